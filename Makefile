@@ -1,0 +1,38 @@
+# One line per wish; `make demo` and `make test` do all set-up by themselves.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+export DAGSTER_HOME := $(CURDIR)/dagster_home
+export PYTHONWARNINGS := ignore::DeprecationWarning
+
+.PHONY: demo test dev check format lock clean
+
+demo: $(VENV)/installed   ## import the bundled example, embed, rank, show the top papers and why
+	$(BIN)/paper-assets demo
+
+test: $(VENV)/installed   ## every test
+	$(BIN)/python -m pytest
+
+dev: $(VENV)/installed    ## the Dagster UI on the same data, sensors and schedules running
+	$(BIN)/dagster dev -w workspace.yaml
+
+check: $(VENV)/installed  ## lint, format, types, definitions
+	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/dg check defs
+
+format: $(VENV)/installed
+	$(BIN)/ruff check --fix . ; $(BIN)/ruff format .
+
+lock: $(VENV)/installed   ## write constraints.txt anew from what is installed and tested
+	$(BIN)/python -m pip freeze --exclude-editable | sed 's/^torch==\([0-9.]*\).*/torch==\1/' > constraints.txt
+
+clean:
+	rm -rf $(VENV) data
+
+# torch first and alone: a later package would otherwise pull the build with 3 GB of CUDA.
+$(VENV)/installed: pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; try: make PYTHON=python3.11")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt torch
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e . --group dev
+	touch $@
