@@ -1,0 +1,101 @@
+"""What can go wrong, as a short tree, and what each means to a user (SPEC 8).
+
+Every error here carries one line that names the file, key, id or option and says what to do. Faces print
+that line and exit non-zero; nothing else prints a stack trace for what a user can cause.
+`code` is the name a program sees (SPEC I4).
+"""
+
+
+class PaperAssetsError(Exception):
+    """Root of everything a user can cause or meet; its text is one line, ready to be shown."""
+
+    code = "INVALID_INPUT"
+
+
+class InvalidInput(PaperAssetsError):
+    """A file, key, option or record is not what it should be."""
+
+
+class InvalidArxivId(InvalidInput):
+    """The text is not an arXiv identifier."""
+
+    code = "INVALID_ARXIV_ID"
+
+
+class InvalidPaper(InvalidInput):
+    """A paper record lacks a field or holds one of the wrong type (G2)."""
+
+
+class InvalidProfile(InvalidInput):
+    """A profile cannot be read or does not fit the schema (G1)."""
+
+
+class PaperNotFound(PaperAssetsError):
+    """No source and no store knows the paper."""
+
+    code = "PAPER_NOT_FOUND"
+
+
+class NotComputed(PaperAssetsError):
+    """The asset asked for has not been materialized yet."""
+
+
+class SourceError(PaperAssetsError):
+    """A source outside the machine did not give what was asked."""
+
+    code = "NETWORK_ERROR"
+
+
+class NetworkError(SourceError):
+    """No answer: name not found, refused, timed out, broken off, or a server error."""
+
+
+class RateLimited(SourceError):
+    """The source asks us to slow down (406, 429, 503, or 'Rate exceeded.' with 200)."""
+
+    code = "RATE_LIMIT"
+
+
+class IncompleteFeed(SourceError):
+    """The papers received are not as many as the feed announced; the day must be fetched again (S2)."""
+
+
+class ModelUnavailable(PaperAssetsError):
+    """A model cannot be loaded; keyword matching takes over where it can (G6)."""
+
+
+class LLMError(PaperAssetsError):
+    """The language model gave no usable answer: unreachable, overloaded, cut off, refused or not to the schema."""
+
+    code = "LLM_ERROR"
+    usage: object = None  # models.llm_budget.Usage: what was spent before it failed
+
+
+class LLMConfigError(LLMError):
+    """The language model is not set up: no key, unknown provider or model, wrong address (I3)."""
+
+    code = "LLM_CONFIG_ERROR"
+
+
+class LLMBudgetReached(LLMError):
+    """The calls or tokens allowed to this run are used up (G5)."""
+
+
+class StoreError(PaperAssetsError):
+    """A store on this machine cannot be used."""
+
+
+class StoreBusy(StoreError):
+    """Another process holds the store; the text says which."""
+
+
+class StoreVersion(StoreError):
+    """The database was written by an older or newer version of this project."""
+
+
+class StoreUnwritable(StoreError):
+    """The disk is full, or the folder is read-only or missing."""
+
+
+class IndexUnusable(StoreError):
+    """The vector index is missing, damaged or was left half-written; `sync` rebuilds it from the database."""

@@ -1,0 +1,209 @@
+"""Ask a language model one question and get a checked value back: the only way this project talks to one (I3).
+
+One policy for every provider: a timeout for each exchange, a deadline for the whole, another try where that
+can help, the server's Retry-After obeyed if it fits, one repair of an answer that does not fit the schema.
+Nothing else of this project knows a provider's protocol (`llm_providers.py`).
+"""
+
+import json
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any, Generic, Protocol, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from paper_assets.errors import LLMError
+from paper_assets.models.llm_budget import Budget, Usage
+from paper_assets.models.llm_config import LLMConfig
+from paper_assets.models.llm_providers import Prompt, Reply, exchange, load
+from paper_assets.models.llm_refusals import SchemaRefused, TryFailed
+
+Value = TypeVar("Value", bound=BaseModel)
+
+_LONGEST_BAD_ANSWER = 4_000  # characters of an answer shown back to its model for repair
+# Structured outputs refuse these; they stay in the schema of the prompt and are checked here.
+_NUMBER_BOUNDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
+_TEXT_BOUNDS = ("minLength", "maxLength", "pattern", "format")
+_LIST_BOUNDS = ("minItems", "maxItems", "uniqueItems")
+_NOT_ON_THE_WIRE = frozenset((*_NUMBER_BOUNDS, *_TEXT_BOUNDS, *_LIST_BOUNDS, "default", "examples", "title"))
+
+
+class AnswerCache(Protocol):
+    """Answers by content (I5); `stores/llm_answers.py` keeps them in the warehouse."""
+
+    def get(self, key: str) -> str | None: ...
+
+    def put(self, key: str, answer: str, *, model: str, input_tokens: int, output_tokens: int) -> None: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer(Generic[Value]):
+    """A value that fits its schema, who gave it and what it took; a cached one took nothing."""
+
+    value: Value
+    model: str
+    usage: Usage
+    cached: bool = False
+
+
+def ask(
+    config: LLMConfig,
+    *,
+    system: str,
+    user: str,
+    schema: type[Value],
+    prompt_version: str = "",
+    budget: Budget | None = None,
+    cache: AnswerCache | None = None,
+    deadline: float | None = None,
+    clock: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], None] = time.sleep,
+) -> Answer[Value]:
+    """Ask once and return a value of `schema`. `deadline`: seconds for all of it (default: the config's).
+
+    Raises LLMConfigError, LLMBudgetReached or LLMError, each with one line and, as `usage`, what was spent.
+    """
+    key = answer_key(config.model, system=system, user=user, schema=schema, prompt_version=prompt_version)
+    if cache is not None and (kept := cache.get(key)) is not None:
+        with suppress(ValidationError):
+            return Answer(value=schema.model_validate_json(kept), model=config.model, usage=Usage(), cached=True)
+    spent = Budget()
+    meters = (spent,) if budget is None else (budget, spent)  # the run's budget may say no, so it is asked first
+    ends = clock() + (config.deadline if deadline is None else deadline)
+    prompt = Prompt(system=_instructions(system, schema), turns=(_sendable(user),), schema=wire_schema(schema))
+    load(config)
+    try:
+        text, prompt = _told(config, prompt, meters=meters, ends=ends, clock=clock, sleep=sleep)
+        try:
+            value = schema.model_validate_json(bare_json(text))
+        except ValidationError as fault:
+            prompt = _repair(prompt, answer=text, fault=fault)
+            text, _ = _told(config, prompt, meters=meters, ends=ends, clock=clock, sleep=sleep)
+            value = schema.model_validate_json(bare_json(text))
+    except ValidationError as fault:
+        error = LLMError(f"{config.named} twice gave an answer that does not fit: {_faults(fault, most=1)}")
+        error.usage = spent.usage
+        raise error from None
+    except LLMError as error:
+        error.usage = spent.usage
+        raise
+    if cache is not None:
+        used = spent.usage
+        tokens = {"input_tokens": used.input_tokens, "output_tokens": used.output_tokens}
+        cache.put(key, value.model_dump_json(), model=config.model, **tokens)
+    return Answer(value=value, model=config.model, usage=spent.usage)
+
+
+def answer_key(model: str, *, system: str, user: str, schema: type[BaseModel], prompt_version: str = "") -> str:
+    """Hash of everything that makes the answer what it is; the provider's address does not."""
+    content = [prompt_version, model, system, user, schema.model_json_schema()]
+    return sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def bare_json(text: str) -> str:
+    """The JSON of an answer that may wrap it in a Markdown fence, with talk around it."""
+    text = text.strip().removeprefix("\ufeff")
+    if text.startswith(("{", "[")):
+        return text
+    inside = text.partition("```")[2].partition("```")[0].removeprefix("json").removeprefix("JSON")
+    return inside.strip() or text
+
+
+def wire_schema(schema: type[BaseModel]) -> dict[str, Any]:
+    """The schema as structured outputs take it: every key required, none added, no bounds."""
+    return _strict(schema.model_json_schema())
+
+
+def _strict(node: Any) -> Any:
+    if isinstance(node, list):
+        return [_strict(part) for part in node]
+    if not isinstance(node, dict):
+        return node
+    strict: dict[str, Any] = {}
+    for word, part in node.items():
+        if word in ("properties", "$defs"):  # names chosen by us, not words of JSON Schema
+            strict[word] = {name: _strict(inner) for name, inner in part.items()}
+        elif word not in _NOT_ON_THE_WIRE:
+            strict[word] = _strict(part)
+    if "properties" in strict:
+        strict |= {"required": list(strict["properties"]), "additionalProperties": False}
+    return strict
+
+
+def _instructions(system: str, schema: type[BaseModel]) -> str:
+    # The schema stands in the text as well: for servers that take no schema, and for the bounds not on the wire.
+    shape = json.dumps(schema.model_json_schema(), ensure_ascii=False)
+    demand = "Answer with one JSON object and nothing else. It must fit this JSON Schema:"
+    return _sendable(f"{system}\n\n{demand}\n{shape}")
+
+
+def _sendable(text: str) -> str:
+    """Half a surrogate pair, as broken files hold, cannot be sent."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _repair(prompt: Prompt, *, answer: str, fault: ValidationError) -> Prompt:
+    shown = _sendable(answer.strip()[:_LONGEST_BAD_ANSWER]) or "(empty)"
+    demand = f"This does not fit the JSON Schema:\n{_faults(fault, most=5)}\nSend the whole corrected JSON object only."
+    return Prompt(system=prompt.system, turns=(*prompt.turns, shown, demand), schema=prompt.schema)
+
+
+def _faults(fault: ValidationError, *, most: int) -> str:
+    faults = fault.errors(include_url=False, include_input=False, include_context=False)
+    lines = [f"{'.'.join(map(str, part['loc'])) or 'the answer'}: {part['msg']}" for part in faults[:most]]
+    return "\n".join(" ".join(line.split())[:200] for line in lines)
+
+
+def _told(
+    config: LLMConfig,
+    prompt: Prompt,
+    *,
+    meters: Sequence[Budget],
+    ends: float,
+    clock: Callable[[], float],
+    sleep: Callable[[float], None],
+) -> tuple[str, Prompt]:
+    """The model's whole text, after as many tries as the policy allows, and the prompt as it was taken."""
+    room = config.num_ctx // 2 if config.provider == "ollama" else config.most_prompt_tokens
+    if prompt.tokens > room:
+        raise LLMError(f"the prompt of about {prompt.tokens:,} tokens is too long for {config.named}: at most {room:,}")
+    wait = config.first_wait
+    tries = 0
+    last = "no time for a try"
+    while tries < config.tries:
+        left = ends - clock()
+        if left <= 0:
+            raise LLMError(f"{config.named} gave no answer before the deadline ({tries} tries; last: {last})")
+        for meter in meters:
+            meter.take_call()
+        try:
+            reply = exchange(config, prompt, timeout=min(config.try_timeout, left))
+        except SchemaRefused:  # not a failure of the server: ask in words alone
+            prompt = Prompt(system=prompt.system, turns=prompt.turns, schema=None)
+            continue
+        except TryFailed as failed:
+            tries += 1
+            last = str(failed)
+            pause = wait if failed.wait is None else failed.wait
+            if tries < config.tries:
+                if pause >= ends - clock():
+                    asked = f"waiting the {pause:.3g} s it asks for" if failed.wait is not None else "another try"
+                    raise LLMError(f"{config.named} failed: {last}; {asked} would pass the deadline") from None
+                sleep(pause)
+            wait *= 2
+            continue
+        for meter in meters:
+            meter.add_tokens(reply.input_tokens, reply.output_tokens)
+        return _whole(config, reply), prompt
+    raise LLMError(f"{config.named} failed {tries} times; last: {last}")
+
+
+def _whole(config: LLMConfig, reply: Reply) -> str:
+    if reply.ended == "refused":
+        raise LLMError(f"{config.named} refused to answer")
+    if reply.ended == "cut off":
+        raise LLMError(f"{config.named} was cut off after {reply.output_tokens} tokens; the answer is incomplete")
+    return reply.text

@@ -1,0 +1,119 @@
+"""Which language model is asked, where, with what limits: tool parameter > environment > default (SPEC I3)."""
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, get_args
+from urllib.parse import urlsplit
+
+from paper_assets.errors import LLMConfigError
+
+Provider = Literal["openai", "anthropic", "ollama"]
+PROVIDERS: tuple[Provider, ...] = get_args(Provider)
+
+_DEFAULTS: dict[Provider, tuple[str, str]] = {  # model and address
+    "openai": ("gpt-6-luna", "https://api.openai.com/v1"),
+    "anthropic": ("claude-sonnet-5-5", "https://api.anthropic.com"),
+    "ollama": ("llama3.2", "http://localhost:11434"),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class LLMConfig:
+    """One model behind one address. Times in seconds; the key is in no repr."""
+
+    provider: Provider
+    model: str
+    base_url: str
+    api_key: str | None = field(default=None, repr=False)
+    num_ctx: int = 16_384  # Ollama only: it cuts a longer prompt without a word, so we say how much we need
+    most_prompt_tokens: int = 100_000  # a longer prompt is a mistake of ours; refused before it costs anything
+    most_output_tokens: int = 8_192  # Anthropic demands a number; room for fifteen verdicts or one analysis
+    try_timeout: float = 60.0  # one HTTP exchange
+    deadline: float = 180.0  # one question with all its retries and its repair
+    tries: int = 4  # HTTP exchanges for one answer
+    first_wait: float = 1.0  # before the second try, doubled each time, unless the server names its own
+    budget_calls: int = 200  # per run; 200 batches are 3,000 papers in the middle group of G5
+    budget_tokens: int = 1_000_000  # per run
+    price_in: float | None = None  # per million tokens, in whatever currency; None: unknown, and so is the cost
+    price_out: float | None = None
+
+    @property
+    def named(self) -> str:
+        """Provider and host for messages; never more of the address, which may hold secrets."""
+        return f"{self.provider} ({urlsplit(self.base_url).netloc})"
+
+
+def llm_config(environ: Mapping[str, str], *, provider: str | None = None, model: str | None = None) -> LLMConfig:
+    """The LLM to ask. An empty variable counts as unset. Raises LLMConfigError: not configured, or wrongly.
+
+    Variables beside those of I3: PAPER_ASSETS_LLM_TIMEOUT and _DEADLINE (seconds), _CALLS and _TOKENS
+    (budget of a run), _PRICE_IN and _PRICE_OUT (per million tokens). The address is taken from the
+    environment only: a tool parameter could send the key to a stranger.
+    """
+    given = {name: value.strip() for name, value in environ.items() if value.strip()}
+    asked = (provider or given.get("LLM_PROVIDER", "openai")).strip().lower()
+    known = next((name for name in PROVIDERS if name == asked), None)
+    if known is None:
+        raise LLMConfigError(f"LLM provider {asked[:40]!r} is unknown; use one of {', '.join(PROVIDERS)}")
+    prefix = known.upper()
+    default_model, default_url = _DEFAULTS[known]
+    name = (model or "").strip() or given.get(f"{prefix}_MODEL", default_model)
+    if not name.isprintable() or len(name) > 200:
+        raise LLMConfigError(f"{prefix}_MODEL must be the name of a model, got {name[:40]!r}")
+    return LLMConfig(
+        provider=known,
+        model=name,
+        base_url=_base_url(given.get(f"{prefix}_BASE_URL", default_url), provider=known),
+        api_key=None if known == "ollama" else _api_key(given.get(f"{prefix}_API_KEY"), provider=known),
+        num_ctx=int(_number(given, "OLLAMA_NUM_CTX", LLMConfig.num_ctx, least=1024)),
+        try_timeout=_number(given, "PAPER_ASSETS_LLM_TIMEOUT", LLMConfig.try_timeout, least=0.1),
+        deadline=_number(given, "PAPER_ASSETS_LLM_DEADLINE", LLMConfig.deadline, least=0.1),
+        budget_calls=int(_number(given, "PAPER_ASSETS_LLM_CALLS", LLMConfig.budget_calls, least=0)),
+        budget_tokens=int(_number(given, "PAPER_ASSETS_LLM_TOKENS", LLMConfig.budget_tokens, least=0)),
+        price_in=_price(given, "PAPER_ASSETS_LLM_PRICE_IN"),
+        price_out=_price(given, "PAPER_ASSETS_LLM_PRICE_OUT"),
+    )
+
+
+def _base_url(url: str, *, provider: Provider) -> str:
+    variable = f"{provider.upper()}_BASE_URL"
+    try:
+        parts = urlsplit(url)
+        valid = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port is None or parts.port > 0)
+    except ValueError:
+        valid = False
+    if not valid or not url.isprintable() or " " in url:
+        raise LLMConfigError(f"{variable} must be an address like {_DEFAULTS[provider][1]}")
+    if parts.username or parts.password:
+        raise LLMConfigError(f"{variable} must not hold a user or password")
+    url = url.rstrip("/")
+    # The native chat lies beside /v1, and /v1 is what people have at hand.
+    return re.sub(r"/v1$", "", url) if provider == "ollama" else url
+
+
+def _api_key(key: str | None, *, provider: Provider) -> str:
+    variable = f"{provider.upper()}_API_KEY"
+    if key is None:
+        raise LLMConfigError(
+            f"the LLM is not configured: set {variable} (any text for a server that asks for none), "
+            "or another LLM_PROVIDER"
+        )
+    if not re.fullmatch(r"[!-~]+", key):  # it would break the HTTP header, and the error would show it
+        raise LLMConfigError(f"{variable} holds a space, a line break or a letter that no key has")
+    return key
+
+
+def _number(given: Mapping[str, str], name: str, default: float, *, least: float) -> float:
+    try:
+        value = float(given.get(name, default))
+    except ValueError:
+        value = math.nan
+    if not (math.isfinite(value) and value >= least):
+        raise LLMConfigError(f"{name} must be a number from {least:g}, got {given[name][:40]!r}")
+    return value
+
+
+def _price(given: Mapping[str, str], name: str) -> float | None:
+    return _number(given, name, 0.0, least=0.0) if name in given else None

@@ -1,0 +1,235 @@
+"""One HTTP exchange with each kind of language model, and what its answer means.
+
+No retry, no sleep, no cache: that is `llm.py`. The three protocols differ in the request and in the shape of a
+good answer; what any other answer means is judged for all of them in `llm_refusals.py`.
+"""
+
+import logging
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Literal
+
+from paper_assets.errors import LLMConfigError, LLMError
+from paper_assets.models.llm_budget import estimated_tokens
+from paper_assets.models.llm_config import LLMConfig
+from paper_assets.models.llm_refusals import TryFailed, judged, said, tidy
+
+if TYPE_CHECKING:
+    import ssl
+
+    import httpx2
+
+_MOST_BYTES = 5_000_000  # of one HTTP answer; what lies beyond is not read
+Ended = Literal["complete", "cut off", "refused"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prompt:
+    """What is sent: instructions, turns (user, assistant, user ...), and the JSON schema asked of the answer.
+
+    Without a schema the instructions alone must say what is wanted.
+    """
+
+    system: str
+    turns: tuple[str, ...]
+    schema: Mapping[str, Any] | None
+
+    @property
+    def tokens(self) -> int:
+        """Upper guess of its length, see `estimated_tokens`."""
+        return estimated_tokens(self.system + "".join(self.turns))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """A model's text and why it ended; tokens as the server counted them, or guessed where it does not say."""
+
+    text: str
+    ended: Ended
+    input_tokens: int
+    output_tokens: int
+
+
+def load(config: LLMConfig) -> None:
+    """Import what speaks the provider's protocol: seconds at first, which no timeout of a server should pay for."""
+    resources = {"openai": "openai.resources.chat", "anthropic": "anthropic.resources.messages", "ollama": "httpx2"}
+    import_module(resources[config.provider])
+    for name in ("openai", "anthropic", "httpcore2"):  # at DEBUG they log headers, and a server may repeat the key
+        logging.getLogger(name).setLevel(logging.INFO)
+
+
+def exchange(config: LLMConfig, prompt: Prompt, *, timeout: float) -> Reply:
+    """Send the prompt once; the whole answer must be there within `timeout` seconds.
+
+    Raises TryFailed, SchemaRefused, LLMConfigError (key, model, address) or LLMError (anything final).
+    """
+    import httpx2
+
+    load(config)
+    send = {"openai": _send_openai, "anthropic": _send_anthropic, "ollama": _send_ollama}[config.provider]
+    ends = time.monotonic() + timeout
+
+    def bound(response: "httpx2.Response") -> None:
+        response.stream = _bounded(response.stream, ends)
+
+    try:
+        # Redirects are not followed: they could carry the key to another host.
+        with httpx2.Client(
+            verify=_tls(), timeout=timeout, event_hooks={"response": [bound]}, follow_redirects=False
+        ) as http:
+            response = send(config, prompt, http=http, timeout=timeout)
+            answer = judged(config, response, with_schema=prompt.schema is not None)
+    except httpx2.TimeoutException:
+        raise TryFailed(f"no answer within {timeout:.3g} s") from None
+    except httpx2.HTTPError as error:
+        raise TryFailed(f"cannot be reached: {tidy(str(error), config) or type(error).__name__}") from None
+    except httpx2.InvalidURL:
+        raise LLMConfigError(f"{config.provider.upper()}_BASE_URL is no address that can be called") from None
+    read = {"openai": _read_openai, "anthropic": _read_anthropic, "ollama": _read_ollama}[config.provider]
+    try:
+        text, ended, input_tokens, output_tokens = read(answer)
+        return Reply(
+            text=text,
+            ended=ended,
+            input_tokens=_count(input_tokens, prompt.tokens),
+            output_tokens=_count(output_tokens, estimated_tokens(text)),
+        )
+    except (KeyError, IndexError, TypeError, AttributeError):
+        raise LLMError(f"{config.named} answered JSON that is no chat answer{said(answer, config)}") from None
+
+
+@cache
+def _tls() -> "ssl.SSLContext":
+    """Reading the machine's certificates costs 20 to 90 ms, more than a whole exchange with a near server."""
+    import httpx2
+
+    return httpx2.create_ssl_context()
+
+
+def _bounded(stream: Any, ends: float) -> "httpx2.SyncByteStream":
+    """An answer's bytes up to a moment and a size; the client's own timeout begins anew with every byte."""
+    import httpx2
+
+    class Bounded(httpx2.SyncByteStream):
+        def __iter__(self) -> Iterator[bytes]:
+            left = _MOST_BYTES
+            for chunk in stream:
+                if time.monotonic() > ends:
+                    raise httpx2.ReadTimeout("the answer took too long")
+                yield chunk[:left]
+                left -= len(chunk)
+                if left <= 0:
+                    return
+
+        def close(self) -> None:
+            stream.close()
+
+    return Bounded()
+
+
+def _messages(prompt: Prompt) -> list[Any]:
+    return [{"role": "assistant" if place % 2 else "user", "content": turn} for place, turn in enumerate(prompt.turns)]
+
+
+def _send_openai(config: LLMConfig, prompt: Prompt, *, http: "httpx2.Client", timeout: float) -> "httpx2.Response":
+    import openai
+
+    extra: dict[str, Any] = {}
+    if prompt.schema is not None:
+        wanted = {"name": "answer", "schema": prompt.schema, "strict": True}
+        extra["response_format"] = {"type": "json_schema", "json_schema": wanted}
+    client = openai.OpenAI(
+        api_key=config.api_key, base_url=config.base_url, max_retries=0, timeout=timeout, http_client=http
+    )
+    try:
+        return client.chat.completions.with_raw_response.create(
+            model=config.model, messages=[{"role": "system", "content": prompt.system}, *_messages(prompt)], **extra
+        ).http_response
+    except openai.APIStatusError as error:
+        return error.response
+    except openai.APIConnectionError as error:
+        raise _cause(error) from None
+
+
+def _send_anthropic(config: LLMConfig, prompt: Prompt, *, http: "httpx2.Client", timeout: float) -> "httpx2.Response":
+    import anthropic
+
+    extra: dict[str, Any] = {}
+    if prompt.schema is not None:
+        extra["output_config"] = {"format": {"type": "json_schema", "schema": prompt.schema}}
+    client = anthropic.Anthropic(
+        api_key=config.api_key, base_url=config.base_url, max_retries=0, timeout=timeout, http_client=http
+    )
+    try:
+        return client.messages.with_raw_response.create(
+            model=config.model,
+            system=prompt.system,
+            messages=_messages(prompt),
+            max_tokens=config.most_output_tokens,
+            **extra,
+        ).http_response
+    except anthropic.APIStatusError as error:
+        return error.response
+    except anthropic.APIConnectionError as error:
+        raise _cause(error) from None
+
+
+def _send_ollama(config: LLMConfig, prompt: Prompt, *, http: "httpx2.Client", timeout: float) -> "httpx2.Response":
+    body = {
+        "model": config.model,
+        "messages": [{"role": "system", "content": prompt.system}, *_messages(prompt)],
+        "stream": False,
+        "options": {"num_ctx": config.num_ctx, "num_predict": config.num_ctx // 2},
+    }
+    if prompt.schema is not None:
+        body["format"] = prompt.schema
+    return http.post(f"{config.base_url}/api/chat", json=body)
+
+
+def _cause(error: Exception) -> Exception:
+    import httpx2
+
+    cause = error.__cause__
+    return cause if isinstance(cause, httpx2.HTTPError) else httpx2.NetworkError(str(cause or error))
+
+
+def _read_openai(answer: Mapping[str, Any]) -> tuple[str, Ended, Any, Any]:
+    choice, usage = answer["choices"][0], answer.get("usage") or {}
+    message = choice["message"]
+    reason = choice.get("finish_reason")
+    refused = bool(message.get("refusal")) or reason == "content_filter"
+    ended: Ended = "refused" if refused else "cut off" if reason == "length" else "complete"
+    text = message.get("refusal") or message.get("content") or ""
+    if not isinstance(text, str):  # some compatible servers send parts
+        text = "".join(part.get("text") or "" for part in text)
+    return text, ended, usage.get("prompt_tokens"), usage.get("completion_tokens")
+
+
+def _read_anthropic(answer: Mapping[str, Any]) -> tuple[str, Ended, Any, Any]:
+    usage, reason = answer.get("usage") or {}, answer.get("stop_reason")
+    text = "".join(block["text"] for block in answer["content"] if block["type"] == "text")
+    ended: Ended = "complete"
+    if reason == "refusal":
+        ended = "refused"
+    elif reason in ("max_tokens", "model_context_window_exceeded"):
+        ended = "cut off"
+    sent = [usage.get(f"{kind}input_tokens") for kind in ("", "cache_creation_", "cache_read_")]
+    return text, ended, sum(part or 0 for part in sent) or None, usage.get("output_tokens")
+
+
+def _read_ollama(answer: Mapping[str, Any]) -> tuple[str, Ended, Any, Any]:
+    cut = answer.get("done_reason") == "length" or answer.get("done") is False
+    # Ollama leaves prompt_eval_count out when the prompt was still in its memory.
+    return (
+        answer["message"]["content"],
+        "cut off" if cut else "complete",
+        answer.get("prompt_eval_count"),
+        answer.get("eval_count"),
+    )
+
+
+def _count(value: object, guess: int) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else guess

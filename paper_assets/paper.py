@@ -1,0 +1,245 @@
+"""Paper: the record that flows through the whole house, one at a time (`Paper`) or by the thousand (Arrow).
+
+A single paper is a frozen dataclass; many papers are one `pyarrow.Table` with `PAPER_SCHEMA`, the same
+columns in the same order in every room.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, fields
+from datetime import UTC, date, datetime
+from functools import cache
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
+
+from paper_assets.errors import InvalidArxivId, InvalidPaper
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_NEW_STYLE = r"\d{4}\.\d{4,5}"
+_OLD_STYLE = r"[a-z]+(?:-[a-z]+)*(?:\.[A-Z]{2})?/\d{7}"
+_ARXIV_ID = re.compile(rf"(?P<id>{_NEW_STYLE}|{_OLD_STYLE})(?:v(?P<version>[1-9]\d{{0,3}}))?", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Paper:
+    """One arXiv work in its newest known version (SPEC 0). Times are aware and in UTC; unknown is None."""
+
+    paper_id: str
+    title: str
+    abstract: str
+    authors: tuple[str, ...]
+    version: int = 1
+    published: datetime | None = None
+    updated: datetime | None = None
+    categories: tuple[str, ...] = ()
+    primary_category: str | None = None
+    comment: str | None = None
+    doi: str | None = None
+    journal_ref: str | None = None
+    pdf_url: str | None = None
+    github_url: str | None = None
+    affiliations: tuple[str, ...] = ()
+    withdrawn: bool = False
+
+    @property
+    def day(self) -> date | None:
+        """Day of first submission in UTC: the partition the paper belongs to."""
+        return self.published.date() if self.published else None
+
+
+def split_arxiv_id(text: str) -> tuple[str, int | None]:
+    """Split `2501.12345v2` or `hep-th/9901001` into identifier and version (None if not given).
+
+    Also accepts an `arXiv:` prefix and abs or pdf addresses of arxiv.org. Old-style subject classes
+    (`math.GT/0309136`) are dropped, as arXiv itself does. Raises InvalidArxivId.
+    """
+    stripped = text.strip()
+    stripped = re.sub(
+        r"^(?:arxiv:|https?://(?:www\.|export\.)?arxiv\.org/(?:abs|pdf)/)", "", stripped, flags=re.IGNORECASE
+    ).removesuffix(".pdf")
+    found = _ARXIV_ID.fullmatch(stripped)
+    if found is None:
+        shown = text if len(text) <= 60 else text[:57] + "..."
+        raise InvalidArxivId(f"{shown!r} is not an arXiv id; expected the form 2501.12345 or hep-th/9901001")
+    identifier = re.sub(r"\.[A-Z]{2}/", "/", found["id"])
+    return identifier, int(found["version"]) if found["version"] else None
+
+
+def unversioned(paper_id: str) -> str:
+    """The id without version, for comparing (G3); an id that is not arXiv's is only stripped."""
+    try:
+        return split_arxiv_id(paper_id)[0]
+    except InvalidArxivId:
+        return paper_id.strip()
+
+
+def embedded_text(title: str, abstract: str) -> str:
+    """The text a paper is embedded by: title, blank line, abstract (SPEC 1)."""
+    return f"{title}\n\n{abstract}"
+
+
+def text_hash(text: str) -> str:
+    """32 hex digits that identify a text; equal text is embedded once."""
+    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def parse_instant(text: str) -> datetime:
+    """An ISO 8601 date or date-time as an aware UTC datetime (a bare date is its midnight). Raises ValueError."""
+    instant = datetime.fromisoformat(text.strip())
+    return instant.replace(tzinfo=UTC) if instant.tzinfo is None else instant.astimezone(UTC)
+
+
+_TEXT_FIELDS = ("primary_category", "comment", "doi", "journal_ref", "pdf_url", "github_url")
+_LIST_FIELDS = ("authors", "categories", "affiliations")
+_INSTANT_FIELDS = ("published", "updated")
+
+
+def paper_from_mapping(record: object, *, position: int | None = None) -> Paper:
+    """Read a paper given as JSON (G2): `paper_id, title, abstract, authors` required, the rest optional.
+
+    Keys that are not a paper's are ignored. `position` (from 0) helps to name a record without id.
+    Raises InvalidPaper with the record and the field.
+    """
+    if not isinstance(record, Mapping):
+        raise InvalidPaper(f"{_named(None, position)} is {_kind(record)}, expected an object with paper_id, title, ...")
+    paper_id = record.get("paper_id")
+    if not isinstance(paper_id, str) or not paper_id.strip():
+        raise InvalidPaper(f"{_named(None, position)}: paper_id must be a non-empty text, got {_kind(paper_id)}")
+    _refuse_unstorable(paper_id, "paper_id", _named(None, position))
+    named = _named(paper_id, position)
+    values: dict[str, Any] = {}
+    for name in ("title", "abstract"):
+        values[name] = record.get(name)
+        if not isinstance(values[name], str):
+            raise InvalidPaper(f"{named}: {name} must be a text, got {_kind(values[name])}")
+        _refuse_unstorable(values[name], name, named)
+    if not values["title"].strip():
+        raise InvalidPaper(f"{named}: title is empty")
+    if "authors" not in record:
+        raise InvalidPaper(f"{named}: authors must be a list of texts, got nothing")
+    for name in _LIST_FIELDS:
+        value = record.get(name)
+        if value is None and name != "authors":
+            value = []
+        if not isinstance(value, list | tuple) or not all(isinstance(entry, str) for entry in value):
+            raise InvalidPaper(f"{named}: {name} must be a list of texts, got {_kind(value)}")
+        for entry in value:
+            _refuse_unstorable(entry, name, named)
+        values[name] = tuple(value)
+    for name in _TEXT_FIELDS:
+        value = record.get(name)
+        if value is not None and not isinstance(value, str):
+            raise InvalidPaper(f"{named}: {name} must be a text, got {_kind(value)}")
+        _refuse_unstorable(value or "", name, named)
+        values[name] = value or None
+    for name in _INSTANT_FIELDS:
+        values[name] = _instant_field(record.get(name), name, named)
+    identifier, version = unversioned(paper_id), record.get("version")
+    if version is None:
+        version = _version_in(paper_id)
+    if isinstance(version, str) and re.fullmatch(r"v?\d{1,4}", version):
+        version = int(version.removeprefix("v"))
+    if not isinstance(version, int) or isinstance(version, bool) or not 1 <= version <= 9999:
+        raise InvalidPaper(f"{named}: version must be a whole number from 1 to 9999, got {record.get('version')!r}")
+    withdrawn = record.get("withdrawn", False)
+    if not isinstance(withdrawn, bool):
+        raise InvalidPaper(f"{named}: withdrawn must be true or false, got {_kind(withdrawn)}")
+    return Paper(paper_id=identifier, version=version, withdrawn=withdrawn, **values)
+
+
+def paper_to_mapping(paper: Paper) -> dict[str, Any]:
+    """The paper as JSON-ready values, instants in ISO 8601; `paper_from_mapping` reads it back."""
+    values = asdict(paper)
+    for name in _INSTANT_FIELDS:
+        values[name] = values[name].isoformat() if values[name] else None
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
+
+
+@cache
+def paper_schema() -> "pa.Schema":
+    """Columns of a table of papers, in the order of the fields of `Paper`; pyarrow is imported on first use."""
+    import pyarrow as pa
+
+    kinds: dict[str, pa.DataType] = {
+        "version": pa.int32(),
+        "withdrawn": pa.bool_(),
+        **dict.fromkeys(_INSTANT_FIELDS, pa.timestamp("us", tz="UTC")),
+        **dict.fromkeys(_LIST_FIELDS, pa.list_(pa.string())),
+    }
+    return pa.schema([(field.name, kinds.get(field.name, pa.string())) for field in fields(Paper)])
+
+
+def papers_to_table(papers: Iterable[Paper]) -> "pa.Table":
+    """Many papers as one Arrow table with `paper_schema()`."""
+    import pyarrow as pa
+
+    rows = list(papers)
+    names = [field.name for field in fields(Paper)]
+    columns = [[getattr(paper, name) for paper in rows] for name in names]
+    return pa.Table.from_arrays(
+        [
+            pa.array(column, type=kind)
+            for column, kind in zip(columns, (field.type for field in paper_schema()), strict=True)
+        ],
+        schema=paper_schema(),
+    )
+
+
+def papers_from_table(table: "pa.Table") -> list[Paper]:
+    """The rows of an Arrow table with `paper_schema()` as papers."""
+    names = [field.name for field in fields(Paper)]
+    columns = [table.column(name).to_pylist() for name in names]
+    papers = []
+    for row in zip(*columns, strict=True):
+        values = dict(zip(names, row, strict=True))
+        for name in _LIST_FIELDS:
+            values[name] = tuple(values[name] or ())
+        for name in _INSTANT_FIELDS:
+            values[name] = values[name].astimezone(UTC) if values[name] else None
+        papers.append(Paper(**values))
+    return papers
+
+
+def _version_in(paper_id: str) -> int:
+    try:
+        return split_arxiv_id(paper_id)[1] or 1
+    except InvalidArxivId:
+        return 1
+
+
+def _instant_field(value: object, name: str, named: str) -> datetime | None:
+    if value is None or value == "":
+        return None
+    if not isinstance(value, str):
+        raise InvalidPaper(f"{named}: {name} must be a date as text, got {_kind(value)}")
+    try:
+        return parse_instant(value)
+    except (ValueError, OverflowError):
+        raise InvalidPaper(f"{named}: {name} must be a date like 2026-03-01, got {value[:40]!r}") from None
+
+
+def _refuse_unstorable(text: str, name: str, named: str) -> None:
+    """Arrow cannot hold half a surrogate pair, and a NUL ends a text in many tools."""
+    if "\0" in text:
+        raise InvalidPaper(f"{named}: {name} holds a NUL character; remove it")
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            raise InvalidPaper(
+                f"{named}: {name} holds half a surrogate pair at character {error.start}; save the text as proper UTF-8"
+            ) from None
+
+
+def _named(paper_id: str | None, position: int | None) -> str:
+    place = "" if position is None else f" {position + 1}"
+    return f"paper{place}" if paper_id is None else f"paper{place} ({paper_id.strip()[:60]})"
+
+
+def _kind(value: object) -> str:
+    names = {type(None): "nothing", dict: "an object", list: "a list", str: "a text", bool: "true/false"}
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return "a number"
+    return names.get(type(value), type(value).__name__)

@@ -1,0 +1,282 @@
+"""Profile: a researcher's interests as a folder `profiles/<name>/`: schema, validation, content hash (SPEC G1, A1)."""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
+
+from paper_assets.errors import InvalidProfile
+from paper_assets.paper import unversioned
+
+Purpose = Literal["general", "literature_review", "implementation", "idea_generation"]
+RankingMode = Literal["balanced", "novelty", "practicality", "diversity"]
+ContrastiveType = Literal["method", "assumption", "domain"]
+InterestView = Literal["seed", "lanes", "library"]
+InterestMode = Literal["seed", "lanes", "library", "hybrid"]
+
+PROFILE_NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")  # also a partition key and a folder name
+_MOST_BYTES = 5_000_000  # a profile file larger than this is a mistake, not a profile
+
+Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=1000)]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class LikedPaper(_Part):
+    """A paper that is liked: the id of one that the warehouse knows, or its title and abstract. In JSON an id may
+    stand for itself. With both, the text is what counts while the id is unknown.
+    """
+
+    paper_id: Words | None = None
+    title: Words | None = None
+    abstract: str = ""
+
+    @field_validator("paper_id")
+    @classmethod
+    def _without_version(cls, paper_id: str | None) -> str | None:
+        return paper_id and unversioned(paper_id)
+
+    @model_validator(mode="after")
+    def _says_which(self) -> Self:
+        if not (self.paper_id or self.title):
+            raise ValueError("give a paper id, or an object with title and abstract")
+        return self
+
+
+def _liked(entry: object) -> object:
+    return {"paper_id": entry} if isinstance(entry, str) else entry
+
+
+class Interests(_Part):
+    """What to look for (G4): in words, of which primary ones weigh most, and by example: papers that are liked.
+
+    A paper liked by its id counts as read.
+    """
+
+    primary: list[Words] = []
+    secondary: list[Words] = []
+    exploratory: list[Words] = []
+    papers: list[Annotated[LikedPaper, BeforeValidator(_liked)]] = []
+
+    @property
+    def in_words(self) -> bool:
+        """Whether anything is asked for in words."""
+        return bool(self.primary or self.secondary or self.exploratory)
+
+
+class Exclude(_Part):
+    """hard removes a paper (G3), soft lowers its score (G9)."""
+
+    hard: list[Words] = []
+    soft: list[Words] = []
+
+
+class Keywords(_Part):
+    must_include: list[Words] = []
+    exclude: Exclude = Exclude()
+
+
+class Constraints(_Part):
+    min_year: int | None = Field(None, ge=1900, le=9999)
+    require_code: bool = False
+
+
+class Feed(_Part):
+    """Which papers reach the profile: arXiv categories (None = all stored), a window of days, repeats or not."""
+
+    categories: list[Words] | None = None
+    window_days: int = Field(7, ge=1, le=366)
+    repeat: bool = False
+
+
+class RankingOptions(_Part):
+    """How candidates are ordered (SPEC 2)."""
+
+    top_k: int = Field(5, ge=1, le=1000)
+    purpose: Purpose = "general"
+    ranking_mode: RankingMode = "balanced"
+    include_contrastive: bool = False
+    contrastive_type: ContrastiveType = "method"
+    enable_llm_verification: bool = True
+    interest_mode: InterestMode = "hybrid"
+    hybrid_of: list[InterestView] = Field(["seed", "lanes", "library"], min_length=1)  # those the profile can serve
+
+
+class Rewriting(_Part):
+    target_levels: list[Literal["public", "student", "expert"]] = []
+    papers: int = Field(3, ge=0, le=100)
+
+
+class ProfileContent(_Part):
+    """The schema of `profile.json` (G1). Unknown keys and wrong types are errors that name the key."""
+
+    interests: Interests = Interests()
+    keywords: Keywords = Keywords()
+    preferred_authors: list[Words] = []
+    preferred_institutions: list[Words] = []
+    constraints: Constraints = Constraints()
+    feed: Feed = Feed()
+    ranking: RankingOptions = RankingOptions()
+    rewriting: Rewriting = Rewriting()
+
+    @model_validator(mode="after")
+    def _asks_for_something(self) -> Self:
+        if not (self.interests.in_words or self.interests.papers):
+            raise ValueError("interests: name at least one interest under primary, secondary, exploratory or papers")
+        return self
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Profile:
+    """A validated profile folder: its content, the ids already read, and the local PDFs by paper id."""
+
+    name: str
+    content: ProfileContent
+    read_ids: frozenset[str] = frozenset()
+    questions: tuple[Mapping[str, Any], ...] = ()
+    pdf_names: tuple[str, ...] = ()
+    path: Path | None = field(default=None, compare=False)
+
+    @property
+    def content_hash(self) -> str:
+        """Hash of everything that can change a result: content, history, questions, PDF names (A1).
+
+        Formatting, key order and defaults written out do not change it.
+        """
+        text = json.dumps(profile_to_mapping(self), sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+        return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def profile_to_mapping(profile: Profile) -> dict[str, Any]:
+    """Everything that can change a result, as JSON values with one spelling; not the name or the path."""
+    return {
+        "content": profile.content.model_dump(mode="json"),
+        "read": sorted(profile.read_ids),
+        "questions": [dict(question) for question in profile.questions],
+        "pdf": sorted(profile.pdf_names),
+    }
+
+
+def profile_from_mapping(name: str, record: Mapping[str, Any]) -> Profile:
+    """The inverse of `profile_to_mapping`. Raises InvalidProfile."""
+    return Profile(
+        name=name,
+        content=profile_content(record["content"], source=f"stored profile {name}"),
+        read_ids=frozenset(record["read"]),
+        questions=tuple(record["questions"]),
+        pdf_names=tuple(record["pdf"]),
+    )
+
+
+def profile_content(record: object, *, source: str) -> ProfileContent:
+    """Validate what `profile.json` holds. Raises InvalidProfile: one line with `source`, the key and the mend."""
+    if not isinstance(record, dict):
+        raise InvalidProfile(f"{source}: expected an object with the key interests, got {type(record).__name__}")
+    try:
+        return ProfileContent.model_validate_json(json.dumps(record))
+    except ValidationError as error:
+        raise InvalidProfile(f"{source}: {_first_fault(error)}") from None
+
+
+def load_profile(folder: Path) -> Profile:
+    """Read and validate `folder/`. Raises InvalidProfile naming the file and the key; reads nothing else."""
+    name = folder.name
+    if not PROFILE_NAME.fullmatch(name):
+        raise InvalidProfile(
+            f"profile folder {name!r}: name it with a-z, 0-9, _ and - only, starting with a letter or digit"
+        )
+    file = folder / "profile.json"
+    return Profile(
+        name=name,
+        content=profile_content(read_json(file), source=str(file)),
+        read_ids=load_history(folder / "read_papers.json", missing_ok=True),
+        questions=_load_questions(folder / "questions.json"),
+        pdf_names=tuple(sorted(pdf.name for pdf in (folder / "pdf").glob("*.pdf"))),
+        path=folder,
+    )
+
+
+def profile_folders(profiles_dir: Path) -> list[Path]:
+    """The folders that hold a `profile.json`, by name. Raises InvalidProfile if the folder cannot be listed."""
+    try:
+        return sorted(entry for entry in profiles_dir.iterdir() if (entry / "profile.json").exists())
+    except FileNotFoundError:
+        raise InvalidProfile(f"{profiles_dir} does not exist; create it or set PAPER_ASSETS_PROFILES") from None
+    except OSError as error:
+        raise InvalidProfile(f"{profiles_dir} cannot be listed: {error.strerror}") from None
+
+
+def load_history(file: Path, *, missing_ok: bool) -> frozenset[str]:
+    """Ids already read, without version: a JSON list of ids, or of objects with `paper_id`, or `{"read": [...]}`."""
+    if missing_ok and not file.exists():
+        return frozenset()
+    record = read_json(file)
+    entries = record.get("read", record.get("papers")) if isinstance(record, dict) else record
+    if not isinstance(entries, list):
+        raise InvalidProfile(f'{file}: expected a list of paper ids like ["2501.12345"]')
+    ids = [entry.get("paper_id") if isinstance(entry, dict) else entry for entry in entries]
+    for position, paper_id in enumerate(ids):
+        if not isinstance(paper_id, str):
+            raise InvalidProfile(f"{file}: entry {position + 1} is not a paper id")
+    return frozenset(unversioned(paper_id) for paper_id in ids if isinstance(paper_id, str))
+
+
+def read_json(file: Path) -> object:
+    """Any JSON file of a profile. Raises InvalidProfile naming the file and the line that is wrong."""
+    try:
+        with file.open("rb") as stream:
+            raw = stream.read(_MOST_BYTES + 1)
+    except FileNotFoundError:
+        raise InvalidProfile(f"{file} does not exist") from None
+    except OSError as error:
+        raise InvalidProfile(f"{file} cannot be read: {error.strerror}") from None
+    if len(raw) > _MOST_BYTES:
+        raise InvalidProfile(f"{file} is larger than {_MOST_BYTES // 1_000_000} MB; that is no profile file")
+    try:
+        return json.loads(raw.decode("utf-8-sig"))
+    except UnicodeDecodeError:
+        raise InvalidProfile(f"{file} is not UTF-8 text; save it as UTF-8") from None
+    except json.JSONDecodeError as error:
+        raise InvalidProfile(
+            f"{file}: not valid JSON at line {error.lineno}, column {error.colno}: {error.msg}"
+        ) from None
+    except RecursionError:
+        raise InvalidProfile(f"{file}: nested too deeply to be a profile file") from None
+
+
+def _load_questions(file: Path) -> tuple[Mapping[str, Any], ...]:
+    if not file.exists():
+        return ()
+    record = read_json(file)
+    if not isinstance(record, list) or not all(isinstance(entry, dict) for entry in record):
+        raise InvalidProfile(f"{file}: expected a list of plans (SPEC R1)")
+    return tuple(record)
+
+
+def _first_fault(error: ValidationError) -> str:
+    fault = error.errors(include_url=False, include_input=True)[0]
+    key = ".".join(str(part) for part in fault["loc"])
+    if fault["type"] == "extra_forbidden":
+        return f"{key}: unknown key; remove it or correct its spelling"
+    message = fault["msg"].removeprefix("Value error, ")
+    message = message[0].lower() + message[1:]
+    if not key:
+        return message
+    shown = repr(fault["input"])
+    return f"{key}: {message}, got {shown if len(shown) <= 60 else shown[:57] + '...'}"

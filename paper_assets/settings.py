@@ -1,0 +1,176 @@
+"""Every path, threshold and key: read once from the environment at the edge, passed down from there.
+
+Nothing below the faces and the Dagster layer reads the environment or the clock.
+"""
+
+import getpass
+import math
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import date
+from pathlib import Path
+from types import MappingProxyType
+
+from paper_assets.errors import InvalidInput
+
+DIMENSIONS = (
+    "semantic_relevance",
+    "must_keywords",
+    "author_trust",
+    "institution_trust",
+    "recency",
+    "practicality",
+)
+
+# SPEC G8, in the order of DIMENSIONS.
+_WEIGHTS = {
+    "general": (0.30, 0.10, 0.15, 0.10, 0.20, 0.15),
+    "literature_review": (0.35, 0.10, 0.15, 0.10, 0.05, 0.25),
+    "implementation": (0.20, 0.10, 0.10, 0.10, 0.10, 0.40),
+    "idea_generation": (0.35, 0.10, 0.10, 0.05, 0.35, 0.05),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scoring:
+    """The numbers of SPEC 2. Weights are per purpose, in the order of DIMENSIONS, and sum to 1."""
+
+    weights: Mapping[str, tuple[float, ...]] = field(default_factory=lambda: MappingProxyType(dict(_WEIGHTS)))
+    literature_review_grace_years: int = 5  # G3
+    interest_repeats: tuple[int, int, int] = (3, 2, 1)  # primary, secondary, exploratory, G4
+    lane_weights: tuple[float, float, float] = (1.0, 0.7, 0.4)  # likewise
+    lane_relevant: float = 0.4  # G4: from here on, before the weight, a paper counts as relevant to a lane
+    liked_best: int = 3  # G4: so many of the nearest liked papers count
+    bm25_k1: float = 1.2  # G4 hybrid: how soon a repeated word stops counting
+    lexical_share: float = 0.4  # G4 hybrid: BM25 against cosine; docs/evaluation.md
+    # G4 hybrid: a fused score and the cosine (seed mode) that as many papers reach, measured on CACM; see the same.
+    hybrid_scale: tuple[tuple[float, float], ...] = ((0.0, 0.0), (0.3, 0.4), (0.68, 0.7), (1.0, 1.0))
+    recency_steps: tuple[tuple[int, float], ...] = (
+        (14, 1.0),
+        (30, 0.85),
+        (90, 0.7),
+        (180, 0.5),
+        (365, 0.3),
+    )  # G7
+    recency_floor: float = 0.1  # G7
+    llm_band: tuple[float, float] = (0.4, 0.7)  # G5: from the first, below the second, a paper is worth a question
+    llm_batch: int = 15  # G5: papers in one question
+    llm_abstract: int = 500  # G5: characters of the abstract that are shown
+    practicality_code: float = 0.5  # G7
+    practicality_pdf: float = 0.3  # G7
+    mode_bonus: float = 0.1  # G9
+    soft_penalty: float = -0.15  # G9
+    soft_penalty_floor: float = -0.3  # G9
+    diversity_similarity: float = 0.8  # G11: cosine from which a paper repeats another
+    diversity_penalty: float = -0.2  # G11
+    similar_pair: float = 0.7  # G14: cosine from which two papers are noted as similar
+    similar_pair_with_traits: float = 0.6  # G14: the same, where they also share a problem and a method
+    final_floor: float = -0.5  # G10
+    final_ceiling: float = 1.5  # G10
+    high_match: float = 0.7  # G13
+    very_recent_days: int = 14  # G13
+    older_days: int = 90  # G13
+
+    def __post_init__(self) -> None:
+        for purpose, weights in self.weights.items():
+            if len(weights) != len(DIMENSIONS) or not all(math.isfinite(w) and w >= 0 for w in weights):
+                raise InvalidInput(f"weights of {purpose}: expected {len(DIMENSIONS)} numbers from 0, got {weights}")
+            if not math.isclose(sum(weights), 1.0, abs_tol=1e-9):
+                raise InvalidInput(f"weights of {purpose} sum to {sum(weights):g}; they must sum to 1")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judging:
+    """How rankings are judged on labelled sets (docs/evaluation.md)."""
+
+    ndcg_at: tuple[int, ...] = (10, 20)
+    recall_at: tuple[int, ...] = (20, 100)
+    coverage_at: tuple[int, ...] = (5, 10)  # 5 = the default top_k, what a reader sees
+    resamples: int = 10_000  # the ends of the interval then move by about 0.001 from seed to seed
+    confidence: float = 0.95
+    seed: int = 20260313  # any number; fixed so that a figure can be printed again
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Where things lie and how the outside world is reached. Paths are absolute."""
+
+    home: Path
+    profiles_dir: Path
+    output_dir: Path
+    pdf_dir: Path
+    first_day: date = date(2025, 1, 1)  # first partition; earlier papers are kept but have no partition
+    categories: tuple[str, ...] = ("cs.CL", "cs.LG")  # what the schedule fetches, SPEC S1
+    embedding_model: str = "all-MiniLM-L6-v2"
+    arxiv_url: str = "https://export.arxiv.org/api/query"
+    request_gate: Path = Path(tempfile.gettempdir()) / "paper_assets"  # shared by all processes of the machine
+    request_interval: float = 3.0  # seconds between two requests to arXiv, S2
+    request_timeout: float = 60.0  # seconds for one answer
+    contact: str | None = None  # added to the User-Agent, so that arXiv can reach the operator
+    store_deadline: float = 60.0  # seconds to wait for a store that another process holds
+    sensor_interval: int = 15  # seconds between two looks at profiles/ and at what is due
+    scoring: Scoring = field(default_factory=Scoring)
+
+    @property
+    def warehouse_path(self) -> Path:
+        return self.home / "warehouse.duckdb"
+
+    @property
+    def vectors_path(self) -> Path:
+        return self.home / "chroma"
+
+
+def load_settings(environ: Mapping[str, str], working_dir: Path) -> Settings:
+    """Settings from environment variables; a relative path is taken from `working_dir`.
+
+    Variables: PAPER_ASSETS_HOME (./data), PAPER_ASSETS_PROFILES (./profiles), OUTPUT_DIR (HOME/output),
+    PDF_DIR (OUTPUT_DIR), PAPER_ASSETS_FIRST_DAY, PAPER_ASSETS_CATEGORIES (comma separated),
+    PAPER_ASSETS_EMBEDDING_MODEL, PAPER_ASSETS_ARXIV_URL, PAPER_ASSETS_REQUEST_GATE,
+    PAPER_ASSETS_REQUEST_INTERVAL, PAPER_ASSETS_REQUEST_TIMEOUT, PAPER_ASSETS_CONTACT,
+    PAPER_ASSETS_STORE_DEADLINE, PAPER_ASSETS_SENSOR_INTERVAL. An empty variable counts as unset.
+    Raises InvalidInput with the variable's name.
+    """
+    given = {name: value.strip() for name, value in environ.items() if value.strip()}
+
+    def path(name: str, default: Path) -> Path:
+        return (working_dir / Path(given[name]).expanduser() if name in given else default).absolute()
+
+    def seconds(name: str, default: float) -> float:
+        try:
+            value = float(given.get(name, default))
+        except ValueError:
+            value = math.nan
+        if not (math.isfinite(value) and value >= 0):
+            raise InvalidInput(f"{name} must be a number of seconds from 0, got {given[name]!r}")
+        return value
+
+    home = path("PAPER_ASSETS_HOME", working_dir / "data")
+    output_dir = path("OUTPUT_DIR", home / "output")
+    categories = tuple(
+        part.strip() for part in given.get("PAPER_ASSETS_CATEGORIES", "cs.CL,cs.LG").split(",") if part.strip()
+    )
+    try:
+        first_day = date.fromisoformat(given.get("PAPER_ASSETS_FIRST_DAY", "2025-01-01"))
+    except ValueError:
+        raise InvalidInput(
+            f"PAPER_ASSETS_FIRST_DAY must be a day like 2025-01-01, got {given['PAPER_ASSETS_FIRST_DAY']!r}"
+        ) from None
+    return Settings(
+        home=home,
+        profiles_dir=path("PAPER_ASSETS_PROFILES", working_dir / "profiles"),
+        output_dir=output_dir,
+        pdf_dir=path("PDF_DIR", output_dir),
+        first_day=first_day,
+        categories=categories,
+        embedding_model=given.get("PAPER_ASSETS_EMBEDDING_MODEL", "all-MiniLM-L6-v2"),
+        arxiv_url=given.get("PAPER_ASSETS_ARXIV_URL", "https://export.arxiv.org/api/query"),
+        request_gate=path(
+            "PAPER_ASSETS_REQUEST_GATE", Path(tempfile.gettempdir()) / f"paper_assets-{getpass.getuser()}"
+        ),
+        request_interval=seconds("PAPER_ASSETS_REQUEST_INTERVAL", 3.0),
+        request_timeout=seconds("PAPER_ASSETS_REQUEST_TIMEOUT", 60.0),
+        contact=given.get("PAPER_ASSETS_CONTACT"),
+        store_deadline=seconds("PAPER_ASSETS_STORE_DEADLINE", 60.0),
+        sensor_interval=int(seconds("PAPER_ASSETS_SENSOR_INTERVAL", 15.0)),
+    )

@@ -1,0 +1,207 @@
+"""arXiv API: the papers first submitted on one day, all of them or an error (SPEC S1, S2).
+
+The `arxiv` package writes the query and reads the entries. Transport, paging and completeness are ours, because the
+package takes an error page, a cut feed or an empty first page for "no papers". Its entry reader is private
+(`arxiv._feed`), hence the pin below version 5; `read_entry` is the only place that knows it.
+"""
+
+import logging
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import TYPE_CHECKING, Any
+
+from paper_assets.errors import IncompleteFeed, InvalidArxivId, InvalidInput, InvalidPaper, NetworkError
+from paper_assets.paper import Paper, split_arxiv_id
+from paper_assets.sources.code_links import code_url
+from paper_assets.sources.polite_http import ask
+from paper_assets.sources.withdrawal import is_withdrawn
+
+if TYPE_CHECKING:
+    import requests
+
+ATOM = "{http://www.w3.org/2005/Atom}"
+# No entities and no network, for safety; no comments, for a text is read only up to the first.
+STRICT_XML = {"resolve_entities": False, "no_network": True, "remove_comments": True, "remove_pis": True}
+_TOTAL = "{http://a9.com/-/spec/opensearch/1.1/}totalResults"
+_CATEGORY = re.compile(r"[a-z]+(?:-[a-z]+)*(?:\.(?:\*|[A-Za-z]+(?:-[A-Za-z]+)*))?")
+_PAGE = 1000  # S1
+_MOST_PAPERS = 30_000  # far beyond any real day: an answer that claims more has ignored the query
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Feed:
+    """One page of the API: its papers in order, and how many the whole query has."""
+
+    papers: tuple[Paper, ...]
+    total: int
+
+
+def fetch_day(day: date, *, categories: Sequence[str], url: str, session: "requests.Session") -> list[Paper]:
+    """Every paper first submitted on `day` (UTC) in one of the categories, oldest first, each once.
+
+    The unique papers received must be as many as every page announced; if not, the day is asked for once more.
+    A paper of the day before or after (arXiv cuts days by its index, not by `published`) is counted and left out with
+    a log line, since it comes with its own day; one farther off means that the query was not heeded.
+    Raises RateLimited, NetworkError, IncompleteFeed; InvalidInput for what cannot be a category.
+    """
+    query = _day_query(day, categories)
+    try:
+        papers = _fetch_all(query, url=url, session=session)
+    except IncompleteFeed:
+        papers = _fetch_all(query, url=url, session=session)
+    return _of_day(papers, day)
+
+
+def parse_feed(content: bytes) -> Feed:
+    """One answer of the API. Raises IncompleteFeed for anything but a whole, well-formed feed of papers."""
+    from lxml import etree  # type: ignore[import-untyped]
+
+    try:
+        root = etree.fromstring(content, parser=etree.XMLParser(**STRICT_XML))
+    except (etree.XMLSyntaxError, ValueError):
+        raise IncompleteFeed(f"arXiv's answer is {_looks_like(content)}, not a whole feed; try again later") from None
+    if not is_atom(root):
+        raise IncompleteFeed(f"arXiv's answer is {_looks_like(content)}, not a feed; try again later")
+    total = (root.findtext(_TOTAL) or "").strip()
+    if not (total.isascii() and total.isdecimal()):
+        raise IncompleteFeed("arXiv's answer does not say how many papers there are; try again later")
+    try:
+        papers = tuple(read_entry(entry) for entry in root.iterfind(f"{ATOM}entry"))
+    except InvalidPaper as error:
+        raise IncompleteFeed(f"arXiv's answer is faulty: {error}") from None
+    return Feed(papers=papers, total=int(total))
+
+
+def is_atom(root: Any) -> bool:
+    """True for the outermost element of an Atom feed. One with a DOCTYPE is none: its entities would cut texts off."""
+    return bool(root.tag == f"{ATOM}feed" and not root.getroottree().docinfo.doctype)
+
+
+def read_entry(entry: Any) -> Paper:
+    """The paper of one Atom `<entry>` (an lxml element). Raises InvalidPaper: error entry, bad id, missing field."""
+    from arxiv import _feed
+
+    entry_id = " ".join((entry.findtext(f"{ATOM}id") or "").split())
+    title = " ".join((entry.findtext(f"{ATOM}title") or "").split())
+    if "/api/errors" in entry_id or (title == "Error" and "/abs/" not in entry_id):
+        raise InvalidPaper(f"error entry: {' '.join((entry.findtext(f'{ATOM}summary') or 'no reason').split())[:200]}")
+    try:
+        paper_id, version = split_arxiv_id(entry_id)
+        result = _feed._build_result(entry)
+    except InvalidArxivId as error:
+        raise InvalidPaper(f"entry id {error}") from None
+    except (ValueError, OverflowError):
+        raise InvalidPaper(f"entry {paper_id}: a date cannot be read") from None
+    if result is None or not title:
+        raise InvalidPaper(f"entry {paper_id}: title, published or updated is missing")
+    comment, abstract = _one_line(result.comment), _one_line(result.summary) or ""
+    authors = [name for author in result.authors if (name := _one_line(author.name))]
+    affiliations = [place for author in result.authors for text in author.affiliation if (place := _one_line(text))]
+    categories = tuple(dict.fromkeys(result.categories))
+    return Paper(
+        paper_id=paper_id,
+        version=version or 1,
+        title=title,
+        abstract=abstract,
+        authors=tuple(authors),
+        published=result.published,
+        updated=result.updated,
+        categories=categories,
+        primary_category=result.primary_category or next(iter(categories), None),
+        comment=comment,
+        doi=_one_line(result.doi),
+        journal_ref=_one_line(result.journal_ref),
+        pdf_url=pdf_address(paper_id, version or 1),
+        github_url=code_url(comment, abstract),
+        affiliations=tuple(dict.fromkeys(affiliations)),
+        withdrawn=is_withdrawn(comment, abstract),
+    )
+
+
+def pdf_address(paper_id: str, version: int) -> str:
+    """Where arXiv keeps the PDF; built, not read, so that every source gives a paper the same address."""
+    return f"https://arxiv.org/pdf/{paper_id}v{version}"
+
+
+def _day_query(day: date, categories: Sequence[str]) -> dict[str, str]:
+    """S1's query as the API's parameters, less the page."""
+    from arxiv import Search, SortCriterion, SortOrder
+
+    if not categories:
+        raise InvalidInput("no category to fetch; set PAPER_ASSETS_CATEGORIES, for example to cs.CL,cs.LG")
+    for category in categories:
+        if not _CATEGORY.fullmatch(category):
+            raise InvalidInput(f"{category!r} is not an arXiv category; expected the form cs.CL or hep-th")
+    wanted = " OR ".join(f"cat:{category}" for category in categories)
+    search = Search(
+        query=f"({wanted}) AND submittedDate:[{day:%Y%m%d}0000 TO {day:%Y%m%d}2359]",
+        sort_by=SortCriterion.SubmittedDate,
+        sort_order=SortOrder.Ascending,
+    )
+    return dict(search._url_args())
+
+
+def _fetch_all(query: dict[str, str], *, url: str, session: "requests.Session") -> list[Paper]:
+    """All pages of a query, each paper once in its newest version. Raises IncompleteFeed unless all are there."""
+    papers: dict[str, Paper] = {}
+    totals: set[int] = set()
+    received = pages = 0
+    while True:
+        feed = _page(query, start=received, url=url, session=session)
+        totals.add(feed.total)
+        pages += 1
+        received += len(feed.papers)
+        for paper in feed.papers:
+            known = papers.get(paper.paper_id)
+            if known is None or paper.version > known.version:
+                papers[paper.paper_id] = paper
+        if feed.total > _MOST_PAPERS:
+            raise IncompleteFeed(f"arXiv announced {feed.total} papers for one day; it has not heeded the query")
+        # Short pages are followed where they end, but not for ever.
+        if not feed.papers or received >= feed.total or pages > 3 + 2 * feed.total // _PAGE:
+            break
+    if totals != {len(papers)}:
+        announced = " then ".join(map(str, sorted(totals)))
+        raise IncompleteFeed(f"arXiv announced {announced} papers and gave {len(papers)}; fetch the day again later")
+    return list(papers.values())
+
+
+def _page(query: dict[str, str], *, start: int, url: str, session: "requests.Session") -> Feed:
+    parameters = {**query, "start": str(start), "max_results": str(_PAGE)}
+    response = ask(session, "GET", url, params=parameters)
+    if response.status_code == 200:
+        return parse_feed(response.content)
+    try:
+        reason = "no reason given" if parse_feed(response.content) else ""
+    except IncompleteFeed as error:
+        reason = str(error)
+    raise NetworkError(f"arXiv refused the query (HTTP {response.status_code}): {reason}")
+
+
+def _of_day(papers: Iterable[Paper], day: date) -> list[Paper]:
+    kept = []
+    for paper in papers:
+        if paper.day == day:
+            kept.append(paper)
+        elif paper.day is None or abs((paper.day - day).days) > 1:
+            raise IncompleteFeed(f"arXiv answered {paper.paper_id} of {paper.day} to the query for {day}")
+        else:
+            _log.warning("%s was submitted on %s, not %s; left to its own day", paper.paper_id, paper.day, day)
+    return kept
+
+
+def _one_line(text: str | None) -> str | None:
+    return " ".join(text.split()) or None if text else None
+
+
+def _looks_like(content: bytes) -> str:
+    start = content[:1000].lstrip().lower()
+    if not start:
+        return "empty"
+    if start.startswith((b"<!doctype html", b"<html")):
+        return "a web page"
+    return "damaged or cut off" if start.startswith(b"<") else "plain text"

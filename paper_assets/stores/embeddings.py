@@ -1,0 +1,211 @@
+"""Vectors of texts, kept by content: a text is embedded once per model, whichever papers carry it.
+
+DuckDB holds the truth; the search index can be built again from here without embedding anything.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from datetime import date
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from paper_assets.errors import InvalidInput
+from paper_assets.paper import embedded_text, text_hash
+from paper_assets.stores.warehouse import Warehouse, scratch_file, scratch_refusals, value_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from duckdb import DuckDBPyConnection
+
+_BATCH = 10_000  # vectors in memory at once, 15 MB at 384 dimensions
+_LENGTH_TOLERANCE = 1e-3  # a unit vector computed in bfloat16 and normalised in float32 is well within
+
+
+def texts_without_vector(
+    warehouse: Warehouse, first: date | None, last: date | None, *, model: str
+) -> tuple[list[str], list[str]]:
+    """Hashes and texts that `model` has not embedded yet, of the papers of the days first..last (None: open).
+
+    Each text once, ordered by hash.
+    """
+    with warehouse.reading() as connection:
+        rows = connection.execute(
+            """
+            select text_hash, any_value(title), any_value(abstract)
+            from papers
+            anti join (from embeddings where model = $model) using (text_hash)
+            where ($first::date is null or day >= $first) and ($last::date is null or day <= $last)
+            group by text_hash
+            order by text_hash
+            """,
+            {"first": first, "last": last, "model": model},
+        ).fetchall()
+    return [row[0] for row in rows], [embedded_text(title, abstract) for _, title, abstract in rows]
+
+
+def unembedded_count(warehouse: Warehouse, first: date | None, last: date | None, *, model: str) -> int:
+    """Number of papers of the days first..last without a vector of `model`."""
+    with warehouse.reading() as connection:
+        count: int = value_of(
+            connection,
+            """
+            select count(*)
+            from papers
+            anti join (from embeddings where model = $model) using (text_hash)
+            where ($first::date is null or day >= $first) and ($last::date is null or day <= $last)
+            """,
+            {"first": first, "last": last, "model": model},
+        )
+    return count
+
+
+def keep_vectors(warehouse: Warehouse, hashes: Sequence[str], matrix: np.ndarray, *, model: str) -> int:
+    """Store the vectors (n, d) of n texts; those already there stay as they are. Returns how many were new.
+
+    Raises InvalidInput if a vector is not finite or not of unit length, or if d is not the model's.
+    """
+    import pyarrow as pa
+
+    vectors = np.ascontiguousarray(matrix, dtype=np.float32)
+    if vectors.ndim != 2 or len(vectors) != len(hashes):
+        raise InvalidInput(f"{len(hashes)} texts need a matrix of as many vectors, got the shape {vectors.shape}")
+    if not hashes:
+        return 0
+    lengths = np.linalg.norm(vectors, axis=1)
+    faulty = ~(np.abs(lengths - 1) <= _LENGTH_TOLERANCE)  # also true for nan
+    if faulty.any():
+        at = int(faulty.argmax())
+        raise InvalidInput(f"model {model!r} gave text {hashes[at]} a vector of length {lengths[at]:g}, expected 1")
+    dimension = vectors.shape[1]
+    rows = pa.table(
+        {
+            "text_hash": pa.array(hashes, pa.string()),
+            "vector": pa.FixedSizeListArray.from_arrays(pa.array(vectors.reshape(-1)), dimension),
+        }
+    )
+    with warehouse.writing() as connection:
+        stored = _dimension(connection, model)
+        if stored not in (None, dimension):
+            raise InvalidInput(f"model {model!r} has vectors of {stored} numbers in the warehouse, got {dimension}")
+        connection.register("incoming", rows)
+        added: int = value_of(
+            connection,
+            """
+            insert into embeddings
+            select $model, text_hash, any_value(vector)
+            from incoming
+            anti join (from embeddings where model = $model) using (text_hash)
+            group by text_hash
+            """,
+            {"model": model},
+        )
+    return added
+
+
+def vectors_of(warehouse: Warehouse, paper_ids: Sequence[str], *, model: str) -> tuple[np.ndarray, np.ndarray]:
+    """Vectors float32 (n, d) and whether they were found, bool (n,), in the order of `paper_ids`.
+
+    A paper without a vector has a row of zeros. If the model has no vectors at all, d is 0.
+    """
+    import pyarrow as pa
+
+    wanted = pa.table({"paper_id": pa.array(paper_ids, pa.string()), "position": np.arange(len(paper_ids))})
+    found = np.zeros(len(paper_ids), dtype=bool)
+    with warehouse.reading() as connection:
+        dimension = _dimension(connection, model) or 0
+        matrix = np.zeros((len(paper_ids), dimension), dtype=np.float32)
+        connection.register("wanted", wanted)
+        relation = connection.sql(
+            """
+            select position, vector
+            from wanted
+            join papers using (paper_id)
+            join (from embeddings where model = $model) using (text_hash)
+            """,
+            params={"model": model},
+        )
+        for batch in relation.to_arrow_reader(_BATCH):
+            positions = batch["position"].to_numpy()
+            matrix[positions] = _matrix(batch["vector"], dimension)
+            found[positions] = True
+    return matrix, found
+
+
+def remembered_vectors(
+    warehouse: Warehouse, texts: Sequence[str], *, model: str, encode: Callable[[list[str]], np.ndarray]
+) -> np.ndarray:
+    """Vectors float32 (n, d) of any texts: stored ones are read, the others are encoded and stored."""
+    import pyarrow as pa
+
+    hashes = [text_hash(text) for text in texts]
+    distinct = dict(zip(hashes, texts, strict=True))
+    with warehouse.reading() as connection:
+        connection.register("wanted", pa.table({"text_hash": pa.array(distinct, pa.string())}))
+        stored = connection.sql(
+            "select text_hash, vector from embeddings join wanted using (text_hash) where model = $model",
+            params={"model": model},
+        ).to_arrow_table()
+    known = dict(zip(stored["text_hash"].to_pylist(), stored["vector"].to_numpy(), strict=True))
+    missing = [name for name in distinct if name not in known]
+    if missing:
+        new = encode([distinct[name] for name in missing])
+        keep_vectors(warehouse, missing, new, model=model)
+        known |= dict(zip(missing, new, strict=True))
+    return np.stack([known[name] for name in hashes]) if hashes else encode([])
+
+
+def vectors_between(
+    warehouse: Warehouse, first: date | None, last: date | None, *, model: str
+) -> Iterator[tuple[list[str], list[date | None], np.ndarray]]:
+    """Batches of paper ids, their days and float32 vectors (n, d), for building an index anew.
+
+    The warehouse is held only until the first batch: the rest waits in an unnamed file beside it, however long
+    the caller takes. Both days None: all papers with a vector, undated ones too.
+    """
+    import pyarrow as pa
+
+    with ExitStack() as kept:
+        with warehouse.reading() as connection:
+            dimension = _dimension(connection, model) or 0
+            reader = connection.sql(
+                """
+                select paper_id, day, vector
+                from papers
+                join (from embeddings where model = $model) using (text_hash)
+                where ($first::date is null or day >= $first) and ($last::date is null or day <= $last)
+                """,
+                params={"first": first, "last": last, "model": model},
+            ).to_arrow_reader(_BATCH)
+            stream = kept.enter_context(scratch_file(warehouse.path.parent))
+            with scratch_refusals(), pa.ipc.new_stream(stream, reader.schema) as writer:
+                for batch in reader:
+                    writer.write_batch(batch)
+        stream.seek(0)
+        for batch in pa.ipc.open_stream(stream):
+            yield batch["paper_id"].to_pylist(), batch["day"].to_pylist(), _matrix(batch["vector"], dimension)
+
+
+def _dimension(connection: "DuckDBPyConnection", model: str) -> int | None:
+    dimension: int | None = value_of(connection, "select len(vector) from embeddings where model = ? limit 1", [model])
+    return dimension
+
+
+def _matrix(vectors: "pa.ListArray", dimension: int) -> np.ndarray:
+    """The lists of one batch, which lie end to end in one buffer, as an array (n, d)."""
+    return vectors.flatten().to_numpy().reshape(len(vectors), dimension)
+
+
+def days_without_vectors(warehouse: Warehouse, *, model: str) -> frozenset[date]:
+    """Days of which at least one paper has no vector of `model`."""
+    with warehouse.reading() as connection:
+        rows = connection.execute(
+            """
+            select distinct day
+            from papers
+            anti join (from embeddings where model = ?) using (text_hash)
+            where day is not null
+            """,
+            [model],
+        ).fetchall()
+    return frozenset(day for (day,) in rows)

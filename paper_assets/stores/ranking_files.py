@@ -1,0 +1,67 @@
+"""Rankings as JSON files for people and other programs: whole or not there, and never overwritten (SPEC G15)."""
+
+import json
+import os
+import secrets
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from paper_assets.errors import InvalidProfile, StoreUnwritable
+from paper_assets.profile import PROFILE_NAME
+
+NO_PROFILE = "no_profile"
+
+
+def save_ranking(folder: Path, profile: str | None, result: Mapping[str, Any], *, now: datetime) -> Path:
+    """Write `folder/<profile>/YYYY-MM-DD_HHMMSS_ranked.json` and return its path, which also stands in the file.
+
+    A second ranking in the same second gets `_2`, also from another process. Raises StoreUnwritable.
+    """
+    name = NO_PROFILE if profile is None else profile
+    if not PROFILE_NAME.fullmatch(name):
+        raise InvalidProfile(f"profile name {name!r} cannot name a folder; use a-z, 0-9, _ and -")
+    target, number = folder / name, 1
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+        while True:
+            suffix = "" if number == 1 else f"_{number}"
+            path = target / f"{now:%Y-%m-%d_%H%M%S}_ranked{suffix}.json"
+            if _appeared(path, {**result, "output_path": str(path)}):
+                return path
+            number += 1
+    except OSError as error:
+        raise StoreUnwritable(
+            f"{target} cannot take the ranking: {error.strerror}; free space, check permissions or set OUTPUT_DIR"
+        ) from None
+
+
+def find_saved(folder: Path, profile: str, result: Mapping[str, Any], *, now: datetime) -> Path | None:
+    """The file that `save_ranking` has written for this very result, if there is one."""
+    for path in sorted((folder / profile).glob(f"{now:%Y-%m-%d_%H%M%S}_ranked*.json")):
+        if path.read_bytes() == _encoded({**result, "output_path": str(path)}):
+            return path
+    return None
+
+
+def _encoded(result: Mapping[str, Any]) -> bytes:
+    text = json.dumps(result, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
+    # Half a surrogate pair, which UTF-8 cannot hold, becomes its JSON escape.
+    return text.encode("utf-8", "backslashreplace")
+
+
+def _appeared(path: Path, result: Mapping[str, Any]) -> bool:
+    """Put the finished file under its name in one step; False if the name has been taken meanwhile."""
+    temporary = path.with_name(f".{path.name}-{secrets.token_hex(8)}")
+    try:
+        with temporary.open("xb") as stream:
+            stream.write(_encoded(result))
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.link(temporary, path)  # unlike a rename it fails if the name is taken
+    except FileExistsError:
+        return False
+    finally:
+        temporary.unlink(missing_ok=True)
+    return True

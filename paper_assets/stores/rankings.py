@@ -1,0 +1,316 @@
+"""Candidates and rankings, one set per day and profile, replaced as a whole.
+
+`inputs` is the caller's fingerprint of everything a set was computed from: equal inputs, nothing to compute.
+A removed profile keeps its rows.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from paper_assets.errors import NotComputed, PaperNotFound
+from paper_assets.paper import unversioned
+from paper_assets.settings import DIMENSIONS
+from paper_assets.stores.warehouse import Warehouse, value_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from duckdb import DuckDBPyConnection
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ranking:
+    """One profile's ranking of a day: a header (JSON values) and all scored papers by rank (`ranking_schema()`)."""
+
+    day: date
+    profile: str
+    inputs: str
+    header: dict[str, Any]
+    rows: "pa.Table"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """What became of one paper in one ranking: its candidate row and, if it passed, its ranking row, as dicts."""
+
+    day: date
+    header: dict[str, Any]
+    candidate: dict[str, Any] | None
+    ranked: dict[str, Any] | None
+
+
+@cache
+def candidate_schema() -> "pa.Schema":
+    """Columns of candidates: every paper of the window, passed or removed with its reason."""
+    import pyarrow as pa
+
+    return pa.schema(
+        [
+            ("paper_id", pa.string()),
+            ("title", pa.string()),
+            ("passed", pa.bool_()),
+            ("reason", pa.string()),
+            ("phase", pa.int32()),
+        ]
+    )
+
+
+@cache
+def ranking_schema() -> "pa.Schema":
+    """Columns of a ranking: every scored paper from the best to the last, `shown` if it stands in the top K.
+
+    `lane`: the interest, else the liked paper, that it matches best; null where the interest mode knows none.
+    """
+    import pyarrow as pa
+
+    return pa.schema(
+        [
+            ("rank", pa.int32()),
+            ("shown", pa.bool_()),
+            ("paper_id", pa.string()),
+            ("final", pa.float64()),
+            *((dimension, pa.float64()) for dimension in DIMENSIONS),
+            ("bonus", pa.float64()),
+            ("soft_penalty", pa.float64()),
+            ("diversity_penalty", pa.float64()),
+            ("penalty_keywords", pa.list_(pa.string())),
+            ("evaluation_method", pa.string()),
+            ("tags", pa.list_(pa.string())),
+            ("lane", pa.string()),
+        ]
+    )
+
+
+def replace_candidates(warehouse: Warehouse, day: date, profile: str, rows: "pa.Table", *, inputs: str) -> None:
+    """Keep `rows` (columns of `candidate_schema()`) as the candidates of the day and profile."""
+    incoming = rows.select(candidate_schema().names).cast(candidate_schema())
+    key = {"day": day, "profile": profile}
+    with warehouse.writing() as connection:
+        connection.execute("delete from candidates where day = $day and profile = $profile", key)
+        connection.execute("delete from candidate_sets where day = $day and profile = $profile", key)
+        connection.execute("insert into candidate_sets values ($day, $profile, $inputs)", {**key, "inputs": inputs})
+        connection.register("incoming", incoming)
+        connection.execute(
+            "insert into candidates by name select $day as day, $profile as profile, * from incoming", key
+        )
+
+
+def candidates(warehouse: Warehouse, day: date, profile: str) -> "pa.Table":
+    """The candidates of the day and profile, ordered by paper id. Raises NotComputed."""
+    with warehouse.reading() as connection:
+        if _inputs_of_candidates(connection, day, profile) is None:
+            raise NotComputed(f"no candidates for profile {profile!r} on {day}; run the day first")
+        found = connection.sql(
+            """
+            select * exclude (day, profile)
+            from candidates
+            where day = $day and profile = $profile
+            order by paper_id
+            """,
+            params={"day": day, "profile": profile},
+        )
+        return found.to_arrow_table().cast(candidate_schema())
+
+
+def candidates_inputs(warehouse: Warehouse, day: date, profile: str) -> str | None:
+    """Fingerprint of what the stored candidates were computed from; None if there are none."""
+    with warehouse.reading() as connection:
+        return _inputs_of_candidates(connection, day, profile)
+
+
+def replace_ranking(
+    warehouse: Warehouse, day: date, profile: str, rows: "pa.Table", header: Mapping[str, Any], *, inputs: str
+) -> None:
+    """Keep `rows` (columns of `ranking_schema()`) and the header (JSON values) as the day's ranking of the profile.
+
+    A ranking of other inputs that stood there is kept as the previous one.
+    """
+    incoming = rows.select(ranking_schema().names).cast(ranking_schema())
+    text = json.dumps(header, sort_keys=True, allow_nan=False)
+    key = {"day": day, "profile": profile}
+    with warehouse.writing() as connection:
+        stood = connection.execute(
+            "select inputs from ranking_sets where day = $day and profile = $profile", key
+        ).fetchall()
+        if stood and stood[0][0] != inputs:
+            connection.execute("delete from previous_rankings where day = $day and profile = $profile", key)
+            connection.execute("delete from previous_ranking_sets where day = $day and profile = $profile", key)
+            connection.execute(
+                "insert into previous_rankings from rankings where day = $day and profile = $profile", key
+            )
+            connection.execute(
+                "insert into previous_ranking_sets from ranking_sets where day = $day and profile = $profile", key
+            )
+        connection.execute("delete from rankings where day = $day and profile = $profile", key)
+        connection.execute("delete from ranking_sets where day = $day and profile = $profile", key)
+        connection.execute(
+            "insert into ranking_sets values ($day, $profile, $inputs, $header)",
+            {**key, "inputs": inputs, "header": text},
+        )
+        connection.register("incoming", incoming)
+        connection.execute("insert into rankings by name select $day as day, $profile as profile, * from incoming", key)
+
+
+def note_output(warehouse: Warehouse, day: date, profile: str, path: Path) -> None:
+    """Remember where the ranking's JSON file lies. Raises NotComputed."""
+    with warehouse.writing() as connection:
+        _, header = _set(connection, day, profile)
+        connection.execute(
+            "update ranking_sets set header = ? where day = ? and profile = ?",
+            [json.dumps({**header, "output_path": str(path)}, sort_keys=True), day, profile],
+        )
+
+
+def ranking(warehouse: Warehouse, day: date, profile: str) -> Ranking:
+    """The stored ranking of the day and profile. Raises NotComputed."""
+    with warehouse.reading() as connection:
+        inputs, header = _set(connection, day, profile)
+        rows = connection.sql(
+            """
+            select * exclude (day, profile)
+            from rankings
+            where day = $day and profile = $profile
+            order by rank
+            """,
+            params={"day": day, "profile": profile},
+        ).to_arrow_table()
+    return Ranking(day=day, profile=profile, inputs=inputs, header=header, rows=rows.cast(ranking_schema()))
+
+
+def previous_ranking(warehouse: Warehouse, day: date, profile: str) -> Ranking:
+    """The ranking that the present one of the day has replaced. Raises NotComputed if it is the first."""
+    params = {"day": day, "profile": profile}
+    with warehouse.reading() as connection:
+        found = connection.execute(
+            "select inputs, header from previous_ranking_sets where day = $day and profile = $profile", params
+        ).fetchall()
+        if not found:
+            raise NotComputed(f"the ranking of profile {profile!r} on {day} is the first of that day; nothing changed")
+        rows = connection.sql(
+            """
+            select * exclude (day, profile)
+            from previous_rankings
+            where day = $day and profile = $profile
+            order by rank
+            """,
+            params=params,
+        ).to_arrow_table()
+    inputs, header = found[0]
+    return Ranking(day=day, profile=profile, inputs=inputs, header=json.loads(header), rows=rows.cast(ranking_schema()))
+
+
+def ranking_inputs(warehouse: Warehouse, day: date, profile: str) -> str | None:
+    """Fingerprint of what the stored ranking was computed from; None if there is none."""
+    with warehouse.reading() as connection:
+        inputs: str | None = value_of(
+            connection, "select inputs from ranking_sets where day = ? and profile = ?", [day, profile]
+        )
+    return inputs
+
+
+def ranking_days(warehouse: Warehouse, profile: str) -> list[date]:
+    """Days for which the profile has a ranking, ascending."""
+    with warehouse.reading() as connection:
+        rows = connection.execute("select day from ranking_sets where profile = ? order by day", [profile]).fetchall()
+    return [day for (day,) in rows]
+
+
+def latest_ranking_day(warehouse: Warehouse, profile: str, *, until: date | None = None) -> date | None:
+    """The newest day with a ranking of the profile, not after `until`."""
+    days = [day for day in ranking_days(warehouse, profile) if until is None or day <= until]
+    return days[-1] if days else None
+
+
+def shown_ids(warehouse: Warehouse, profile: str, first: date, last: date) -> frozenset[str]:
+    """Papers that stood in the profile's top K on any of the days first..last, both included."""
+    with warehouse.reading() as connection:
+        rows = connection.execute(
+            "select distinct paper_id from rankings where profile = ? and shown and day between ? and ?",
+            [profile, first, last],
+        ).fetchall()
+    return frozenset(paper_id for (paper_id,) in rows)
+
+
+def ranked_paper(warehouse: Warehouse, profile: str, paper_id: str, *, day: date | None = None) -> Standing:
+    """What became of a paper in the ranking of `day` (None: the latest), for an explanation.
+
+    Raises NotComputed without such a ranking, PaperNotFound if the paper was not in its window.
+    """
+    with warehouse.reading() as connection:
+        if day is None:
+            day = value_of(connection, "select max(day) from ranking_sets where profile = ?", [profile])
+        if day is None:
+            raise NotComputed(f"profile {profile!r} has no ranking yet; run it first")
+        _, header = _set(connection, day, profile)
+        params = {"day": day, "profile": profile, "paper_id": unversioned(paper_id)}
+        candidate = connection.sql(
+            """
+            select * exclude (day, profile)
+            from candidates
+            where day = $day and profile = $profile and paper_id = $paper_id
+            """,
+            params=params,
+        ).to_arrow_table()
+        ranked = connection.sql(
+            """
+            select * exclude (day, profile)
+            from rankings
+            where day = $day and profile = $profile and paper_id = $paper_id
+            """,
+            params=params,
+        ).to_arrow_table()
+    if not (candidate.num_rows or ranked.num_rows):
+        raise PaperNotFound(f"paper {paper_id} was not among the papers of profile {profile!r} on {day}")
+    return Standing(
+        day=day,
+        header=header,
+        candidate=candidate.to_pylist()[0] if candidate.num_rows else None,
+        ranked=ranked.to_pylist()[0] if ranked.num_rows else None,
+    )
+
+
+def _set(connection: "DuckDBPyConnection", day: date, profile: str) -> tuple[str, dict[str, Any]]:
+    rows = connection.execute(
+        "select inputs, header from ranking_sets where day = ? and profile = ?", [day, profile]
+    ).fetchall()
+    if not rows:
+        raise NotComputed(f"no ranking for profile {profile!r} on {day}; run the day first")
+    [(inputs, header)] = rows
+    return inputs, json.loads(header)
+
+
+def _inputs_of_candidates(connection: "DuckDBPyConnection", day: date, profile: str) -> str | None:
+    inputs: str | None = value_of(
+        connection, "select inputs from candidate_sets where day = ? and profile = ?", [day, profile]
+    )
+    return inputs
+
+
+def stored_inputs(warehouse: Warehouse, profile: str, first: date, last: date) -> dict[date, tuple[str, str | None]]:
+    """Fingerprints of the profile's candidates and ranking (None: no ranking) by day, for the days that have any."""
+    with warehouse.reading() as connection:
+        rows = connection.execute(
+            """
+            select day, candidate_sets.inputs, ranking_sets.inputs
+            from candidate_sets
+            left join ranking_sets using (day, profile)
+            where profile = ? and day between ? and ?
+            order by day
+            """,
+            [profile, first, last],
+        ).fetchall()
+    return {day: (candidate, ranked) for day, candidate, ranked in rows}
+
+
+def shown_by_day(warehouse: Warehouse, profile: str, first: date, last: date) -> dict[date, frozenset[str]]:
+    """Papers that stood in the profile's top K, by day, for the days first..last that have a ranking."""
+    with warehouse.reading() as connection:
+        rows = connection.execute(
+            "select day, list(paper_id) from rankings where profile = ? and shown and day between ? and ? group by day",
+            [profile, first, last],
+        ).fetchall()
+    return {day: frozenset(ids) for day, ids in rows}

@@ -1,0 +1,129 @@
+"""A reading desk in a temporary folder, driven by its command line: in this process, or as processes of its own."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from paper_assets.stores.warehouse import Warehouse
+
+COMMAND = [sys.executable, "-c", "from paper_assets.faces.cli import main; main()"]
+
+
+@dataclass(frozen=True)
+class Desk:
+    """A home folder, a profile folder and a Dagster instance below one folder."""
+
+    folder: Path
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return {
+            "PAPER_ASSETS_HOME": str(self.folder / "data"),
+            "PAPER_ASSETS_PROFILES": str(self.folder / "profiles"),
+            "DAGSTER_HOME": str(self.folder / "dagster_home"),
+            "PAPER_ASSETS_FIRST_DAY": "2026-01-01",
+            "PAPER_ASSETS_REQUEST_GATE": str(self.folder / "gate"),
+            "COLUMNS": "200",
+        }
+
+    @property
+    def warehouse(self) -> Warehouse:
+        return Warehouse(self.folder / "data" / "warehouse.duckdb", deadline=30)
+
+    def profile(self, name: str, content: Mapping[str, Any] | str) -> Path:
+        file = self.folder / "profiles" / name / "profile.json"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
+        return file
+
+    def papers(self, name: str, records: Sequence[Mapping[str, Any]]) -> Path:
+        file = self.folder / name
+        file.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
+        return file
+
+    def start(self, *arguments: str, **more: str) -> "subprocess.Popen[str]":
+        """The command as a process; it answers to its own process group."""
+        return subprocess.Popen(
+            [*COMMAND, *arguments],
+            cwd=self.folder,
+            env={**os.environ, **self.environment, **more},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+
+    def run(self, *arguments: str, **more: str) -> str:
+        """Run a command that must succeed, to its end; its standard output."""
+        process = self.start(*arguments, **more)
+        out, err = process.communicate(timeout=240)
+        assert process.returncode == 0, err
+        return out
+
+    def refused(self, *arguments: str, **more: str) -> str:
+        """Run a command that must fail in one line; that line."""
+        process = self.start(*arguments, **more)
+        out, err = process.communicate(timeout=240)
+        assert process.returncode != 0, out
+        assert "Traceback" not in err
+        lines = [line for line in err.splitlines() if line.strip()]
+        assert len(lines) == 1, err
+        return lines[0]
+
+    def state(self) -> dict[str, list[Any]]:
+        """Everything stored that a re-run must neither lose nor double, without times and names of files."""
+        queries = {
+            "papers": "select paper_id, version, content_hash from papers order by all",
+            "embeddings": "select model, text_hash, list_sum(vector) from embeddings order by all",
+            "candidates": "select * from candidates order by all",
+            "rankings": "select * from rankings order by all",
+            "sets": "select day, profile, inputs from ranking_sets order by all",
+        }
+        with self.warehouse.reading() as connection:
+            kept = {name: connection.execute(query).fetchall() for name, query in queries.items()}
+        files = (self.folder / "data" / "output" / "rankings").glob("*/*.json")
+        kept["files"] = sorted(
+            (file.parent.name, *(paper["paper_id"] for paper in json.loads(file.read_text("utf-8"))["ranked_papers"]))
+            for file in files
+        )
+        return kept
+
+
+def paper(number: int, day: str, text: str, **more: Any) -> dict[str, Any]:
+    """An invented paper as one record of our own JSON lines."""
+    return {
+        "paper_id": f"2603.{number:05d}",
+        "title": f"{text.capitalize()}, part {number}",
+        "abstract": f"We study {text}. The method is simple and the gain is steady over {number} trials.",
+        "authors": [f"Author {number}"],
+        "published": f"{day}T09:00:00+00:00",
+        "categories": ["cs.LG"],
+        **more,
+    }
+
+
+TOPICS = (
+    "quantised inference for language models",
+    "protein structure from sequence alone",
+    "retrieval of evidence for open questions",
+    "traffic forecasting on road networks",
+    "speech recognition for rare languages",
+    "calibration of tree ensembles",
+)
+
+GRAPHS = {"interests": {"primary": ["traffic forecasting on road networks"]}, "ranking": {"top_k": 2}}
+SPEECH = {"interests": {"primary": ["speech recognition for rare languages"]}, "ranking": {"top_k": 2}}
+
+
+def week(days: Sequence[str], *, each: int = 6) -> list[dict[str, Any]]:
+    """`each` papers a day, their topics in turn."""
+    return [
+        paper(100 * (at + 1) + number, day, TOPICS[number % len(TOPICS)])
+        for at, day in enumerate(days)
+        for number in range(each)
+    ]

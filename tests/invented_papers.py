@@ -1,0 +1,73 @@
+"""Invented papers, and work on a warehouse done in processes of its own."""
+
+import multiprocessing
+import resource
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, date, datetime
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from typing import Any
+
+from paper_assets.paper import Paper, papers_from_table
+from paper_assets.stores.papers import papers_between
+from paper_assets.stores.warehouse import Warehouse
+
+MONDAY, TUESDAY, WEDNESDAY = date(2026, 1, 5), date(2026, 1, 6), date(2026, 1, 7)
+
+Work = Callable[..., None]
+
+
+def at(day: date, hour: int = 12) -> datetime:
+    return datetime(day.year, day.month, day.day, hour, tzinfo=UTC)
+
+
+def paper(paper_id: str = "2601.00001", day: date | None = MONDAY, **changes: Any) -> Paper:
+    """A small paper of a day."""
+    fields: dict[str, Any] = {
+        "title": f"On {paper_id}",
+        "abstract": f"We study {paper_id}.",
+        "authors": ("Ada Moreau",),
+        "published": at(day) if day else None,
+        "categories": ("cs.CL",),
+        "primary_category": "cs.CL",
+    }
+    return Paper(paper_id=paper_id, **{**fields, **changes})
+
+
+def papers_of(day: date, count: int, **changes: Any) -> list[Paper]:
+    """Papers of a day whose ids follow from the day, so that no two days share one."""
+    return [paper(f"{day:%y%m}.{day.day:02d}{number:03d}", day, **changes) for number in range(count)]
+
+
+def stored(warehouse: Warehouse) -> dict[str, Paper]:
+    """All papers in the warehouse; fails if an id stands there twice."""
+    papers = papers_from_table(papers_between(warehouse, None, None))
+    found = {each.paper_id: each for each in papers}
+    assert len(found) == len(papers)
+    return found
+
+
+@contextmanager
+def process(work: Work, *arguments: object) -> Iterator[tuple[BaseProcess, Connection]]:
+    """`work(connection, *arguments)` in a fresh process, killed when the block ends."""
+    context = multiprocessing.get_context("spawn")
+    here, there = context.Pipe()
+    child = context.Process(target=work, args=(there, *arguments))
+    child.start()
+    there.close()
+    try:
+        yield child, here
+    finally:
+        child.kill()
+        child.join()
+
+
+def allow_files_of(size: int) -> None:
+    """Refuse this process any file larger than `size` bytes, as a full disk would."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
+
+
+def listing(folder: Path) -> set[str]:
+    return {entry.name for entry in folder.iterdir()}

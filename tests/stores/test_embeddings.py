@@ -1,0 +1,146 @@
+"""A text is embedded once, and every vector comes back to its own paper."""
+
+from datetime import date
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from paper_assets.errors import InvalidInput
+from paper_assets.stores.embeddings import (
+    days_without_vectors,
+    keep_vectors,
+    remembered_vectors,
+    texts_without_vector,
+    unembedded_count,
+    vectors_between,
+    vectors_of,
+)
+from paper_assets.stores.papers import merge_papers, replace_day
+from paper_assets.stores.warehouse import Warehouse, summary
+from tests.invented_papers import MONDAY, TUESDAY, paper, papers_of
+
+
+@pytest.fixture
+def warehouse(tmp_path: Path) -> Warehouse:
+    return Warehouse(tmp_path / "w.duckdb", deadline=5)
+
+
+def vector_for(text: str, dimension: int = 6) -> np.ndarray:
+    """A unit vector that follows from the text alone."""
+    vector = np.random.default_rng(list(text.encode())).standard_normal(dimension)
+    return (vector / np.linalg.norm(vector)).astype(np.float32)
+
+
+def embed(warehouse: Warehouse, first: date | None, last: date | None, *, model: str = "m") -> list[str]:
+    """Embed what is missing; the texts that were."""
+    hashes, texts = texts_without_vector(warehouse, first, last, model=model)
+    keep_vectors(warehouse, hashes, np.array([vector_for(text) for text in texts]).reshape(-1, 6), model=model)
+    return texts
+
+
+def test_equal_texts_are_embedded_once(warehouse: Warehouse) -> None:
+    same = {"title": "Same", "abstract": "text."}
+    merge_papers(warehouse, [paper("a", **same), paper("b", TUESDAY, **same), paper("c", None, **same)])
+    assert unembedded_count(warehouse, None, None, model="m") == 3
+    assert embed(warehouse, MONDAY, MONDAY) == ["Same\n\ntext."]
+    assert embed(warehouse, None, None) == []
+    assert unembedded_count(warehouse, None, None, model="m") == 0
+    assert vectors_of(warehouse, ["c", "b", "a"], model="m")[1].all()
+
+
+def test_only_the_days_asked_for_and_the_model_asked_for_are_looked_at(warehouse: Warehouse) -> None:
+    merge_papers(warehouse, [*papers_of(MONDAY, 2), *papers_of(TUESDAY, 3), paper("undated", None)])
+    assert len(embed(warehouse, TUESDAY, TUESDAY)) == 3
+    assert days_without_vectors(warehouse, model="m") == {MONDAY}
+    assert unembedded_count(warehouse, MONDAY, TUESDAY, model="m") == 2
+    assert unembedded_count(warehouse, None, None, model="other") == 6
+
+
+def test_a_new_version_needs_a_vector_only_if_its_text_is_new(warehouse: Warehouse) -> None:
+    replace_day(warehouse, MONDAY, [paper("a"), paper("b")])
+    embed(warehouse, MONDAY, MONDAY)
+    replace_day(warehouse, MONDAY, [paper("a", version=2), paper("b", version=2, abstract="Rewritten.")])
+    assert embed(warehouse, MONDAY, MONDAY) == ["On b\n\nRewritten."]
+
+
+def test_vectors_come_back_in_the_order_of_the_ids_with_zeros_where_there_is_none(warehouse: Warehouse) -> None:
+    papers = papers_of(MONDAY, 40)
+    merge_papers(warehouse, papers[:30])
+    embed(warehouse, MONDAY, MONDAY)
+    merge_papers(warehouse, papers[30:])
+    ids = [papers[at].paper_id for at in np.random.default_rng(1).permutation(40)] + ["unknown", papers[0].paper_id]
+    matrix, found = vectors_of(warehouse, ids, model="m")
+    known = {each.paper_id: vector_for(f"{each.title}\n\n{each.abstract}") for each in papers[:30]}
+    assert matrix.dtype == np.float32
+    assert found.tolist() == [paper_id in known for paper_id in ids]
+    assert np.array_equal(matrix, np.array([known.get(paper_id, np.zeros(6, np.float32)) for paper_id in ids]))
+
+
+def test_without_any_vector_of_the_model_nothing_is_found(warehouse: Warehouse) -> None:
+    merge_papers(warehouse, papers_of(MONDAY, 2))
+    matrix, found = vectors_of(warehouse, ["a", "b"], model="m")
+    assert matrix.shape == (2, 0)
+    assert not found.any()
+    assert list(vectors_between(warehouse, None, None, model="m")) == []
+    assert vectors_of(warehouse, [], model="m")[1].shape == (0,)
+
+
+def test_keeping_twice_keeps_the_first(warehouse: Warehouse) -> None:
+    first, second = np.eye(2, dtype=np.float32)
+    assert keep_vectors(warehouse, ["h", "h"], np.array([first, first]), model="m") == 1
+    assert keep_vectors(warehouse, ["h", "i"], np.array([second, second]), model="m") == 1
+    assert keep_vectors(warehouse, [], np.zeros((0, 2)), model="m") == 0
+    assert summary(warehouse).vectors == {"m": 2}
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [[[1, 0], [np.nan, 0]], [[1, 0], [np.inf, 0]], [[1, 0], [0, 0]], [[1, 0], [1, 1]], [[1, 0]], [1, 0]],
+    ids=["nan", "infinite", "zero", "too long", "too few", "no matrix"],
+)
+def test_a_faulty_vector_is_refused_and_nothing_is_kept(warehouse: Warehouse, rows: list[list[float]]) -> None:
+    with pytest.raises(InvalidInput):
+        keep_vectors(warehouse, ["h", "i"], np.array(rows), model="m")
+    assert summary(warehouse).vectors == {}
+
+
+def test_a_model_keeps_its_number_of_dimensions(warehouse: Warehouse) -> None:
+    keep_vectors(warehouse, ["h"], np.eye(1, 3), model="m")
+    with pytest.raises(InvalidInput, match="vectors of 3 numbers"):
+        keep_vectors(warehouse, ["i"], np.eye(1, 4), model="m")
+    keep_vectors(warehouse, ["i"], np.eye(1, 4), model="other")
+
+
+def test_all_vectors_stream_in_batches_while_the_warehouse_is_free(warehouse: Warehouse) -> None:
+    papers = papers_of(MONDAY, 10_500)
+    merge_papers(warehouse, [*papers, paper("t", TUESDAY), paper("u", None)])
+    embed(warehouse, None, None)
+    batches, seen = 0, {}
+    for ids, days, matrix in vectors_between(warehouse, None, None, model="m"):
+        replace_day(warehouse, TUESDAY, [])  # somebody else writes meanwhile
+        batches += 1
+        seen |= {paper_id: (day, row) for paper_id, day, row in zip(ids, days, matrix, strict=True)}
+    assert batches > 1
+    assert set(seen) == {"t", "u", *(each.paper_id for each in papers)}
+    assert (seen["t"][0], seen["u"][0]) == (TUESDAY, None)
+    last = papers[-1]
+    assert np.array_equal(seen[last.paper_id][1], vector_for(f"{last.title}\n\n{last.abstract}"))
+    [(ids, days, matrix)] = vectors_between(warehouse, TUESDAY, TUESDAY, model="m")
+    assert (ids, days, matrix.shape) == (["t"], [TUESDAY], (1, 6))
+
+
+def test_a_text_embedded_once_is_never_encoded_again(tmp_path: Path) -> None:
+    warehouse = Warehouse(tmp_path / "w.duckdb", deadline=5)
+    asked: list[list[str]] = []
+
+    def encode(texts: list[str]) -> np.ndarray:
+        asked.append(texts)
+        return np.array([[1.0, 0.0] if "left" in text else [0.0, 1.0] for text in texts], dtype=np.float32)
+
+    def vectors(*texts: str) -> list[list[float]]:
+        return remembered_vectors(warehouse, texts, model="m", encode=encode).tolist()
+
+    assert vectors("left", "right", "left") == [[1, 0], [0, 1], [1, 0]]
+    assert vectors("right", "left one", "left") == [[0, 1], [1, 0], [1, 0]]
+    assert asked == [["left", "right"], ["left one"]]

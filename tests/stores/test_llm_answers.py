@@ -1,0 +1,45 @@
+"""LLM answers kept by content in the warehouse (SPEC I5, G5)."""
+
+from pathlib import Path
+
+import pytest
+from pydantic import BaseModel
+
+from paper_assets.models.llm import ask
+from paper_assets.stores.llm_answers import StoredAnswers, keep_answers, known_answers
+from paper_assets.stores.warehouse import Warehouse
+from tests.loopback_llm import loopback_llm, says
+
+
+class Score(BaseModel):
+    score: float
+
+
+@pytest.fixture
+def warehouse(tmp_path: Path) -> Warehouse:
+    return Warehouse(tmp_path / "warehouse.duckdb", deadline=10)
+
+
+def test_only_the_kept_answers_come_back(warehouse: Warehouse) -> None:
+    keep_answers(warehouse, {"a": "0.5", "b": "null", "c": "1.0"}, model="m")
+    assert known_answers(warehouse, ["b", "a", "x", "a"]) == {"a": "0.5", "b": "null"}
+    assert known_answers(warehouse, []) == {}
+
+
+def test_the_first_answer_to_a_question_stays(warehouse: Warehouse) -> None:
+    keep_answers(warehouse, {"a": "0.5"}, model="m")
+    keep_answers(warehouse, {"a": "0.9", "b": "0.1"}, model="m")
+    assert known_answers(warehouse, ["a", "b"]) == {"a": "0.5", "b": "0.1"}
+
+
+def test_a_question_asked_by_another_process_is_not_asked_again(warehouse: Warehouse) -> None:
+    with loopback_llm(says({"score": 0.25})) as server:
+        config = server.config("ollama")
+        first = ask(config, system="s", user="u", schema=Score, cache=StoredAnswers(warehouse))
+        later = ask(
+            config, system="s", user="u", schema=Score, cache=StoredAnswers(Warehouse(warehouse.path, deadline=10))
+        )
+        assert len(server.requests) == 1
+    assert not first.cached
+    assert later.cached
+    assert later.value == first.value == Score(score=0.25)

@@ -1,0 +1,131 @@
+"""A store has one holder at a time, whoever waits learns who, and a dead holder holds nothing."""
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from filelock import FileLock
+
+from paper_assets.errors import StoreBusy, StoreUnwritable
+from paper_assets.stores.lock import store_lock
+
+HOLD = """
+import sys
+from pathlib import Path
+from paper_assets.stores.lock import store_lock
+with store_lock(Path(sys.argv[1]), deadline=5):
+    print("held", flush=True)
+    sys.stdin.readline()
+"""
+
+
+@contextmanager
+def holder(store: Path) -> Iterator["subprocess.Popen[str]"]:
+    """Another process that holds the store."""
+    command = [sys.executable, "-c", HOLD, str(store)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "held\n"
+            yield process
+        finally:
+            process.kill()
+
+
+def dead_pid() -> int:
+    with subprocess.Popen([sys.executable, "-c", ""]) as process:
+        process.wait()
+    return process.pid
+
+
+def test_a_held_store_is_refused_and_its_holder_named(tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    with holder(store) as process:
+        with (
+            pytest.raises(StoreBusy, match=rf"process {process.pid} \(.*python") as refused,
+            store_lock(store, deadline=0.1),
+        ):
+            pass
+        assert "try again" in str(refused.value)
+        assert "\n" not in str(refused.value)
+
+
+def test_a_killed_holder_holds_nothing(tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    with holder(store) as process:
+        process.kill()
+        process.wait()
+        with store_lock(store, deadline=5):
+            note = json.loads((tmp_path / "store.lock.holder").read_text(encoding="utf-8"))
+            assert note["pid"] == os.getpid()
+    assert not (tmp_path / "store.lock.holder").exists()
+
+
+def test_the_note_of_a_dead_holder_is_not_believed(tmp_path: Path) -> None:
+    store, dead = tmp_path / "store", dead_pid()
+    (tmp_path / "store.lock.holder").write_text(json.dumps({"pid": dead, "command": "gone"}), encoding="utf-8")
+    with FileLock(tmp_path / "store.lock"), pytest.raises(StoreBusy) as refused, store_lock(store, deadline=0.1):
+        pass
+    assert str(dead) not in str(refused.value)
+    assert "another process" in str(refused.value)
+
+
+@pytest.mark.parametrize("note", ["", "{", "[]", '{"pid": "x", "command": 1}', "\x00"])
+def test_an_unreadable_note_does_no_harm(tmp_path: Path, note: str) -> None:
+    (tmp_path / "store.lock.holder").write_text(note, encoding="utf-8")
+    with (
+        FileLock(tmp_path / "store.lock"),
+        pytest.raises(StoreBusy, match="another process"),
+        store_lock(tmp_path / "store", deadline=0.1),
+    ):
+        pass
+
+
+def test_a_lock_within_itself_is_a_clear_mistake_not_a_wait(tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    with store_lock(store, deadline=60):
+        with pytest.raises(RuntimeError, match="never nested"), store_lock(tmp_path / "." / "store", deadline=60):
+            pass
+        with store_lock(tmp_path / "other", deadline=1):  # another store is no nesting
+            pass
+    with store_lock(store, deadline=1):
+        pass
+
+
+def test_another_thread_waits_its_turn(tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    told: list[str] = []
+
+    def refused() -> None:
+        try:
+            with store_lock(store, deadline=0.1):
+                told.append("in")
+        except StoreBusy as busy:
+            told.append(str(busy))
+
+    with store_lock(store, deadline=1):
+        thread = threading.Thread(target=refused)
+        thread.start()
+        thread.join()
+    assert "another thread of this process" in told[0]
+    refused()
+    assert told[1] == "in"
+
+
+def test_the_lock_is_free_after_an_error_inside(tmp_path: Path) -> None:
+    with pytest.raises(KeyError), store_lock(tmp_path / "store", deadline=1):
+        raise KeyError
+    with store_lock(tmp_path / "store", deadline=1):
+        pass
+
+
+def test_a_lock_that_cannot_be_made_says_where(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way", encoding="utf-8")
+    with pytest.raises(StoreUnwritable, match="file/store"), store_lock(tmp_path / "file" / "store", deadline=1):
+        pass

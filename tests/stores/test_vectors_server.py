@@ -1,0 +1,71 @@
+"""The same code talks to a Chroma server when it is given an address instead of a folder."""
+
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from paper_assets.errors import IndexUnusable, StoreError
+from paper_assets.stores.vectors import VectorIndex, count, distrust, drop, fetch, self_check
+from tests.invented_vectors import COLLECTION, all_ids, found, ids_of, put, vectors_of
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A real Chroma server on loopback."""
+    chroma, port = Path(sys.executable).with_name("chroma"), free_port()
+    folder = tmp_path_factory.mktemp("server")
+    command = [str(chroma), "run", "--path", str(folder), "--host", "127.0.0.1", "--port", str(port)]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        try:
+            until = time.monotonic() + 60
+            while True:
+                try:
+                    socket.create_connection(("127.0.0.1", port), timeout=1).close()
+                    break
+                except OSError:
+                    assert process.poll() is None and time.monotonic() < until, "the Chroma server did not start"
+                    time.sleep(0.05)
+            yield f"http://127.0.0.1:{port}"
+        finally:
+            process.kill()
+
+
+def test_a_server_holds_what_a_folder_holds(address: str) -> None:
+    index = VectorIndex(address, deadline=10)
+    with pytest.raises(IndexUnusable, match="materialize"):
+        count(index, COLLECTION)
+    truth = {"one": ids_of("a", 30), "two": ids_of("b", 20)}
+    assert put(index, truth, "one").upserted == 50
+    asked: list[str] = []
+    assert put(index, truth, before=asked.append).rebuilt is None
+    assert asked == []
+    truth["two"] = [*truth["two"][2:], "new"]
+    report = put(index, truth)
+    assert (report.upserted, report.removed, report.rebuilt) == (1, 2, None)
+    assert found(index, all_ids(truth)) == all_ids(truth)
+    assert self_check(index, COLLECTION, all_ids(truth), vectors_of(all_ids(truth))) == []
+    assert fetch(index, COLLECTION, ["new", "gone"]).ids == ["new"]
+    assert put(index, truth, "one", model="another").upserted == 49
+    distrust(index, COLLECTION)
+    assert put(index, truth, "one").upserted == 49
+    drop(index, COLLECTION)
+    drop(index, COLLECTION)
+    with pytest.raises(IndexUnusable):
+        count(index, COLLECTION)
+
+
+def test_no_server_is_one_clear_line() -> None:
+    with pytest.raises(StoreError, match=r"no Chroma server answers at http://127\.0\.0\.1") as told:
+        count(VectorIndex(f"http://127.0.0.1:{free_port()}", deadline=1), COLLECTION)
+    assert "\n" not in str(told.value)

@@ -1,0 +1,174 @@
+"""The warehouse is there when it is needed, lets all take turns, and says in one line why it cannot be used."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pytest
+
+from paper_assets.errors import PaperAssetsError, StoreBusy, StoreError, StoreUnwritable, StoreVersion
+from paper_assets.stores.embeddings import keep_vectors
+from paper_assets.stores.papers import replace_day
+from paper_assets.stores.rankings import ranking_schema, replace_ranking
+from paper_assets.stores.warehouse import SCHEMA_VERSION, Warehouse, summary
+from tests.invented_papers import MONDAY, TUESDAY, allow_files_of, listing, paper, process
+
+
+def refusal(path: Path) -> PaperAssetsError:
+    """What reading and writing say, which must be the same single line."""
+    warehouse = Warehouse(path, deadline=0)
+    with pytest.raises(PaperAssetsError) as reading, warehouse.reading():
+        pass
+    with pytest.raises(PaperAssetsError) as writing, warehouse.writing():
+        pass
+    assert type(reading.value) is type(writing.value)
+    assert str(path) in str(reading.value)
+    assert "\n" not in str(reading.value)
+    return reading.value
+
+
+def test_the_first_use_makes_folder_and_tables_even_if_it_only_reads(tmp_path: Path) -> None:
+    warehouse = Warehouse(tmp_path / "new" / "home" / "warehouse.duckdb", deadline=5)
+    assert summary(warehouse).papers == 0
+    assert listing(warehouse.path.parent) == {"warehouse.duckdb"}
+
+
+def test_what_a_killed_creator_has_left_is_swept_away(tmp_path: Path) -> None:
+    for name in (".warehouse.duckdb.new", ".warehouse.duckdb.new.wal"):
+        (tmp_path / name).write_bytes(b"half a database")
+    assert summary(Warehouse(tmp_path / "warehouse.duckdb", deadline=5)).papers == 0
+    assert listing(tmp_path) == {"warehouse.duckdb"}
+
+
+def test_a_block_that_raises_leaves_nothing(tmp_path: Path) -> None:
+    warehouse = Warehouse(tmp_path / "w.duckdb", deadline=5)
+    with pytest.raises(ZeroDivisionError), warehouse.writing() as connection:
+        connection.execute("insert into candidate_sets values ('2026-01-05', 'p', 'x')")
+        raise ZeroDivisionError
+    with warehouse.reading() as connection:
+        assert connection.execute("select * from candidate_sets").fetchall() == []
+
+
+def test_reading_cannot_write(tmp_path: Path) -> None:
+    warehouse = Warehouse(tmp_path / "w.duckdb", deadline=5)
+    with pytest.raises(duckdb.InvalidInputException), warehouse.reading() as connection:
+        connection.execute("delete from papers")
+
+
+def test_a_fault_in_a_query_is_not_dressed_up_as_a_fault_of_the_disk(tmp_path: Path) -> None:
+    with pytest.raises(duckdb.CatalogException), Warehouse(tmp_path / "w.duckdb", deadline=5).reading() as connection:
+        connection.execute("select * from no_such_table")
+
+
+def test_threads_of_one_process_take_turns(tmp_path: Path) -> None:
+    warehouse = Warehouse(tmp_path / "w.duckdb", deadline=30)
+
+    def count_up(number: int) -> None:
+        with warehouse.reading() as connection:
+            connection.execute("select count(*) from candidate_sets").fetchall()
+        with warehouse.writing() as connection:
+            known = connection.execute("select count(*) from candidate_sets").fetchall()[0][0]
+            connection.execute("insert into candidate_sets values ('2026-01-05', ?, 'x')", [str(known)])
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(count_up, range(16)))
+    with warehouse.reading() as connection:
+        assert connection.execute("select count(*) from candidate_sets").fetchall() == [(16,)]
+
+
+def test_a_thread_that_waits_in_vain_is_told_that_the_process_itself_holds_it(tmp_path: Path) -> None:
+    warehouse = Warehouse(tmp_path / "w.duckdb", deadline=0.05)
+    entered, leave = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with warehouse.writing():
+            entered.set()
+            leave.wait(30)
+
+    with ThreadPoolExecutor(1) as pool:
+        held = pool.submit(hold)
+        entered.wait(30)
+        with pytest.raises(StoreBusy, match="another thread of this process"), warehouse.reading():
+            pass
+        leave.set()
+        held.result()
+    assert summary(warehouse).papers == 0
+
+
+def test_a_folder_in_place_of_the_file(tmp_path: Path) -> None:
+    assert isinstance(refusal(tmp_path), StoreError)
+
+
+def test_a_file_in_place_of_the_folder(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x", encoding="utf-8")
+    assert isinstance(refusal(tmp_path / "file" / "w.duckdb"), StoreUnwritable)
+    assert isinstance(refusal(tmp_path / "file" / "deeper" / "w.duckdb"), StoreUnwritable)
+
+
+@pytest.mark.parametrize("content", ["", "not a database", "x" * 100_000])
+def test_a_file_that_is_no_database_is_left_alone(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "w.duckdb"
+    path.write_text(content, encoding="utf-8")
+    assert "not a valid DuckDB database" in str(refusal(path))
+    assert path.read_text(encoding="utf-8") == content
+
+
+@pytest.mark.parametrize("table", ["create table cats (name varchar)", "create table meta (name varchar)"])
+def test_a_database_of_something_else_is_left_alone(tmp_path: Path, table: str) -> None:
+    path = tmp_path / "w.duckdb"
+    with duckdb.connect(str(path)) as connection:
+        connection.execute(table)
+    before = path.read_bytes()
+    assert "database of something else" in str(refusal(path))
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize(("found", "remedy"), [(SCHEMA_VERSION + 1, "update paper_assets"), (0, "import its papers")])
+def test_another_schema_version_is_refused_with_both_numbers(tmp_path: Path, found: int, remedy: str) -> None:
+    path = tmp_path / "w.duckdb"
+    with Warehouse(path, deadline=5).writing() as connection:
+        connection.execute("update meta set schema_version = ?", [found])
+    refused = refusal(path)
+    assert isinstance(refused, StoreVersion)
+    assert f"schema version {found}" in str(refused)
+    assert f"version {SCHEMA_VERSION}" in str(refused)
+    assert remedy in str(refused)
+
+
+def test_a_damaged_database_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "w.duckdb"
+    assert summary(Warehouse(path, deadline=5)).papers == 0
+    content = bytearray(path.read_bytes())
+    content[12_288:] = bytes(255 - byte for byte in content[12_288:])
+    path.write_bytes(content)
+    assert "Corrupt" in str(refusal(path))
+
+
+def _create_on_a_full_disk(answers, path: Path) -> None:  # type: ignore[no-untyped-def]
+    allow_files_of(1_000)
+    try:
+        summary(Warehouse(path, deadline=5))
+    except StoreUnwritable as refused:
+        answers.send(str(refused))
+
+
+def test_a_full_disk_leaves_no_half_made_warehouse(tmp_path: Path) -> None:
+    path = tmp_path / "w.duckdb"
+    with process(_create_on_a_full_disk, path) as (_, answers):
+        assert "free space" in answers.recv()
+    assert listing(tmp_path) == set()
+    assert summary(Warehouse(path, deadline=5)).papers == 0
+
+
+def test_the_summary_counts_what_is_there(tmp_path: Path) -> None:
+    warehouse = Warehouse(tmp_path / "w.duckdb", deadline=5)
+    replace_day(warehouse, MONDAY, [paper("a", MONDAY), paper("b", TUESDAY), paper("c", None)])
+    keep_vectors(warehouse, ["h"], np.array([[1.0, 0.0]]), model="m")
+    for day in (MONDAY, TUESDAY):
+        replace_ranking(warehouse, day, "vision", ranking_schema().empty_table(), {}, inputs="x")
+    found = summary(warehouse)
+    assert (found.papers, found.undated, found.days) == (3, 1, 2)
+    assert (found.first_day, found.last_day) == (MONDAY, TUESDAY)
+    assert (found.vectors, found.rankings, found.last_ranking) == ({"m": 1}, {"vision": 2}, {"vision": TUESDAY})
