@@ -1,0 +1,200 @@
+"""A labelled set: documents, what is asked of them, and which documents are right answers.
+
+A folder holds `docs.jsonl`, `queries.jsonl` or `profiles.jsonl`, and `qrels.tsv`, each also as `.gz`. Other people's
+sets differ in small ways, so the usual names of files and keys are all understood; what cannot be understood is an
+error with its place, because a set that is read wrongly still gives figures.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+from numpy.typing import NDArray
+
+from paper_assets.errors import InvalidInput
+from paper_assets.evaluation.files import found_file, read_qrels, read_records
+from paper_assets.paper import embedded_text, parse_instant
+from paper_assets.profile import Interests
+from paper_assets.ranking.relevance import interest_text
+from paper_assets.settings import Scoring
+
+_DOCS = ("docs", "documents", "papers", "corpus")
+_ASKED = ("profiles", "queries", "topics")
+_QRELS = ("qrels",)
+
+_DOC_ID = ("id", "doc_id", "paper_id", "_id", "docid", "docno", "corpus_id")
+_QUERY_ID = ("id", "query_id", "profile_id", "_id", "qid", "topic_id", "name")
+_DOC_TEXT = ("abstract", "text", "contents", "content", "body")
+_QUERY_TEXT = ("text", "query", "question", "claim", "description", "title")
+_DATE = ("published", "date", "year", "updated")
+_LIKED = ("papers", "liked", "liked_papers")
+_LANES = ("primary", "secondary", "exploratory")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
+    doc_id: str
+    title: str
+    abstract: str
+    published: date | None
+    record: Mapping[str, Any]  # as it stood in the file
+
+    @property
+    def text(self) -> str:
+        """Title and abstract as papers are embedded; one alone if there is no other."""
+        return embedded_text(self.title, self.abstract) if self.title and self.abstract else self.title + self.abstract
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Query:
+    """A question, or a profile: then `interests` is set and `text` is its interest text (SPEC G4)."""
+
+    query_id: str
+    text: str
+    interests: Interests | None
+    liked: tuple[str, ...]  # documents that the profile names itself: neither ranked nor counted
+    record: Mapping[str, Any]  # as it stood in the file
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judgements:
+    """What is known about one query: n judged documents; `grades` from 0, `interests` the label or None."""
+
+    positions: NDArray[np.intp]  # (n,) into `documents`
+    grades: NDArray[np.float64]  # (n,)
+    interests: tuple[str | None, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelledSet:
+    """`judgements` has an entry for each query with at least one relevant document; only those can be scored."""
+
+    name: str
+    documents: tuple[Document, ...]
+    queries: tuple[Query, ...]
+    judgements: Mapping[str, Judgements]
+    unknown: int = 0  # judgements that name a document or query that is not in the set, left out
+
+    @property
+    def judged_queries(self) -> tuple[Query, ...]:
+        return tuple(query for query in self.queries if query.query_id in self.judgements)
+
+    def tie_order(self) -> NDArray[np.uint32]:
+        """A number per document (n,) that orders equal scores: by id, but blind to how the file or ids are sorted."""
+        return np.array([crc32(document.doc_id.encode()) for document in self.documents], dtype=np.uint32)
+
+
+def load_labelled_set(folder: Path) -> LabelledSet:
+    """Read a set from a folder. Raises InvalidInput naming the file and the line or key.
+
+    `profiles` (a file, or the folder of profiles that this project uses) goes before `queries` if both are there.
+    """
+    if not folder.is_dir():
+        raise InvalidInput(f"{folder} is not a folder with docs, queries or profiles, and qrels")
+    docs_file, asked_file, qrels_file = (found_file(folder, names) for names in (_DOCS, _ASKED, _QRELS))
+    documents = tuple(_document(record, place) for place, record in read_records(docs_file))
+    queries = tuple(_query(record, place) for place, record in read_records(asked_file))
+    positions = _positions((document.doc_id for document in documents), docs_file)
+    if not any(document.text.strip() for document in documents):
+        raise InvalidInput(f"{docs_file}: no document has a title or a text ({', '.join(_DOC_TEXT)})")
+    asked = set(_positions((query.query_id for query in queries), asked_file))
+    judged: dict[str, dict[tuple[int, str | None], float]] = {}
+    unknown = 0
+    for query_id, doc_id, grade, interest in read_qrels(qrels_file):
+        if query_id not in asked or doc_id not in positions:
+            unknown += 1
+            continue
+        grades = judged.setdefault(query_id, {})
+        key = positions[doc_id], interest
+        grades[key] = max(grade, grades.get(key, grade))
+    judgements = {query_id: _judgements(grades) for query_id, grades in judged.items() if any(grades.values())}
+    if not judgements:
+        raise InvalidInput(f"{qrels_file}: no judgement names both a query of {asked_file.name} and a document")
+    return LabelledSet(name=folder.name, documents=documents, queries=queries, judgements=judgements, unknown=unknown)
+
+
+def _judgements(grades: Mapping[tuple[int, str | None], float]) -> Judgements:
+    return Judgements(
+        positions=np.array([position for position, _ in grades], dtype=np.intp),
+        grades=np.array(list(grades.values()), dtype=np.float64),
+        interests=tuple(interest for _, interest in grades),
+    )
+
+
+def _document(record: Mapping[str, Any], place: str) -> Document:
+    return Document(
+        doc_id=_identifier(record, _DOC_ID, place),
+        title=str(record.get("title") or ""),
+        abstract=_first_text(record, _DOC_TEXT),
+        published=_day(next((record[key] for key in _DATE if record.get(key)), None)),
+        record=record,
+    )
+
+
+def _query(record: Mapping[str, Any], place: str) -> Query:
+    query_id = _identifier(record, _QUERY_ID, place)
+    inner = record.get("profile")
+    profile = inner if isinstance(inner, Mapping) else record
+    given = profile.get("interests")
+    interests = _interests(given, place) if given else None
+    text = (
+        interest_text(interests, repeats=Scoring().interest_repeats) if interests else _first_text(record, _QUERY_TEXT)
+    )
+    if not text:
+        raise InvalidInput(
+            f"{place}: neither a text nor interests; expected one of {', '.join(_QUERY_TEXT)}, interests"
+        )
+    places = [given] if isinstance(given, Mapping) else []
+    liked = next((found for where in [*places, profile] for key in _LIKED if (found := where.get(key))), ())
+    return Query(
+        query_id=query_id,
+        text=text,
+        interests=interests,
+        liked=tuple(str(entry) for entry in liked if isinstance(entry, str | int)),
+        record=record,
+    )
+
+
+def _interests(given: object, place: str) -> Interests:
+    """Interests by lane as in a profile (G1), or a plain list, which is all primary."""
+    lanes = {lane: given.get(lane) or [] for lane in _LANES} if isinstance(given, Mapping) else {"primary": given}
+    for lane, texts in lanes.items():
+        if not isinstance(texts, list) or not all(isinstance(text, str) and text.strip() for text in texts):
+            raise InvalidInput(f"{place}: interests.{lane} must be a list of texts")
+    return Interests(**lanes)
+
+
+def _identifier(record: Mapping[str, Any], keys: Sequence[str], place: str) -> str:
+    for key in keys:
+        if isinstance(value := record.get(key), str | int) and str(value).strip():
+            return str(value).strip()
+    raise InvalidInput(f"{place}: no id; expected one of {', '.join(keys)}")
+
+
+def _first_text(record: Mapping[str, Any], keys: Sequence[str]) -> str:
+    return next((value for key in keys if isinstance(value := record.get(key), str) and value.strip()), "")
+
+
+def _day(value: object) -> date | None:
+    """The day of `2026-03-01T…`, `1958-12` (its first day) or `1958`; anything else is unknown."""
+    text = str(value or "").strip()
+    for missing in ("", "-01", "-01-01"):
+        try:
+            return parse_instant(text + missing).date()
+        except ValueError:
+            continue
+    return None
+
+
+def _positions(ids: Iterable[str], file: Path) -> dict[str, int]:
+    positions: dict[str, int] = {}
+    for position, identifier in enumerate(ids):
+        if positions.setdefault(identifier, position) != position:
+            raise InvalidInput(f"{file}: the id {identifier} stands there twice")
+    if not positions:
+        raise InvalidInput(f"{file} is empty")
+    return positions

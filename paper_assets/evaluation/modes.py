@@ -1,0 +1,82 @@
+"""The interest modes as rankers of labelled sets: relevance alone, as the gatekeeper computes it (SPEC G4)."""
+
+from collections.abc import Callable, Sequence
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from paper_assets.evaluation.judge import Scorer
+from paper_assets.evaluation.labelled_set import LabelledSet, Query
+from paper_assets.paper import unversioned
+from paper_assets.profile import Interests, LikedPaper, RankingOptions
+from paper_assets.ranking.interest_modes import Sought, relevance_of, what_is_sought, with_every_lane
+from paper_assets.ranking.lexical import words_in
+from paper_assets.settings import Scoring
+
+Embed = Callable[[list[str]], NDArray[np.float32]]
+
+_LONGEST_INTEREST = 1000  # as in a profile
+
+
+def modes(
+    labelled: LabelledSet, *, embed: Embed, scoring: Scoring, options: RankingOptions | None = None
+) -> dict[str, Callable[[], Scorer]]:
+    """Every interest mode by name, built only when called; the documents are embedded once for all of them.
+
+    `library` is there only if a query names papers it likes; a query that names none is then judged by its words.
+    `options` gives `top_k` and `hybrid_of`.
+    """
+    chosen = options or RankingOptions()
+    documents = [document.text for document in labelled.documents]
+
+    @cache
+    def read() -> tuple[NDArray[np.float32], list[list[str]]]:
+        return embed(documents), [words_in(text) for text in documents]
+
+    def of(mode: str) -> Callable[[], Scorer]:
+        wanted = RankingOptions.model_validate({**chosen.model_dump(), "interest_mode": mode})
+        return lambda: _scorer(labelled, *read(), embed=embed, scoring=scoring, options=wanted)
+
+    names = ["seed", "lanes", "library", "hybrid"]
+    if not any(query.liked for query in labelled.judged_queries):
+        names.remove("library")
+    return {name: of(name) for name in names}
+
+
+def _scorer(
+    labelled: LabelledSet,
+    vectors: NDArray[np.float32],
+    words: Sequence[Sequence[str]],
+    *,
+    embed: Embed,
+    scoring: Scoring,
+    options: RankingOptions,
+) -> Scorer:
+    """Documents by relevance, none of relevance 0, the first `top_k` so filled that no lane goes unseen."""
+    known = {unversioned(document.doc_id): (document.title, document.abstract) for document in labelled.documents}
+    ties = labelled.tie_order()
+
+    @cache
+    def asked_vectors() -> dict[str, NDArray[np.float32]]:
+        texts = {text for query in labelled.judged_queries for text in sought(query).texts}
+        ordered = sorted(texts)
+        return dict(zip(ordered, embed(ordered), strict=True))
+
+    def sought(query: Query) -> Sought:
+        interests = query.interests or Interests(primary=[query.text.strip()[:_LONGEST_INTEREST]])
+        liked = [LikedPaper(paper_id=doc_id) for doc_id in query.liked]
+        interests = interests.model_copy(update={"papers": liked})
+        return what_is_sought(interests, options=options, scoring=scoring, known=known)
+
+    def score(query: Query) -> list[str]:
+        wanted = sought(query)
+        asked = np.array([asked_vectors()[text] for text in wanted.texts])
+        relevance = relevance_of(wanted, vectors=vectors, asked=asked, words=words, scoring=scoring)
+        order = np.lexsort((ties, -relevance.values))
+        order = order[relevance.values[order] > 0]
+        order = order[[labelled.documents[row].doc_id not in query.liked for row in order]]
+        order, _ = with_every_lane(order, relevance.serves, places=options.top_k)
+        return [labelled.documents[row].doc_id for row in order]
+
+    return score

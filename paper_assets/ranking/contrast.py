@@ -1,0 +1,115 @@
+"""Contrast: one paper that goes about it differently, so that a list is no echo of itself (SPEC G12, G13)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from paper_assets.profile import ContrastiveType
+from paper_assets.ranking.traits import DIMENSIONS, Taxonomy, traits_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Bools = NDArray[np.bool_]
+
+# What must differ (the type's own name), and what must be the same for the difference to mean anything.
+SHARED = {"method": "problem", "assumption": "method", "domain": "method"}
+
+CONTRASTIVE_PICK = "CONTRASTIVE_PICK"
+_FIRST_LOOK = 64  # papers; most contrasts are found among these
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contrast:
+    """The pick: its place in the order it was picked from (0 = best), and in what it differs from the chosen."""
+
+    place: int
+    kind: ContrastiveType
+    like: tuple[int, ...]  # places of the chosen papers that share `shared` with it
+    shared: tuple[str, ...]  # common traits of the chosen ones that it has too, on the dimension to be shared
+    info: dict[str, Any]  # `contrastive_info` of G12
+
+
+def contrastive_pick(
+    texts: "pa.ChunkedArray",
+    order: NDArray[np.int64],
+    *,
+    chosen: int,
+    kind: ContrastiveType,
+    taxonomy: Taxonomy,
+) -> Contrast | None:
+    """The first paper after the `chosen` first ones of `order` that contrasts with them, or None.
+
+    `texts` (n,) are title and abstract, `order` (n,) the rows from best to last. A paper contrasts if
+
+    - on the dimension `kind` it has traits, the chosen ones have some, and no chosen paper has one of its own;
+    - on the dimension `SHARED[kind]` it has a trait that is common among the chosen ones (`common_traits`).
+
+    With nothing chosen (top_k = 1) there is nothing to contrast with, and the answer is None.
+    """
+    first = traits_of(texts.take(order[:chosen]).to_pylist(), taxonomy)
+    theirs: Bools = np.logical_or.reduce(first)
+    differ, same = taxonomy.columns[kind], taxonomy.columns[SHARED[kind]]
+    common = common_traits(first[:, same])
+    if not (theirs[differ].any() and common.any()):
+        return None
+    start, size = chosen, _FIRST_LOOK
+    while start < len(order):
+        traits = traits_of(texts.take(order[start : start + size]).to_pylist(), taxonomy)
+        contrasts = traits[:, differ].any(axis=1) & ~(traits[:, differ] & theirs[differ]).any(axis=1)
+        fits = contrasts & (traits[:, same] & common).any(axis=1)
+        if fits.any():
+            found = int(np.argmax(fits))
+            shared = traits[found, same] & common
+            return Contrast(
+                place=start + found,
+                kind=kind,
+                like=tuple(np.flatnonzero((first[:, same] & shared).any(axis=1)).tolist()),
+                shared=tuple(np.array(taxonomy.names[same])[shared].tolist()),
+                info=_info(first, traits[found], kind, taxonomy),
+            )
+        start, size = start + size, 2 * size
+    return None
+
+
+def common_traits(traits: Bools) -> Bools:
+    """(t,) the traits that at least half of the papers (n, t) have; if there is none, those that most papers have.
+
+    All papers would be too much to ask: abstracts do not name everything, and five chosen papers rarely share a word.
+    """
+    papers = traits.sum(axis=0)
+    half = 2 * papers >= max(len(traits), 1)
+    return half if half.any() else (papers == papers.max(initial=0)) & (papers > 0)
+
+
+def contrast_tags(kind: ContrastiveType) -> tuple[str, str]:
+    """The tags of the pick (G13)."""
+    return CONTRASTIVE_PICK, f"CONTRASTIVE_{kind.upper()}"
+
+
+def _info(first: Bools, this: Bools, kind: ContrastiveType, taxonomy: Taxonomy) -> dict[str, Any]:
+    """`kind` leads the dimensions; others follow where the pick shares nothing with any chosen paper either."""
+    theirs: Bools = np.logical_or.reduce(first)
+    common = np.concatenate([common_traits(first[:, taxonomy.columns[dimension]]) for dimension in DIMENSIONS])
+
+    def parted(dimension: str) -> bool:
+        part = taxonomy.columns[dimension]
+        return bool(this[part].any() and theirs[part].any() and not (this[part] & theirs[part]).any())
+
+    dimensions: Sequence[str] = [kind, *(name for name in DIMENSIONS if name != kind and parted(name))]
+    return {
+        "type": kind,
+        "selected_papers_common_traits": taxonomy.named(common),
+        "this_paper_traits": taxonomy.named(this),
+        "contrast_dimensions": [
+            {
+                "dimension": dimension,
+                "others": taxonomy.named(common, dimension),
+                "this": taxonomy.named(this, dimension),
+            }
+            for dimension in dimensions
+        ],
+    }

@@ -1,0 +1,63 @@
+"""Fingerprints of what a candidate set or a ranking is computed from: equal fingerprint, nothing to compute."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from datetime import date
+from hashlib import sha256
+
+from paper_assets.profile import Profile, RankingOptions
+from paper_assets.settings import Scoring
+
+
+def candidate_fingerprint(
+    profile: Profile,
+    *,
+    as_of: date,
+    scoring: Scoring,
+    papers: Mapping[date, str],
+    shown: frozenset[str],
+    code_version: str,
+) -> str:
+    """32 hex digits over the profile's content, the papers of the window (content hash by day), the papers shown on
+    earlier days, the numbers of the scoring and the version of our code.
+    """
+    numbers = {field.name: getattr(scoring, field.name) for field in fields(scoring)}
+    return _hash(
+        {
+            "profile": profile.content_hash,
+            "as_of": as_of.isoformat(),
+            "scoring": {**numbers, "weights": dict(scoring.weights)},
+            "papers": {day.isoformat(): papers[day] for day in papers},
+            "shown": sorted(shown),
+            "code": code_version,
+        }
+    )
+
+
+def ranking_fingerprint(
+    candidates: str,
+    *,
+    options: RankingOptions,
+    texts: Sequence[str],
+    model: str | None,
+    llm: str | None,
+    code_version: str,
+) -> str:
+    """32 hex digits over the candidates' fingerprint, the options, the texts that papers are compared with (a liked
+    paper's changes with the paper), the embedding model (None: keywords), the LLM (None: nobody asked) and our code.
+    """
+    return _hash(
+        {
+            "candidates": candidates,
+            "options": options.model_dump(mode="json"),
+            "texts": list(texts),
+            "model": model,
+            "llm": llm if options.enable_llm_verification else None,
+            "code": code_version,
+        }
+    )
+
+
+def _hash(parts: Mapping[str, object]) -> str:
+    return sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:32]

@@ -1,0 +1,133 @@
+"""The answer of the gatekeeper as plain JSON values (SPEC G15)."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from paper_assets.paper import Paper, paper_to_mapping
+from paper_assets.ranking.local_pdfs import local_pdfs
+from paper_assets.ranking.rank import Ranking
+from paper_assets.settings import DIMENSIONS
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def ranking_result(
+    ranking: Ranking,
+    *,
+    papers: Mapping[str, Paper],
+    candidates: "pa.Table",
+    now: datetime,
+    profile_used: str | None = None,
+    pdf_dir: Path | None = None,
+    pdf_names: Sequence[str] = (),
+    originals: Mapping[str, Mapping[str, Any]] | None = None,
+    input_count: int | None = None,
+    warnings: Sequence[str] = (),
+) -> dict[str, Any]:
+    """The result of a ranking; `output_path` stays None until it is saved.
+
+    `papers` holds at least the shown ones by id, `candidates` the rows of `filter_papers`. `originals` are the
+    records as a caller gave them; without them `original_data` is the stored paper. Scores are not rounded:
+    `final` follows from `breakdown`, `weights`, bonus and penalties to the last bit.
+    """
+    header = ranking.header
+    shown = ranking.shown.to_pylist()
+    removed = candidates.filter(candidates.column("reason").is_valid()).to_pylist()
+    files = local_pdfs([row["paper_id"] for row in shown], pdf_names)
+    ranked = [_ranked_paper(row, papers[row["paper_id"]], ranking, originals or {}, files, pdf_dir) for row in shown]
+    pick = [paper for paper in ranked if "CONTRASTIVE_PICK" in paper["tags"]]
+    return {
+        "success": True,
+        "error": None,
+        "summary": {
+            "input_count": candidates.num_rows if input_count is None else input_count,
+            "filtered_count": len(removed),
+            "scored_count": ranking.rows.num_rows,
+            "output_count": len(shown),
+            "purpose": header["purpose"],
+            "ranking_mode": header["ranking_mode"],
+            "profile_used": profile_used,
+            "llm_verification_used": header["llm_verification_used"],
+            "llm_calls_made": header["llm_calls_made"],
+            "llm_note": header["llm_note"],
+            "warnings": list(warnings),
+        },
+        "ranked_papers": ranked,
+        "filtered_papers": [
+            {
+                "paper_id": row["paper_id"],
+                "title": row["title"],
+                "filter_reason": row["reason"],
+                "filter_phase": row["phase"],
+            }
+            for row in removed
+        ],
+        "contrastive_paper": {**pick[0], "contrastive_info": header["contrastive_info"]} if pick else None,
+        "comparison_notes": header["comparison_notes"],
+        "output_path": None,
+        "generated_at": now.isoformat(timespec="seconds"),
+    }
+
+
+def failed_result(error: str, *, input_count: int, options: Mapping[str, Any], now: datetime) -> dict[str, Any]:
+    """The same shape when nothing could be ranked: `error` is the one line that says why."""
+    return {
+        "success": False,
+        "error": error,
+        "summary": {
+            "input_count": input_count,
+            "filtered_count": 0,
+            "scored_count": 0,
+            "output_count": 0,
+            "purpose": options.get("purpose"),
+            "ranking_mode": options.get("ranking_mode"),
+            "profile_used": None,
+            "llm_verification_used": False,
+            "llm_calls_made": 0,
+            "llm_note": None,
+            "warnings": [],
+        },
+        "ranked_papers": [],
+        "filtered_papers": [],
+        "contrastive_paper": None,
+        "comparison_notes": [],
+        "output_path": None,
+        "generated_at": now.isoformat(timespec="seconds"),
+    }
+
+
+def _ranked_paper(
+    row: Mapping[str, Any],
+    paper: Paper,
+    ranking: Ranking,
+    originals: Mapping[str, Mapping[str, Any]],
+    files: Mapping[str, str],
+    pdf_dir: Path | None,
+) -> dict[str, Any]:
+    file = files.get(paper.paper_id)
+    return {
+        "rank": row["rank"],
+        "paper_id": paper.paper_id,
+        "title": paper.title,
+        "authors": list(paper.authors),
+        "published": paper.day.isoformat() if paper.day else None,
+        "score": {
+            "final": row["final"],
+            "breakdown": {name: row[name] for name in DIMENSIONS},
+            "weights": dict(ranking.header["weights"]),
+            "bonus": row["bonus"],
+            "soft_penalty": row["soft_penalty"],
+            "penalty_keywords": row["penalty_keywords"],
+            "diversity_penalty": row["diversity_penalty"],
+            "evaluation_method": row["evaluation_method"],
+        },
+        "tags": row["tags"],
+        "local_status": {
+            "already_downloaded": file is not None,
+            "local_path": str(pdf_dir / file) if pdf_dir and file else file,
+        },
+        "original_data": originals.get(paper.paper_id) or paper_to_mapping(paper),
+    }

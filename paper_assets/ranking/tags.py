@@ -1,0 +1,89 @@
+"""Tags: what a person should notice about a ranked paper (SPEC G13)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from paper_assets.profile import ProfileContent
+from paper_assets.settings import DIMENSIONS, Scoring
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+SOFT_PENALTY = "SOFT_PENALTY"
+
+CONTRASTIVE_IN_WORDS = {
+    "CONTRASTIVE_PICK": "picked because it differs from the others",
+    "CONTRASTIVE_METHOD": "same problem by another method",
+    "CONTRASTIVE_ASSUMPTION": "same method under another learning assumption",
+    "CONTRASTIVE_DOMAIN": "same technique in another field",
+}
+# In the order in which they are shown; after them one SOFT_PENALTY:<keyword> for each soft keyword found, and last
+# those of the contrastive pick.
+IN_WORDS = {
+    "SEMANTIC_HIGH_MATCH": "very close to your interests",
+    "PREFERRED_AUTHOR": "by an author you follow",
+    "PREFERRED_INSTITUTION": "from an institution you follow",
+    "CODE_AVAILABLE": "code is published",
+    "VERY_RECENT": "very recent",
+    "ALREADY_DOWNLOADED": "already on your disk",
+    "MUST_KEYWORD_MATCH": "holds a keyword you ask for",
+    "LLM_VERIFIED": "relevance judged by a language model",
+    "NO_CODE": "no code known",
+    "OLDER_PAPER": "an older paper",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """What the tags are given for: dimensions (n, 6), ages in days (n,), and facts (n,) or (n, soft keywords)."""
+
+    dimensions: Floats
+    ages: Floats
+    code: Bools
+    downloaded: Bools
+    must_found: Bools
+    soft_found: Bools
+    soft_keywords: Sequence[str]
+    llm_verified: Bools
+    content: ProfileContent | None
+    scoring: Scoring = field(default_factory=Scoring)
+
+
+def tags_of(evidence: Evidence) -> "pa.ListArray":
+    """The tags of each paper, in the order of IN_WORDS.
+
+    Trust in an author or institution is a tag only where the profile prefers one: trust is 1 for all otherwise.
+    MUST_KEYWORD_MATCH asks for at least one; the score tells the share.
+    """
+    scoring, content = evidence.scoring, evidence.content
+    column = dict(zip(DIMENSIONS, evidence.dimensions.T, strict=True))
+    given = {
+        "SEMANTIC_HIGH_MATCH": column["semantic_relevance"] >= scoring.high_match,
+        "PREFERRED_AUTHOR": (column["author_trust"] == 1.0) & bool(content and content.preferred_authors),
+        "PREFERRED_INSTITUTION": (column["institution_trust"] == 1.0)
+        & bool(content and content.preferred_institutions),
+        "CODE_AVAILABLE": evidence.code,
+        "VERY_RECENT": evidence.ages <= scoring.very_recent_days,
+        "ALREADY_DOWNLOADED": evidence.downloaded,
+        "MUST_KEYWORD_MATCH": evidence.must_found.any(axis=1),
+        "LLM_VERIFIED": evidence.llm_verified,
+        "NO_CODE": ~evidence.code,
+        "OLDER_PAPER": evidence.ages >= scoring.older_days,
+    }
+    names = [*IN_WORDS, *(f"{SOFT_PENALTY}:{keyword}" for keyword in evidence.soft_keywords)]
+    return named_where(np.column_stack([*(given[name] for name in IN_WORDS), evidence.soft_found]), names)
+
+
+def named_where(matrix: Bools, names: Sequence[str]) -> "pa.ListArray":
+    """For each row of (n, k) the list of the names whose column is true."""
+    import pyarrow as pa
+
+    offsets = np.concatenate(([0], np.cumsum(matrix.sum(axis=1)))).astype(np.int32)
+    return pa.ListArray.from_arrays(offsets, pa.array(names, type=pa.string()).take(pa.array(np.nonzero(matrix)[1])))

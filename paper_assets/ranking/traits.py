@@ -1,0 +1,130 @@
+"""Traits: the problem, method, learning assumption and field of a paper, read from its title and abstract (SPEC G12).
+
+Which words show which trait is data: `taxonomy.toml`. They match by the rules of `keywords.py`, but not through
+`keywords_in`, which asks for one keyword after the other: with some 1,900 phrases that takes seconds for a handful of
+papers. Here a text's words point to the few phrases that may stand in it.
+"""
+
+import re
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from paper_assets.errors import InvalidInput
+from paper_assets.ranking.keywords import normal_form, word_forms
+
+Bools = NDArray[np.bool_]
+
+DIMENSIONS = ("problem", "method", "assumption", "domain")
+
+_PUNCTUATION = re.compile(r"[^\w ]+")
+_MARKS = {code: "\n" for code in range(128) if _PUNCTUATION.match(chr(code))}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Taxonomy:
+    """All traits, one dimension after the other; a trait's place in `names` is its column in `traits_of`."""
+
+    names: tuple[str, ...]
+    columns: Mapping[str, slice]  # dimension -> its columns
+    shows: Mapping[str, tuple[int, ...]]  # phrase as it stands in a text -> columns
+    longer: Mapping[tuple[str, str], tuple[str, ...]]  # first two words -> the phrases that begin with them
+    one_word: tuple[str, ...]
+
+    def named(self, traits: Bools, dimension: str | None = None) -> list[str]:
+        """The traits that are true in one row (t,), of one dimension or of all."""
+        part = self.columns[dimension] if dimension else slice(None)
+        return [name for name, true in zip(self.names[part], traits[part], strict=True) if true]
+
+
+def traits_of(texts: Iterable[str | None], taxonomy: Taxonomy) -> Bools:
+    """(n, t): which text shows which trait."""
+    rows: list[int] = []
+    columns: list[int] = []
+    count = 0
+    for row, text in enumerate(texts):
+        count = row + 1
+        plain = normal_form(text or "")
+        plain = plain.translate(_MARKS) if plain.isascii() else _PUNCTUATION.sub("\n", plain)
+        plain = _joined(f" {plain} ".replace("\n", " \n "), taxonomy.one_word)  # no phrase reaches across a mark
+        words = plain.split()
+        found = [word for word in words if word in taxonomy.shows]
+        for pair in taxonomy.longer.keys() & pairwise(words):
+            found += [phrase for phrase in taxonomy.longer[pair] if f" {phrase} " in plain]
+        for phrase in found:
+            rows += [row] * len(taxonomy.shows[phrase])
+            columns += taxonomy.shows[phrase]
+    shown = np.zeros((count, len(taxonomy.names)), dtype=bool)
+    shown[rows, columns] = True
+    return shown
+
+
+@cache
+def standard_taxonomy() -> Taxonomy:
+    """The taxonomy that comes with the package."""
+    return load_taxonomy(Path(__file__).with_name("taxonomy.toml"))
+
+
+def load_taxonomy(file: Path) -> Taxonomy:
+    """Read a taxonomy. Raises InvalidInput naming the file and the entry."""
+    try:
+        record = tomllib.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InvalidInput(f"{file} cannot be read: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InvalidInput(f"{file} is no valid TOML: {error}") from None
+    one_word = tuple(_phrase(phrase, file) for phrase in _list(record.pop("one_word", []), "one_word", file))
+    if set(record) != set(DIMENSIONS):
+        raise InvalidInput(f"{file}: expected the tables {', '.join(DIMENSIONS)}, got {', '.join(record) or 'none'}")
+    names: list[str] = []
+    columns: dict[str, slice] = {}
+    shows: dict[str, tuple[int, ...]] = {}
+    longer: dict[tuple[str, str], tuple[str, ...]] = {}
+    for dimension in DIMENSIONS:
+        begin = len(names)
+        if not isinstance(record[dimension], dict):
+            raise InvalidInput(f"{file}: {dimension} must be a table of traits")
+        for name, phrases in record[dimension].items():
+            for phrase in _list(phrases, f"{dimension}.{name}", file):
+                for form in _spellings(_phrase(phrase, file), one_word):
+                    if form not in shows and " " in form:
+                        first, second, *_ = form.split()
+                        longer[first, second] = (*longer.get((first, second), ()), form)
+                    if len(names) not in shows.get(form, ()):
+                        shows[form] = (*shows.get(form, ()), len(names))
+            if name in names:
+                raise InvalidInput(f"{file}: {dimension}.{name}: another trait has this name; call it otherwise")
+            names.append(name)
+        columns[dimension] = slice(begin, len(names))
+    return Taxonomy(names=tuple(names), columns=columns, shows=shows, longer=longer, one_word=one_word)
+
+
+def _list(value: object, key: str, file: Path) -> Sequence[str]:
+    if not isinstance(value, list) or not all(isinstance(entry, str) for entry in value):
+        raise InvalidInput(f"{file}: {key} must be a list of phrases")
+    return value
+
+
+def _phrase(phrase: str, file: Path) -> str:
+    form = normal_form(phrase).strip()
+    if not form or _PUNCTUATION.search(form):
+        raise InvalidInput(f"{file}: {phrase!r} is no phrase; use words of letters and digits")
+    return form
+
+
+def _spellings(phrase: str, one_word: Sequence[str]) -> list[str]:
+    """The phrase, singular and plural, as it stands in a text that was read."""
+    *before, last = phrase.split()
+    return [_joined(" ".join([*before, form]), one_word) for form in word_forms(last)]
+
+
+def _joined(text: str, one_word: Sequence[str]) -> str:
+    for phrase in one_word:
+        text = text.replace(phrase, phrase.replace(" ", ""))
+    return text

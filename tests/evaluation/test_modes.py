@@ -1,0 +1,83 @@
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from paper_assets.evaluation.judge import Scorer, judge
+from paper_assets.evaluation.labelled_set import Query, load_labelled_set
+from paper_assets.evaluation.modes import modes
+from paper_assets.settings import Judging, Scoring
+from tests.evaluation.sets import write_set
+
+SCORING, JUDGING = Scoring(), Judging(resamples=10)
+
+
+def embed(texts: list[str]) -> NDArray[np.float32]:
+    """About ponds, about frogs, about stones, and a little of anything else."""
+    about = [[*(text.lower().count(word) for word in ("pond", "frog", "granite")), 0.1] for text in texts]
+    rows = np.array(about, dtype=np.float32)
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+def first(ranker: Callable[[], Scorer], query: Query) -> str:
+    return str(next(iter(ranker()(query))))
+
+
+def test_every_mode_answers_every_query_with_documents(tmp_path: Path) -> None:
+    labelled = load_labelled_set(write_set(tmp_path / "set"))
+    rankers = modes(labelled, embed=embed, scoring=SCORING)
+    assert list(rankers) == ["seed", "lanes", "hybrid"]
+    for ranker in rankers.values():
+        assert [first(ranker, query) for query in labelled.judged_queries] == ["d1", "d4"]
+        assert judge(labelled, ranker(), judging=JUDGING).of("ndcg@10")[1] == 1.0
+
+
+def test_a_profile_finds_what_is_like_the_papers_it_likes_and_not_these(tmp_path: Path) -> None:
+    profiles = [{"id": "ann", "interests": {"primary": ["granite"], "papers": ["d2"]}}]
+    folder = write_set(tmp_path / "set", queries=profiles, asked="profiles", qrels="ann\td3\t1\n")
+    labelled = load_labelled_set(folder)
+    rankers = modes(labelled, embed=embed, scoring=SCORING)
+    (query,) = labelled.judged_queries
+    assert list(rankers) == ["seed", "lanes", "library", "hybrid"]
+    assert first(rankers["library"], query) == "d3"
+    assert first(rankers["seed"], query) == "d4"
+    for ranker in rankers.values():
+        assert "d2" not in list(ranker()(query))
+
+
+def test_in_lanes_no_interest_goes_unseen(tmp_path: Path) -> None:
+    docs = [{"id": f"f{n}", "title": "Frogs", "abstract": f"Frog {n}."} for n in range(8)]
+    docs.append({"id": "s", "title": "Granite in ponds", "abstract": "A stone."})
+    profiles = [{"id": "ann", "interests": {"primary": ["frogs"], "exploratory": ["granite"]}}]
+    folder = write_set(tmp_path / "set", docs=docs, queries=profiles, asked="profiles", qrels="ann\ts\t1\n")
+    labelled = load_labelled_set(folder)
+    (query,) = labelled.judged_queries
+    for name, seen in (("seed", False), ("lanes", True), ("hybrid", True)):
+        shown = list(modes(labelled, embed=embed, scoring=SCORING)[name]()(query))[:5]
+        assert ("s" in shown) is seen, name
+
+
+def test_a_document_id_with_a_version_can_be_liked(tmp_path: Path) -> None:
+    docs = [
+        {"id": "2501.00001v2", "title": "Frogs"},
+        {"id": "2501.00002v1", "title": "Frog"},
+        {"id": "x", "title": "Y"},
+    ]
+    profiles = [{"id": "ann", "interests": {"primary": ["stones"]}, "liked": ["2501.00001v2"]}]
+    folder = write_set(tmp_path / "set", docs=docs, queries=profiles, asked="profiles", qrels="ann\t2501.00002v1\t1\n")
+    labelled = load_labelled_set(folder)
+    (query,) = labelled.judged_queries
+    assert first(modes(labelled, embed=embed, scoring=SCORING)["library"], query) == "2501.00002v1"
+
+
+@pytest.mark.parametrize("mode", ["seed", "lanes", "hybrid"])
+def test_the_order_of_the_documents_changes_nothing(tmp_path: Path, mode: str) -> None:
+    docs = [{"id": f"d{n}", "title": "Frogs and ponds" if n % 3 else "Granite"} for n in range(12)]
+    answers = []
+    for name, given in (("a", docs), ("b", docs[::-1])):
+        labelled = load_labelled_set(write_set(tmp_path / name, docs=given, qrels="q1\td1\t1\n"))
+        (query,) = labelled.judged_queries
+        answers.append(list(modes(labelled, embed=embed, scoring=SCORING)[mode]()(query)))
+    assert answers[0] == answers[1]

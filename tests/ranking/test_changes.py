@@ -1,0 +1,84 @@
+from typing import Any
+
+import pyarrow as pa
+
+from paper_assets.ranking.changes import changes_between
+from paper_assets.settings import DIMENSIONS
+from paper_assets.stores.rankings import ranking_schema
+
+ADDED = ("bonus", "soft_penalty", "diversity_penalty")
+WEIGHTS = dict(zip(DIMENSIONS, (0.3, 0.1, 0.15, 0.1, 0.2, 0.15), strict=True))
+
+
+def rows(*papers: tuple[str, dict[str, float]], top_k: int = 2) -> pa.Table:
+    """A ranking in the given order; each paper's parts are 0.5 unless given."""
+    records: list[dict[str, Any]] = []
+    for place, (paper_id, parts) in enumerate(papers, start=1):
+        values = {
+            **dict.fromkeys(DIMENSIONS, 0.5),
+            "bonus": 0.0,
+            "soft_penalty": 0.0,
+            "diversity_penalty": 0.0,
+            **parts,
+        }
+        final = sum(WEIGHTS[name] * values[name] for name in DIMENSIONS) + values["soft_penalty"]
+        records.append(
+            {
+                **values,
+                "rank": place,
+                "shown": place <= top_k,
+                "paper_id": paper_id,
+                "final": final,
+                "penalty_keywords": [],
+                "evaluation_method": "embedding",
+                "tags": [],
+            }
+        )
+    return pa.Table.from_pylist(records, schema=ranking_schema())
+
+
+def compared(before: pa.Table, after: pa.Table, removed: dict[str, str] | None = None, **header: Any) -> Any:
+    headers = ({"weights": WEIGHTS}, {"weights": WEIGHTS, **header})
+    return changes_between(before, after, headers=headers, removed=removed or {})
+
+
+def test_the_same_ranking_has_no_changes() -> None:
+    same = rows(("a", {}), ("b", {}), ("c", {}))
+    changes = compared(same, same)
+    assert (changes.entered, changes.left, changes.moved, changes.lineage) == ((), (), (), {})
+
+
+def test_a_paper_that_rose_into_the_list_names_the_dimension_that_moved_it() -> None:
+    before = rows(("a", {}), ("b", {}), ("c", {"semantic_relevance": 0.2}))
+    after = rows(("c", {"semantic_relevance": 0.9, "recency": 0.4}), ("a", {}), ("b", {}))
+    changes = compared(before, after)
+    (entered,) = changes.entered
+    assert (entered.paper_id, entered.before, entered.after) == ("c", None, 1)
+    assert entered.reason == "relevance to your interests +0.210"
+    assert abs(sum(entered.parts.values()) - (entered.score_after - entered.score_before)) < 1e-9
+    assert [(move.paper_id, move.before, move.after) for move in changes.moved] == [("a", 1, 2)]
+    assert [(move.paper_id, move.before, move.after) for move in changes.left] == [("b", 2, None)]
+
+
+def test_a_paper_that_left_says_whether_a_filter_or_the_window_took_it() -> None:
+    before = rows(("a", {}), ("b", {}))
+    changes = compared(before, rows(("c", {}), ("d", {})), removed={"a": "ALREADY_SHOWN"})
+    assert {move.paper_id: move.reason for move in changes.left} == {
+        "a": "removed: ALREADY_SHOWN",
+        "b": "no longer in the window",
+    }
+    assert {move.reason for move in changes.entered} == {"new among the candidates"}
+
+
+def test_a_soft_penalty_counts_as_a_part() -> None:
+    before = rows(("a", {}), ("b", {}), ("c", {}))
+    changes = compared(before, rows(("b", {}), ("a", {"soft_penalty": -0.15}), ("c", {})))
+    assert {move.paper_id: move.reason for move in changes.moved} == {
+        "a": "soft penalty -0.150",
+        "b": "its score is the same; others came or went",
+    }
+
+
+def test_another_profile_content_is_named_as_lineage() -> None:
+    same = rows(("a", {}))
+    assert compared(same, same, profile_hash="new").lineage == {"profile_hash": (None, "new")}

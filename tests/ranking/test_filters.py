@@ -1,0 +1,84 @@
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from paper_assets.paper import Paper, papers_to_table
+from paper_assets.profile import Profile, RankingOptions
+from paper_assets.ranking.filters import FILTERS, Sieve, filter_papers
+from paper_assets.settings import Scoring
+from tests.ranking.invented import AS_OF, paper, papers, profile, profiles
+from tests.ranking.plain_twin import PlainGatekeeper
+
+OLD = datetime(2020, 12, 31, 23, 59, tzinfo=UTC)
+
+
+def reasons(papers: list[Paper], given: Profile | None, **sieve: object) -> list[str | None]:
+    options = given.content.ranking if given else RankingOptions()
+    asked = Sieve(content=given.content if given else None, options=options)
+    rows = filter_papers(papers_to_table(papers), replace(asked, **sieve))
+    assert rows.column_names == ["paper_id", "title", "passed", "reason", "phase"]
+    assert rows.column("paper_id").to_pylist() == [one.paper_id for one in papers]
+    assert rows.column("passed").to_pylist() == [reason is None for reason in rows.column("reason").to_pylist()]
+    return rows.column("reason").to_pylist()
+
+
+def test_the_first_reason_in_the_order_of_the_specification_is_kept() -> None:
+    asked = profile(keywords={"exclude": {"hard": ["clinical"]}}, constraints={"min_year": 2024, "require_code": True})
+    worst = paper(abstract="A clinical trial.", published=OLD)
+    ids = frozenset({worst.paper_id})
+    everything = {"read_ids": ids, "shown_ids": ids}
+    code = "https://github.com/a/b"
+    assert reasons([replace(worst, withdrawn=True)], asked, **everything) == ["WITHDRAWN"]
+    assert reasons([worst], asked, **everything) == ["ALREADY_READ"]
+    assert reasons([worst], asked, shown_ids=ids) == ["BLACKLIST_KEYWORD:clinical"]
+    assert reasons([replace(worst, abstract="")], asked, shown_ids=ids) == ["TOO_OLD:2020"]
+    assert reasons([replace(worst, abstract="", published=None)], asked, shown_ids=ids) == ["NO_CODE_REQUIRED"]
+    assert reasons([paper(github_url=code)], asked, shown_ids=ids) == ["ALREADY_SHOWN"]
+    assert reasons([paper(github_url=code)], asked) == [None]
+    assert len(FILTERS) == 6
+
+
+def test_history_is_compared_without_version() -> None:
+    papers = [paper("2603.00001"), paper("2603.00002"), paper("hep-th/9901001")]
+    read = frozenset({"2603.00001v3", "arXiv:hep-th/9901001"})
+    assert reasons(papers, profile(), read_ids=read) == ["ALREADY_READ", None, "ALREADY_READ"]
+
+
+def test_the_excluded_keyword_is_named_as_the_profile_writes_it_and_the_first_counts() -> None:
+    asked = profile(keywords={"exclude": {"hard": ["drug-discovery", "Clinical"]}})
+    found = reasons([paper(title="Clinical drug discovery"), paper("2603.00002", abstract="clinical")], asked)
+    assert found == ["BLACKLIST_KEYWORD:drug-discovery", "BLACKLIST_KEYWORD:Clinical"]
+
+
+def test_a_literature_review_reads_five_years_further_back() -> None:
+    asked = profile(constraints={"min_year": 2025}, ranking={"purpose": "literature_review"})
+    papers = [paper(published=OLD), paper("2603.00002", published=datetime(2019, 12, 31, tzinfo=UTC))]
+    assert reasons(papers, asked) == [None, "TOO_OLD:2019"]
+    assert reasons(papers, profile(constraints={"min_year": 2025})) == ["TOO_OLD:2020", "TOO_OLD:2019"]
+
+
+def test_an_unknown_date_is_never_too_old() -> None:
+    assert reasons([paper(published=None)], profile(constraints={"min_year": 2026})) == [None]
+
+
+def test_who_wants_to_implement_needs_code() -> None:
+    papers = [paper(), paper("2603.00002", github_url="https://github.com/a/b")]
+    assert reasons(papers, profile(ranking={"purpose": "implementation"})) == ["NO_CODE_REQUIRED", None]
+
+
+def test_without_a_profile_only_what_needs_none_is_filtered() -> None:
+    papers = [paper(), paper("2603.00002", withdrawn=True), paper("2603.00003", published=OLD)]
+    assert reasons(papers, None, read_ids=frozenset({"2603.00001"})) == ["ALREADY_READ", "WITHDRAWN", None]
+
+
+def test_no_papers_are_no_error() -> None:
+    assert reasons([], profile(keywords={"exclude": {"hard": ["x"]}}, constraints={"min_year": 2026})) == []
+
+
+@given(papers=papers(), profile=profiles(), read=st.sets(st.integers(0, 30), max_size=3))
+def test_filters_agree_with_the_plain_ones(papers: list[Paper], profile: Profile, read: set[int]) -> None:
+    ids = frozenset(f"2603.{number:05d}" for number in read)
+    twin = PlainGatekeeper(profile, profile.content.ranking, AS_OF, Scoring())
+    assert reasons(papers, profile, read_ids=ids) == [twin.reason(one, ids) for one in papers]

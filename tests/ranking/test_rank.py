@@ -1,0 +1,205 @@
+from dataclasses import replace
+from datetime import UTC, datetime
+from zlib import crc32
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from paper_assets.paper import Paper, papers_to_table
+from paper_assets.profile import Profile
+from paper_assets.ranking.explain import recompute
+from paper_assets.ranking.interest_modes import what_is_sought
+from paper_assets.ranking.rank import Ranking, rank
+from paper_assets.settings import DIMENSIONS, Scoring
+from paper_assets.stores.rankings import ranking_schema
+from tests.ranking.invented import AS_OF, KEYWORDS, paper, papers, profile, profiles, unit_vectors
+from tests.ranking.plain_twin import PlainGatekeeper, PlainInterests, ordered, with_every_lane
+
+SCORING = Scoring()
+seeds = st.integers(0, 2**32 - 1)
+
+
+def ranked(papers: list[Paper], wanted: Profile | None, *, seed: int | None = 7, **given: object) -> Ranking:
+    """The papers ranked with random vectors that depend on the id, the text and the seed; None: without vectors."""
+    options = (wanted or profile()).content.ranking.model_copy(update=given)
+    sought = what_is_sought(wanted.content.interests, options=options, scoring=SCORING) if wanted else None
+    vectors = asked = None
+    if seed is not None:
+        vectors = unit_vectors(100, seed=seed)[[hash_of(one) for one in papers]].reshape(len(papers), 24)
+        texts = sought.texts if sought else []
+        asked = np.array([vector_of(text, seed) for text in texts], dtype=np.float32).reshape(len(texts), 24)
+    return rank(
+        papers_to_table(papers),
+        wanted,
+        options=options,
+        as_of=AS_OF,
+        scoring=SCORING,
+        sought=sought,
+        vectors=vectors,
+        asked=asked,
+        pdf_names=("2603.00003v1.pdf", "2603.00004.pdf"),
+    )
+
+
+def vector_of(text: str, seed: int) -> list[float]:
+    return unit_vectors(1, seed=crc32(text.encode()) ^ seed)[0].tolist()
+
+
+def hash_of(one: Paper) -> int:
+    return int(one.paper_id[-2:])
+
+
+@given(papers=papers(), profile=profiles(), seed=seeds)
+def test_ranking_agrees_with_the_plain_one(papers: list[Paper], profile: Profile, seed: int) -> None:
+    options = profile.content.ranking
+    twin = PlainGatekeeper(profile, options, AS_OF, SCORING)
+    vectors = unit_vectors(100, seed=seed).tolist()
+    texts = [f"{one.title} \x01 {one.abstract}" for one in papers]
+    interests = PlainInterests(profile, options, lambda text: vector_of(text, seed))
+    relevance, serves = interests.judge(texts, [vectors[hash_of(one)] for one in papers])
+    plain = ordered(
+        [
+            (one, twin.score(one, value, has_pdf=one.paper_id in {"2603.00003", "2603.00004"}))
+            for one, value in zip(papers, relevance, strict=True)
+        ]
+    )
+    number = {one.paper_id: at for at, one in enumerate(papers)}
+    by_score = [number[one.paper_id] for one, _ in plain]
+    score_of = {number[one.paper_id]: scores for one, scores in plain}
+    plain = [(papers[at], score_of[at]) for at in with_every_lane(by_score, serves, options.top_k)]
+    rows = ranked(papers, profile, seed=seed).rows.to_pylist()
+    assert [row["paper_id"] for row in rows] == [one.paper_id for one, _ in plain]
+    for row, (_, scores) in zip(rows, plain, strict=True):
+        for name, value in scores.items():
+            assert row[name] == (pytest.approx(value, rel=0, abs=1e-12) if isinstance(value, float) else value), name
+
+
+@given(papers=papers(), profile=profiles(), seed=seeds, data=st.data())
+def test_the_order_of_the_papers_changes_no_bit(
+    papers: list[Paper], profile: Profile, seed: int, data: st.DataObject
+) -> None:
+    shuffled = data.draw(st.permutations(papers))
+    for vectors in (seed, None):
+        one, other = ranked(papers, profile, seed=vectors), ranked(shuffled, profile, seed=vectors)
+        assert one.rows.equals(other.rows)
+        assert one.header == other.header
+
+
+@given(papers=papers(), profile=st.none() | profiles(), seed=st.none() | seeds)
+def test_every_score_is_in_range_and_follows_from_its_parts(
+    papers: list[Paper], profile: Profile | None, seed: int | None
+) -> None:
+    ranking = ranked(papers, profile, seed=seed)
+    rows, final = ranking.rows, ranking.rows.column("final").to_numpy()
+    assert rows.schema.equals(ranking_schema())
+    parts = np.column_stack([rows.column(name).to_numpy() for name in DIMENSIONS])
+    assert ((parts >= 0) & (parts <= 1)).all()
+    assert ((final >= -0.5) & (final <= 1.5)).all()
+    assert np.array_equal(recompute(rows, ranking.header["weights"], SCORING), final)
+    assert rows.column("rank").to_pylist() == list(range(1, len(papers) + 1))
+    assert rows.column("shown").to_pylist() == [place < ranking.header["top_k"] for place in range(len(papers))]
+    assert sum(ranking.header["weights"].values()) == pytest.approx(1.0)
+
+
+@given(papers=papers(), wanted=profiles(), keyword=st.sampled_from(KEYWORDS))
+def test_adding_an_asked_keyword_to_a_paper_never_lowers_it(papers: list[Paper], wanted: Profile, keyword: str) -> None:
+    assume(papers and keyword != "++")
+    content = wanted.content
+    keywords = content.keywords.model_copy(
+        update={"must_include": [keyword, *content.keywords.must_include], "exclude": type(content.keywords.exclude)()}
+    )
+    asked = replace(wanted, content=content.model_copy(update={"keywords": keywords}))
+    richer = [replace(papers[0], abstract=f"{papers[0].abstract} | {keyword}."), *papers[1:]]
+    before, after = (
+        next(row for row in ranked(some, asked).rows.to_pylist() if row["paper_id"] == papers[0].paper_id)
+        for some in (papers, richer)
+    )
+    assert after["must_keywords"] >= before["must_keywords"]
+    assert after["final"] >= before["final"]
+    assert after["rank"] <= before["rank"]
+
+
+def test_without_a_profile_only_recency_and_practicality_count() -> None:
+    papers = [
+        paper("2603.00010"),
+        paper("2603.00004"),
+        paper("2603.00012", github_url="https://github.com/a/b", published=datetime(2020, 1, 1, tzinfo=UTC)),
+    ]
+    ranking = ranked(papers, None)
+    rows = ranking.rows.to_pylist()
+    assert [row["paper_id"] for row in rows] == ["2603.00004", "2603.00010", "2603.00012"]
+    assert rows[0]["final"] == pytest.approx((0.2 * 1.0 + 0.15 * 0.3) / 0.35)
+    assert {row["evaluation_method"] for row in rows} == {"profile_free"}
+    assert ranking.header["profile_hash"] is None
+    assert rows[0]["tags"] == ["VERY_RECENT", "ALREADY_DOWNLOADED", "NO_CODE"]
+
+
+def test_without_vectors_keywords_judge() -> None:
+    papers = [paper("2603.00010"), paper("2603.00011", title="Learning on graphs")]
+    ranking = ranked(papers, profile(), seed=None)
+    assert ranking.header["evaluation_method"] == "keyword"
+    assert ranking.rows.column("paper_id").to_pylist() == ["2603.00011", "2603.00010"]
+    assert ranking.rows.column("semantic_relevance").to_pylist() == [1.0, 0.0]
+
+
+def test_purpose_and_mode_are_those_asked_for() -> None:
+    ranking = ranked([paper()], profile(), purpose="implementation", ranking_mode="novelty", top_k=3)
+    assert ranking.header["weights"]["practicality"] == 0.4
+    assert ranking.rows.column("bonus").to_pylist() == [pytest.approx(0.1)]
+    assert (ranking.header["purpose"], ranking.header["ranking_mode"], ranking.header["top_k"]) == (
+        "implementation",
+        "novelty",
+        3,
+    )
+
+
+def test_tags_say_what_is_special_and_only_where_it_was_asked_for() -> None:
+    special = paper(
+        title="A survey of RL",
+        abstract="RL and datasets.",
+        authors=("Müller, Ana",),
+        affiliations=("MIT",),
+        github_url="https://github.com/a/b",
+        published=datetime(2025, 12, 31, tzinfo=UTC),
+    )
+    asked = profile(
+        keywords={"must_include": ["RL", "robots"], "exclude": {"soft": ["dataset", "Survey", "robots"]}},
+        preferred_authors=["Ana Muller"],
+        preferred_institutions=["MIT"],
+    )
+    (row,) = ranked([special], asked).rows.to_pylist()
+    assert row["tags"] == [
+        "PREFERRED_AUTHOR",
+        "PREFERRED_INSTITUTION",
+        "CODE_AVAILABLE",
+        "MUST_KEYWORD_MATCH",
+        "OLDER_PAPER",
+        "SOFT_PENALTY:dataset",
+        "SOFT_PENALTY:Survey",
+    ]
+    assert (row["penalty_keywords"], row["soft_penalty"]) == (["dataset", "Survey"], -0.3)
+    (row,) = ranked([special], profile()).rows.to_pylist()
+    assert row["tags"] == ["CODE_AVAILABLE", "OLDER_PAPER"]
+    assert (row["author_trust"], row["institution_trust"], row["must_keywords"]) == (1.0, 1.0, 1.0)
+
+
+def test_a_close_paper_is_tagged_as_such() -> None:
+    vector = np.array([[1.0, 0.0], [0.7, 0.714], [0.69, 0.724]], dtype=np.float32)
+    papers = [paper("2603.00011"), paper("2603.00012", published=None), paper("2603.00013", published=None)]
+    options = profile(ranking={"interest_mode": "seed"}).content.ranking
+    rows = rank(
+        papers_to_table(papers),
+        profile(),
+        options=options,
+        as_of=AS_OF,
+        scoring=SCORING,
+        vectors=vector,
+        asked=vector[:1],
+    ).rows.to_pylist()
+    assert [row["tags"] for row in rows] == [
+        ["SEMANTIC_HIGH_MATCH", "VERY_RECENT", "NO_CODE"],
+        ["SEMANTIC_HIGH_MATCH", "NO_CODE"],
+        ["NO_CODE"],
+    ]

@@ -1,0 +1,125 @@
+import gzip
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from paper_assets.errors import InvalidInput
+from paper_assets.ranking.keywords import keywords_in
+from paper_assets.ranking.traits import DIMENSIONS, Taxonomy, load_taxonomy, standard_taxonomy, traits_of
+from tests.ranking.invented import texts
+
+PHRASES = ["graph", "graph neural networks", "language model", "zero-shot", "RL", "study", "class", "GPT", "GPT-4"]
+PHRASES += ["vae", "medical", "neural network", "models", "classes"]
+
+
+def taxonomy_file(folder: Path, **tables: str) -> Path:
+    file = folder / "taxonomy.toml"
+    given = dict.fromkeys(DIMENSIONS, "") | tables
+    file.write_text("\n".join(f"[{name}]\n{text}" for name, text in given.items()), encoding="utf-8")
+    return file
+
+
+@pytest.fixture(scope="session")
+def one_phrase_each(tmp_path_factory: pytest.TempPathFactory) -> Taxonomy:
+    """A taxonomy in which each phrase is a trait of its own."""
+    traits = "\n".join(f'"{phrase}" = ["{phrase}"]' for phrase in PHRASES)
+    return load_taxonomy(taxonomy_file(tmp_path_factory.mktemp("taxonomy"), method=traits))
+
+
+def shown(text: str) -> dict[str, list[str]]:
+    taxonomy = standard_taxonomy()
+    (row,) = traits_of([text], taxonomy)
+    return {dimension: taxonomy.named(row, dimension) for dimension in DIMENSIONS}
+
+
+@given(papers=st.lists(texts, max_size=5))
+def test_a_phrase_is_found_where_the_same_keyword_is(one_phrase_each: Taxonomy, papers: list[str]) -> None:
+    column = pa.chunked_array([pa.array(papers, type=pa.string())])
+    assert np.array_equal(traits_of(papers, one_phrase_each), keywords_in(column, PHRASES))
+
+
+def test_a_paper_is_read_in_four_dimensions() -> None:
+    assert shown("Self-supervised Mamba models for the segmentation of satellite images") == {
+        "problem": ["segmentation"],
+        "method": ["state-space model"],
+        "assumption": ["self-supervised"],
+        "domain": ["images", "remote sensing"],
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "assumption"),
+    [
+        ("A supervised classifier", ["supervised"]),
+        ("Supervised learning", ["supervised"]),
+        ("A self-supervised classifier", ["self-supervised"]),
+        ("Self-Supervised\nLearning", ["self-supervised"]),
+        ("Weakly supervised and semi-supervised learning", ["semi-supervised", "weakly supervised"]),
+        ("An unsupervised classifier", ["unsupervised"]),
+        ("Self-supervised pretraining, then supervised training", ["supervised", "self-supervised", "transfer"]),
+    ],
+)
+def test_what_is_self_supervised_is_not_thereby_supervised(text: str, assumption: list[str]) -> None:
+    assert shown(text)["assumption"] == assumption
+
+
+@pytest.mark.parametrize("text", ["state-of-the-art", "a random forest", "a student model", "in this form", "", None])
+def test_everyday_words_show_no_field(text: str) -> None:
+    assert shown(text)["domain"] == []
+
+
+def test_no_phrase_reaches_across_punctuation_or_from_the_title_into_the_abstract() -> None:
+    assert shown("We draw a graph, neural networks are not used")["method"] == []
+    assert shown("a graph/convolution kernel")["method"] == ["convolutional network"]
+    assert shown("We draw a graph \x01 neural networks are not used")["method"] == []
+    assert shown("Graph neural networks")["method"] == ["graph network"]
+
+
+def test_a_language_model_is_a_transformer_too() -> None:
+    assert {"language model", "transformer"} <= set(shown("Prompting LLMs")["method"])
+
+
+def test_the_columns_of_the_dimensions_cover_all_traits_once() -> None:
+    taxonomy = standard_taxonomy()
+    columns = [column for name in DIMENSIONS for column in range(len(taxonomy.names))[taxonomy.columns[name]]]
+    assert columns == list(range(len(taxonomy.names)))
+    assert traits_of([], taxonomy).shape == (0, len(taxonomy.names))
+
+
+@pytest.mark.parametrize(
+    ("tables", "fault"),
+    [
+        ({"colour": '"red" = ["red"]'}, "expected the tables problem, method, assumption, domain"),
+        ({"method": '"tree" = "tree"'}, "method.tree must be a list of phrases"),
+        ({"method": '"tree" = [1]'}, "method.tree must be a list of phrases"),
+        ({"method": '"tree" = ["C++"]'}, "'C++' is no phrase"),
+        ({"method": '"tree" = [" "]'}, "' ' is no phrase"),
+        ({"method": '"tree" = ["a"]', "domain": '"tree" = ["b"]'}, "domain.tree: another trait has this name"),
+        ({"method": '"tree" = ["a"'}, "no valid TOML"),
+    ],
+)
+def test_a_fault_in_a_taxonomy_is_named(tmp_path: Path, tables: dict[str, str], fault: str) -> None:
+    file = taxonomy_file(tmp_path, **tables)
+    with pytest.raises(InvalidInput) as error:
+        load_taxonomy(file)
+    assert fault in str(error.value) and str(file) in str(error.value)
+
+
+def test_a_missing_taxonomy_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="cannot be read"):
+        load_taxonomy(tmp_path / "none.toml")
+
+
+@pytest.mark.shared_data
+def test_most_real_papers_show_a_problem_a_method_and_a_field(shared_data: Path) -> None:
+    with gzip.open(shared_data / "arxiv_papers" / "papers.jsonl.gz", "rt", encoding="utf-8") as lines:
+        papers = [json.loads(line) for line, _ in zip(lines, range(1500), strict=False)]
+    taxonomy = standard_taxonomy()
+    traits = traits_of([f"{paper['title']} . {paper['abstract']}" for paper in papers], taxonomy)
+    share = {name: traits[:, taxonomy.columns[name]].any(axis=1).mean() for name in DIMENSIONS}
+    assert share["problem"] > 0.8 and share["method"] > 0.75 and share["domain"] > 0.8 and share["assumption"] > 0.5
