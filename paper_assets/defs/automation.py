@@ -1,0 +1,140 @@
+"""What runs by itself: conditions, the profile sensor (A1), the daily fetch and the weekly repair (A2).
+
+Belongs here: when. Not here: what (the assets), and which profile changed (profiles.py).
+"""
+
+from datetime import date, timedelta
+from typing import Any
+
+import dagster as dg
+from dagster import AutomationCondition
+
+from paper_assets.defs import environment
+from paper_assets.defs.profiles import (
+    find_profiles,
+    known_hashes,
+    profile_changes,
+    profile_event,
+)
+from paper_assets.errors import InvalidProfile
+from paper_assets.settings import Settings
+
+ANNOUNCED_AFTER = timedelta(days=2)  # a day's papers appear in the API when announced, up to two days later (S1)
+REPAIRED_DAYS = 14  # S1
+
+
+class LatestEmbeddedDay(AutomationCondition):
+    """Grid partitions of the newest day that has embeddings.
+
+    Not `in_latest_time_window`: the newest day with papers is days behind the clock (S1), or years, where only
+    bulk files were imported.
+    """
+
+    @property
+    def name(self) -> str:
+        return "latest_embedded_day"
+
+    def evaluate(self, context: Any) -> dg.AutomationResult:  # Dagster's own signature is generic and private
+        instance = context.asset_graph_view.instance
+        latest = max(instance.get_materialized_partitions(dg.AssetKey("paper_embeddings")), default=None)
+        wanted = {
+            key
+            for key in context.candidate_subset.expensively_compute_partition_keys()
+            if key.keys_by_dimension["day"] == latest
+        }
+        chosen = (
+            context.candidate_subset.compute_intersection_with_partition_keys(wanted)
+            if wanted
+            else context.get_empty_subset()
+        )
+        return dg.AutomationResult(context, chosen)
+
+
+_something_new = (
+    AutomationCondition.any_deps_match(AutomationCondition.data_version_changed())
+    # Candidates and rankings are one step and due for the same reasons; its own candidates are no news to a ranking.
+    .ignore(dg.AssetSelection.assets("filtered_candidates"))
+    | AutomationCondition.missing().newly_true()
+)
+# Handled means requested, not updated, and news of the same tick outlives the request: a profile edited while
+# its ranking is being asked for or made is ranked again.
+_due = _something_new.since(AutomationCondition.newly_requested() & ~_something_new)
+_quiet = ~AutomationCondition.any_deps_in_progress() & ~AutomationCondition.in_progress()
+
+on_new_papers = (_due & ~AutomationCondition.any_deps_missing() & _quiet).with_label("on_new_papers")
+on_new_papers_or_profile = (LatestEmbeddedDay() & _due & _quiet).with_label("on_new_papers_or_profile")
+
+conditions = dg.AutomationConditionSensorDefinition(
+    "conditions",
+    description="Embeddings, candidates and rankings follow when data really changed.",
+    target=dg.AssetSelection.all(),
+    use_user_code_server=True,  # LatestEmbeddedDay is ours
+    default_status=dg.DefaultSensorStatus.RUNNING,
+    minimum_interval_seconds=environment.settings.sensor_interval,
+)
+
+
+@dg.sensor(minimum_interval_seconds=environment.settings.sensor_interval, default_status=dg.DefaultSensorStatus.RUNNING)
+def profile_sensor(context: dg.SensorEvaluationContext, settings: dg.ResourceParam[Settings]) -> dg.SensorResult:
+    """Looks at profiles/: adds and removes partitions, reports new content; a broken file changes nothing."""
+    try:
+        found = find_profiles(settings.profiles_dir)
+    except InvalidProfile as error:
+        return dg.SensorResult(skip_reason=dg.SkipReason(str(error)))
+    changes = profile_changes(known_hashes(context.instance), found)
+    for fault in found.faults.values():
+        context.log.warning(f"{fault}; its last good ranking stays")
+    requests: list[Any] = []
+    if changes.added:
+        requests.append(dg.AddDynamicPartitionsRequest("profile", list(changes.added)))
+    if changes.removed:
+        requests.append(dg.DeleteDynamicPartitionsRequest("profile", list(changes.removed)))
+    if not (requests or changes.changed):
+        return dg.SensorResult(skip_reason=dg.SkipReason("; ".join(found.faults.values()) or "no profile changed"))
+    return dg.SensorResult(
+        dynamic_partitions_requests=requests,
+        asset_events=[profile_event(found.readable[name]) for name in changes.changed],
+    )
+
+
+def fetched_day(scheduled: date) -> date:
+    """The day whose papers are fetched on `scheduled`."""
+    return scheduled - ANNOUNCED_AFTER
+
+
+def repaired_days(scheduled: date) -> list[date]:
+    """The days fetched again on `scheduled`, ascending: the last 14 that the daily fetch has done."""
+    last = fetched_day(scheduled)
+    return [last - timedelta(days=back) for back in range(REPAIRED_DAYS - 1, -1, -1)]
+
+
+def _fetch(days: list[date], name: str) -> dg.RunRequest:
+    return dg.RunRequest(
+        run_key=f"{name}-{days[-1]}",
+        tags={
+            "dagster/asset_partition_range_start": days[0].isoformat(),
+            "dagster/asset_partition_range_end": days[-1].isoformat(),
+        },
+    )
+
+
+@dg.schedule(
+    cron_schedule="30 6 * * *",
+    target=dg.AssetSelection.assets("arxiv_papers"),
+    default_status=dg.DefaultScheduleStatus.RUNNING,
+    execution_timezone="UTC",
+)
+def daily_fetch(context: dg.ScheduleEvaluationContext) -> dg.RunRequest:
+    """Fetches day D on D+2; everything else follows by condition."""
+    return _fetch([fetched_day(context.scheduled_execution_time.date())], "daily")
+
+
+@dg.schedule(
+    cron_schedule="0 8 * * 0",
+    target=dg.AssetSelection.assets("arxiv_papers"),
+    default_status=dg.DefaultScheduleStatus.RUNNING,
+    execution_timezone="UTC",
+)
+def weekly_repair(context: dg.ScheduleEvaluationContext) -> dg.RunRequest:
+    """Fetches the last 14 days again on Sundays; unchanged days trigger nothing."""
+    return _fetch(repaired_days(context.scheduled_execution_time.date()), "weekly")

@@ -1,0 +1,163 @@
+"""What the UI is told about a partition, so that a person can judge it without opening a database.
+
+Belongs here: tables, small plots and counts as Dagster metadata, and the events that carry them. Not here: numbers
+that a store or the core does not already give.
+"""
+
+import base64
+import io
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import dagster as dg
+
+from paper_assets.errors import PaperAssetsError, SourceError, StoreBusy
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+ATTENDED = "paper_assets/attended"  # tag of a run that a person waits for at a terminal
+_CELL = 90  # characters of a table cell; the UI wraps longer ones badly
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionReport:
+    """One partition's outcome: its key, a version that changes only with the data, and what to show."""
+
+    partition: str
+    data_version: str
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+def materializations(
+    context: dg.AssetExecutionContext,
+    asset: str,
+    reports: Sequence[PartitionReport],
+    check_results: Sequence[dg.AssetCheckResult] = (),
+) -> Iterator[Any]:
+    """Events of one asset for all partitions of a run, each with its own data version.
+
+    Dagster gives all partitions of one output the same data version, so that a chunk of days would look changed
+    wherever one day changed. Therefore a run over several partitions reports each of them once more, afterwards.
+    """
+    checks = list(check_results)
+    if len(reports) == 1:
+        version = dg.DataVersion(reports[0].data_version)
+        yield dg.MaterializeResult(
+            asset_key=asset, metadata=dict(reports[0].metadata), data_version=version, check_results=checks
+        )
+        return
+    yield dg.MaterializeResult(asset_key=asset, check_results=checks)
+    yield from separately(asset, reports)
+
+
+def separately(asset: str, reports: Sequence[PartitionReport]) -> Iterator[dg.AssetMaterialization]:
+    """One event a partition, outside the step's own output."""
+    for report in reports:
+        yield dg.AssetMaterialization(
+            asset_key=asset,
+            partition=report.partition,
+            metadata=dict(report.metadata),
+            tags={"dagster/data_version": report.data_version},
+        )
+
+
+@contextmanager
+def plainly(context: dg.AssetExecutionContext) -> Iterator[None]:
+    """Let what a user can cause fail the run with its one line instead of a stack trace (SPEC 8).
+
+    The asset's retry policy holds only for what may mend itself, and only where nobody is waiting for the run.
+    """
+    try:
+        yield
+    except PaperAssetsError as error:
+        mends_itself = isinstance(error, SourceError | StoreBusy) and ATTENDED not in context.run.tags
+        raise dg.Failure(description=f"{error.code}: {error}", allow_retries=mends_itself) from None
+
+
+def markdown_table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> dg.MarkdownMetadataValue:
+    """A preview as a Markdown table; cells are cut and cannot break the table or smuggle in markup."""
+    lines = ["| " + " | ".join(header) + " |", "|" + " --- |" * len(header)]
+    lines += ["| " + " | ".join(_cell(value) for value in row) + " |" for row in rows]
+    return dg.MetadataValue.md("\n".join(lines))
+
+
+def columns(*named: tuple[str, str, str]) -> dg.TableSchemaMetadataValue:
+    """Table schema from (name, type, description)."""
+    return dg.MetadataValue.table_schema(
+        dg.TableSchema([dg.TableColumn(name, kind, description=text) for name, kind, text in named])
+    )
+
+
+def bars(values: Mapping[str, int], *, title: str) -> dg.MarkdownMetadataValue:
+    """Counts as bars of text, in the given order: an import reports hundreds of days, and a picture takes 0.1 s."""
+    most = max([1, *values.values()])
+    lines = [f"{name[:28]:<28} {'█' * round(40 * value / most)} {value}" for name, value in values.items()]
+    return dg.MetadataValue.md("\n".join([title, "```", *lines, "```"]))
+
+
+def stacked_bars(rows: Sequence[str], parts: Mapping[str, Sequence[float]], *, title: str) -> dg.MarkdownMetadataValue:
+    """One horizontal bar a row, made of its parts in order; the first row on top."""
+    inches = 1.2 + 0.26 * max(len(rows), 1)
+    figure, axes = _plot(inches, inside=(0.4, 0.75 / inches, 0.57, 1 - 1.1 / inches))
+    places = range(len(rows), 0, -1)
+    positive, negative = [0.0] * len(rows), [0.0] * len(rows)
+    for name, sizes in parts.items():
+        left = [positive[i] if size >= 0 else negative[i] for i, size in enumerate(sizes)]
+        axes.barh(list(places), list(sizes), left=left, label=name, height=0.7)
+        for i, size in enumerate(sizes):
+            (positive if size >= 0 else negative)[i] += size
+    axes.set_yticks(list(places), [row[:36] for row in rows])
+    for label in axes.get_yticklabels():
+        label.set_parse_math(False)  # a title's LaTeX is not for matplotlib to read
+    figure.legend(fontsize=6, ncol=4, loc="lower center", frameon=False)
+    return _picture(figure, title)
+
+
+def scatter(points: Any, groups: Sequence[str], *, title: str) -> dg.MarkdownMetadataValue:
+    """Points (n, 2) coloured by group; only the five largest groups have a colour of their own."""
+    largest = sorted(set(groups), key=lambda group: (-groups.count(group), group))[:5]
+    figure, axes = _plot(2.6, inside=(0.02, 0.02, 0.96, 0.88))
+    for group in [*largest, None]:
+        chosen = [i for i, name in enumerate(groups) if (name == group if group else name not in largest)]
+        if chosen:
+            axes.scatter(points[chosen, 0], points[chosen, 1], s=6, label=group or "other")
+    axes.legend(fontsize=6, frameon=False)
+    axes.set_xticks([])
+    axes.set_yticks([])
+    return _picture(figure, title)
+
+
+def _plot(inches: float, *, inside: tuple[float, float, float, float]) -> tuple["Figure", "Axes"]:
+    """A small figure of this height whose axes fill `inside` (left, bottom, width, height as shares)."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(5.6, inches), dpi=80)
+    axes = figure.add_axes(inside)
+    axes.tick_params(labelsize=7)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    return figure, axes
+
+
+def _picture(figure: "Figure", title: str) -> dg.MarkdownMetadataValue:
+    """The figure's PNG as a data address, small enough for the event log (about 10 kB)."""
+    figure.text(0.02, 0.985, title, fontsize=8, va="top")
+    png = io.BytesIO()
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph")  # a title in a script the font lacks shows boxes
+        figure.savefig(png, format="png")
+    return dg.MetadataValue.md(f"![{title}](data:image/png;base64,{base64.b64encode(png.getvalue()).decode('ascii')})")
+
+
+def _cell(value: object) -> str:
+    text = f"{value:.3f}" if isinstance(value, float) else str(value)
+    text = " ".join(text.split())
+    text = text if len(text) <= _CELL else text[: _CELL - 1] + "…"
+    for mark in "\\|`[]<>*_$!":
+        text = text.replace(mark, f"\\{mark}" if mark not in "<>" else {"<": "&lt;", ">": "&gt;"}[mark])
+    return text

@@ -1,0 +1,152 @@
+"""What is asked for by itself: the real conditions of the real assets, driven by reported events."""
+
+from collections.abc import Iterator
+from datetime import date
+from pathlib import Path
+
+import dagster as dg
+import pytest
+
+from paper_assets.defs.automation import conditions, fetched_day, repaired_days
+from paper_assets.defs.partitions import profile_day
+from paper_assets.defs.resources import resources_for
+from paper_assets.defs.runs import ASSETS
+from paper_assets.settings import load_settings
+
+RESOURCES = resources_for(load_settings({}, Path("/nowhere")), {})  # conditions open nothing
+CANDIDATES, RANKINGS = "filtered_candidates", "scored_rankings"
+
+
+class Desk:
+    """An instance on which materializations are reported instead of run, and conditions ticked by hand."""
+
+    def __init__(self, instance: dg.DagsterInstance) -> None:
+        self.instance = instance
+        self.cursor: object = None
+        self.asked: dict[str, set[str]] = {}
+
+    def report(self, asset: str, partition: str, version: str) -> None:
+        self.instance.report_runless_asset_event(
+            dg.AssetMaterialization(asset, partition=partition, tags={"dagster/data_version": version})
+        )
+
+    def tick(self) -> dict[str, set[str]]:
+        """One evaluation; what it asks for by asset."""
+        result = dg.evaluate_automation_conditions(
+            dg.Definitions(assets=ASSETS, sensors=[conditions], resources=RESOURCES),
+            self.instance,
+            cursor=self.cursor,
+        )
+        self.cursor = result.cursor
+        self.asked = {
+            asset: {str(key) for key in keys}
+            for asset in ("paper_embeddings", CANDIDATES, RANKINGS)
+            if (keys := result.get_requested_partitions(dg.AssetKey(asset)))
+        }
+        return self.asked
+
+    def carry_out(self, version: str) -> None:
+        """Report as done what the last tick asked for."""
+        for asset, keys in self.asked.items():
+            for key in keys:
+                day, _, profile = key.partition("|")
+                self.report(asset, profile_day(date.fromisoformat(day), profile) if profile else key, version)
+
+    def settle(self, version: str = "settled") -> None:
+        while self.tick():
+            self.carry_out(version)
+
+
+@pytest.fixture
+def desk() -> Iterator[Desk]:
+    """Two profiles and two days, everything computed."""
+    with dg.DagsterInstance.ephemeral() as instance:
+        instance.add_dynamic_partitions("profile", ["ann", "bob"])
+        desk = Desk(instance)
+        for name in ("ann", "bob"):
+            desk.report("research_profile", name, f"{name}-1")
+        for day in ("2026-03-01", "2026-03-02"):
+            desk.report("arxiv_papers", day, "papers-1")
+        desk.settle()
+        yield desk
+
+
+def ranked(asked: dict[str, set[str]]) -> set[str]:
+    assert asked.get(CANDIDATES) == asked.get(RANKINGS), "candidates and rankings are one step"
+    return asked.get(RANKINGS, set())
+
+
+def test_papers_found_at_the_first_start_are_embedded_and_only_the_latest_day_is_ranked() -> None:
+    with dg.DagsterInstance.ephemeral() as instance:
+        instance.add_dynamic_partitions("profile", ["ann"])
+        desk = Desk(instance)
+        desk.report("research_profile", "ann", "1")
+        desk.report("arxiv_papers", "2026-03-01", "1")
+        desk.report("arxiv_papers", "2026-03-02", "1")
+        assert desk.tick() == {"paper_embeddings": {"2026-03-01", "2026-03-02"}}
+        desk.carry_out("1")
+        assert ranked(desk.tick()) == {"2026-03-02|ann"}
+
+
+def test_an_edited_profile_is_ranked_again_alone_and_once(desk: Desk) -> None:
+    desk.report("research_profile", "ann", "ann-2")
+    assert ranked(desk.tick()) == {"2026-03-02|ann"}
+    desk.carry_out("2")
+    assert desk.tick() == {}
+    assert desk.tick() == {}
+
+
+def test_a_profile_changed_there_and_back_is_ranked_both_times(desk: Desk) -> None:
+    for version in ("ann-2", "ann-1"):
+        desk.report("research_profile", "ann", version)
+        assert ranked(desk.tick()) == {"2026-03-02|ann"}, version
+        desk.carry_out(version)
+        assert desk.tick() == {}
+
+
+def test_an_edit_between_request_and_next_tick_is_not_lost(desk: Desk) -> None:
+    desk.report("research_profile", "ann", "ann-2")
+    desk.tick()
+    desk.report("research_profile", "ann", "ann-3")
+    assert ranked(desk.tick()) == {"2026-03-02|ann"}
+
+
+def test_the_same_content_reported_again_asks_for_nothing(desk: Desk) -> None:
+    desk.report("research_profile", "ann", "ann-1")
+    desk.report("arxiv_papers", "2026-03-02", "papers-1")
+    assert desk.tick() == {}
+
+
+def test_changed_papers_are_embedded_and_the_latest_day_ranked_for_every_profile(desk: Desk) -> None:
+    desk.report("arxiv_papers", "2026-03-01", "papers-2")
+    assert desk.tick() == {"paper_embeddings": {"2026-03-01"}}
+    desk.carry_out("embedded-2")
+    assert ranked(desk.tick()) == {"2026-03-02|ann", "2026-03-02|bob"}
+
+
+def test_a_new_day_is_embedded_before_it_is_ranked(desk: Desk) -> None:
+    desk.report("arxiv_papers", "2026-03-03", "papers-1")
+    assert desk.tick() == {"paper_embeddings": {"2026-03-03"}}
+    assert desk.tick() == {}
+    desk.asked = {"paper_embeddings": {"2026-03-03"}}
+    desk.carry_out("1")
+    assert ranked(desk.tick()) == {"2026-03-03|ann", "2026-03-03|bob"}
+
+
+def test_a_new_profile_is_ranked_for_the_latest_day(desk: Desk) -> None:
+    desk.instance.add_dynamic_partitions("profile", ["eve"])
+    desk.report("research_profile", "eve", "eve-1")
+    assert ranked(desk.tick()) == {"2026-03-02|eve"}
+
+
+def test_a_removed_profile_asks_for_nothing_and_disturbs_nobody(desk: Desk) -> None:
+    desk.instance.delete_dynamic_partition("profile", "bob")
+    assert desk.tick() == {}
+    desk.report("research_profile", "ann", "ann-2")
+    assert ranked(desk.tick()) == {"2026-03-02|ann"}
+
+
+def test_a_day_is_fetched_two_days_later_and_again_on_the_following_sundays() -> None:
+    assert fetched_day(date(2026, 3, 4)) == date(2026, 3, 2)
+    sunday = repaired_days(date(2026, 3, 8))
+    assert (sunday[0], sunday[-1], len(sunday)) == (date(2026, 2, 21), date(2026, 3, 6), 14)

@@ -1,0 +1,161 @@
+"""The command line as people and programs meet it: real processes, real stores, the real model."""
+
+import gzip
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from paper_assets.paper import paper_from_mapping
+from tests.desk import GRAPHS, SPEECH, Desk, paper, week
+from tests.loopback_arxiv import loopback_arxiv
+
+DAYS = ("2026-03-02", "2026-03-03", "2026-03-04")
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory: pytest.TempPathFactory) -> Desk:
+    """Three imported days, two profiles, ranked for the newest day."""
+    desk = Desk(tmp_path_factory.mktemp("desk"))
+    desk.profile("graphs", GRAPHS)
+    desk.profile("speech", SPEECH)
+    desk.run("import", str(desk.papers("papers.jsonl", week(DAYS))))
+    desk.run("run")
+    return desk
+
+
+def test_each_profile_gets_the_papers_of_its_own_interest_first(desk: Desk) -> None:
+    shown = {ranking["profile"]: ranking for ranking in json.loads(desk.run("run", "--json"))}
+    assert all("Traffic" in entry["title"] for entry in shown["graphs"]["papers"])
+    assert all("Speech" in entry["title"] for entry in shown["speech"]["papers"])
+
+
+def test_running_again_changes_nothing_and_says_so(desk: Desk) -> None:
+    before = desk.state()
+    assert "nothing has changed" in desk.run("run")
+    assert desk.state() == before
+
+
+def test_importing_the_same_file_again_changes_nothing(desk: Desk) -> None:
+    before = desk.state()
+    told = json.loads(desk.run("import", str(desk.folder / "papers.jsonl"), "--json"))
+    assert (told["added"], told["updated"], told["unchanged"]) == (0, 0, 18)
+    assert desk.state() == before
+
+
+def test_explain_says_what_each_dimension_brought_and_what_was_missing(desk: Desk) -> None:
+    listed = desk.run("explain", "graphs", "2603.00103v1")
+    assert "relevance to your interests" in listed.lower()
+    left_out = json.loads(desk.run("explain", "graphs", "2603.00104", "--json"))
+    assert not left_out["score"]["shown"]
+    assert any("short of the last of them" in sentence for sentence in left_out["why"])
+
+
+def test_changed_says_who_entered_and_what_moved_them(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    desk.profile("graphs", GRAPHS)
+    desk.run("import", str(desk.papers("papers.jsonl", week(DAYS))))
+    desk.run("run", "--since", DAYS[1])
+    told = json.loads(desk.run("changed", "graphs", "--json"))
+    assert {move["reason"] for move in told["left"]} == {"removed: ALREADY_SHOWN"}
+    assert "first of that day" in desk.refused("changed", "graphs", "--edit")
+    desk.profile("graphs", {**GRAPHS, "interests": SPEECH["interests"]})
+    desk.run("run", "--since", DAYS[1])
+    edited = desk.run("changed", "graphs", "--edit")
+    assert "entered: – → 1" in edited and "profile hash:" in edited
+
+
+def test_evaluate_measures_the_modes_and_compares_two(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    told = json.loads(desk.run("evaluate", "--mode", "hybrid", "--against", "random", "--json"))
+    ndcg = {name: figures[0]["mean"] for name, figures in told["rankers"].items()}
+    assert ndcg["hybrid"] > 0.7 > 0.3 > ndcg["random"]
+    assert told["comparison"][0]["difference"] == pytest.approx(ndcg["hybrid"] - ndcg["random"])
+    assert "no ranker 'magic'" in desk.refused("evaluate", "--mode", "magic")
+
+
+def test_status_counts_what_is_stored_and_names_a_broken_profile(desk: Desk) -> None:
+    broken = desk.profile("broken", '{"interests": {"primary": "graphs"}}')
+    try:
+        told = json.loads(desk.run("status", "--json"))
+    finally:
+        broken.unlink()
+    assert (told["papers"], told["days"]) == (18, 3)
+    assert "interests.primary" in told["profiles"]["broken"]
+
+
+def test_rank_prints_the_result_and_keeps_it(desk: Desk) -> None:
+    file = desk.folder / "asked.json"
+    file.write_text(json.dumps(week(DAYS[:1])), encoding="utf-8")
+    options = ("--profile-path", str(desk.folder / "profiles" / "speech"), "--top-k", "1", "--as-of", "2026-03-04")
+    result = json.loads(desk.run("rank", str(file), *options))
+    assert [ranked["paper_id"] for ranked in result["ranked_papers"]] == ["2603.00104"]
+    assert json.loads(Path(result["output_path"]).read_text("utf-8")) == result
+    Path(result["output_path"]).unlink()
+
+
+def test_days_ranked_in_a_row_do_not_repeat_a_paper(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    desk.profile("graphs", GRAPHS)
+    desk.run("import", str(desk.papers("papers.jsonl", week(DAYS))))
+    desk.run("run", "--since", DAYS[0])
+    lists = [set(listed[1:]) for listed in desk.state()["files"]]
+    assert len(lists) == 3
+    assert len(set().union(*lists)) == sum(map(len, lists))
+    told = json.loads(desk.run("explain", "graphs", "2603.00103", "--json"))
+    assert told["candidate"]["reason"] == "ALREADY_SHOWN"
+
+
+def test_a_day_is_fetched_from_arxiv_and_ranked(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    desk.profile("graphs", GRAPHS)
+    with loopback_arxiv(map(paper_from_mapping, week(DAYS[:1]))) as arxiv:
+        told = json.loads(
+            desk.run(
+                "fetch", "--day", DAYS[0], "--json", PAPER_ASSETS_ARXIV_URL=arxiv.url, PAPER_ASSETS_REQUEST_INTERVAL="0"
+            )
+        )
+    assert told == {DAYS[0]: 6}
+    assert "2603.00103" in desk.run("run")
+
+
+def bad_files(folder: Path) -> dict[str, Path]:
+    good = json.dumps(paper(1, "2026-03-02", "anything"))
+    contents: dict[str, bytes] = {
+        "empty.jsonl": b"",
+        "page.jsonl": b"<!DOCTYPE html><html><body>Sign in</body></html>",
+        "cut.jsonl": (good + "\n" + good[:60]).encode(),
+        "cut.jsonl.gz": gzip.compress((good + "\n").encode() * 50)[:-20],
+        "noise.bin": bytes(range(256)) * 40,
+        "odd_id.jsonl": json.dumps({**json.loads(good), "paper_id": ""}).encode(),
+    }
+    for name, content in contents.items():
+        (folder / name).write_bytes(content)
+    return {**{name: folder / name for name in contents}, "absent.jsonl": folder / "absent.jsonl", "folder": folder}
+
+
+@pytest.mark.parametrize("name", ["cut.jsonl", "cut.jsonl.gz", "page.jsonl", "folder"])
+def test_a_bad_file_is_named_in_one_line_and_nothing_is_stored(desk: Desk, tmp_path: Path, name: str) -> None:
+    before = desk.state()
+    assert name in desk.refused("import", str(bad_files(tmp_path)[name])) or name == "folder"
+    assert desk.state() == before
+
+
+def test_bad_options_and_unknown_names_end_in_one_line(desk: Desk) -> None:
+    assert "--as-of" in desk.refused("run", "--as-of", "yesterday")
+    assert "nobody" in desk.refused("run", "--profile", "nobody")
+    assert "2501.1" in desk.refused("explain", "graphs", "2501.1")
+    assert "PAPER_ASSETS_FIRST_DAY" in desk.refused("status", PAPER_ASSETS_FIRST_DAY="soon")
+
+
+def test_a_home_that_cannot_be_written_is_named(desk: Desk, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    line = desk.refused("import", str(desk.folder / "papers.jsonl"), PAPER_ASSETS_HOME=str(tmp_path / "file" / "data"))
+    assert str(tmp_path / "file") in line
+
+
+def test_a_database_held_by_another_process_is_named_with_its_holder(desk: Desk) -> None:
+    with desk.warehouse.writing():
+        line = desk.refused("status", PAPER_ASSETS_STORE_DEADLINE="0.2")
+    assert str(os.getpid()) in line

@@ -1,0 +1,86 @@
+"""The graph left to itself: a real daemon, a profile edited under it, that profile alone ranked again (A1, A2)."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from paper_assets.errors import NotComputed
+from paper_assets.stores.rankings import ranking, ranking_days
+from tests.desk import GRAPHS, SPEECH, Desk, week
+
+DAYS = ("2026-03-02", "2026-03-03")
+LATEST = "2026-03-03"
+PATIENCE = 180  # seconds for what takes about 20 on an idle machine
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Desk]:
+    """Imported papers, two profiles, and a daemon."""
+    desk = Desk(tmp_path)
+    desk.profile("graphs", GRAPHS)
+    desk.profile("speech", SPEECH)
+    desk.run("import", str(desk.papers("papers.jsonl", week(DAYS))))
+    log = (tmp_path / "daemon.log").open("w", encoding="utf-8")
+    daemon = subprocess.Popen(
+        [str(Path(sys.executable).with_name("dagster-daemon")), "run", "-m", "paper_assets.definitions"],
+        cwd=tmp_path,
+        env={**os.environ, **desk.environment, "PAPER_ASSETS_SENSOR_INTERVAL": "3"},
+        stdout=log,
+        stderr=log,
+        start_new_session=True,
+    )
+    yield desk
+    os.killpg(daemon.pid, signal.SIGTERM)
+    try:
+        daemon.wait(timeout=20)
+    except subprocess.TimeoutExpired:
+        os.killpg(daemon.pid, signal.SIGKILL)
+        daemon.wait()
+    log.close()
+
+
+def until(desk: Desk, what: str, happened: Callable[[], bool]) -> None:
+    """Wait for an outcome, however long the machine takes within PATIENCE; the daemon's last words if it fails."""
+    ends = time.monotonic() + PATIENCE
+    while not happened():
+        if time.monotonic() > ends:
+            pytest.fail(f"{what}: not within {PATIENCE} s\n{(desk.folder / 'daemon.log').read_text('utf-8')[-4000:]}")
+        time.sleep(1)
+
+
+def ranked(desk: Desk, profile: str) -> tuple[str, list[str]] | None:
+    """When the newest ranking was made, and the papers it shows."""
+    try:
+        stored = ranking(desk.warehouse, date.fromisoformat(LATEST), profile)
+    except NotComputed:
+        return None
+    shown = stored.rows.filter(stored.rows.column("shown")).column("paper_id").to_pylist()
+    return stored.inputs, shown
+
+
+def test_an_edited_profile_is_ranked_again_alone_by_itself(desk: Desk) -> None:
+    until(desk, "both profiles ranked", lambda: bool(ranked(desk, "graphs") and ranked(desk, "speech")))
+    before = {name: ranked(desk, name) for name in ("graphs", "speech")}
+
+    desk.profile("speech", '{"interests": {"primary": ["half wri')
+    desk.profile("graphs", {**GRAPHS, "interests": {"primary": ["calibration of tree ensembles"]}})
+    until(desk, "the edited profile ranked again", lambda: ranked(desk, "graphs") != before["graphs"])
+
+    after = ranked(desk, "graphs")
+    assert after is not None and before["graphs"] is not None
+    assert after[1] != before["graphs"][1]
+    assert ranked(desk, "speech") == before["speech"], "a broken file re-ranks nothing; the last good ranking stays"
+    assert [f"{day}" for day in ranking_days(desk.warehouse, "graphs")] == [LATEST], "only the latest day"
+    folder = desk.folder / "data" / "output" / "rankings"
+    until(desk, "its file written", lambda: len(list(folder.glob("graphs/*_ranked*.json"))) == 2)
+    files = list(folder.glob("*/*.json"))
+    assert sorted(file.parent.name for file in files) == ["graphs", "graphs", "speech"]
+    assert all(json.loads(file.read_text("utf-8"))["success"] for file in files)

@@ -1,0 +1,75 @@
+"""SIGKILL at several moments of an import and of a run: started again, nothing is lost and nothing doubled (A4)."""
+
+import os
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.desk import GRAPHS, SPEECH, Desk, week
+
+DAYS = ("2026-03-02", "2026-03-03", "2026-03-04")
+
+
+@pytest.fixture(scope="module")
+def imported(tmp_path_factory: pytest.TempPathFactory) -> Desk:
+    """A desk with papers and nothing computed."""
+    desk = Desk(tmp_path_factory.mktemp("imported"))
+    desk.profile("graphs", GRAPHS)
+    desk.profile("speech", SPEECH)
+    desk.run("import", str(desk.papers("papers.jsonl", week(DAYS, each=40))))
+    return desk
+
+
+@pytest.fixture(scope="module")
+def reference(imported: Desk, tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, list[Any]], float]:
+    """What an undisturbed run stores, and how long it takes."""
+    desk = copy_of(imported, tmp_path_factory.mktemp("reference"))
+    began = time.monotonic()
+    desk.run("run", "--since", DAYS[0])
+    seconds = time.monotonic() - began
+    return desk.state(), seconds
+
+
+def copy_of(desk: Desk, folder: Path) -> Desk:
+    shutil.copytree(desk.folder, folder, dirs_exist_ok=True)
+    return Desk(folder)
+
+
+def kill(process: "subprocess.Popen[str]", after: float) -> None:
+    """SIGKILL the process and what it started, unless it has ended by then."""
+    try:
+        process.wait(timeout=after)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+
+
+# Whatever is going on at these shares of a run's time, the outcome must be the same: no moment is hoped for.
+@pytest.mark.parametrize("share", [0.35, 0.55, 0.7, 0.8, 0.9])
+def test_a_run_killed_half_way_and_started_again_stores_what_an_undisturbed_one_does(
+    imported: Desk, reference: tuple[dict[str, list[Any]], float], tmp_path: Path, share: float
+) -> None:
+    undisturbed, seconds = reference
+    desk = copy_of(imported, tmp_path)
+    kill(desk.start("run", "--since", DAYS[0]), after=share * seconds)
+    desk.run("run", "--since", DAYS[0])
+    assert desk.state() == undisturbed
+
+
+def test_an_import_killed_half_way_and_started_again_holds_every_paper_once(imported: Desk, tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    file = desk.papers("papers.jsonl", week(DAYS, each=400))
+    began = time.monotonic()
+    desk.run("import", str(file))
+    seconds, whole = time.monotonic() - began, desk.state()
+    shutil.rmtree(desk.folder / "data")
+    for share in (0.5, 0.7, 0.85):
+        kill(desk.start("import", str(file)), after=share * seconds)
+    desk.run("import", str(file))
+    assert desk.state() == whole
+    assert [entry.name for entry in (desk.folder / "data").iterdir()] == ["warehouse.duckdb"]
