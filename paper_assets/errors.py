@@ -60,6 +60,12 @@ class IncompleteFeed(SourceError):
     """The papers received are not as many as the feed announced; the day must be fetched again (S2)."""
 
 
+class PdfFetchFailed(SourceError):
+    """No text came of a PDF: not to be had, no PDF, too large, encrypted, damaged, or without a text layer (I7)."""
+
+    code = "PDF_FETCH_FAILED"
+
+
 class ModelUnavailable(PaperAssetsError):
     """A model cannot be loaded; keyword matching takes over where it can (G6)."""
 

@@ -93,6 +93,37 @@ class Judging:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Retrieving:
+    """The numbers of SPEC 3."""
+
+    k: int = 10  # R2: documents of a standard retrieval
+    k_per_side: int = 2  # R3
+    chunk_characters: int = 300  # R6
+    chunk_overlap: int = 50  # R6
+    best_chunks: int = 5  # R6
+    max_per_source: int = 2  # M2
+    fusion_constant: int = 60  # M2: k of reciprocal rank fusion (Cormack, Clarke & Buettcher 2009)
+    max_tokens: int = 4_000  # M4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rewriting:
+    """The thresholds of SPEC 4 (B8); scores are whole numbers from 0 to 100."""
+
+    attempts: int = 5  # B4: so many before the best of them is taken
+    more_attempts: int = 3  # B4: where all of them are under `enough`
+    passes: int = 90  # B4: from here on an attempt passes at once
+    asks: int = 85  # B4: from here on, below `passes`, a person is asked
+    enough: int = 75  # B4: the least that best-of-N takes without a warning
+    archived: int = 95  # B2
+    recalled: int = 92  # B3
+    duplicate_similarity: float = 0.95  # B2: cosine from which two originals are the same
+    examples: int = 2  # B3: in one prompt
+    example_characters: int = 500  # B3: of one example
+    example_tokens: int = 1_000  # B3: of all of them together
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """Where things lie and how the outside world is reached. Paths are absolute."""
 
@@ -111,6 +142,8 @@ class Settings:
     store_deadline: float = 60.0  # seconds to wait for a store that another process holds
     sensor_interval: int = 15  # seconds between two looks at profiles/ and at what is due
     scoring: Scoring = field(default_factory=Scoring)
+    retrieving: Retrieving = field(default_factory=Retrieving)
+    rewriting: Rewriting = field(default_factory=Rewriting)
 
     @property
     def warehouse_path(self) -> Path:

@@ -24,8 +24,9 @@ BELOW = {
     "ranking": GROUND | {"models", "stores", "sources"},
     "evaluation": GROUND | {"models", "stores", "sources", "ranking"},
     "retrieval": GROUND | {"models", "stores", "sources"},
-    "rewriting": GROUND | {"models", "stores", "sources"},
+    "rewriting": GROUND | {"models", "stores", "sources", "retrieval"},
     "interpreting": GROUND | {"models", "stores", "sources", "retrieval"},
+    "digests": GROUND | {"stores", "ranking", "retrieval", "rewriting"},
 }
 CORE = set(BELOW)
 FACES = {"defs", "definitions", "faces"}

@@ -104,3 +104,85 @@ create table llm_answers (
     input_tokens integer,
     output_tokens integer
 );
+
+-- What can be retrieved beside the abstracts (those are `papers`): passages of full texts, rewrites.
+create table documents (
+    doc_id varchar primary key,
+    data_type varchar not null check (data_type in ('fulltext', 'rewrite')),
+    origin varchar not null, -- what it was cut from; the documents of an origin are replaced together
+    place integer not null, -- in its origin, from 0
+    text varchar not null,
+    text_hash varchar not null, -- of the text that is embedded
+    paper_id varchar not null,
+    title varchar not null,
+    date_int integer, -- YYYYMMDD of first submission (R4)
+    primary_category varchar,
+    categories varchar[] not null,
+    topic_id varchar,
+    access_level varchar not null check (access_level in ('public', 'private')),
+    owner varchar, -- the profile whose PDF it is; null: everybody's
+    language varchar,
+    version integer not null,
+    url varchar
+);
+
+create table retrieval_sets (
+    day date not null,
+    profile varchar not null,
+    inputs varchar not null,
+    answers varchar not null, -- JSON, one entry a question
+    primary key (day, profile)
+);
+
+-- A paper being rewritten for a level: the attempts say all about where it stands (B5), these two add who asked.
+create table rewrite_items (
+    item varchar primary key, -- of paper, version, level, profile and prompt
+    paper_id varchar not null,
+    version integer not null,
+    target_level varchar not null,
+    profile varchar not null, -- '' where somebody asked for it by hand
+    day date,
+    original_text varchar not null,
+    opened_at timestamp not null,
+    cancelled boolean not null
+);
+
+create table rewrite_attempts (
+    item varchar not null,
+    attempt integer not null, -- from 1
+    text varchar not null,
+    score integer not null,
+    critique varchar not null,
+    examples varchar[] not null, -- ids of the best practices that were shown
+    model varchar not null,
+    input_tokens integer not null,
+    output_tokens integer not null,
+    made_at timestamp not null,
+    primary key (item, attempt)
+);
+
+-- A person's word on an attempt that waited for it; the first one counts.
+create table rewrite_decisions (
+    item varchar not null,
+    attempt integer not null,
+    decision varchar not null check (decision in ('accept', 'retry')),
+    decided_at timestamp not null,
+    primary key (item, attempt)
+);
+
+-- The truth of the archive; the Chroma collection of the same name is made from it.
+create table best_practices (
+    collection varchar not null,
+    id varchar not null, -- UUIDv4
+    text varchar not null, -- the rewrite
+    original_text varchar not null,
+    text_hash varchar not null, -- of original_text, which is what is embedded
+    score integer not null,
+    target_level varchar not null,
+    keywords varchar[] not null,
+    made_at timestamp not null,
+    model_version varchar not null,
+    paper_id varchar not null,
+    category varchar,
+    primary key (collection, id)
+);
