@@ -57,6 +57,7 @@ class Query:
     text: str
     interests: Interests | None
     liked: tuple[str, ...]  # documents that the profile names itself: neither ranked nor counted
+    liked_texts: tuple[tuple[str, str], ...] = ()  # title and abstract of liked papers that the set does not hold
     record: Mapping[str, Any]  # as it stood in the file
 
 
@@ -149,12 +150,24 @@ def _query(record: Mapping[str, Any], place: str) -> Query:
             f"{place}: neither a text nor interests; expected one of {', '.join(_QUERY_TEXT)}, interests"
         )
     places = [given] if isinstance(given, Mapping) else []
-    liked = next((found for where in [*places, profile] for key in _LIKED if (found := where.get(key))), ())
+    named = next((found for where in [*places, profile] for key in _LIKED if (found := where.get(key))), [])
+    if not isinstance(named, list):
+        raise InvalidInput(f"{place}: the liked papers must be a list of ids, or of objects with title and abstract")
+    liked: list[str] = []
+    liked_texts: list[tuple[str, str]] = []
+    for entry in named:
+        if isinstance(entry, Mapping) and not any(entry.get(key) for key in _DOC_ID):
+            if not (title := _first_text(entry, ("title",))):
+                raise InvalidInput(f"{place}: a liked paper has neither an id nor a title")
+            liked_texts.append((title, _first_text(entry, _DOC_TEXT)))
+        else:
+            liked.append(_identifier(entry if isinstance(entry, Mapping) else {"id": entry}, _DOC_ID, place))
     return Query(
         query_id=query_id,
         text=text,
         interests=interests,
-        liked=tuple(str(entry) for entry in liked if isinstance(entry, str | int)),
+        liked=tuple(liked),
+        liked_texts=tuple(liked_texts),
         record=record,
     )
 

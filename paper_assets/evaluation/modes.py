@@ -39,7 +39,7 @@ def modes(
         return lambda: _scorer(labelled, *read(), embed=embed, scoring=scoring, options=wanted)
 
     names = ["seed", "lanes", "library", "hybrid"]
-    if not any(query.liked for query in labelled.judged_queries):
+    if not any(query.liked or query.liked_texts for query in labelled.judged_queries):
         names.remove("library")
     return {name: of(name) for name in names}
 
@@ -66,6 +66,7 @@ def _scorer(
     def sought(query: Query) -> Sought:
         interests = query.interests or Interests(primary=[query.text.strip()[:_LONGEST_INTEREST]])
         liked = [LikedPaper(paper_id=doc_id) for doc_id in query.liked]
+        liked += [LikedPaper(title=title[:_LONGEST_INTEREST], abstract=text) for title, text in query.liked_texts]
         interests = interests.model_copy(update={"papers": liked})
         return what_is_sought(interests, options=options, scoring=scoring, known=known)
 

@@ -34,27 +34,20 @@ def rank(
     save: Annotated[bool, typer.Option(help="Keep the result under output/rankings.")] = True,
 ) -> None:
     """Rank papers given as JSON; prints the result (G15) as JSON. Exit code 1 if it did not succeed."""
-    from paper_assets.ranking.gatekeeper import rank_and_filter_papers
-    from paper_assets.ranking.llm_check import second_look
-    from paper_assets.stores.llm_answers import keep_answers, known_answers
-    from paper_assets.stores.papers import papers_by_id
+    from paper_assets.faces.ranking_answers import ranked_now
 
     settings = read_settings()
     now = datetime.now(UTC)
 
     warehouse = open_warehouse()
-    result = rank_and_filter_papers(
+    result = ranked_now(
         _read_json(papers),
         settings=settings,
+        warehouse=warehouse,
+        environ=os.environ,
+        embed=remembering_embedder(settings, warehouse),
         as_of=parse_day(as_of, "--as-of") if as_of else now.date(),
         now=now,
-        embed=remembering_embedder(settings, warehouse),
-        find_papers=lambda ids: papers_by_id(warehouse, ids),
-        second_look=second_look(
-            os.environ,
-            known=lambda keys: known_answers(warehouse, keys),
-            keep=lambda verdicts, model: keep_answers(warehouse, verdicts, model=model),
-        ),
         working_dir=Path.cwd(),
         profile_path=profile_path,
         history_path=history_path,
@@ -82,39 +75,14 @@ def explain(
     as_json: AsJson = False,
 ) -> None:
     """Say why a paper stands where it stands for a profile, or why it was removed."""
-    from paper_assets.paper import split_arxiv_id
-    from paper_assets.ranking.explain import cutoff, why, why_removed
-    from paper_assets.stores.rankings import ranked_paper, ranking
+    from paper_assets.faces.ranking_answers import explained_rank
 
-    warehouse = open_warehouse()
-    standing = ranked_paper(
-        warehouse, profile, split_arxiv_id(paper_id)[0], day=parse_day(day, "--day") if day else None
-    )
-    if standing.ranked is None:
-        sentences = [why_removed((standing.candidate or {})["reason"])]
-    else:
-        rows = ranking(warehouse, standing.day, profile).rows
-        shown = rows.filter(rows.column("shown"))
-        full = shown.num_rows >= standing.header["top_k"]
-        sentences = why(
-            standing.ranked,
-            standing.header,
-            scored=rows.num_rows,
-            cutoff=cutoff(shown.to_pylist(), standing.header) if full else None,
-        )
+    told = explained_rank(open_warehouse(), profile, paper_id, day=parse_day(day, "--day") if day else None)
     if as_json:
-        return print_json(
-            {
-                "day": f"{standing.day}",
-                "profile": profile,
-                "paper_id": paper_id,
-                "why": sentences,
-                "score": standing.ranked,
-                "candidate": standing.candidate,
-            }
-        )
-    title = (standing.candidate or {}).get("title", "")
-    say(f"{paper_id} {title}\nfor {profile} on {standing.day}:\n" + "\n".join(f"  {line}" for line in sentences))
+        return print_json(told)
+    title = (told["candidate"] or {}).get("title", "")
+    lines = "\n".join(f"  {line}" for line in told["why"])
+    say(f"{paper_id} {title}\nfor {profile} on {told['day']}:\n{lines}")
 
 
 def changed(
@@ -131,23 +99,20 @@ def changed(
     """Say who entered, left or moved in a profile's list since the day before or since the last edit, and why."""
     from dataclasses import asdict
 
-    from paper_assets.errors import NotComputed
+    from paper_assets.faces.ranking_answers import told_changes
     from paper_assets.ranking.changes import sentences
-    from paper_assets.ranking.daily import changes_of
-    from paper_assets.stores.papers import papers_by_id
-    from paper_assets.stores.rankings import latest_ranking_day
 
-    warehouse = open_warehouse()
-    last = parse_day(day, "--day") if day else latest_ranking_day(warehouse, profile)
-    if last is None:
-        raise NotComputed(f"profile {profile!r} has no ranking yet; run `paper-assets run --profile {profile}` first")
-    changes = changes_of(warehouse, profile, last, before=parse_day(before, "--before") if before else None, edit=edit)
+    told = told_changes(
+        open_warehouse(),
+        profile,
+        day=parse_day(day, "--day") if day else None,
+        before=parse_day(before, "--before") if before else None,
+        edit=edit,
+    )
     if as_json:
-        return print_json({"profile": profile, "day": f"{last}", **asdict(changes)})
-    moves = (*changes.entered, *changes.left, *changes.moved)
-    papers = papers_by_id(warehouse, [move.paper_id for move in moves]).to_pylist()
-    say(f"{profile}, {last}:")
-    for line in sentences(changes, {paper["paper_id"]: paper["title"] for paper in papers}):
+        return print_json({"profile": profile, "day": f"{told.day}", **asdict(told.changes)})
+    say(f"{profile}, {told.day}:")
+    for line in sentences(told.changes, told.titles):
         say(f"  {line}")
 
 
@@ -197,8 +162,8 @@ def evaluate(
             [
                 (
                     pair["metric"],
-                    f"{pair['difference']:+.3f} [{pair['low']:+.3f}, {pair['high']:+.3f}]",
-                    f"{pair['p_value']:.3f}",
+                    _difference(pair),
+                    f"{pair['p_value']:.3f}" if _applies(pair) else "–",
                     pair["better"],
                     pair["worse"],
                     pair["equal"],
@@ -211,6 +176,15 @@ def evaluate(
 def _interval(mean: dict[str, Any]) -> str:
     """A metric with its interval; a dash where it applies to no query of the set."""
     return f"{mean['mean']:.3f} [{mean['low']:.3f}, {mean['high']:.3f}]" if mean["queries"] else "–"
+
+
+def _difference(pair: dict[str, Any]) -> str:
+    """A difference with its interval; a dash where the metric applies to no query of the set."""
+    return f"{pair['difference']:+.3f} [{pair['low']:+.3f}, {pair['high']:+.3f}]" if _applies(pair) else "–"
+
+
+def _applies(pair: dict[str, Any]) -> bool:
+    return bool(pair["better"] + pair["worse"] + pair["equal"])
 
 
 def _read_json(file: Path) -> Any:

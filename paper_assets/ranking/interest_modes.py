@@ -96,11 +96,17 @@ def what_is_sought(
         modes = served[:1]
         lack = "a liked paper that is known" if "library" in asked else "interests in words"
         warnings.append(f"interest_mode {options.interest_mode} needs {lack}; {modes[0]} took its place")
-    views = {"seed": _seed, "lanes": _lanes, "library": lambda *_: _library(liked)}
+    hybrid = options.interest_mode == "hybrid"
+    repeats = scoring.hybrid_repeats if hybrid else scoring.interest_repeats
+    views = {
+        "seed": lambda: _seed(interests, repeats),
+        "lanes": lambda: _lanes(interests, scoring.lane_weights),
+        "library": lambda: _library(liked),
+    }
     titles = [title[:_LONGEST_INTEREST] for title, _ in liked if title.strip()]
     return Sought(
-        views=tuple(views[mode](interests, scoring) for mode in modes),
-        hybrid=options.interest_mode == "hybrid",
+        views=tuple(views[mode]() for mode in modes),
+        hybrid=hybrid,
         in_words=interests if interests.in_words else Interests(primary=titles),
         warnings=tuple(warnings),
     )
@@ -184,15 +190,15 @@ def _title_and_abstract(paper: LikedPaper, known: Mapping[str, tuple[str, str]])
     return (paper.title, paper.abstract) if paper.title else None
 
 
-def _seed(interests: Interests, scoring: Scoring) -> View:
-    text = interest_text(interests, repeats=scoring.interest_repeats)
+def _seed(interests: Interests, repeats: tuple[int, int, int]) -> View:
+    text = interest_text(interests, repeats=repeats)
     return View(mode="seed", texts=(text,), weights=(1.0,), names=("",))
 
 
-def _lanes(interests: Interests, scoring: Scoring) -> View:
+def _lanes(interests: Interests, weights: tuple[float, float, float]) -> View:
     levels = (interests.primary, interests.secondary, interests.exploratory)
     lanes: dict[str, float] = {}
-    for weight, level in zip(scoring.lane_weights, levels, strict=True):
+    for weight, level in zip(weights, levels, strict=True):
         for interest in level:
             lanes.setdefault(interest, weight)
     return View(mode="lanes", texts=tuple(lanes), weights=tuple(lanes.values()), names=tuple(lanes))

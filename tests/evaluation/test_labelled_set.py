@@ -162,3 +162,15 @@ def test_a_missing_or_damaged_file_is_named(tmp_path: Path) -> None:
     (tmp_path / "qrels.tsv.gz").write_bytes(b"no gzip")
     with pytest.raises(InvalidInput, match=r"qrels.tsv.gz cannot be read"):
         load_labelled_set(tmp_path)
+
+
+def test_a_liked_paper_may_be_given_by_its_text_and_one_without_id_or_title_is_refused(tmp_path: Path) -> None:
+    liked = ["d2", {"id": "d3"}, {"title": "Newts", "abstract": "Newts hide."}]
+    profiles = [{"id": "ann", "interests": {"primary": ["frogs"], "papers": liked}}]
+    (query,) = load_labelled_set(write_set(tmp_path / "a", queries=profiles, qrels="ann\td1\t1\n")).queries
+    assert query.liked == ("d2", "d3")
+    assert query.liked_texts == (("Newts", "Newts hide."),)
+    profiles[0]["liked"] = profiles[0].pop("interests") and [{"abstract": "no title"}]
+    profiles[0]["text"] = "frogs"
+    with pytest.raises(InvalidInput, match="queries.jsonl.*neither an id nor a title"):
+        load_labelled_set(write_set(tmp_path / "b", queries=profiles, qrels="ann\td1\t1\n"))

@@ -81,3 +81,12 @@ def test_the_order_of_the_documents_changes_nothing(tmp_path: Path, mode: str) -
         (query,) = labelled.judged_queries
         answers.append(list(modes(labelled, embed=embed, scoring=SCORING)[mode]()(query)))
     assert answers[0] == answers[1]
+
+
+def test_a_liked_paper_that_is_given_by_its_text_has_a_say(tmp_path: Path) -> None:
+    liked = {"title": "Granite", "abstract": "Granite is a stone."}
+    profiles = [{"id": "ann", "interests": {"primary": ["frogs"], "papers": [liked]}}]
+    folder = write_set(tmp_path / "set", queries=profiles, asked="profiles", qrels="ann\td4\t1\n")
+    labelled = load_labelled_set(folder)
+    (query,) = labelled.judged_queries
+    assert first(modes(labelled, embed=embed, scoring=SCORING)["library"], query) == "d4"

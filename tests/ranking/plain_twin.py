@@ -212,8 +212,9 @@ class PlainInterests:
         self.options, self.vector_of = options, vector_of
         self.lanes = [(text, 1.0) for text in wishes.primary]
         self.lanes += [(text, 0.7) for text in wishes.secondary] + [(text, 0.4) for text in wishes.exploratory]
-        repeated = [wishes.primary + wishes.secondary + wishes.exploratory, wishes.primary + wishes.secondary]
-        self.seed = ". ".join(text for part in [*repeated, wishes.primary] for text in part)
+        once = wishes.primary + wishes.secondary + wishes.exploratory
+        again = wishes.primary + wishes.secondary + wishes.primary if options.interest_mode != "hybrid" else []
+        self.seed = ". ".join(once + again)
         self.library = [f"{paper.title}\n\n{paper.abstract}" for paper in wishes.papers]
 
     def one(self, text: str, texts: list[str], vectors: list[list[float]]) -> list[float]:
