@@ -75,6 +75,12 @@ def unversioned(paper_id: str) -> str:
         return paper_id.strip()
 
 
+def is_arxiv_id(text: str) -> bool:
+    """Whether the text is an arXiv id without version, and nothing else."""
+    found = _ARXIV_ID.fullmatch(text)
+    return found is not None and found["version"] is None
+
+
 def embedded_text(title: str, abstract: str) -> str:
     """The text a paper is embedded by: title, blank line, abstract (SPEC 1)."""
     return f"{title}\n\n{abstract}"

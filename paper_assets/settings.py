@@ -5,12 +5,14 @@ Nothing below the faces and the Dagster layer reads the environment or the clock
 
 import getpass
 import math
+import re
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
 from types import MappingProxyType
+from typing import Literal
 
 from paper_assets.errors import InvalidInput
 
@@ -22,6 +24,8 @@ DIMENSIONS = (
     "recency",
     "practicality",
 )
+
+ARCHIVE = "optim_best_practices_v1"  # B1: the version is in the name
 
 # SPEC G8, in the order of DIMENSIONS.
 _WEIGHTS = {
@@ -39,6 +43,7 @@ class Scoring:
     weights: Mapping[str, tuple[float, ...]] = field(default_factory=lambda: MappingProxyType(dict(_WEIGHTS)))
     literature_review_grace_years: int = 5  # G3
     interest_repeats: tuple[int, int, int] = (3, 2, 1)  # primary, secondary, exploratory, G4
+    hybrid_repeats: tuple[int, int, int] = (1, 1, 1)  # the same in hybrid, where lanes give the weights; measured
     lane_weights: tuple[float, float, float] = (1.0, 0.7, 0.4)  # likewise
     lane_relevant: float = 0.4  # G4: from here on, before the weight, a paper counts as relevant to a lane
     liked_best: int = 3  # G4: so many of the nearest liked papers count
@@ -98,12 +103,15 @@ class Retrieving:
 
     k: int = 10  # R2: documents of a standard retrieval
     k_per_side: int = 2  # R3
+    method: Literal["vector", "lexical", "hybrid"] = "hybrid"  # docs/evaluation.md
+    lexical_share: float = 0.3  # hybrid: BM25 against cosine; docs/evaluation.md
+    memory: int = 1_000_000_000  # bytes of documents that a process keeps for searching, some 200,000 abstracts
     chunk_characters: int = 300  # R6
     chunk_overlap: int = 50  # R6
     best_chunks: int = 5  # R6
     max_per_source: int = 2  # M2
     fusion_constant: int = 60  # M2: k of reciprocal rank fusion (Cormack, Clarke & Buettcher 2009)
-    max_tokens: int = 4_000  # M4
+    max_tokens: int = 8_000  # M4: ten abstracts as long as arXiv allows, counted as bytes / 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,6 +129,34 @@ class Rewriting:
     examples: int = 2  # B3: in one prompt
     example_characters: int = 500  # B3: of one example
     example_tokens: int = 1_000  # B3: of all of them together
+    recall_depth: int = 100  # B3: places of each ranking that are fused
+    recall_pool: int = 10  # B3: so many of the best fused are taken in the order of their scores
+    copied_share: float = 0.25  # B2: share of word triples from which a rewrite copies an example; rewriting/copying.py
+    mask_pii: bool = True  # B2: phones and mail addresses
+    waiting_days: int = 3  # after so many days without a person's word a waiting rewrite is a warning
+
+    def __post_init__(self) -> None:
+        if not (self.attempts >= 1 and self.more_attempts >= 0 and self.examples >= 0):
+            raise InvalidInput("rewriting: attempts must be at least 1, more_attempts and examples at least 0")
+        if not 0 <= self.enough <= self.asks <= self.passes <= 100:
+            raise InvalidInput(
+                "rewriting: 0 <= enough <= asks <= passes <= 100 must hold, "
+                f"got enough={self.enough}, asks={self.asks}, passes={self.passes}"
+            )
+
+
+# Hosts by name (https only, public addresses only), or whole origins such as http://127.0.0.1:8080 for a mirror.
+KNOWN_HOSTS = (
+    "arxiv.org",
+    "www.arxiv.org",
+    "export.arxiv.org",
+    "www.semanticscholar.org",
+    "pdfs.semanticscholar.org",
+    "aclanthology.org",
+    "openreview.net",
+    "proceedings.mlr.press",
+    "proceedings.neurips.cc",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,13 +170,21 @@ class Settings:
     first_day: date = date(2025, 1, 1)  # first partition; earlier papers are kept but have no partition
     categories: tuple[str, ...] = ("cs.CL", "cs.LG")  # what the schedule fetches, SPEC S1
     embedding_model: str = "all-MiniLM-L6-v2"
+    archive: str = ARCHIVE  # collection of best practices in use
+    cross_encoder: str = "cross-encoder/ms-marco-MiniLM-L6-v2"  # English; Korean: Dongjin-kr/ko-reranker, R6
     arxiv_url: str = "https://export.arxiv.org/api/query"
     request_gate: Path = Path(tempfile.gettempdir()) / "paper_assets"  # shared by all processes of the machine
     request_interval: float = 3.0  # seconds between two requests to arXiv, S2
     request_timeout: float = 60.0  # seconds for one answer
     contact: str | None = None  # added to the User-Agent, so that arXiv can reach the operator
+    arxiv_pdf_url: str = "https://arxiv.org/pdf"
+    semantic_scholar_url: str = "https://api.semanticscholar.org/graph/v1"
+    semantic_scholar: bool = False  # ask it about fetched papers too (S4)
+    known_hosts: tuple[str, ...] = KNOWN_HOSTS  # what may be asked for somebody, I8
+    pdf_megabytes: float = 50.0  # a larger PDF is not read, I7
     store_deadline: float = 60.0  # seconds to wait for a store that another process holds
     sensor_interval: int = 15  # seconds between two looks at profiles/ and at what is due
+    call_limit: float = 50.0  # I6: seconds for one call over MCP; clients give up after 60
     scoring: Scoring = field(default_factory=Scoring)
     retrieving: Retrieving = field(default_factory=Retrieving)
     rewriting: Rewriting = field(default_factory=Rewriting)
@@ -154,6 +198,13 @@ class Settings:
         return self.home / "chroma"
 
 
+def archive_name(text: str, given_as: str) -> str:
+    """The name of a collection of best practices, which ends in its version (B1). Raises InvalidInput."""
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{1,60}_v[0-9]+", text, re.ASCII):
+        raise InvalidInput(f"{given_as} must be a name that ends in its version, like {ARCHIVE}, got {text!r}")
+    return text
+
+
 def load_settings(environ: Mapping[str, str], working_dir: Path) -> Settings:
     """Settings from environment variables; a relative path is taken from `working_dir`.
 
@@ -161,8 +212,11 @@ def load_settings(environ: Mapping[str, str], working_dir: Path) -> Settings:
     PDF_DIR (OUTPUT_DIR), PAPER_ASSETS_FIRST_DAY, PAPER_ASSETS_CATEGORIES (comma separated),
     PAPER_ASSETS_EMBEDDING_MODEL, PAPER_ASSETS_ARXIV_URL, PAPER_ASSETS_REQUEST_GATE,
     PAPER_ASSETS_REQUEST_INTERVAL, PAPER_ASSETS_REQUEST_TIMEOUT, PAPER_ASSETS_CONTACT,
-    PAPER_ASSETS_STORE_DEADLINE, PAPER_ASSETS_SENSOR_INTERVAL. An empty variable counts as unset.
-    Raises InvalidInput with the variable's name.
+    PAPER_ASSETS_STORE_DEADLINE, PAPER_ASSETS_SENSOR_INTERVAL, PAPER_ASSETS_ARXIV_PDF_URL,
+    PAPER_ASSETS_SEMANTIC_SCHOLAR_URL, PAPER_ASSETS_SEMANTIC_SCHOLAR (on or off), PAPER_ASSETS_KNOWN_HOSTS (comma
+    separated), PAPER_ASSETS_PDF_MEGABYTES, PAPER_ASSETS_CROSS_ENCODER, PAPER_ASSETS_ARCHIVE,
+    PAPER_ASSETS_REWRITING (fields of `Rewriting` as `passes=92, asks=86`, B8),
+    PAPER_ASSETS_CALL_LIMIT (at most 50). An empty variable counts as unset. Raises InvalidInput naming the variable.
     """
     given = {name: value.strip() for name, value in environ.items() if value.strip()}
 
@@ -197,6 +251,8 @@ def load_settings(environ: Mapping[str, str], working_dir: Path) -> Settings:
         first_day=first_day,
         categories=categories,
         embedding_model=given.get("PAPER_ASSETS_EMBEDDING_MODEL", "all-MiniLM-L6-v2"),
+        archive=archive_name(given.get("PAPER_ASSETS_ARCHIVE", ARCHIVE), "PAPER_ASSETS_ARCHIVE"),
+        cross_encoder=given.get("PAPER_ASSETS_CROSS_ENCODER", "cross-encoder/ms-marco-MiniLM-L6-v2"),
         arxiv_url=given.get("PAPER_ASSETS_ARXIV_URL", "https://export.arxiv.org/api/query"),
         request_gate=path(
             "PAPER_ASSETS_REQUEST_GATE", Path(tempfile.gettempdir()) / f"paper_assets-{getpass.getuser()}"
@@ -204,6 +260,52 @@ def load_settings(environ: Mapping[str, str], working_dir: Path) -> Settings:
         request_interval=seconds("PAPER_ASSETS_REQUEST_INTERVAL", 3.0),
         request_timeout=seconds("PAPER_ASSETS_REQUEST_TIMEOUT", 60.0),
         contact=given.get("PAPER_ASSETS_CONTACT"),
+        arxiv_pdf_url=given.get("PAPER_ASSETS_ARXIV_PDF_URL", "https://arxiv.org/pdf").rstrip("/"),
+        semantic_scholar_url=given.get(
+            "PAPER_ASSETS_SEMANTIC_SCHOLAR_URL", "https://api.semanticscholar.org/graph/v1"
+        ).rstrip("/"),
+        semantic_scholar=_switch(given, "PAPER_ASSETS_SEMANTIC_SCHOLAR"),
+        known_hosts=tuple(part.strip() for part in given.get("PAPER_ASSETS_KNOWN_HOSTS", "").split(",") if part.strip())
+        or KNOWN_HOSTS,
+        pdf_megabytes=_megabytes(given),
         store_deadline=seconds("PAPER_ASSETS_STORE_DEADLINE", 60.0),
         sensor_interval=int(seconds("PAPER_ASSETS_SENSOR_INTERVAL", 15.0)),
+        call_limit=min(seconds("PAPER_ASSETS_CALL_LIMIT", 50.0), 50.0),
+        rewriting=_rewriting(given.get("PAPER_ASSETS_REWRITING", "")),
     )
+
+
+def _rewriting(text: str) -> Rewriting:
+    """`passes=92, asks=86`; true and false for a switch. Raises InvalidInput with the entry."""
+    defaults, chosen = Rewriting(), {}
+    for entry in filter(None, (part.strip() for part in text.split(","))):
+        name, _, value = (part.strip() for part in entry.partition("="))
+        if name not in Rewriting.__slots__:
+            known = ", ".join(Rewriting.__slots__)
+            raise InvalidInput(f"PAPER_ASSETS_REWRITING: {name[:40]!r} is unknown; use {known}")
+        kind = type(getattr(defaults, name))
+        try:
+            chosen[name] = {"true": True, "false": False}[value.lower()] if kind is bool else kind(value)
+        except (ValueError, KeyError):
+            wanted = {bool: "true or false", int: "a whole number", float: "a number"}[kind]
+            raise InvalidInput(f"PAPER_ASSETS_REWRITING: {name} must be {wanted}, got {value[:40]!r}") from None
+    return replace(defaults, **chosen)
+
+
+def _switch(given: Mapping[str, str], name: str) -> bool:
+    known = {"on": True, "1": True, "true": True, "yes": True, "off": False, "0": False, "false": False, "no": False}
+    text = given.get(name, "off")
+    if text.lower() not in known:
+        raise InvalidInput(f"{name} must be on or off, got {text[:40]!r}")
+    return known[text.lower()]
+
+
+def _megabytes(given: Mapping[str, str]) -> float:
+    text = given.get("PAPER_ASSETS_PDF_MEGABYTES", "50")
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not (math.isfinite(value) and value > 0):
+        raise InvalidInput(f"PAPER_ASSETS_PDF_MEGABYTES must be a number above 0, got {text[:40]!r}")
+    return value

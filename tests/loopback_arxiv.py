@@ -8,7 +8,9 @@
 
     with loopback_arxiv(script=[Answer(status=429, headers={"Retry-After": "7"}), feed([...])]) as arxiv: ...
 
-A script is answered in order; a request beyond its end gets a 500. `arxiv.papers` may be changed while it serves.
+A script is answered in order; a request beyond its end gets a 500. `arxiv.papers` and `arxiv.pdfs` (answers by what
+stands behind `/pdf/`) may be changed while it serves. Without a script it knows days, categories, ids, and words in
+title, abstract and authors.
 """
 
 import re
@@ -48,9 +50,11 @@ class Request:
 class LoopbackArxiv:
     papers: list[Paper] = field(default_factory=list)
     script: list[Answer] | None = None
+    pdfs: dict[str, Answer] = field(default_factory=dict)
     most_per_page: int = 1000
     requests: list[Request] = field(default_factory=list)
     url: str = ""
+    pdf_url: str = ""
     stopping: threading.Event = field(default_factory=threading.Event)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -58,9 +62,15 @@ class LoopbackArxiv:
         with self._lock:
             self.requests.append(request)
             if self.script is None:
-                return self._by_day(request.query)
+                if request.path.startswith("/pdf/"):
+                    return self.pdfs.get(request.path.removeprefix("/pdf/"), Answer(status=404))
+                return self._by_id(request.query) if request.query.get("id_list") else self._by_day(request.query)
             place = len(self.requests) - 1
             return self.script[place] if place < len(self.script) else Answer(status=500, body=b"the script is over")
+
+    def _by_id(self, query: dict[str, str]) -> Answer:
+        wanted = query["id_list"].split(",")
+        return feed([p for p in self.papers if {p.paper_id, f"{p.paper_id}v{p.version}"} & set(wanted)])
 
     def _by_day(self, query: dict[str, str]) -> Answer:
         asked = query.get("search_query", "")
@@ -70,7 +80,9 @@ class LoopbackArxiv:
         found = [
             paper
             for paper in self.papers
-            if first <= f"{paper.published:%Y%m%d%H%M}" <= last and (not wanted or wanted & set(paper.categories))
+            if first <= f"{paper.published:%Y%m%d%H%M}" <= last
+            and (not wanted or wanted & set(paper.categories))
+            and _holds(paper, asked)
         ]
         found.sort(key=lambda paper: paper.published or datetime.min.replace(tzinfo=UTC))
         start, size = int(query.get("start", 0)), min(int(query.get("max_results", 10)), self.most_per_page)
@@ -112,6 +124,7 @@ def loopback_arxiv(
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
     arxiv.url = f"http://127.0.0.1:{server.server_port}/api/query"
+    arxiv.pdf_url = f"http://127.0.0.1:{server.server_port}/pdf"
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
     thread.start()
     try:
@@ -120,6 +133,16 @@ def loopback_arxiv(
         arxiv.stopping.set()
         server.shutdown()
         server.server_close()
+
+
+def _holds(paper: Paper, asked: str) -> bool:
+    """Whether the paper has every quoted phrase of the query where it is asked for."""
+    places = {"ti": paper.title, "au": " ".join(paper.authors)}
+    anywhere = f"{paper.title} {paper.abstract} {places['au']}"
+    return all(
+        phrase.casefold() in " ".join(re.findall(r"\w+", places.get(where, anywhere))).casefold()
+        for where, phrase in re.findall(r'(ti|au|all):"([^"]*)"', asked)
+    )
 
 
 def feed(papers: Sequence[Paper], *, total: int | None = None) -> Answer:

@@ -19,10 +19,10 @@ from paper_assets.profile import Profile, RankingOptions, load_history, load_pro
 from paper_assets.ranking.filters import Sieve, filter_papers
 from paper_assets.ranking.interest_modes import Sought, liked_ids, what_is_sought
 from paper_assets.ranking.llm_check import SecondLook
-from paper_assets.ranking.local_pdfs import pdf_files
 from paper_assets.ranking.rank import rank
 from paper_assets.ranking.result import failed_result, ranking_result
 from paper_assets.settings import Settings
+from paper_assets.sources.local_pdfs import pdf_files
 from paper_assets.stores.ranking_files import save_ranking
 
 if TYPE_CHECKING:

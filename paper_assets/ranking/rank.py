@@ -24,13 +24,13 @@ from paper_assets.ranking.interest_modes import (
 from paper_assets.ranking.keywords import distinct, keywords_in, paper_texts
 from paper_assets.ranking.lexical import words_of_papers
 from paper_assets.ranking.llm_check import PROMPT_VERSION, SecondLook, check_relevance
-from paper_assets.ranking.local_pdfs import local_pdfs
 from paper_assets.ranking.notes import comparison_notes
 from paper_assets.ranking.relevance import keyword_relevance
 from paper_assets.ranking.scoring import best_first, final_scores, mode_bonus, soft_penalty, weights_for
 from paper_assets.ranking.tags import Evidence, named_where, tags_of
 from paper_assets.ranking.traits import standard_taxonomy
 from paper_assets.settings import DIMENSIONS, Scoring
+from paper_assets.sources.local_pdfs import local_pdfs
 from paper_assets.stores.rankings import ranking_schema
 
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from paper_assets.paper import Paper, paper_to_mapping
-from paper_assets.ranking.local_pdfs import local_pdfs
 from paper_assets.ranking.rank import Ranking
 from paper_assets.settings import DIMENSIONS
+from paper_assets.sources.local_pdfs import local_pdfs
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -7,7 +7,7 @@ package takes an error page, a cut feed or an empty first page for "no papers". 
 
 import logging
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING, Any
@@ -127,6 +127,12 @@ def pdf_address(paper_id: str, version: int) -> str:
     return f"https://arxiv.org/pdf/{paper_id}v{version}"
 
 
+def check_category(category: str) -> None:
+    """Raises InvalidInput for what cannot be a category or an archive."""
+    if not _CATEGORY.fullmatch(category):
+        raise InvalidInput(f"{category[:60]!r} is not an arXiv category; expected the form cs.CL or hep-th")
+
+
 def _day_query(day: date, categories: Sequence[str]) -> dict[str, str]:
     """S1's query as the API's parameters, less the page."""
     from arxiv import Search, SortCriterion, SortOrder
@@ -134,8 +140,7 @@ def _day_query(day: date, categories: Sequence[str]) -> dict[str, str]:
     if not categories:
         raise InvalidInput("no category to fetch; set PAPER_ASSETS_CATEGORIES, for example to cs.CL,cs.LG")
     for category in categories:
-        if not _CATEGORY.fullmatch(category):
-            raise InvalidInput(f"{category!r} is not an arXiv category; expected the form cs.CL or hep-th")
+        check_category(category)
     wanted = " OR ".join(f"cat:{category}" for category in categories)
     search = Search(
         query=f"({wanted}) AND submittedDate:[{day:%Y%m%d}0000 TO {day:%Y%m%d}2359]",
@@ -151,7 +156,7 @@ def _fetch_all(query: dict[str, str], *, url: str, session: "requests.Session") 
     totals: set[int] = set()
     received = pages = 0
     while True:
-        feed = _page(query, start=received, url=url, session=session)
+        feed = feed_page(query, start=received, size=_PAGE, url=url, session=session)
         totals.add(feed.total)
         pages += 1
         received += len(feed.papers)
@@ -170,8 +175,9 @@ def _fetch_all(query: dict[str, str], *, url: str, session: "requests.Session") 
     return list(papers.values())
 
 
-def _page(query: dict[str, str], *, start: int, url: str, session: "requests.Session") -> Feed:
-    parameters = {**query, "start": str(start), "max_results": str(_PAGE)}
+def feed_page(query: Mapping[str, str], *, start: int, size: int, url: str, session: "requests.Session") -> Feed:
+    """One page of a query's answer. Raises RateLimited, NetworkError, IncompleteFeed."""
+    parameters = {**query, "start": str(start), "max_results": str(size)}
     response = ask(session, "GET", url, params=parameters)
     if response.status_code == 200:
         return parse_feed(response.content)

@@ -25,7 +25,11 @@ _SLOW_DOWN_BODY = b"rate exceeded"  # arXiv sends it with status 200 too
 _TRIES = 4
 _FIRST_PAUSE = 2  # intervals before the second try, doubled for each further one
 _DEADLINE = 300.0  # seconds for one request with its waits; a longer Retry-After is the caller's to plan
-_MOST_BYTES = 64_000_000  # a page of 1,000 papers has about 2.5 MB
+MOST_BYTES = 64_000_000  # a page of 1,000 papers has about 2.5 MB
+
+
+class AnswerTooLarge(NetworkError):
+    """More than this project takes from one answer; asking again would not make it smaller."""
 
 
 def polite_session(
@@ -35,7 +39,8 @@ def polite_session(
     timeout: float,
     contact: str | None = None,
     deadline: float = _DEADLINE,
-    most_bytes: int = _MOST_BYTES,
+    most_bytes: int = MOST_BYTES,
+    transport: "BaseAdapter | None" = None,
     clock: Callable[[], float] = time.time,
     sleep: Callable[[float], None] = time.sleep,
 ) -> "requests.Session":
@@ -43,7 +48,8 @@ def polite_session(
 
     gate: folder shared by all processes that ask this source. interval: seconds between two requests. timeout: seconds
     to connect, to wait for data, and for one whole answer. contact: added to the User-Agent. deadline: seconds for one
-    request with all its waits and tries. clock, sleep: the time in seconds since 1970, and a wait; replaced in tests.
+    request with all its waits and tries. transport: what sends one request; default: requests' own. clock, sleep: the
+    time in seconds since 1970, and a wait; replaced in tests.
     Raises InvalidInput if contact cannot stand in a header.
     """
     import requests
@@ -55,7 +61,7 @@ def polite_session(
     session.max_redirects = 5
     session.headers["User-Agent"] = f"paper_assets/{version('paper-assets')}" + (f" (+{contact})" if contact else "")
     adapter = _PoliteAdapter(
-        HTTPAdapter(),
+        transport or HTTPAdapter(),
         gate=RequestGate(gate, interval=interval, clock=clock, sleep=sleep),
         timeout=timeout,
         deadline=deadline,
@@ -82,6 +88,8 @@ def ask(session: "requests.Session", method: str, url: str, **options: Any) -> "
         raise NetworkError("the address of the source is no http or https address; check it") from None
     except requests.RequestException as error:
         raise NetworkError(f"asking {_host(url)} failed ({type(error).__name__}); try again later") from None
+    except ValueError:  # requests reads the address of a redirect even where it does not follow it
+        raise NetworkError(f"{_host(url)} sends us to what is no address; try again later") from None
 
 
 class _PoliteAdapter:
@@ -115,6 +123,9 @@ class _PoliteAdapter:
                     pause = longer if asked is None else asked
                     if asked is not None:
                         failure = RateLimited(come_back(host, self.gate.clock() + asked))
+            except AnswerTooLarge:
+                pause = 0.0
+                raise
             except NetworkError as error:
                 failure = error
             finally:
@@ -135,12 +146,14 @@ class _PoliteAdapter:
         try:
             response = self.inner.send(request, **{**options, "stream": True, "timeout": (self.timeout, self.timeout)})
             with response:
+                if _announced(response) > self.most_bytes:
+                    raise _too_large(host, self.most_bytes)
                 body = bytearray()
                 # read1 gives what has come: a read of a fixed size would let a server that dribbles hold us for ever.
                 while chunk := response.raw.read1(65_536, decode_content=True):
                     body += chunk
                     if len(body) > self.most_bytes:
-                        raise NetworkError(f"{host} sent more than {self.most_bytes // 1_000_000} MB; not read further")
+                        raise _too_large(host, self.most_bytes)
                     if time.monotonic() - begun > self.timeout:
                         raise requests.Timeout
         except requests.exceptions.SSLError:
@@ -153,6 +166,16 @@ class _PoliteAdapter:
             raise NetworkError(f"{host} cannot be reached or broke off; check the network and the address") from None
         response._content = bytes(body)  # requests' own place for a body that has been read
         return response
+
+
+def _announced(response: "requests.Response") -> int:
+    """Bytes by Content-Length; 0 if it says nothing that can be read."""
+    text = response.headers.get("Content-Length", "").strip()
+    return int(text[:18]) if text.isdecimal() and text.isascii() else 0
+
+
+def _too_large(host: str, most_bytes: int) -> AnswerTooLarge:
+    return AnswerTooLarge(f"{host} sent more than {most_bytes / 1_000_000:g} MB; not read further")
 
 
 def _refused(response: "requests.Response") -> bool:

@@ -1,11 +1,24 @@
 """Which papers lie on this machine as PDF files (SPEC G7 practicality, G13 ALREADY_DOWNLOADED)."""
 
+import re
 from collections.abc import Iterable
 from pathlib import Path
 
 from paper_assets.errors import InvalidInput
 
 _SLASH_IN_NAMES = ("_", "-", "")  # `hep-th/9901001` lies there as hep-th_9901001.pdf or the like
+# Where arXiv had archives before April 2007; other letters before seven digits are no id.
+_ARCHIVES = (
+    "acc-phys|adap-org|alg-geom|ao-sci|astro-ph|atom-ph|bayes-an|chao-dyn|chem-ph|cmp-lg|comp-gas|cond-mat|cs|dg-ga|"
+    "funct-an|gr-qc|hep-ex|hep-lat|hep-ph|hep-th|math|math-ph|mtrl-th|nlin|nucl-ex|nucl-th|patt-sol|physics|plasm-ph|"
+    "q-alg|q-bio|quant-ph|solv-int|supr-con"
+)
+_MONTH = r"\d{2}(?:0[1-9]|1[0-2])"
+_ID_IN_NAME = re.compile(
+    rf"(?:(?P<new>{_MONTH}\.\d{{4,5}})|(?P<archive>{_ARCHIVES})(?:{'|'.join(_SLASH_IN_NAMES)})"
+    rf"(?P<number>{_MONTH}\d{{3}}))(?!\d)(?:v(?P<version>[1-9]\d{{0,3}})(?!\d))?",
+    re.ASCII,
+)
 
 
 def pdf_files(folder: Path) -> tuple[str, ...]:
@@ -35,3 +48,11 @@ def local_pdfs(paper_ids: Iterable[str], pdf_names: Iterable[str]) -> dict[str, 
                 found.setdefault(beginnings[stem[:end]], name)
                 break
     return found
+
+
+def arxiv_id_of(pdf_name: str) -> tuple[str, int | None] | None:
+    """Id and version (None: not said) of the paper that a PDF file is named after, as `local_pdfs` matches them."""
+    found = _ID_IN_NAME.match(pdf_name)
+    if found is None:
+        return None
+    return found["new"] or f"{found['archive']}/{found['number']}", int(found["version"]) if found["version"] else None

@@ -1,0 +1,136 @@
+"""Known hosts: which addresses may be asked on somebody's behalf, before the request and at every redirect (SPEC I8).
+
+A bare name (`arxiv.org`) stands for https on its usual port and for a public machine; a whole origin
+(`http://127.0.0.1:8080`) is the operator's own word and stands for just that.
+"""
+
+import socket
+from collections.abc import Iterable
+from dataclasses import dataclass
+from ipaddress import IPv6Address, ip_address
+from typing import TYPE_CHECKING, Any
+from urllib.parse import SplitResult, urlsplit
+
+from paper_assets.errors import InvalidInput, SourceError
+
+if TYPE_CHECKING:
+    from requests.adapters import BaseAdapter
+
+_LONGEST_ADDRESS = 2_000  # characters
+_USUAL_PORT = {"https": 443, "http": 80}
+
+
+class RefusedAddress(InvalidInput):
+    """The address may not be asked: its scheme, its host, or the machine behind the host."""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownHosts:
+    """Host names in lower case, and origins as (scheme, host, port)."""
+
+    names: frozenset[str]
+    origins: frozenset[tuple[str, str, int]]
+
+    def check(self, url: str) -> str:
+        """The address without what is round it. Raises RefusedAddress."""
+        url = url.strip()
+        parts = _split(url)
+        if _origin(parts) in self.origins:
+            return url
+        if parts.scheme != "https":
+            raise RefusedAddress(f"{parts.scheme or 'no scheme'} is not asked for papers; give an https address")
+        host = (parts.hostname or "").rstrip(".")
+        if host not in self.names or _origin(parts)[2] != 443:
+            raise RefusedAddress(
+                f"{host[:80] or 'the address'} is not one of the known hosts ({', '.join(sorted(self.names))}); "
+                "PAPER_ASSETS_KNOWN_HOSTS may name others"
+            )
+        return url
+
+    def may_be_private(self, host: str, port: int) -> bool:
+        """True where the operator has named this very machine."""
+        return any((scheme, host, port) in self.origins for scheme in _USUAL_PORT)
+
+
+def known_hosts(entries: Iterable[str]) -> KnownHosts:
+    """Names and origins as the settings give them. Raises InvalidInput for what is neither."""
+    names, origins = set(), set()
+    for entry in entries:
+        if "://" not in entry:
+            if not entry or not entry.isascii() or set(entry) & set(" /\\@:?#[]"):
+                raise InvalidInput(f"PAPER_ASSETS_KNOWN_HOSTS: {entry[:60]!r} is no host name such as arxiv.org")
+            names.add(entry.lower().rstrip("."))
+            continue
+        parts = _split(entry)
+        if parts.scheme not in _USUAL_PORT or not parts.hostname:
+            raise InvalidInput(f"{entry[:60]!r} is no address such as https://arxiv.org")
+        origins.add(_origin(parts))
+    return KnownHosts(names=frozenset(names), origins=frozenset(origins))
+
+
+def guarded_transport(hosts: KnownHosts) -> "BaseAdapter":
+    """A transport for requests that speaks to public machines only, whatever a name resolves to.
+
+    It looks at the machine it has reached, before a byte is sent: a name that is asked twice may resolve twice.
+    Behind a proxy the proxy resolves, and the names alone decide.
+    """
+    from requests.adapters import HTTPAdapter
+    from urllib3.connection import HTTPConnection, HTTPSConnection
+    from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
+
+    def checked(connection: Any, reached: socket.socket) -> socket.socket:
+        if not _is_public(reached.getpeername()[0]) and not hosts.may_be_private(connection.host, connection.port):
+            reached.close()
+            raise PrivateMachine(f"{connection.host} leads to a machine that is not public; it is not asked")
+        return reached
+
+    class Plain(HTTPConnection):
+        def _new_conn(self) -> socket.socket:
+            return checked(self, super()._new_conn())
+
+    class Secure(HTTPSConnection):
+        def _new_conn(self) -> socket.socket:
+            return checked(self, super()._new_conn())
+
+    class PlainPool(HTTPConnectionPool):
+        ConnectionCls = Plain
+
+    class SecurePool(HTTPSConnectionPool):
+        ConnectionCls = Secure
+
+    class Guarded(HTTPAdapter):
+        def init_poolmanager(self, *arguments: Any, **more: Any) -> None:
+            super().init_poolmanager(*arguments, **more)
+            self.poolmanager.pool_classes_by_scheme = {"http": PlainPool, "https": SecurePool}
+
+    return Guarded()
+
+
+class PrivateMachine(SourceError):
+    """A known host name that leads to a machine of a private network."""
+
+
+def _is_public(address: str) -> bool:
+    reached = ip_address(address.partition("%")[0])
+    if isinstance(reached, IPv6Address) and reached.ipv4_mapped is not None:
+        reached = reached.ipv4_mapped
+    return reached.is_global and not reached.is_multicast
+
+
+def _split(url: str) -> SplitResult:
+    """The parts of an address that every reader of addresses reads alike."""
+    if len(url) > _LONGEST_ADDRESS or not url.isascii() or not url.isprintable() or set(url) & set(' \\"<>^`{|}'):
+        raise RefusedAddress("the address is too long or holds a character that no address has; give an https address")
+    try:
+        parts = urlsplit(url)
+        _ = parts.port
+    except ValueError:
+        raise RefusedAddress("this is no address; give an https address such as https://arxiv.org/abs/ID") from None
+    if "@" in parts.netloc:
+        raise RefusedAddress("an address with a user or password in it is not asked")
+    return parts
+
+
+def _origin(parts: SplitResult) -> tuple[str, str, int]:
+    port = _USUAL_PORT.get(parts.scheme, 0) if parts.port is None else parts.port
+    return parts.scheme, parts.hostname or "", port

@@ -1,0 +1,85 @@
+"""PDF download: one file from a known host, whole or not there (SPEC I7, I8)."""
+
+import os
+import secrets
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urljoin, urlsplit
+
+from paper_assets.errors import PdfFetchFailed, StoreUnwritable
+from paper_assets.sources.known_hosts import KnownHosts, PrivateMachine, RefusedAddress
+from paper_assets.sources.polite_http import AnswerTooLarge, ask
+
+if TYPE_CHECKING:
+    import requests
+
+_MOST_REDIRECTS = 5
+_REDIRECTS = frozenset((301, 302, 303, 307, 308))
+_HEADER_WITHIN = 1024  # bytes in which a PDF must say that it is one
+
+
+def download_pdf(url: str, *, to: Path, session: "requests.Session", hosts: KnownHosts, again: bool = False) -> Path:
+    """The PDF behind `url` as the file `to`; one that lies there already is fetched only if `again` says so.
+
+    session: a polite one over `guarded_transport(hosts)`, with the size limit. Raises RefusedAddress for `url` itself;
+    PdfFetchFailed for what a redirect or the answer is; RateLimited, NetworkError, StoreUnwritable.
+    """
+    url = hosts.check(url)
+    if not again and _is_pdf_file(to):
+        return to
+    content = _fetch(url, session=session, hosts=hosts)
+    try:
+        _put(content, to)
+    except OSError as error:
+        raise StoreUnwritable(
+            f"{to.parent} cannot take the PDF: {error.strerror}; free space, check permissions or set PAPER_ASSETS_HOME"
+        ) from None
+    return to
+
+
+def _fetch(url: str, *, session: "requests.Session", hosts: KnownHosts) -> bytes:
+    host = urlsplit(url).hostname
+    for _ in range(_MOST_REDIRECTS + 1):
+        try:
+            response = ask(session, "GET", url, allow_redirects=False)
+        except (AnswerTooLarge, PrivateMachine) as error:
+            raise PdfFetchFailed(str(error)) from None
+        if response.status_code not in _REDIRECTS:
+            return _checked(response, host)
+        try:
+            url = hosts.check(urljoin(url, response.headers.get("Location", "")))
+        except (RefusedAddress, ValueError) as error:
+            raise PdfFetchFailed(f"{host} sends us to an address that is not followed: {error}") from None
+    raise PdfFetchFailed(f"{host} sends us in circles; check the address")
+
+
+def _checked(response: "requests.Response", host: str | None) -> bytes:
+    if response.status_code != 200:
+        raise PdfFetchFailed(f"{host} gave no PDF (HTTP {response.status_code}); check the id or the address")
+    content = response.content
+    if b"%PDF-" not in content[:_HEADER_WITHIN]:
+        start = content[:_HEADER_WITHIN].lstrip().lower()
+        looks = "a web page" if start.startswith((b"<!doctype html", b"<html")) else "something else"
+        raise PdfFetchFailed(f"{host} gave {looks if content else 'nothing'} instead of a PDF; check the address")
+    return content
+
+
+def _is_pdf_file(file: Path) -> bool:
+    try:
+        with file.open("rb") as stream:
+            return b"%PDF-" in stream.read(_HEADER_WITHIN)
+    except OSError:
+        return False
+
+
+def _put(content: bytes, to: Path) -> None:
+    to.parent.mkdir(parents=True, exist_ok=True)
+    temporary = to.with_name(f".{to.name[:100]}-{secrets.token_hex(8)}")
+    try:
+        with temporary.open("xb") as stream:
+            stream.write(content)
+            stream.flush()
+            os.fsync(stream.fileno())
+        temporary.replace(to)
+    finally:
+        temporary.unlink(missing_ok=True)

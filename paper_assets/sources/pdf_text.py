@@ -1,0 +1,168 @@
+"""Text of PDF files (SPEC I7): cleaned, page by page, or one line that says why there is none."""
+
+import re
+import stat
+import unicodedata
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+from paper_assets.errors import PdfFetchFailed
+
+if TYPE_CHECKING:
+    from pypdfium2 import PdfDocument
+
+MOST_BYTES = 50_000_000  # of one file; nearly all papers have less than a tenth
+MOST_PAGES = 500  # likewise, theses included
+MOST_CHARACTERS = 5_000_000  # of one file; MOST_PAGES of plain text have a third
+
+_HEADER_WITHIN = 1024  # bytes from the start, as other readers allow
+_END_WITHIN = 2048  # bytes from the end; some mail and web servers add a few
+_NEEDS_PASSWORD = 4  # FPDF_ERR_PASSWORD
+_LOCK = Lock()  # pdfium is not thread-safe, not even between two documents
+
+_LIGATURES = {code: unicodedata.normalize("NFKC", chr(code)) for code in range(0xFB00, 0xFB07)}
+# pdfium gives a hyphen at the end of a line, line end included, as one of the first two; some it does not recognise.
+_BROKEN = re.compile(r"[\x02\ufffe](?=\w)|[-\u2010\u00ad]\n[ \t]*(?=\w)")
+_WORD = re.compile(r"\w+(?:[-\u2010]\w+)*")
+_LONGEST = 40  # characters of a word looked at on either side of a hyphen
+_UNWANTED = {"Cc", "Cn", "Co", "Cs"}  # control, unassigned, private use, half surrogate pairs
+_INVISIBLE = dict.fromkeys([0x00AD, 0x200B, 0x2060, 0xFEFF])  # soft hyphen, zero widths
+# What arXiv prints on the margin of the first page, of scans too.
+_STAMP = re.compile(r"arXiv:\S+\s+\[[\w.-]+\]\s+\d{1,2}\s+\w+\s+\d{4}")
+
+
+def pdf_text(
+    pdf: Path | bytes, *, name: str | None = None, most_bytes: int = MOST_BYTES, most_pages: int = MOST_PAGES
+) -> tuple[str, ...]:
+    """Cleaned text of each page of a PDF, given as a file or as its bytes; a page may be empty, all of them not.
+
+    `name` stands for the PDF in messages. A file that opens without a password is read, whatever it forbids.
+    Raises PdfFetchFailed for what is no PDF, too large, cut off, damaged, locked by a password, or without text.
+    """
+    named = name or (pdf.name if isinstance(pdf, Path) else "the PDF")
+    content = read_pdf(pdf, name=named, most_bytes=most_bytes) if isinstance(pdf, Path) else pdf
+    _refuse_large(len(content), named, most_bytes)
+    _refuse_others(content, named)
+    import pypdfium2
+
+    with _LOCK:
+        try:
+            document = pypdfium2.PdfDocument(content)
+        except pypdfium2.PdfiumError as error:
+            if getattr(error, "err_code", None) == _NEEDS_PASSWORD:
+                raise PdfFetchFailed(f"{named} is encrypted and needs a password; give a copy without one") from None
+            raise PdfFetchFailed(f"{named} is a damaged PDF; fetch or save it again") from None
+        try:
+            pages = _pages(document, named, most_pages)
+        finally:
+            document.close()
+    cleaned = clean_pages(pages)
+    if not any(character.isalnum() for character in _STAMP.sub("", "\n".join(cleaned))):
+        raise PdfFetchFailed(
+            f"{named} has no text layer on its {len(pages)} page(s), as scans have none; run it through OCR first"
+        )
+    return cleaned
+
+
+def clean_pages(pages: Sequence[str]) -> tuple[str, ...]:
+    """Texts as pdfium gives them, readable: words broken at line ends joined, ligatures spelt out, one space at most.
+
+    Line ends stay. Whether a broken word keeps its hyphen is decided by how the same pages write it elsewhere;
+    failing that, it loses it, unless it holds another hyphen or goes on with other than a small letter.
+    """
+    texts = [unicodedata.normalize("NFC", page.translate(_LIGATURES)).replace("\r\n", "\n") for page in pages]
+    texts = [text.replace("\r", "\n") for text in texts]
+    if any(_BROKEN.search(text) for text in texts):
+        spelt = Counter(word.lower().replace("\u2010", "-") for text in texts for word in _WORD.findall(text))
+        texts = [_BROKEN.sub(lambda found: _join(found, spelt), text) for text in texts]
+    return tuple(map(_tidy, texts))
+
+
+def _join(found: re.Match[str], spelt: Counter[str]) -> str:
+    """What stands between the halves of a broken word: nothing, a hyphen, or what was there if it is no word."""
+    text = found.string
+    before = re.search(r"(?:\w[\w\u2010-]*)?\Z", text[max(0, found.start() - _LONGEST) : found.start()])
+    after = re.match(r"\w+", text[found.end() : found.end() + _LONGEST])
+    first, second = before[0].lower().replace("\u2010", "-") if before else "", after[0] if after else ""
+    if not first or first.endswith("-"):
+        return found[0] if found[0].startswith(("-", "\u2010")) else "-"
+    if not second[:1].islower():
+        return "" if found[0].startswith("\u00ad") else "-"
+    whole, parted = spelt[first + second], spelt[f"{first}-{second}"]
+    return "-" if parted > whole or (parted == whole and "-" in first) else ""
+
+
+def _tidy(text: str) -> str:
+    text = text.translate(_INVISIBLE)
+    if not text.isascii() or not text.replace("\n", " ").isprintable():
+        text = "".join(c for c in text if c in "\n\t" or unicodedata.category(c) not in _UNWANTED)
+    lines = (" ".join(line.split()) for line in text.split("\n"))
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()
+
+
+def read_pdf(file: Path, *, name: str | None = None, most_bytes: int = MOST_BYTES) -> bytes:
+    """The bytes of a file, unless it is too large or no file. Raises PdfFetchFailed."""
+    named = name or file.name
+    try:
+        found = file.stat()
+        if not stat.S_ISREG(found.st_mode):
+            raise PdfFetchFailed(f"{named} is not a file; remove it or give its real place")
+        _refuse_large(found.st_size, named, most_bytes)
+        return file.read_bytes()
+    except OSError as error:
+        raise PdfFetchFailed(f"{named} cannot be read: {error.strerror}; check the file and its rights") from None
+
+
+def _refuse_large(size: int, named: str, most_bytes: int) -> None:
+    if size > most_bytes:
+        raise PdfFetchFailed(
+            f"{named} has {size / 1e6:.3g} MB, more than the {most_bytes / 1e6:g} MB that are read; give a smaller file"
+        )
+
+
+def _refuse_others(content: bytes, named: str) -> None:
+    """Raises PdfFetchFailed unless this looks like a whole PDF."""
+    beginning = content[:_HEADER_WITHIN]
+    if b"%PDF-" not in beginning:
+        if not content.strip():
+            what = "is empty"
+        elif re.match(rb"[\s\xef\xbb\xbf]*<(?:!doctype\s+html|html|\?xml|head)", beginning, re.IGNORECASE):
+            what = "is a web page, not a PDF"
+        else:
+            what = "is not a PDF"
+        raise PdfFetchFailed(f"{named} {what}; check the address or the file it came from")
+    if b"%%EOF" not in content[-_END_WITHIN:]:
+        raise PdfFetchFailed(f"{named} is cut off before its end; fetch or copy it again")
+
+
+def _pages(document: "PdfDocument", named: str, most_pages: int) -> list[str]:
+    count = len(document)
+    if count == 0:
+        raise PdfFetchFailed(f"{named} has no pages; fetch or save it again")
+    if count > most_pages:
+        raise PdfFetchFailed(f"{named} has {count} pages, more than the {most_pages} that are read; give a part of it")
+    pages: list[str] = []
+    for at in range(count):
+        pages.append(_page(document, at, named))
+        if sum(map(len, pages)) > MOST_CHARACTERS:
+            raise PdfFetchFailed(f"{named} has more than {MOST_CHARACTERS:,} characters; give a part of it")
+    return pages
+
+
+def _page(document: "PdfDocument", at: int, named: str) -> str:
+    from pypdfium2 import PdfiumError
+
+    opened: list[Any] = []
+    try:
+        opened.append(document[at])
+        opened.append(opened[0].get_textpage())
+        text: str = opened[1].get_text_bounded()  # get_text_range also gives what lies off the page
+    except PdfiumError:
+        raise PdfFetchFailed(f"{named}: page {at + 1} is damaged; fetch or save the file again") from None
+    finally:
+        for part in reversed(opened):
+            part.close()
+    return text

@@ -1,0 +1,213 @@
+"""Semantic Scholar's Graph API: search, one paper, and many by arXiv id at once (SPEC S4, I2).
+
+What it does not know stays unknown. An answer is read field by field: whatever is missing or of the wrong kind is
+None or empty, and only an answer that is no such answer at all is an error.
+"""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from paper_assets.errors import InvalidArxivId, InvalidInput, NetworkError
+from paper_assets.paper import Paper, split_arxiv_id
+from paper_assets.sources.code_links import code_url
+from paper_assets.sources.polite_http import ask
+
+if TYPE_CHECKING:
+    import requests
+
+KEY_VARIABLE = "SEMANTIC_SCHOLAR_API_KEY"
+MOST_IDS = 500  # the batch endpoint's own limit
+INTERVAL = 1.0  # seconds between two requests; what a key allows, and what is decent without one
+_PAPER_FIELDS = "title,abstract,authors,externalIds,publicationDate,journal,citationCount,url,openAccessPdf"
+_BATCH_FIELDS = "title,abstract,externalIds,authors.name,authors.affiliations,citationCount"
+_SCHOLAR_ID = re.compile(r"[0-9a-f]{40}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scholar:
+    """Where to ask and with what: a polite session of its own, the API's address, a key or none."""
+
+    session: "requests.Session"
+    url: str
+    key: str | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScholarPaper:
+    """What Semantic Scholar knows of one paper; None and empty are unknown."""
+
+    scholar_id: str
+    arxiv_id: str | None
+    title: str
+    abstract: str | None = None
+    authors: tuple[str, ...] = ()
+    affiliations: tuple[str, ...] = ()
+    published: datetime | None = None
+    doi: str | None = None
+    journal: str | None = None
+    citation_count: int | None = None
+    url: str | None = None
+    pdf_url: str | None = None
+
+    @property
+    def code(self) -> str | None:
+        """The repository that its abstract names; there may be another abstract at arXiv."""
+        return code_url(None, self.abstract)
+
+    def as_paper(self) -> Paper:
+        """The paper as this source knows it: under its arXiv id, else under `S2:` and its id here."""
+        return Paper(
+            paper_id=self.arxiv_id or f"S2:{self.scholar_id}",
+            title=self.title,
+            abstract=self.abstract or "",
+            authors=self.authors,
+            published=self.published,
+            doi=self.doi,
+            journal_ref=self.journal,
+            pdf_url=f"https://arxiv.org/pdf/{self.arxiv_id}" if self.arxiv_id else self.pdf_url,
+            github_url=self.code,
+            affiliations=self.affiliations,
+        )
+
+
+def api_key(environ: Mapping[str, str]) -> str | None:
+    """The key, if there is one. Raises InvalidInput, without showing it, for what cannot stand in a header."""
+    key = environ.get(KEY_VARIABLE, "").strip()
+    if key and not re.fullmatch(r"[!-~]+", key):
+        raise InvalidInput(f"{KEY_VARIABLE} holds a space, a line break or a letter that no key has")
+    return key or None
+
+
+def search(scholar: Scholar, query: str, *, limit: int) -> tuple[list[ScholarPaper], int]:
+    """The best `limit` papers for the words of `query`, and how many there are in all.
+
+    Raises RateLimited, NetworkError; so do the others.
+    """
+    # A word with a hyphen finds nothing here; its parts do.
+    words = " ".join(re.sub(r"[-\u2010-\u2015]", " ", query).split())
+    answer = _asked(scholar, "GET", "/paper/search", params={"query": words, "fields": _PAPER_FIELDS, "limit": limit})
+    if not isinstance(answer, dict) or not isinstance(answer.get("total"), int):
+        raise NetworkError("Semantic Scholar's answer to a search is none; try again later")
+    found = [paper for record in _list(answer.get("data")) if (paper := read_paper(record))]
+    return found, max(answer["total"], len(found))
+
+
+def find(scholar: Scholar, identifier: str) -> ScholarPaper | None:
+    """One paper by an arXiv id or Semantic Scholar's own id (40 hex digits); None if it is not known there.
+
+    Raises InvalidInput for what is neither.
+    """
+    if not _SCHOLAR_ID.fullmatch(identifier):
+        identifier = f"ARXIV:{split_arxiv_id(identifier)[0]}"
+    answer = _asked(scholar, "GET", f"/paper/{quote(identifier, safe=':/')}", params={"fields": _PAPER_FIELDS})
+    return read_paper(answer)
+
+
+def match_title(scholar: Scholar, title: str) -> ScholarPaper | None:
+    """The paper whose title comes nearest; whether it is near enough is the caller's to judge."""
+    answer = _asked(scholar, "GET", "/paper/search/match", params={"query": title, "fields": _PAPER_FIELDS})
+    records = _list(answer.get("data")) if isinstance(answer, dict) else []
+    return read_paper(records[0]) if records else None
+
+
+def details(scholar: Scholar, arxiv_ids: Sequence[str]) -> dict[str, ScholarPaper]:
+    """What is known of these papers, by the id given; unknown ones are left out. One request for 500 ids."""
+    known: dict[str, ScholarPaper] = {}
+    for start in range(0, len(arxiv_ids), MOST_IDS):
+        ids = list(arxiv_ids[start : start + MOST_IDS])
+        body = {"ids": [f"ARXIV:{arxiv_id}" for arxiv_id in ids]}
+        answer = _asked(scholar, "POST", "/paper/batch", params={"fields": _BATCH_FIELDS}, json=body)
+        if answer is None:  # 404: none of them
+            continue
+        # Matched by place, as the API promises, and only where the paper does not say that it is another one.
+        if not isinstance(answer, list) or len(answer) != len(ids):
+            raise NetworkError(f"Semantic Scholar answered {_size(answer)} papers for {len(ids)}; try again later")
+        for arxiv_id, record in zip(ids, answer, strict=True):
+            paper = read_paper(record)
+            if paper is not None and paper.arxiv_id in (None, arxiv_id):
+                known[arxiv_id] = paper
+    return known
+
+
+def read_paper(record: object) -> ScholarPaper | None:
+    """A paper object of the API; None for null and for what names no paper."""
+    if not isinstance(record, Mapping):
+        return None
+    scholar_id, title = _text(record.get("paperId")), _text(record.get("title"))
+    if scholar_id is None or not _SCHOLAR_ID.fullmatch(scholar_id) or title is None:
+        return None
+    external, journal = _mapping(record.get("externalIds")), _mapping(record.get("journal"))
+    authors = [author for author in _list(record.get("authors")) if isinstance(author, Mapping)]
+    affiliations = [text for author in authors for text in map(_text, _list(author.get("affiliations"))) if text]
+    citations = record.get("citationCount")
+    return ScholarPaper(
+        scholar_id=scholar_id,
+        arxiv_id=_arxiv_id(external.get("ArXiv")),
+        title=title,
+        abstract=_text(record.get("abstract")),
+        authors=tuple(name for author in authors if (name := _text(author.get("name")))),
+        affiliations=tuple(dict.fromkeys(affiliations)),
+        published=_day(record.get("publicationDate")),
+        doi=_text(external.get("DOI")),
+        journal=_text(journal.get("name")),
+        citation_count=citations if isinstance(citations, int) and not isinstance(citations, bool) else None,
+        url=f"https://www.semanticscholar.org/paper/{scholar_id}",
+        pdf_url=_text(_mapping(record.get("openAccessPdf")).get("url")),
+    )
+
+
+def _asked(scholar: Scholar, method: str, path: str, **options: Any) -> Any:
+    """The JSON of an answer, None for 404. Redirects are not followed: they could carry the key to another host."""
+    headers = {"x-api-key": scholar.key} if scholar.key else {}
+    response = ask(scholar.session, method, scholar.url + path, headers=headers, allow_redirects=False, **options)
+    status = response.status_code
+    if status == 404:
+        return None
+    if status in (401, 403):
+        why = "refused the key" if scholar.key else "asks for a key"
+        raise NetworkError(f"Semantic Scholar {why} (HTTP {status}); check {KEY_VARIABLE}")
+    if status != 200:
+        raise NetworkError(f"Semantic Scholar did not take the question (HTTP {status}); try again later")
+    try:
+        return json.loads(response.content)
+    except (ValueError, RecursionError):
+        raise NetworkError("Semantic Scholar's answer is no JSON; try again later") from None
+
+
+def _arxiv_id(value: object) -> str | None:
+    try:
+        return split_arxiv_id(value)[0] if isinstance(value, str) else None
+    except InvalidArxivId:
+        return None
+
+
+def _text(value: object) -> str | None:
+    """One line that a store can hold and a terminal can show."""
+    if not isinstance(value, str):
+        return None
+    shown = "".join(letter if letter.isprintable() else " " for letter in value)
+    return " ".join(shown.encode("utf-8", "replace").decode().split()) or None
+
+
+def _list(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _size(answer: object) -> int | str:
+    return len(answer) if isinstance(answer, list) else "something else than"
+
+
+def _day(value: object) -> datetime | None:
+    try:
+        return datetime.strptime(value, "%Y-%m-%d").replace(tzinfo=UTC) if isinstance(value, str) else None
+    except ValueError:
+        return None

@@ -1,0 +1,128 @@
+"""PDFs from known hosts only: whole or not there, asked for once, and no machine of a private network (I7, I8)."""
+
+import socket
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import requests
+
+from paper_assets.errors import InvalidInput, PdfFetchFailed
+from paper_assets.settings import KNOWN_HOSTS
+from paper_assets.sources.known_hosts import KnownHosts, PrivateMachine, RefusedAddress, guarded_transport, known_hosts
+from paper_assets.sources.pdf_download import download_pdf
+from paper_assets.sources.polite_http import AnswerTooLarge, ask
+from tests.loopback_arxiv import Answer, LoopbackArxiv, loopback_arxiv
+
+PDF = b"%PDF-1.7 invented %%EOF"
+
+Polite = Callable[..., requests.Session]
+
+
+def origin(arxiv: LoopbackArxiv) -> KnownHosts:
+    return known_hosts([arxiv.url.removesuffix("/api/query")])
+
+
+def test_a_pdf_is_put_there_whole_and_asked_for_once(polite: Polite, tmp_path: Path) -> None:
+    with loopback_arxiv(script=[Answer(body=PDF), Answer(body=PDF + b"2")]) as arxiv:
+        hosts, file = origin(arxiv), tmp_path / "pdfs" / "one.pdf"
+        session = polite(transport=guarded_transport(hosts))
+        for again in (False, False, True):
+            download_pdf(arxiv.pdf_url, to=file, session=session, hosts=hosts, again=again)
+        assert len(arxiv.requests) == 2
+    assert file.read_bytes() == PDF + b"2"
+    assert [entry.name for entry in file.parent.iterdir()] == ["one.pdf"]
+
+
+def test_a_file_that_is_no_pdf_is_not_taken_for_one(polite: Polite, tmp_path: Path) -> None:
+    file = tmp_path / "one.pdf"
+    file.write_bytes(b"half of something")
+    with loopback_arxiv(script=[Answer(body=PDF)]) as arxiv:
+        hosts = origin(arxiv)
+        download_pdf(arxiv.pdf_url, to=file, session=polite(), hosts=hosts)
+    assert file.read_bytes() == PDF
+
+
+@pytest.mark.parametrize("answer", [Answer(body=PDF, missing=2_000_000), Answer(body=PDF + bytes(1_100_000))])
+def test_one_that_is_too_large_is_asked_for_once_only(polite: Polite, tmp_path: Path, answer: Answer) -> None:
+    with loopback_arxiv(script=[answer] * 4) as arxiv:
+        hosts = origin(arxiv)
+        with pytest.raises(PdfFetchFailed, match="more than 1 MB"):
+            download_pdf(arxiv.pdf_url, to=tmp_path / "x.pdf", session=polite(most_bytes=1_000_000), hosts=hosts)
+        assert len(arxiv.requests) == 1
+        with pytest.raises(AnswerTooLarge):
+            ask(polite(most_bytes=1_000_000), "GET", arxiv.url)
+        assert len(arxiv.requests) == 2
+    assert list(tmp_path.glob("*.pdf")) == []
+
+
+def test_every_hop_of_a_redirect_is_checked_before_it_is_asked(polite: Polite, tmp_path: Path) -> None:
+    with loopback_arxiv(script=[Answer(body=PDF)] * 9) as unknown:
+        hops = [
+            Answer(status=302, headers={"Location": "/pdf/b"}),
+            Answer(status=302, headers={"Location": unknown.pdf_url}),
+        ]
+        with loopback_arxiv(script=hops) as arxiv, pytest.raises(PdfFetchFailed, match="not followed"):
+            download_pdf(arxiv.pdf_url, to=tmp_path / "x.pdf", session=polite(), hosts=origin(arxiv))
+        assert [request.path for request in arxiv.requests] == ["/pdf", "/pdf/b"]
+        assert unknown.requests == []
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_a_name_that_leads_to_a_private_machine_is_told_nothing(polite: Polite, scheme: str) -> None:
+    heard: list[bytes] = []
+
+    def listen(server: socket.socket) -> None:
+        connection, _ = server.accept()
+        with connection:
+            heard.append(connection.recv(1000))
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        thread = threading.Thread(target=listen, args=(server,), daemon=True)
+        thread.start()
+        session = polite(transport=guarded_transport(known_hosts(["localhost"])))
+        with pytest.raises(PrivateMachine, match="localhost leads to a machine that is not public"):
+            ask(session, "GET", f"{scheme}://localhost:{server.getsockname()[1]}/x.pdf")
+        thread.join(timeout=10)
+    assert heard == [b""]
+
+
+def test_by_default_only_https_and_only_the_listed() -> None:
+    hosts = known_hosts(KNOWN_HOSTS)
+    assert hosts.check(" https://arxiv.org/pdf/2601.00001 ") == "https://arxiv.org/pdf/2601.00001"
+    assert hosts.check("HTTPS://ArXiv.org:443/pdf/x")
+    assert hosts.origins == frozenset()
+    for url in (
+        "http://arxiv.org/x",
+        "https://arxiv.org.evil.example/x",
+        "https://evil.example/?arxiv.org",
+        "//arxiv.org",
+    ):
+        with pytest.raises(RefusedAddress):
+            hosts.check(url)
+
+
+def test_an_origin_of_the_operator_is_that_origin_and_no_other() -> None:
+    hosts = known_hosts(["http://127.0.0.1:8080", "papers.example.org"])
+    assert hosts.check("http://127.0.0.1:8080/x.pdf") and hosts.check("https://papers.example.org/x.pdf")
+    for url in (
+        "http://127.0.0.1:8081/x",
+        "https://127.0.0.1:8080/x",
+        "http://papers.example.org/x",
+        "https://arxiv.org/x",
+    ):
+        with pytest.raises(RefusedAddress):
+            hosts.check(url)
+
+
+@pytest.mark.parametrize(
+    "entry", ["", "arxiv.org/pdf", "ftp://arxiv.org", "http://", "user@arxiv.org", "*", "https://a:b@c"]
+)
+def test_a_setting_that_is_no_host_is_named(entry: str) -> None:
+    if entry == "*":
+        with pytest.raises(RefusedAddress):  # a star is a name like another, and nobody bears it
+            known_hosts([entry]).check("https://arxiv.org/x")
+        return
+    with pytest.raises(InvalidInput):
+        known_hosts([entry])
