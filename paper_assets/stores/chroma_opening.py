@@ -50,6 +50,25 @@ def on_disk(database: Path, collection: str, *, count: int | None) -> Iterator[O
 
 
 @contextmanager
+def found_on_disk(database: Path, collection: str) -> Iterator[OpenCollection]:
+    """A collection that somebody else has written; raises IndexUnusable if there is none or it cannot be read."""
+    import chromadb
+    from chromadb.errors import InternalError, NotFoundError
+
+    try:
+        client: Any = chromadb.PersistentClient(database, settings=_settings())
+    except Exception as fault:
+        raise IndexUnusable(f"the Chroma folder does not open ({_first_line(fault)}); is it whole?") from None
+    try:
+        rows = client.get_collection(collection, embedding_function=None)
+        yield OpenCollection(rows, client.get_max_batch_size())
+    except (InternalError, NotFoundError) as fault:
+        raise IndexUnusable(f"no collection {collection} can be read ({_first_line(fault)}); check its name") from None
+    finally:
+        client.close()
+
+
+@contextmanager
 def on_server(address: str) -> Iterator["ClientAPI"]:
     """A client of the Chroma server at `http://host:port`; what goes wrong there raises StoreError."""
     import chromadb

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from chromadb.api.models.Collection import Collection
 
 Scalar = str | int | float | bool
+Value = Scalar | list[str]  # of metadata; Chroma takes no empty list
 
 SAME = 1e-4  # two unit vectors whose cosine, or each of whose components, differ by less are the same in float32
 _PARTITION = "partition"  # metadata key under which each vector says whose it is
@@ -20,12 +21,16 @@ _PARTITION = "partition"  # metadata key under which each vector says whose it i
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VectorBatch:
-    """Some vectors of one partition: float32 (n, d), their ids (unique in the whole collection) and small metadata."""
+    """Some vectors of one partition: float32 (n, d), their ids (unique in the whole collection) and small metadata.
+
+    `documents` are n texts to lie beside the vectors; a collection has them for all of its vectors or for none.
+    """
 
     partition: str
     ids: Sequence[str]
     vectors: np.ndarray
-    metadatas: Sequence[Mapping[str, Scalar | None]]
+    metadatas: Sequence[Mapping[str, Value | None]]
+    documents: Sequence[str] | None = None
 
 
 Batches = Callable[[Sequence[str]], Iterable[VectorBatch]]
@@ -39,11 +44,12 @@ class OpenCollection(NamedTuple):
 
 
 class Stored(NamedTuple):
-    """Vectors as the index holds them: float32 (n, d) and metadata, in the order of `ids`."""
+    """Vectors as the index holds them: float32 (n, d), metadata and documents, in the order of `ids`."""
 
     ids: list[str]
     vectors: np.ndarray
-    metadatas: list[dict[str, Scalar]]
+    metadatas: list[dict[str, Value]]
+    documents: list[str | None]
 
 
 class Change(NamedTuple):
@@ -60,17 +66,21 @@ class Change(NamedTuple):
 class _Row(NamedTuple):
     vector: np.ndarray
     metadata: Any  # Chroma merges it into what is there: a key that must go stands in it as None
+    document: str | None
 
 
 def stored(opened: OpenCollection, ids: Sequence[str]) -> Stored:
     """What the collection holds of these ids, in their order; unknown ids are left out."""
-    found: dict[str, tuple[Any, Any]] = {}
+    found: dict[str, tuple[Any, Any, Any]] = {}
     for at in range(0, len(ids), opened.limit):
-        part: Any = opened.rows.get(ids=list(ids[at : at + opened.limit]), include=["embeddings", "metadatas"])
-        found.update(zip(part["ids"], zip(part["embeddings"], part["metadatas"], strict=True), strict=True))
+        asked = list(ids[at : at + opened.limit])
+        part: Any = opened.rows.get(ids=asked, include=["embeddings", "metadatas", "documents"])
+        rows = zip(part["embeddings"], part["metadatas"], part["documents"], strict=True)
+        found.update(zip(part["ids"], rows, strict=True))
     known = [identifier for identifier in dict.fromkeys(ids) if identifier in found]
     vectors = np.array([found[identifier][0] for identifier in known], dtype=np.float32)
-    return Stored(known, vectors.reshape(len(known), -1 if known else 0), [found[each][1] for each in known])
+    texts = [found[each][2] for each in known]
+    return Stored(known, vectors.reshape(len(known), -1 if known else 0), [found[each][1] for each in known], texts)
 
 
 def bring_up_to_date(
@@ -90,7 +100,7 @@ def bring_up_to_date(
     for batch in _of_at_most(opened.limit, batches(list(stale))):
         if batch.partition not in stale:
             raise ValueError(f"batches yielded partition {batch.partition}, which was not asked for")
-        old = Stored([], np.empty((0, 0)), []) if empty else stored(opened, batch.ids)
+        old = Stored([], np.empty((0, 0)), [], []) if empty else stored(opened, batch.ids)
         robbed |= {str(metadata[_PARTITION]) for metadata in old.metadatas} - stale.keys()
         robbed |= {owners.get(identifier, batch.partition) for identifier in batch.ids} - {batch.partition}
         owners.update(dict.fromkeys(batch.ids, batch.partition))
@@ -111,32 +121,45 @@ def _changed(batch: VectorBatch, old: Stored) -> dict[str, _Row]:
     """The rows of a batch that the collection does not hold already as they are."""
     place = {identifier: at for at, identifier in enumerate(old.ids)}
     changed: dict[str, _Row] = {}
-    for identifier, vector, given in zip(batch.ids, batch.vectors, batch.metadatas, strict=True):
+    texts: Sequence[str | None] = batch.documents or [None] * len(batch.ids)
+    for identifier, vector, given, text in zip(batch.ids, batch.vectors, batch.metadatas, texts, strict=True):
         metadata = {key: value for key, value in given.items() if value is not None} | {_PARTITION: batch.partition}
-        before: Mapping[str, Scalar] = {}
+        before: Mapping[str, Value] = {}
         if (at := place.get(identifier)) is not None:
             before = old.metadatas[at]
-            if before == metadata and np.abs(old.vectors[at] - vector).max() <= SAME:
+            same = before == metadata and old.documents[at] == text
+            if same and np.abs(old.vectors[at] - vector).max() <= SAME:
                 continue
-        changed[identifier] = _Row(vector, {**dict.fromkeys(before), **metadata})
+        changed[identifier] = _Row(vector, {**dict.fromkeys(before), **metadata}, text)
     return changed
 
 
 def _write(opened: OpenCollection, rows: Mapping[str, _Row]) -> None:
     if rows:
         vectors = np.array([row.vector for row in rows.values()], dtype=np.float32)
-        opened.rows.upsert(ids=list(rows), embeddings=vectors, metadatas=[row.metadata for row in rows.values()])
+        texts = [row.document for row in rows.values() if row.document is not None]
+        if texts and len(texts) < len(rows):
+            raise ValueError("some vectors have a document and some have none")
+        metadatas = [row.metadata for row in rows.values()]
+        opened.rows.upsert(ids=list(rows), embeddings=vectors, metadatas=metadatas, documents=texts or None)
 
 
 def _of_at_most(limit: int, batches: Iterable[VectorBatch]) -> Iterator[VectorBatch]:
     """The batches, checked before anything is written of them and cut to what one call of Chroma may carry."""
     for batch in batches:
-        if batch.vectors.ndim != 2 or not len(batch.ids) == len(batch.vectors) == len(batch.metadatas):
-            raise ValueError(f"partition {batch.partition}: ids, vectors and metadatas are not of one length")
+        lengths = {len(batch.ids), len(batch.vectors), len(batch.metadatas), len(batch.documents or batch.ids)}
+        if batch.vectors.ndim != 2 or len(lengths) > 1:
+            raise ValueError(f"partition {batch.partition}: ids, vectors, metadatas, documents are not of one length")
         if len(set(batch.ids)) != len(batch.ids):
             raise ValueError(f"partition {batch.partition}: an id stands there twice")
         if not np.isfinite(batch.vectors).all():
             raise ValueError(f"partition {batch.partition}: a vector is not finite")
         for at in range(0, len(batch.ids), limit):
             part = slice(at, at + limit)
-            yield replace(batch, ids=batch.ids[part], vectors=batch.vectors[part], metadatas=batch.metadatas[part])
+            yield replace(
+                batch,
+                ids=batch.ids[part],
+                vectors=batch.vectors[part],
+                metadatas=batch.metadatas[part],
+                documents=batch.documents[part] if batch.documents is not None else None,
+            )

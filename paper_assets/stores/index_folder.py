@@ -25,7 +25,7 @@ from uuid import uuid4
 
 from paper_assets.errors import IndexUnusable, StoreUnwritable
 
-_FORMAT = 1
+_FORMAT = 2  # 2: abstracts carry all fields that filters name
 _COPY = re.compile(r"index-[0-9a-f]{12}")
 
 P = ParamSpec("P")

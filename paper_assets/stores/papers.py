@@ -132,6 +132,23 @@ def find_paper(warehouse: Warehouse, paper_id: str) -> Paper | None:
     return found[0] if found else None
 
 
+def paper_titled(warehouse: Warehouse, title: str) -> Paper | None:
+    """The paper whose title has the same letters and digits, whatever lies between them; the newest of several."""
+    with warehouse.reading() as connection:
+        rows = connection.execute(
+            r"""
+            select paper_id
+            from papers
+            where regexp_replace(lower(title), '[^\p{L}\p{N}]', '', 'g')
+                = regexp_replace(lower($title), '[^\p{L}\p{N}]', '', 'g')
+            order by published desc nulls last, paper_id
+            limit 1
+            """,
+            {"title": title},
+        ).fetchall()
+    return find_paper(warehouse, rows[0][0]) if rows else None
+
+
 def paper_counts(warehouse: Warehouse) -> dict[date, int]:
     """Number of papers of every day that has any, in ascending order."""
     with warehouse.reading() as connection:

@@ -105,6 +105,15 @@ create table llm_answers (
     output_tokens integer
 );
 
+-- What Semantic Scholar is known to say (S4). Affiliations and code fill a paper's row where arXiv says nothing; citation
+-- counts change weekly, stand only here, and make no ranking anew.
+create table scholar_records (
+    paper_id varchar primary key,
+    affiliations varchar[] not null,
+    github_url varchar,
+    citation_count bigint
+);
+
 -- What can be retrieved beside the abstracts (those are `papers`): passages of full texts, rewrites.
 create table documents (
     doc_id varchar primary key,
@@ -126,6 +135,30 @@ create table documents (
     url varchar
 );
 
+-- Everything that can be retrieved, an abstract as one document.
+create view retrievable as
+select * exclude (place), false as withdrawn
+from documents
+union all by name
+select
+    paper_id as doc_id,
+    'abstract' as data_type,
+    paper_id as origin,
+    title || chr(10) || chr(10) || abstract as text,
+    text_hash,
+    paper_id,
+    title,
+    (year(day) * 10000 + month(day) * 100 + dayofmonth(day))::integer as date_int,
+    primary_category,
+    categories,
+    split_part(primary_category, '.', 1) as topic_id, -- the archive: cs of cs.CL
+    'public' as access_level,
+    'en' as language,
+    version,
+    'https://arxiv.org/abs/' || paper_id as url,
+    withdrawn -- is in the index, but no evidence (S6)
+from papers;
+
 create table retrieval_sets (
     day date not null,
     profile varchar not null,
@@ -134,25 +167,39 @@ create table retrieval_sets (
     primary key (day, profile)
 );
 
--- A paper being rewritten for a level: the attempts say all about where it stands (B5), these two add who asked.
+-- A paper being rewritten for a level. Where it stands follows from its attempts and decisions (B4) until it is
+-- finished; from then on `outcome` and `kept` hold, whatever the thresholds become.
 create table rewrite_items (
-    item varchar primary key, -- of paper, version, level, profile and prompt
+    item varchar primary key, -- hash of paper, version, text, level and prompt
     paper_id varchar not null,
     version integer not null,
+    title varchar not null,
+    category varchar,
     target_level varchar not null,
-    profile varchar not null, -- '' where somebody asked for it by hand
-    day date,
     original_text varchar not null,
+    prompt varchar not null, -- version of the prompts
     opened_at timestamp not null,
-    cancelled boolean not null
+    outcome varchar check (outcome in ('passed', 'accepted', 'best', 'best_with_warning', 'cancelled')),
+    kept integer, -- the attempt that was kept
+    note varchar -- what became of it in the archive
+);
+
+-- Which rewrites a profile's day asks for, in the order of the ranking; an item may serve several.
+create table rewrite_sets (
+    day date not null,
+    profile varchar not null,
+    items varchar[] not null,
+    primary key (day, profile)
 );
 
 create table rewrite_attempts (
     item varchar not null,
-    attempt integer not null, -- from 1
+    attempt integer not null, -- from 1, without gaps
     text varchar not null,
+    keywords varchar[] not null,
     score integer not null,
     critique varchar not null,
+    unsupported varchar[] not null, -- numbers and names that the original lacks
     examples varchar[] not null, -- ids of the best practices that were shown
     model varchar not null,
     input_tokens integer not null,
@@ -161,12 +208,13 @@ create table rewrite_attempts (
     primary key (item, attempt)
 );
 
--- A person's word on an attempt that waited for it; the first one counts.
+-- A person's word on an attempt that waited for it; the first one counts. `place` counts up over all items.
 create table rewrite_decisions (
     item varchar not null,
     attempt integer not null,
     decision varchar not null check (decision in ('accept', 'retry')),
     decided_at timestamp not null,
+    place bigint not null,
     primary key (item, attempt)
 );
 

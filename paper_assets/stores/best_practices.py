@@ -1,0 +1,263 @@
+"""The archive of rewrites worth imitating: the table is the truth, a Chroma collection of the same name follows it.
+
+A best practice never changes once it stands here and its id never comes back, so that the ids alone tell what there
+is. Its vector is that of `original_text` and lies with all others, by content.
+"""
+
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, fields
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from paper_assets.errors import InvalidInput
+from paper_assets.paper import text_hash
+from paper_assets.stores.warehouse import Warehouse, value_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_ROUNDING = 1e-6  # of a cosine of float32 vectors
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BestPractice:
+    """A kept rewrite (B1). `text` is the rewrite, `original_text` what it was made from and is found by."""
+
+    id: str
+    text: str
+    original_text: str
+    score: int
+    target_level: str
+    keywords: tuple[str, ...]
+    made_at: datetime
+    model_version: str
+    paper_id: str
+    category: str | None
+
+
+_COLUMNS = tuple(field.name for field in fields(BestPractice))
+
+
+def best_practices(
+    warehouse: Warehouse,
+    collection: str,
+    *,
+    level: str | None = None,
+    min_score: int | None = None,
+    keyword: str | None = None,
+) -> list[BestPractice]:
+    """The best practices that fit, newest first; `keyword` is part of one of theirs, in any case."""
+    with warehouse.reading() as connection:
+        rows = connection.sql(
+            """
+            select * exclude (collection, text_hash)
+            from best_practices
+            where
+                collection = $collection
+                and ($level::varchar is null or target_level = $level)
+                and ($min_score::integer is null or score >= $min_score)
+                and ($keyword::varchar is null or contains(lower(array_to_string(keywords, chr(10))), lower($keyword)))
+            order by made_at desc, id
+            """,
+            params={"collection": collection, "level": level, "min_score": min_score, "keyword": keyword},
+        ).to_arrow_table()
+    return _practices(rows)
+
+
+def best_practice(warehouse: Warehouse, collection: str, identifier: str) -> BestPractice:
+    """One of them. Raises InvalidInput if there is none of this id."""
+    with warehouse.reading() as connection:
+        rows = connection.sql(
+            "select * exclude (collection, text_hash) from best_practices where collection = $collection and id = $id",
+            params={"collection": collection, "id": identifier},
+        ).to_arrow_table()
+    if not len(rows):
+        raise _unknown(collection, identifier)
+    return _practices(rows)[0]
+
+
+def remove_best_practice(warehouse: Warehouse, collection: str, identifier: str) -> None:
+    """Remove one for good. Raises InvalidInput if there is none of this id."""
+    with warehouse.writing() as connection:
+        removed: int = value_of(
+            connection, "delete from best_practices where collection = ? and id = ?", [collection, identifier]
+        )
+    if not removed:
+        raise _unknown(collection, identifier)
+
+
+def add_unless_alike(
+    warehouse: Warehouse, practice: BestPractice, *, collection: str, model: str, similarity: float
+) -> BestPractice | None:
+    """Keep one, unless an original of the same level has this cosine to its own: then that one, and nothing is kept.
+
+    Looking and writing are one transaction: of two processes with like originals one is told no. The vector of the
+    original must be stored; best practices without one are like only to equal texts.
+    """
+    incoming = _table([practice])
+    with warehouse.writing() as connection:
+        connection.register("incoming", incoming)
+        alike = connection.sql(
+            """
+            with mine as (
+                select text_hash, target_level, vector
+                from incoming
+                left join (from embeddings where model = $model) using (text_hash)
+            )
+            select theirs.* exclude (collection, text_hash)
+            from best_practices as theirs
+            join mine using (target_level)
+            left join (from embeddings where model = $model) as embedded on embedded.text_hash = theirs.text_hash
+            where
+                theirs.collection = $collection
+                and (
+                    theirs.text_hash = mine.text_hash
+                    or list_dot_product(embedded.vector, mine.vector) >= $similarity
+                )
+            order by list_dot_product(embedded.vector, mine.vector) desc, theirs.id
+            limit 1
+            """,
+            params={"model": model, "collection": collection, "similarity": similarity - _ROUNDING},
+        ).to_arrow_table()
+        if not len(alike):
+            connection.execute(
+                "insert into best_practices by name select *, $collection as collection from incoming",
+                {"collection": collection},
+            )
+    return _practices(alike)[0] if len(alike) else None
+
+
+def add_missing(warehouse: Warehouse, practices: Sequence[BestPractice], *, collection: str) -> int:
+    """Keep those whose ids the collection does not hold yet; how many that were."""
+    incoming = _table(practices)
+    with warehouse.writing() as connection:
+        connection.register("incoming", incoming)
+        added: int = value_of(
+            connection,
+            """
+            insert into best_practices by name
+            select *, $collection as collection
+            from incoming
+            anti join (from best_practices where collection = $collection) using (id)
+            """,
+            {"collection": collection},
+        )
+    return added
+
+
+def copy_collection(warehouse: Warehouse, source: str, target: str) -> int:
+    """Carry over what `source` holds and `target` does not, ids kept; how many that were."""
+    with warehouse.writing() as connection:
+        copied: int = value_of(
+            connection,
+            """
+            insert into best_practices by name
+            select * replace ($target as collection)
+            from best_practices
+            anti join (from best_practices where collection = $target) using (id)
+            where collection = $source
+            """,
+            {"source": source, "target": target},
+        )
+    return copied
+
+
+def counts(warehouse: Warehouse) -> dict[str, int]:
+    """Number of best practices by collection."""
+    with warehouse.reading() as connection:
+        rows = connection.execute(
+            "select collection, count(*) from best_practices group by collection order by collection"
+        ).fetchall()
+    return dict(rows)
+
+
+def ids_of(warehouse: Warehouse, collection: str) -> list[str]:
+    """All ids of a collection, ascending."""
+    with warehouse.reading() as connection:
+        rows = connection.execute(
+            "select id from best_practices where collection = ? order by id", [collection]
+        ).fetchall()
+    return [identifier for (identifier,) in rows]
+
+
+def originals_without_vector(warehouse: Warehouse, collection: str, *, model: str) -> tuple[list[str], list[str]]:
+    """Hashes and texts of the originals that `model` has not embedded; each text once, ordered by hash."""
+    with warehouse.reading() as connection:
+        rows = connection.execute(
+            """
+            select text_hash, any_value(original_text)
+            from best_practices
+            anti join (from embeddings where model = $model) using (text_hash)
+            where collection = $collection
+            group by text_hash
+            order by text_hash
+            """,
+            {"collection": collection, "model": model},
+        ).fetchall()
+    return [row[0] for row in rows], [row[1] for row in rows]
+
+
+def with_vectors(
+    warehouse: Warehouse, collection: str, ids: Iterable[str], *, model: str | None
+) -> tuple[list[BestPractice], np.ndarray]:
+    """Those of `ids` that are still there, ascending by id, and the vectors of their originals, float32 (n, d).
+
+    One without a vector of `model` has a row of zeros; d is 0 where none has one.
+    """
+    import pyarrow as pa
+
+    with warehouse.reading() as connection:
+        connection.register("wanted", pa.table({"id": pa.array(ids, pa.string())}))
+        rows = connection.sql(
+            """
+            select kept.* exclude (collection, text_hash), vector
+            from best_practices as kept
+            semi join wanted using (id)
+            left join (from embeddings where model = $model) as embedded using (text_hash)
+            where collection = $collection
+            order by id
+            """,
+            params={"collection": collection, "model": model},
+        ).to_arrow_table()
+    vectors = rows["vector"].to_numpy()
+    width = max((len(vector) for vector in vectors if vector is not None), default=0)
+    empty = np.zeros(width, dtype=np.float32)
+    matrix = np.array([empty if vector is None else vector for vector in vectors], dtype=np.float32)
+    return _practices(rows.drop_columns(["vector"])), matrix.reshape(len(rows), width)
+
+
+def last_change(warehouse: Warehouse) -> tuple[int, ...]:
+    """Differs after any write to the warehouse, by whichever process; costs no opening of it."""
+    mark: tuple[int, ...] = ()
+    for path in (warehouse.path, Path(f"{warehouse.path}.wal")):  # what a killed writer has left lies in the second
+        with suppress(OSError):
+            state = path.stat()
+            mark += (state.st_ino, state.st_size, state.st_mtime_ns)
+    return mark
+
+
+def _unknown(collection: str, identifier: str) -> InvalidInput:
+    return InvalidInput(f"no best practice {identifier!r} in {collection}; `paper-assets archive list` shows the ids")
+
+
+def _table(practices: Sequence[BestPractice]) -> "pa.Table":
+    import pyarrow as pa
+
+    columns: dict[str, Any] = {name: [getattr(each, name) for each in practices] for name in _COLUMNS}
+    columns["keywords"] = pa.array([list(each.keywords) for each in practices], pa.list_(pa.string()))
+    moments = [each.made_at.astimezone(UTC).replace(tzinfo=None) for each in practices]
+    columns["made_at"] = pa.array(moments, pa.timestamp("us"))
+    columns["category"] = pa.array(columns["category"], pa.string())
+    columns["text_hash"] = [text_hash(each.original_text) for each in practices]
+    return pa.table(columns)
+
+
+def _practices(rows: "pa.Table") -> list[BestPractice]:
+    return [
+        BestPractice(**{**row, "keywords": tuple(row["keywords"]), "made_at": row["made_at"].replace(tzinfo=UTC)})
+        for row in rows.to_pylist()
+    ]

@@ -1,0 +1,133 @@
+"""Documents are replaced by their origin, whole or not at all, and nothing is written that is there already."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from paper_assets.errors import InvalidInput
+from paper_assets.stores.documents import (
+    Document,
+    count_documents,
+    origins_of,
+    remove_documents,
+    replace_documents,
+    texts_to_embed,
+)
+from paper_assets.stores.papers import merge_papers
+from paper_assets.stores.warehouse import Warehouse
+from tests.invented_papers import paper
+
+
+@pytest.fixture
+def warehouse(tmp_path: Path) -> Warehouse:
+    return Warehouse(tmp_path / "w.duckdb", deadline=5)
+
+
+def passage(doc_id: str, **said: Any) -> Document:
+    fields: dict[str, Any] = {
+        "text": f"text of {doc_id}",
+        "paper_id": "2601.00001",
+        "title": "On bees",
+        "categories": ("cs.CL", "cs.LG"),
+        "data_type": "fulltext",
+        "access_level": "public",
+    }
+    return Document(doc_id=doc_id, **{**fields, **said})
+
+
+def put(warehouse: Warehouse, *documents: Document, origin: str = "one.pdf") -> bool:
+    return replace_documents(warehouse, "fulltext", origin=origin, documents=documents)
+
+
+def stored(warehouse: Warehouse) -> list[tuple[str, str]]:
+    with warehouse.reading() as connection:
+        return connection.execute("select origin, doc_id from documents order by origin, place").fetchall()
+
+
+def test_the_same_documents_again_write_nothing(warehouse: Warehouse) -> None:
+    both = passage("a", date_int=20260101, owner="me", access_level="private"), passage("b", categories=())
+    assert put(warehouse, *both)
+    before = warehouse.path.stat().st_mtime_ns
+    assert not put(warehouse, *both)
+    assert warehouse.path.stat().st_mtime_ns == before
+
+
+def test_any_change_is_written_and_changes_the_fingerprint_of_its_origin_alone(warehouse: Warehouse) -> None:
+    changes: list[dict[str, Any]] = [
+        {"text": "another"},
+        {"title": "another"},
+        {"date_int": 20260102},
+        {"categories": ("cs.LG", "cs.CL")},
+        {"access_level": "private"},
+        {"owner": "me"},
+        {"version": 2},
+        {"url": "https://arxiv.org/abs/2601.00001"},
+    ]
+    put(warehouse, passage("a"), passage("b"))
+    put(warehouse, passage("c"), origin="other.pdf")
+    seen = [origins_of(warehouse, "fulltext")]
+    for change in changes:
+        assert put(warehouse, passage("a"), replace(passage("b"), **change))
+        seen.append(origins_of(warehouse, "fulltext"))
+    assert len({each["one.pdf"] for each in seen}) == len(seen)
+    assert len({each["other.pdf"] for each in seen}) == 1
+
+
+def test_the_documents_of_an_origin_are_replaced_together(warehouse: Warehouse) -> None:
+    put(warehouse, passage("a"), passage("b"), passage("c"))
+    put(warehouse, passage("x"), origin="other.pdf")
+    assert put(warehouse, passage("c"), passage("a"))
+    assert stored(warehouse) == [("one.pdf", "c"), ("one.pdf", "a"), ("other.pdf", "x")]
+    assert put(warehouse)
+    assert stored(warehouse) == [("other.pdf", "x")]
+    assert not put(warehouse)
+
+
+def test_an_id_is_unique_among_all_documents_and_papers(warehouse: Warehouse) -> None:
+    merge_papers(warehouse, [paper("2601.00001")])
+    put(warehouse, passage("a"))
+    for taken in ("a", "2601.00001"):
+        with pytest.raises(InvalidInput, match=f"other.pdf: the document id {taken} is taken"):
+            put(warehouse, passage("new"), passage(taken), origin="other.pdf")
+    with pytest.raises(InvalidInput, match="b stands there twice"):
+        put(warehouse, passage("b"), passage("b"))
+    assert stored(warehouse) == [("one.pdf", "a")]
+
+
+def test_a_document_of_another_type_is_refused(warehouse: Warehouse) -> None:
+    with pytest.raises(InvalidInput, match="must all be rewrite"):
+        replace_documents(warehouse, "rewrite", origin="one", documents=[passage("a")])
+    with pytest.raises(InvalidInput, match="abstracts are stored as papers"):
+        replace_documents(warehouse, "abstract", origin="one", documents=[])
+
+
+def test_a_text_that_no_file_can_hold_is_refused_by_its_origin(warehouse: Warehouse) -> None:
+    with pytest.raises(InvalidInput, match=r"one\.pdf: .* no valid Unicode"):
+        put(warehouse, passage("a", text="cut \ud83d"))
+
+
+def test_removing_takes_whole_origins_of_one_type(warehouse: Warehouse) -> None:
+    put(warehouse, passage("a"), passage("b"))
+    put(warehouse, passage("c"), origin="other.pdf")
+    rewrite = passage("r", data_type="rewrite")
+    replace_documents(warehouse, "rewrite", origin="one.pdf", documents=[rewrite])
+    assert remove_documents(warehouse, "fulltext", origins=["one.pdf", "unknown"]) == 2
+    assert remove_documents(warehouse, "fulltext", origins=[]) == 0
+    assert set(origins_of(warehouse, "fulltext")) == {"other.pdf"}
+    assert set(origins_of(warehouse, "rewrite")) == {"one.pdf"}
+
+
+def test_equal_texts_are_to_be_embedded_once(warehouse: Warehouse) -> None:
+    put(warehouse, passage("a", text="same"), passage("b", text="same"), passage("c"))
+    merge_papers(warehouse, [paper("2601.00001")])
+    assert sorted(texts_to_embed(warehouse, "fulltext", model="m")[1]) == ["same", "text of c"]
+    assert texts_to_embed(warehouse, "abstract", model="m")[1] == ["On 2601.00001\n\nWe study 2601.00001."]
+
+
+def test_counting_needs_no_vector_and_leaves_out_withdrawn_papers(warehouse: Warehouse) -> None:
+    merge_papers(warehouse, [paper("2601.00001"), paper("2601.00002", None), paper("2601.00003", withdrawn=True)])
+    assert count_documents(warehouse, "abstract", None) == 2
+    assert count_documents(warehouse, "abstract", {"date_int": {"$ne": 20260105}}) == 1
+    assert count_documents(warehouse, "rewrite", None) == 0

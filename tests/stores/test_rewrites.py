@@ -1,0 +1,164 @@
+"""The tables of rewrites: what is written holds only if nobody was faster, and comes back as it was."""
+
+from dataclasses import replace
+from datetime import UTC, date, datetime
+from pathlib import Path
+
+import pytest
+
+from paper_assets.errors import NotComputed
+from paper_assets.stores.rewrites import (
+    Attempt,
+    NewItem,
+    StoredDecision,
+    asked_by,
+    decisions_after,
+    finish,
+    items_of,
+    keep_attempt,
+    keep_decision,
+    open_items,
+    reopen,
+    replace_set,
+    rewrite_item,
+    rewrites_of,
+    unfinished_items,
+)
+from paper_assets.stores.warehouse import Warehouse
+
+NOW = datetime(2026, 3, 5, 7, 30, tzinfo=UTC)
+LATER = datetime(2026, 3, 6, 7, 30, tzinfo=UTC)
+MONDAY, TUESDAY = date(2026, 3, 2), date(2026, 3, 3)
+
+
+def new(item: str) -> NewItem:
+    return NewItem(
+        item=item,
+        paper_id=f"paper of {item}",
+        version=2,
+        title="Title",
+        category=None,
+        target_level="public",
+        original_text="Original, $x$ 그리고",
+        prompt="p",
+    )
+
+
+def ask(warehouse: Warehouse, day: date, profile: str, items: list[str]) -> bool:
+    return replace_set(warehouse, day, profile, [new(item) for item in items], now=NOW)
+
+
+def attempt(number: int, score: int = 60) -> Attempt:
+    return Attempt(
+        attempt=number,
+        text="Text 그리고\nmore",
+        keywords=("a", "b"),
+        score=score,
+        critique="Critique",
+        unsupported=("42",),
+        examples=(),
+        model="m",
+        input_tokens=3,
+        output_tokens=4,
+        made_at=NOW,
+    )
+
+
+@pytest.fixture
+def warehouse(tmp_path: Path) -> Warehouse:
+    warehouse = Warehouse(tmp_path / "w.duckdb", deadline=30)
+    open_items(warehouse, [new("a"), new("b"), new("c")], now=NOW)
+    return warehouse
+
+
+def test_an_item_comes_back_with_all_that_happened_to_it(warehouse: Warehouse) -> None:
+    assert keep_attempt(warehouse, "a", attempt(1, 88))
+    assert keep_decision(warehouse, "a", 1, "retry", now=NOW)
+    assert keep_attempt(warehouse, "a", attempt(2))
+    found = rewrite_item(warehouse, "a")
+    assert (found.title, found.category, found.original_text, found.opened_at) == (
+        "Title",
+        None,
+        "Original, $x$ 그리고",
+        NOW,
+    )
+    assert found.attempts == (attempt(1, 88), attempt(2))
+    assert (found.decisions, found.outcome, found.kept_attempt) == ({1: "retry"}, None, None)
+    with pytest.raises(NotComputed, match="'z'"):
+        rewrite_item(warehouse, "z")
+
+
+def test_an_item_opened_again_stays_as_it_is(warehouse: Warehouse) -> None:
+    keep_attempt(warehouse, "a", attempt(1))
+    open_items(warehouse, [replace(new("a"), title="Other"), new("d")], now=LATER)
+    found = rewrite_item(warehouse, "a")
+    assert (found.title, found.opened_at, len(found.attempts)) == ("Title", NOW, 1)
+    assert rewrite_item(warehouse, "d").opened_at == LATER
+
+
+def test_an_attempt_is_kept_only_as_the_next_one_of_an_open_item(warehouse: Warehouse) -> None:
+    assert not keep_attempt(warehouse, "a", attempt(2))
+    assert keep_attempt(warehouse, "a", attempt(1))
+    assert not keep_attempt(warehouse, "a", attempt(1, 99))
+    assert not keep_attempt(warehouse, "unknown", attempt(1))
+    finish(warehouse, "a", outcome="passed", kept=1)
+    assert not keep_attempt(warehouse, "a", attempt(2))
+    keep_attempt(warehouse, "b", attempt(1, 88))
+    keep_decision(warehouse, "b", 1, "accept", now=NOW)
+    assert not keep_attempt(warehouse, "b", attempt(2)), "nothing is written after an accepted attempt"
+    assert [len(rewrite_item(warehouse, item).attempts) for item in "abc"] == [1, 1, 0]
+
+
+def test_only_the_first_decision_on_the_last_attempt_counts(warehouse: Warehouse) -> None:
+    assert not keep_decision(warehouse, "a", 1, "accept", now=NOW)
+    keep_attempt(warehouse, "a", attempt(1, 88))
+    assert keep_decision(warehouse, "a", 1, "retry", now=NOW)
+    assert not keep_decision(warehouse, "a", 1, "accept", now=NOW)
+    keep_attempt(warehouse, "a", attempt(2, 88))
+    assert not keep_decision(warehouse, "a", 1, "accept", now=NOW)
+    assert keep_decision(warehouse, "a", 2, "accept", now=NOW)
+    assert rewrite_item(warehouse, "a").decisions == {1: "retry", 2: "accept"}
+
+
+def test_an_item_is_finished_once_and_only_a_cancelled_one_opens_again(warehouse: Warehouse) -> None:
+    keep_attempt(warehouse, "a", attempt(1, 95))
+    assert finish(warehouse, "a", outcome="passed", kept=1, note="archived")
+    assert not finish(warehouse, "a", outcome="cancelled", kept=None)
+    found = rewrite_item(warehouse, "a")
+    assert (found.outcome, found.note, found.kept_attempt) == ("passed", "archived", attempt(1, 95))
+    assert not reopen(warehouse, "a")
+    assert finish(warehouse, "b", outcome="cancelled", kept=None)
+    assert [item.item for item in unfinished_items(warehouse)] == ["c"]
+    assert reopen(warehouse, "b")
+    assert [item.item for item in unfinished_items(warehouse)] == ["b", "c"]
+
+
+def test_a_profile_has_its_rewrites_in_the_order_asked_for_newest_day_first(warehouse: Warehouse) -> None:
+    assert items_of(warehouse, MONDAY, "ann") is None
+    assert ask(warehouse, MONDAY, "ann", ["c", "a"])
+    assert not ask(warehouse, MONDAY, "ann", ["c", "a"])
+    assert ask(warehouse, TUESDAY, "ann", ["b", "a"])
+    assert ask(warehouse, TUESDAY, "bob", [])
+    assert [item.item for item in rewrites_of(warehouse, profile="ann", day=MONDAY)] == ["c", "a"]
+    assert [item.item for item in rewrites_of(warehouse, profile="ann")] == ["b", "a", "c"]
+    assert rewrites_of(warehouse, profile="bob") == []
+    assert ask(warehouse, MONDAY, "ann", ["a"])
+    assert items_of(warehouse, MONDAY, "ann") == ["a"]
+    assert asked_by(warehouse, ["a", "c"]) == {(MONDAY, "ann"): ["a"], (TUESDAY, "ann"): ["a"]}
+
+
+def test_decisions_are_told_in_their_order_with_everybody_whom_they_touch(warehouse: Warehouse) -> None:
+    ask(warehouse, MONDAY, "ann", ["a"])
+    ask(warehouse, MONDAY, "bob", ["a", "b"])
+    for item in "abc":
+        keep_attempt(warehouse, item, attempt(1, 88))
+    assert decisions_after(warehouse, 0) == []
+    keep_decision(warehouse, "c", 1, "retry", now=LATER)
+    keep_decision(warehouse, "a", 1, "accept", now=NOW)
+    told = decisions_after(warehouse, 0)
+    assert told == [
+        StoredDecision(place=1, item="c", attempt=1, decision="retry", asked_by=()),
+        StoredDecision(place=2, item="a", attempt=1, decision="accept", asked_by=((MONDAY, "ann"), (MONDAY, "bob"))),
+    ]
+    assert decisions_after(warehouse, 1) == told[1:]
+    assert decisions_after(warehouse, 2) == []
