@@ -191,7 +191,7 @@ def profile_content(record: object, *, source: str) -> ProfileContent:
     try:
         return ProfileContent.model_validate_json(json.dumps(record))
     except ValidationError as error:
-        raise InvalidProfile(f"{source}: {_first_fault(error)}") from None
+        raise InvalidProfile(f"{source}: {first_fault(error)}") from None
 
 
 def load_profile(folder: Path) -> Profile:
@@ -269,7 +269,8 @@ def _load_questions(file: Path) -> tuple[Mapping[str, Any], ...]:
     return tuple(record)
 
 
-def _first_fault(error: ValidationError) -> str:
+def first_fault(error: ValidationError) -> str:
+    """What is wrong with a record, as `key: what`, of the first key that is wrong."""
     fault = error.errors(include_url=False, include_input=True)[0]
     key = ".".join(str(part) for part in fault["loc"])
     if fault["type"] == "extra_forbidden":

@@ -18,6 +18,7 @@ import numpy as np
 
 from paper_assets.errors import ModelUnavailable
 from paper_assets.models import minilm
+from paper_assets.models.hub import hub_has, reason_of
 
 if TYPE_CHECKING:
     from functools import _CacheInfo, _lru_cache_wrapper
@@ -29,7 +30,6 @@ FEW = 32  # up to here texts are remembered; numpy is done with short ones befor
 _REMEMBERED = 1_024  # texts of small calls kept, 1.5 kB each
 _PIECES = 2_048  # word pieces in a batch, padding included
 _OTHER_CHARACTERS = 16_384  # characters in a batch of another model, likewise
-_HUB_TIMEOUT = 10.0  # seconds until the hub counts as unreachable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,15 +125,14 @@ def _load_minilm(folder: Path) -> Embedder:
 
 @cache
 def _load_other(name: str, *, in_folder: bool) -> Embedder:
-    local = in_folder or not _hub_has(name)
+    local = in_folder or not hub_has(name, kind="embedding model", instead=f"{minilm.NAME}, or the folder of a model")
     try:
         from sentence_transformers import SentenceTransformer
 
         loaded = SentenceTransformer(name, local_files_only=local)
         dimension = len(loaded.encode("", show_progress_bar=False))
     except Exception as error:  # any of three libraries, for any damage to a file
-        reason = (str(error).strip() or type(error).__name__).splitlines()[0][:200]
-        raise ModelUnavailable(f"embedding model {name!r} cannot be loaded: {reason}") from None
+        raise ModelUnavailable(f"embedding model {name!r} cannot be loaded: {reason_of(error)}") from None
 
     def many(texts: list[str]) -> Batches:
         for positions in _batches([len(text) for text in texts], _OTHER_CHARACTERS):
@@ -152,29 +151,6 @@ def _load_other(name: str, *, in_folder: bool) -> Embedder:
         return [len(ids) > most for ids in loaded.tokenizer(texts, truncation=False, verbose=False)["input_ids"]]
 
     return Embedder(name=f"{name} ({dimension})", dimension=dimension, _one=one, _many=many, _too_long=too_long)
-
-
-def _hub_has(name: str) -> bool:
-    """Whether the hub answers for the model; False if only the local cache has it. Raises ModelUnavailable.
-
-    Asked once and with a time limit, because sentence-transformers retries each file of an absent model for minutes.
-    """
-    from huggingface_hub import model_info, try_to_load_from_cache
-    from huggingface_hub.errors import HFValidationError
-
-    try:
-        model_info(name, timeout=_HUB_TIMEOUT)
-    except HFValidationError:
-        raise ModelUnavailable(f"embedding model {name!r} is neither a folder nor a name on the hub") from None
-    except Exception as error:  # offline, unreachable, unknown there, or closed to us
-        if isinstance(try_to_load_from_cache(name, "config.json"), str):
-            return False
-        reason = (str(error).strip() or type(error).__name__).splitlines()[0][:200]
-        raise ModelUnavailable(
-            f"embedding model {name!r} is not on this machine and the hub does not give it ({reason}); "
-            f"give {minilm.NAME}, or the folder of a model"
-        ) from None
-    return True
 
 
 def _has_gpu() -> bool:

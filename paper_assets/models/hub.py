@@ -1,0 +1,31 @@
+"""Whether the hub has a model, asked once and with a time limit: the libraries retry each absent file for minutes."""
+
+from paper_assets.errors import ModelUnavailable
+
+_TIMEOUT = 10.0  # seconds until the hub counts as unreachable
+
+
+def hub_has(name: str, *, kind: str, instead: str) -> bool:
+    """Whether the hub answers for the model; False if only the local cache has it.
+
+    Raises ModelUnavailable where neither has it; `kind` and `instead` say in it what is missing and what to give.
+    """
+    from huggingface_hub import model_info, try_to_load_from_cache
+    from huggingface_hub.errors import HFValidationError
+
+    try:
+        model_info(name, timeout=_TIMEOUT)
+    except HFValidationError:
+        raise ModelUnavailable(f"{kind} {name!r} is neither a folder nor a name on the hub") from None
+    except Exception as error:  # offline, unreachable, unknown there, or closed to us
+        if isinstance(try_to_load_from_cache(name, "config.json"), str):
+            return False
+        raise ModelUnavailable(
+            f"{kind} {name!r} is not on this machine and the hub does not give it ({reason_of(error)}); give {instead}"
+        ) from None
+    return True
+
+
+def reason_of(error: Exception) -> str:
+    """The first line of what a library says of its failure."""
+    return (str(error).strip() or type(error).__name__).splitlines()[0][:200]

@@ -1,0 +1,234 @@
+"""Merge: several result lists to one, stage by stage, each saying what it dropped and why (SPEC M1, M2, M4).
+
+The result does not depend on the order of the lists, nor on the order inside a list: scores alone count, and ties are
+broken by what a document is.
+"""
+
+import json
+import math
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from operator import itemgetter
+from typing import NamedTuple
+
+from paper_assets.retrieval.candidates import Candidate
+from paper_assets.retrieval.fusion import reciprocal_rank_fusion
+from paper_assets.retrieval.policy import Policy, refusals
+
+Rerank = Callable[[Sequence[Candidate]], Sequence[float]]
+
+NO_NUMBER = "its score is not a number"
+REPEATED = "found better elsewhere"
+
+_BYTES_PER_TOKEN = 3  # an English token has four to five; other scripts come near three
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """What the stages go by. `comparable`: whether scores of different lists may be compared; if not, places count."""
+
+    policy: Policy
+    comparable: bool
+    fusion_constant: int
+    max_per_source: int | None
+    rerank: Rerank | None
+    limit: int | None
+    max_tokens: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Drop:
+    """Documents that a stage took out for one reason."""
+
+    stage: str
+    reason: str
+    doc_ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """What is left, best first, scored by similarity, fused place or reranker; and what each stage dropped."""
+
+    candidates: tuple[Candidate, ...]
+    drops: tuple[Drop, ...]
+
+
+class Entry(NamedTuple):
+    """A candidate on its way: its doc_id, its score by now, its place where places count, and the list it is of."""
+
+    doc_id: str
+    score: float
+    place: int
+    of: int
+    candidate: Candidate
+
+
+Dropped = list[tuple[str, str]]  # why, and which document
+Stage = Callable[[list[Entry], Rules], tuple[list[Entry], Dropped]]
+
+
+def policy_filter(entries: list[Entry], rules: Rules) -> tuple[list[Entry], Dropped]:
+    """Only what the caller may be given, before anything else is asked of a document."""
+    reasons = refusals([entry.candidate.metadata for entry in entries], rules.policy)
+    return _split(entries, reasons)
+
+
+def normalise(entries: list[Entry], rules: Rules) -> tuple[list[Entry], Dropped]:
+    """Every score a similarity, the higher the better: of a distance d, 1 / (1 + d)."""
+    kept, dropped = _split(entries, [None if math.isfinite(entry.score) else NO_NUMBER for entry in entries])
+    similar = [
+        entry._replace(score=1 / (1 + max(entry.score, 0.0))) if entry.candidate.score_type == "distance" else entry
+        for entry in kept
+    ]
+    return similar, dropped
+
+
+def merge_lists(entries: list[Entry], rules: Rules) -> tuple[list[Entry], Dropped]:
+    """One list, best first: by score where scores can be compared, else by places, fused by reciprocal rank."""
+    ordered = sorted(entries, key=_best_first)
+    lists: dict[int, list[Entry]] = defaultdict(list)
+    for entry in ordered:
+        lists[entry.of].append(entry)
+    if rules.comparable or len(lists) < 2:
+        return ordered, []
+    fused = reciprocal_rank_fusion(
+        [[entry.doc_id for entry in each] for each in lists.values()], constant=rules.fusion_constant
+    )
+    placed = [
+        Entry(entry.doc_id, fused[entry.doc_id], place, entry.of, entry.candidate)
+        for each in lists.values()
+        for place, entry in enumerate(each)
+    ]
+    return sorted(placed, key=_best_first), []
+
+
+def dedupe(entries: list[Entry], rules: Rules) -> tuple[list[Entry], Dropped]:
+    """Each document once, as it was found best; of two that are as good, the one whose text comes first."""
+    kept: dict[str, Entry] = {}
+    repeated: Dropped = []
+    for entry in entries:
+        best = kept.setdefault(entry.doc_id, entry)
+        if best is not entry:
+            repeated.append((REPEATED, entry.doc_id))
+            if (entry.score, entry.place) == (best.score, best.place):
+                kept[entry.doc_id] = min(best, entry, key=_text_of)
+    return list(kept.values()), repeated
+
+
+def diversify(entries: list[Entry], rules: Rules) -> tuple[list[Entry], Dropped]:
+    """At most `max_per_source` documents of a source, its best ones."""
+    most = rules.max_per_source
+    if most is None:
+        return entries, []
+    counts: Counter[str] = Counter()
+    reasons: list[str | None] = []
+    for entry in entries:
+        source = entry.candidate.source_id
+        counts[source] += 1
+        reasons.append(f"more than {most} of one source" if counts[source] > most else None)
+    return _split(entries, reasons)
+
+
+def rerank(entries: list[Entry], rules: Rules) -> tuple[list[Entry], Dropped]:
+    """The order of a better judge, where there is one."""
+    if rules.rerank is None or not entries:
+        return entries, []
+    scores = rules.rerank([entry.candidate for entry in entries])
+    judged = [entry._replace(score=float(score)) for entry, score in zip(entries, scores, strict=True)]
+    kept, dropped = _split(judged, [None if math.isfinite(entry.score) else NO_NUMBER for entry in judged])
+    return sorted(kept, key=_best_first), dropped
+
+
+def compress(entries: list[Entry], rules: Rules) -> tuple[list[Entry], Dropped]:
+    """At most `limit` documents and `max_tokens` of text; one that does not fit makes room for a shorter one."""
+    reasons: list[str | None] = []
+    kept = spent = 0
+    for entry in entries:
+        reason = None
+        if rules.limit is not None and kept >= rules.limit:
+            reason = f"beyond the best {rules.limit}"
+        elif rules.max_tokens is not None:
+            needed = most_tokens(entry.candidate.content)
+            if spent + needed > rules.max_tokens:
+                reason = f"does not fit into {rules.max_tokens} tokens"
+            else:
+                spent += needed
+        kept += reason is None
+        reasons.append(reason)
+    return _split(entries, reasons)
+
+
+STAGES: tuple[tuple[str, Stage], ...] = (
+    ("policy", policy_filter),
+    ("normalise", normalise),
+    ("merge", merge_lists),
+    ("dedupe", dedupe),
+    ("diversify", diversify),
+    ("rerank", rerank),
+    ("compress", compress),
+)
+
+
+def merge(
+    lists: Sequence[Sequence[Candidate]],
+    *,
+    policy: Policy,
+    comparable: bool = False,
+    fusion_constant: int = 60,
+    max_per_source: int | None = None,
+    rerank: Rerank | None = None,
+    limit: int | None = None,
+    max_tokens: int | None = None,
+) -> Merged:
+    """The lists as one, through all stages in their order; what is None does not limit. See `Rules`."""
+    rules = Rules(
+        policy=policy,
+        comparable=comparable,
+        fusion_constant=fusion_constant,
+        max_per_source=max_per_source,
+        rerank=rerank,
+        limit=limit,
+        max_tokens=max_tokens,
+    )
+    entries = [
+        Entry(candidate.doc_id, candidate.score, 0, of, candidate)
+        for of, each in enumerate(lists)
+        for candidate in each
+    ]
+    drops: list[Drop] = []
+    for name, stage in STAGES:
+        entries, dropped = stage(entries, rules)
+        drops.extend(_by_reason(name, dropped))
+    final = (replace(entry.candidate, score=entry.score, score_type="similarity") for entry in entries)
+    return Merged(tuple(final), tuple(drops))
+
+
+def most_tokens(text: str) -> int:
+    """More tokens than a tokenizer is likely to make of the text: its bytes / 3."""
+    return math.ceil(len(text.encode("utf-8", "replace")) / _BYTES_PER_TOKEN)
+
+
+def _best_first(entry: Entry) -> tuple[float, str, int]:
+    return -entry.score, entry.doc_id, entry.place
+
+
+def _text_of(entry: Entry) -> tuple[str, ...]:
+    candidate = entry.candidate
+    return candidate.source_id, candidate.content, json.dumps(dict(candidate.metadata), sort_keys=True, default=str)
+
+
+def _split(entries: list[Entry], reasons: Iterable[str | None]) -> tuple[list[Entry], Dropped]:
+    """Entries without a reason, and those with one."""
+    judged = list(zip(entries, reasons, strict=True))
+    return (
+        [entry for entry, reason in judged if reason is None],
+        [(reason, entry.doc_id) for entry, reason in judged if reason is not None],
+    )
+
+
+def _by_reason(stage: str, dropped: Dropped) -> list[Drop]:
+    found: dict[str, list[str]] = defaultdict(list)
+    for reason, doc_id in dropped:
+        found[reason].append(doc_id)
+    return [Drop(stage, reason, tuple(sorted(ids))) for reason, ids in sorted(found.items(), key=itemgetter(0))]

@@ -1,0 +1,88 @@
+"""Search written down plainly: every document looked at, one after the other."""
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from math import fsum
+from typing import Any
+
+import numpy as np
+
+from paper_assets.stores.documents import Document
+
+
+def meets(document: Document, where: Mapping[str, Any] | None) -> bool:
+    """Whether a document meets a filter; one without a value differs from every value."""
+    for name, asked in (where or {}).items():
+        if name == "$and":
+            held = all(meets(document, part) for part in asked)
+        elif name == "$or":
+            held = any(meets(document, part) for part in asked)
+        else:
+            operators = asked if isinstance(asked, dict) else {"$eq": asked}
+            held = all(_holds(getattr(document, name), *each) for each in operators.items())
+        if not held:
+            return False
+    return True
+
+
+def _holds(value: Any, operator: str, asked: Any) -> bool:
+    match operator:
+        case "$eq":
+            return bool(value == asked)
+        case "$ne":
+            return bool(value != asked)
+        case "$in":
+            return value in asked
+        case "$nin":
+            return value not in asked
+        case "$contains":
+            return asked in value
+        case "$not_contains":
+            return asked not in value
+    if value is None:
+        return False
+    return bool({"$gt": value > asked, "$gte": value >= asked, "$lt": value < asked, "$lte": value <= asked}[operator])
+
+
+def plain_bm25(texts: Sequence[str], question: str, *, k1: float, b: float) -> list[float]:
+    """The share of the asked words that each text holds, for texts in ASCII without plurals and small words."""
+    held = [Counter(re.findall(r"[a-z0-9]+", text.lower())) for text in texts]
+    mean = max(sum(map(Counter.total, held)) / len(texts), 1.0) if texts else 1.0
+    scores, whole = [0.0] * len(texts), 0.0
+    for word, often in Counter(re.findall(r"[a-z0-9]+", question.lower())).items():
+        holders = sum(word in words for words in held)
+        weight = often * float(np.log1p((len(texts) - holders + 0.5) / (holders + 0.5)))
+        whole += weight
+        for at, words in enumerate(held):
+            if times := words[word]:
+                scores[at] += weight * times * (k1 + 1) / (times + k1 * (1 - b + b * words.total() / mean))
+    return [min(score / whole, 1.0) if whole else 0.0 for score in scores]
+
+
+def plain_search(
+    documents: Sequence[Document],
+    vectors: Mapping[str, Sequence[float]],
+    question: str,
+    asked: Sequence[float],
+    *,
+    where: Mapping[str, Any] | None,
+    k: int,
+    share: float | None,
+    k1: float,
+    b: float,
+) -> list[tuple[str, float]]:
+    """Ids and scores of the k best. `vectors` by text, as far as there are any; `share` None: by words alone."""
+    met = [document for document in documents if meets(document, where)]
+    by_words = plain_bm25([document.text for document in met], question, k1=k1, b=b)
+    scored: list[tuple[str, float]] = []
+    for document, words in zip(met, by_words, strict=True):
+        vector = vectors.get(document.text)
+        cosine = fsum(x * y for x, y in zip(vector, asked, strict=True)) if vector is not None else 0.0
+        if share is None and words > 0:
+            scored.append((document.doc_id, words))
+        elif share == 0.0 and vector is not None:
+            scored.append((document.doc_id, cosine))
+        elif share and (vector is not None or words > 0):
+            scored.append((document.doc_id, (1 - share) * cosine + share * words))
+    return sorted(scored, key=lambda each: (-each[1], each[0]))[:k]

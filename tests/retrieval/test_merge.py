@@ -1,0 +1,230 @@
+"""The merge pipeline: who may pass, that order does not matter, and that each stage does what its name says."""
+
+import math
+from collections import Counter
+from dataclasses import FrozenInstanceError, replace
+from itertools import permutations
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from paper_assets.retrieval.candidates import Candidate
+from paper_assets.retrieval.merge import STAGES, Merged, merge, most_tokens
+from paper_assets.retrieval.policy import Policy
+from tests.retrieval.plain_merge import plain_merge
+
+ANYBODY = Policy()
+PUBLIC = {"access_level": "public", "language": "en", "owner": None, "version": 1}
+
+
+def candidate(
+    doc_id: str, score: float = 0.5, *, source: str | None = None, text: str = "text", **said: Any
+) -> Candidate:
+    source = source or doc_id
+    return Candidate(doc_id, text, {**PUBLIC, "paper_id": source, **said}, score, "similarity", source)
+
+
+def ids(merged: Merged) -> list[str]:
+    return [each.doc_id for each in merged.candidates]
+
+
+def dropped(merged: Merged) -> dict[str, dict[str, tuple[str, ...]]]:
+    found: dict[str, dict[str, tuple[str, ...]]] = {}
+    for drop in merged.drops:
+        found.setdefault(drop.stage, {})[drop.reason] = drop.doc_ids
+    return found
+
+
+scores = st.one_of(
+    st.sampled_from([0.0, 0.25, 0.5, 1.0, math.nan, math.inf, -math.inf]), st.floats(-2, 3, allow_subnormal=False)
+)
+some_candidates = st.builds(
+    lambda doc, text, score, kind, source, said: Candidate(
+        f"d{doc}", text, {"paper_id": f"p{source}", **said}, score, kind, f"p{source}"
+    ),
+    st.integers(0, 12),
+    st.sampled_from(["one", "two", "a longer text of some words", "한국어 문장"]),
+    scores,
+    st.sampled_from(["similarity", "distance"]),
+    st.integers(0, 4),
+    st.fixed_dictionaries(
+        {
+            "access_level": st.sampled_from(["public", "public", "public", "private"]),
+            "owner": st.sampled_from([None, "ann", "bob"]),
+            "language": st.sampled_from(["en", "en", "ko", None]),
+            "version": st.sampled_from([1, 1, 2, None]),
+        }
+    ),
+)
+some_lists = st.lists(st.lists(some_candidates, max_size=8), max_size=4)
+some_policies = st.builds(
+    Policy,
+    owner=st.sampled_from([None, "ann"]),
+    language=st.sampled_from([None, "en"]),
+    latest=st.sampled_from([{}, {"p0": 2, "p1": 1}]),
+)
+some_rules = st.fixed_dictionaries(
+    {
+        "comparable": st.booleans(),
+        "max_per_source": st.sampled_from([None, 1, 2]),
+        "limit": st.sampled_from([None, 0, 1, 3]),
+        "max_tokens": st.sampled_from([None, 1, 5, 12]),
+    }
+)
+
+
+@given(some_lists, some_policies, some_rules)
+def test_the_merge_is_the_plain_one(lists: list[list[Candidate]], policy: Policy, rules: dict[str, Any]) -> None:
+    merged = merge(lists, policy=policy, **rules)
+    kept, gone = plain_merge(lists, policy=policy, **rules)
+    assert [(each.doc_id, each.score, each.content) for each in merged.candidates] == kept
+    assert {(drop.stage, doc_id) for drop in merged.drops for doc_id in drop.doc_ids} == gone
+
+
+@given(some_lists, some_policies, some_rules, st.randoms(use_true_random=False))
+def test_neither_the_order_of_lists_nor_the_order_within_them_matters(
+    lists: list[list[Candidate]], policy: Policy, rules: dict[str, Any], chance: Any
+) -> None:
+    shuffled = [chance.sample(each, len(each)) for each in chance.sample(lists, len(lists))]
+    assert merge(shuffled, policy=policy, **rules) == merge(lists, policy=policy, **rules)
+
+
+@given(some_lists, some_candidates, st.sampled_from([None, "ann"]), some_rules, st.data())
+def test_what_may_not_be_shown_never_comes_through_whatever_its_score(
+    lists: list[list[Candidate]], secret: Candidate, owner: str | None, rules: dict[str, Any], data: st.DataObject
+) -> None:
+    faults: list[dict[str, Any]] = [
+        {"access_level": "private", "owner": None},
+        {"access_level": "private", "owner": "bob"},
+        {"access_level": None, "owner": None},
+        {"access_level": "PUBLIC", "owner": "bob"},
+        {"language": "ko"},
+        {"language": None},
+        {"paper_id": "q", "version": 1},
+    ]
+    said = {**secret.metadata, **PUBLIC, **data.draw(st.sampled_from(faults))}
+    score = data.draw(st.sampled_from([1e300, math.inf, 0.9]))
+    hidden = replace(secret, doc_id="hidden", score=score, metadata=said)
+    place = data.draw(st.integers(0, len(lists)))
+    with_it = [*lists[:place], [hidden], *lists[place:]]
+    policy = Policy(owner=owner, language="en", latest={"q": 2})
+    merged = merge(with_it, policy=policy, **rules)
+    assert "hidden" not in ids(merged)
+    assert merged.candidates == merge(lists, policy=policy, **rules).candidates, "and it moves nobody"
+
+
+def test_a_private_document_comes_to_its_owner_and_to_nobody_else() -> None:
+    mine = candidate("mine", access_level="private", owner="ann")
+    nobodys = candidate("nobodys", access_level="private", owner=None)
+    assert ids(merge([[mine, nobodys]], policy=Policy(owner="ann"))) == ["mine"]
+    assert ids(merge([[mine, nobodys]], policy=Policy(owner="bob"))) == []
+    outcome = merge([[mine, nobodys]], policy=ANYBODY)
+    assert dropped(outcome) == {"policy": {"private, and of somebody else": ("mine", "nobodys")}}
+
+
+def test_owning_a_document_makes_it_neither_newer_nor_of_another_language() -> None:
+    old = candidate("old", source="p", access_level="private", owner="ann", version=1)
+    new = candidate("new", source="p", version=2)
+    korean = candidate("korean", access_level="private", owner="ann", language="ko")
+    outcome = merge([[old, new, korean]], policy=Policy(owner="ann", language="en"))
+    assert ids(outcome) == ["new"]
+    assert dropped(outcome)["policy"] == {
+        "not in the language asked for": ("korean",),
+        "not the latest version": ("old",),
+    }
+
+
+def test_a_newer_version_that_is_hidden_from_the_caller_does_not_push_out_the_one_that_is_not() -> None:
+    hidden = candidate("hidden", source="p", access_level="private", owner="bob", version=7)
+    assert ids(merge([[candidate("shown", source="p", version=1), hidden]], policy=ANYBODY)) == ["shown"]
+
+
+def test_scores_become_similarities_and_what_is_no_number_is_dropped() -> None:
+    near = replace(candidate("near"), score=0.25, score_type="distance")
+    below = replace(candidate("below"), score=-1e-7, score_type="distance")  # a cosine distance may round so
+    nan, endless = candidate("nan", math.nan), replace(candidate("endless"), score=math.inf, score_type="distance")
+    outcome = merge([[near, below, nan, endless, candidate("like", 0.9)]], policy=ANYBODY)
+    assert [(each.doc_id, each.score, each.score_type) for each in outcome.candidates] == [
+        ("below", 1.0, "similarity"),
+        ("like", 0.9, "similarity"),
+        ("near", 0.8, "similarity"),
+    ]
+    assert dropped(outcome) == {"normalise": {"its score is not a number": ("endless", "nan")}}
+
+
+def test_a_document_found_twice_is_kept_once_with_its_better_score() -> None:
+    outcome = merge(
+        [[candidate("a", 0.3, text="worse")], [candidate("a", 0.7, text="better")]], policy=ANYBODY, comparable=True
+    )
+    assert [(each.score, each.content) for each in outcome.candidates] == [(0.7, "better")]
+    assert dropped(outcome) == {"dedupe": {"found better elsewhere": ("a",)}}
+
+
+def test_lists_that_cannot_be_compared_count_by_place() -> None:
+    cosines = [candidate("a", 0.9), candidate("b", 0.8), candidate("c", 0.1)]
+    bm25 = [candidate("c", 31.0), candidate("b", 12.0)]
+    outcome = merge([cosines, bm25], policy=ANYBODY, fusion_constant=60)
+    assert [(each.doc_id, each.score) for each in outcome.candidates] == [
+        ("c", pytest.approx(1 / 63 + 1 / 61)),
+        ("b", pytest.approx(2 / 62)),
+        ("a", pytest.approx(1 / 61)),
+    ]
+    assert ids(merge([cosines, bm25], policy=ANYBODY, comparable=True)) == ["c", "b", "a"]
+    assert [each.score for each in merge([cosines, []], policy=ANYBODY).candidates] == [0.9, 0.8, 0.1], "one list"
+
+
+def test_no_source_takes_more_than_its_share_and_its_best_stay() -> None:
+    passages = [candidate(f"p-{at}", 1 - at / 10, source="p") for at in range(5)]
+    other = candidate("q-0", 0.1, source="q")
+    outcome = merge([passages, [other]], policy=ANYBODY, comparable=True, max_per_source=2)
+    assert ids(outcome) == ["p-0", "p-1", "q-0"]
+    assert dropped(outcome) == {"diversify": {"more than 2 of one source": ("p-2", "p-3", "p-4")}}
+
+
+def test_a_reranker_orders_what_is_left_and_the_limit_comes_after_it() -> None:
+    found = [candidate(name, score) for name, score in (("a", 0.9), ("b", 0.8), ("c", 0.7), ("d", 0.6))]
+    judged = {"a": 0.1, "b": 5.0, "c": 7.0, "d": math.nan}
+    outcome = merge([found], policy=ANYBODY, limit=2, rerank=lambda shown: [judged[each.doc_id] for each in shown])
+    assert [(each.doc_id, each.score) for each in outcome.candidates] == [("c", 7.0), ("b", 5.0)]
+    assert dropped(outcome) == {
+        "rerank": {"its score is not a number": ("d",)},
+        "compress": {"beyond the best 2": ("a",)},
+    }
+
+
+def test_the_text_has_a_limit_and_a_short_one_takes_the_room_that_a_long_one_does_not_fit_into() -> None:
+    found = [
+        candidate("a", 0.9, text="x" * 30),
+        candidate("b", 0.8, text="y" * 60),
+        candidate("c", 0.7, text="한" * 10),
+    ]
+    outcome = merge([found], policy=ANYBODY, max_tokens=20)
+    assert ids(outcome) == ["a", "c"]
+    assert sum(most_tokens(each.content) for each in outcome.candidates) == 20
+    assert dropped(outcome) == {"compress": {"does not fit into 20 tokens": ("b",)}}
+    assert most_tokens("") == 0 and most_tokens("\ud800a") == 1
+
+
+def test_nothing_merged_is_nothing() -> None:
+    for lists in ([], [[]], [[], []]):
+        assert merge(lists, policy=ANYBODY, limit=3) == Merged((), ())
+
+
+def test_the_policy_comes_first_and_what_costs_most_last() -> None:
+    names = [name for name, _ in STAGES]
+    assert names == ["policy", "normalise", "merge", "dedupe", "diversify", "rerank", "compress"]
+
+
+def test_a_candidate_cannot_be_changed_on_its_way() -> None:
+    with pytest.raises(FrozenInstanceError):
+        candidate("a").score = 1.0  # type: ignore[misc]
+
+
+def test_every_document_that_comes_in_is_either_left_or_told_of() -> None:
+    lists = [[candidate(f"d{at % 7}", at / 10, source=f"s{at % 3}") for at in range(n)] for n in (0, 5, 11)]
+    outcome = merge(lists, policy=ANYBODY, max_per_source=1, limit=2)
+    told = Counter(doc_id for drop in outcome.drops for doc_id in drop.doc_ids)
+    assert told + Counter(ids(outcome)) == Counter(each.doc_id for of in lists for each in of)
+    assert all(merge(order, policy=ANYBODY, max_per_source=1, limit=2) == outcome for order in permutations(lists))
