@@ -1,0 +1,158 @@
+"""Recall from an archive of best practices, against building BM25 anew at every call.
+
+    python -m benchmarks.recall [--practices 10000] [--rounds 20]
+
+Invented originals of 150 words and invented vectors, a third of them at each level. Both answer the same questions from
+the same rows in memory and must give the same best practices. The baseline reads nothing and embeds nothing; it
+only builds the index of words of the level (bm25s) that ours keeps. Ours is timed as a caller meets it: warm, when
+nothing was written since and the question's vector is remembered, as from the second attempt on; with a question to be
+embedded; after a write to another table; after a new best practice.
+"""
+
+import argparse
+import tempfile
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+
+from paper_assets.models.embedder import load_embedder
+from paper_assets.paper import text_hash
+from paper_assets.retrieval.fusion import reciprocal_rank_fusion
+from paper_assets.retrieval.lexical import K1, B, words_asked
+from paper_assets.rewriting.best_practices import Archive, retrieve_best_practices
+from paper_assets.stores.best_practices import BestPractice, add_missing, with_vectors
+from paper_assets.stores.embeddings import keep_vectors
+from paper_assets.stores.llm_answers import keep_answers
+from paper_assets.stores.vectors import VectorIndex
+from paper_assets.stores.warehouse import Warehouse
+
+LEVELS = ("public", "student", "expert")
+
+
+def invented(count: int) -> list[BestPractice]:
+    """Originals of 150 words, the n-th word of the language 1/n times as often; none looks like a plural."""
+    chance = np.random.default_rng(1)
+    letters = np.array(list("etaoinrhdlu"))
+    language = ["".join(chance.choice(letters, size=size)) for size in chance.integers(2, 10, size=20_000)]
+    often = 1 / np.arange(1, len(language) + 1)
+    drawn = chance.choice(len(language), size=(count, 150), p=often / often.sum())
+    start = datetime(2026, 1, 1, tzinfo=UTC)
+    return [
+        BestPractice(
+            id=f"{number:08x}-0000-4000-8000-000000000000",
+            text="A rewrite. " * 60,
+            original_text=" ".join([language[word] for word in words]),
+            score=int(chance.integers(92, 101)),
+            target_level=LEVELS[number % 3],
+            keywords=("one", "two"),
+            made_at=start + timedelta(minutes=number),
+            model_version="invented",
+            paper_id=f"2601.{number:05d}",
+            category="cs.CL",
+        )
+        for number, words in enumerate(drawn.tolist())
+    ]
+
+
+def keep(archive: Archive, practices: list[BestPractice]) -> None:
+    """Put best practices with invented vectors into the warehouse."""
+    assert archive.embedder is not None
+    hashes = [text_hash(practice.original_text) for practice in practices]
+    rows = np.random.default_rng(int(hashes[0], 16)).normal(size=(len(practices), archive.embedder.dimension))
+    vectors = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+    keep_vectors(archive.warehouse, hashes, vectors, model=archive.embedder.name)
+    add_missing(archive.warehouse, practices, collection=archive.collection)
+
+
+def rebuilding(archive: Archive, practices: list[BestPractice], vectors: np.ndarray) -> Callable[[str, str], list[str]]:
+    """The baseline: recall over rows in memory that builds the word index of the level at every call."""
+    import bm25s
+
+    by_id = {practice.id: practice for practice in practices}
+    embedder, numbers = archive.embedder, archive.numbers
+    assert embedder is not None
+
+    def recall(question: str, level: str) -> list[str]:
+        rows = [row for row, practice in enumerate(practices) if practice.target_level == level]
+        texts = [f"{practices[row].original_text} {' '.join(practices[row].keywords)}" for row in rows]
+        words = bm25s.BM25(k1=K1, b=B)
+        words.index(bm25s.tokenize(texts, stopwords=None, show_progress=False), show_progress=False)
+        rankings = []
+        for scores in (words.get_scores(words_asked(question)), vectors[rows] @ embedder.encode([question])[0]):
+            order = np.argsort(-scores, kind="stable")[: numbers.recall_depth]
+            rankings.append([practices[rows[at]].id for at in order])
+        pool = list(reciprocal_rank_fusion(rankings))[: numbers.recall_pool]
+        return sorted(pool, key=lambda identifier: -by_id[identifier].score)[:3]
+
+    return recall
+
+
+def median(times: list[float]) -> float:
+    return float(np.median(times)) * 1000
+
+
+def main() -> None:
+    """Measure, compare, print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--practices", type=int, default=10_000)
+    parser.add_argument("--rounds", type=int, default=20)
+    asked = parser.parse_args()
+    practices = invented(asked.practices + 2 * asked.rounds)
+    held, questions, later = (
+        practices[: asked.practices],
+        [practice.original_text for practice in practices[asked.practices : asked.practices + asked.rounds]],
+        practices[asked.practices + asked.rounds :],
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        archive = Archive(
+            Warehouse(Path(folder) / "warehouse.duckdb", deadline=60),
+            VectorIndex(Path(folder) / "chroma", deadline=60),
+            load_embedder(),
+        )
+        keep(archive, held)
+        began = time.perf_counter()
+        retrieve_best_practices(archive, "anything", "public")
+        first = time.perf_counter() - began
+        stored, vectors = with_vectors(
+            archive.warehouse, archive.collection, [each.id for each in held], model=load_embedder().name
+        )
+        baseline = rebuilding(archive, stored, vectors)
+        warm, again, plain, elsewhere, added = [], [], [], [], []
+        for round, question in enumerate(questions):
+            level = LEVELS[round % 3]
+            times = [time.perf_counter()]
+            found = [practice.id for practice in retrieve_best_practices(archive, question, level)]
+            times.append(time.perf_counter())
+            retrieve_best_practices(archive, question, level)  # its vector is remembered
+            times.append(time.perf_counter())
+            same = baseline(question, level)
+            times.append(time.perf_counter())
+            assert found == same, "the two recalls differ"
+            for kept, start, end in zip((warm, again, plain), times, times[1:], strict=False):
+                kept.append(end - start)
+        for round, question in enumerate(questions):
+            keep_answers(archive.warehouse, {f"{round}": "null"}, model="invented")
+            times = [time.perf_counter()]
+            retrieve_best_practices(archive, question, LEVELS[round % 3])
+            times.append(time.perf_counter())
+            keep(archive, [later[round]])
+            times.append(time.perf_counter())
+            retrieve_best_practices(archive, question, LEVELS[round % 3])
+            elsewhere.append(times[1] - times[0])
+            added.append(time.perf_counter() - times[2])
+    print(
+        f"{len(held):,} best practices, {asked.rounds} questions, medians in ms\n"
+        f"  warm                    {median(again):8.1f}\n"
+        f"  warm, to be embedded    {median(warm):8.1f}\n"
+        f"  after another write     {median(elsewhere):8.1f}\n"
+        f"  after a new one         {median(added):8.1f}\n"
+        f"  first in the process    {first * 1000:8.1f}\n"
+        f"  BM25 built at each call {median(plain):8.1f}: {median(plain) / median(again):.0f} x"
+    )
+
+
+if __name__ == "__main__":
+    main()

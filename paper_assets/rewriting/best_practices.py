@@ -1,0 +1,194 @@
+"""Recalling rewrites that are worth imitating, and keeping new ones (B2, B3).
+
+The table in the warehouse is the truth and what is searched; the Chroma collection follows it at once, or at the next
+sync where that fails.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass, field
+from datetime import datetime
+from uuid import uuid4
+
+from paper_assets.errors import ModelUnavailable, StoreError
+from paper_assets.models.embedder import Embedder
+from paper_assets.paper import text_hash
+from paper_assets.rewriting.copying import copied_share
+from paper_assets.rewriting.keywords import clean_keywords, keywords_of
+from paper_assets.rewriting.pii import mask_pii
+from paper_assets.rewriting.recall import best_fitting, remembered
+from paper_assets.settings import ARCHIVE, Retrieving, Rewriting, Settings
+from paper_assets.stores.best_practice_index import sync_best_practices
+from paper_assets.stores.best_practices import (
+    BestPractice,
+    add_unless_alike,
+    originals_without_vector,
+    remove_best_practice,
+)
+from paper_assets.stores.embeddings import keep_vectors
+from paper_assets.stores.vectors import SyncReport, VectorIndex
+from paper_assets.stores.warehouse import Warehouse
+
+Progress = Callable[[int, int], None]  # (done, total)
+
+_EMBEDDED_AT_ONCE = 500  # what is embedded again, at most, after a kill
+
+
+def nobody(done: int, total: int) -> None:
+    """The progress that nobody watches."""
+
+
+@dataclass(frozen=True, slots=True)
+class Archive:
+    """Where best practices lie and how they are found. Without an embedder words alone find them, and none is kept."""
+
+    warehouse: Warehouse
+    index: VectorIndex
+    embedder: Embedder | None
+    _: KW_ONLY
+    collection: str = ARCHIVE
+    numbers: Rewriting = field(default_factory=Rewriting)
+    retrieving: Retrieving = field(default_factory=Retrieving)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Archived:
+    """The id under which a rewrite was kept, or why it was not. `note`: why Chroma does not hold it yet."""
+
+    id: str | None
+    refused: str | None
+    note: str | None = None
+
+
+def archive_of(settings: Settings, warehouse: Warehouse, index: VectorIndex, embedder: Embedder | None) -> Archive:
+    """The archive that is in use with these settings."""
+    return Archive(
+        warehouse,
+        index,
+        embedder,
+        collection=settings.archive,
+        numbers=settings.rewriting,
+        retrieving=settings.retrieving,
+    )
+
+
+def retrieve_best_practices(archive: Archive, original_text: str, target_level: str, n: int = 3) -> list[BestPractice]:
+    """The n best practices to imitate, best score first; of other levels only where this one has none (TC8).
+
+    Raises StoreError.
+    """
+    embedder = archive.embedder
+    model = embedder.name if embedder else None
+    memory = remembered(archive.warehouse, archive.collection, model=model)
+    if embedder and not memory.whole:
+        embed_originals(archive, embedder)
+        memory = remembered(archive.warehouse, archive.collection, model=model)
+    if not memory.practices:
+        return []
+    vector = embedder.encode([original_text])[0] if embedder else None  # equal text is computed once (B6, TC7)
+    for other_levels in (False, True):
+        wanted = (memory.levels == target_level) != other_levels
+        found = best_fitting(
+            memory, original_text, vector, wanted, n=n, numbers=archive.numbers, retrieving=archive.retrieving
+        )
+        if found:
+            return found
+    return []
+
+
+def archive_rewrite(
+    archive: Archive,
+    *,
+    text: str,
+    original_text: str,
+    score: int,
+    target_level: str,
+    keywords: Sequence[str],
+    now: datetime,
+    model_version: str,
+    paper_id: str,
+    category: str | None,
+    shown: Sequence[BestPractice],
+) -> Archived:
+    """Keep a rewrite, or say why not. `shown`: the examples that its prompt carried; `now`: when it was written.
+
+    Both texts are kept masked, and everything is judged as masked. The same rewrite given twice is kept once and has
+    the same id both times. Raises StoreError if the warehouse cannot be used; Chroma may wait.
+    """
+    numbers = archive.numbers
+    if score < numbers.archived:
+        return _refused(f"score {score} is below {numbers.archived}")
+    text, original_text = (mask_pii(each) if numbers.mask_pii else each for each in (text, original_text))
+    if not text.strip() or not original_text.strip():
+        return _refused("there is no text")
+    for example in shown:
+        share = copied_share(text, example.text, original=original_text)
+        # An example made of the same original is a question of likeness, below.
+        if share >= numbers.copied_share and example.original_text != original_text:
+            return _refused(f"copies the example {example.id}: {share:.0%} of its word triples stand there")
+    embedder = archive.embedder
+    if embedder is None:
+        return _refused("there is no embedding model to compare it with what is kept")
+    practice = BestPractice(
+        id=str(uuid4()),
+        text=text,
+        original_text=original_text,
+        score=score,
+        target_level=target_level,
+        keywords=clean_keywords(keywords) or keywords_of(original_text),
+        made_at=now,
+        model_version=model_version,
+        paper_id=paper_id,
+        category=category,
+    )
+    vector = embedder.encode([original_text])  # recall has embedded it already, unless something was masked
+    keep_vectors(archive.warehouse, [text_hash(original_text)], vector, model=embedder.name)
+    embed_originals(archive, embedder)
+    alike = add_unless_alike(
+        archive.warehouse,
+        practice,
+        collection=archive.collection,
+        model=embedder.name,
+        similarity=numbers.duplicate_similarity,
+    )
+    if alike is not None and (alike.text, alike.original_text) != (practice.text, practice.original_text):
+        return _refused(f"its original is like that of {alike.id}, kept for the same level")
+    return Archived(id=(alike or practice).id, refused=None, note=_synced(archive))
+
+
+def remove(archive: Archive, identifier: str) -> str | None:
+    """Remove one from the table and from Chroma; returns why Chroma holds it still, if it does. Raises InvalidInput."""
+    remove_best_practice(archive.warehouse, archive.collection, identifier)
+    return _synced(archive)
+
+
+def sync_archive(archive: Archive, *, progress: Progress = nobody) -> SyncReport:
+    """Embed what has no vector of this model and make Chroma hold what the table holds.
+
+    Raises ModelUnavailable without an embedder, StoreError.
+    """
+    if archive.embedder is None:
+        raise ModelUnavailable("there is no embedding model; the Chroma collection of the archive stays as it is")
+    embed_originals(archive, archive.embedder, progress=progress)
+    return sync_best_practices(archive.warehouse, archive.index, archive.collection, model=archive.embedder.name)
+
+
+def embed_originals(archive: Archive, embedder: Embedder, *, progress: Progress = nobody) -> int:
+    """Embed the originals that this model has not embedded, some hundred at a time; how many that were."""
+    hashes, texts = originals_without_vector(archive.warehouse, archive.collection, model=embedder.name)
+    for at in range(0, len(hashes), _EMBEDDED_AT_ONCE):
+        part = slice(at, at + _EMBEDDED_AT_ONCE)
+        keep_vectors(archive.warehouse, hashes[part], embedder.encode(texts[part]), model=embedder.name)
+        progress(min(at + _EMBEDDED_AT_ONCE, len(hashes)), len(hashes))
+    return len(hashes)
+
+
+def _synced(archive: Archive) -> str | None:
+    try:
+        sync_archive(archive)
+    except (StoreError, ModelUnavailable) as fault:
+        return f"the index follows later: {fault}"
+    return None
+
+
+def _refused(reason: str) -> Archived:
+    return Archived(id=None, refused=reason)

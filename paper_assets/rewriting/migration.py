@@ -1,0 +1,112 @@
+"""Carrying a collection of best practices over to another version of it (B1).
+
+Every step adds only what is not there yet, in transactions of some hundred, and writes to the new collection alone: a
+migration killed anywhere goes on where it was when it is asked for again, and one asked for twice does nothing.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+from paper_assets.errors import InvalidInput
+from paper_assets.paper import parse_instant
+from paper_assets.rewriting.best_practices import Archive, Progress, embed_originals, nobody, sync_archive
+from paper_assets.rewriting.keywords import clean_keywords
+from paper_assets.rewriting.pii import mask_pii
+from paper_assets.rewriting.policy import LEVELS
+from paper_assets.stores.best_practices import BestPractice, add_missing, copy_collection, counts
+from paper_assets.stores.foreign_archive import ForeignRow, foreign_rows
+
+_AT_ONCE = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Migrated:
+    """What a migration did: best practices carried over, originals embedded, and entries that are none, with why."""
+
+    copied: int
+    embedded: int
+    faults: tuple[str, ...] = ()
+
+
+def migrate(
+    archive: Archive,
+    source: str,
+    *,
+    folder: Path | None = None,
+    progress: Progress = nobody,
+    at_once: int = _AT_ONCE,
+) -> Migrated:
+    """Carry collection `source` over to `archive.collection`, ids kept, and index it there.
+
+    It is read from the warehouse or, where that has nothing of it, from a Chroma collection of this name: where the
+    index lies, or in `folder`. Vectors are made only for originals that this model has not embedded; those of a
+    stranger's collection are not trusted. Raises InvalidInput, ModelUnavailable, StoreError.
+    """
+    if source == archive.collection:
+        raise InvalidInput(f"--from and --to both name {source}; a migration needs two versions")
+    faults: list[str] = []
+    copied = 0
+    if folder is None and counts(archive.warehouse).get(source):
+        copied = copy_collection(archive.warehouse, source, archive.collection)
+    else:
+        for rows in foreign_rows(archive.index, source, folder=folder, at_once=at_once):
+            practices = []
+            for row in rows:
+                try:
+                    practices.append(_practice(row, masked=archive.numbers.mask_pii))
+                except InvalidInput as fault:
+                    faults.append(str(fault))
+            copied += add_missing(archive.warehouse, practices, collection=archive.collection)
+            progress(copied, copied)
+    embedded = embed_originals(archive, archive.embedder, progress=progress) if archive.embedder else 0
+    sync_archive(archive)
+    return Migrated(copied=copied, embedded=embedded, faults=tuple(faults))
+
+
+def _practice(row: ForeignRow, *, masked: bool) -> BestPractice:
+    """An entry of the collection (B1) as a best practice. Raises InvalidInput naming its id and key."""
+    told = row.metadata
+    text, original_text = (
+        _text(row, "the document", row.document),
+        _text(row, "original_text", told.get("original_text")),
+    )
+    level = told.get("target_level")
+    if level not in LEVELS:
+        raise InvalidInput(f"{row.id}: target_level must be one of {', '.join(LEVELS)}, got {level!r}")
+    try:
+        made_at = parse_instant(str(told.get("timestamp")))
+    except ValueError:
+        raise InvalidInput(f"{row.id}: timestamp must be an ISO time, got {told.get('timestamp')!r}") from None
+    return BestPractice(
+        id=row.id,
+        text=mask_pii(text) if masked else text,
+        original_text=mask_pii(original_text) if masked else original_text,
+        score=_score(row),
+        target_level=level,
+        keywords=clean_keywords(str(told.get("keywords") or "").split(",")),
+        made_at=made_at,
+        model_version=str(told.get("model_version") or "unknown"),
+        paper_id=str(told.get("paper_id") or ""),
+        category=_optional(told, "category"),
+    )
+
+
+def _text(row: ForeignRow, name: str, value: object) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise InvalidInput(f"{row.id}: {name} is empty or no text")
+    return value
+
+
+def _score(row: ForeignRow) -> int:
+    score = row.metadata.get("score")
+    if isinstance(score, bool) or not isinstance(score, int | float) or not (isfinite(score) and 0 <= score <= 100):
+        raise InvalidInput(f"{row.id}: score must be a number from 0 to 100, got {score!r}")
+    return int(score)  # 94.9 has not reached 95
+
+
+def _optional(told: Mapping[str, Any], key: str) -> str | None:
+    value = told.get(key)
+    return str(value) if value else None

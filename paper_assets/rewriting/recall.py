@@ -1,0 +1,118 @@
+"""Finding best practices by meaning and by words (B3): all of a collection in memory, once per process.
+
+What is in memory is trusted for as long as nobody has written to the warehouse, by its file; after a write the ids
+tell whether the archive has changed, and only what is new is read.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from threading import Lock
+
+import numpy as np
+from numpy.typing import NDArray
+
+from paper_assets.retrieval.fusion import reciprocal_rank_fusion
+from paper_assets.retrieval.lexical import WordIndex, bm25, index_words
+from paper_assets.settings import Retrieving, Rewriting
+from paper_assets.stores.best_practices import BestPractice, ids_of, last_change, with_vectors
+from paper_assets.stores.warehouse import Warehouse
+
+_KEPT = 4  # collections in memory; 10,000 best practices take 60 MB
+_lock = Lock()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remembered:
+    """A collection in memory: n best practices ascending by id, and what finds them."""
+
+    mark: tuple[int, ...]  # of the warehouse, from before it was read
+    practices: tuple[BestPractice, ...]
+    levels: NDArray[np.str_]  # (n,)
+    scores: NDArray[np.int64]  # (n,)
+    vectors: NDArray[np.float32]  # (n, d); zeros, or d = 0, where there is none
+    whole: bool  # all have a vector
+    words: WordIndex  # of originals and keywords
+
+    @property
+    def ids(self) -> list[str]:
+        return [practice.id for practice in self.practices]
+
+
+_remembered: dict[tuple[Path, str, str | None], Remembered] = {}
+
+
+def remembered(warehouse: Warehouse, collection: str, *, model: str | None) -> Remembered:
+    """The collection as it is now, with the vectors that `model` has made."""
+    key = (warehouse.path, collection, model)
+    with _lock:
+        held = _remembered.get(key)
+        mark = last_change(warehouse)
+        if held is None or held.mark != mark:
+            held = _remembered[key] = _read_again(warehouse, collection, model, held, mark)
+            for oldest in list(_remembered)[:-_KEPT]:
+                del _remembered[oldest]
+        return held
+
+
+def memory_of(practices: Sequence[BestPractice], vectors: NDArray[np.float32], *, mark: tuple[int, ...]) -> Remembered:
+    """Best practices, ascending by id, and the vectors (n, d) of their originals, ready to be searched."""
+    return Remembered(
+        mark=mark,
+        practices=tuple(practices),
+        levels=np.array([each.target_level for each in practices], dtype=np.str_),
+        scores=np.array([each.score for each in practices], dtype=np.int64),
+        vectors=vectors,
+        whole=not practices or bool(vectors.shape[1] and vectors.any(axis=1).all()),
+        words=index_words([f"{each.original_text} {' '.join(each.keywords)}" for each in practices]),
+    )
+
+
+def best_fitting(
+    memory: Remembered,
+    text: str,
+    vector: NDArray[np.float32] | None,
+    wanted: NDArray[np.bool_],
+    *,
+    n: int,
+    numbers: Rewriting,
+    retrieving: Retrieving,
+) -> list[BestPractice]:
+    """The n to show of the `wanted` (n,): the pool that fits best by meaning and words, then the best score first.
+
+    What scored too low to be shown is left out before the ranks are given, so that it crowds nobody out.
+    """
+    rows = np.flatnonzero(wanted & (memory.scores >= numbers.recalled))
+    rankings = [_best_first(bm25(memory.words, text, rows=rows), rows, above=0.0, most=numbers.recall_depth)]
+    if vector is not None and memory.vectors.shape[1]:
+        rankings.append(_best_first(memory.vectors[rows] @ vector, rows, above=-1.0, most=numbers.recall_depth))
+    named = [[memory.practices[row].id for row in ranking] for ranking in rankings]
+    place = {memory.practices[row].id: row for ranking in rankings for row in ranking}
+    fused = reciprocal_rank_fusion(named, constant=retrieving.fusion_constant)
+    pool = [memory.practices[place[identifier]] for identifier in list(fused)[: max(numbers.recall_pool, n)]]
+    return sorted(pool, key=lambda practice: -practice.score)[:n]
+
+
+def _best_first(scores: NDArray[np.floating], rows: NDArray[np.intp], *, above: float, most: int) -> list[int]:
+    """At most that many rows that score more, ties in the order of their ids."""
+    order = np.argsort(-scores, kind="stable")[:most]
+    return [int(rows[at]) for at in order if scores[at] > above]
+
+
+def _read_again(
+    warehouse: Warehouse, collection: str, model: str | None, held: Remembered | None, mark: tuple[int, ...]
+) -> Remembered:
+    ids = ids_of(warehouse, collection)
+    if held is not None and held.whole and held.ids == ids:
+        return replace(held, mark=mark)
+    # One without vector may have got it meanwhile; all others never change.
+    kept = zip(held.practices, held.vectors, strict=True) if held is not None and held.whole else ()
+    known = {each.id: (each, row) for each, row in kept}
+    new, rows = with_vectors(warehouse, collection, [each for each in ids if each not in known], model=model)
+    known |= {each.id: (each, row) for each, row in zip(new, rows, strict=True)}
+    found = [known[each] for each in ids if each in known]  # one may be gone since its id was read
+    width = max((len(row) for _, row in found), default=0)
+    vectors = np.zeros((len(found), width), dtype=np.float32)
+    for at, (_, row) in enumerate(found):
+        vectors[at, : len(row)] = row
+    return memory_of([each for each, _ in found], vectors, mark=mark)

@@ -1,0 +1,136 @@
+"""Rewrites in processes that are killed or that meet on one item: nothing is lost, nothing doubled (A4, B5)."""
+
+import os
+import signal
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from multiprocessing.connection import Connection
+from pathlib import Path
+from threading import Barrier, Lock
+
+import pytest
+
+from paper_assets.rewriting.loop import advance, decide
+from paper_assets.rewriting.writing import open_writer
+from paper_assets.settings import Rewriting
+from paper_assets.stores.llm_answers import StoredAnswers
+from paper_assets.stores.rewrites import RewriteItem, rewrite_item
+from paper_assets.stores.warehouse import Warehouse
+from tests.invented_papers import process
+from tests.loopback_llm import Request, Says, Step, hang, loopback_llm
+from tests.rewriting.scripted import Play, attempt_of, is_critic, opened
+
+NOW = datetime(2026, 3, 5, tzinfo=UTC)
+
+
+@pytest.fixture
+def warehouse(tmp_path: Path) -> Warehouse:
+    return Warehouse(tmp_path / "w.duckdb", deadline=60)
+
+
+def advance_here(answers: Connection, warehouse: Warehouse, environ: dict[str, str], item: str) -> None:
+    """Advance the item in a process of its own, as a run does."""
+    writer = open_writer(environ, archive=None, cache=StoredAnswers(warehouse), clock=lambda: NOW, numbers=Rewriting())
+    answers.send("ready")
+    answers.recv()
+    answers.send(advance(warehouse, writer, item))
+
+
+def told(item: RewriteItem) -> list[tuple[int, str, int, str]]:
+    return [(each.attempt, each.text, each.score, each.critique) for each in item.attempts]
+
+
+def test_killed_at_every_question_of_every_attempt_the_next_process_goes_on(warehouse: Warehouse) -> None:
+    [item] = opened(warehouse)
+    play = Play(60, 70, 92)
+    asked: list[tuple[int, str]] = []
+    victim = 0
+
+    def kill_whoever_asks_first(request: Request) -> Step:
+        question = (attempt_of(request), "critic" if is_critic(request) else "actor")
+        asked.append(question)
+        if asked.count(question) == 1:
+            os.kill(victim, signal.SIGKILL)
+            return hang()
+        return play(request)
+
+    killed = 0
+    with loopback_llm(kill_whoever_asks_first) as server:
+        while True:
+            with process(advance_here, warehouse, server.environ("ollama"), item.item) as (child, answers):
+                assert answers.recv() == "ready"
+                victim = child.pid or 0
+                answers.send("go")
+                child.join()
+                if child.exitcode != 0:
+                    assert child.exitcode == -signal.SIGKILL
+                    killed += 1
+                    continue
+                done = answers.recv()
+                break
+    questions = [(attempt, who) for attempt in (1, 2, 3) for who in ("actor", "critic")]
+    assert asked == [question for question in questions for _ in range(2)], "what was answered is not asked again"
+    assert killed == len(questions)
+    assert done == rewrite_item(warehouse, item.item)
+    assert (done.outcome, done.kept) == ("passed", 3)
+    assert told(done) == [
+        (number, f"Half the memory is enough to count sheep, draft {number}.", score, f"critique of draft {number}")
+        for number, score in enumerate((60, 70, 92), start=1)
+    ]
+
+
+def test_two_processes_on_one_item_agree_on_every_attempt(warehouse: Warehouse) -> None:
+    [item] = opened(warehouse)
+    play, lock, together = Play(60, 70, 60, 80, 60), Lock(), Barrier(2)
+    actors = 0
+
+    def each_answer_another_text(request: Request) -> Step:
+        nonlocal actors
+        answer = play(request)
+        if is_critic(request) or not isinstance(answer, Says):
+            return answer
+        with lock:
+            actors += 1
+            number = actors
+        if number <= 2:  # both have read that nothing is there before either is answered
+            together.wait(timeout=60)
+        return Says(answer.text.replace("Half the memory", f"Answer {number}"))
+
+    with loopback_llm(each_answer_another_text) as server, ExitStack() as running:
+        both = [
+            running.enter_context(process(advance_here, warehouse, server.environ("ollama"), item.item))[1]
+            for _ in range(2)
+        ]
+        assert [answers.recv() for answers in both] == ["ready"] * 2
+        for answers in both:
+            answers.send("go")
+        ends = [answers.recv() for answers in both]
+    stored = rewrite_item(warehouse, item.item)
+    assert ends == [stored, stored]
+    assert [attempt.attempt for attempt in stored.attempts] == [1, 2, 3, 4, 5]
+    assert (stored.outcome, stored.kept) == ("best", 4)
+    assert actors > 5, "a call was wasted, and nothing else"
+
+
+def decide_here(answers: Connection, warehouse: Warehouse, item: str, word: str) -> None:
+    answers.send("ready")
+    answers.recv()
+    answers.send(decide(warehouse, item, 1, word, now=NOW, numbers=Rewriting()))  # type: ignore[arg-type]
+
+
+def test_of_two_decisions_made_at_once_one_counts(warehouse: Warehouse) -> None:
+    [item] = opened(warehouse)
+    with loopback_llm(Play(88)) as server:
+        writer = open_writer(server.environ("ollama"), archive=None, cache=None, clock=lambda: NOW, numbers=Rewriting())
+        advance(warehouse, writer, item.item)
+    with ExitStack() as running:
+        both = [
+            running.enter_context(process(decide_here, warehouse, item.item, word))[1] for word in ("accept", "retry")
+        ]
+        assert [answers.recv() for answers in both] == ["ready"] * 2
+        for answers in both:
+            answers.send("go")
+        accepted, sent_back = [answers.recv() for answers in both]
+    assert accepted.counted != sent_back.counted
+    assert rewrite_item(warehouse, item.item).decisions == {1: "accept" if accepted.counted else "retry"}
+    assert "nothing was changed" in (sent_back if accepted.counted else accepted).note

@@ -1,0 +1,116 @@
+"""An actor and a critic played by the loopback LLM, and a writer that asks them.
+
+    with loopback_llm(Play(70, 88, 96)) as server:
+        writer = writer_of(server)
+
+Which attempt is meant is read from the question, as a model would: nothing depends on the order of the requests.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from paper_assets.paper import Paper
+from paper_assets.rewriting.best_practices import Archive
+from paper_assets.rewriting.policy import Level
+from paper_assets.rewriting.writing import Writer, new_item, open_writer
+from paper_assets.settings import Rewriting
+from paper_assets.stores.papers import merge_papers
+from paper_assets.stores.rewrites import NewItem, open_items
+from paper_assets.stores.warehouse import Warehouse
+from tests.loopback_llm import LoopbackLLM, Request, Step, says
+
+NOW = datetime(2026, 3, 5, 7, 30, tzinfo=UTC)
+
+PAPER = Paper(
+    paper_id="2603.00001",
+    title="Counting Sheep with Half the Memory",
+    abstract="We count 1,000 sheep with a sieve. It needs 50% of the memory of the FlockNet baseline.",
+    authors=("Ada Moreau",),
+    published=datetime(2026, 3, 2, 9, tzinfo=UTC),
+    categories=("cs.LG",),
+    primary_category="cs.LG",
+)
+
+
+def is_critic(request: Request) -> bool:
+    return "score" in (request.schema or {}).get("properties", {})
+
+
+def inside(name: str, text: str) -> str | None:
+    """What stands between the marks of a prompt."""
+    found = re.search(rf"^<{name} (\w+)>\n(.*?)\n</{name} \1>$", text, re.MULTILINE | re.DOTALL)
+    return found[2] if found else None
+
+
+def attempt_of(request: Request) -> int:
+    """Which attempt an actor is asked for, or a critic is shown."""
+    user = request.turns[0]  # an answer that did not fit adds turns
+    if is_critic(request):
+        return int(re.findall(r"draft (\d+)", inside("rewrite", user) or "")[0])
+    found = re.search(r"^Your attempt (\d+) got", user, re.MULTILINE)
+    return int(found[1]) + 1 if found else 1
+
+
+@dataclass
+class Play:
+    """Answers every request; `scores` are those of attempts 1, 2, …, `steps` replace the n-th answer (from 1)."""
+
+    scores: Sequence[int]
+    steps: Mapping[int, Step] = field(default_factory=dict)
+    text: str = "Half the memory is enough to count sheep"
+
+    def __init__(self, *scores: int, steps: Mapping[int, Step] | None = None, **more: Any) -> None:
+        self.scores, self.steps, self.asked = scores, steps or {}, 0
+        self.text = more.get("text", self.text)
+
+    def __call__(self, request: Request) -> Step:
+        self.asked += 1
+        if self.asked in self.steps:
+            return self.steps[self.asked]
+        attempt = attempt_of(request)
+        if is_critic(request):
+            return says({"score": self.scores[attempt - 1], "critique": f"critique of draft {attempt}"})
+        return says({"text": f"{self.text}, draft {attempt}.", "keywords": ["sheep", "memory"]})
+
+
+@dataclass
+class Kept:
+    """A cache in memory; opening a warehouse takes longer than a scripted answer."""
+
+    answers: dict[str, str] = field(default_factory=dict)
+
+    def get(self, key: str) -> str | None:
+        return self.answers.get(key)
+
+    def put(self, key: str, answer: str, *, model: str, input_tokens: int, output_tokens: int) -> None:
+        self.answers[key] = answer
+
+
+def writer_of(server: LoopbackLLM, *, archive: Archive | None = None, **more: Any) -> Writer:
+    """A writer that asks the server."""
+    return open_writer(
+        {**server.environ("ollama"), **more.pop("environ", {})},
+        archive=archive,
+        cache=more.pop("cache", None) or Kept(),
+        clock=more.pop("clock", lambda: NOW),
+        numbers=more.pop("numbers", Rewriting()),
+    )
+
+
+def opened(warehouse: Warehouse, *papers: Paper, level: Level = "public") -> list[NewItem]:
+    """The papers stored, and an item opened for each."""
+    merge_papers(warehouse, papers or [PAPER])
+    items = [new_item(paper, level) for paper in papers or [PAPER]]
+    open_items(warehouse, items, now=NOW)
+    return items
+
+
+def numbered(count: int) -> list[Paper]:
+    """Papers of the same day, whose texts differ."""
+    return [
+        replace(PAPER, paper_id=f"2603.{number:05d}", abstract=f"We count sheep in flock {number}.")
+        for number in range(1, count + 1)
+    ]

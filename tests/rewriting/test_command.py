@@ -1,0 +1,122 @@
+"""`paper-assets rewrite`: at a terminal, in a pipe, as JSON, and refused in one line."""
+
+import json
+import os
+import pty
+import subprocess
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from paper_assets.faces.cli import main
+from paper_assets.stores.papers import merge_papers
+from tests.desk import COMMAND, Desk
+from tests.loopback_llm import LoopbackLLM, fault, loopback_llm
+from tests.rewriting.scripted import PAPER, Play
+
+Command = Callable[..., tuple[str, str]]
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    desk = Desk(tmp_path)
+    merge_papers(desk.warehouse, [PAPER, replace(PAPER, paper_id="2603.00002", abstract=" ")])
+    return desk
+
+
+@pytest.fixture
+def command(desk: Desk, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
+    """Runs `rewrite` with these arguments in this process; its stdout and stderr."""
+
+    def run(*arguments: str, server: LoopbackLLM | None = None, fails: bool = False) -> tuple[str, str]:
+        for name, value in {**desk.environment, **(server.environ("ollama") if server else {})}.items():
+            monkeypatch.setenv(name, value)
+        monkeypatch.chdir(desk.folder)
+        monkeypatch.setattr("sys.argv", ["paper-assets", "rewrite", *arguments])
+        with pytest.raises(SystemExit) as end:
+            main()
+        out, err = capsys.readouterr()
+        assert bool(end.value.code) == fails, err
+        return out, err
+
+    return run
+
+
+def test_a_rewrite_that_passes_is_shown_with_its_score(command: Command) -> None:
+    with loopback_llm(Play(60, 92)) as server:
+        out, _ = command("2603.00001v1", "--level", "public", server=server)
+        assert "attempt 1 of at most 5: 60 (FAIL)" in out and "2603.00001 for public: passed" in out
+        assert "Half the memory is enough to count sheep, draft 2." in out
+        again, _ = command("2603.00001", "--level", "public", server=server)
+        assert "draft 2." in again and len(server.requests) == 4
+
+
+def test_in_a_pipe_a_waiting_rewrite_says_how_to_decide_and_the_decision_goes_on(command: Command) -> None:
+    with loopback_llm(Play(88, 87)) as server:
+        out, _ = command("2603.00001", "--level", "expert", server=server)
+        assert "decide: paper-assets rewrite 2603.00001 --level expert --accept 1 (or --retry 1, --cancel)" in out
+        out, _ = command("2603.00001", "--level", "expert", "--retry", "1", server=server)
+        assert "--accept 2" in out
+        _, err = command("2603.00001", "--level", "expert", "--accept", "1", server=server, fails=True)
+        assert err == (
+            "error: the rewrite of 2603.00001 for expert: attempt 1 was already sent back; nothing was changed\n"
+        )
+        out, err = command("2603.00001", "--level", "expert", "--accept", "2", "--json", server=server)
+        told = json.loads(out)
+        assert (told["outcome"], told["kept"], told["state"]["status"]) == ("accepted", 2, "PASS")
+        assert told["attempts"][0]["score"] == 88 and told["decisions"] == {"1": "retry", "2": "accept"}
+        assert len(server.requests) == 4
+
+
+def test_a_cancelled_rewrite_is_taken_up_again_on_demand(command: Command) -> None:
+    with loopback_llm(Play(88)) as server:
+        command("2603.00001", "--level", "public", server=server)
+        assert "cancelled" in command("2603.00001", "--level", "public", "--cancel", server=server)[0]
+        assert "was already cancelled" in command("2603.00001", "--level", "public", "--cancel", fails=True)[1]
+        assert "for public: cancelled" in command("2603.00001", "--level", "public", server=server)[0]
+        assert "waiting for a decision" in command("2603.00001", "--level", "public", "--reopen", server=server)[0]
+        assert len(server.requests) == 2
+
+
+def test_what_cannot_be_done_is_refused_in_one_line(command: Command) -> None:
+    for arguments, told in (
+        (("2603.00001", "--level", "child"), "--level must be one of public, student, expert, got 'child'"),
+        (("2603.99999", "--level", "public"), "2603.99999 is not stored"),
+        (("hello", "--level", "public"), "not an arXiv id"),
+        (("2603.00002", "--level", "public"), "has no abstract"),
+        (("2603.00001", "--level", "public", "--cancel", "--accept", "1"), "give only one of"),
+        (("2603.00001", "--level", "public", "--accept", "1"), "does not wait for a decision"),
+        (("2603.00001", "--level", "public"), "set OPENAI_API_KEY"),
+    ):
+        out, err = command(*arguments, fails=True)
+        assert told in err and err.startswith("error: ") and err.count("\n") == 1, err
+    with loopback_llm(Play(60, 92, steps={3: fault(400, "odd")})) as server:
+        assert "odd" in command("2603.00001", "--level", "public", server=server, fails=True)[1]
+        out, _ = command("2603.00001", "--level", "public", server=server)
+        assert "attempt 2 of at most 5: 92 (PASS)" in out and "attempt 1" not in out
+
+
+def test_at_a_terminal_the_person_is_asked(desk: Desk) -> None:
+    here, there = pty.openpty()
+    with loopback_llm(Play(88, 89)) as server:
+        process = subprocess.Popen(
+            [*COMMAND, "rewrite", "2603.00001", "--level", "public"],
+            cwd=desk.folder,
+            env={**os.environ, **desk.environment, **server.environ("ollama")},
+            stdin=there,
+            stdout=there,
+            stderr=there,
+        )
+        os.close(there)
+        os.write(here, b"retry\naccept\n")
+        seen = b""
+        with suppress(OSError):  # the terminal is gone when the process is
+            while part := os.read(here, 4096):
+                seen += part
+        assert process.wait(timeout=60) == 0
+    os.close(here)
+    assert seen.count(b"accept, retry or later") == 2
+    assert b"for public: accepted" in seen

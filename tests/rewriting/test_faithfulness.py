@@ -1,0 +1,120 @@
+"""What code finds in a rewrite that the original lacks: numbers and names, in whatever spelling."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from paper_assets.rewriting.faithfulness import unsupported
+
+ORIGINAL = (
+    "FlockNet: Counting Sheep with Key-Value Sieves\n"
+    "We train FlockNet-2 on 1,000 hours of video and on the CIFAR-10 images, with three seeds. Accuracy rises by "
+    "12.5\\% to 93.7%, with 50% of the memory of BERT-base, $10^{6}$ parameters, 2.5 million tokens, $\\frac{1}{2}$ of "
+    "the data and a batch of 4{,}096 at 7B scale. Large language models (LLMs) and the Ångström lab in São Paulo help."
+)
+
+
+def numbers(text: str, original: str = ORIGINAL) -> tuple[str, ...]:
+    return unsupported(original, text).numbers
+
+
+def names(text: str, original: str = ORIGINAL) -> tuple[str, ...]:
+    return unsupported(original, text).names
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "It saw 1000 hours.",
+        "It saw 1 000 hours, or 1\u202f000 hours, or 1\\,000 hours.",
+        "It saw a thousand hours.",
+        "Half the memory, that is 50 percent, 50 % or 0.5 of it.",
+        "It has 1,000,000 parameters, a million, 1e6, 10⁶ or 1 \\times 10^6 of them.",
+        "It read 2,500,000 tokens.",
+        "It uses 3 seeds and a batch of 4096.",
+        "It has seven billion weights, 7,000,000,000 in full.",
+        "Accuracy is about 94% (93.7 exactly), 12.5 points more.",
+        "Half of the data is enough: 1/2.",
+        "One of the two ideas is new, and the first step comes second.",
+        "See CIFAR10, CIFAR 10 and FlockNet 2.",
+    ],
+)
+def test_the_same_number_in_another_spelling_is_supported(text: str) -> None:
+    assert numbers(text) == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "invented"),
+    [
+        ("It saw 2,000 hours.", ("2,000",)),
+        ("It gains 42% and loses 3.3%.", ("42%", "3.3%")),
+        ("Accuracy is 95%, then 95% again.", ("95%",)),
+        ("It read 25 million tokens.", ("25 million",)),
+        ("It took twenty-four days.", ("twenty four",)),
+        ("It is 9x faster and uses 6-bit weights.", ("9", "6")),
+        ("From 10-20 sheep.", ("20",)),
+        ("It is 10^7 strong.", ("10^7",)),
+        ("Accuracy is 90%.", ("90%",)),  # 93.7 is not 90
+    ],
+)
+def test_a_number_that_the_original_lacks_is_found_as_it_is_written(text: str, invented: tuple[str, ...]) -> None:
+    assert numbers(text) == invented
+
+
+def test_digits_inside_names_and_versions_are_no_numbers() -> None:
+    assert numbers("We use YOLOv8, GPT-4, L2 and version 3.1.4 of v1.5.") == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Counting works. However, the sheep move.\nFinally it ends.",
+        "The Sieves count. It is Flocknet's merit, says the FLOCKNET lab.",
+        "An LLM helps. So do LLMs and Large Language Models.",
+        "A Key-Value store (KV) is kept; key value sieves too.",
+        "“Sheep” count. (They do.) 1. First, we look. - Then we count.",
+        "BERT was used in Sao Paulo, at Angstrom.",
+        "I think that A is enough: Here it ends.",
+    ],
+)
+def test_a_known_name_in_another_form_and_a_capital_at_a_sentence_start_are_no_new_names(text: str) -> None:
+    assert names(text) == ()
+
+
+def test_a_name_that_the_original_lacks_is_found_once() -> None:
+    assert names("The model beats RoBERTa-large and, at Stanford, ResNet-50; RoBERTa-large again.") == (
+        "RoBERTa-large",
+        "Stanford",
+        "ResNet-50",
+    )
+    assert names("It was tested by the World Health Organization.") == ("World", "Health", "Organization")
+
+
+def test_words_spelling_out_an_acronym_of_the_original_are_no_new_names() -> None:
+    original = "A GNN predicts traffic."
+    assert names("The Graph Neural Network predicts traffic.", original) == ()
+    assert names("The Giant Nice Thing predicts traffic.", original) == ("Giant", "Nice", "Thing")
+
+
+def test_scripts_without_capitals_are_taken_for_their_numbers_only() -> None:
+    found = unsupported("양 1,000마리를 센다.", "양 1000마리와 염소 7마리를 센다.")
+    assert (found.numbers, found.names, found.all) == (("7",), (), ("7",))
+
+
+@given(st.text(max_size=300), st.text(max_size=300))
+def test_any_text_is_read_and_whatever_is_found_stands_in_the_rewrite(original: str, rewrite: str) -> None:
+    found = unsupported(original, rewrite)
+    assert len(set(found.names)) == len(found.names)
+    assert unsupported(rewrite, rewrite).all == ()
+
+
+def test_numbers_beyond_all_bounds_are_let_be() -> None:
+    huge = f"{'1' * 5000} and 1000^{'9' * 400} and 3e999999999 and 10^-{'9' * 30}"
+    assert "5000" in unsupported(huge, f"{huge} and 5000").numbers
+
+
+@given(st.lists(st.floats(0.001, 1e9).map(lambda value: f"{value:.6g}"), max_size=8))
+def test_numbers_copied_with_thousands_separated_are_supported(figures: list[str]) -> None:
+    original = "; ".join(f"value {figure} units" for figure in figures)
+    separated = "; ".join(f"value {float(figure):,} units" for figure in figures)
+    assert numbers(separated, original) == ()

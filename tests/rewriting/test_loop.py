@@ -1,0 +1,363 @@
+"""The loop over stored items, against a scripted actor and critic: what is kept, resumed, decided, refused (B4, B5)."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from paper_assets.errors import InvalidInput, LLMBudgetReached, LLMError, NotComputed
+from paper_assets.rewriting.daily import advance_all, version_of
+from paper_assets.rewriting.loop import Told, advance, cancel, decide, rehearse, rewriting, take_up_again
+from paper_assets.rewriting.policy import Decision, Done, Wait
+from paper_assets.rewriting.publishing import publish
+from paper_assets.rewriting.state import standing, state_of
+from paper_assets.settings import Rewriting
+from paper_assets.stores.rewrites import Attempt, keep_attempt, keep_decision, rewrite_item
+from paper_assets.stores.warehouse import Warehouse
+from tests.loopback_llm import fault, loopback_llm
+from tests.rewriting.scripted import NOW, PAPER, Play, is_critic, numbered, opened, writer_of
+
+NUMBERS = Rewriting()
+
+
+@pytest.fixture
+def warehouse(tmp_path: Path) -> Warehouse:
+    return Warehouse(tmp_path / "w.duckdb", deadline=30)
+
+
+def say(warehouse: Warehouse, item: str, attempt: int, word: Decision) -> Told:
+    return decide(warehouse, item, attempt, word, now=NOW, numbers=NUMBERS)
+
+
+# Until done or waiting
+
+
+def test_an_item_is_written_until_it_passes_and_each_attempt_is_stored(warehouse: Warehouse) -> None:
+    [item] = opened(warehouse)
+    with loopback_llm(Play(60, 80, 91)) as server:
+        done = advance(warehouse, writer_of(server), item.item)
+        assert len(server.requests) == 6
+    assert done == rewrite_item(warehouse, item.item)
+    assert (done.outcome, done.kept, [attempt.score for attempt in done.attempts]) == ("passed", 3, [60, 80, 91])
+    kept = done.kept_attempt
+    assert kept is not None and kept.text == "Half the memory is enough to count sheep, draft 3."
+    assert (kept.critique, kept.keywords, kept.model) == ("critique of draft 3", ("sheep", "memory"), "llama3.2")
+    assert (kept.input_tokens, kept.output_tokens, kept.made_at) == (200, 20, NOW)
+
+
+def test_a_finished_item_asks_nobody_again_and_keeps_its_outcome_if_thresholds_move(warehouse: Warehouse) -> None:
+    [item] = opened(warehouse)
+    with loopback_llm(Play(91)) as server:
+        done = advance(warehouse, writer_of(server), item.item)
+        stricter = writer_of(server, numbers=Rewriting(passes=99))
+        assert advance(warehouse, stricter, item.item) == done
+        assert len(server.requests) == 2
+
+
+def test_a_waiting_item_asks_nobody_until_somebody_decides(warehouse: Warehouse) -> None:
+    [item] = opened(warehouse)
+    with loopback_llm(Play(88, 60, 95)) as server:
+        writer = writer_of(server)
+        assert advance(warehouse, writer, item.item).outcome is None
+        waiting = advance(warehouse, writer, item.item)
+        assert (len(server.requests), standing(waiting, numbers=NUMBERS)) == (2, "waiting for a decision")
+        assert say(warehouse, item.item, 1, "retry").counted
+        done = advance(warehouse, writer, item.item)
+    assert (done.outcome, done.kept, len(done.attempts)) == ("passed", 3, 3)
+
+
+def test_a_failed_call_is_no_attempt_and_the_item_goes_on_from_there(warehouse: Warehouse) -> None:
+    [item] = opened(warehouse)
+    refused = fault(400, "no")
+    with loopback_llm(Play(60, 92, steps={3: refused, 5: refused})) as server:
+        writer = writer_of(server)
+        for _ in range(2):  # the actor of the second attempt, then its critic
+            with pytest.raises(LLMError):
+                advance(warehouse, writer, item.item)
+            assert len(rewrite_item(warehouse, item.item).attempts) == 1
+        done = advance(warehouse, writer, item.item)
+        asked = [is_critic(request) for request in server.requests]
+    assert [attempt.score for attempt in done.attempts] == [60, 92]
+    assert asked == [False, True, False, False, True, True], "the actor's answer was kept when the critic failed"
+
+
+def test_a_budget_used_up_is_a_failed_call(warehouse: Warehouse) -> None:
+    [item] = opened(warehouse)
+    with loopback_llm(Play(60, 60, 92)) as server:
+        with pytest.raises(LLMBudgetReached):
+            advance(warehouse, writer_of(server, environ={"PAPER_ASSETS_LLM_CALLS": "3"}), item.item)
+        assert len(rewrite_item(warehouse, item.item).attempts) == 1
+        assert advance(warehouse, writer_of(server), item.item).outcome == "passed"
+
+
+def test_an_item_whose_last_process_died_before_closing_it_is_closed_without_asking(warehouse: Warehouse) -> None:
+    [item] = opened(warehouse)
+    with loopback_llm() as server:
+        writer = writer_of(server)
+        assert keep_attempt(warehouse, item.item, attempt(1, 93))
+        assert advance(warehouse, writer, item.item).outcome == "passed"
+        assert server.requests == []
+
+
+def attempt(number: int, score: int) -> Attempt:
+    return Attempt(
+        attempt=number,
+        text=f"text {number}",
+        keywords=(),
+        score=score,
+        critique="",
+        unsupported=(),
+        examples=(),
+        model="m",
+        input_tokens=0,
+        output_tokens=0,
+        made_at=NOW,
+    )
+
+
+def test_of_two_that_write_the_same_attempt_the_first_counts_and_the_other_goes_on_from_it(
+    warehouse: Warehouse,
+) -> None:
+    [item] = opened(warehouse)
+
+    def faster(request):  # type: ignore[no-untyped-def]
+        """While our first critic thinks, another process stores its first attempt."""
+        if is_critic(request) and not rewrite_item(warehouse, item.item).attempts:
+            keep_attempt(warehouse, item.item, attempt(1, 70))
+        return play(request)
+
+    play = Play(99, 91)
+    with loopback_llm(faster) as server:
+        done = advance(warehouse, writer_of(server), item.item)
+    assert [(each.text, each.score) for each in done.attempts] == [
+        ("text 1", 70),
+        ("Half the memory is enough to count sheep, draft 2.", 91),
+    ]
+
+
+# Decisions
+
+
+def test_a_second_click_and_a_stale_page_change_nothing_and_are_told_so(warehouse: Warehouse) -> None:
+    [item] = opened(warehouse)
+    with loopback_llm(Play(88, 86, 60, 60, 60)) as server:
+        writer = writer_of(server)
+        advance(warehouse, writer, item.item)
+        assert say(warehouse, item.item, 1, "retry").counted
+        again = say(warehouse, item.item, 1, "accept")
+        assert not again.counted and "attempt 1 was already sent back; nothing was changed" in again.note
+        advance(warehouse, writer, item.item)
+        stale = say(warehouse, item.item, 1, "accept")
+        assert not stale.counted and "already sent back" in stale.note
+        ahead = say(warehouse, item.item, 3, "accept")
+        assert not ahead.counted and "attempt 2 is the one that waits, not 3" in ahead.note
+        assert say(warehouse, item.item, 2, "accept").counted
+        assert rewrite_item(warehouse, item.item).outcome == "accepted", "closed without a run"
+        late = say(warehouse, item.item, 2, "retry")
+        assert not late.counted and "was already accepted" in late.note
+    assert rewrite_item(warehouse, item.item).decisions == {1: "retry", 2: "accept"}
+
+
+def test_nobody_can_decide_on_what_does_not_wait(warehouse: Warehouse) -> None:
+    [item] = opened(warehouse)
+    assert "does not wait" in say(warehouse, item.item, 1, "accept").note
+    with loopback_llm(Play(92)) as server:
+        advance(warehouse, writer_of(server), item.item)
+    told = say(warehouse, item.item, 1, "retry")
+    assert not told.counted and "passed and waits for nobody" in told.note
+    with pytest.raises(NotComputed, match="no rewrite 'x'"):
+        say(warehouse, "x", 1, "accept")
+    with pytest.raises(InvalidInput, match="'maybe' is unknown"):
+        say(warehouse, item.item, 1, "maybe")  # type: ignore[arg-type]
+
+
+def test_a_cancelled_item_stays_so_until_it_is_taken_up_again(warehouse: Warehouse) -> None:
+    [item] = opened(warehouse)
+    with loopback_llm(Play(88, 92)) as server:
+        writer = writer_of(server)
+        advance(warehouse, writer, item.item)
+        assert cancel(warehouse, item.item).counted
+        assert not cancel(warehouse, item.item).counted
+        assert not say(warehouse, item.item, 1, "accept").counted
+        assert not keep_attempt(warehouse, item.item, attempt(2, 99))
+        assert advance(warehouse, writer, item.item).kept is None
+        assert take_up_again(warehouse, item.item).counted
+        assert not take_up_again(warehouse, item.item).counted
+        say(warehouse, item.item, 1, "retry")
+        done = advance(warehouse, writer, item.item)
+    assert (done.outcome, done.kept) == ("passed", 2)
+    assert not cancel(warehouse, item.item).counted, "a finished rewrite is not taken away"
+
+
+# The generator
+
+
+def test_next_yields_every_attempt_and_the_last_state_is_of_the_text_that_is_kept(warehouse: Warehouse) -> None:
+    [item] = opened(warehouse)
+    with loopback_llm(Play(60, 80, 70, 60, 50)) as server:
+        steps = rewriting(warehouse, writer_of(server), item.item)
+        states = list(steps)
+    assert [(state.attempt, state.current_score, state.status) for state in states] == [
+        (1, 60, "FAIL"),
+        (2, 80, "FAIL"),
+        (3, 70, "FAIL"),
+        (4, 60, "FAIL"),
+        (5, 50, "FAIL"),
+        (2, 80, "PASS"),
+    ]
+    assert {state.max_retries for state in states} == {5}
+    assert states[0].feedback == "critique of draft 1"
+    assert rewrite_item(warehouse, item.item).kept == 2
+
+
+def test_send_decides_and_next_waits_on(warehouse: Warehouse) -> None:
+    [item] = opened(warehouse)
+    with loopback_llm(Play(88, 89, 60)) as server:
+        steps = rewriting(warehouse, writer_of(server), item.item)
+        first = next(steps)
+        assert (first.status, first.decision_required, next(steps)) == ("WAIT_CONFIRM", True, first)
+        second = steps.send("retry")
+        assert (second.attempt, second.status) == (2, "WAIT_CONFIRM")
+        accepted = steps.send("accept")
+        assert (accepted.attempt, accepted.status, accepted.decision_required) == (2, "PASS", False)
+        with pytest.raises(StopIteration) as end:
+            next(steps)
+        assert end.value.value == Done(attempt=2, outcome="accepted")
+        assert len(server.requests) == 4
+
+
+def test_a_waiting_generator_sees_what_somebody_else_has_decided(warehouse: Warehouse) -> None:
+    [item] = opened(warehouse)
+    with loopback_llm(Play(88)) as server:
+        steps = rewriting(warehouse, writer_of(server), item.item)
+        next(steps)
+        say(warehouse, item.item, 1, "accept")
+        with pytest.raises(InvalidInput, match="already accepted"):
+            steps.send("retry")
+        resumed = rewriting(warehouse, writer_of(server), item.item)
+        assert next(resumed).status == "PASS"
+
+
+def test_a_word_on_an_attempt_that_does_not_wait_is_refused(warehouse: Warehouse) -> None:
+    [item] = opened(warehouse)
+    with loopback_llm(Play(60, 92)) as server:
+        writer = writer_of(server)
+        steps = rewriting(warehouse, writer, item.item)
+        next(steps)
+        with pytest.raises(InvalidInput, match="does not wait"):
+            steps.send("accept")
+        assert [state.attempt for state in rewriting(warehouse, writer, item.item)] == [2]
+
+
+def test_a_finished_item_yields_its_kept_text_once(warehouse: Warehouse) -> None:
+    [item] = opened(warehouse)
+    with loopback_llm(Play(*[60] * 8)) as server:
+        advance(warehouse, writer_of(server), item.item)
+        [state] = rewriting(warehouse, writer_of(server), item.item)
+    assert (state.attempt, state.max_retries, state.status) == (8, 8, "FAIL")
+    assert state.feedback == (
+        "quality warning: no attempt was good enough, this is the best of them. critique of draft 8"
+    )
+
+
+# A run over many items
+
+
+def test_a_dead_model_leaves_everything_resumable_and_is_asked_only_twice(warehouse: Warehouse) -> None:
+    items = opened(warehouse, *numbered(3))
+    with loopback_llm(lambda request: fault(400, "gone")) as server:
+        told = advance_all(warehouse, writer_of(server), [item.item for item in items])
+        assert len(server.requests) == 2
+    assert told.unfinished == tuple(item.item for item in items)
+    assert told.warning is not None and told.warning.startswith("3 rewrites wait for the language model: ollama (127")
+    with loopback_llm(Play(95)) as server:
+        assert advance_all(warehouse, writer_of(server), [item.item for item in items]).warning is None
+
+
+def test_without_a_model_what_needs_none_is_closed_all_the_same(warehouse: Warehouse) -> None:
+    waiting, fresh = (item.item for item in opened(warehouse, *numbered(2)))
+    with loopback_llm(Play(88)) as server:
+        advance(warehouse, writer_of(server), waiting)
+        keep_decision(warehouse, waiting, 1, "accept", now=NOW)  # by somebody who died before closing it
+        unset = {"LLM_PROVIDER": "openai", "OPENAI_API_KEY": ""}
+        told = advance_all(warehouse, writer_of(server, environ=unset), [fresh, waiting])
+    assert told.unfinished == (fresh,)
+    assert told.warning is not None and "set OPENAI_API_KEY" in told.warning
+    assert rewrite_item(warehouse, waiting).outcome == "accepted"
+
+
+def test_one_failure_does_not_stop_the_others(warehouse: Warehouse) -> None:
+    items = [item.item for item in opened(warehouse, *numbered(3))]
+    with loopback_llm(Play(95, steps={1: fault(400, "odd")})) as server:
+        told = advance_all(warehouse, writer_of(server), items)
+    assert told.unfinished == (items[0],)
+    assert [rewrite_item(warehouse, item).outcome for item in items] == [None, "passed", "passed"]
+
+
+def test_the_data_version_changes_with_attempts_decisions_and_outcomes_only(warehouse: Warehouse) -> None:
+    [item] = opened(warehouse)
+    seen = [version_of([rewrite_item(warehouse, item.item)])]
+    with loopback_llm(Play(88)) as server:
+        writer = writer_of(server)
+        for change in (
+            lambda: advance(warehouse, writer, item.item),
+            lambda: keep_decision(warehouse, item.item, 1, "accept", now=NOW),
+            lambda: advance(warehouse, writer, item.item),
+        ):
+            change()
+            seen.append(version_of([rewrite_item(warehouse, item.item)]))
+        advance(warehouse, writer, item.item)
+    assert len(set(seen)) == 4
+    assert version_of([rewrite_item(warehouse, item.item)]) == seen[-1]
+
+
+def test_a_rehearsal_goes_the_same_way_and_stores_nothing(warehouse: Warehouse) -> None:
+    [item] = opened(warehouse)
+    with loopback_llm(Play(60, 88)) as server:
+        attempts, step = rehearse(writer_of(server), item)
+    assert ([each.score for each in attempts], step) == ([60, 88], Wait(attempt=2))
+    assert state_of(rewrite_item(warehouse, item.item), numbers=NUMBERS) is None
+
+
+# What retrieval finds
+
+
+def published(warehouse: Warehouse) -> list[tuple[str, int, str]]:
+    with warehouse.reading() as connection:
+        return connection.execute("select doc_id, version, text from documents order by doc_id").fetchall()
+
+
+def test_a_finished_rewrite_is_a_document_and_the_one_of_a_newer_version_takes_its_place(
+    warehouse: Warehouse,
+) -> None:
+    [old] = opened(warehouse)
+    with loopback_llm(Play(88, text="Old")) as server:
+        advance(warehouse, writer_of(server), old.item)
+        assert published(warehouse) == [], "not before it is finished"
+        say(warehouse, old.item, 1, "accept")
+    assert published(warehouse) == [("2603.00001:public", 1, "Old, draft 1.")]
+    [new] = opened(warehouse, replace(PAPER, version=2))
+    with loopback_llm(Play(92, text="New")) as server:
+        advance(warehouse, writer_of(server), new.item)
+    assert published(warehouse) == [("2603.00001:public", 2, "New, draft 1.")]
+
+
+def test_a_rewrite_of_an_outdated_version_is_kept_and_not_published(warehouse: Warehouse) -> None:
+    [old] = opened(warehouse)
+    opened(warehouse, replace(PAPER, version=2))
+    with loopback_llm(Play(92)) as server:
+        assert advance(warehouse, writer_of(server), old.item).outcome == "passed"
+    assert published(warehouse) == []
+
+
+def test_a_rewrite_that_was_being_closed_when_its_process_died_is_closed_again_without_harm(
+    warehouse: Warehouse,
+) -> None:
+    [item] = opened(warehouse)
+    keep_attempt(warehouse, item.item, attempt(1, 93))
+    assert publish(
+        warehouse, rewrite_item(warehouse, item.item), attempt(1, 93)
+    )  # and killed before the item is closed
+    with loopback_llm() as server:
+        assert advance(warehouse, writer_of(server), item.item).outcome == "passed"
+    assert published(warehouse) == [("2603.00001:public", 1, "text 1")]

@@ -1,0 +1,166 @@
+"""When to write again, ask a person, or stop (SPEC B4), at every bound and against a walk through the seed's words."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from paper_assets.errors import InvalidInput
+from paper_assets.rewriting.policy import Done, Step, Wait, Write, attempts_allowed, next_step
+from paper_assets.settings import Rewriting, load_settings
+
+NUMBERS = Rewriting()
+
+
+def step(*scores: int, cancelled: bool = False, numbers: Rewriting = NUMBERS, **decisions: str) -> Step:
+    """What follows; a decision on attempt 2 is given as `on2="retry"`."""
+    words = {int(name.removeprefix("on")): word for name, word in decisions.items()}
+    return next_step(scores, words, cancelled=cancelled, numbers=numbers)
+
+
+def done(attempt: int | None, outcome: str) -> Done:
+    return Done(attempt=attempt, outcome=outcome)  # type: ignore[arg-type]
+
+
+def test_the_first_attempt_is_written_when_there_is_none() -> None:
+    assert step() == Write(attempt=1)
+
+
+@pytest.mark.parametrize(
+    ("score", "expected"),
+    [(0, Write(attempt=2)), (84, Write(attempt=2)), (85, Wait(attempt=1)), (89, Wait(attempt=1))]
+    + [(score, done(1, "passed")) for score in (90, 91, 92, 94, 95, 100)],
+)
+def test_a_score_passes_from_90_asks_from_85_and_is_not_enough_below(score: int, expected: Step) -> None:
+    assert step(score) == expected
+
+
+def test_accept_keeps_the_attempt_and_retry_writes_the_next() -> None:
+    assert step(70, 88, on2="accept") == done(2, "accepted")
+    assert step(70, 88, on2="retry") == Write(attempt=3)
+
+
+def test_after_five_attempts_the_best_is_kept_if_it_has_75() -> None:
+    assert step(75, 60, 60, 60, 60) == done(1, "best")
+    assert step(74, 60, 60, 60) == Write(attempt=5)
+
+
+def test_five_attempts_under_75_earn_three_more_and_then_a_warning() -> None:
+    assert step(74, 74, 74, 74, 74) == Write(attempt=6)
+    assert step(74, 74, 74, 74, 74, 80) == Write(attempt=7)
+    assert step(*[74] * 5, 80, 70) == Write(attempt=8)
+    assert step(*[74] * 5, 80, 70, 70) == done(6, "best")
+    assert step(*[74] * 8) == done(8, "best_with_warning")
+    assert step(*[74] * 5, 92) == done(6, "passed")
+    assert step(*[74] * 5, 86) == Wait(attempt=6)
+
+
+def test_of_equals_the_latest_is_kept() -> None:
+    assert step(80, 70, 80, 70, 60) == done(3, "best")
+
+
+def test_a_retry_counts_as_an_attempt_but_the_last_one_can_still_be_sent_back() -> None:
+    assert step(88, 60, 60, 60, 60, on1="retry") == done(1, "best")
+    assert step(60, 60, 60, 60, 88, on5="retry") == Write(attempt=6)
+    assert step(60, 60, 60, 60, 88, 50, on5="retry") == done(5, "best")
+    assert step(60, 60, 60, 60, 88, 88, on5="retry") == Wait(attempt=6)
+    assert step(60, 60, 60, 60, 88, 88, on5="retry", on6="retry") == Write(attempt=7)
+    assert step(*[60] * 7, 88, on8="retry") == Write(attempt=9)
+
+
+def test_only_the_last_attempt_can_wait() -> None:
+    lower = Rewriting(asks=70, enough=60)
+    assert step(80, 50, numbers=lower) == Write(attempt=3), "thresholds that moved do not stop what has gone on"
+
+
+def test_cancelled_is_done_with_nothing_kept_whatever_stands() -> None:
+    assert step(cancelled=True) == done(None, "cancelled")
+    assert step(96, cancelled=True) == done(None, "cancelled")
+
+
+def test_thresholds_out_of_order_are_refused_by_name() -> None:
+    with pytest.raises(InvalidInput, match="enough=80, asks=75"):
+        Rewriting(enough=80, asks=75)
+    with pytest.raises(InvalidInput, match="attempts must be at least 1"):
+        Rewriting(attempts=0)
+
+
+def test_thresholds_are_configuration() -> None:
+    set_to = {"PAPER_ASSETS_REWRITING": "passes=92, asks = 80 ,duplicate_similarity=0.9, mask_pii=false"}
+    numbers = load_settings(set_to, Path("/nowhere")).rewriting
+    assert numbers == Rewriting(passes=92, asks=80, duplicate_similarity=0.9, mask_pii=False)
+    assert step(91, numbers=numbers) == Wait(attempt=1)
+    assert load_settings({}, Path("/nowhere")).rewriting == NUMBERS
+    for text, told in [
+        ("passs=3", "'passs' is unknown"),
+        ("passes=high", "passes must be a whole number"),
+        ("asks=95", "asks=95, passes=90"),
+        ("mask_pii=maybe", "true or false"),
+    ]:
+        with pytest.raises(InvalidInput, match=told):
+            load_settings({"PAPER_ASSETS_REWRITING": text}, Path("/nowhere"))
+
+
+thresholds = st.builds(
+    lambda bounds, attempts, more: Rewriting(
+        enough=bounds[0], asks=bounds[1], passes=bounds[2], attempts=attempts, more_attempts=more
+    ),
+    st.lists(st.integers(0, 100), min_size=3, max_size=3).map(sorted),
+    st.integers(1, 6),
+    st.integers(0, 4),
+)
+critics = st.lists(st.integers(0, 100), min_size=40, max_size=40)
+people = st.lists(st.sampled_from(["accept", "retry"]), max_size=20)
+
+
+def play(scores: list[int], words: list[str], numbers: Rewriting) -> tuple[list[int], dict[int, str], Step]:
+    """Write and decide until the policy is done, or waits and nobody says anything any more."""
+    written: list[int] = []
+    decisions: dict[int, str] = {}
+    left = list(words)
+    while True:
+        now = next_step(written, decisions, numbers=numbers)
+        if isinstance(now, Write):
+            assert now.attempt == len(written) + 1
+            written.append(scores[len(written)])
+        elif isinstance(now, Wait) and left:
+            assert now.attempt == len(written)
+            decisions[now.attempt] = left.pop(0)
+        else:
+            return written, decisions, now
+
+
+@given(critics, people, thresholds)
+def test_every_course_ends_in_time_with_the_attempt_that_the_words_of_the_policy_name(
+    scores: list[int], words: list[str], numbers: Rewriting
+) -> None:
+    written, decisions, end = play(scores, words, numbers)
+    retries = sum(word == "retry" for word in decisions.values())
+    assert len(written) <= numbers.attempts + numbers.more_attempts + retries
+    assert len(written) <= attempts_allowed(written, decisions, numbers=numbers)
+    if isinstance(end, Wait):
+        assert numbers.asks <= written[-1] < numbers.passes
+        return
+    assert isinstance(end, Done) and end.attempt is not None
+    kept = written[end.attempt - 1]
+    if end.outcome == "passed":
+        assert kept >= numbers.passes and end.attempt == len(written)
+    elif end.outcome == "accepted":
+        assert decisions[end.attempt] == "accept" and end.attempt == len(written)
+    else:
+        assert kept == max(written) and kept not in written[end.attempt :]
+        assert (end.outcome == "best") == (kept >= numbers.enough)
+        assert len(written) >= numbers.attempts
+        if max(written[: numbers.attempts]) < numbers.enough:
+            assert len(written) >= numbers.attempts + numbers.more_attempts
+
+
+@given(critics, people, thresholds)
+def test_what_was_done_stays_done_while_the_story_is_told_again(
+    scores: list[int], words: list[str], numbers: Rewriting
+) -> None:
+    written, decisions, _ = play(scores, words, numbers)
+    for length in range(len(written)):
+        told = {attempt: word for attempt, word in decisions.items() if attempt <= length}
+        assert next_step(written[:length], told, numbers=numbers) == Write(attempt=length + 1)
