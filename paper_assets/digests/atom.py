@@ -1,0 +1,55 @@
+"""A profile's digests as an Atom feed (RFC 4287), made from its pages: the feed says what they say."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+
+from lxml import etree  # type: ignore[import-untyped]
+from lxml.builder import ElementMaker  # type: ignore[import-untyped]
+
+from paper_assets.digests.plain_text import storable
+
+_NAMESPACE = "http://www.w3.org/2005/Atom"
+# RFC 4151: an authority that nobody can own; the profile and the day make an id, and they never change.
+_TAG = "tag:paper-assets.invalid,2026:digests"
+
+_make = ElementMaker(namespace=_NAMESPACE, nsmap={None: _NAMESPACE})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Issue:
+    """One day's digest in the feed: its title, and its body as HTML."""
+
+    day: date
+    title: str
+    body: str
+
+
+def atom_feed(profile: str, issues: Sequence[Issue]) -> bytes:
+    """The feed of at least one issue, newest first. Its times are the days', so that equal issues give equal bytes."""
+    newest_first = sorted(issues, key=lambda issue: issue.day, reverse=True)
+    feed = _make.feed(
+        _make.id(f"{_TAG}/{profile}"),
+        _make.title(f"Reading digest: {profile}"),
+        _make.updated(_instant(newest_first[0].day)),
+        _make.author(_make.name("paper_assets")),
+        _make.link(rel="self", type="application/atom+xml", href="feed.atom"),
+        *(_entry(profile, issue) for issue in newest_first),
+    )
+    feed.set("{http://www.w3.org/XML/1998/namespace}lang", "en")
+    return etree.tostring(feed, encoding="utf-8", xml_declaration=True, pretty_print=True)
+
+
+def _entry(profile: str, issue: Issue) -> etree._Element:
+    return _make.entry(
+        _make.id(f"{_TAG}/{profile}/{issue.day}"),
+        _make.title(storable(issue.title)),
+        _make.published(_instant(issue.day)),
+        _make.updated(_instant(issue.day)),
+        _make.link(rel="alternate", type="text/html", href=f"{issue.day}.html"),
+        _make.content(storable(issue.body), type="html"),
+    )
+
+
+def _instant(day: date) -> str:
+    return f"{day}T00:00:00Z"

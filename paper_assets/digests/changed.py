@@ -1,0 +1,79 @@
+"""What changed since an earlier ranking, for a reader: who is new, who moved, who left and why (SPEC G16)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from paper_assets.digests.plain_text import clean
+from paper_assets.ranking.changes import Changes, Move
+from paper_assets.ranking.explain import why_removed
+
+_REMOVED = "removed: "
+_NOTICED = 0.005  # of a score; a paper whose own changed by less has moved because of others
+# What a ranking was computed from, in words; the other names speak for themselves.
+_LINEAGE = {
+    "model": "embedding model",
+    "llm_model": "language model",
+    "llm_prompt": "prompt of the language model",
+    "code_version": "version of the ranking",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeSet:
+    """The changes since one earlier ranking, which `since` names; who came or went for one reason stands together.
+
+    `entered`: why, and the places that they have; `moved`: title, places before and after, why; `left`: why, and
+    (title, place that it had) of each; `otherwise`: a profile edited, another model.
+    """
+
+    since: str
+    entered: tuple[tuple[str, tuple[int, ...]], ...]
+    moved: tuple[tuple[str, int, int, str], ...]
+    left: tuple[tuple[str, tuple[tuple[str, int], ...]], ...]
+    otherwise: tuple[str, ...]
+
+
+def change_set(changes: Changes, *, since: str, titles: Mapping[str, str]) -> ChangeSet | None:
+    """The changes in a reader's words, or None if nothing that a reader would notice has changed."""
+
+    def title(move: Move) -> str:
+        return clean(titles.get(move.paper_id, "")) or clean(move.paper_id)
+
+    entered: dict[str, list[int]] = {}
+    for move in changes.entered:
+        entered.setdefault(_why(move), []).append(move.after or 0)
+    left: dict[str, list[tuple[str, int]]] = {}
+    for move in changes.left:
+        left.setdefault(_why_gone(move), []).append((title(move), move.before or 0))
+    found = ChangeSet(
+        since=since,
+        entered=tuple((reason, tuple(places)) for reason, places in entered.items()),
+        moved=tuple((title(move), move.before or 0, move.after or 0, _why(move)) for move in changes.moved),
+        left=tuple((reason, tuple(papers)) for reason, papers in left.items()),
+        otherwise=tuple(
+            "the profile was edited" if name == "profile_hash" else f"{_in_words(name)}: {_told(old)} → {_told(new)}"
+            for name, (old, new) in changes.lineage.items()
+            if name != "as_of"
+        ),
+    )
+    return found if found.entered or found.moved or found.left or found.otherwise else None
+
+
+def _why(move: Move) -> str:
+    if move.score_before is None or move.score_after is None or abs(move.score_after - move.score_before) >= _NOTICED:
+        return clean(move.reason)
+    return "others came or went"
+
+
+def _why_gone(move: Move) -> str:
+    if move.reason.startswith(_REMOVED):
+        return clean(why_removed(move.reason.removeprefix(_REMOVED))).removeprefix("Not ranked: ").removesuffix(".")
+    return "others came before it" if move.score_after is not None else clean(move.reason)
+
+
+def _in_words(name: str) -> str:
+    return _LINEAGE.get(name, name.replace("_", " "))
+
+
+def _told(value: object) -> str:
+    return "none" if value is None else clean(str(value))

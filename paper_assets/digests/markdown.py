@@ -1,0 +1,51 @@
+"""The digest as Markdown that reads well as it stands. Whatever the template puts out is escaped, addresses apart."""
+
+import re
+from functools import cache
+from typing import Any
+
+import jinja2
+from markupsafe import Markup
+
+from paper_assets.digests.content import Digest
+from paper_assets.digests.plain_text import in_words, weekday
+
+# Everywhere: what begins code, emphasis, links, images, HTML, entities, tables, mathematics, attributes, strikethrough.
+_MARKS = re.compile(r"[\\`*_\[\]<>|$~&{}]|!(?=\[)|:(?=//)|(?<=\bwww)\.|@(?=\w)|(?<!\S)#|#(?=\s|$)")
+# At the beginning of a line: lists, rules, underlined headings, definitions.
+_BEGINNING = re.compile(r"^(?:[-+=](?=[-+=\s]|$)|:(?=\s|$)|\d{1,9}[.)](?=\s|$))")
+
+
+def markdown_page(digest: Digest) -> str:
+    """The whole page, for a file."""
+    return _template().render(digest=digest, day_in_words=f"{weekday(digest.day)}, {in_words(digest.day)}")
+
+
+def escape_markdown(text: str) -> str:
+    r"""One line of text as Markdown that shows just this text, also where `$` begins mathematics or `www.` a link."""
+    marked = _MARKS.sub(lambda found: f"\\{found[0]}", text)
+    return _BEGINNING.sub(lambda found: f"{found[0][:-1]}\\{found[0][-1]}", marked)
+
+
+def _shown(value: Any) -> Any:
+    """Called by the template engine for every value that it puts out."""
+    return value if isinstance(value, Markup) else escape_markdown(str(value))
+
+
+def _address(url: str) -> Markup:
+    """An address between the brackets of a link: `web_address` has left nothing in it that ends one."""
+    return Markup(url)  # noqa: S704
+
+
+@cache
+def _template() -> jinja2.Template:
+    environment = jinja2.Environment(  # noqa: S701  # HTML's escapes would show; `finalize` does Markdown's
+        loader=jinja2.PackageLoader("paper_assets", "digests"),
+        finalize=_shown,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters |= {"in_words": in_words, "address": _address}
+    return environment.get_template("digest.md.jinja")

@@ -1,0 +1,183 @@
+"""Invented days to make digests of: rows as the stores give them, without a store."""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, date, datetime
+from typing import Any
+
+import pyarrow as pa
+
+from paper_assets.digests.content import Digest, Stored, digest_of
+from paper_assets.paper import Paper
+from paper_assets.settings import DIMENSIONS, Rewriting, Scoring
+from paper_assets.stores.rankings import Ranking, ranking_schema
+from paper_assets.stores.rewrites import Attempt, RewriteItem
+
+DAY = date(2026, 3, 13)
+NOW = datetime(2026, 3, 14, tzinfo=UTC)
+
+
+def paper(number: int = 1, **changes: Any) -> Paper:
+    fields: dict[str, Any] = {
+        "paper_id": f"2603.{number:05d}",
+        "title": f"On ponds, part {number}",
+        "abstract": "Frogs were counted. There were many.",
+        "authors": ("Ada Moreau",),
+        "published": datetime(2026, 3, 12, tzinfo=UTC),
+        "categories": ("cs.CL",),
+        "pdf_url": f"https://arxiv.org/pdf/2603.{number:05d}v1",
+    }
+    return Paper(**{**fields, **changes})
+
+
+def row(rank: int, paper_id: str, **changes: Any) -> dict[str, Any]:
+    """A row of a ranking whose relevance falls with the rank."""
+    marks = dict.fromkeys(DIMENSIONS, 0.0) | {"semantic_relevance": 0.9 - rank / 10, "recency": 1.0}
+    return {
+        "rank": rank,
+        "shown": True,
+        "paper_id": paper_id,
+        "final": 0.30 * marks["semantic_relevance"] + 0.20,
+        **marks,
+        "bonus": 0.0,
+        "soft_penalty": 0.0,
+        "diversity_penalty": 0.0,
+        "penalty_keywords": [],
+        "evaluation_method": "embedding",
+        "tags": ["VERY_RECENT"],
+        "lane": None,
+        **changes,
+    }
+
+
+def ranking_of(rows: Sequence[Mapping[str, Any]], *, profile: str = "ponds", **header: Any) -> Ranking:
+    told = {
+        "purpose": "general",
+        "ranking_mode": "balanced",
+        "interest_mode": "hybrid",
+        "top_k": 5,
+        "weights": dict(zip(DIMENSIONS, Scoring().weights["general"], strict=True)),
+        "warnings": [],
+        "llm_note": None,
+        "lane_places": {},
+        "comparison_notes": [],
+        "contrastive_info": None,
+        **header,
+    }
+    rows_of = pa.Table.from_pylist([dict(each) for each in rows], schema=ranking_schema())
+    return Ranking(day=DAY, profile=profile, inputs="x", header=told, rows=rows_of)
+
+
+def candidate(paper_id: str, reason: str | None = None, title: str = "a title") -> dict[str, Any]:
+    return {"paper_id": paper_id, "title": title, "passed": reason is None, "reason": reason, "phase": None}
+
+
+def stored(papers: Sequence[Paper], *, rows: Sequence[Mapping[str, Any]] | None = None, **more: Any) -> Stored:
+    """A day on which these papers are the list, in this order; `more` are fields of Stored and of the header."""
+    fields = {name: more.pop(name) for name in ("candidates", "changes", "answers", "rewrites") if name in more}
+    listed = rows or [row(rank, each.paper_id) for rank, each in enumerate(papers, 1)]
+    return Stored(
+        ranking=ranking_of(listed, **more),
+        papers={each.paper_id: each for each in papers},
+        **{"candidates": [candidate(each.paper_id, title=each.title) for each in papers], **fields},
+    )
+
+
+def digest(*papers: Paper, **more: Any) -> Digest:
+    return digest_of(stored(papers, **more), numbers=Rewriting())
+
+
+def attempt(number: int, score: int, text: str = "Many frogs.\n\nTruly many.") -> Attempt:
+    return Attempt(
+        attempt=number,
+        text=text,
+        keywords=(),
+        score=score,
+        critique="",
+        unsupported=(),
+        examples=(),
+        model="m",
+        input_tokens=1,
+        output_tokens=1,
+        made_at=NOW,
+    )
+
+
+def rewrite(level: str, *attempts: Attempt, outcome: str | None = None, kept: int | None = None) -> RewriteItem:
+    return RewriteItem(
+        item=level,
+        paper_id="2603.00001",
+        version=1,
+        title="t",
+        category=None,
+        target_level=level,
+        original_text="o",
+        prompt="p",
+        opened_at=NOW,
+        outcome=outcome,
+        kept=kept,
+        note=None,
+        attempts=attempts,
+        decisions={},
+    )
+
+
+def answer(sides: Mapping[str, Sequence[Mapping[str, Any]]], **more: Any) -> dict[str, Any]:
+    """A stored answer; each side's documents, and what else is told of the answer."""
+    return {
+        "question": "Are frogs loud?",
+        "generation_required": True,
+        "notes": [],
+        "sides": [
+            {"side": name, "documents": list(documents), "shortfall": None, "error": None, "graded": None}
+            for name, documents in sides.items()
+        ],
+        **more,
+    }
+
+
+def document(
+    doc_id: str = "d", content: str = "Loud frogs\n\nFrogs are loud at night.", **metadata: Any
+) -> dict[str, Any]:
+    told = {
+        "title": "Loud frogs",
+        "paper_id": "2603.00009",
+        "date_int": 20260311,
+        "access_level": "public",
+        "url": "https://arxiv.org/abs/2603.00009",
+        **metadata,
+    }
+    return {"doc_id": doc_id, "page_content": content, "metadata": told, "score": 0.5}
+
+
+HOSTILE = (
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "</main></style><iframe src='https://evil.example'></iframe>",
+    "<!-- ]]> &lt;b&gt; &amp; &#60;",
+    "![pixel](https://evil.example/p.png) [link](javascript:alert(1)) <https://evil.example>",
+    "[ref]: https://evil.example 'x'",
+    "# heading",
+    "## heading ##",
+    "- item",
+    "+ item",
+    "1. item",
+    "12) item",
+    "> quote",
+    "===",
+    "---",
+    "***",
+    "| a | b |",
+    "| --- | --- |",
+    "```sh rm -rf",
+    "~~~ fence",
+    "~~struck~~ **bold** __bold__ *it* _it_ `code`",
+    "$$\\frac{1}{2}$$ and $x_1$ \\(y\\) \\[z\\]",
+    "{{ 7 * 7 }} {% include 'x' %} {#id .class}",
+    "line one\n\n# line two\n    indented",
+    "a\x00b\x07c\x1bd\x85e\ufffef\ud800g\u202eh\u2066i",
+    "www.evil.example https://evil.example mail@evil.example",
+    "\\",
+    "trailing backslash \\",
+    "trailing hash #",
+    ": definition",
+)

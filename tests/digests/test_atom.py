@@ -1,0 +1,68 @@
+"""The feed is valid, stable and tells no time but the days'."""
+
+from datetime import date, timedelta
+
+import lxml.html
+from hypothesis import given
+from hypothesis import strategies as st
+from lxml import etree
+
+from paper_assets.digests.atom import Issue, atom_feed
+from paper_assets.digests.html import html_page, title_and_body
+from paper_assets.digests.plain_text import storable
+from tests.digests.invented import DAY, HOSTILE, digest, paper
+
+ATOM = {"a": "http://www.w3.org/2005/Atom"}
+
+
+def issue(day: date = DAY, title: str = "One paper to read", body: str = "<p>Frogs.</p>") -> Issue:
+    return Issue(day=day, title=title, body=body)
+
+
+def texts(feed: bytes, path: str) -> list[str]:
+    return [element.text or "" for element in etree.fromstring(feed).findall(path, ATOM)]
+
+
+def test_a_feed_has_all_that_the_standard_asks_for_once_each() -> None:
+    feed = etree.fromstring(atom_feed("ponds", [issue(), issue(DAY - timedelta(days=1))]))
+    assert feed.tag == "{http://www.w3.org/2005/Atom}feed"
+    for element in (feed, *feed.findall("a:entry", ATOM)):
+        for name in ("id", "title", "updated"):
+            assert len(element.findall(f"a:{name}", ATOM)) == 1
+    assert [name.text for name in feed.findall("a:author/a:name", ATOM)] == ["paper_assets"]
+    links = [(link.get("rel"), link.get("href")) for link in feed.findall(".//a:link", ATOM)]
+    assert links == [("self", "feed.atom"), ("alternate", "2026-03-13.html"), ("alternate", "2026-03-12.html")]
+    assert {content.get("type") for content in feed.findall(".//a:content", ATOM)} == {"html"}
+
+
+def test_ids_are_tags_that_differ_by_profile_and_day_and_never_change() -> None:
+    ids = texts(atom_feed("ponds", [issue()]), ".//a:id")
+    assert ids == [
+        "tag:paper-assets.invalid,2026:digests/ponds",
+        "tag:paper-assets.invalid,2026:digests/ponds/2026-03-13",
+    ]
+
+
+def test_the_newest_comes_first_and_times_are_the_days() -> None:
+    days = [DAY - timedelta(days=back) for back in (2, 0, 1)]
+    feed = atom_feed("ponds", [issue(day) for day in days])
+    assert texts(feed, "a:updated") == ["2026-03-13T00:00:00Z"]
+    assert texts(feed, "a:entry/a:updated") == [f"2026-03-{day}T00:00:00Z" for day in (13, 12, 11)]
+    assert feed == atom_feed("ponds", [issue(day) for day in sorted(days)])
+
+
+@given(st.one_of(st.text(st.characters()), st.sampled_from(HOSTILE)))
+def test_any_text_goes_through_the_feed_but_for_what_xml_cannot_hold(text: str) -> None:
+    feed = atom_feed("ponds", [issue(title=text, body=text)])
+    assert texts(feed, "a:entry/a:title") == texts(feed, "a:entry/a:content") == [storable(text)]
+
+
+def test_a_hostile_paper_stays_text_in_the_content_of_its_entry() -> None:
+    for said in HOSTILE:
+        page = html_page(digest(paper(title=f"x{said}", abstract=said)))
+        title, body = title_and_body(page)
+        [content] = texts(atom_feed("ponds", [issue(title=title, body=body)]), ".//a:content")
+        shown = lxml.html.fragment_fromstring(content, create_parent="div")
+        plain = lxml.html.fragment_fromstring(title_and_body(html_page(digest(paper())))[1], create_parent="div")
+        assert {element.tag for element in shown.iter()} <= {element.tag for element in plain.iter()} | {"p"}
+        assert not shown.xpath("//script | //img | //iframe")

@@ -1,0 +1,207 @@
+"""What a digest says of a day: each claim against rows that call for it."""
+
+from typing import Any
+
+import pytest
+
+from paper_assets.digests.changed import ChangeSet
+from paper_assets.digests.content import Digest, digest_of
+from paper_assets.ranking.changes import changes_between
+from paper_assets.settings import Rewriting
+from tests.digests.invented import answer, attempt, candidate, digest, document, paper, ranking_of, rewrite, row, stored
+
+
+def test_an_empty_day_says_why_it_is_empty() -> None:
+    rows = [
+        candidate(f"2603.0000{n}", reason) for n, reason in enumerate(["ALREADY_READ", "TOO_OLD:2019", "ALREADY_READ"])
+    ]
+    found = digest_of(stored([], rows=[], candidates=rows), numbers=Rewriting())
+    assert (found.headline, found.entries) == ("Nothing to read today", ())
+    assert found.window == "3 papers came in, 3 left out: 2 read already, 1 too old."
+    assert digest_of(stored([], rows=[], candidates=[]), numbers=Rewriting()).window == "No paper came in."
+
+
+def test_a_paper_brings_its_why_its_parts_and_its_links() -> None:
+    [entry] = digest(
+        paper(github_url="https://github.com/a/b"), rows=[row(1, "2603.00001", soft_penalty=-0.15)]
+    ).entries
+    assert entry.sum.startswith("0.440 = ")
+    assert [(part.name, round(part.points, 2)) for part in entry.parts] == [
+        ("semantic_relevance", 0.24),
+        ("recency", 0.2),
+        ("soft_penalty", -0.15),
+    ]
+    assert entry.why[0] == "Place 1 of 1 with a score of 0.440."
+    assert [link.label for link in entry.links] == ["arXiv", "PDF", "Code"]
+    assert entry.tags == (("VERY_RECENT", "very recent"),)
+
+
+def test_a_paper_whose_id_is_not_arxivs_has_no_link_to_arxiv() -> None:
+    [entry] = digest(paper(paper_id="our own: 1", pdf_url=None)).entries
+    assert entry.links == ()
+
+
+def test_a_paper_that_a_later_fetch_has_removed_is_still_told_by_its_title() -> None:
+    rows = stored([], rows=[row(1, "2603.00001")], candidates=[candidate("2603.00001", title="Gone frogs")])
+    [entry] = digest_of(rows, numbers=Rewriting()).entries
+    assert (entry.title, entry.lead, entry.authors) == ("Gone frogs", "", "")
+
+
+def test_a_long_abstract_is_folded_and_a_short_one_is_not() -> None:
+    long = "Frogs were counted again. " * 60
+    [short, folded] = digest(paper(1), paper(2, abstract=long)).entries
+    assert (short.lead, short.rest) == ("Frogs were counted. There were many.", None)
+    assert len(folded.lead) <= 480 and f"{folded.lead} {folded.rest}" == long.strip()
+    [endless] = digest(paper(abstract="word" + " word" * 200)).entries
+    assert endless.lead.endswith("word…") and f"{endless.lead[:-1]} {endless.rest}" == "word" + " word" * 200
+
+
+def test_many_authors_are_counted() -> None:
+    [entry] = digest(paper(authors=tuple("ABCDEFGH"))).entries
+    assert entry.authors == "A, B, C, D, E and 3 others"
+
+
+def test_the_contrastive_pick_says_from_what_it_differs() -> None:
+    papers = [paper(1), paper(2)]
+    found = digest(
+        *papers,
+        rows=[row(1, "2603.00001"), row(2, "2603.00002", tags=["CONTRASTIVE_PICK", "CONTRASTIVE_METHOD"])],
+        comparison_notes=[
+            {
+                "paper_ids": ["2603.00002", "2603.00001"],
+                "relation": "contrastive",
+                "contrast_point": "as 2603.00001, but wet",
+            }
+        ],
+        contrastive_info={"contrast_dimensions": [{"dimension": "method", "others": ["dry"], "this": ["wet", "damp"]}]},
+    )
+    assert found.entries[0].contrast is None
+    pick = found.entries[1].contrast
+    assert pick is not None
+    assert pick.point == "as no. 1, but wet"
+    assert pick.rows == (("method", "wet, damp", "dry"),)
+    assert found.notes == (), "the pick's note stands with the pick"
+
+
+def test_a_comparison_names_papers_by_their_place() -> None:
+    note = {
+        "paper_ids": ["2603.00001", "2603.00011"],
+        "relation": "similar_approach",
+        "shared_traits": ["ponds"],
+        "differentiator": "2603.00001: dry; 2603.00011: wet",
+    }
+    found = digest(paper(1), paper(11), comparison_notes=[note])
+    assert found.notes == ("No. 1 and no. 2 go the same way (ponds). No. 1: dry; no. 2: wet.",)
+
+
+@pytest.mark.parametrize(
+    ("item", "level", "state", "texts"),
+    [
+        (rewrite("public", attempt(1, 93), outcome="passed", kept=1), "for everybody", "93 of 100", 2),
+        (rewrite("student", attempt(1, 87)), "for a student", "87 of 100, waits for a decision", 0),
+        (rewrite("expert"), "for an expert", "not written yet", 0),
+        (rewrite("expert", attempt(1, 60)), "for an expert", "not written yet", 0),
+    ],
+)
+def test_a_rewrite_stands_with_its_score_or_says_what_it_waits_for(
+    item: Any, level: str, state: str, texts: int
+) -> None:
+    [version] = digest(paper(), rewrites=[item]).entries[0].versions
+    assert (version.level, version.state, len(version.paragraphs)) == (level, state, texts)
+
+
+def test_a_rewrite_that_fell_short_says_so_and_a_cancelled_one_is_not_shown() -> None:
+    attempts = [attempt(n, 60 + n) for n in range(1, 9)]
+    kept = rewrite("public", *attempts, outcome="best_with_warning", kept=8)
+    gone = rewrite("expert", attempt(1, 60), outcome="cancelled")
+    [version] = digest(paper(), rewrites=[kept, gone]).entries[0].versions
+    assert version.state == "68 of 100, the best of its attempts and yet below what is asked"
+
+
+def evidence(**more: Any) -> Any:
+    [found] = digest(paper(), answers=[answer(**more)]).evidence
+    return found
+
+
+def test_each_side_of_a_question_stands_with_its_documents_and_its_gap() -> None:
+    found = answer({"loud": [document()], "quiet": []})
+    found["sides"][1] |= {"shortfall": "none on quiet", "error": "the index is gone"}
+    [question] = digest(paper(), answers=[found]).evidence
+    loud, quiet = question.sides
+    assert question.question == "Are frogs loud?"
+    assert (loud.passages[0].title, loud.passages[0].about) == ("Loud frogs", "2603.00009, 2026-03-11")
+    assert loud.passages[0].text == "Frogs are loud at night."
+    assert (loud.gap, quiet.gap, quiet.passages) == (None, "the index is gone; none on quiet", ())
+
+
+@pytest.mark.parametrize(
+    ("chunk", "shown"),
+    [
+        ("Frogs are loud at", "Frogs are loud at"),
+        ("frogs Frogs are", "Frogs are"),
+        ("at night.", "… at night."),
+        ("Loud frogs", "Frogs are loud at night."),
+        ("of another text", "Frogs are loud at night."),
+    ],
+)
+def test_the_chunk_that_answers_best_is_shown_without_the_title(chunk: str, shown: str) -> None:
+    found = answer({"loud": [document()]})
+    worse = {"doc_id": "d", "text": "night"}
+    found["sides"][0]["graded"] = {"chunks": [{"doc_id": "d", "text": chunk}, worse], "notes": ["graded so"]}
+    told = digest(paper(), answers=[found, found])
+    assert told.evidence[0].sides[0].passages[0].text == shown
+    assert told.remarks[1:] == ("Graded so",), "once, at the foot"
+
+
+def test_where_only_links_were_asked_for_there_is_no_text() -> None:
+    assert evidence(sides={"loud": [document()]}, generation_required=False).sides[0].passages[0].text is None
+
+
+def test_a_private_document_is_named_and_not_shown() -> None:
+    for access in ("private", None):
+        [passage] = evidence(sides={"loud": [document(access_level=access, url=None)]}).sides[0].passages
+        assert passage.title == "Loud frogs" and passage.url is None
+        assert "night" not in str(passage.text)
+
+
+def changed(before: list[dict[str, Any]], after: list[dict[str, Any]], **header: Any) -> tuple[ChangeSet, ...]:
+    then, now = ranking_of(before), ranking_of(after, **header)
+    found = changes_between(
+        then.rows, now.rows, headers=(then.header, now.header), removed={"2603.00009": "ALREADY_SHOWN"}
+    )
+    papers = [paper(number) for number in (1, 2, 8, 9)]
+    told: Digest = digest_of(
+        stored(papers, rows=after, changes=[("since yesterday", found)], **header), numbers=Rewriting()
+    )
+    return told.changes
+
+
+def test_who_came_who_left_and_who_moved_is_told_with_the_reason() -> None:
+    before = [row(1, "2603.00001"), row(2, "2603.00009"), row(3, "2603.00008")]
+    [told] = changed(before, [row(1, "2603.00002"), row(2, "2603.00001", final=0.1, semantic_relevance=0.2)])
+    assert told.since == "since yesterday"
+    assert told.entered == (("new among the candidates", (1,)),)
+    assert told.moved == (("On ponds, part 1", 1, 2, "relevance to your interests -0.180"),)
+    assert told.left == (
+        ("it stood in your list on an earlier day", (("On ponds, part 9", 2),)),
+        ("no longer in the window", (("On ponds, part 8", 3),)),
+    )
+
+
+def test_a_paper_that_moved_only_because_of_others_is_not_said_to_have_changed() -> None:
+    before = [row(1, "2603.00009"), row(2, "2603.00001")]
+    [told] = changed(before, [row(1, "2603.00001", final=0.4109, semantic_relevance=0.703)])
+    assert told.moved == (("On ponds, part 1", 2, 1, "others came or went"),)
+
+
+def test_an_edited_profile_is_said_in_words_and_an_unchanged_list_not_at_all() -> None:
+    rows = [row(1, "2603.00001")]
+    assert changed(rows, rows, as_of="2026-03-13") == ()
+    [told] = changed(rows, rows, profile_hash="b", llm_model="m")
+    assert told.otherwise == ("the profile was edited", "language model: none → m")
+
+
+def test_warnings_stand_on_the_page_and_the_absence_of_a_language_model_at_its_foot() -> None:
+    found = digest(paper(), warnings=["keywords only"], llm_note="no key.")
+    assert found.warnings == ("keywords only",)
+    assert found.remarks[-1] == "No key"

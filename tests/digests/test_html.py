@@ -1,0 +1,125 @@
+"""The page needs nothing but itself, and whatever a paper says stays text."""
+
+import re
+from html.parser import HTMLParser
+from urllib.parse import urlsplit
+
+import lxml.html
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from paper_assets.digests.html import html_page, title_and_body
+from paper_assets.digests.plain_text import clean, storable
+from tests.digests.invented import HOSTILE, answer, attempt, digest, document, paper, rewrite, row
+
+VOID = {"meta", "link", "img", "br", "hr", "input"}
+
+
+class Shape(HTMLParser):
+    """Tags with the names of their attributes, in order; every tag must be closed by its own."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, ...]] = []
+        self.open: list[str] = []
+        self.feed(page)
+        self.close()
+        assert not self.open
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, *(name for name, _ in attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_comment(self, data: str) -> None:
+        raise AssertionError(f"a comment: {data}")
+
+
+def page(said: str, url: str = "https://example.org/a.pdf") -> str:
+    """A page on which everything that comes from outside says the same."""
+    text = f"x{said}"
+    hostile = paper(1, title=text, abstract=text, authors=(text,), categories=(text,), pdf_url=url, github_url=url)
+    return html_page(
+        digest(
+            hostile,
+            rows=[row(1, hostile.paper_id, tags=["CONTRASTIVE_PICK", f"SOFT_PENALTY:{storable(text)}"])],
+            warnings=[text],
+            llm_note=text,
+            comparison_notes=[
+                {"paper_ids": [text], "relation": "similar_approach", "shared_traits": [text], "differentiator": text},
+                {"paper_ids": [text], "relation": "contrastive", "contrast_point": text},
+            ],
+            contrastive_info={"contrast_dimensions": [{"dimension": text, "this": [text], "others": [text]}]},
+            answers=[answer({text: [document(content=f"{text} x", title=text, url=url)]}, question=text, notes=[text])],
+            rewrites=[rewrite("public", attempt(1, 95, text.replace("\n", " ")), outcome="passed", kept=1)],
+        )
+    )
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_hostile_papers_give_the_page_no_other_shape(text: str) -> None:
+    assert Shape(page(text)).tags == Shape(page("word")).tags
+
+
+@given(st.one_of(st.text(), st.sampled_from(HOSTILE)))
+def test_a_title_is_shown_as_it_is_written(text: str) -> None:
+    heading = lxml.html.fromstring(page(text).encode()).find(".//article/h2/a")
+    assert heading is not None
+    assert heading.text_content() == clean(f"x{text}")
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "javascript:alert(1)",
+        "data:text/html,<script>alert(1)</script>",
+        "//evil.example/x",
+        "file:///etc/passwd",
+        "https://user:word@evil.example/",
+        "https://[::1/",
+        "https:///no-host",
+        'https://evil.example" onmouseover="alert(1)/',
+        " vbscript:x",
+    ],
+)
+def test_an_address_that_is_none_of_the_web_is_no_link(url: str) -> None:
+    hrefs = [link.get("href") for link in lxml.html.fromstring(page("", url).encode()).iter("a")]
+    assert [href for href in hrefs if href.startswith("http")] == ["https://arxiv.org/abs/2603.00001"]
+    assert all(urlsplit(href).scheme in ("", "https") for href in hrefs)
+
+
+def test_a_page_asks_for_nothing_from_outside_and_runs_nothing() -> None:
+    text = page("word")
+    tree = lxml.html.fromstring(text.encode())
+    policy = tree.find(".//meta[@http-equiv='Content-Security-Policy']")
+    assert policy is not None and policy.get("content", "").startswith("default-src 'none'; style-src 'unsafe-inline'")
+    assert not {element.tag for element in tree.iter()} & {
+        "script",
+        "img",
+        "iframe",
+        "object",
+        "embed",
+        "form",
+        "video",
+    }
+    assert [link.get("rel") for link in tree.iter("link")] == ["alternate"]
+    assert not re.search(r"url\(|@import|src=|\son\w+=", text)
+
+
+def test_the_feed_gets_the_title_and_what_the_page_says_without_its_frame() -> None:
+    title, body = title_and_body(page("</main> & <title>"))
+    assert title == "ponds, 13 March 2026: One paper to read"
+    assert body.startswith('<p class="sum">') and body.rstrip().endswith("</section>")
+    assert "x&lt;/main&gt; &amp; &lt;title&gt;" in body
+    assert "<style>" not in body and "feed.atom" not in body
+
+
+def test_the_bar_of_a_score_never_leaves_its_frame() -> None:
+    adds = {"final": 1.4, "semantic_relevance": 1.0, "author_trust": 1.0, "practicality": 1.0, "bonus": 1.0}
+    tree = lxml.html.fromstring(html_page(digest(paper(), rows=[row(1, "2603.00001", **adds)])).encode())
+    widths = [float(span.get("style", "")[6:-1]) for span in tree.findall(".//div[@class='bar']/span")]
+    assert sum(widths) == pytest.approx(100, abs=0.5)

@@ -1,0 +1,70 @@
+"""Whatever a paper says, the Markdown shows just that, and the page keeps its shape."""
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+
+from paper_assets.digests.markdown import escape_markdown, markdown_page
+from paper_assets.digests.plain_text import clean, storable
+from tests.digests.invented import HOSTILE, answer, attempt, digest, document, paper, rewrite, row
+
+READER = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
+
+
+def kinds(text: str) -> list[str]:
+    """The types of all tokens, those inside a line too."""
+    return [kind for token in READER.parse(text) for kind in (token.type, *(c.type for c in token.children or ()))]
+
+
+@given(st.one_of(st.text(), st.text(alphabet="#-+=*_`~|[]()<>!\\$&:.1 a\n"), st.sampled_from(HOSTILE)))
+def test_a_line_of_text_is_read_as_a_paragraph_of_just_this_text(text: str) -> None:
+    line = clean(text)
+    tokens = READER.parse(escape_markdown(line))
+    if not line:
+        assert tokens == []
+        return
+    assert [token.type for token in tokens] == ["paragraph_open", "inline", "paragraph_close"]
+    assert "".join(token.content for token in tokens[1].children or ()) == line
+    assert {token.type for token in tokens[1].children or ()} == {"text"}
+
+
+@given(st.sampled_from(HOSTILE))
+def test_escaped_text_begins_neither_mathematics_nor_a_link_of_its_own(text: str) -> None:
+    escaped = escape_markdown(clean(text))
+    assert not re.search(r"(?<!\\)\$|https?://|www\.|(?<!\\)@|(?<!\\)[{}]", escaped)
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_hostile_papers_give_the_page_no_other_shape(text: str) -> None:
+    def page(said: str) -> str:
+        hostile = paper(1, title=f"x{said}", abstract=said, authors=(said,), categories=(said,))
+        return markdown_page(
+            digest(
+                hostile,
+                rows=[row(1, hostile.paper_id, tags=["VERY_RECENT", f"SOFT_PENALTY:{storable(said)}"])],
+                warnings=[said],
+                answers=[answer({said: [document(content=said, title=f"x{said}")]}, question=f"x{said}")],
+                rewrites=[rewrite("public", attempt(1, 95, said), outcome="passed", kept=1)],
+            )
+        )
+
+    # A text that is several paragraphs, or none, gives the rewrite several or none; the shape else is that of a word.
+    plain = " \n\n ".join("word" for part in re.split(r"\n\s*\n", text) if clean(part))
+    assert kinds(page(text)) == kinds(page(plain))
+
+
+def test_the_page_reads_well_as_it_stands() -> None:
+    text = markdown_page(digest(paper(1, title="Counting in $O(n^2)$", github_url="https://github.com/a/b")))
+    assert text.startswith(
+        "# ponds, Friday, 13 March 2026\n\n**One paper to read.** One paper came in, none was left out."
+    )
+    assert "## 1\\. [Counting in \\$O(n^2)\\$](https://arxiv.org/abs/2603.00001)\n\n*Ada Moreau*  \n" in text
+    assert (
+        "2603.00001 · 12 March 2026 · cs.CL · [PDF](https://arxiv.org/pdf/2603.00001v1) · [Code](https://github.com/a/b)"
+        in text
+    )
+    assert "\n0.440 = 0.240 relevance to your interests +0.200 how recent it is\n\nvery recent\n" in text
+    assert "\n\n\n" not in text
