@@ -1,0 +1,259 @@
+"""A language model's reading of one paper: `summary`, `detailed` or `comparison`, kept by content (SPEC I1, I5).
+
+What does not fit into one prompt is read in parts, and the notes on the parts are then read as one text. Each answer is
+kept as it comes, so a call that runs out of time goes on where it ended when it is asked again.
+"""
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from typing import Any, Literal, TypeVar
+
+from pydantic import BaseModel
+
+from paper_assets.errors import InvalidInput, LLMConfigError, LLMError, RateLimited, SourceError, StoreBusy
+from paper_assets.interpreting.papers import FetchedPaper, fetch_paper, fetched_to_mapping, with_content
+from paper_assets.interpreting.prompts import (
+    ANALYSIS_TYPES,
+    AnalysisType,
+    Notes,
+    Reading,
+    fenced,
+    head_of,
+    notes_task,
+    reading_task,
+)
+from paper_assets.interpreting.reach import Progress, Reach, SecondsLeft
+from paper_assets.interpreting.text_parts import parts_of
+from paper_assets.models import llm
+from paper_assets.models.llm_budget import Budget, Usage
+from paper_assets.models.llm_config import LLMConfig, llm_config
+from paper_assets.stores.llm_answers import StoredAnswers
+
+IDENTIFIERS = ("arxiv_id", "url", "pdf_url", "title")  # I2: in this order
+
+_AROUND = 3_500  # tokens of a prompt that are not the text: instructions, schema, marks, head, room for a repair
+_LEAST_ROOM = 500  # tokens of text; with less a paper would be hundreds of parts
+_MOST_PARTS = 60
+_MOST_ROUNDS = 3  # of notes on notes
+
+Value = TypeVar("Value", bound=BaseModel)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Analysis:
+    """What the model says of the paper, who said it, from what, and what that took (nothing if it was known)."""
+
+    summary: str
+    key_contributions: tuple[str, ...]
+    methodology: str
+    limitations: tuple[str, ...]
+    related_work: tuple[str, ...]
+    analysis_type: AnalysisType
+    read: Literal["full text", "abstract"]
+    parts: int  # in which the text was shown
+    model: str
+    usage: Usage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Interpretation:
+    """A paper with its analysis, or with the reason why there is none: {"code", "message"} (I5)."""
+
+    paper: FetchedPaper
+    analysis: Analysis | None
+    analysis_error: Mapping[str, str] | None = None
+
+
+def analyze_paper(
+    reach: Reach,
+    paper: FetchedPaper,
+    *,
+    analysis_type: str = "summary",
+    provider: str | None = None,
+    model: str | None = None,
+) -> Analysis:
+    """The model's reading of the paper's text, or of its abstract where there is none.
+
+    Raises InvalidInput (analysis type, nothing to read, far too long), LLMConfigError, LLMError, StoreError.
+    """
+    kind = checked_type(analysis_type)
+    config = llm_config(reach.environ, provider=provider, model=model)
+    return _analysis(reach, paper, kind, config=config, left=reach.started())
+
+
+def interpret_paper(
+    reach: Reach,
+    query: Mapping[str, Any],
+    *,
+    analysis_type: str = "summary",
+    provider: str | None = None,
+    model: str | None = None,
+) -> Interpretation:
+    """Fetch and analyze; `query` has `arxiv_id`, `url`, `pdf_url` or `title`. A failing LLM leaves the paper (I5).
+
+    Where the PDF cannot be had but an abstract is known, that is read, and a warning says so.
+    Raises what `fetch_paper` raises, and InvalidInput for another analysis type or key.
+    """
+    kind = checked_type(analysis_type)
+    wanted = _identifiers(query)
+    left = reach.started()
+    # One step for the paper, one for its PDF, then those of the analysis.
+    paper = fetch_paper(_from_step(reach, 0, of=1), **wanted, include_pdf_content=False)
+    if paper.content is None:
+        reach.progress(1, 3, "reading its PDF")
+        try:
+            paper = with_content(reach, paper, left)
+        except SourceError as failure:
+            if not paper.paper.abstract.strip():
+                raise
+            paper = replace(paper, warnings=(*paper.warnings, f"only the abstract was read: {failure}"))
+    try:
+        config = llm_config(reach.environ, provider=provider, model=model)
+        analysis = _analysis(_from_step(reach, 2), paper, kind, config=config, left=left)
+    except (LLMError, StoreBusy) as error:
+        code = RateLimited.code if isinstance(error, StoreBusy) else error.code  # I4 has no other word for "wait"
+        return Interpretation(paper=paper, analysis=None, analysis_error={"code": code, "message": f"{error}"})
+    return Interpretation(paper=paper, analysis=analysis)
+
+
+def checked_type(analysis_type: str) -> AnalysisType:
+    """The analysis type of this name. Raises InvalidInput."""
+    known = next((kind for kind in ANALYSIS_TYPES if kind == analysis_type), None)
+    if known is None:
+        raise InvalidInput(f"analysis_type must be one of {', '.join(ANALYSIS_TYPES)}, got {analysis_type[:40]!r}")
+    return known
+
+
+def analysis_to_mapping(analysis: Analysis) -> dict[str, Any]:
+    """`{summary, key_contributions[], methodology, limitations[], related_work[]}` (I1), and how it came about.
+
+    What it took is not in it: a known answer took nothing, and is the same answer (I5).
+    """
+    values = {name: value for name, value in asdict(analysis).items() if name != "usage"}
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
+
+
+def interpretation_to_mapping(interpretation: Interpretation) -> dict[str, Any]:
+    """`{paper, analysis, analysis_error}`, JSON-ready."""
+    analysis, error = interpretation.analysis, interpretation.analysis_error
+    return {
+        "paper": fetched_to_mapping(interpretation.paper),
+        "analysis": None if analysis is None else analysis_to_mapping(analysis),
+        "analysis_error": None if error is None else dict(error),
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class _KeptAnswers:
+    """Answers of the warehouse; one that cannot be kept now is still an answer."""
+
+    stored: StoredAnswers
+
+    def get(self, key: str) -> str | None:
+        return self.stored.get(key)
+
+    def put(self, key: str, answer: str, **more: Any) -> None:
+        with suppress(StoreBusy):
+            self.stored.put(key, answer, **more)
+
+
+def _analysis(
+    reach: Reach, paper: FetchedPaper, kind: AnalysisType, *, config: LLMConfig, left: SecondsLeft
+) -> Analysis:
+    head, content = head_of(paper.paper), (paper.content or "").strip()
+    if not content and not paper.paper.abstract.strip():
+        raise InvalidInput("paper: there is neither content nor abstract to analyze")
+    room = 3 * (_room(config) - _AROUND) - len(head.encode("utf-8", "replace"))
+    if room < 3 * _LEAST_ROOM:
+        limit = "OLLAMA_NUM_CTX" if config.provider == "ollama" else "the longest prompt"
+        raise LLMConfigError(f"{limit} leaves no room for a paper beside the instructions; set it to 16384 or more")
+    budget = Budget(calls=config.budget_calls, tokens=config.budget_tokens)
+    cache = _KeptAnswers(StoredAnswers(reach.warehouse))
+
+    def asked(system: str, text: str, schema: type[Value], what: str, done: int) -> Value:
+        seconds = min(config.deadline, left())
+        if seconds <= 0:
+            raise LLMError(f"the time for this call is over after {done} answers; they are kept: ask again to go on")
+        user = fenced(f"{head}\n\n{text}".strip(), what=what)
+        answer = llm.ask(config, system=system, user=user, schema=schema, budget=budget, cache=cache, deadline=seconds)
+        return answer.value
+
+    parts = parts_of(content, most_bytes=room)
+    if len(parts) > _MOST_PARTS:
+        raise InvalidInput(
+            f"paper: its text of {len(content):,} characters would be {len(parts)} prompts, more than {_MOST_PARTS}"
+        )
+    if len(parts) <= 1:
+        reach.progress(0, 1, "asking the language model")
+        what = "The full text of the paper" if content else "Title and abstract of the paper"
+        reading = asked(reading_task(kind, from_notes=False), content, Reading, what, 0)
+    else:
+        notes = _notes(partial(asked, notes_task()), parts, room=room, progress=reach.progress)
+        task = reading_task(kind, from_notes=True)
+        reading = asked(task, notes, Reading, f"Notes on the {len(parts)} parts of the paper", len(parts))
+    reach.progress(len(parts) + 1, len(parts) + 1, "done")
+    return Analysis(
+        summary=reading.summary.strip(),
+        key_contributions=_lines(reading.key_contributions),
+        methodology=reading.methodology.strip(),
+        limitations=_lines(reading.limitations),
+        related_work=_lines(reading.related_work),
+        analysis_type=kind,
+        read="full text" if content else "abstract",
+        parts=max(1, len(parts)),
+        model=config.model,
+        usage=budget.usage,
+    )
+
+
+def _notes(asked: Any, parts: Sequence[str], *, room: int, progress: Progress) -> str:
+    """Notes on all parts, as one text that fits `room` bytes; where they do not fit, notes on the notes."""
+    total, done = len(parts) + 1, 0
+    for _ in range(_MOST_ROUNDS):
+        taken: list[str] = []
+        for place, part in enumerate(parts, 1):
+            progress(min(done, total - 1), total, f"reading part {place} of {len(parts)}")
+            found: Notes = asked(part, Notes, f"Part {place} of {len(parts)} of the paper", done)
+            taken.append(f"Part {place}\n{_written(found)}")
+            done += 1
+        joined = "\n\n".join(taken)
+        if len(joined.encode("utf-8", "replace")) <= room:
+            return joined
+        parts = parts_of(joined, most_bytes=room)
+    raise LLMError(f"the notes on the paper did not get short enough in {_MOST_ROUNDS} rounds")
+
+
+def _written(notes: Notes) -> str:
+    return "\n".join(
+        f"{name.replace('_', ' ')}:\n" + "\n".join(f"- {line}" for line in lines)
+        for name, lines in notes.model_dump().items()
+        if lines
+    )
+
+
+def _room(config: LLMConfig) -> int:
+    """Tokens of one prompt, as the seam bounds them."""
+    return config.num_ctx // 2 if config.provider == "ollama" else config.most_prompt_tokens
+
+
+def _lines(lines: Sequence[str]) -> tuple[str, ...]:
+    return tuple(line.strip() for line in lines if line.strip())
+
+
+def _from_step(reach: Reach, first: int, *, of: int = 0) -> Reach:
+    """The reach whose progress counts on from `first` steps, with `of` more steps to come behind it."""
+    return replace(reach, progress=lambda done, total, what: reach.progress(first + done, first + total + of, what))
+
+
+def _identifiers(query: Mapping[str, Any]) -> dict[str, str]:
+    if not isinstance(query, Mapping):
+        raise InvalidInput(f"query must be an object with one of {', '.join(IDENTIFIERS)}")
+    given = {name: value for name, value in query.items() if value is not None}
+    for name, value in given.items():
+        if name not in IDENTIFIERS:
+            raise InvalidInput(f"query: {name[:40]!r} is unknown; give one of {', '.join(IDENTIFIERS)}")
+        if not isinstance(value, str):
+            raise InvalidInput(f"query: {name} must be a text")
+    return given

@@ -1,0 +1,78 @@
+"""Which text stands for a paper: kept once for everybody, in the version asked for, never somebody's own PDF (M3)."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from paper_assets.interpreting.papers import fetch_paper
+from paper_assets.retrieval.fulltext import bring_in_pdfs
+from paper_assets.stores.documents import count_documents
+from paper_assets.stores.fulltexts import public_fulltext
+from paper_assets.stores.papers import merge_papers
+from tests.interpreting.outside import NOWHERE, Outside, pdf_answer, titled
+from tests.invented_pdfs import pdf
+from tests.loopback_semantic_scholar import scholar_paper
+
+ID = "2601.05001"
+
+
+def two_versions(world: Outside) -> None:
+    world.arxiv.papers += [titled(1, "Folding", version=1), titled(1, "Folding more", version=2)]
+    world.arxiv.pdfs[f"{ID}v1"] = pdf_answer(pdf("We fold."))
+    world.arxiv.pdfs[f"{ID}v2"] = pdf_answer(pdf("We fold twice."))
+
+
+def test_a_fetched_text_is_kept_for_retrieval_as_everybody_s(world: Outside) -> None:
+    two_versions(world)
+    reach = world.reach()
+    fetch_paper(reach, arxiv_id=f"{ID}v2")
+    assert count_documents(reach.warehouse, "fulltext", {"access_level": "public", "paper_id": ID}) == 1
+
+
+def test_the_text_is_that_of_the_version_asked_for(world: Outside) -> None:
+    two_versions(world)
+    reach = world.reach()
+    for _ in range(2):
+        assert fetch_paper(reach, arxiv_id=f"{ID}v1").content == "We fold."
+        assert fetch_paper(reach, arxiv_id=f"{ID}v2").content == "We fold twice."
+    kept = public_fulltext(reach.warehouse, ID)
+    assert kept is not None and kept.version == 2, "an older version does not take the place of a newer one"
+
+
+def test_a_long_text_is_the_same_from_the_pdf_and_from_the_warehouse(world: Outside) -> None:
+    pages = [
+        "\n".join(f"Line {line} of page {page} says\nsomething of its own." for line in range(25)) for page in range(5)
+    ]
+    world.arxiv.papers.append(titled(1, "Folding"))
+    world.arxiv.pdfs[f"{ID}v1"] = pdf_answer(pdf(*pages))
+    reach = world.reach()
+    first, second = (fetch_paper(reach, arxiv_id=ID) for _ in range(2))
+    assert (first.content_source, second.content_source) == ("pdf", "warehouse")
+    assert first.content == second.content
+    assert first.content is not None and first.content.split() == " ".join(pages).split()
+
+
+def test_the_pdf_of_a_profile_is_nobody_else_s_text(world: Outside, tmp_path: Path) -> None:
+    two_versions(world)
+    reach = world.reach()
+    own = tmp_path / "own"
+    own.mkdir()
+    (own / f"{ID}v2.pdf").write_bytes(pdf("My private notes on folding."))
+    report = bring_in_pdfs(reach.warehouse, None, "somebody", own)
+    assert report.added == (f"{ID}v2.pdf",)
+    assert fetch_paper(reach, arxiv_id=f"{ID}v2").content == "We fold twice."
+
+
+def test_a_record_without_version_is_fetched_anew_and_not_kept(world: Outside) -> None:
+    world.scholar.papers.append(scholar_paper(5, arxiv=ID, title="Folding"))
+    reach = world.reach(PAPER_ASSETS_ARXIV_URL=NOWHERE)
+    for text in ("We fold.", "We fold twice."):
+        world.arxiv.pdfs[ID] = pdf_answer(pdf(text))
+        assert fetch_paper(reach, arxiv_id=ID).content == text
+    assert public_fulltext(reach.warehouse, ID) is None
+
+
+def test_a_stored_paper_with_a_strange_pdf_address_is_fetched_from_arxiv(world: Outside) -> None:
+    two_versions(world)
+    reach = world.reach()
+    merge_papers(reach.warehouse, [replace(titled(1, "Folding"), pdf_url="https://evil.example/x.pdf")])
+    assert fetch_paper(reach, arxiv_id=ID).content == "We fold."

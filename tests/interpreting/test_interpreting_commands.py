@@ -1,0 +1,134 @@
+"""The commands search, fetch-paper, analyze and interpret: readable for people, JSON for programs, errors in a line."""
+
+import io
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from paper_assets.faces.cli import main
+from tests.interpreting.outside import NOWHERE, Outside, pdf_answer, titled
+from tests.interpreting.test_analysis import READING, reads
+from tests.invented_pdfs import pdf
+from tests.loopback_llm import loopback_llm, says
+from tests.loopback_semantic_scholar import scholar_paper
+
+ID = "2601.05001"
+Command = Callable[..., tuple[str, str, int]]
+
+
+@pytest.fixture
+def command(world: Outside, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
+    """`command("search", "caches", NAME="value")`: what it printed on stdout and stderr, and its exit code."""
+    world.arxiv.papers.append(
+        titled(1, "Folding Caches", authors=("Ada Example", "Ben Sample", "Cleo Third", "Dan Four"))
+    )
+    world.arxiv.pdfs[f"{ID}v1"] = pdf_answer(pdf("We fold the cache once."))
+    world.scholar.papers.append(scholar_paper(5, arxiv=ID, title="Folding Caches"))
+
+    def run(*arguments: str, **environ: str) -> tuple[str, str, int]:
+        for name in ("LLM_PROVIDER", "OPENAI_API_KEY", "ANTHROPIC_API_KEY"):
+            monkeypatch.delenv(name, raising=False)
+        for name, value in {**world.reach().environ, "COLUMNS": "150", **environ}.items():
+            monkeypatch.setenv(name, value)
+        monkeypatch.setattr(sys, "argv", ["paper-assets", *arguments])
+        code = 0
+        try:
+            main()
+        except SystemExit as ended:
+            code = int(ended.code or 0)
+        printed = capsys.readouterr()
+        return printed.out, printed.err, code
+
+    return run
+
+
+def test_a_search_is_a_table_or_json(command: Command) -> None:
+    out, _, code = command("search", "folding caches", "--category", "cs.CL")
+    assert code == 0
+    assert ID in out and "Folding Caches" in out and "Cleo Third and 1 more" in out
+    out, _, code = command("search", "folding caches", "--json")
+    assert json.loads(out)["papers"][0]["citation_count"] == 5
+
+
+def test_a_source_that_fails_is_a_note_below_the_table(command: Command) -> None:
+    out, _, code = command("search", "caches", PAPER_ASSETS_SEMANTIC_SCHOLAR_URL=NOWHERE)
+    assert code == 0
+    assert out.splitlines()[-1].startswith("note: Semantic Scholar: ")
+
+
+@pytest.mark.parametrize("name", [ID, f"arXiv:{ID}v1", f"https://arxiv.org/abs/{ID}", "folding caches"])
+def test_a_paper_is_fetched_by_any_of_its_names(command: Command, name: str) -> None:
+    out, _, code = command("fetch-paper", name)
+    assert code == 0
+    assert out.splitlines()[0] == "Folding Caches" and "We fold the cache once." in out
+    assert f"read it at: https://arxiv.org/abs/{ID}" in out
+
+
+def test_a_fetched_paper_can_be_handed_on_as_json(command: Command, tmp_path: Path, monkeypatch: Any) -> None:
+    fetched, _, _ = command("fetch-paper", ID, "--json")
+    assert json.loads(fetched)["content"] == "We fold the cache once."
+    file = tmp_path / "paper.json"
+    file.write_text(fetched, encoding="utf-8")
+    with loopback_llm(reads) as server:
+        out, _, code = command("analyze", str(file), "--type", "detailed", **server.environ("openai"))
+        assert code == 0 and "The cache is folded." in out and "detailed by gpt-6-luna" in out
+        monkeypatch.setattr(sys, "stdin", io.StringIO(fetched))
+        out, _, _ = command("analyze", "-", "--type", "detailed", "--json", **server.environ("openai"))
+        assert json.loads(out)["summary"] == READING["summary"]
+        assert len(server.requests) == 1
+
+
+def test_interpreting_shows_paper_and_analysis(command: Command) -> None:
+    with loopback_llm(reads) as server:
+        out, _, code = command("interpret", ID, **server.environ("openai"))
+    assert code == 0
+    assert out.index("Folding Caches") < out.index("The cache is folded.") < out.index("Methodology")
+
+
+def test_interpreting_without_a_model_shows_the_paper_and_why(command: Command) -> None:
+    out, _, code = command("interpret", ID)
+    assert code == 0
+    assert "We invent the matter" in out and "not analyzed (LLM_CONFIG_ERROR): " in out and "OPENAI_API_KEY" in out
+    out, _, _ = command("interpret", ID, "--json")
+    assert json.loads(out)["analysis"] is None
+
+
+def test_nothing_a_stranger_wrote_steers_the_terminal(command: Command, world: Outside) -> None:
+    evil = {**READING, "summary": "Red \x1b[31m and \x9b2J gone \u202e."}
+    with loopback_llm(lambda request: says(evil)) as server:
+        out, _, _ = command("interpret", ID, **server.environ("openai"))
+    assert "Red" in out and not set(out) & set("\x1b\x9b\u202e")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["search", ""], "query"),
+        (["search", "x", "--max-results", "1000"], "max_results"),
+        (["fetch-paper", "2501.1"], "2501.1"),
+        (["fetch-paper", "../x"], "../x"),
+        (["fetch-paper", "2601.99999"], "2601.99999"),
+        (["fetch-paper", "file:///etc/passwd"], "https"),
+        (["fetch-paper", "unheard of entirely"], "unheard"),
+        (["interpret", ID, "--type", "poem"], "analysis_type"),
+        (["analyze", "no such file.json"], "no such file.json"),
+        (["analyze", "README.md"], "README.md"),
+    ],
+)
+def test_a_mistake_is_one_line_and_a_code(command: Command, arguments: list[str], said: str) -> None:
+    out, err, code = command(*arguments)
+    assert code == 1
+    assert out.strip() == ""
+    [line] = [line for line in err.splitlines() if line.strip()]
+    assert line.startswith("error: ") and said in line
+
+
+def test_a_broken_analysis_is_one_line_too(command: Command, tmp_path: Path) -> None:
+    file = tmp_path / "paper.json"
+    file.write_text('{"title": "Folding", "abstract": "We fold."}', encoding="utf-8")
+    _, err, code = command("analyze", str(file), "--provider", "nobody")
+    assert code == 1 and "nobody" in err and len(err.strip().splitlines()) == 1
