@@ -63,6 +63,23 @@ _quiet = ~AutomationCondition.any_deps_in_progress() & ~AutomationCondition.in_p
 
 on_new_papers = (_due & ~AutomationCondition.any_deps_missing() & _quiet).with_label("on_new_papers")
 on_new_papers_or_profile = (LatestEmbeddedDay() & _due & _quiet).with_label("on_new_papers_or_profile")
+# What follows a ranking waits until nothing above it is about to be made again.
+_settled = ~AutomationCondition.any_deps_missing() & ~AutomationCondition.any_deps_match(
+    AutomationCondition.will_be_requested()
+)
+on_new_ranking = (LatestEmbeddedDay() & _due & _settled & _quiet).with_label("on_new_ranking")
+# A page to read waits until all that stands in it is made, and not for what nobody makes; of any ranked day, for a
+# person may decide on a rewrite days later.
+_ranked = ~AutomationCondition.any_deps_match(AutomationCondition.missing()).allow(
+    dg.AssetSelection.assets("scored_rankings")
+)
+_page_due = _due & _ranked & ~AutomationCondition.any_deps_match(AutomationCondition.will_be_requested())
+on_new_reading = (_page_due & _quiet).with_label("on_new_reading")
+
+# Of any day, for a person may decide later; what has archived nothing finds nothing to do.
+on_new_rewrites = (
+    _due & ~AutomationCondition.any_deps_match(AutomationCondition.will_be_requested()) & _quiet
+).with_label("on_new_rewrites")
 
 conditions = dg.AutomationConditionSensorDefinition(
     "conditions",

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Iterator, Sequence
 from datetime import date
 from hashlib import sha256
-from typing import Any
+from typing import Any, Final
 
 import dagster as dg
 import numpy as np
@@ -15,6 +15,7 @@ from paper_assets.defs.reports import PartitionReport, columns, materializations
 from paper_assets.defs.resources import LoadEmbedder, Progress
 from paper_assets.errors import ModelUnavailable
 from paper_assets.models.embedder import Embedder
+from paper_assets.stores.document_index import FORM, document_batches
 from paper_assets.stores.embeddings import (
     days_without_vectors,
     keep_vectors,
@@ -28,7 +29,7 @@ from paper_assets.stores.papers import day_fingerprints, papers_between
 from paper_assets.stores.vectors import SyncReport, VectorIndex, distrust, self_check, sync
 from paper_assets.stores.warehouse import Warehouse
 
-COLLECTION = "abstract"
+COLLECTION: Final = "abstract"
 _SAMPLE = 64  # stored vectors that must find themselves, per run
 
 
@@ -103,18 +104,13 @@ def bring_index_up_to_date(
         unfinished = days_without_vectors(warehouse, model=model)
         found = day_fingerprints(warehouse, first, last)
         return {
-            day.isoformat(): embedding_version(papers, model) for day, papers in found.items() if day not in unfinished
+            day.isoformat(): f"{FORM} {embedding_version(papers, model)}"
+            for day, papers in found.items()
+            if day not in unfinished
         }
 
     def batches(partitions: Sequence[str]) -> Iterator[VectorBatch]:
-        wanted = sorted(map(date.fromisoformat, partitions))
-        for ids, their_days, matrix in vectors_between(warehouse, wanted[0], wanted[-1], model=model):
-            for day in sorted({day for day in their_days if day} & set(wanted)):
-                rows = [row for row, of in enumerate(their_days) if of == day]
-                marks = [{"date_int": int(f"{day:%Y%m%d}")}] * len(rows)
-                yield VectorBatch(
-                    partition=day.isoformat(), ids=[ids[row] for row in rows], vectors=matrix[rows], metadatas=marks
-                )
+        return document_batches(warehouse, COLLECTION, partitions, model=model)
 
     current = versions(asked[0], asked[-1])
     wanted = {day.isoformat(): current.get(day.isoformat(), "empty") for day in asked}

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import date
 from typing import Any
 
@@ -18,7 +18,9 @@ from paper_assets.defs.reports import (
     plainly,
     separately,
 )
+from paper_assets.defs.resources import EnrichPapers
 from paper_assets.errors import RateLimited, SourceError
+from paper_assets.interpreting.enrichment import Enriched
 from paper_assets.settings import Settings
 from paper_assets.sources.arxiv_api import fetch_day
 from paper_assets.sources.polite_http import polite_session
@@ -61,9 +63,11 @@ def arxiv_papers(
     context: dg.AssetExecutionContext,
     settings: dg.ResourceParam[Settings],
     warehouse: dg.ResourceParam[Warehouse],
+    enrich_papers: dg.ResourceParam[EnrichPapers],
 ) -> Iterator[Any]:
     """Fetch each day, replace it, report it; a day that fails leaves the others done."""
     changes: dict[date, DayChange] = {}
+    scholar: dict[date, Enriched] = {}
     failures: dict[date, SourceError] = {}
     with (
         plainly(context),
@@ -83,9 +87,11 @@ def arxiv_papers(
                 if isinstance(failure, RateLimited):
                     break
                 continue
-            changes[day] = replace_day(warehouse, day, papers)
+            silent = any(enriched.warning for enriched in scholar.values())  # once is enough for a run
+            scholar[day] = enrich_papers(papers, not silent)
+            changes[day] = replace_day(warehouse, day, scholar[day].papers)
             context.log.info(f"{day}: {len(papers)} papers, {changes[day]}")
-        reports = day_reports(warehouse, changes)
+        reports = _with_scholar(day_reports(warehouse, changes), scholar, asked=settings.semantic_scholar)
         if failures:
             yield from separately("arxiv_papers", reports)
             missing, asked = len(context.partition_keys) - len(changes), len(context.partition_keys)
@@ -108,6 +114,20 @@ def day_reports(warehouse: Warehouse, changes: Mapping[date, DayChange | None]) 
         PartitionReport(day.isoformat(), fingerprints.get(day, "empty"), _day_metadata(day, rows, changes[day]))
         for day, rows in by_day.items()
     ]
+
+
+def _with_scholar(
+    reports: Sequence[PartitionReport], scholar: Mapping[date, Enriched], *, asked: bool
+) -> list[PartitionReport]:
+    """The reports with what Semantic Scholar added, or why it added nothing (S4)."""
+    if not asked:
+        return list(reports)
+    told = []
+    for report in reports:
+        enriched = scholar[date.fromisoformat(report.partition)]
+        about = {"semantic_scholar": enriched.warning or f"{enriched.answered} of {len(enriched.papers)} papers known"}
+        told.append(replace(report, metadata={**report.metadata, **about}))
+    return told
 
 
 def _day_metadata(day: date, rows: Sequence[Mapping[str, Any]], change: DayChange | None) -> dict[str, Any]:

@@ -14,6 +14,7 @@ import dagster as dg
 from paper_assets.defs.partitions import profiles
 from paper_assets.errors import InvalidProfile
 from paper_assets.profile import Profile, load_profile, profile_folders
+from paper_assets.retrieval.daily import check_questions
 from paper_assets.settings import Settings
 from paper_assets.stores.profiles import last_good_profile
 from paper_assets.stores.warehouse import Warehouse
@@ -50,10 +51,17 @@ def find_profiles(profiles_dir: Path) -> ProfilesFound:
     faults: dict[str, str] = {}
     for folder in profile_folders(profiles_dir):
         try:
-            readable[folder.name] = load_profile(folder)
+            readable[folder.name] = _checked(folder)
         except InvalidProfile as fault:
             faults[folder.name] = str(fault)
     return ProfilesFound(readable, faults)
+
+
+def _checked(folder: Path) -> Profile:
+    """A profile all of which can be used: its questions too are plans. Raises InvalidProfile."""
+    profile = load_profile(folder)
+    check_questions(profile)
+    return profile
 
 
 def profile_changes(known: Mapping[str, str | None], found: ProfilesFound) -> ProfileChanges:
@@ -122,7 +130,7 @@ def usable_profile(settings: Settings, warehouse: Warehouse, name: str, log: log
     Raises InvalidProfile if there never was a good one.
     """
     try:
-        return load_profile(settings.profiles_dir / name)
+        return _checked(settings.profiles_dir / name)
     except InvalidProfile as fault:
         kept = last_good_profile(warehouse, name)
         if kept is None:

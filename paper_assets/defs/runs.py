@@ -12,25 +12,42 @@ from typing import Any
 
 import dagster as dg
 
+from paper_assets.defs.archive import best_practice_archive
+from paper_assets.defs.digests import reading_digests
 from paper_assets.defs.embeddings import embedder_or_none, embedding_version, paper_embeddings
 from paper_assets.defs.papers import arxiv_papers, day_reports
 from paper_assets.defs.partitions import profile_day
 from paper_assets.defs.profiles import research_profile
 from paper_assets.defs.rankings import candidates_and_rankings
 from paper_assets.defs.reports import ATTENDED, separately
+from paper_assets.defs.retrievals import balanced_retrievals
+from paper_assets.defs.rewrites import paper_rewrites
+from paper_assets.digests.daily import is_current
 from paper_assets.errors import PaperAssetsError, StoreUnwritable
 from paper_assets.paper import Paper
 from paper_assets.profile import Profile
 from paper_assets.ranking.daily import stale_from
+from paper_assets.retrieval.daily import inputs_of
+from paper_assets.rewriting.daily import anything_to_do
 from paper_assets.settings import Settings
 from paper_assets.stores.papers import MergeReport, day_fingerprints, merge_papers, paper_counts
+from paper_assets.stores.retrievals import retrieval_inputs
 from paper_assets.stores.warehouse import Warehouse
 
 Count = Callable[[int], None]
 
 _DAYS_AT_ONCE = 31  # whose papers are in memory together when they are reported
 
-ASSETS = [arxiv_papers, paper_embeddings, research_profile, candidates_and_rankings]
+ASSETS = [
+    arxiv_papers,
+    paper_embeddings,
+    research_profile,
+    candidates_and_rankings,
+    balanced_retrievals,
+    paper_rewrites,
+    best_practice_archive,
+    reading_digests,
+]
 
 
 def open_instance(dagster_home: Path) -> dg.DagsterInstance:
@@ -118,6 +135,53 @@ def rank_days(
         profile_day(asked[-1], profile.name),
     )
     return asked
+
+
+def rewrite_day(
+    instance: dg.DagsterInstance, warehouse: Warehouse, resources: Mapping[str, Any], profile: Profile, day: date
+) -> str | None:
+    """Rewrite the day's best papers for the levels that the profile asks for; one line where no LLM can do it."""
+    if not anything_to_do(warehouse, profile, day, numbers=resources["settings"].rewriting):
+        return None
+    if resources["look_twice"]().model is None:
+        levels = ", ".join(profile.content.rewriting.target_levels)
+        return f"no rewrites for {levels}: no language model is set up; set LLM_PROVIDER and its key"
+    key = profile_day(day, profile.name)
+    _materialize(instance, resources, ["paper_rewrites"], key, key)
+    return None
+
+
+def digest_days(
+    instance: dg.DagsterInstance,
+    warehouse: Warehouse,
+    resources: Mapping[str, Any],
+    profile: Profile,
+    ranked: Sequence[date],
+    last: date,
+) -> None:
+    """Write the pages of the days that were just ranked (ascending), and the one of `last` if it says something old."""
+    if ranked:
+        days = profile_day(ranked[0], profile.name), profile_day(ranked[-1], profile.name)
+        _materialize(instance, resources, ["reading_digests"], *days)
+    if last not in ranked and not is_current(warehouse, profile.name, last, settings=resources["settings"]):
+        key = profile_day(last, profile.name)
+        _materialize(instance, resources, ["reading_digests"], key, key)
+
+
+def retrieve_day(
+    instance: dg.DagsterInstance, warehouse: Warehouse, resources: Mapping[str, Any], profile: Profile, day: date
+) -> bool:
+    """Answer a profile's questions of a day, if it has any; False if there is nothing to do or the answers stand."""
+    settings, kept = resources["settings"], retrieval_inputs(warehouse, day, profile.name)
+    if not profile.questions and kept is None:
+        return False
+    model = embedder_or_none(resources["embedder"], logging.getLogger(__name__))
+    name, grader = model.name if model else None, settings.cross_encoder
+    if kept == inputs_of(warehouse, profile, day, model=name, grader=grader, settings=settings):
+        return False
+    key = profile_day(day, profile.name)
+    _materialize(instance, resources, ["balanced_retrievals"], key, key)
+    return True
 
 
 def _known_version(instance: dg.DagsterInstance, day: date) -> str | None:

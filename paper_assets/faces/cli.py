@@ -9,7 +9,15 @@ import sys
 import typer
 
 from paper_assets.errors import PaperAssetsError
-from paper_assets.faces import graph_commands, ranking_commands
+from paper_assets.faces import (
+    archive_commands,
+    graph_commands,
+    interpreting_commands,
+    ranking_commands,
+    retrieval_commands,
+    rewriting_commands,
+    serving_commands,
+)
 
 app = typer.Typer(
     name="paper-assets",
@@ -28,6 +36,14 @@ app.command()(ranking_commands.rank)
 app.command()(ranking_commands.explain)
 app.command()(ranking_commands.changed)
 app.command()(ranking_commands.evaluate)
+app.command()(retrieval_commands.retrieve)
+app.command()(interpreting_commands.search)
+app.command()(interpreting_commands.fetch_paper)
+app.command()(interpreting_commands.analyze)
+app.command()(interpreting_commands.interpret)
+app.command()(serving_commands.mcp)
+app.command()(rewriting_commands.rewrite)
+app.add_typer(archive_commands.archive)
 
 
 def main() -> None:

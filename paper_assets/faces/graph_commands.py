@@ -28,7 +28,8 @@ def demo(as_json: AsJson = False) -> None:
     for ranking in shown:
         _show_ranking(ranking, with_why=True)
     say(
-        "\nNext: paper-assets explain PROFILE PAPER_ID  ·  edit profiles/*/profile.json and run `paper-assets run`"
+        "\nNext: open a digest in a browser  ·  paper-assets explain PROFILE PAPER_ID"
+        "  ·  edit profiles/*/profile.json and run `paper-assets run`"
         "  ·  `make dev` opens the graph at http://127.0.0.1:3000"
     )
 
@@ -166,7 +167,11 @@ def _rank_profiles(only: str | None, first: date | None, last: date | None) -> l
 
     from paper_assets.defs import runs
     from paper_assets.defs.profiles import find_profiles, report_profiles
+    from paper_assets.digests.daily import digests_folder
     from paper_assets.errors import InvalidProfile, NotComputed
+    from paper_assets.faces.ranking_answers import shown_ranking
+    from paper_assets.faces.rewriting_commands import rewrites_of_day
+    from paper_assets.stores.digest_files import digest_path
     from paper_assets.stores.papers import latest_day, paper_counts
 
     with progress_bar("embedding papers") as count:
@@ -205,39 +210,14 @@ def _rank_profiles(only: str | None, first: date | None, last: date | None) -> l
         for done, profile in enumerate(profiles):
             count(done, len(profiles))
             ranked = runs.rank_days(instance, warehouse, resources, profile, walk)
-            shown.append(_shown(warehouse, profile.name, last, ranked))
+            runs.retrieve_day(instance, warehouse, resources, profile, last)
+            shown.append({**shown_ranking(warehouse, profile.name, last), "days_ranked": len(ranked)})
+            if note := runs.rewrite_day(instance, warehouse, resources, profile, last):
+                shown[-1]["warnings"] = [*shown[-1]["warnings"], note]
+            shown[-1]["rewrites"] = rewrites_of_day(warehouse, profile.name, last, numbers=settings.rewriting)
+            runs.digest_days(instance, warehouse, resources, profile, ranked, last)
+            shown[-1]["digest"] = str(digest_path(digests_folder(settings), profile.name, last, "html"))
     return shown
-
-
-def _shown(warehouse: Any, profile: str, day: date, ranked: list[date]) -> dict[str, Any]:
-    """The top K of a stored ranking with titles and the why, as plain values."""
-    from paper_assets.ranking.explain import as_sum, why
-    from paper_assets.stores.papers import papers_by_id
-    from paper_assets.stores.rankings import ranking
-
-    stored = ranking(warehouse, day, profile)
-    rows = stored.rows.filter(stored.rows.column("shown")).to_pylist()
-    papers = {row["paper_id"]: row for row in papers_by_id(warehouse, [row["paper_id"] for row in rows]).to_pylist()}
-    return {
-        "profile": profile,
-        "day": f"{day}",
-        "days_ranked": len(ranked),
-        "scored": stored.rows.num_rows,
-        "warnings": stored.header["warnings"],
-        "file": stored.header["output_path"],
-        "papers": [
-            {
-                "rank": row["rank"],
-                "paper_id": row["paper_id"],
-                "title": papers[row["paper_id"]]["title"],
-                "score": row["final"],
-                "tags": row["tags"],
-                "sum": as_sum(row, stored.header["weights"]),
-                "why": why(row, stored.header, scored=stored.rows.num_rows, cutoff=None),
-            }
-            for row in rows
-        ],
-    }
 
 
 def _show_ranking(shown: dict[str, Any], *, with_why: bool) -> None:
@@ -255,4 +235,6 @@ def _show_ranking(shown: dict[str, Any], *, with_why: bool) -> None:
     if with_why:
         for paper in shown["papers"]:
             say(f"{paper['rank']}. {paper['sum']}")
-    say(f"file: {shown['file']}\n")
+    if shown["rewrites"]:
+        say(f"rewrites: {', '.join(f'{count} {standing}' for standing, count in shown['rewrites'].items())}")
+    say(f"file: {shown['file']}\ndigest: {shown['digest']}\n")

@@ -10,14 +10,15 @@ from typing import Any
 
 def print_json(value: Any) -> None:
     """On stdout, as JSON that every parser takes: what is no number (NaN) becomes null."""
-    print(json.dumps(_numbers_or_null(value), ensure_ascii=False, indent=2, default=str, allow_nan=False))
+    print(json.dumps(numbers_or_null(value), ensure_ascii=False, indent=2, default=str, allow_nan=False))
 
 
-def _numbers_or_null(value: Any) -> Any:
+def numbers_or_null(value: Any) -> Any:
+    """The value as JSON has it: what is no number (NaN) becomes null."""
     if isinstance(value, dict):
-        return {key: _numbers_or_null(entry) for key, entry in value.items()}
+        return {key: numbers_or_null(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):
-        return [_numbers_or_null(entry) for entry in value]
+        return [numbers_or_null(entry) for entry in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 

@@ -44,7 +44,8 @@ def test_only_the_edited_profile_changes(tmp_path: Path) -> None:
 def test_reading_a_paper_or_adding_a_pdf_or_a_question_changes_the_profile(tmp_path: Path) -> None:
     write(tmp_path, "lab")
     known = hashes(find_profiles(tmp_path))
-    for name, text in (("read_papers.json", '["2501.12345"]'), ("questions.json", "[{}]"), ("pdf/2501.12345.pdf", "")):
+    questions = ("questions.json", '[{"rewritten_question": "why"}]')
+    for name, text in (("read_papers.json", '["2501.12345"]'), questions, ("pdf/2501.12345.pdf", "")):
         file = tmp_path / "lab" / name
         file.parent.mkdir(exist_ok=True)
         file.write_text(text, encoding="utf-8")

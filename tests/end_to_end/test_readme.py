@@ -1,8 +1,11 @@
-"""What the README shows is what the demo prints: the papers in their order, and the sum of the first score."""
+"""What the README shows is what the demo prints: the papers in their order, the sum of the first score, the digests."""
 
 import re
 from pathlib import Path
 
+import dagster as dg
+
+from paper_assets.defs.runs import ASSETS
 from tests.desk import Desk
 
 ROOT = Path(__file__).parent.parent.parent
@@ -20,6 +23,26 @@ def test_the_readme_shows_what_the_demo_prints(tmp_path: Path) -> None:
         assert listed(printed)[place] == listed(shown)[place]
         assert set(listed(printed)[place : place + 5]) == set(listed(shown)[place : place + 5])
     assert sums(printed) == sums(shown)
+    assert digests(printed) == digests(shown)
+    pages = [tmp_path / "data" / "output" / "digests" / name for name in digests(printed)]
+    for place, page in zip((0, 5), pages, strict=True):
+        assert set(listed(printed)[place : place + 5]) <= set(listed(page.read_text(encoding="utf-8")))
+
+
+def test_every_asset_of_the_graph_stands_in_the_picture_of_the_lineage() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    picture = readme.split("```")[1]
+    names = {key.to_user_string() for asset in ASSETS for key in keys_of(asset)}
+    assert {name for name in names if name not in picture} == set()
+
+
+def digests(text: str) -> list[str]:
+    """The pages that the demo ends each list with, within the folder of the digests."""
+    return re.findall(r"^digest: .*/digests/(.*)$", text, re.MULTILINE)
+
+
+def keys_of(asset: dg.AssetsDefinition | dg.AssetSpec) -> list[dg.AssetKey]:
+    return [asset.key] if isinstance(asset, dg.AssetSpec) else list(asset.keys)
 
 
 def sums(text: str) -> list[list[str]]:

@@ -1,0 +1,305 @@
+"""Tools over what the desk has stored: rankings, why they are as they are, and evidence for a question (SPEC I1)."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from typing import TYPE_CHECKING, Annotated, Any
+
+from mcp.server.mcpserver import Context
+from mcp_types import CallToolResult
+from pydantic import Field
+
+from paper_assets.errors import InvalidInput, NotComputed, PaperNotFound, StoreBusy
+from paper_assets.faces.mcp_calls import Calls, Progress, page
+from paper_assets.faces.mcp_paths import local_path, profile_folder
+from paper_assets.faces.mcp_shapes import (
+    Day,
+    GivenPaper,
+    Offset,
+    Profile,
+    RankAnswer,
+    RankExplained,
+    TodaysRanking,
+    WhatChanged,
+    Words,
+)
+from paper_assets.profile import ContrastiveType, InterestMode, Purpose, RankingMode
+from paper_assets.settings import Settings
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from paper_assets.stores.warehouse import Warehouse
+
+_MOST_REMOVED = 20  # removed papers in one answer; the others are counted
+_WINDOW_DAYS = 7  # stored papers that are ranked where none are given
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeskTools:
+    """The tools over the warehouse and the profiles of this desk."""
+
+    calls: Calls
+    settings: Settings
+    environ: Mapping[str, str]
+
+    async def rank_and_filter_papers(
+        self,
+        ctx: Context,
+        papers: Annotated[
+            list[GivenPaper] | None,
+            Field(description="Papers to rank; paper_id, title, abstract and authors are needed.", max_length=2_000),
+        ] = None,
+        paper_ids: Annotated[
+            list[Words] | None, Field(description="Or ids of papers that the desk has stored.", max_length=2_000)
+        ] = None,
+        profile_path: Annotated[
+            Words | None, Field(description="Name of a research profile, or its path in the folder of profiles.")
+        ] = None,
+        top_k: Annotated[int | None, Field(ge=1, le=1000)] = None,
+        purpose: Purpose | None = None,
+        ranking_mode: RankingMode | None = None,
+        include_contrastive: bool | None = None,
+        contrastive_type: ContrastiveType | None = None,
+        interest_mode: InterestMode | None = None,
+        history_path: Annotated[
+            Words | None, Field(description="JSON list of ids already read, in the output or profiles folder.")
+        ] = None,
+        local_pdf_dir: Annotated[
+            Words | None, Field(description="Folder with downloaded PDFs, in the PDF, output or profiles folder.")
+        ] = None,
+        enable_llm_verification: bool | None = None,
+        as_of: Day = None,
+        save: Annotated[bool, Field(description="Keep the result as a file under output/rankings.")] = True,
+        offset: Offset = 0,
+    ) -> Annotated[CallToolResult, RankAnswer]:
+        """Filter papers, score them in six dimensions and order them for a research profile, every score explained.
+
+        Without papers and paper_ids the stored papers of the week up to as_of (or the newest day) are ranked.
+        Options that are left out are the profile's own. For the list that is computed every day, use todays_ranking.
+        """
+
+        def work(progress: Progress) -> Mapping[str, Any]:
+            if papers is not None and paper_ids is not None:
+                raise InvalidInput("papers and paper_ids: give one of them")
+            settings = self.settings
+            profile = profile_folder(profile_path, settings)
+            history = local_path(history_path, "history_path", (settings.output_dir, settings.profiles_dir))
+            pdfs = local_path(
+                local_pdf_dir, "local_pdf_dir", (settings.pdf_dir, settings.output_dir, settings.profiles_dir)
+            )
+            now = datetime.now(UTC)
+            records, day = self._records(papers, paper_ids, _day(as_of, "as_of"), now)
+            found = self._ranked(
+                records,
+                progress,
+                now=now,
+                as_of=day,
+                profile_path=profile,
+                history_path=history,
+                local_pdf_dir=pdfs,
+                top_k=top_k,
+                purpose=purpose,
+                ranking_mode=ranking_mode,
+                include_contrastive=include_contrastive,
+                contrastive_type=contrastive_type,
+                enable_llm_verification=enable_llm_verification,
+                interest_mode=interest_mode,
+                save=save and not offset,
+            )
+            return _ranking_answer(found, offset=offset)
+
+        return await self.calls.answer(ctx, "rank_and_filter_papers", work)
+
+    async def todays_ranking(
+        self, ctx: Context, profile: Profile = None, day: Day = None, offset: Offset = 0
+    ) -> Annotated[CallToolResult, TodaysRanking]:
+        """The papers worth reading for a research profile, best first, each with its score and why it stands there.
+
+        The newest stored ranking, unless a day is given; `day` of the answer says which it is.
+        """
+
+        def work(_: Progress) -> Mapping[str, Any]:
+            from paper_assets.faces.ranking_answers import newest_ranking, shown_ranking
+
+            name = self._profile(profile)
+            shown = shown_ranking(self._warehouse, name, _day(day, "day") or newest_ranking(self._warehouse, name))
+            papers = [{**paper, "url": f"https://arxiv.org/abs/{paper['paper_id']}"} for paper in shown.pop("papers")]
+            listed = page(papers, offset=offset)
+            del shown["file"]
+            return {**shown, "papers": listed.items, "total": listed.total, "next_offset": listed.next_offset}
+
+        return await self.calls.answer(ctx, "todays_ranking", work)
+
+    async def explain_rank(
+        self,
+        ctx: Context,
+        paper_id: Annotated[Words, Field(description="arXiv id, such as 2501.12345.")],
+        profile: Profile = None,
+        day: Day = None,
+    ) -> Annotated[CallToolResult, RankExplained]:
+        """Say in plain sentences why a paper stands where it stands for a profile, or why it was removed."""
+
+        def work(_: Progress) -> Mapping[str, Any]:
+            from paper_assets.faces.ranking_answers import explained_rank
+            from paper_assets.paper import split_arxiv_id
+
+            known_as = split_arxiv_id(paper_id)[0]
+            return explained_rank(self._warehouse, self._profile(profile), known_as, day=_day(day, "day"))
+
+        return await self.calls.answer(ctx, "explain_rank", work)
+
+    async def what_changed(
+        self,
+        ctx: Context,
+        profile: Profile = None,
+        day: Day = None,
+        before: Annotated[
+            Day, Field(description="The earlier day to compare with; default: the ranked one before.")
+        ] = None,
+        edit: Annotated[bool, Field(description="Compare with the same day before the profile's last edit.")] = False,
+        offset: Offset = 0,
+    ) -> Annotated[CallToolResult, WhatChanged]:
+        """Say which papers entered, left or moved in a profile's list, and which part of the score moved them."""
+
+        def work(_: Progress) -> Mapping[str, Any]:
+            from paper_assets.faces.ranking_answers import told_changes
+
+            name = self._profile(profile)
+            told = told_changes(self._warehouse, name, day=_day(day, "day"), before=_day(before, "before"), edit=edit)
+            moves = (("entered", told.changes.entered), ("left", told.changes.left), ("moved", told.changes.moved))
+            changes = [
+                {
+                    "change": change,
+                    "paper_id": move.paper_id,
+                    "title": told.titles.get(move.paper_id),
+                    "rank_before": move.before,
+                    "rank_after": move.after,
+                    "score_before": move.score_before,
+                    "score_after": move.score_after,
+                    "reason": move.reason,
+                }
+                for change, those in moves
+                for move in those
+            ]
+            listed = page(changes, offset=offset)
+            return {
+                "profile": name,
+                "day": f"{told.day}",
+                "changes": listed.items,
+                "total": listed.total,
+                "next_offset": listed.next_offset,
+                "lineage": {name: list(pair) for name, pair in told.changes.lineage.items()},
+            }
+
+        return await self.calls.answer(ctx, "what_changed", work)
+
+    @property
+    def _warehouse(self) -> "Warehouse":
+        from paper_assets.stores.warehouse import Warehouse
+
+        return Warehouse(self.settings.warehouse_path, deadline=self.calls.store_deadline(self.settings))
+
+    def _profile(self, name: str | None) -> str:
+        """The name as given, or of the only profile with a ranking. Raises NotComputed, InvalidInput."""
+        if name is not None:
+            return name
+        from paper_assets.stores.warehouse import summary
+
+        ranked = sorted(summary(self._warehouse).rankings)
+        if not ranked:
+            raise NotComputed("no profile has a ranking yet; run `paper-assets run` first")
+        if len(ranked) > 1:
+            raise InvalidInput(f"profile: say which, one of {', '.join(ranked)}")
+        return ranked[0]
+
+    def _records(
+        self, papers: list[GivenPaper] | None, paper_ids: list[str] | None, day: date | None, now: datetime
+    ) -> tuple[list[Any], date]:
+        """The papers to rank, and the day from which their age counts."""
+        if papers is not None:
+            return list(papers), day or now.date()
+        from paper_assets.paper import paper_to_mapping, papers_from_table
+        from paper_assets.stores.papers import latest_day, papers_between, papers_by_id
+
+        if paper_ids is not None:
+            from paper_assets.paper import split_arxiv_id
+
+            wanted = list(dict.fromkeys(split_arxiv_id(paper_id)[0] for paper_id in paper_ids))
+            stored = papers_from_table(papers_by_id(self._warehouse, wanted))
+            known = {paper.paper_id for paper in stored}
+            if missing := [paper_id for paper_id in wanted if paper_id not in known]:
+                raise PaperNotFound(f"paper_ids: the desk has not stored {', '.join(missing[:10])}")
+            return [paper_to_mapping(paper) for paper in stored], day or now.date()
+        from datetime import timedelta
+
+        last = day or latest_day(self._warehouse)
+        if last is None:
+            raise NotComputed("no papers are stored yet; give papers, or run `paper-assets fetch` first")
+        table = papers_between(self._warehouse, last - timedelta(days=_WINDOW_DAYS - 1), last)
+        return [paper_to_mapping(paper) for paper in papers_from_table(table)], last
+
+    def _ranked(self, records: list[Any], progress: Progress, **options: Any) -> dict[str, Any]:
+        """The gatekeeper's result; where it has failed, the error that it failed with."""
+        from paper_assets.faces.arguments import remembering_embedder
+        from paper_assets.faces.ranking_answers import ranked_now
+
+        embed, busy = remembering_embedder(self.settings, self._warehouse), []
+
+        def embed_telling(texts: list[str]) -> "np.ndarray[Any, Any]":
+            progress(0, 0, f"embedding {len(texts)} texts")
+            try:
+                vectors = embed(texts)
+            except StoreBusy as error:
+                busy.append(error)
+                raise
+            progress(0, 0, "scoring")
+            return vectors
+
+        result = ranked_now(
+            records,
+            settings=self.settings,
+            warehouse=self._warehouse,
+            environ={
+                "PAPER_ASSETS_LLM_DEADLINE": f"{self.calls.limit / 2:g}",
+                **self.environ,
+            },  # else the call ends first
+            embed=embed_telling,
+            **options,
+        )
+        if not result["success"]:
+            raise busy[0] if busy else InvalidInput(result["error"])
+        return result
+
+
+def _day(text: str | None, name: str) -> date | None:
+    from paper_assets.faces.arguments import parse_day
+
+    return parse_day(text, name) if text else None
+
+
+def _ranking_answer(result: Mapping[str, Any], *, offset: int) -> dict[str, Any]:
+    """The result of G15 within bounds: a page of the ranking, the removed papers counted, no path of a local PDF."""
+    ranked = [_without_local_path(paper) for paper in result["ranked_papers"]]
+    listed = page(ranked, offset=offset)
+    pick = result["contrastive_paper"]
+    return {
+        "summary": result["summary"],
+        "ranked_papers": listed.items,
+        "total": listed.total,
+        "next_offset": listed.next_offset,
+        "contrastive_paper": pick and {name: pick[name] for name in ("rank", "paper_id", "title", "contrastive_info")},
+        "comparison_notes": result["comparison_notes"][:_MOST_REMOVED],
+        "filtered_by_reason": dict(
+            Counter(paper["filter_reason"] for paper in result["filtered_papers"]).most_common()
+        ),
+        "filtered_papers": result["filtered_papers"][:_MOST_REMOVED],
+        "output_path": result["output_path"],
+        "generated_at": result["generated_at"],
+    }
+
+
+def _without_local_path(paper: Mapping[str, Any]) -> dict[str, Any]:
+    """Local PDFs are private (M3): that there is one may be said, not where."""
+    return {**paper, "local_status": {**paper["local_status"], "local_path": None}}

@@ -1,0 +1,157 @@
+"""What the tools take and give, as an assistant sees it in their schemas."""
+
+from typing import Annotated, Any, Literal, Required
+
+from pydantic import ConfigDict, Field
+from typing_extensions import TypedDict
+
+from paper_assets.faces.mcp_calls import MOST_CHARACTERS
+
+MOST_TEXT = 50_000  # characters of one page of a text
+
+Offset = Annotated[int, Field(ge=0, description="Where to go on: the next_offset of the answer before.")]
+TextLimit = Annotated[
+    int, Field(ge=1, le=MOST_TEXT, description=f"Characters of text in one answer; default {MOST_CHARACTERS:,}.")
+]
+Day = Annotated[str | None, Field(description="A day as YYYY-MM-DD.", max_length=40)]
+Profile = Annotated[
+    str | None,
+    Field(description="Name of a research profile. May be left out where only one is ranked.", max_length=200),
+]
+Words = Annotated[str, Field(max_length=10_000)]
+
+
+class LLMChoice(TypedDict, total=False):
+    """Which language model to ask; without it, the one that the server is set up for."""
+
+    __pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[misc]
+
+    provider: Literal["openai", "anthropic", "ollama"]
+    model: Words
+
+
+class PaperQuery(TypedDict, total=False):
+    """One paper; of several identifiers the first counts, in this order."""
+
+    __pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[misc]
+
+    arxiv_id: Annotated[Words, Field(description="Such as 2501.12345 or hep-th/9901001, with or without version.")]
+    url: Annotated[Words, Field(description="https page of the paper on a known host, such as arxiv.org/abs/…")]
+    pdf_url: Annotated[Words, Field(description="https address of its PDF on a known host.")]
+    title: Annotated[Words, Field(description="Its title, or most of it.")]
+
+
+class GivenPaper(TypedDict, total=False):
+    """A paper as search_papers and fetch_paper give it; further keys are kept."""
+
+    __pydantic_config__ = ConfigDict(extra="allow")  # type: ignore[misc]
+
+    paper_id: str
+    title: str
+    abstract: str
+    authors: list[Any]
+    published: str | None
+    categories: list[str]
+    content: str | None
+
+
+class SearchAnswer(TypedDict):
+    papers: list[dict[str, Any]]
+    total_count: Annotated[int, Field(description="Papers that the sources have for the query.")]
+    total: Annotated[int, Field(description="Papers of this search, over all pages.")]
+    next_offset: int | None
+    warnings: list[str]
+
+
+class FetchAnswer(TypedDict):
+    paper: Annotated[
+        dict[str, Any], Field(description="Metadata and content: the characters offset to offset + limit of its text.")
+    ]
+    total: Annotated[int, Field(description="Characters of the whole text; 0 if it was not asked for.")]
+    offset: int
+    next_offset: int | None
+
+
+class AnalyzeAnswer(TypedDict):
+    analysis: Annotated[
+        dict[str, Any], Field(description="summary, key_contributions, methodology, limitations, related_work.")
+    ]
+
+
+class InterpretAnswer(TypedDict):
+    paper: dict[str, Any]
+    analysis: dict[str, Any] | None
+    analysis_error: Annotated[
+        dict[str, Any] | None, Field(description="Why there is no analysis, though there is a paper.")
+    ]
+
+
+class RankAnswer(TypedDict):
+    summary: dict[str, Any]
+    ranked_papers: list[dict[str, Any]]
+    total: int
+    next_offset: int | None
+    contrastive_paper: dict[str, Any] | None
+    comparison_notes: list[dict[str, Any]]
+    filtered_by_reason: Annotated[dict[str, int], Field(description="How many papers each filter removed.")]
+    filtered_papers: Annotated[list[dict[str, Any]], Field(description="The first of those removed, with reasons.")]
+    output_path: str | None
+    generated_at: str
+
+
+class TodaysRanking(TypedDict):
+    profile: str
+    day: str
+    scored: Annotated[int, Field(description="Papers that were scored, shown or not.")]
+    papers: list[dict[str, Any]]
+    total: int
+    next_offset: int | None
+    warnings: list[str]
+
+
+class RankExplained(TypedDict):
+    profile: str
+    day: str
+    paper_id: str
+    why: list[str]
+    score: Annotated[dict[str, Any] | None, Field(description="Its row of the ranking; null if it was removed.")]
+    candidate: dict[str, Any] | None
+
+
+class WhatChanged(TypedDict):
+    profile: str
+    day: str
+    changes: Annotated[list[dict[str, Any]], Field(description="Papers that entered, left or moved, and what did it.")]
+    total: int
+    next_offset: int | None
+    lineage: Annotated[dict[str, Any], Field(description="What the two rankings were computed from, where it differs.")]
+
+
+class SideGiven(TypedDict, total=False):
+    """A side by a condition or wording of its own, besides its name."""
+
+    __pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[misc]
+
+    name: Required[Words]
+    where: Annotated[dict[str, Any], Field(description='Such as {"primary_category": {"$eq": "cs.CL"}}.')]
+    query: Annotated[Words, Field(description="Words added to the question for this side.")]
+
+
+class RetrieveStandardAnswer(TypedDict):
+    documents: Annotated[list[dict[str, Any]], Field(description="doc_id, page_content, metadata and score of each.")]
+    total: int
+    next_offset: int | None
+    matching: Annotated[int, Field(description="Documents that meet the filter.")]
+    filter: dict[str, Any] | None
+    shortfall: str | None
+    error: str | None
+    notes: list[str]
+
+
+class RetrieveBalancedAnswer(TypedDict):
+    sides: Annotated[
+        list[dict[str, Any]], Field(description="For each: side, documents, filter, matching, shortfall, error.")
+    ]
+    total: Annotated[int, Field(description="Number of sides.")]
+    next_offset: int | None
+    notes: list[str]

@@ -1,0 +1,102 @@
+"""The command about evidence: retrieve documents for a plan, side by side or all together (SPEC R2, R3)."""
+
+import logging
+import sys
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from paper_assets.errors import InvalidInput, PaperAssetsError
+from paper_assets.faces.arguments import AsJson, open_warehouse, parse_day, read_settings
+from paper_assets.faces.terminal import print_json, print_table, say
+
+
+def retrieve(
+    plan: Annotated[Path, typer.Argument(help="JSON file with a plan (R1), or a list of plans like questions.json.")],
+    profile: Annotated[
+        str | None, typer.Option(help="Ask as this profile: its categories, and its own private documents.")
+    ] = None,
+    as_of: Annotated[
+        str | None, typer.Option(metavar="YYYY-MM-DD", help="Find nothing of after this day; default: no limit.")
+    ] = None,
+    standard: Annotated[bool, typer.Option("--standard", help="The best k, whatever their side.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", help="Log each search, with filter and counts.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Find the documents that answer a plan's question: as many for each side, with reasons where there are fewer."""
+    from paper_assets.models.cross_encoder import load_cross_encoder
+    from paper_assets.models.embedder import load_embedder
+    from paper_assets.profile import load_profile, read_json
+    from paper_assets.retrieval.answers import balanced_answer, standard_answer
+    from paper_assets.retrieval.daily import bring_in_own_pdfs, categories_of
+    from paper_assets.retrieval.evidence import Caller, heard_by
+    from paper_assets.retrieval.grading import load_grader
+    from paper_assets.retrieval.plan import parse_plan, parse_plans
+    from paper_assets.retrieval.search import Corpus
+
+    settings, warehouse = read_settings(), open_warehouse()
+    caller = Caller(owner=profile, as_of=parse_day(as_of, "--as-of") if as_of else None)
+    asking = load_profile(settings.profiles_dir / profile) if profile is not None else None
+    record = read_json(plan)
+    given: dict[str, Any] = {"default_sides": categories_of(asking, settings), "numbers": settings.retrieving}
+    if isinstance(record, list):
+        plans = parse_plans(record, source=str(plan), **given)
+    else:
+        plans = (parse_plan(record, source=str(plan), **given),)
+    if not plans:
+        raise InvalidInput(f"{plan} holds no plan; write an object with rewritten_question, or a list of them")
+    embedder = _embedder_or_none(settings.embedding_model)
+    if asking:
+        for fault in bring_in_own_pdfs(warehouse, asking, plans, embedder=embedder):
+            print(f"left out: {fault}", file=sys.stderr)
+
+    @cache
+    def grader() -> Any:
+        return load_grader(
+            lambda: load_cross_encoder(settings.cross_encoder), lambda: load_embedder(settings.embedding_model)
+        )
+
+    corpus = Corpus(warehouse=warehouse, embedder=embedder, numbers=settings.retrieving)
+    answering = standard_answer if standard else balanced_answer
+    with heard_by(logging.StreamHandler(sys.stderr) if verbose else logging.NullHandler()):
+        answers = [answering(corpus, asked, caller=caller, load_grader=grader) for asked in plans]
+    if as_json:
+        print_json(answers if isinstance(record, list) else answers[0])
+    else:
+        for answer in answers:
+            _show(answer)
+    faults = [side["error"] for answer in answers for side in answer["sides"]]
+    if all(faults):
+        raise PaperAssetsError(f"{plan}: nothing could be searched: {faults[0]}")
+
+
+def _show(answer: dict[str, Any]) -> None:
+    """One table a question, then what a reader should know."""
+    rows: list[tuple[object, ...]] = []
+    for side in answer["sides"]:
+        name = side["side"] or "all"
+        for at, document in enumerate(side["documents"], 1):
+            said = document["metadata"]
+            rows.append((name, at, f"{document['score']:.3f}", "\n".join(filter(None, (said["title"], said["url"])))))
+        if why := side["error"] or side["shortfall"]:
+            rows.append((name, "–", "", f"{len(side['documents'])} of {side['wanted']}: {why}"))
+    print_table(answer["question"], ["side", "#", "score", "document"], rows)
+    for side in answer["sides"]:
+        for chunk in (side.get("graded") or {}).get("chunks", ())[:1]:
+            say(f"{side['side'] or 'best'}: “{' '.join(chunk['text'].split())}” ({chunk['title']})")
+    graded = [side.get("graded") or {} for side in answer["sides"]]
+    for note in dict.fromkeys([*answer["notes"], *(note for each in graded for note in each.get("notes", ()))]):
+        print(f"note: {note}", file=sys.stderr)
+
+
+def _embedder_or_none(name: str) -> Any:
+    from paper_assets.errors import ModelUnavailable
+    from paper_assets.models.embedder import load_embedder
+
+    try:
+        return load_embedder(name)
+    except ModelUnavailable as fault:
+        print(f"warning: {fault}; only words are compared", file=sys.stderr)
+        return None

@@ -1,0 +1,151 @@
+"""`best_practice_archive`: the collection follows the table, its checks, and what makes it due."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+import pytest
+
+from paper_assets.defs.archive import best_practice_archive
+from paper_assets.defs.partitions import profile_day, profile_days
+from paper_assets.defs.reports import ATTENDED
+from paper_assets.defs.resources import resources_for
+from paper_assets.errors import ModelUnavailable
+from paper_assets.rewriting.best_practices import Archive, archive_of
+from paper_assets.settings import load_settings
+from paper_assets.stores.vectors import count
+from tests.rewriting.invented_archive import fill, invented_embedder, practice
+
+MONDAY = datetime(2026, 3, 2, tzinfo=UTC).date()
+ASSET = best_practice_archive.key
+
+
+class Room:
+    """The real asset over one folder and one instance."""
+
+    def __init__(self, folder: Path, instance: dg.DagsterInstance) -> None:
+        settings = load_settings({"PAPER_ASSETS_FIRST_DAY": "2026-01-01"}, folder)
+        self.instance = instance
+        self.resources = resources_for(settings, {}) | {"embedder": invented_embedder}
+        stores = self.resources["warehouse"], self.resources["vector_index"]
+        self.archive: Archive = archive_of(settings, *stores, invented_embedder())
+
+    def materialize(self) -> dict[str, bool]:
+        """Outcomes of the checks."""
+        outcome = dg.materialize(
+            [best_practice_archive],
+            instance=self.instance,
+            resources=self.resources,
+            tags={ATTENDED: "yes"},
+            run_config={"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}},
+        )
+        return {check.check_name: check.passed for check in outcome.get_asset_check_evaluations()}
+
+    def told(self) -> tuple[str, dict[str, Any]]:
+        """Data version and metadata of the last materialization."""
+        event = self.instance.get_latest_data_version_record(ASSET)
+        assert event is not None and event.asset_materialization is not None and event.asset_materialization.tags
+        metadata = {name: value.value for name, value in event.asset_materialization.metadata.items()}
+        return event.asset_materialization.tags["dagster/data_version"], metadata
+
+
+@pytest.fixture
+def room(tmp_path: Path) -> Iterator[Room]:
+    with dg.DagsterInstance.ephemeral() as instance:
+        yield Room(tmp_path, instance)
+
+
+def test_the_collection_follows_the_table_and_the_ui_is_told_what_is_in_it(room: Room) -> None:
+    fill(room.archive, [practice(number) for number in range(12)])
+    assert set(room.materialize().values()) == {True}
+    assert count(room.archive.index, "optim_best_practices_v1") == 12
+    version, metadata = room.told()
+    assert metadata["dagster/row_count"] == 12
+    assert "public" in metadata["levels"] and "cs.CL" in metadata["categories"]
+    assert metadata["newest"].splitlines()[2].startswith(f"| {practice(11).id} | 2603.00011 | expert | 100 |")
+    assert metadata["spread"].startswith("![Best practices by level and category]")
+    room.materialize()
+    assert room.told()[0] == version, "the same archive again is no news"
+    fill(room.archive, [practice(12)])
+    room.materialize()
+    assert room.told()[0] != version
+
+
+def test_an_empty_archive_is_no_fault(room: Room) -> None:
+    assert set(room.materialize().values()) == {True}
+    assert room.told()[1]["dagster/row_count"] == 0
+
+
+def test_an_archive_of_one_level_or_one_category_is_a_warning(room: Room) -> None:
+    spread = "archive_is_spread_over_levels_and_categories"
+    fill(room.archive, [practice(3 * number) for number in range(9)])
+    assert room.materialize()[spread], "nine say nothing"
+    fill(room.archive, [practice(1, category="cs.CL")])
+    assert not room.materialize()[spread]
+    fill(room.archive, [practice(number, category=f"cs.{number}") for number in range(50, 70)])
+    assert room.materialize()[spread]
+
+
+def test_an_unmasked_phone_is_found_and_not_shown(room: Room) -> None:
+    fill(room.archive, [practice(1, text="Call 010-1234-5678."), practice(2, original_text="ada@example.edu wrote.")])
+    assert not room.materialize()["no_unmasked_pii"]
+    outcomes = dg.materialize([best_practice_archive], instance=room.instance, resources=room.resources)
+    [found] = [each for each in outcomes.get_asset_check_evaluations() if each.check_name == "no_unmasked_pii"]
+    assert found.metadata["unmasked"].value == {practice(2).id: "mail", practice(1).id: "phone"}
+
+
+def test_an_index_that_holds_other_vectors_is_noticed_and_made_again(room: Room) -> None:
+    fill(room.archive, [practice(number) for number in range(6)])
+    room.materialize()
+    with room.archive.warehouse.writing() as connection:
+        connection.execute("update embeddings set vector = list_reverse(vector)")
+    assert not room.materialize()["vectors_find_themselves"]
+    assert room.materialize()["vectors_find_themselves"]
+
+
+def test_without_a_model_the_archive_is_shown_and_its_vectors_are_a_warning(room: Room) -> None:
+    def unavailable() -> None:
+        raise ModelUnavailable("model files are gone; install again")
+
+    fill(room.archive, [practice(number) for number in range(3)])
+    room.resources["embedder"] = unavailable
+    assert room.materialize() == {
+        "archive_is_spread_over_levels_and_categories": True,
+        "no_unmasked_pii": True,
+        "vectors_find_themselves": False,
+    }
+    assert room.told()[1]["dagster/row_count"] == 3
+
+
+def test_it_is_due_when_rewrites_changed_and_not_when_they_are_the_same(room: Room) -> None:
+    @dg.asset(name="paper_rewrites", partitions_def=profile_days)
+    def rewrites() -> None: ...
+
+    definitions = dg.Definitions([rewrites, best_practice_archive], resources=room.resources)
+    instance = room.instance
+    instance.add_dynamic_partitions("profile", ["graphs", "speech"])
+
+    def report(profile: str, version: str) -> None:
+        tags = {"dagster/data_version": version}
+        key = profile_day(MONDAY, profile)
+        instance.report_runless_asset_event(dg.AssetMaterialization("paper_rewrites", partition=key, tags=tags))
+
+    def asked(cursor: Any = None) -> tuple[int, Any]:
+        outcome = dg.evaluate_automation_conditions(
+            defs=definitions, instance=instance, cursor=cursor, asset_selection=dg.AssetSelection.assets(ASSET)
+        )
+        return outcome.total_requested, outcome.cursor
+
+    requested, cursor = asked()
+    assert requested == 1, "never made yet"
+    room.materialize()
+    requested, cursor = asked(cursor)
+    assert requested == 0
+    for profile, version, due in [("graphs", "1", 1), ("graphs", "1", 0), ("speech", "1", 1), ("graphs", "2", 1)]:
+        report(profile, version)
+        requested, cursor = asked(cursor)
+        assert requested == due, (profile, version)
+        if requested:
+            room.materialize()

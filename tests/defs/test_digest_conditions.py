@@ -1,0 +1,118 @@
+"""When a digest is asked for: the real conditions of the real assets, driven by reported events."""
+
+from collections.abc import Iterator
+from datetime import date
+from pathlib import Path
+
+import dagster as dg
+import pytest
+
+from paper_assets.defs.automation import conditions
+from paper_assets.defs.partitions import profile_day
+from paper_assets.defs.resources import resources_for
+from paper_assets.defs.runs import ASSETS
+from paper_assets.settings import load_settings
+
+DIGESTS = "reading_digests"
+
+
+class Desk:
+    """An instance on which materializations are reported instead of run, and conditions ticked by hand."""
+
+    def __init__(self, instance: dg.DagsterInstance) -> None:
+        self.instance = instance
+        self.cursor: object = None
+        self.asked: dict[str, set[str]] = {}
+        self.reports = 0
+
+    def report(self, asset: str, partition: str, version: str | None = None) -> None:
+        """A new version, unless one is given."""
+        self.reports += 1
+        self.instance.report_runless_asset_event(
+            dg.AssetMaterialization(
+                asset, partition=partition, tags={"dagster/data_version": version or f"{self.reports}"}
+            )
+        )
+
+    def tick(self) -> dict[str, set[str]]:
+        result = dg.evaluate_automation_conditions(
+            dg.Definitions(
+                assets=ASSETS,
+                sensors=[conditions],
+                resources=resources_for(load_settings({}, Path("/nowhere")), {}),
+            ),
+            self.instance,
+            cursor=self.cursor,
+        )
+        self.cursor = result.cursor
+        names = ("paper_embeddings", "scored_rankings", "balanced_retrievals", "paper_rewrites", DIGESTS)
+        found = {name: result.get_requested_partitions(dg.AssetKey(name)) for name in names}
+        self.asked = {name: {str(key) for key in keys} for name, keys in found.items() if keys}
+        return self.asked
+
+    def carry_out(self, *, but: str = "") -> None:
+        """Report what was asked for as done, except for one asset."""
+        for asset, keys in self.asked.items():
+            for key in keys if asset != but else ():
+                self.report(asset, grid(key) if "|" in key else key)
+
+    def settle(self) -> None:
+        while self.tick():
+            self.carry_out()
+
+
+def grid(key: str) -> str:
+    day, _, profile = key.partition("|")
+    return profile_day(date.fromisoformat(day), profile)
+
+
+@pytest.fixture
+def desk() -> Iterator[Desk]:
+    """One profile, two days; all that conditions ask for by themselves is made."""
+    with dg.DagsterInstance.ephemeral() as instance:
+        instance.add_dynamic_partitions("profile", ["ann"])
+        desk = Desk(instance)
+        desk.report("research_profile", "ann")
+        for day in ("2026-03-01", "2026-03-02"):
+            desk.report("arxiv_papers", day)
+        desk.settle()
+        yield desk
+
+
+def test_a_digest_is_asked_for_once_and_after_all_that_stands_in_it(desk: Desk) -> None:
+    desk.report("research_profile", "ann")
+    order = []
+    while asked := desk.tick():
+        order.append(set(asked))
+        desk.carry_out()
+    assert order[-1] == {DIGESTS}
+    assert sum(DIGESTS in asked for asked in order) == 1
+
+
+def test_a_digest_does_not_wait_for_what_was_asked_for_and_not_made(desk: Desk) -> None:
+    desk.report("research_profile", "ann")
+    asked: dict[str, set[str]] = {}
+    for _ in range(6):
+        asked = desk.tick() or asked
+        desk.carry_out(but="paper_rewrites")
+    assert asked == {DIGESTS: {"2026-03-02|ann"}}
+
+
+def test_a_ranking_or_rewrite_of_an_old_day_is_followed_there_and_one_that_says_the_same_is_not(desk: Desk) -> None:
+    old = grid("2026-03-01|ann")
+    desk.report("scored_rankings", old, "one")
+    assert desk.tick() == {DIGESTS: {"2026-03-01|ann"}}
+    desk.carry_out()
+    desk.report("scored_rankings", old, "one")
+    assert desk.tick() == {}
+    desk.report("paper_rewrites", old)
+    assert desk.tick() == {DIGESTS: {"2026-03-01|ann"}}
+
+
+def test_rankings_that_stand_at_the_first_start_get_their_pages_and_days_without_one_get_none() -> None:
+    with dg.DagsterInstance.ephemeral() as instance:
+        instance.add_dynamic_partitions("profile", ["ann"])
+        desk = Desk(instance)
+        desk.report("scored_rankings", grid("2026-03-01|ann"))
+        desk.report("scored_rankings", grid("2026-03-02|ann"))
+        assert desk.tick() == {DIGESTS: {"2026-03-01|ann", "2026-03-02|ann"}}

@@ -1,0 +1,224 @@
+"""`reading_digests`: real stores, rankings made by the core, no model and no language model anywhere."""
+
+from collections.abc import Iterator
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+import pytest
+from lxml import etree
+
+from paper_assets.defs.partitions import profile_day
+from paper_assets.defs.reports import ATTENDED
+from paper_assets.defs.resources import resources_for
+from paper_assets.defs.runs import ASSETS
+from paper_assets.digests.daily import missing_from_pages, write_digest
+from paper_assets.errors import LLMConfigError
+from paper_assets.paper import Paper
+from paper_assets.profile import Profile, profile_content
+from paper_assets.ranking import daily
+from paper_assets.ranking.llm_check import SecondLook, unavailable
+from paper_assets.settings import Settings, load_settings
+from paper_assets.stores.papers import merge_papers
+from paper_assets.stores.retrievals import replace_retrievals
+from paper_assets.stores.rewrites import NewItem, finish, keep_attempt, replace_set
+from paper_assets.stores.warehouse import Warehouse
+from tests.digests.invented import answer, document, paper
+from tests.digests.invented import attempt as invented_attempt
+
+MONDAY, TUESDAY = date(2026, 3, 2), date(2026, 3, 3)
+NOW = datetime(2026, 3, 5, 7, 30, tzinfo=UTC)
+NOBODY = SecondLook(ask=unavailable(LLMConfigError("no language model")), model=None)
+DIGESTS = "reading_digests"
+
+
+class Graph:
+    """The asset over one folder and one instance; `ranked` stands for everything above it."""
+
+    def __init__(self, folder: Path, instance: dg.DagsterInstance) -> None:
+        self.instance = instance
+        self.settings: Settings = load_settings({"PAPER_ASSETS_FIRST_DAY": "2026-01-01"}, folder)
+        self.warehouse: Warehouse = Warehouse(self.settings.warehouse_path, deadline=10)
+
+        def no_model() -> None:
+            raise AssertionError("a digest loads no model")
+
+        made = resources_for(self.settings, {})
+        self.resources = {name: no_model if callable(thing) else thing for name, thing in made.items()}
+
+    @property
+    def folder(self) -> Path:
+        return self.settings.output_dir / "digests"
+
+    def papers(self, day: date, *titles: str, **changes: Any) -> None:
+        published = datetime(day.year, day.month, day.day, 9, tzinfo=UTC)
+        found: list[Paper] = [
+            paper(100 * day.day + at, title=title, published=published, **changes) for at, title in enumerate(titles)
+        ]
+        merge_papers(self.warehouse, found)
+
+    def ranked(self, *days: date, name: str = "ponds", **ranking: Any) -> None:
+        content = {"interests": {"primary": ["frogs"]}, "ranking": {"top_k": 2, **ranking}}
+        profile = Profile(name=name, content=profile_content(content, source=name))
+        if name not in self.instance.get_dynamic_partitions("profile"):
+            self.instance.add_dynamic_partitions("profile", [name])
+        for day in days:
+            inputs = daily.profile_day(self.warehouse, profile, day, settings=self.settings)
+            daily.keep_candidates(self.warehouse, inputs, settings=self.settings)
+            daily.keep_ranking(
+                self.warehouse, profile, day, embedder=None, second_look=NOBODY, settings=self.settings, now=NOW
+            )
+
+    def materialize(self, first: date, last: date | None = None, *, name: str = "ponds") -> dg.ExecuteInProcessResult:
+        keys = profile_day(first, name), profile_day(last or first, name)
+        span = {"dagster/asset_partition_range_start": keys[0], "dagster/asset_partition_range_end": keys[1]}
+        return dg.materialize(
+            ASSETS,
+            selection=[DIGESTS],
+            instance=self.instance,
+            resources=self.resources,
+            partition_key=None if last else keys[0],
+            tags={ATTENDED: "yes", **(span if last else {})},
+            raise_on_error=False,
+            run_config={"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}},
+        )
+
+    def told(self, day: date) -> tuple[str, dict[str, Any]]:
+        """The data version and the metadata last reported."""
+        key = profile_day(day, "ponds")
+        record = self.instance.get_latest_data_version_record(dg.AssetKey(DIGESTS), partition_key=key)
+        assert record is not None and record.asset_materialization is not None
+        event = record.asset_materialization
+        assert event.tags is not None
+        return event.tags["dagster/data_version"], {name: value.value for name, value in event.metadata.items()}
+
+    def files(self) -> dict[str, tuple[bytes, int]]:
+        return {file.name: (file.read_bytes(), file.stat().st_ino) for file in self.folder.glob("ponds/[!.]*")}
+
+
+@pytest.fixture
+def graph(tmp_path: Path) -> Iterator[Graph]:
+    with dg.DagsterInstance.ephemeral() as instance:
+        graph = Graph(tmp_path, instance)
+        graph.papers(MONDAY, "Loud frogs", "Quiet frogs & <toads>", "Slow tortoises")
+        graph.papers(TUESDAY, "Frogs at night", "Frogs by day", "Fast hares")
+        yield graph
+
+
+def test_a_ranked_day_becomes_a_page_without_any_model_question_or_rewrite(graph: Graph) -> None:
+    graph.ranked(MONDAY)
+    outcome = graph.materialize(MONDAY)
+    assert outcome.success
+    assert [check.passed for check in outcome.get_asset_check_evaluations()] == [True]
+    _, told = graph.told(MONDAY)
+    page = Path(told["page"]).read_text("utf-8")
+    assert "Loud frogs" in page and "Quiet frogs &amp; &lt;toads&gt;" in page and "tortoises" not in page
+    assert "relevance was judged by keywords only" in page
+    assert "Your questions" not in page and "Rewritten" not in page and "What changed" not in page
+    assert told["dagster/row_count"] == 2
+    assert "Quiet frogs \\& \\<toads\\>" in told["preview"]
+    assert Path(told["markdown"]).exists() and Path(told["feed"]).exists()
+
+
+def test_an_old_day_made_again_says_the_same_and_touches_no_file(graph: Graph) -> None:
+    graph.ranked(MONDAY, TUESDAY)
+    graph.materialize(MONDAY, TUESDAY)
+    before, versions = graph.files(), [graph.told(day)[0] for day in (MONDAY, TUESDAY)]
+    for again in ((MONDAY, None), (MONDAY, TUESDAY)):
+        assert graph.materialize(*again).success
+    assert graph.files() == before
+    assert [graph.told(day)[0] for day in (MONDAY, TUESDAY)] == versions
+
+
+def test_only_the_day_that_says_something_new_has_a_new_version_and_the_feed_is_in_order(graph: Graph) -> None:
+    graph.ranked(MONDAY, TUESDAY)
+    graph.materialize(TUESDAY)
+    graph.materialize(MONDAY, TUESDAY)
+    before = {day: graph.told(day)[0] for day in (MONDAY, TUESDAY)}
+    graph.papers(TUESDAY, "Frogs at night, corrected", version=2)
+    graph.ranked(MONDAY, TUESDAY)
+    graph.materialize(MONDAY, TUESDAY)
+    after = {day: graph.told(day)[0] for day in (MONDAY, TUESDAY)}
+    assert (after[MONDAY] == before[MONDAY], after[TUESDAY] == before[TUESDAY]) == (True, False)
+    feed = etree.parse(graph.folder / "ponds" / "feed.atom").getroot()
+    contents = ["".join(entry.itertext()) for entry in feed.findall("{*}entry")]
+    assert ["2026-03-03" in contents[0], "2026-03-02" in contents[1], len(contents)] == [True, True, 2]
+    assert "corrected" in contents[0]
+
+
+def test_the_page_says_what_changed_since_the_ranked_day_before_and_since_an_edit(graph: Graph) -> None:
+    graph.ranked(MONDAY, TUESDAY)
+    digest = write_digest(graph.warehouse, "ponds", TUESDAY, settings=graph.settings).digest
+    [since_monday] = digest.changes
+    assert since_monday.since == "since 2 March 2026"
+    [(reason, gone)] = since_monday.left
+    assert reason == "it stood in your list on an earlier day"
+    assert {title for title, _ in gone} == {"Loud frogs", "Quiet frogs & <toads>"}
+    graph.ranked(TUESDAY, ranking_mode="novelty")
+    digest = write_digest(graph.warehouse, "ponds", TUESDAY, settings=graph.settings).digest
+    assert digest.changes[1].since == "since this day was last ranked"
+    assert "ranking mode: balanced → novelty" in digest.changes[1].otherwise
+
+
+def test_a_day_without_papers_has_a_page_that_says_so(graph: Graph) -> None:
+    empty = date(2026, 2, 1)
+    graph.ranked(empty)
+    assert graph.materialize(empty).success
+    assert "Nothing to read today" in graph.told(empty)[1]["preview"]
+
+
+def test_answers_and_rewrites_stand_on_the_page_as_soon_as_they_are_stored(graph: Graph) -> None:
+    graph.ranked(MONDAY)
+    graph.materialize(MONDAY)
+    before, _ = graph.told(MONDAY)
+    found = answer({"loud": [document()], "quiet": []})
+    replace_retrievals(graph.warehouse, MONDAY, "ponds", [found], inputs="x")
+    new = NewItem(
+        item="i",
+        paper_id="2603.00200",
+        version=1,
+        title="Loud frogs",
+        category=None,
+        target_level="public",
+        original_text="o",
+        prompt="p",
+    )
+    replace_set(graph.warehouse, MONDAY, "ponds", [new], now=NOW)
+    keep_attempt(graph.warehouse, "i", invented_attempt(1, 96, "Frogs shout."))
+    finish(graph.warehouse, "i", outcome="passed", kept=1)
+    graph.materialize(MONDAY)
+    after, told = graph.told(MONDAY)
+    assert after != before
+    page = Path(told["page"]).read_text("utf-8")
+    assert "Are frogs loud?" in page and "Frogs are loud at night." in page
+    assert "Rewritten for everybody <small>96 of 100</small>" in page and "Frogs shout." in page
+    assert (told["questions"], told["rewrites"]) == (1, 1)
+
+
+def test_a_day_that_was_never_ranked_says_what_to_do(graph: Graph) -> None:
+    graph.ranked(MONDAY)
+    failed = graph.materialize(TUESDAY)
+    failure = failed.get_step_failure_events()[0].step_failure_data.user_failure_data
+    assert failure is not None and "no ranking for profile 'ponds' on 2026-03-03" in str(failure.description)
+
+
+def test_the_check_finds_a_paper_of_the_list_that_the_page_lacks(graph: Graph) -> None:
+    graph.ranked(MONDAY)
+    write_digest(graph.warehouse, "ponds", MONDAY, settings=graph.settings)
+    assert missing_from_pages(graph.warehouse, "ponds", MONDAY, settings=graph.settings) == []
+    graph.papers(MONDAY, "Loud frogs", "Quiet frogs & <toads>", "Frogs, frogs, frogs", version=2)
+    graph.ranked(MONDAY, top_k=3)
+    assert missing_from_pages(graph.warehouse, "ponds", MONDAY, settings=graph.settings) == ["2603.00202"]
+    (graph.folder / "ponds" / f"{MONDAY}.md").unlink()
+    assert len(missing_from_pages(graph.warehouse, "ponds", MONDAY, settings=graph.settings)) == 3
+
+
+def test_a_removed_profile_keeps_its_digests(graph: Graph) -> None:
+    graph.ranked(MONDAY)
+    graph.materialize(MONDAY)
+    before = graph.files()
+    graph.instance.delete_dynamic_partition("profile", "ponds")
+    graph.ranked(MONDAY, name="meadows")
+    assert graph.materialize(MONDAY, name="meadows").success
+    assert graph.files() == before

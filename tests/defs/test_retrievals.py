@@ -1,0 +1,217 @@
+"""`balanced_retrievals`: the real asset over real stores and the real model."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import UTC, date, datetime
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+import pytest
+
+from paper_assets.defs.automation import conditions
+from paper_assets.defs.partitions import profile_day
+from paper_assets.defs.profiles import find_profiles
+from paper_assets.defs.runs import ASSETS, retrieve_day
+from paper_assets.models.embedder import load_embedder
+from paper_assets.paper import Paper
+from paper_assets.profile import load_profile
+from paper_assets.retrieval.grading import similarity_grader
+from paper_assets.retrieval.search import Corpus
+from paper_assets.stores.papers import day_fingerprints
+from paper_assets.stores.retrievals import retrieval_inputs, retrievals_of
+from tests.defs.test_assets import MONDAY, TUESDAY, Graph, checks
+from tests.desk import GRAPHS
+from tests.loopback_arxiv import loopback_arxiv
+from tests.retrieval.invented_corpus import add
+
+ASSET = "balanced_retrievals"
+KEY = profile_day(TUESDAY, "graphs")
+QUESTION = {
+    "question": "How is traffic forecast?",
+    "rewritten_question": "forecasting traffic on road networks",
+    "filters": {"sides": ["cs.CL", "cs.LG", "cs.XX"]},
+    "generation_required": True,
+}
+
+
+def papers_of(*days: date) -> list[Paper]:
+    """Three papers a day in each of two categories."""
+    subjects = ("Traffic forecasting on road networks", "Speech recognition", "Protein folding")
+    return [
+        Paper(
+            paper_id=f"2603.{day.day:02d}{number:03d}",
+            title=f"{subject} {number}",
+            abstract=f"We study {subject.lower()}.",
+            authors=("Ada Moreau",),
+            published=datetime(day.year, day.month, day.day, 9, tzinfo=UTC),
+            categories=(category,),
+            primary_category=category,
+        )
+        for day in days
+        for number, (category, subject) in enumerate(product(("cs.CL", "cs.LG"), subjects))
+    ]
+
+
+def store(graph: Graph, papers: Sequence[Paper]) -> None:
+    """Papers with their vectors, of which Dagster is told."""
+    add(Corpus(warehouse=graph.warehouse, embedder=load_embedder()), papers)
+    for day, content in day_fingerprints(graph.warehouse, None, None).items():
+        tags = {"dagster/data_version": content}
+        graph.instance.report_runless_asset_event(
+            dg.AssetMaterialization("paper_embeddings", partition=f"{day}", tags=tags)
+        )
+
+
+@pytest.fixture
+def graph(tmp_path: Path) -> Iterator[Graph]:
+    """Two days of papers and a profile with one question."""
+    with dg.DagsterInstance.ephemeral() as instance, loopback_arxiv([]) as arxiv:
+        graph = Graph(tmp_path, instance, arxiv)
+        graph.resources["grader"] = lambda: replace(similarity_grader(load_embedder()), note="graded <b>otherwise</b>")
+        graph.profile("graphs", GRAPHS)
+        ask(graph, QUESTION)
+        store(graph, papers_of(MONDAY, TUESDAY))
+        yield graph
+
+
+def ask(graph: Graph, *questions: Any, profile: str = "graphs") -> None:
+    file = graph.folder / "profiles" / profile / "questions.json"
+    file.write_text(json.dumps(questions), encoding="utf-8")
+
+
+def test_the_page_of_a_day_says_for_each_side_what_was_found_by_which_filter_and_why_no_more(graph: Graph) -> None:
+    outcome = graph.materialize(ASSET, first=KEY)
+    assert outcome.success and all(checks(outcome).values()) and len(checks(outcome)) == 2
+    told = graph.metadata(ASSET, KEY)
+    assert (told["dagster/row_count"], told["questions"]) == (4, 1)
+    shown = told["question_1"].splitlines()
+    assert sum("](https://arxiv.org/abs/2603." in line for line in shown) == 4
+    assert shown[2].startswith("| cs.CL | ") and "Traffic forecasting" in shown[2]
+    assert shown[-1] == "| cs.XX | – | – |"
+    assert "none with primary" in told["sides"] and "cs.XX" in told["sides"]
+    assert told["filters"].splitlines()[1].startswith('{"1. cs.CL": {"$and": [{"primary_category": {"$eq": "cs.CL"}}')
+    assert told["balance"].startswith("![Documents for each side, graphs")
+    assert "Traffic forecasting" in told["passages_1"]
+    assert "otherwise" in told["notes"] and "<b>" not in told["notes"]
+    (answer,) = retrievals_of(graph.warehouse, TUESDAY, "graphs")
+    assert [len(side["documents"]) for side in answer["sides"]] == [2, 2, 0]
+
+
+def test_the_log_of_the_run_has_a_line_for_each_side(graph: Graph) -> None:
+    outcome = graph.materialize(ASSET, first=KEY)
+    said = [entry.user_message for entry in graph.instance.all_logs(outcome.run_id)]
+    assert sum(line.startswith("cs.CL: 2 of 2 documents; 6 meet the filter") for line in said) == 1
+    assert sum("cs.XX: 0 of 2 documents" in line and "short: none with" in line for line in said) == 1
+
+
+def test_each_day_of_a_run_finds_nothing_of_the_days_after_it(graph: Graph) -> None:
+    first = profile_day(MONDAY, "graphs")
+    outcome = graph.materialize(ASSET, first=first, last=KEY)
+    assert outcome.success and all(checks(outcome).values())
+    dates = {
+        day: {
+            each["metadata"]["date_int"]
+            for side in retrievals_of(graph.warehouse, day, "graphs")[0]["sides"]
+            for each in side["documents"]
+        }
+        for day in (MONDAY, TUESDAY)
+    }
+    assert dates == {MONDAY: {20260302}, TUESDAY: {20260302, 20260303}}
+    versions = graph.versions(ASSET)
+    assert set(versions) == {first, KEY} and versions[first] != versions[KEY]
+
+
+def test_the_same_again_is_not_computed_and_an_edit_is(graph: Graph) -> None:
+    graph.materialize(ASSET, first=KEY)
+    version, inputs = graph.versions(ASSET), retrieval_inputs(graph.warehouse, TUESDAY, "graphs")
+    graph.resources["grader"] = lambda: pytest.fail("what stands already is not graded again")
+    assert graph.materialize(ASSET, first=KEY).success
+    assert (graph.versions(ASSET), retrieval_inputs(graph.warehouse, TUESDAY, "graphs")) == (version, inputs)
+    ask(graph, {**QUESTION, "generation_required": False})
+    assert graph.materialize(ASSET, first=KEY).success
+    assert graph.versions(ASSET) != version
+    ask(graph)
+    assert graph.materialize(ASSET, first=KEY).success
+    assert graph.metadata(ASSET, KEY)["dagster/row_count"] == 0
+    assert retrievals_of(graph.warehouse, TUESDAY, "graphs") == []
+
+
+def test_papers_that_change_no_answer_are_no_news(graph: Graph) -> None:
+    first = profile_day(MONDAY, "graphs")
+    ask(graph, {**QUESTION, "filters": {"sides": ["cs.CL"], "enddate": f"{MONDAY}"}})
+    graph.materialize(ASSET, first=first)
+    before = graph.versions(ASSET)
+    store(graph, [replace(papers_of(MONDAY)[-1], version=2, title="Bees")])  # of another category
+    graph.materialize(ASSET, first=first)
+    assert graph.versions(ASSET) == before
+
+
+def test_a_side_that_fails_fails_the_check_and_not_the_run_and_is_asked_again(graph: Graph) -> None:
+    ask(graph, {**QUESTION, "filters": {"sides": ["cs.CL", {"name": "odd", "where": {"colour": "red"}}]}})
+    outcome = graph.materialize(ASSET, first=KEY)
+    assert outcome.success
+    (failed,) = [check for check in outcome.get_asset_check_evaluations() if not check.passed]
+    assert failed.check_name == "sides_are_balanced_or_the_shortfall_is_named"
+    assert "odd: 'colour' is no field" in str(failed.metadata["failed"].value)
+    good, odd = retrievals_of(graph.warehouse, TUESDAY, "graphs")[0]["sides"]
+    assert len(good["documents"]) == 2 and good["error"] is None and odd["documents"] == []
+    assert str(retrieval_inputs(graph.warehouse, TUESDAY, "graphs")).endswith("unfinished")
+
+
+def test_questions_that_are_no_plans_are_named_and_the_last_good_ones_are_asked(graph: Graph) -> None:
+    graph.materialize(ASSET, first=profile_day(MONDAY, "graphs"))
+    ask(graph, {**QUESTION, "k": 3})
+    faults = find_profiles(graph.folder / "profiles").faults
+    assert "graphs/questions.json: entry 1: k: unknown key" in faults["graphs"]
+    assert graph.materialize(ASSET, first=KEY).success
+    assert len(retrievals_of(graph.warehouse, TUESDAY, "graphs")) == 1
+
+    graph.profile("new", GRAPHS)
+    ask(graph, {}, profile="new")
+    outcome = graph.materialize(ASSET, first=profile_day(TUESDAY, "new"))
+    assert not outcome.success
+    failure = outcome.get_step_failure_events()[0].step_failure_data.user_failure_data
+    assert failure is not None and "new/questions.json: entry 1: rewritten_question" in str(failure.description)
+
+
+def test_the_command_line_asks_only_where_there_is_something_to_do(graph: Graph) -> None:
+    def retrieve() -> bool:
+        profile = load_profile(graph.folder / "profiles" / "graphs")
+        return retrieve_day(graph.instance, graph.warehouse, graph.resources, profile, TUESDAY)
+
+    assert [retrieve(), retrieve()] == [True, False]
+    ask(graph)
+    assert [retrieve(), retrieve()] == [True, False], "questions taken away take their answers with them"
+    graph.profile("silent", GRAPHS)
+    silent = load_profile(graph.folder / "profiles" / "silent")
+    assert not retrieve_day(graph.instance, graph.warehouse, graph.resources, silent, TUESDAY)
+
+
+def test_new_embeddings_and_an_edited_profile_ask_for_the_latest_day_by_themselves(graph: Graph) -> None:
+    cursor = None
+
+    def asked() -> set[str]:
+        nonlocal cursor
+        definitions = dg.Definitions(assets=ASSETS, sensors=[conditions], resources=graph.resources)
+        result = dg.evaluate_automation_conditions(definitions, graph.instance, cursor=cursor)
+        cursor = result.cursor
+        return {str(key) for key in result.get_requested_partitions(dg.AssetKey(ASSET))}
+
+    def report(asset: str, partition: str, version: str) -> None:
+        tags = {"dagster/data_version": version}
+        graph.instance.report_runless_asset_event(dg.AssetMaterialization(asset, partition=partition, tags=tags))
+
+    report("research_profile", "graphs", "1")
+    assert asked() == {KEY}
+    report(ASSET, KEY, "1")
+    assert asked() == set()
+    report("research_profile", "graphs", "2")
+    assert asked() == {KEY}
+    report(ASSET, KEY, "2")
+    report("paper_embeddings", f"{MONDAY}", "new")
+    assert asked() == {KEY}
+    report(ASSET, KEY, "2")
+    assert asked() == set()

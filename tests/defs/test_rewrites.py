@@ -1,0 +1,332 @@
+"""`paper_rewrites` in Dagster: what a run brings about, what waits, what a decision and a new ranking set off (A3)."""
+
+import json
+import shutil
+from collections.abc import Iterator, Mapping
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+import pytest
+
+from paper_assets.defs.automation import conditions
+from paper_assets.defs.decisions import decision_sensor
+from paper_assets.defs.partitions import profile_day
+from paper_assets.defs.reports import ATTENDED
+from paper_assets.defs.resources import resources_for
+from paper_assets.defs.runs import ASSETS
+from paper_assets.errors import ModelUnavailable
+from paper_assets.paper import paper_from_mapping
+from paper_assets.profile import Profile, load_profile, profile_content
+from paper_assets.ranking import daily
+from paper_assets.ranking.llm_check import second_look
+from paper_assets.retrieval.search import Corpus, search
+from paper_assets.rewriting.loop import cancel, decide
+from paper_assets.settings import Rewriting, load_settings
+from paper_assets.stores.documents import count_documents
+from paper_assets.stores.papers import merge_papers
+from paper_assets.stores.rewrites import RewriteItem, rewrites_of
+from tests.desk import GRAPHS, week
+from tests.loopback_llm import LoopbackLLM, closed_port, loopback_llm
+from tests.rewriting.scripted import Play
+
+MONDAY, TUESDAY = date(2026, 3, 2), date(2026, 3, 3)
+NOW = datetime(2026, 3, 5, 7, 30, tzinfo=UTC)
+ASKING = {**GRAPHS, "rewriting": {"target_levels": ["public", "expert"], "papers": 1}}
+
+
+def settings_in(folder: Path) -> Any:
+    return load_settings({"PAPER_ASSETS_FIRST_DAY": "2026-01-01"}, folder)
+
+
+@pytest.fixture(scope="module")
+def ranked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with two ranked days of the profile `ann` and no rewrites."""
+    folder = tmp_path_factory.mktemp("ranked")
+    settings = settings_in(folder)
+    warehouse = resources_for(settings, {})["warehouse"]
+    merge_papers(warehouse, [paper_from_mapping(record) for record in week([f"{MONDAY}", f"{TUESDAY}"])])
+    profile = Profile(name="ann", content=profile_content(ASKING, source="test"))
+    for day in (MONDAY, TUESDAY):
+        daily.keep_candidates(
+            warehouse, daily.profile_day(warehouse, profile, day, settings=settings), settings=settings
+        )
+        daily.keep_ranking(
+            warehouse, profile, day, embedder=None, second_look=second_look({}), settings=settings, now=NOW
+        )
+    return folder
+
+
+class Graph:
+    """The real assets over a folder and an instance of its own; nothing is embedded unless asked for."""
+
+    def __init__(self, folder: Path, instance: dg.DagsterInstance) -> None:
+        self.folder, self.instance = folder, instance
+        self.now = NOW
+        self.set_llm({})
+        self.warehouse = self.resources["warehouse"]
+        self.profile("ann", ASKING)
+
+    def set_llm(self, environ: Mapping[str, str], *, embed: bool = False) -> None:
+        self.resources = resources_for(settings_in(self.folder), environ) | {"clock": lambda: self.now}
+        if not embed:
+            without = resources_for(settings_in(self.folder), environ)
+
+            def unavailable() -> None:
+                raise ModelUnavailable("no model")
+
+            self.resources["embedder"] = unavailable
+            self.resources["open_writer"] = lambda clock: _without_archive(without["open_writer"], clock)
+
+    def profile(self, name: str, content: Mapping[str, Any]) -> Profile:
+        file = self.folder / "profiles" / name / "profile.json"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(json.dumps(content), encoding="utf-8")
+        self.instance.add_dynamic_partitions("profile", [name])
+        return load_profile(file.parent)
+
+    def run(self, day: date = TUESDAY, profile: str = "ann") -> dg.ExecuteInProcessResult:
+        return dg.materialize(
+            ASSETS,
+            selection=["paper_rewrites"],
+            instance=self.instance,
+            resources=self.resources,
+            partition_key=profile_day(day, profile),
+            tags={ATTENDED: "yes"},
+            raise_on_error=False,
+            run_config={"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}},
+        )
+
+    def rewrites(self, day: date | None = TUESDAY) -> list[RewriteItem]:
+        return rewrites_of(self.warehouse, profile="ann", day=day)
+
+    def latest(self, day: date = TUESDAY) -> tuple[str, dict[str, Any]]:
+        """Data version and metadata last reported."""
+        record = self.instance.get_latest_data_version_record(
+            dg.AssetKey("paper_rewrites"), partition_key=profile_day(day, "ann")
+        )
+        assert record is not None and record.asset_materialization is not None
+        event = record.asset_materialization
+        return (event.tags or {})["dagster/data_version"], {name: value.value for name, value in event.metadata.items()}
+
+    def tick(self, cursor: str | None = None) -> tuple[list[str], str | None]:
+        """The sensor's requests (day|profile) and its cursor."""
+        context = dg.build_sensor_context(
+            instance=self.instance,
+            cursor=cursor,
+            resources={name: self.resources[name] for name in ("settings", "warehouse", "look_twice", "clock")},
+        )
+        result = decision_sensor(context)
+        assert isinstance(result, dg.SensorResult)
+        requests = [*(result.run_requests or [])]
+        assert len({request.run_key for request in requests}) == len(requests)
+        return [str(request.partition_key) for request in requests], result.cursor
+
+
+def _without_archive(open_writer: Any, clock: Any) -> Any:
+    from dataclasses import replace
+
+    return replace(open_writer(clock), archive=None)
+
+
+@pytest.fixture
+def graph(ranked: Path, tmp_path: Path) -> Iterator[Graph]:
+    shutil.copytree(ranked, tmp_path, dirs_exist_ok=True)
+    with dg.DagsterInstance.ephemeral() as instance:
+        yield Graph(tmp_path, instance)
+
+
+def checks(outcome: dg.ExecuteInProcessResult) -> dict[str, bool]:
+    assert outcome.success
+    return {check.check_name: check.passed for check in outcome.get_asset_check_evaluations()}
+
+
+def statuses(items: list[RewriteItem]) -> list[tuple[str, str | None]]:
+    return [(item.target_level, item.outcome) for item in items]
+
+
+GOOD = {"nothing_waits_for_the_model": True, "nothing_waits_too_long": True, "attempts_are_whole": True}
+
+
+def test_the_best_papers_are_rewritten_for_each_level_and_told_in_the_ui(graph: Graph) -> None:
+    graph.profile("ann", {**GRAPHS, "rewriting": {"target_levels": ["public", "expert"], "papers": 2}})
+    with loopback_llm(Play(92)) as server:
+        prices = {"PAPER_ASSETS_LLM_PRICE_IN": "10", "PAPER_ASSETS_LLM_PRICE_OUT": "0"}
+        graph.set_llm({**server.environ("ollama"), **prices})
+        assert checks(graph.run()) == GOOD
+        assert len(server.requests) == 8
+        _, told = graph.latest()
+        assert checks(graph.run()) == GOOD
+        assert len(server.requests) == 8, "what is done is not asked again"
+    assert statuses(graph.rewrites()) == [("public", "passed"), ("expert", "passed")] * 2
+    assert len({item.paper_id for item in graph.rewrites()}) == 2
+    assert (told["dagster/row_count"], told["attempts"], told["scores"]) == (4, 4, "92, 92, 92, 92")
+    assert (told["input_tokens"], told["output_tokens"], told["cost"]) == (800, 80, 0.008)
+    assert "2603.002" in told["rewrites"] and "passed" in told["standing"]
+    assert count_documents(graph.warehouse, "rewrite", None) == 4
+
+
+def test_a_profile_that_asks_for_nothing_has_none_and_the_run_is_green_without_a_model(graph: Graph) -> None:
+    graph.profile("ann", GRAPHS)
+    assert checks(graph.run()) == GOOD
+    assert graph.rewrites() == []
+    assert graph.latest()[1]["dagster/row_count"] == 0
+
+
+def test_what_waits_for_a_person_blocks_nothing_and_is_a_warning_after_some_days(graph: Graph) -> None:
+    with loopback_llm(Play(88)) as server:
+        graph.set_llm(server.environ("ollama"))
+        assert checks(graph.run()) == GOOD
+        version, told = graph.latest()
+        assert "2" in told["standing"] and "waiting for a decision" in told["standing"]
+        graph.now = NOW + timedelta(days=2, hours=23)
+        assert checks(graph.run()) == GOOD
+        graph.now = NOW + timedelta(days=3)
+        assert checks(graph.run()) == {**GOOD, "nothing_waits_too_long": False}
+        assert len(server.requests) == 4
+    assert graph.latest()[0] == version, "waiting is no news"
+
+
+@pytest.mark.parametrize("unset", [True, False])
+def test_a_dead_or_missing_model_ends_green_with_a_warning_and_a_later_run_goes_on(graph: Graph, unset: bool) -> None:
+    nobody = {"LLM_PROVIDER": "ollama", "OLLAMA_BASE_URL": f"http://127.0.0.1:{closed_port()}"}
+    graph.set_llm({} if unset else {**nobody, "PAPER_ASSETS_LLM_DEADLINE": "0.5"})
+    assert checks(graph.run()) == {**GOOD, "nothing_waits_for_the_model": False}
+    assert graph.latest()[1]["warnings"].startswith("2 rewrites wait for the language model: ")
+    assert statuses(graph.rewrites()) == [("public", None), ("expert", None)]
+    with loopback_llm(Play(92)) as server:
+        graph.set_llm(server.environ("ollama"))
+        assert checks(graph.run()) == GOOD
+    assert graph.latest()[1]["warnings"] == "none"
+
+
+def test_a_run_without_a_ranking_fails_in_one_line(graph: Graph) -> None:
+    outcome = graph.run(day=date(2026, 3, 4))
+    assert not outcome.success
+    [failed] = outcome.get_step_failure_events()
+    error = failed.step_failure_data.user_failure_data
+    assert error is not None and "no ranking for profile 'ann' on 2026-03-04" in str(error.description)
+
+
+def test_an_edited_profile_asks_for_other_rewrites_and_the_old_ones_stay(graph: Graph) -> None:
+    with loopback_llm(Play(92)) as server:
+        graph.set_llm(server.environ("ollama"))
+        graph.run()
+        before, version = graph.rewrites(), graph.latest()[0]
+        graph.profile("ann", {**GRAPHS, "rewriting": {"target_levels": ["student", "public"], "papers": 1}})
+        graph.run()
+        assert len(server.requests) == 6
+    after = graph.rewrites()
+    assert statuses(after) == [("student", "passed"), ("public", "passed")]
+    assert after[1] == before[0]
+    assert graph.latest()[0] != version
+
+
+def test_a_finished_rewrite_is_found_by_search(graph: Graph) -> None:
+    with loopback_llm(Play(92, text="Roads forget no jam")) as server:
+        graph.set_llm(server.environ("ollama"), embed=True)
+        assert checks(graph.run()) == GOOD
+    corpus = Corpus(warehouse=graph.warehouse, embedder=graph.resources["embedder"]())
+    found = search(corpus, "jam on roads", data_type="rewrite", where=None, k=10, method="vector")
+    assert (len(found.candidates), found.unembedded) == (2, 0)
+    assert {candidate.metadata["access_level"] for candidate in found.candidates} == {"public"}
+
+
+# Decisions
+
+
+def waiting(graph: Graph, server: LoopbackLLM) -> list[RewriteItem]:
+    graph.set_llm(server.environ("ollama"))
+    graph.run()
+    return graph.rewrites()
+
+
+def word(graph: Graph, item: RewriteItem, decision: Any, attempt: int = 1) -> None:
+    assert decide(graph.warehouse, item.item, attempt, decision, now=graph.now, numbers=Rewriting()).counted
+
+
+def test_each_decision_asks_for_its_partition_once_whatever_becomes_of_the_tick(graph: Graph) -> None:
+    with loopback_llm(Play(88, 88, 92)) as server:
+        first, second = waiting(graph, server)
+        assert graph.tick() == ([], "0")
+        word(graph, first, "accept")
+        word(graph, second, "retry")
+        asked, cursor = graph.tick("0")
+        assert (asked, cursor) == (["2026-03-03|ann"], "2")
+        assert graph.tick("0") == (asked, cursor), "a tick that was lost is made up for, under the same run key"
+        graph.run()
+        word(graph, second, "retry", attempt=2)
+        assert graph.tick(cursor) == (["2026-03-03|ann"], "3")
+        assert graph.tick("3") == ([], "3")
+        graph.run()
+    assert [item.outcome for item in graph.rewrites()] == ["accepted", "passed"]
+
+
+def test_a_decision_on_a_rewrite_of_a_removed_profile_asks_for_nothing(graph: Graph) -> None:
+    with loopback_llm(Play(88)) as server:
+        item, *_ = waiting(graph, server)
+    word(graph, item, "retry")
+    graph.instance.delete_dynamic_partition("profile", "ann")
+    assert graph.tick() == ([], "1")
+
+
+def test_what_a_dead_model_left_is_asked_for_again_from_the_next_day_on_once_a_day(graph: Graph) -> None:
+    graph.run()
+    assert graph.tick() == ([], "0")
+    graph.now = NOW + timedelta(days=1)
+    assert graph.tick() == ([], "0"), "without a model there is nobody to ask"
+    with loopback_llm(Play(88)) as server:
+        graph.set_llm(server.environ("ollama"))
+        assert graph.tick() == (["2026-03-03|ann"], "0")
+        cancel(graph.warehouse, graph.rewrites()[0].item)
+        graph.run()
+        graph.now += timedelta(days=1)
+        assert graph.tick() == ([], "0"), "waiting for a person is not unfinished"
+
+
+# Automation
+
+
+def test_rewrites_follow_a_new_ranking_and_not_an_identical_one(graph: Graph) -> None:
+    def report(asset: str, partition: str, version: str) -> None:
+        graph.instance.report_runless_asset_event(
+            dg.AssetMaterialization(asset, partition=partition, tags={"dagster/data_version": version})
+        )
+
+    cursor: Any = None
+
+    def tick() -> set[str]:
+        nonlocal cursor
+        result = dg.evaluate_automation_conditions(
+            dg.Definitions(assets=ASSETS, sensors=[conditions], resources=graph.resources),
+            graph.instance,
+            cursor=cursor,
+        )
+        cursor = result.cursor
+        for asset in ("paper_embeddings", "filtered_candidates", "scored_rankings"):
+            for key in result.get_requested_partitions(dg.AssetKey(asset)):
+                requested.append((asset, str(key)))
+        return {str(key) for key in result.get_requested_partitions(dg.AssetKey("paper_rewrites"))}
+
+    requested: list[tuple[str, str]] = []
+    key = profile_day(TUESDAY, "ann")
+    report("research_profile", "ann", "1")
+    report("arxiv_papers", f"{TUESDAY}", "1")
+    assert tick() == set()
+    report("paper_embeddings", f"{TUESDAY}", "1")
+    assert tick() == set()
+    assert ("scored_rankings", "2026-03-03|ann") in requested
+    for asset in ("filtered_candidates", "scored_rankings"):
+        report(asset, key, "1")
+    assert tick() == {"2026-03-03|ann"}
+    report("paper_rewrites", key, "1")
+    assert tick() == set()
+    report("scored_rankings", key, "1")
+    assert tick() == set(), "the same ranking again is no news"
+    report("research_profile", "ann", "2")
+    assert tick() == set(), "the ranking comes first"
+    for asset in ("filtered_candidates", "scored_rankings"):
+        report(asset, key, "2")
+    assert tick() == {"2026-03-03|ann"}
+    assert tick() == set()

@@ -1,0 +1,93 @@
+"""`paper-assets archive` as people and programs meet it: real processes, real stores, an LLM on loopback."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from paper_assets.errors import PaperAssetsError
+from paper_assets.faces.cli import app
+from paper_assets.stores.best_practices import add_missing, counts
+from tests.desk import Desk, paper
+from tests.loopback_llm import loopback_llm
+from tests.rewriting.invented_archive import practice
+from tests.rewriting.scripted import Play
+
+V1, V2 = "optim_best_practices_v1", "optim_best_practices_v2"
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory: pytest.TempPathFactory) -> Desk:
+    """Two papers, and six best practices of others."""
+    desk = Desk(tmp_path_factory.mktemp("desk"))
+    records = [paper(number, "2026-03-02", text) for number, text in ((101, "counting sheep"), (102, "resting cows"))]
+    desk.run("import", str(desk.papers("papers.jsonl", records)))
+    add_missing(desk.warehouse, [practice(number) for number in range(6)], collection=V1)
+    return desk
+
+
+def listed(desk: Desk, *options: str) -> set[str]:
+    return {each["id"] for each in json.loads(desk.run("archive", "list", "--json", *options))}
+
+
+def test_list_filters_and_show_tells_all(desk: Desk) -> None:
+    assert len(listed(desk)) == 6
+    assert listed(desk, "--level", "public", "--min-score", "98") == {practice(3).id}
+    assert listed(desk, "--keyword", "subject4") == {practice(4).id}
+    shown = json.loads(desk.run("archive", "show", practice(4).id, "--json"))
+    assert (shown["original_text"], shown["made_at"]) == (practice(4).original_text, "2026-03-02T09:34:00+00:00")
+    assert practice(4).original_text in desk.run("archive", "show", practice(4).id)
+    assert "6 best practices" in desk.run("archive", "list")
+
+
+def test_migrate_carries_over_and_remove_takes_the_whole_id(desk: Desk) -> None:
+    told = json.loads(desk.run("archive", "migrate", "--from", V1, "--to", V2, "--json"))
+    assert told == {"copied": 6, "embedded": 6, "left_out": []}
+    assert "copied 0, embedded 0" in desk.run("archive", "migrate", "--from", V1, "--to", V2)
+    assert "no best practice '00000004'" in desk.refused("archive", "remove", "00000004", "--collection", V2)
+    assert desk.run("archive", "remove", practice(4).id, "--collection", V2) == f"removed {practice(4).id}\n"
+    assert counts(desk.warehouse) == {V1: 6, V2: 5}
+    assert listed(desk, "--collection", V2) == listed(desk) - {practice(4).id}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["show", "nothing"], "no best practice 'nothing'"),
+        (["list", "--level", "child"], "--level must be one of public, student, expert, got 'child'"),
+        (["migrate", "--from", V1, "--to", "../x"], "--to must be a name that ends in its version"),
+        (["migrate", "--from", "lost_v0", "--to", V2], "has no collection lost_v0"),
+        (["migrate", "--from", V1, "--to", V2, "--chroma", "nowhere"], "--chroma nowhere is no folder"),
+        (["compare", "2603.00101"], "the LLM is not configured: set OPENAI_API_KEY"),
+        (["compare", "2603.77777"], "paper 2603.77777 is not stored"),
+    ],
+    ids=lambda value: " ".join(value[:2]) if isinstance(value, list) else "",
+)
+def test_what_cannot_be_done_is_one_line(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, arguments: list[str], line: str
+) -> None:
+    for name, value in {**desk.environment, "LLM_PROVIDER": "openai", "OPENAI_API_KEY": ""}.items():
+        monkeypatch.setenv(name, value)
+    refused = CliRunner().invoke(app, ["archive", *arguments]).exception
+    assert isinstance(refused, PaperAssetsError)
+    assert line in str(refused) and "\n" not in str(refused)
+
+
+def test_compare_rewrites_both_ways_and_keeps_nothing(desk: Desk, tmp_path: Path) -> None:
+    with loopback_llm(Play(80, 96)) as server:
+        environment: Mapping[str, str] = server.environ("ollama")
+        told = json.loads(desk.run("archive", "compare", "2603.00101", "2603.00102", "--json", **environment))
+        asked = [request.turns[0] for request in server.requests]
+    shown = sum("<examples " in question for question in asked)
+    with_examples, without = told["with_examples"], told["without_examples"]
+    assert with_examples["examples"] > 0 == without["examples"]
+    assert shown == 4, "every attempt of one side and none of the other"
+    assert with_examples["papers"] == without["papers"] == 2
+    assert with_examples["score"] == without["score"] == 96
+    assert with_examples["attempts"] == without["attempts"] == 2
+    assert with_examples["input_tokens"] == without["input_tokens"] == 8 * 100
+    with desk.warehouse.reading() as connection:
+        assert connection.execute("select count(*) from rewrite_items").fetchall() == [(0,)]
+    assert counts(desk.warehouse)[V1] == 6

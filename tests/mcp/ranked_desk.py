@@ -1,0 +1,38 @@
+"""A desk that has ranked two days for two profiles, by keywords: no model is loaded for it."""
+
+from datetime import UTC, date, datetime
+from pathlib import Path
+
+from paper_assets.errors import LLMConfigError
+from paper_assets.paper import paper_from_mapping
+from paper_assets.profile import load_profile
+from paper_assets.ranking.daily import keep_candidates, keep_ranking, profile_day
+from paper_assets.ranking.llm_check import SecondLook, unavailable
+from paper_assets.settings import load_settings
+from paper_assets.stores.papers import merge_papers
+from tests.desk import GRAPHS, SPEECH, Desk, week
+
+DAYS = ("2026-03-02", "2026-03-03")
+NOBODY = SecondLook(ask=unavailable(LLMConfigError("no language model")), model=None)
+
+
+def ranked_desk(folder: Path) -> Desk:
+    """Twelve papers, of which `traffic` and `speech` are each shown two a day."""
+    desk = Desk(folder)
+    settings = load_settings(desk.environment, desk.folder)
+    merge_papers(desk.warehouse, [paper_from_mapping(record) for record in week(DAYS)])
+    for name, content in (("traffic", GRAPHS), ("speech", SPEECH)):
+        profile = load_profile(desk.profile(name, content).parent)
+        for day in map(date.fromisoformat, DAYS):
+            inputs = profile_day(desk.warehouse, profile, day, settings=settings)
+            keep_candidates(desk.warehouse, inputs, settings=settings)
+            keep_ranking(
+                desk.warehouse,
+                profile,
+                day,
+                embedder=None,
+                second_look=NOBODY,
+                settings=settings,
+                now=datetime(2026, 3, 5, tzinfo=UTC),
+            )
+    return desk

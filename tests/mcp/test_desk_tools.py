@@ -1,0 +1,158 @@
+"""The tools over stored assets, asked over stdio: rankings, their reasons, their changes, and ranking anew."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.desk import Desk, paper, week
+from tests.mcp.ranked_desk import DAYS
+from tests.mcp.raw_host import RawHost
+
+TRAFFIC = "2603.00203"  # of the second day, on the subject of the profile `traffic`
+
+
+def test_todays_ranking_is_the_newest_one_with_the_why_of_each_paper(host: RawHost) -> None:
+    told = host.call("todays_ranking", profile="traffic")
+    assert told["day"] == DAYS[-1]
+    assert [entry["rank"] for entry in told["papers"]] == [1, 2]
+    best = told["papers"][0]
+    assert best["paper_id"] == TRAFFIC
+    assert best["url"] == f"https://arxiv.org/abs/{TRAFFIC}"
+    assert best["why"][0].startswith("Place 1 of")
+
+
+def test_an_earlier_day_can_be_asked_for(host: RawHost) -> None:
+    assert host.call("todays_ranking", profile="traffic", day=DAYS[0])["day"] == DAYS[0]
+
+
+def test_a_page_ends_where_the_next_begins(host: RawHost) -> None:
+    whole = host.call("todays_ranking", profile="traffic")
+    rest = host.call("todays_ranking", profile="traffic", offset=1)
+    assert rest["papers"] == whole["papers"][1:]
+    assert (rest["total"], rest["next_offset"]) == (2, None)
+
+
+def test_without_a_profile_the_error_names_those_there_are(host: RawHost) -> None:
+    error = host.refused("todays_ranking")
+    assert error["code"] == "INVALID_INPUT"
+    assert "speech, traffic" in error["message"]
+
+
+def test_a_rank_is_explained_and_so_is_an_absence(host: RawHost) -> None:
+    told = host.call("explain_rank", paper_id=f"arXiv:{TRAFFIC}v1", profile="traffic")
+    assert told["paper_id"] == TRAFFIC
+    assert told["score"]["rank"] == 1
+    removed = host.call("explain_rank", paper_id="2603.00103", profile="traffic")
+    assert removed["score"] is None
+    assert removed["why"] == ["Not ranked: it stood in your list on an earlier day."]
+
+
+def test_what_changed_tells_who_entered_and_why_the_others_left(host: RawHost) -> None:
+    told = host.call("what_changed", profile="traffic")
+    changes = {change["paper_id"]: change for change in told["changes"]}
+    assert changes[TRAFFIC]["change"] == "entered"
+    assert changes["2603.00103"]["reason"] == "removed: ALREADY_SHOWN"
+    assert told["total"] == len(changes)
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "code"),
+    [
+        ("explain_rank", {"paper_id": "2501.1", "profile": "traffic"}, "INVALID_ARXIV_ID"),
+        ("explain_rank", {"paper_id": "../x", "profile": "traffic"}, "INVALID_ARXIV_ID"),
+        ("explain_rank", {"paper_id": "", "profile": "traffic"}, "INVALID_ARXIV_ID"),
+        ("explain_rank", {"paper_id": "9" * 10_000, "profile": "traffic"}, "INVALID_ARXIV_ID"),
+        ("explain_rank", {"paper_id": "9" * 20_000, "profile": "traffic"}, "INVALID_INPUT"),
+        ("explain_rank", {"paper_id": "2501.99999", "profile": "traffic"}, "PAPER_NOT_FOUND"),
+        ("todays_ranking", {"profile": "nobody"}, "INVALID_INPUT"),
+        ("todays_ranking", {"profile": "traffic", "day": "yesterday"}, "INVALID_INPUT"),
+        ("todays_ranking", {"profile": "traffic", "offset": -1}, "INVALID_INPUT"),
+        ("todays_ranking", {"profil": "traffic"}, "INVALID_INPUT"),
+        ("todays_ranking", {"profile": ["traffic"]}, "INVALID_INPUT"),
+        ("rank_and_filter_papers", {"papers": [], "paper_ids": []}, "INVALID_INPUT"),
+        ("rank_and_filter_papers", {"papers": [{"paper_id": "2501.00001"}]}, "INVALID_INPUT"),
+        ("rank_and_filter_papers", {"papers": "none"}, "INVALID_INPUT"),
+        ("rank_and_filter_papers", {"top_k": 0}, "INVALID_INPUT"),
+        ("rank_and_filter_papers", {"purpose": "leisure"}, "INVALID_INPUT"),
+        ("rank_and_filter_papers", {"paper_ids": ["2501.99999"]}, "PAPER_NOT_FOUND"),
+        ("rank_and_filter_papers", {"profile_path": "nobody"}, "INVALID_INPUT"),
+        ("no_such_tool", {}, "INVALID_INPUT"),
+    ],
+)
+def test_what_a_caller_does_wrong_is_told_in_one_bounded_line(
+    host: RawHost, tool: str, arguments: dict[str, object], code: str
+) -> None:
+    error = host.refused(tool, **arguments)
+    assert error["code"] == code
+    assert 0 < len(error["message"]) <= 1_000
+
+
+def test_papers_are_ranked_for_a_profile_and_the_result_is_kept(host: RawHost, desk: Desk) -> None:
+    given = [{**record, "github_url": "https://github.com/a/b"} for record in week(["2026-03-01"])]
+    told = host.call("rank_and_filter_papers", papers=given, profile_path="traffic", top_k=3, as_of="2026-03-02")
+    assert [entry["rank"] for entry in told["ranked_papers"]] == [1, 2, 3]
+    assert told["ranked_papers"][0]["paper_id"] == "2603.00103"
+    assert told["summary"]["input_count"] == 6
+    kept = json.loads(Path(told["output_path"]).read_text(encoding="utf-8"))
+    assert kept["ranked_papers"][0]["score"] == told["ranked_papers"][0]["score"]
+    assert Path(told["output_path"]).is_relative_to(desk.folder)
+
+
+def test_stored_papers_are_ranked_by_their_ids_or_as_the_newest_week(host: RawHost) -> None:
+    week_of_papers = host.call("rank_and_filter_papers", save=False)
+    assert week_of_papers["summary"]["input_count"] == 12
+    assert week_of_papers["output_path"] is None
+    two = host.call("rank_and_filter_papers", paper_ids=[TRAFFIC, "2603.00204v2"], top_k=5, save=False)
+    assert two["total"] == 2
+
+
+def test_a_local_pdf_is_counted_and_its_place_is_not_told(host: RawHost, desk: Desk) -> None:
+    folder = desk.folder / "profiles" / "traffic" / "pdf"
+    folder.mkdir(exist_ok=True)
+    (folder / "2603.00001.pdf").write_bytes(b"%PDF-1.4 private words")
+    told = host.call(
+        "rank_and_filter_papers",
+        papers=[paper(1, "2026-03-01", "traffic forecasting on road networks")],
+        profile_path="traffic",
+        save=False,
+    )
+    [ranked] = told["ranked_papers"]
+    assert ranked["local_status"] == {"already_downloaded": True, "local_path": None}
+    assert str(folder) not in json.dumps(told)
+
+
+def test_the_answer_stays_within_bounds_and_pages_give_all_of_it(host: RawHost) -> None:
+    given = [paper(number, "2026-03-01", "x" * 400) for number in range(1, 121)]
+    seen: list[str] = []
+    offset: int | None = 0
+    while offset is not None:
+        told = host.call("rank_and_filter_papers", papers=given, top_k=100, save=False, offset=offset)
+        assert len(json.dumps(told, ensure_ascii=False)) <= 24_000
+        seen += [entry["paper_id"] for entry in told["ranked_papers"]]
+        offset = told["next_offset"]
+    assert len(seen) == len(set(seen)) == told["total"] == 100
+
+
+@pytest.mark.parametrize("option", ["profile_path", "history_path", "local_pdf_dir"])
+def test_a_path_outside_the_folders_of_the_desk_is_refused_whether_it_exists_or_not(
+    host: RawHost, desk: Desk, option: str
+) -> None:
+    secret = desk.folder.parent / "secret"
+    secret.mkdir(exist_ok=True)
+    (secret / "profile.json").write_text('{"interests": {"primary": ["the words of a stranger"]}}', encoding="utf-8")
+    (desk.folder / "data" / "output").mkdir(parents=True, exist_ok=True)
+    link = desk.folder / "data" / "output" / "link"
+    if not link.exists():
+        link.symlink_to(secret)
+    papers = week(["2026-03-01"])[:1]
+    ways = [str(secret), "../../secret", "link", "~root", "\0", "x" * 5_000, str(desk.folder / "nothing")]
+    if option == "history_path":
+        ways += [str(secret / "profile.json"), "link/profile.json", "/etc/passwd"]
+    messages = {host.refused("rank_and_filter_papers", papers=papers, **{option: way})["message"] for way in ways}
+    assert len(messages) == 1  # nothing tells what exists from what does not
+    assert "stranger" not in messages.pop()
+
+
+def test_no_stack_trace_was_logged_for_what_a_caller_can_cause(host: RawHost) -> None:
+    assert "Traceback" not in host.log

@@ -1,0 +1,99 @@
+"""Evidence over stdio: by filter, side by side, and never a private document."""
+
+import json
+
+import pytest
+
+from paper_assets.stores.documents import Document, replace_documents
+from tests.desk import Desk
+from tests.mcp.raw_host import RawHost
+
+PRIVATE_WORDS = "the private notes on road tolls"
+
+
+def passage(doc_id: str, text: str, *, owner: str | None) -> Document:
+    return Document(
+        doc_id=doc_id,
+        text=text,
+        paper_id=f"2603.{doc_id[-5:]}",
+        title="Of tolls",
+        date_int=20260302,
+        primary_category="cs.LG",
+        categories=("cs.LG",),
+        topic_id="cs",
+        data_type="fulltext",
+        access_level="private" if owner else "public",
+        language="en",
+        version=1,
+        url=None if owner else "https://arxiv.org/abs/2603.00103",
+        owner=owner,
+    )
+
+
+@pytest.fixture(scope="module", autouse=True)
+def passages(desk: Desk) -> None:
+    replace_documents(
+        desk.warehouse, "fulltext", origin="own", documents=[passage("own:90001", PRIVATE_WORDS, owner="traffic")]
+    )
+    replace_documents(
+        desk.warehouse,
+        "fulltext",
+        origin="open",
+        documents=[passage("open:90002", "road tolls in the open", owner=None)],
+    )
+
+
+def test_the_best_documents_come_with_the_filter_that_was_used(host: RawHost) -> None:
+    told = host.call("retrieve_standard", question="traffic on road networks", k=3, startdate="2026-03-03")
+    assert told["documents"][0]["metadata"]["paper_id"] == "2603.00203"
+    assert {document["metadata"]["date_int"] for document in told["documents"]} == {20260303}
+    assert "20260303" in json.dumps(told["filter"])
+    assert "arxiv.org/abs/2603.00203" in told["links"]
+
+
+def test_each_side_gets_as_many_documents_or_says_why_not(host: RawHost) -> None:
+    told = host.call(
+        "retrieve_balanced",
+        question="speech recognition",
+        sides=["cs.LG", "cs.CL"],
+        side_field="categories",
+        k_per_side=2,
+        startdate="soon",
+    )
+    full, empty = told["sides"]
+    assert (full["side"], len(full["documents"]), full["shortfall"]) == ("cs.LG", 2, None)
+    assert (empty["side"], empty["documents"]) == ("cs.CL", [])
+    assert empty["shortfall"]
+    assert any("startdate" in note for note in told["notes"])
+
+
+def test_a_private_document_is_served_to_nobody(host: RawHost) -> None:
+    asks = (
+        ("retrieve_standard", {}),
+        ("retrieve_balanced", {"sides": ["cs.LG"], "k_per_side": 5}),
+        ("retrieve_balanced", {"profile": "traffic", "sides": [{"name": "own", "where": {"owner": "traffic"}}]}),
+    )
+    for tool, more in asks:
+        told = host.call(tool, question="private notes on road tolls", data_type=["fulltext"], **more)
+        assert PRIVATE_WORDS not in json.dumps(told)
+        assert "own:90001" not in json.dumps(told)
+    assert "open:90002" in json.dumps(host.call("retrieve_standard", question="road tolls", data_type=["fulltext"]))
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("retrieve_standard", {"question": ""}),
+        ("retrieve_standard", {"question": " "}),
+        ("retrieve_standard", {"question": "x", "k": 101}),
+        ("retrieve_standard", {"question": "x", "data_type": ["secret"]}),
+        ("retrieve_balanced", {"question": "x", "sides": ["a", "a"]}),
+        ("retrieve_balanced", {"question": "x", "sides": [{"name": "a"}]}),
+        ("retrieve_balanced", {"question": "x", "sides": [{"name": "a", "where": {"nothing": 1}}]}),
+        ("retrieve_balanced", {"question": "x", "profile": "nobody"}),
+    ],
+)
+def test_a_question_that_cannot_be_asked_is_refused_by_name(
+    host: RawHost, tool: str, arguments: dict[str, object]
+) -> None:
+    assert host.refused(tool, **arguments)["code"] == "INVALID_INPUT"

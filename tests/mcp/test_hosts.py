@@ -1,0 +1,153 @@
+"""Other people's clients against the server: the Python SDK in both generations of the protocol, the official inspector
+and the TypeScript SDK v1.
+"""
+
+import asyncio
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from mcp.client.client import Client
+from mcp.client.stdio import StdioServerParameters
+
+from tests.desk import Desk
+from tests.interpreting.outside import outside
+from tests.loopback_arxiv import Answer
+from tests.mcp.raw_host import MODERN, serves_from
+
+TOOLS = {
+    "search_papers",
+    "fetch_paper",
+    "analyze_paper",
+    "interpret_paper",
+    "rank_and_filter_papers",
+    "retrieve_balanced",
+    "retrieve_standard",
+    "todays_ranking",
+    "explain_rank",
+    "what_changed",
+}
+PACKAGES = ("@modelcontextprotocol/inspector@2.12.0", "@modelcontextprotocol/sdk@1.32.2")
+INSTALL_SECONDS = 180
+
+
+@pytest.mark.parametrize("mode", ["legacy", MODERN])
+def test_the_python_client_lists_calls_hears_progress_and_cancels(desk: Desk, mode: str) -> None:
+    told: list[float] = []
+
+    async def heard(progress: float, total: float | None, message: str | None) -> None:
+        told.append(progress)
+
+    async def talk(server: StdioServerParameters) -> None:
+        async with Client(server, mode=mode) as client:
+            assert {tool.name for tool in (await client.list_tools()).tools} == TOOLS
+            shown = await client.call_tool("todays_ranking", {"profile": "traffic"}, progress_callback=heard)
+            assert shown.structured_content and shown.structured_content["papers"][0]["rank"] == 1
+            refused = await client.call_tool("explain_rank", {"paper_id": "2501.1", "profile": "traffic"})
+            assert refused.is_error
+            assert json.loads(refused.content[0].text)["error"]["code"] == "INVALID_ARXIV_ID"
+            with anyio.move_on_after(0.5) as waiting:
+                await client.call_tool("search_papers", {"query": "trains"})
+            assert waiting.cancelled_caught
+            again = await client.call_tool("todays_ranking", {"profile": "speech"})
+            assert not again.is_error
+
+    with outside(desk.folder) as world:
+        world.arxiv.script = [Answer(hang=True)] * 9
+        server = StdioServerParameters(**serves_from(desk, PAPER_ASSETS_ARXIV_URL=world.arxiv.url), cwd=desk.folder)
+        asyncio.run(talk(server))
+    assert told
+    assert told == sorted(set(told))
+
+
+@pytest.fixture(scope="module")
+def node_packages() -> Path:
+    """A folder with the packages installed, kept between runs outside the tree; skips where there is no Node."""
+    if not (shutil.which("node") and shutil.which("npm")):
+        pytest.skip("Node is not installed: the inspector and the TypeScript SDK are not tried")
+    name = sha256(" ".join(PACKAGES).encode()).hexdigest()[:12]
+    kept = Path(tempfile.gettempdir()) / f"paper_assets_node-{os.getuid()}-{name}"
+    if kept.is_dir():
+        return kept
+    new = Path(tempfile.mkdtemp(prefix="paper_assets_node-"))
+    install = ["npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix", str(new), *PACKAGES]
+    try:
+        done = subprocess.run(install, capture_output=True, text=True, timeout=INSTALL_SECONDS)
+        if done.returncode:
+            pytest.skip(f"npm cannot install the clients here: {done.stderr.strip().splitlines()[-1:]}")
+        new.rename(kept)
+    except subprocess.TimeoutExpired:
+        pytest.skip(f"npm has not installed the clients within {INSTALL_SECONDS} s")
+    except OSError:
+        assert kept.is_dir()  # another run was faster
+    finally:
+        shutil.rmtree(new, ignore_errors=True)
+    return kept
+
+
+@pytest.fixture
+def node_environment(desk: Desk) -> Iterator[dict[str, str]]:
+    """The environment of a Node process that starts the server, whose arXiv never answers."""
+    with outside(desk.folder) as world:
+        world.arxiv.script = [Answer(hang=True)] * 9
+        server = serves_from(desk, PAPER_ASSETS_ARXIV_URL=world.arxiv.url)
+        yield {**os.environ, **server["env"], "SERVER": json.dumps(server)}
+
+
+def test_the_typescript_client_lists_calls_hears_progress_and_cancels(
+    node_packages: Path, node_environment: dict[str, str], desk: Desk
+) -> None:
+    script = Path(__file__).with_name("typescript_client.mjs")
+    done = subprocess.run(
+        ["node", str(script), str(node_packages)],
+        env=node_environment,
+        cwd=desk.folder,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    told: dict[str, Any] = json.loads(done.stdout)
+    assert set(told["tools"]) == TOOLS
+    assert told["shown"]["structuredContent"]["papers"][0]["rank"] == 1
+    assert told["refused"]["isError"] is True
+    assert json.loads(told["refused"]["content"][0]["text"])["error"]["code"] == "INVALID_ARXIV_ID"
+    assert told["progress"] == sorted(told["progress"]) != []
+    assert "AbortError" in told["cancelled"] or "abort" in told["cancelled"].lower()
+    assert told["again"] == "speech"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["--method", "tools/list"], '"todays_ranking"'),
+        (
+            ["--method", "tools/call", "--tool-name", "explain_rank", "--tool-arg", "paper_id=x"],
+            "INVALID_ARXIV_ID",
+        ),
+    ],
+)
+def test_the_inspector_shows_tools_and_errors(
+    node_packages: Path, node_environment: dict[str, str], desk: Desk, arguments: list[str], expected: str
+) -> None:
+    server = serves_from(desk)
+    launcher = desk.folder / "serve.sh"
+    launcher.write_text(f"#!/bin/sh\nexec '{server['command']}' -c '{server['args'][1]}' mcp\n", encoding="utf-8")
+    launcher.chmod(0o755)
+    done = subprocess.run(
+        [str(node_packages / "node_modules" / ".bin" / "mcp-inspector"), "--cli", str(launcher), *arguments],
+        env=node_environment,
+        cwd=desk.folder,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert expected in done.stdout, done.stderr

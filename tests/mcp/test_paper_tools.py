@@ -1,0 +1,223 @@
+"""The tools over the sources and the language model, asked over stdio, with the outside world on loopback."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from shutil import rmtree
+from typing import Any
+
+import pytest
+
+from tests.desk import Desk
+from tests.interpreting.outside import Outside, outside, pdf_answer, titled
+from tests.invented_pdfs import pdf
+from tests.loopback_arxiv import Answer
+from tests.loopback_llm import KEY, LoopbackLLM, Raw, Request, Says, Step, fault, hang, loopback_llm, says
+from tests.mcp.raw_host import RawHost, raw_host
+
+ID, SCAN, LONE = "2601.05001", "2601.05002", "2601.05003"
+PAGES = ("We fold the cache once.", "The gain is steady. " * 60)
+READING = {
+    "summary": "The cache is folded.",
+    "key_contributions": ["a fold"],
+    "methodology": "Folding.",
+    "limitations": [],
+    "related_work": [],
+}
+SCHOLAR_KEY = "scholar-canary-4711"
+
+
+@dataclass
+class World:
+    """The server, what it can reach, and what the language model answers next."""
+
+    host: RawHost
+    outside: Outside
+    llm: LoopbackLLM
+    answers: list[Step] = field(default_factory=list)
+
+    def arxiv_answers(self, *answers: Answer) -> None:
+        """For the next requests only; without any, arXiv knows its papers again."""
+        before = [Answer()] * len(self.outside.arxiv.requests)
+        self.outside.arxiv.script = [*before, *answers] if answers else None
+
+
+@pytest.fixture(scope="module")
+def serving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    """One server for all tests of the module; a source has a second to answer, and the log tells everything."""
+    folder = tmp_path_factory.mktemp("world")
+    answers: list[Step] = []
+
+    def answering(_: Request) -> Step:
+        return answers.pop(0) if answers else says(READING)
+
+    papers = [titled(number, f"Folding Caches, part {number}") for number in range(1, 30)]
+    with outside(folder, papers) as world, loopback_llm(answering) as llm:
+        world.arxiv.pdfs[f"{ID}v1"] = pdf_answer(pdf(*PAGES))
+        world.arxiv.pdfs[f"{SCAN}v1"] = Answer(body=b"<html>sign in</html>", headers={"Content-Type": "text/html"})
+        environ = {
+            **world.reach().environ,
+            **llm.environ("openai"),
+            "SEMANTIC_SCHOLAR_API_KEY": SCHOLAR_KEY,
+            "PAPER_ASSETS_REQUEST_TIMEOUT": "1",
+            "LOG_LEVEL": "debug",
+        }
+        with raw_host(Desk(folder), **environ) as host:
+            host.handshake()
+            yield World(host=host, outside=world, llm=llm, answers=answers)
+
+
+@pytest.fixture
+def world(serving: World) -> Iterator[World]:
+    yield serving
+    serving.arxiv_answers()
+    serving.answers.clear()
+    rmtree(serving.outside.folder / "gate", ignore_errors=True)  # it remembers whom we are to leave alone for a while
+
+
+def test_papers_are_found_and_more_of_them_on_the_next_page(world: World) -> None:
+    first = world.host.call("search_papers", query="folding caches", max_results=29)
+    assert first["total_count"] == first["total"] == 29
+    assert 0 < len(first["papers"]) <= first["total"]
+    rest = world.host.call("search_papers", query="folding caches", max_results=29, offset=28)
+    assert len(rest["papers"]) == 1
+    assert rest["next_offset"] is None
+
+
+def test_the_text_of_a_paper_comes_in_pages(world: World) -> None:
+    first = world.host.call("fetch_paper", arxiv_id=ID, limit=20)
+    assert first["paper"]["content"] == PAGES[0][:20]
+    assert (first["offset"], first["next_offset"]) == (0, 20)
+    rest = world.host.call("fetch_paper", url=f"https://arxiv.org/abs/{ID}", offset=20)
+    assert (first["paper"]["content"] + rest["paper"]["content"]).startswith(PAGES[0])
+    assert rest["next_offset"] is None
+    assert first["total"] == rest["total"] == 20 + len(rest["paper"]["content"])
+
+
+def test_without_its_pdf_a_paper_has_no_content(world: World) -> None:
+    told = world.host.call("fetch_paper", arxiv_id=LONE, include_pdf_content=False)
+    assert told["paper"]["content"] is None
+    assert told["total"] == 0
+
+
+def test_a_paper_named_by_its_id_or_given_in_part_is_read_whole(world: World) -> None:
+    by_id = world.host.call("analyze_paper", paper={"paper_id": ID})
+    assert by_id["analysis"]["summary"] == READING["summary"]
+    assert by_id["analysis"]["read"] == "full text"
+    part = world.host.call("fetch_paper", arxiv_id=ID, limit=5)["paper"]
+    assert world.host.call("analyze_paper", paper=part) | by_id == by_id
+    assert "The gain is steady" in world.llm.requests[-1].turns[0]
+
+
+def test_a_paper_given_with_its_text_is_read_as_it_is(world: World) -> None:
+    given = {"title": "Of Bridges", "abstract": "", "content": "A bridge of paper bears a cat."}
+    told = world.host.call("analyze_paper", paper=given, analysis_type="detailed", llm_config={"model": "other"})
+    assert told["analysis"]["model"] == "other"
+    assert "bears a cat" in world.llm.requests[-1].turns[0]
+
+
+def test_the_same_question_asks_the_model_once(world: World) -> None:
+    first = world.host.call("interpret_paper", query={"arxiv_id": ID})
+    asked = len(world.llm.requests)
+    again = world.host.call("interpret_paper", query={"url": f"https://arxiv.org/abs/{ID}v1"})
+    assert again["analysis"]["summary"] == first["analysis"]["summary"]
+    assert len(world.llm.requests) == asked
+    assert "content" not in again["paper"]
+
+
+def test_if_the_model_fails_the_paper_is_there_all_the_same(world: World) -> None:
+    world.answers.append(fault(400, "no such thing"))
+    told = world.host.call("interpret_paper", query={"arxiv_id": ID}, llm_config={"model": "failing"})
+    assert told["paper"]["paper_id"] == ID
+    assert told["analysis"] is None
+    assert told["analysis_error"]["code"] == "LLM_ERROR"
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "code"),
+    [
+        ("fetch_paper", {"arxiv_id": "2501.1"}, "INVALID_ARXIV_ID"),
+        ("fetch_paper", {"arxiv_id": "../x"}, "INVALID_ARXIV_ID"),
+        ("fetch_paper", {"arxiv_id": "9" * 10_000}, "INVALID_ARXIV_ID"),
+        ("fetch_paper", {"arxiv_id": "2601.09999"}, "PAPER_NOT_FOUND"),
+        ("fetch_paper", {}, "INVALID_INPUT"),
+        ("fetch_paper", {"url": "file:///etc/passwd"}, "INVALID_INPUT"),
+        ("fetch_paper", {"url": "http://arxiv.org/abs/2601.05001"}, "INVALID_INPUT"),
+        ("fetch_paper", {"url": "https://example.org/x.pdf"}, "INVALID_INPUT"),
+        ("fetch_paper", {"arxiv_id": SCAN}, "PDF_FETCH_FAILED"),
+        ("search_papers", {"query": "x", "max_results": 0}, "INVALID_INPUT"),
+        ("search_papers", {"query": ""}, "INVALID_INPUT"),
+        ("analyze_paper", {"paper": {}}, "INVALID_INPUT"),
+        ("analyze_paper", {"paper": {"paper_id": "2501.1"}}, "INVALID_ARXIV_ID"),
+        ("analyze_paper", {"paper": {"paper_id": ID}, "llm_config": {"provider": "anthropic"}}, "LLM_CONFIG_ERROR"),
+        ("analyze_paper", {"paper": {"paper_id": ID}, "llm_config": {"api_key": "x"}}, "INVALID_INPUT"),
+        ("analyze_paper", {"paper": {"paper_id": ID}, "analysis_type": "poem"}, "INVALID_INPUT"),
+        ("interpret_paper", {"query": {}}, "INVALID_INPUT"),
+        ("interpret_paper", {"query": {"doi": "10.1/x"}}, "INVALID_INPUT"),
+    ],
+)
+def test_every_mistake_has_its_code(world: World, tool: str, arguments: dict[str, Any], code: str) -> None:
+    error = world.host.refused(tool, **arguments)
+    assert error["code"] == code
+    assert 0 < len(error["message"]) <= 1_000
+
+
+def test_a_source_that_asks_us_to_slow_down_is_told_as_that(world: World) -> None:
+    world.arxiv_answers(Answer(status=429, headers={"Retry-After": "600"}))
+    error = world.host.refused("fetch_paper", arxiv_id="2601.05020", include_pdf_content=False)
+    assert error["code"] == "RATE_LIMIT"
+    assert error["details"]["worth_another_try"] is True
+
+
+def test_a_model_that_answers_nonsense_is_an_error_of_the_model(world: World) -> None:
+    world.answers += [says("no"), says("still no")]
+    error = world.host.refused("analyze_paper", paper={"paper_id": ID}, llm_config={"model": "mute"})
+    assert error["code"] == "LLM_ERROR"
+
+
+def test_a_source_that_does_not_answer_is_told_as_that_and_other_calls_do_not_wait_for_it(world: World) -> None:
+    world.arxiv_answers(Answer(hang=True), *3 * [Answer(status=500)])
+    ask = {"name": "fetch_paper", "arguments": {"arxiv_id": "2601.05021", "include_pdf_content": False}}
+    asked = world.host.ask("tools/call", {**ask, "_meta": {"progressToken": "slow"}})
+    assert "result" in world.host.request("tools/list")
+    result = world.host.answer_to(asked)["result"]
+    assert json.loads(result["content"][0]["text"])["error"]["code"] == "NETWORK_ERROR"
+    told = [
+        message["params"]
+        for message in world.host.heard
+        if message.get("method") == "notifications/progress" and message["params"]["progressToken"] == "slow"
+    ]
+    assert [each["progress"] for each in told] == sorted({each["progress"] for each in told})
+    assert "finding the paper" in told[1]["message"]
+    assert world.host.heard[-1]["id"] == asked  # nothing of the call comes after its answer
+
+
+def test_a_cancelled_call_is_not_answered_and_the_server_goes_on(world: World) -> None:
+    world.answers.append(hang())
+    ask = {"name": "analyze_paper", "arguments": {"paper": {"paper_id": ID}, "llm_config": {"model": "sleeper"}}}
+    asked = world.host.ask("tools/call", {**ask, "_meta": {"progressToken": "cancelled"}})
+    while world.host.next_message().get("method") != "notifications/progress":
+        pass
+    world.host.tell("notifications/cancelled", {"requestId": asked, "reason": "no longer wanted"})
+    world.host.call("search_papers", query="folding")
+    assert not [message for message in world.host.heard if message.get("id") == asked and "result" in message]
+
+
+def test_no_key_is_in_any_answer_or_in_the_log_though_a_server_repeats_it(world: World) -> None:
+    body = json.dumps({"error": {"message": f"bad key {KEY}", "code": "invalid_api_key"}}).encode()
+    echo = {"content-type": "application/json", "x-your-key": f"Bearer {KEY}"}
+    world.answers.append(Raw(401, body, echo))
+    error = world.host.refused("analyze_paper", paper={"paper_id": ID}, llm_config={"model": "echo"})
+    assert error["code"] == "LLM_CONFIG_ERROR"
+    world.answers += [Raw(400, body, echo), Says(f"your key is {KEY}")]
+    world.host.refused("analyze_paper", paper={"paper_id": ID}, llm_config={"model": "echo2"})
+    said = json.dumps({**READING, "summary": f"It says {KEY} and {SCHOLAR_KEY}."})
+    world.answers.append(Says(said))
+    told = world.host.call("analyze_paper", paper={"paper_id": ID}, llm_config={"model": "echo3"})
+    assert told["analysis"]["summary"] == "It says *** and ***."
+    log = world.host.log
+    assert " DEBUG " in log
+    for secret in (KEY, SCHOLAR_KEY):
+        assert secret not in log
+        assert secret not in json.dumps(world.host.heard)
+    assert world.llm.requests[-1].headers["authorization"] == f"Bearer {KEY}"
