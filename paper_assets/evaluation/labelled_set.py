@@ -150,7 +150,7 @@ def _query(record: Mapping[str, Any], place: str) -> Query:
             f"{place}: neither a text nor interests; expected one of {', '.join(_QUERY_TEXT)}, interests"
         )
     places = [given] if isinstance(given, Mapping) else []
-    named = next((found for where in [*places, profile] for key in _LIKED if (found := where.get(key))), [])
+    named: object = next((found for where in [*places, profile] for key in _LIKED if (found := where.get(key))), [])
     if not isinstance(named, list):
         raise InvalidInput(f"{place}: the liked papers must be a list of ids, or of objects with title and abstract")
     liked: list[str] = []

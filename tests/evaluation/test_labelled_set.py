@@ -170,7 +170,6 @@ def test_a_liked_paper_may_be_given_by_its_text_and_one_without_id_or_title_is_r
     (query,) = load_labelled_set(write_set(tmp_path / "a", queries=profiles, qrels="ann\td1\t1\n")).queries
     assert query.liked == ("d2", "d3")
     assert query.liked_texts == (("Newts", "Newts hide."),)
-    profiles[0]["liked"] = profiles[0].pop("interests") and [{"abstract": "no title"}]
-    profiles[0]["text"] = "frogs"
-    with pytest.raises(InvalidInput, match="queries.jsonl.*neither an id nor a title"):
+    profiles = [{"id": "ann", "text": "frogs", "liked": [{"abstract": "no title"}]}]
+    with pytest.raises(InvalidInput, match=r"queries\.jsonl.*neither an id nor a title"):
         load_labelled_set(write_set(tmp_path / "b", queries=profiles, qrels="ann\td1\t1\n"))
