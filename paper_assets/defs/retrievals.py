@@ -22,11 +22,14 @@ from paper_assets.retrieval import daily
 from paper_assets.retrieval.answers import linked_title
 from paper_assets.retrieval.evidence import heard_by
 from paper_assets.settings import Settings
+from paper_assets.stores.document_index import sync_documents
 from paper_assets.stores.profiles import keep_profile
 from paper_assets.stores.retrievals import retrievals_of
+from paper_assets.stores.vectors import VectorIndex
 from paper_assets.stores.warehouse import Warehouse
 
 _ASSET = "balanced_retrievals"
+_PRIVATE = "a private document of the profile"
 _BALANCED = "sides_are_balanced_or_the_shortfall_is_named"
 _DATED = "documents_lie_inside_the_asked_dates"
 
@@ -52,6 +55,7 @@ def balanced_retrievals(
     warehouse: dg.ResourceParam[Warehouse],
     embedder: dg.ResourceParam[LoadEmbedder],
     grader: dg.ResourceParam[LoadGrader],
+    vector_index: dg.ResourceParam[VectorIndex],
 ) -> Iterator[Any]:
     """For each day and profile: ask its questions of what was there on the day, keep the answers, tell the UI."""
     walk = by_day(context.partition_keys)
@@ -59,12 +63,16 @@ def balanced_retrievals(
         model = embedder_or_none(embedder, context.log)
         profiles = {name: usable_profile(settings, warehouse, name, context.log) for name in {name for _, name in walk}}
         unread = {}
+        full_texts = False
         for name, profile in profiles.items():
             keep_profile(warehouse, profile)
             plans = daily.questions_of(profile, settings)
             unread[name] = daily.bring_in_own_pdfs(warehouse, profile, plans, embedder=model)
             for fault in unread[name]:
                 context.log.warning(fault)
+            full_texts |= any("fulltext" in plan.data_types for plan in plans)
+        if full_texts and model is not None:
+            context.log.info(f"index: {sync_documents(warehouse, vector_index, 'fulltext', model=model.name)}")
         for day, name in walk:
             new = daily.keep_retrievals(
                 warehouse,
@@ -148,10 +156,15 @@ def _documents(answer: Answer) -> str:
     lines = ["| side | score | document |\n| --- | --- | --- |"]
     for side in answer["sides"]:
         name = linked_title({"title": side["side"]})
-        lines += [f"| {name} | {each['score']:.3f} | {linked_title(each['metadata'])} |" for each in side["documents"]]
+        lines += [f"| {name} | {each['score']:.3f} | {_titled(each['metadata'])} |" for each in side["documents"]]
         if not side["documents"]:
             lines.append(f"| {name} | – | – |")
     return "\n".join(lines)
+
+
+def _titled(metadata: Mapping[str, Any]) -> str:
+    """The title as a link; a private document is not named, for everybody of the house sees this page (M3)."""
+    return linked_title(metadata) if metadata["access_level"] == "public" else _PRIVATE
 
 
 def _filters(sides: Sequence[tuple[int, Answer]]) -> str:
@@ -162,10 +175,20 @@ def _filters(sides: Sequence[tuple[int, Answer]]) -> str:
 
 def _passages(answer: Answer) -> dg.MarkdownMetadataValue:
     """The best chunk of each side, with its share and the title it comes from."""
+    public = {
+        document["doc_id"]
+        for side in answer["sides"]
+        for document in side["documents"]
+        if document["metadata"]["access_level"] == "public"
+    }
     best = [(side["side"], *side["graded"]["chunks"][:1]) for side in answer["sides"] if side["graded"]]
+    rows = [(name, chunk, chunk["doc_id"] in public) for name, *chunks in best for chunk in chunks]
     return markdown_table(
         ["side", "share", "passage", "of"],
-        [(name, chunk["score"], chunk["text"], chunk["title"]) for name, *chunks in best for chunk in chunks],
+        [
+            (name, chunk["score"], chunk["text"] if shown else _PRIVATE, chunk["title"] if shown else "")
+            for name, chunk, shown in rows
+        ],
     )
 
 

@@ -30,7 +30,9 @@ from paper_assets.rewriting.publishing import embed_published
 from paper_assets.rewriting.state import standing, state_of
 from paper_assets.rewriting.writing import Writer
 from paper_assets.settings import Rewriting, Settings
+from paper_assets.stores.document_index import sync_documents
 from paper_assets.stores.rewrites import RewriteItem, rewrites_of
+from paper_assets.stores.vectors import VectorIndex
 from paper_assets.stores.warehouse import Warehouse
 
 _ASSET = "paper_rewrites"
@@ -42,7 +44,7 @@ _ASSET = "paper_rewrites"
     deps=["scored_rankings"],
     dagster_type=dg.Nothing,
     group_name="rewriting",
-    kinds={"duckdb", "llm"},
+    kinds={"duckdb", "chroma", "llm"},
     code_version=CODE_VERSION,
     pool="llm",
     automation_condition=on_new_ranking,
@@ -69,6 +71,7 @@ def paper_rewrites(
     embedder: dg.ResourceParam[LoadEmbedder],
     open_writer: dg.ResourceParam[OpenWriter],
     clock: dg.ResourceParam[Clock],
+    vector_index: dg.ResourceParam[VectorIndex],
 ) -> Iterator[Any]:
     """For each day and profile: say what is asked for, advance it, publish what is done, tell the UI."""
     walk = by_day(context.partition_keys)
@@ -84,6 +87,7 @@ def paper_rewrites(
             model = embedder_or_none(embedder, context.log)
             if model is not None:
                 embed_published(warehouse, model)
+                sync_documents(warehouse, vector_index, "rewrite", model=model.name)
         if done.warning:
             context.log.warning(done.warning)
         stored = {(day, name): rewrites_of(warehouse, profile=name, day=day) for day, name in walk}

@@ -28,7 +28,7 @@ def retrieve(
     """Find the documents that answer a plan's question: as many for each side, with reasons where there are fewer."""
     from paper_assets.models.cross_encoder import load_cross_encoder
     from paper_assets.models.embedder import load_embedder
-    from paper_assets.profile import load_profile, read_json
+    from paper_assets.profile import PROFILE_NAME, load_profile, read_json
     from paper_assets.retrieval.answers import balanced_answer, standard_answer
     from paper_assets.retrieval.daily import bring_in_own_pdfs, categories_of
     from paper_assets.retrieval.evidence import Caller, heard_by
@@ -37,6 +37,8 @@ def retrieve(
     from paper_assets.retrieval.search import Corpus
 
     settings, warehouse = read_settings(), open_warehouse()
+    if profile is not None and not PROFILE_NAME.fullmatch(profile):
+        raise InvalidInput(f"--profile must be the name of a folder in {settings.profiles_dir}, got {profile[:60]!r}")
     caller = Caller(owner=profile, as_of=parse_day(as_of, "--as-of") if as_of else None)
     asking = load_profile(settings.profiles_dir / profile) if profile is not None else None
     record = read_json(plan)

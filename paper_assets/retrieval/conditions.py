@@ -37,7 +37,7 @@ def conditions_of(plan: Plan, side: Side | None, *, as_of: date | None, owner: s
     if plan.language:
         found.append(Condition(where={"language": {"$eq": plan.language}}, words=f"in the language {plan.language!r}"))
     if as_of and not (plan.last and plan.last <= as_of):
-        found.append(Condition(where={"date_int": {"$lte": as_number(as_of)}}, words=f"until {as_of}", asked=False))
+        found.append(Condition(where=_there_by(as_of, owner), words=f"until {as_of}", asked=False))
     found.append(Condition(where=access(owner), words="", asked=False))
     return tuple(found)
 
@@ -50,6 +50,14 @@ def joined(conditions: Iterable[Condition]) -> Where | None:
 def as_number(day: date) -> int:
     """YYYYMMDD, as days are stored (R4)."""
     return day.year * 10_000 + day.month * 100 + day.day
+
+
+def _there_by(as_of: date, owner: str | None) -> Where:
+    """Dated until the day; a PDF of one's own that nothing dates is taken to have been there always."""
+    dated: Where = {"date_int": {"$lte": as_number(as_of)}}
+    if owner is None:
+        return dated
+    return {"$or": [dated, {"$and": [{"owner": {"$eq": owner}}, {"date_int": {"$eq": None}}]}]}
 
 
 def _all(wheres: Iterable[Where]) -> Where | None:

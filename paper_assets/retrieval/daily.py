@@ -106,7 +106,7 @@ def bring_in_own_pdfs(
 ) -> tuple[str, ...]:
     """Read the profile's own PDFs where a plan asks for full texts; what is wrong with those that cannot be read."""
     folder = profile.path / "pdf" if profile.path else None
-    if folder is None or not folder.is_dir() or "fulltext" not in _data_types(plans):
+    if folder is None or "fulltext" not in _data_types(plans):
         return ()
     return tuple(bring_in_pdfs(warehouse, embedder, profile.name, folder).failures.values())
 

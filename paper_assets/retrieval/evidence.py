@@ -149,6 +149,7 @@ def _search(
         merged = merge(
             [each.candidates for each in found.values()],
             policy=Policy(owner=caller.owner, language=plan.language, latest=_latest(corpus, found)),
+            comparable=_comparable(found),
             fusion_constant=corpus.numbers.fusion_constant,
             max_per_source=plan.max_per_source,
             limit=wanted,
@@ -157,6 +158,12 @@ def _search(
         if len(merged.candidates) >= wanted or all(len(each.candidates) < depth for each in found.values()):
             return found, list(faults), merged
         depth *= _DEEPER
+
+
+def _comparable(found: Mapping[DataType, Found]) -> bool:
+    """Whether scores of several collections mean the same: cosines of one model do, shares of BM25 do not."""
+    methods = {each.method for each in found.values()}
+    return len(methods) == 1 and "lexical" not in methods
 
 
 def _told(fault: Exception) -> str:

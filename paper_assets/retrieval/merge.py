@@ -22,6 +22,8 @@ NO_NUMBER = "its score is not a number"
 REPEATED = "found better elsewhere"
 
 _BYTES_PER_TOKEN = 3  # an English token has four to five; other scripts come near three
+_LEAST_TOKENS = 100  # left of each text, if it has so many: as much as a chunk that is graded
+_CUT = "…"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,22 +143,46 @@ def rerank(entries: list[Entry], rules: Rules) -> tuple[list[Entry], Dropped]:
 
 
 def compress(entries: list[Entry], rules: Rules) -> tuple[list[Entry], Dropped]:
-    """At most `limit` documents and `max_tokens` of text; one that does not fit makes room for a shorter one."""
+    """At most `limit` documents and `max_tokens` of text: the longest are cut first, and none below a chunk's worth.
+
+    Only what then still finds no room is dropped: a long text is no reason to prefer a worse document.
+    """
     reasons: list[str | None] = []
-    kept = spent = 0
+    kept = least = 0
     for entry in entries:
         reason = None
+        needed = min(most_tokens(entry.candidate.content), _LEAST_TOKENS)
         if rules.limit is not None and kept >= rules.limit:
             reason = f"beyond the best {rules.limit}"
-        elif rules.max_tokens is not None:
-            needed = most_tokens(entry.candidate.content)
-            if spent + needed > rules.max_tokens:
-                reason = f"does not fit into {rules.max_tokens} tokens"
-            else:
-                spent += needed
-        kept += reason is None
+        elif rules.max_tokens is not None and kept and least + needed > rules.max_tokens:
+            reason = f"does not fit into {rules.max_tokens} tokens"
+        else:
+            kept, least = kept + 1, least + needed
         reasons.append(reason)
-    return _split(entries, reasons)
+    left, dropped = _split(entries, reasons)
+    room = _room_of_each([most_tokens(entry.candidate.content) for entry in left], rules.max_tokens)
+    return [entry._replace(candidate=_cut(entry.candidate, room)) for entry in left], dropped
+
+
+def _room_of_each(needed: Sequence[int], most: int | None) -> int | None:
+    """The highest number of tokens for each text with which all of them stay within `most`; None: no limit needed."""
+    if most is None:
+        return None
+    for at, tokens in enumerate(sorted(needed)):
+        share = most // (len(needed) - at)
+        if tokens > share:
+            return share
+        most -= tokens
+    return None
+
+
+def _cut(candidate: Candidate, room: int | None) -> Candidate:
+    """The candidate with at most `room` tokens of its text, ended at a word and by a mark."""
+    if room is None or most_tokens(candidate.content) <= room:
+        return candidate
+    most = max(room, 1) * _BYTES_PER_TOKEN - len(_CUT.encode())
+    begun = candidate.content.encode("utf-8", "replace")[:most].decode("utf-8", "ignore")
+    return replace(candidate, content=begun.rpartition(" ")[0] + _CUT if " " in begun else begun + _CUT)
 
 
 STAGES: tuple[tuple[str, Stage], ...] = (

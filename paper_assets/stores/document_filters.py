@@ -7,7 +7,7 @@
 
 They mean what they mean to Chroma: a document without a value differs from every value ($ne, $nin, $not_contains
 hold) and is neither more nor less than any. Beyond Chroma, several fields in one filter, or several operators on one
-field, must all hold, and a list may have one entry.
+field, must all hold, a list may have one entry, and null with $eq or $ne asks whether there is a value.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -91,6 +91,8 @@ def _of_field(field: str, asked: object, parameters: list[Any]) -> Iterator[str]
                 raise InvalidInput(f"{field}: {operator} needs a list of values, got {_shown(value)}")
             parameters.append([_checked(field, each) for each in value])
             yield f"{_AMONG[operator]}coalesce(list_contains(?, {field}), false)"
+        elif value is None and operator in _EQUAL and isinstance(asked, Mapping):
+            yield f"{field} is {'not ' if operator == '$ne' else ''}null"
         else:
             parameters.append(_checked(field, value))
             if operator in _HOLDS:

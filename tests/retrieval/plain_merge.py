@@ -103,13 +103,30 @@ def plain_merge(
         else:
             left.append((score, candidate))
 
-    final: list[Kept] = []
+    chosen: list[tuple[float, Candidate]] = []
     for score, candidate in left:
-        needed = [math.ceil(len(text.encode()) / 3) for *_, text in final] + [
-            math.ceil(len(candidate.content.encode()) / 3)
-        ]
-        if (limit is not None and len(final) >= limit) or (max_tokens is not None and sum(needed) > max_tokens):
+        least = sum(min(tokens_of(each.content), 100) for each in [*(one for _, one in chosen), candidate])
+        full = limit is not None and len(chosen) >= limit
+        if full or (max_tokens is not None and chosen and least > max_tokens):
             dropped.add(("compress", candidate.doc_id))
         else:
-            final.append((candidate.doc_id, score, candidate.content))
+            chosen.append((score, candidate))
+    room = max([0, *(tokens_of(candidate.content) for _, candidate in chosen)])
+    while max_tokens is not None and sum(min(tokens_of(one.content), room) for _, one in chosen) > max_tokens:
+        room -= 1
+    final = [(candidate.doc_id, score, shortened(candidate.content, room)) for score, candidate in chosen]
     return final, dropped
+
+
+def tokens_of(text: str) -> int:
+    return math.ceil(len(text.encode()) / 3)
+
+
+def shortened(text: str, room: int) -> str:
+    if tokens_of(text) <= room:
+        return text
+    while len(text.encode()) + 3 > 3 * max(room, 1):
+        text = text[:-1]
+    while " " in text and not text.endswith(" "):
+        text = text[:-1]
+    return text.removesuffix(" ") + "…"

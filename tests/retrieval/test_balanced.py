@@ -16,6 +16,7 @@ from paper_assets.retrieval.answers import balanced_answer, has_failed
 from paper_assets.retrieval.balanced import retrieve_balanced
 from paper_assets.retrieval.evidence import Caller, Evidence
 from paper_assets.retrieval.grading import Grader, similarity_grader
+from paper_assets.retrieval.merge import most_tokens
 from paper_assets.retrieval.search import Corpus
 from tests.retrieval.invented_corpus import add, corpus_of, paper, passage, plan
 
@@ -223,11 +224,39 @@ def test_passages_of_an_older_version_than_the_paper_has_are_not_shown(tmp_path:
     assert side.shortfall == "2 of type fulltext meet the conditions: 1 not the latest version"
 
 
-def test_kinds_of_documents_take_turns_because_their_scores_cannot_be_compared(corpus: Corpus) -> None:
+def test_an_undated_pdf_of_ones_own_was_always_there_and_a_dated_one_from_its_day_on(tmp_path: Path) -> None:
+    own = {"access_level": "private", "owner": "ann"}
+    notes = [
+        passage("ann/0", "pdf:ann/notes", "Notes: retrieved passages keep answers faithful.", date_int=None, **own),
+        passage("ann/1", "pdf:ann/later", "Later: retrieved passages keep answers faithful.", date_int=20260305, **own),
+        passage("open/0", "2603.00009", "Passages keep answers faithful.", date_int=None),
+    ]
+    desk = corpus_of(tmp_path, [], {"ann": notes})
+    asked = plan(data_type=["fulltext"], filters={"sides": ["cs.CL"]}, parameters={"k_per_side": 5})
+    seen = {
+        (owner, day): found(retrieve_balanced(desk, asked, caller=Caller(owner=owner, as_of=date(2026, 3, day))))[
+            "cs.CL"
+        ]
+        for owner in ("ann", "bob", None)
+        for day in (1, 5)
+    }
+    assert sorted(seen["ann", 1]) == ["ann/0"] and sorted(seen["ann", 5]) == ["ann/0", "ann/1"]
+    assert not any(seen[owner, day] for owner in ("bob", None) for day in (1, 5))
+
+
+def test_kinds_of_documents_are_compared_by_their_scores_and_by_words_alone_take_turns(corpus: Corpus) -> None:
     asked = plan(data_type=["abstract", "fulltext"], parameters={"k_per_side": 4}, filters={"sides": ["cs.CL"]})
     (side,) = retrieve_balanced(corpus, asked, caller=ANYBODY)
-    kinds = [document.metadata["data_type"] for document in side.documents]
-    assert sorted(kinds) == ["abstract", "abstract", "fulltext", "fulltext"]
+    each = [
+        candidate
+        for data_type in ("abstract", "fulltext")
+        for candidate in retrieve_balanced(corpus, replace(asked, data_types=(data_type,)), caller=ANYBODY)[0].documents
+    ]
+    best = sorted(each, key=lambda candidate: (-candidate.score, candidate.doc_id))[:4]
+    assert [document.doc_id for document in side.documents] == [document.doc_id for document in best]
+    (by_words,) = retrieve_balanced(corpus, replace(asked, method="lexical"), caller=ANYBODY)
+    kinds = [document.metadata["data_type"] for document in by_words.documents]
+    assert set(kinds[:2]) == {"abstract", "fulltext"}
 
 
 def test_without_a_model_words_alone_are_compared_and_the_answer_says_so(corpus: Corpus) -> None:
@@ -241,9 +270,10 @@ def test_without_a_model_words_alone_are_compared_and_the_answer_says_so(corpus:
 
 
 def test_all_sides_have_the_same_room_for_text(corpus: Corpus) -> None:
-    evidence = retrieve_balanced(corpus, plan(parameters={"k_per_side": 5, "max_tokens": 160}), caller=ANYBODY)
+    evidence = retrieve_balanced(corpus, plan(parameters={"k_per_side": 5, "max_tokens": 80}), caller=ANYBODY)
     assert {len(side.documents) for side in evidence} == {1}
-    assert all("not fit into 80 tokens" in str(side.shortfall) for side in evidence)
+    assert all("not fit into 40 tokens" in str(side.shortfall) for side in evidence)
+    assert all(sum(most_tokens(each.content) for each in side.documents) <= 40 for side in evidence)
 
 
 def test_a_plan_without_any_side_is_refused() -> None:

@@ -194,17 +194,27 @@ def test_a_reranker_orders_what_is_left_and_the_limit_comes_after_it() -> None:
     }
 
 
-def test_the_text_has_a_limit_and_a_short_one_takes_the_room_that_a_long_one_does_not_fit_into() -> None:
+def test_of_texts_that_are_too_long_together_the_longest_are_cut_and_the_best_document_stays() -> None:
     found = [
-        candidate("a", 0.9, text="x" * 30),
-        candidate("b", 0.8, text="y" * 60),
+        candidate("a", 0.9, text="long words " * 60),
+        candidate("b", 0.8, text="short words"),
         candidate("c", 0.7, text="한" * 10),
     ]
-    outcome = merge([found], policy=ANYBODY, max_tokens=20)
-    assert ids(outcome) == ["a", "c"]
-    assert sum(most_tokens(each.content) for each in outcome.candidates) == 20
-    assert dropped(outcome) == {"compress": {"does not fit into 20 tokens": ("b",)}}
+    outcome = merge([found], policy=ANYBODY, max_tokens=150)
+    assert ids(outcome) == ["a", "b", "c"]
+    assert [each.content for each in outcome.candidates][1:] == ["short words", "한" * 10]
+    assert outcome.candidates[0].content.endswith(("long…", "words…"))
+    assert sum(most_tokens(each.content) for each in outcome.candidates) <= 150
+    assert dropped(outcome) == {}
     assert most_tokens("") == 0 and most_tokens("\ud800a") == 1
+
+
+def test_where_not_even_a_part_of_each_text_finds_room_the_best_have_it() -> None:
+    found = [candidate(name, score, text="word " * 200) for name, score in (("a", 0.9), ("b", 0.8), ("c", 0.7))]
+    outcome = merge([found], policy=ANYBODY, max_tokens=250)
+    assert ids(outcome) == ["a", "b"]
+    assert all(100 < most_tokens(each.content) <= 125 for each in outcome.candidates)
+    assert dropped(outcome) == {"compress": {"does not fit into 250 tokens": ("c",)}}
 
 
 def test_nothing_merged_is_nothing() -> None:

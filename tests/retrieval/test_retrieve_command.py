@@ -91,11 +91,11 @@ def test_a_file_of_questions_is_answered_one_after_the_other_and_logged_where_as
     [
         ('{"rewritten', {}, "plan.json: not valid JSON"),
         ("[]", {}, "holds no plan"),
+        (PLAN, {"profile": "../profiles/ann"}, "--profile must be the name of a folder"),
         ({**PLAN, "k": 1}, {}, "plan.json: k: unknown key"),
         ([PLAN, {}], {}, "plan.json: entry 2: rewritten_question"),
         (PLAN, {"as_of": "soon"}, "--as-of must be a day"),
         (PLAN, {"profile": "nobody"}, "nobody/profile.json does not exist"),
-        (PLAN, {"profile": "../ann"}, "profile.json"),
         (
             {**PLAN, "filters": {"sides": [{"name": "a", "where": {"x": 1}}]}},
             {},

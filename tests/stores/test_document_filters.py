@@ -97,6 +97,12 @@ def test_several_fields_and_several_operators_must_all_hold() -> None:
     assert met({"$or": [{"primary_category": "cs.LG", "date_int": 20260302}, {"date_int": 20260301}]}) == {0, 3, 4, 6}
 
 
+def test_null_asks_whether_there_is_a_value() -> None:
+    undated = {at for at, document in enumerate(DOCUMENTS) if document["date_int"] is None}
+    assert undated and met({"date_int": {"$eq": None}}) == undated
+    assert met({"date_int": {"$ne": None}}) == set(range(len(DOCUMENTS))) - undated
+
+
 def test_a_value_is_never_part_of_the_query() -> None:
     hostile = "cs.CL' or 1 = 1 --"
     condition = condition_of({"$or": [{"primary_category": hostile}, {"primary_category": {"$in": [hostile]}}]})
