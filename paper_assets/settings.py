@@ -104,7 +104,7 @@ class Retrieving:
     k: int = 10  # R2: documents of a standard retrieval
     k_per_side: int = 2  # R3
     method: Literal["vector", "lexical", "hybrid"] = "hybrid"  # docs/evaluation.md
-    lexical_share: float = 0.3  # hybrid: BM25 against cosine; docs/evaluation.md
+    lexical_share: float = 0.48  # hybrid: BM25 against cosine; docs/evaluation.md
     memory: int = 1_000_000_000  # bytes of documents that a process keeps for searching, some 200,000 abstracts
     chunk_characters: int = 300  # R6
     chunk_overlap: int = 50  # R6

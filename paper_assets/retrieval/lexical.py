@@ -2,8 +2,9 @@
 
 The counts of all texts are kept, but the statistics of the asked words are taken from the rows asked about: a score
 depends on these alone, so that what a filter shuts out (somebody's private documents) has no say (SPEC R5). It is
-what bm25s gives (method `lucene`) when it is built anew over those rows, divided by the score of a text of mean
-length that holds every asked word once, and at most 1: a share, that can be weighed against a cosine.
+what bm25s gives (method `lucene`) when it is built anew over those rows, divided by what no text can reach, however
+often it holds every asked word: a share, that can be weighed against a cosine. A text of mean length that holds each
+once has 1 / (k1 + 1).
 """
 
 from collections import Counter
@@ -68,7 +69,7 @@ def index_words(texts: "Sequence[str] | pa.ChunkedArray") -> WordIndex:
 def bm25(
     index: WordIndex, question: str, *, rows: NDArray[np.intp] | None = None, k1: float = K1, b: float = B
 ) -> NDArray[np.float64]:
-    """Score of each of the rows (None: of all) as if there were no others, 0..1; 0 where no word is shared.
+    """Score of each of the rows (None: of all) as if there were no others, 0 to under 1; 0 where no word is shared.
 
     A word counts as often as it is asked, times idf = ln(1 + (n - df + 0.5) / (df + 0.5)), times
     tf (k1 + 1) / (tf + k1 (1 - b + b length / mean length)) (Robertson & Zaragoza 2009).
@@ -89,7 +90,7 @@ def bm25(
         weight = often * np.log1p((len(asked) - len(holders) + 0.5) / (len(holders) + 0.5))
         whole += weight
         scores[holders] += weight * times * (k1 + 1) / (times + k1 * (1 - b + b * index.lengths[holders] / mean))
-    return np.minimum(scores[asked] / whole, 1.0) if whole else scores[asked]
+    return scores[asked] / (whole * (k1 + 1)) if whole else scores[asked]
 
 
 def words_asked(question: str) -> list[str]:

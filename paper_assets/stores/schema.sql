@@ -149,9 +149,9 @@ select
     paper_id,
     title,
     (year(day) * 10000 + month(day) * 100 + dayofmonth(day))::integer as date_int,
-    primary_category,
+    coalesce(primary_category, categories[1]) as primary_category, -- files of other people name only the list
     categories,
-    split_part(primary_category, '.', 1) as topic_id, -- the archive: cs of cs.CL
+    split_part(coalesce(primary_category, categories[1]), '.', 1) as topic_id, -- the archive: cs of cs.CL
     'public' as access_level,
     'en' as language,
     version,

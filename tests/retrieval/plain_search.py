@@ -57,7 +57,7 @@ def plain_bm25(texts: Sequence[str], question: str, *, k1: float, b: float) -> l
         for at, words in enumerate(held):
             if times := words[word]:
                 scores[at] += weight * times * (k1 + 1) / (times + k1 * (1 - b + b * words.total() / mean))
-    return [min(score / whole, 1.0) if whole else 0.0 for score in scores]
+    return [score / (whole * (k1 + 1)) if whole else 0.0 for score in scores]
 
 
 def plain_search(
