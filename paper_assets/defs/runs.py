@@ -56,7 +56,7 @@ def open_instance(dagster_home: Path) -> dg.DagsterInstance:
     try:
         dagster_home.mkdir(parents=True, exist_ok=True)
         if not file.exists():
-            file.write_text("telemetry:\n  enabled: false\n", encoding="utf-8")
+            file.write_text("telemetry:\n  enabled: false\nnux:\n  enabled: false\n", encoding="utf-8")
     except OSError as fault:
         raise StoreUnwritable(f"{dagster_home} cannot be used: {fault.strerror}; set DAGSTER_HOME") from None
     os.environ["DAGSTER_HOME"] = str(dagster_home.absolute())
