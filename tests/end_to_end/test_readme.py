@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import dagster as dg
+import pytest
 
 from paper_assets.defs.runs import ASSETS
 from tests.desk import Desk
@@ -23,6 +24,7 @@ def test_the_readme_shows_what_the_demo_prints(tmp_path: Path) -> None:
         assert listed(printed)[place] == listed(shown)[place]
         assert set(listed(printed)[place : place + 5]) == set(listed(shown)[place : place + 5])
     assert sums(printed) == sums(shown)
+    assert scores(printed) == pytest.approx(scores(shown), abs=0.003)  # as much as processors differ by
     assert digests(printed) == digests(shown)
     pages = [tmp_path / "data" / "output" / "digests" / name for name in digests(printed)]
     for place, page in zip((0, 5), pages, strict=True):
@@ -43,6 +45,11 @@ def digests(text: str) -> list[str]:
 
 def keys_of(asset: dg.AssetsDefinition | dg.AssetSpec) -> list[dg.AssetKey]:
     return [asset.key] if isinstance(asset, dg.AssetSpec) else list(asset.keys)
+
+
+def scores(text: str) -> list[float]:
+    """The scores in the tables, in their order."""
+    return [float(found) for found in re.findall(r"^│ \d │ (0\.\d+) │", text, re.MULTILINE)]
 
 
 def sums(text: str) -> list[list[str]]:
