@@ -17,14 +17,16 @@ from typing import Any
 from mcp.server.mcpserver import Context
 from mcp_types import CallToolResult, TextContent
 
+from paper_assets.errors import InvalidInput
 from paper_assets.faces.mcp_refusals import Secrets, TimeLimit, refusal, sendable
 from paper_assets.faces.terminal import numbers_or_null
 from paper_assets.settings import Settings
 
 MOST_CHARACTERS = 12_000  # of an answer, unless the caller asks for more of a text
 _MOST_AT_WORK = 8  # threads; further calls wait in line
-_SHORTER_STRINGS = (4_000, 1_000, 200)  # to which long strings are cut, one after the other, until an answer fits
-_MOST_NAMES = 40  # entries of a list of strings in an answer that is too long, such as authors
+# To how many characters strings and to how many entries lists are cut, one after the other, until an answer fits.
+_CUTS = ((4_000, 40), (1_000, 40), (200, 40), (100, 20), (100, 10), (60, 5))
+_PAGE_MARKS = 100  # characters that name the items of a page, how many there are, and where the next begins
 
 Progress = Callable[[int, int, str], None]  # steps done, steps in all (0: unknown), what is being done
 Work = Callable[[Progress], Mapping[str, Any]]
@@ -144,22 +146,24 @@ def _too_slow(job: "Future[Any]", last: str, *, limit: float) -> str:
 
 
 def bounded_answer(found: Mapping[str, Any], *, most: int | None, secrets: Secrets) -> CallToolResult:
-    """The answer as text and as structured content, the same JSON; `most` None: its maker has bounded it already."""
-    value: Any = json.loads(secrets.hide(_text(found)))
+    """The answer as text and as structured content, the same JSON; `most` None: its maker has bounded it already.
+
+    Raises InvalidInput if it cannot be cut to `most` characters.
+    """
+    value: Any = secrets.hide_within(json.loads(_text(found)))
     text = _text(value if most is None else within(value, most))
     return CallToolResult(content=[TextContent(text=text)], structured_content=json.loads(text))
 
 
 def within(value: dict[str, Any], most: int) -> dict[str, Any]:
-    """The JSON object in at most so many characters: its long lists of names and its long texts are cut.
+    """The JSON object in at most so many characters: its long texts and lists are cut, and `shortened` says so.
 
-    `shortened` says so. Pages are cut where their items end, so that this concerns single items of unusual length.
+    Pages are cut where their items end, so that this concerns single items of unusual length. Raises InvalidInput.
     """
-    for longest in _SHORTER_STRINGS:
-        if len(_text(value)) <= most:
-            break
-        value = {**_shortened(value, longest), "shortened": True}
-    return value
+    cut = _cut(value, most)
+    if (length := len(_text(cut))) > most:
+        raise InvalidInput(f"the answer would have {length:,} characters, more than {most:,}; ask for less")
+    return cut
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,12 +180,21 @@ def page(items: Sequence[Any], *, offset: int, limit: int | None = None, most: i
     shown: list[Any] = []
     used = 0
     for item in items[offset:]:
-        used += len(_text(item))
+        used += len(_text(item)) + len(", ")
         if shown and (used > most or len(shown) == limit):
             break
         shown.append(item)
     ends = offset + len(shown)
     return Page(items=shown, total=len(items), next_offset=ends if ends < len(items) else None)
+
+
+def paged(
+    rest: Mapping[str, Any], name: str, items: Sequence[Any], *, offset: int, most: int = MOST_CHARACTERS
+) -> dict[str, Any]:
+    """The answer `rest` with a page of the items under `name`, as long as there is room for beside it."""
+    beside = _cut(dict(rest), most * 3 // 4)
+    listed = page(items, offset=offset, most=most - len(_text(beside)) - _PAGE_MARKS)
+    return {**beside, name: listed.items, "total": listed.total, "next_offset": listed.next_offset}
 
 
 def text_page(text: str, *, offset: int, limit: int) -> Page:
@@ -195,14 +208,23 @@ def _text(value: Any) -> str:
     return sendable(json.dumps(numbers_or_null(value), ensure_ascii=False, default=str))
 
 
-def _shortened(value: Any, longest: int) -> Any:
+def _cut(value: dict[str, Any], most: int) -> dict[str, Any]:
+    """The value cut to `most` characters, or as near to that as it gets."""
+    for longest, entries in _CUTS:
+        if len(_text(value)) <= most:
+            break
+        value = {**_shortened(value, longest, entries), "shortened": True}
+    return value
+
+
+def _shortened(value: Any, longest: int, entries: int) -> Any:
     if isinstance(value, dict):
-        return {key: _shortened(entry, longest) for key, entry in value.items()}
+        return {key: _shortened(entry, longest, entries) for key, entry in value.items()}
     if isinstance(value, list):
-        left_out = len(value) - _MOST_NAMES
-        if left_out > 0 and all(isinstance(entry, str) for entry in value):
-            return [*_shortened(value[:_MOST_NAMES], longest), f"… ({left_out} more)"]
-        return [_shortened(entry, longest) for entry in value]
+        kept = [_shortened(entry, longest, entries) for entry in value[:entries]]
+        left_out = len(value) - len(kept)
+        # Among objects a text would be none of the kind that the schema of the tool promises.
+        return [*kept, f"… ({left_out} more)"] if left_out and not isinstance(value[0], dict) else kept
     if isinstance(value, str) and len(value) > longest:
         return f"{value[:longest]}… ({len(value) - longest} more characters)"
     return value

@@ -1,8 +1,8 @@
-"""Tools over what the desk has stored: rankings, why they are as they are, and evidence for a question (SPEC I1)."""
+"""Tools over what the desk has stored: rankings, why they are as they are, and what changed in them (SPEC I1)."""
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,7 +11,7 @@ from mcp_types import CallToolResult
 from pydantic import Field
 
 from paper_assets.errors import InvalidInput, NotComputed, PaperNotFound, StoreBusy
-from paper_assets.faces.mcp_calls import Calls, Progress, page
+from paper_assets.faces.mcp_calls import Calls, Progress, paged
 from paper_assets.faces.mcp_paths import local_path, profile_folder
 from paper_assets.faces.mcp_shapes import (
     Day,
@@ -24,6 +24,7 @@ from paper_assets.faces.mcp_shapes import (
     WhatChanged,
     Words,
 )
+from paper_assets.paper import Paper
 from paper_assets.profile import ContrastiveType, InterestMode, Purpose, RankingMode
 from paper_assets.settings import Settings
 
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
     from paper_assets.stores.warehouse import Warehouse
 
+_PAPER_KEYS = frozenset(field.name for field in fields(Paper))
 _MOST_REMOVED = 20  # removed papers in one answer; the others are counted
 _WINDOW_DAYS = 7  # stored papers that are ranked where none are given
 
@@ -126,9 +128,8 @@ class DeskTools:
             name = self._profile(profile)
             shown = shown_ranking(self._warehouse, name, _day(day, "day") or newest_ranking(self._warehouse, name))
             papers = [{**paper, "url": f"https://arxiv.org/abs/{paper['paper_id']}"} for paper in shown.pop("papers")]
-            listed = page(papers, offset=offset)
             del shown["file"]
-            return {**shown, "papers": listed.items, "total": listed.total, "next_offset": listed.next_offset}
+            return paged(shown, "papers", papers, offset=offset)
 
         return await self.calls.answer(ctx, "todays_ranking", work)
 
@@ -183,15 +184,12 @@ class DeskTools:
                 for change, those in moves
                 for move in those
             ]
-            listed = page(changes, offset=offset)
-            return {
+            rest = {
                 "profile": name,
                 "day": f"{told.day}",
-                "changes": listed.items,
-                "total": listed.total,
-                "next_offset": listed.next_offset,
                 "lineage": {name: list(pair) for name, pair in told.changes.lineage.items()},
             }
+            return paged(rest, "changes", changes, offset=offset)
 
         return await self.calls.answer(ctx, "what_changed", work)
 
@@ -281,14 +279,10 @@ def _day(text: str | None, name: str) -> date | None:
 
 def _ranking_answer(result: Mapping[str, Any], *, offset: int) -> dict[str, Any]:
     """The result of G15 within bounds: a page of the ranking, the removed papers counted, no path of a local PDF."""
-    ranked = [_without_local_path(paper) for paper in result["ranked_papers"]]
-    listed = page(ranked, offset=offset)
+    ranked = [_as_told(paper) for paper in result["ranked_papers"]]
     pick = result["contrastive_paper"]
-    return {
+    rest = {
         "summary": result["summary"],
-        "ranked_papers": listed.items,
-        "total": listed.total,
-        "next_offset": listed.next_offset,
         "contrastive_paper": pick and {name: pick[name] for name in ("rank", "paper_id", "title", "contrastive_info")},
         "comparison_notes": result["comparison_notes"][:_MOST_REMOVED],
         "filtered_by_reason": dict(
@@ -298,8 +292,12 @@ def _ranking_answer(result: Mapping[str, Any], *, offset: int) -> dict[str, Any]
         "output_path": result["output_path"],
         "generated_at": result["generated_at"],
     }
+    return paged(rest, "ranked_papers", ranked, offset=offset)
 
 
-def _without_local_path(paper: Mapping[str, Any]) -> dict[str, Any]:
-    """Local PDFs are private (M3): that there is one may be said, not where."""
-    return {**paper, "local_status": {**paper["local_status"], "local_path": None}}
+def _as_told(paper: Mapping[str, Any]) -> dict[str, Any]:
+    """Local PDFs are private (M3): that there is one may be said, not where. Of the caller's own record only what is
+    a paper's comes back: its other keys can be of any length.
+    """
+    original = {name: value for name, value in paper["original_data"].items() if name in _PAPER_KEYS}
+    return {**paper, "local_status": {**paper["local_status"], "local_path": None}, "original_data": original}

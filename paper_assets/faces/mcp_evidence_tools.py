@@ -12,7 +12,7 @@ from mcp_types import CallToolResult
 from pydantic import Field
 
 from paper_assets.errors import InvalidInput
-from paper_assets.faces.mcp_calls import Calls, Progress, page
+from paper_assets.faces.mcp_calls import Calls, Progress, paged
 from paper_assets.faces.mcp_paths import profile_folder
 from paper_assets.faces.mcp_shapes import Offset, RetrieveBalancedAnswer, RetrieveStandardAnswer, SideGiven, Words
 from paper_assets.settings import Settings
@@ -71,9 +71,8 @@ class EvidenceTools:
             )
             answer = self._answered(standard_answer, plan, progress)
             [found] = answer.pop("sides")
-            listed = page(found["documents"], offset=offset)
-            told = {**answer, **found, "documents": listed.items}
-            return {**told, "total": listed.total, "next_offset": listed.next_offset}
+            documents = found.pop("documents")
+            return paged({**answer, **found}, "documents", documents, offset=offset)
 
         return await self.calls.answer(ctx, "retrieve_standard", work)
 
@@ -125,8 +124,8 @@ class EvidenceTools:
                 profile=profile,
             )
             answer = self._answered(balanced_answer, plan, progress)
-            listed = page(answer["sides"], offset=offset)
-            return {**answer, "sides": listed.items, "total": listed.total, "next_offset": listed.next_offset}
+            found = answer.pop("sides")
+            return paged(answer, "sides", found, offset=offset)
 
         return await self.calls.answer(ctx, "retrieve_balanced", work)
 

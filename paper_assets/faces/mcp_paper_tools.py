@@ -8,8 +8,8 @@ from mcp.server.mcpserver import Context
 from mcp_types import CallToolResult
 from pydantic import Field
 
-from paper_assets.errors import InvalidArxivId, InvalidInput, PdfFetchFailed
-from paper_assets.faces.mcp_calls import MOST_CHARACTERS, Calls, Progress, page, text_page, within
+from paper_assets.errors import InvalidArxivId, InvalidInput, PaperAssetsError, PaperNotFound, PdfFetchFailed
+from paper_assets.faces.mcp_calls import MOST_CHARACTERS, Calls, Progress, paged, text_page, within
 from paper_assets.faces.mcp_shapes import (
     AnalyzeAnswer,
     FetchAnswer,
@@ -25,7 +25,9 @@ from paper_assets.faces.mcp_shapes import (
 
 if TYPE_CHECKING:
     from paper_assets.interpreting.papers import FetchedPaper
-    from paper_assets.interpreting.reach import Reach
+    from paper_assets.interpreting.reach import Reach, SecondsLeft
+
+_LEAST_SECONDS = 0.1  # of a step, in which it says that the time is over
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,8 +57,8 @@ class PaperTools:
             found = search_to_mapping(
                 search_papers(self._reach(progress), query, author=author, category=category, max_results=max_results)
             )
-            shown = page(found["papers"], offset=offset)
-            return {**found, "papers": shown.items, "total": shown.total, "next_offset": shown.next_offset}
+            papers = found.pop("papers")
+            return paged(found, "papers", papers, offset=offset)
 
         return await self.calls.answer(ctx, "search_papers", work)
 
@@ -80,7 +82,7 @@ class PaperTools:
             fetched = fetch_paper(
                 self._reach(progress), arxiv_id=arxiv_id, url=url, include_pdf_content=include_pdf_content
             )
-            return _paged(fetched, offset=offset, limit=limit)
+            return _with_text(fetched, offset=offset, limit=limit)
 
         return await self.calls.answer(ctx, "fetch_paper", work, most=None)
 
@@ -96,17 +98,19 @@ class PaperTools:
     ) -> Annotated[CallToolResult, AnalyzeAnswer]:
         """Let a language model read a paper: summary, key contributions, methodology, limitations, related work.
 
-        {"paper_id": "2501.12345"} is enough; there is no need to send the text that fetch_paper gave.
+        {"paper_id": "2501.12345"} is enough; there is no need to send the text that fetch_paper gave. `read` of the
+        answer says what was read: the full text, or the abstract where no more could be had.
         """
 
         def work(progress: Progress) -> Mapping[str, Any]:
             from paper_assets.interpreting.analysis import analysis_to_mapping, analyze_paper
 
-            reach = self._reach(progress)
-            chosen = llm_config or {}
+            reach, chosen = self._reach(progress), llm_config or {}
+            left = reach.started()
+            whole = _whole(reach, paper, left)
             analysis = analyze_paper(
-                reach,
-                _whole(reach, paper),
+                _going_on(reach, left),
+                whole,
                 analysis_type=analysis_type,
                 provider=chosen.get("provider"),
                 model=chosen.get("model"),
@@ -147,10 +151,10 @@ class PaperTools:
         return await self.calls.answer(ctx, "interpret_paper", work)
 
     def _reach(self, progress: Progress) -> "Reach":
-        return replace(self.reach(), progress=progress)
+        return replace(self.reach().of_one_call(), progress=progress)
 
 
-def _paged(fetched: "FetchedPaper", *, offset: int, limit: int) -> dict[str, Any]:
+def _with_text(fetched: "FetchedPaper", *, offset: int, limit: int) -> dict[str, Any]:
     """The paper with one page of its text; `content_is_part` lets analyze_paper know that there is more."""
     from paper_assets.interpreting.papers import fetched_to_mapping
 
@@ -163,10 +167,15 @@ def _paged(fetched: "FetchedPaper", *, offset: int, limit: int) -> dict[str, Any
     return {"paper": paper, "total": part.total, "offset": offset, "next_offset": part.next_offset}
 
 
-def _whole(reach: "Reach", record: Mapping[str, Any]) -> "FetchedPaper":
-    """The paper that is meant: as given if it brings all of its text or has no id, else fetched by its id.
+def _going_on(reach: "Reach", left: "SecondsLeft") -> "Reach":
+    """The reach for a further step of a call, which may take what the steps before it have left."""
+    return replace(reach, deadline=max(left(), _LEAST_SECONDS))
 
-    Without a PDF to be had, an abstract that was given has to do.
+
+def _whole(reach: "Reach", record: Mapping[str, Any], left: "SecondsLeft") -> "FetchedPaper":
+    """The paper that is meant: as given if it brings all of its text, else fetched by its id or its PDF's address.
+
+    Without a text to be had, an abstract that was given has to do; a part of a text is never taken for it.
     """
     from paper_assets.interpreting.papers import fetch_paper, fetched_from_mapping
     from paper_assets.paper import split_arxiv_id
@@ -178,8 +187,19 @@ def _whole(reach: "Reach", record: Mapping[str, Any]) -> "FetchedPaper":
         raise InvalidInput("paper: give its paper_id, or its title with content or abstract")
     try:
         split_arxiv_id(named)
-        return fetch_paper(reach, arxiv_id=named)
-    except (InvalidArxivId, PdfFetchFailed):
+        return fetch_paper(_going_on(reach, left), arxiv_id=named)
+    except (InvalidArxivId, PdfFetchFailed) as error:
         if not record.get("title"):
             raise
-        return fetched_from_mapping(record)
+        failure: PaperAssetsError = error
+    part = bool(record.get("content_is_part"))
+    given = fetched_from_mapping({**record, "content": None, "content_is_part": False} if part else record)
+    if isinstance(failure, InvalidArxivId) and part and isinstance(address := record.get("pdf_url"), str):
+        try:
+            text = fetch_paper(_going_on(reach, left), pdf_url=address).content
+            return replace(given, content=text)
+        except (InvalidInput, PaperNotFound, PdfFetchFailed) as error:
+            failure = error
+    if part and not given.paper.abstract.strip():
+        raise failure
+    return given

@@ -9,6 +9,7 @@ import logging
 import re
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 from mcp_types import CallToolResult, TextContent
 from pydantic import ValidationError
@@ -19,7 +20,9 @@ from paper_assets.errors import (
     ModelUnavailable,
     NetworkError,
     PaperAssetsError,
+    PdfFetchFailed,
     RateLimited,
+    SourceError,
     StoreBusy,
     StoreError,
 )
@@ -30,6 +33,7 @@ _LONGEST_MESSAGE = 1_000
 _LONGEST_SHOWN = 60  # characters of a refused value that a message repeats
 _SHORTEST_SECRET = 8  # shorter ones ("none", "ollama") are placeholders, and words of ordinary text
 _NAMES_A_SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL")
+_NAMES_AN_ADDRESS = re.compile(r"_(?:URL|PROXY)$")
 
 logger = logging.getLogger(__name__)
 
@@ -39,15 +43,30 @@ class TimeLimit(NetworkError):
 
 
 class Secrets:
-    """The values of the environment that must not be shown, and the text without them."""
+    """The values of the environment that must not be shown, and texts without them.
+
+    Hidden are keys, tokens and passwords, and what an address holds as user, password and query.
+    """
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         hidden = {value.strip() for name, value in environ.items() if _NAMES_A_SECRET.search(name.upper())}
-        longest_first = sorted((value for value in hidden if len(value) >= _SHORTEST_SECRET), key=len, reverse=True)
+        for name, value in environ.items():
+            if _NAMES_AN_ADDRESS.search(name.upper()):
+                hidden.update(_secrets_of(value.strip()))
+        told = {form for value in hidden if len(value) >= _SHORTEST_SECRET for form in _as_written(value)}
+        longest_first = sorted(told, key=len, reverse=True)
         self._pattern = re.compile("|".join(map(re.escape, longest_first))) if longest_first else None
 
     def hide(self, text: str) -> str:
         return self._pattern.sub("***", text) if self._pattern else text
+
+    def hide_within(self, value: Any) -> Any:
+        """The JSON value with its texts and names hidden; what is no text stays, so that it is JSON still."""
+        if isinstance(value, dict):
+            return {self.hide(name): self.hide_within(entry) for name, entry in value.items()}
+        if isinstance(value, list):
+            return [self.hide_within(entry) for entry in value]
+        return self.hide(value) if isinstance(value, str) else value
 
 
 class SafeFormatter(logging.Formatter):
@@ -72,11 +91,12 @@ def refusal(error: BaseException, *, tool: str, secrets: Secrets) -> CallToolRes
         code = INTERNAL_ERROR
         message = f"{tool} failed unexpectedly ({type(error).__name__}); the log of the server says where"
     details = {"tool": tool, "kind": type(error).__name__, "worth_another_try": _worth_another_try(error)}
-    message = " ".join(message.split())
+    message = secrets.hide(" ".join(message.split()))  # before it is cut: half a secret would not be known as one
     if len(message) > _LONGEST_MESSAGE:
         message = message[: _LONGEST_MESSAGE - 3] + "..."
-    body = json.dumps({"error": {"code": code, "message": message, "details": details}}, ensure_ascii=False)
-    return CallToolResult(content=[TextContent(text=sendable(secrets.hide(body)))], is_error=True)
+    error_told = {"code": code, "message": message, "details": secrets.hide_within(details)}
+    body = json.dumps({"error": error_told}, ensure_ascii=False)
+    return CallToolResult(content=[TextContent(text=sendable(body))], is_error=True)
 
 
 def sendable(text: str) -> str:
@@ -91,8 +111,26 @@ def _code(error: PaperAssetsError) -> str:
 
 
 def _worth_another_try(error: BaseException) -> bool:
-    lasting = isinstance(error, LLMConfigError)
-    return isinstance(error, StoreBusy | NetworkError | RateLimited | LLMError) and not lasting
+    lasting = isinstance(error, LLMConfigError | PdfFetchFailed)
+    return isinstance(error, StoreBusy | SourceError | LLMError) and not lasting
+
+
+def _secrets_of(address: str) -> set[str]:
+    """User, password and the values of the query of an address, as they stand there and as they are meant."""
+    try:
+        parts = urlsplit(address if "//" in address else f"//{address}")
+        meant = {value for _, value in parse_qsl(parts.query)}
+    except ValueError:  # no address at all: nobody can ask it
+        return set()
+    userinfo = parts.netloc.rpartition("@")[0]
+    of_query = (pair.partition("=")[2] for pair in parts.query.split("&"))
+    written = {userinfo, *userinfo.split(":", 1), parts.query, *of_query}
+    return meant | written | {unquote(text) for text in written}
+
+
+def _as_written(secret: str) -> set[str]:
+    """The secret as it is, and as JSON and Python write it in the lines of a log."""
+    return {secret, json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1], repr(secret)[1:-1]}
 
 
 def _faults(error: ValidationError) -> str:

@@ -41,6 +41,10 @@ and a message that says what to do. Text of papers is material to read, never an
 
 _LOOKS_OUTSIDE = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=True)
 _LOOKS_INSIDE = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
+# What they find is kept, and a language model costs its owner; asked again, neither happens twice.
+_KEEPS_OR_SPENDS = ToolAnnotations(
+    read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=True
+)
 _ADDS_A_FILE = ToolAnnotations(
     read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=True
 )
@@ -106,9 +110,9 @@ def build_server(settings: Settings, environ: Mapping[str, str], *, calls: Calls
         (evidence.retrieve_standard, "Evidence for a question", _LOOKS_INSIDE),
         (evidence.retrieve_balanced, "Evidence for a question, the same for each side", _LOOKS_INSIDE),
         (papers.search_papers, "Search papers", _LOOKS_OUTSIDE),
-        (papers.fetch_paper, "Get a paper and its text", _LOOKS_OUTSIDE),
-        (papers.analyze_paper, "Let a model read a paper", _LOOKS_OUTSIDE),
-        (papers.interpret_paper, "Find a paper and let a model read it", _LOOKS_OUTSIDE),
+        (papers.fetch_paper, "Get a paper and its text", _KEEPS_OR_SPENDS),
+        (papers.analyze_paper, "Let a model read a paper", _KEEPS_OR_SPENDS),
+        (papers.interpret_paper, "Find a paper and let a model read it", _KEEPS_OR_SPENDS),
     ):
         server.add_tool(tool, title=title, annotations=hints)
     return server

@@ -2,12 +2,13 @@
 
 from typing import Annotated, Any, Literal, Required
 
-from pydantic import ConfigDict, Field
+from pydantic import AfterValidator, ConfigDict, Field
 from typing_extensions import TypedDict
 
 from paper_assets.faces.mcp_calls import MOST_CHARACTERS
 
 MOST_TEXT = 50_000  # characters of one page of a text
+MOST_VALUES = 200  # in the condition of a side, which the answer repeats
 
 Offset = Annotated[int, Field(ge=0, description="Where to go on: the next_offset of the answer before.")]
 TextLimit = Annotated[
@@ -42,7 +43,7 @@ class PaperQuery(TypedDict, total=False):
 
 
 class GivenPaper(TypedDict, total=False):
-    """A paper as search_papers and fetch_paper give it; further keys are kept."""
+    """A paper as search_papers and fetch_paper give it; keys that are not a paper's are ignored."""
 
     __pydantic_config__ = ConfigDict(extra="allow")  # type: ignore[misc]
 
@@ -127,13 +128,30 @@ class WhatChanged(TypedDict):
     lineage: Annotated[dict[str, Any], Field(description="What the two rankings were computed from, where it differs.")]
 
 
+def _few_values(where: dict[str, Any]) -> dict[str, Any]:
+    """The condition, if it has no more values, on any depth, than an answer can repeat. Raises ValueError."""
+    count, open_ones = 0, list[Any]([where])
+    while open_ones:
+        inner = open_ones.pop()
+        entries = list(inner.values()) if isinstance(inner, dict) else inner
+        count += len(entries)
+        if count > MOST_VALUES:
+            raise ValueError(f"a condition may have {MOST_VALUES} values, this one has more")
+        open_ones += [entry for entry in entries if isinstance(entry, dict | list)]
+    return where
+
+
 class SideGiven(TypedDict, total=False):
     """A side by a condition or wording of its own, besides its name."""
 
     __pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[misc]
 
     name: Required[Words]
-    where: Annotated[dict[str, Any], Field(description='Such as {"primary_category": {"$eq": "cs.CL"}}.')]
+    where: Annotated[
+        dict[str, Any],
+        AfterValidator(_few_values),
+        Field(description='Such as {"primary_category": {"$eq": "cs.CL"}}.'),
+    ]
     query: Annotated[Words, Field(description="Words added to the question for this side.")]
 
 

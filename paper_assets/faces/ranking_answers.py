@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from paper_assets.settings import Settings
     from paper_assets.stores.warehouse import Warehouse
 
+_GONE: Mapping[str, Any] = {"title": "(no longer stored)", "authors": []}  # ranked once, then removed from the papers
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Told:
@@ -34,7 +36,10 @@ def newest_ranking(warehouse: "Warehouse", profile: str) -> date:
 
 
 def shown_ranking(warehouse: "Warehouse", profile: str, day: date) -> dict[str, Any]:
-    """The top K of a stored ranking with titles and the why. Raises NotComputed."""
+    """The top K of a stored ranking with titles and the why; a paper removed since then has neither title nor authors.
+
+    Raises NotComputed.
+    """
     from paper_assets.ranking.explain import as_sum, why
     from paper_assets.stores.papers import papers_by_id
     from paper_assets.stores.rankings import ranking
@@ -52,8 +57,7 @@ def shown_ranking(warehouse: "Warehouse", profile: str, day: date) -> dict[str, 
             {
                 "rank": row["rank"],
                 "paper_id": row["paper_id"],
-                "title": papers[row["paper_id"]]["title"],
-                "authors": papers[row["paper_id"]]["authors"],
+                **{name: papers.get(row["paper_id"], _GONE)[name] for name in ("title", "authors")},
                 "score": row["final"],
                 "tags": row["tags"],
                 "sum": as_sum(row, stored.header["weights"]),

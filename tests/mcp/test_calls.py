@@ -11,8 +11,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paper_assets.faces.mcp_calls import CallIsOver, Calls, Progress, bounded_answer, page, text_page
-from paper_assets.faces.mcp_refusals import SafeFormatter, Secrets
+from paper_assets.errors import (
+    IncompleteFeed,
+    InvalidInput,
+    LLMBudgetReached,
+    LLMConfigError,
+    LLMError,
+    NetworkError,
+    PaperNotFound,
+    PdfFetchFailed,
+    RateLimited,
+    StoreBusy,
+    StoreUnwritable,
+)
+from paper_assets.faces.mcp_calls import CallIsOver, Calls, Progress, bounded_answer, page, paged, text_page
+from paper_assets.faces.mcp_refusals import SafeFormatter, Secrets, refusal
 from tests.mcp.raw_host import error_in
 
 NOTHING_HIDDEN = Secrets({})
@@ -149,6 +162,100 @@ def test_of_three_thousand_authors_an_answer_that_is_too_long_names_some_and_cou
     told = bounded_answer(found, most=12_000, secrets=NOTHING_HIDDEN).structured_content["paper"]
     assert told["authors"][0] == "Author 0"
     assert told["authors"][-1] == f"… ({3_000 - len(told['authors']) + 1} more)"
+
+
+@given(
+    note=st.integers(0, 8_000),
+    sizes=st.lists(st.integers(0, 3_000), max_size=60),
+    offset=st.integers(0, 60),
+)
+def test_a_page_beside_the_rest_of_an_answer_fits_without_being_cut(note: int, sizes: list[int], offset: int) -> None:
+    items = ["y" * size for size in sizes]
+    found = paged({"note": "n" * note}, "papers", items, offset=offset)
+    told = bounded_answer(found, most=12_000, secrets=NOTHING_HIDDEN)
+    assert told.structured_content == {**found, "note": "n" * note}
+    assert found["papers"] == items[offset : offset + len(found["papers"])]
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
+        {"filter": {"date_int": {"$in": list(range(100_000))}}},
+        {"notes": [{"paper_id": f"2501.{number:05d}", "note": "z" * 300} for number in range(2_000)]},
+        {"filter": [[number] * 50 for number in range(2_000)]},
+    ],
+)
+def test_long_lists_of_any_kind_are_cut_and_the_page_beside_them_is_told(rest: dict[str, Any]) -> None:
+    found = paged(rest, "papers", [{"title": "A short one"}], offset=0)
+    told = bounded_answer(found, most=12_000, secrets=NOTHING_HIDDEN)
+    assert len(told.content[0].text) <= 12_000
+    assert told.structured_content["shortened"] is True
+    assert told.structured_content["papers"] == [{"title": "A short one"}]
+
+
+def test_an_answer_that_cannot_be_cut_is_refused_with_what_to_do() -> None:
+    error = error_in(
+        answer(Calls(secrets=NOTHING_HIDDEN), lambda _: {f"key {number}": 1 for number in range(5_000)}, Listener())
+    )
+    assert error["code"] == "INVALID_INPUT"
+    assert error["message"].endswith("ask for less")
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "again"),
+    [
+        (InvalidInput("x"), "INVALID_INPUT", False),
+        (PaperNotFound("x"), "PAPER_NOT_FOUND", False),
+        (PdfFetchFailed("x"), "PDF_FETCH_FAILED", False),
+        (NetworkError("x"), "NETWORK_ERROR", True),
+        (IncompleteFeed("x"), "NETWORK_ERROR", True),
+        (RateLimited("x"), "RATE_LIMIT", True),
+        (StoreBusy("x"), "RATE_LIMIT", True),
+        (StoreUnwritable("x"), "INTERNAL_ERROR", False),
+        (LLMError("x"), "LLM_ERROR", True),
+        (LLMBudgetReached("x"), "LLM_ERROR", True),
+        (LLMConfigError("x"), "LLM_CONFIG_ERROR", False),
+        (ZeroDivisionError("x"), "INTERNAL_ERROR", False),
+    ],
+)
+def test_each_error_says_whether_another_try_is_worth_it(error: Exception, code: str, again: bool) -> None:
+    told = error_in(refusal(error, tool="a_tool", secrets=NOTHING_HIDDEN).model_dump(by_alias=True))
+    assert (told["code"], told["details"]["worth_another_try"]) == (code, again)
+
+
+@pytest.mark.parametrize("secret", ["12345678", 'quo"te-0123', "back\\slash-0123", "line-é-\U0001f600-0123"])
+def test_a_secret_of_any_characters_is_hidden_and_the_answer_is_still_json(secret: str) -> None:
+    secrets = Secrets({"OPENAI_API_KEY": secret})
+    told = bounded_answer({"count": 12345678, "text": f"key {secret}."}, most=1_000, secrets=secrets)
+    assert told.structured_content == {"count": 12345678, "text": "key ***."}
+    error = error_in(refusal(NetworkError(f"sent {secret}"), tool="a_tool", secrets=secrets).model_dump(by_alias=True))
+    assert error["message"] == "sent ***"
+    logged = logging.LogRecord("a", logging.INFO, "f", 1, "%s %r", (json.dumps(secret), secret), None)
+    assert SafeFormatter(secrets).format(logged).endswith("""a: "***" '***'""")
+
+
+def test_a_secret_at_the_end_of_a_long_message_is_not_told_by_half() -> None:
+    secrets = Secrets({"OPENAI_API_KEY": "canary-0123456789"})
+    error = refusal(NetworkError("x" * 990 + "canary-0123456789"), tool="a_tool", secrets=secrets)
+    assert "canary" not in error.content[0].text
+
+
+@pytest.mark.parametrize(
+    ("name", "address", "leaked"),
+    [
+        ("OPENAI_BASE_URL", "https://gateway.example/v1?sig=canary%2F0123456789&a=b", "canary%2F0123456789"),
+        ("OPENAI_BASE_URL", "https://gateway.example/v1?sig=canary%2F0123456789", "canary/0123456789"),
+        ("OPENAI_BASE_URL", "https://gateway.example/v1?canary-0123456789", "canary-0123456789"),
+        ("https_proxy", "http://somebody:canary-0123456789@proxy.example:3128", "canary-0123456789"),
+        ("HTTPS_PROXY", "somebody:canary%400123456789@proxy.example:3128", "canary@0123456789"),
+        ("OLLAMA_BASE_URL", "http://canary-0123456789@localhost:11434", "canary-0123456789"),
+    ],
+)
+def test_what_an_address_holds_of_secrets_is_hidden_and_its_host_is_not(name: str, address: str, leaked: str) -> None:
+    secrets = Secrets({name: address, "OTHER_URL": "http://[broken", "NO_PROXY": "localhost,127.0.0.1"})
+    assert secrets.hide(f"asking {leaked} at localhost") == "asking *** at localhost"
+    assert "canary" not in secrets.hide(f"GET {address}")
+    assert "example" in secrets.hide("GET gateway.example")
 
 
 def test_a_secret_is_hidden_in_answers_and_in_log_lines_with_their_traces() -> None:

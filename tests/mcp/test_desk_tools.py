@@ -128,10 +128,19 @@ def test_the_answer_stays_within_bounds_and_pages_give_all_of_it(host: RawHost) 
     offset: int | None = 0
     while offset is not None:
         told = host.call("rank_and_filter_papers", papers=given, top_k=100, save=False, offset=offset)
-        assert len(json.dumps(told, ensure_ascii=False)) <= 24_000
+        assert len(json.dumps(told, ensure_ascii=False)) <= 12_000
+        assert "shortened" not in told
         seen += [entry["paper_id"] for entry in told["ranked_papers"]]
         offset = told["next_offset"]
     assert len(seen) == len(set(seen)) == told["total"] == 100
+
+
+def test_of_a_given_paper_only_what_is_a_papers_comes_back(host: RawHost) -> None:
+    record = paper(1, "2026-03-01", "trains")
+    more = {"content": "y" * 100_000, "numbers": list(range(50_000)), **{f"key {number}": 1 for number in range(5_000)}}
+    told = host.call("rank_and_filter_papers", papers=[{**record, **more}], save=False)
+    assert told["ranked_papers"][0]["original_data"] == record
+    assert "shortened" not in told
 
 
 @pytest.mark.parametrize("option", ["profile_path", "history_path", "local_pdf_dir"])

@@ -29,6 +29,8 @@ GARBAGE = (
     b'"' + b"x" * 5_000_000 + b'"\n',
 )
 
+KEEP_OR_SPEND = {"fetch_paper", "analyze_paper", "interpret_paper", "rank_and_filter_papers"}
+
 _HOLD = """
 import sys
 from pathlib import Path
@@ -186,4 +188,7 @@ def test_an_older_client_is_served_in_its_own_version(host: RawHost) -> None:
     for tool in tools:
         assert tool["description"]
         assert tool["outputSchema"]["type"] == "object"
-        assert "readOnlyHint" in tool["annotations"]
+        hints = tool["annotations"]
+        assert hints["readOnlyHint"] is (tool["name"] not in KEEP_OR_SPEND)
+        assert hints["idempotentHint"] is (tool["name"] != "rank_and_filter_papers")
+        assert hints.get("destructiveHint", False) is False

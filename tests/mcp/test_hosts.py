@@ -133,9 +133,13 @@ def test_the_typescript_client_lists_calls_hears_progress_and_cancels(
             ["--method", "tools/call", "--tool-name", "explain_rank", "--tool-arg", "paper_id=x"],
             "INVALID_ARXIV_ID",
         ),
+        (
+            ["--method", "tools/call", "--tool-name", "todays_ranking", "--tool-arg", "profile=traffic"],
+            "Place 1 of",
+        ),
     ],
 )
-def test_the_inspector_shows_tools_and_errors(
+def test_the_inspector_shows_tools_answers_and_errors(
     node_packages: Path, node_environment: dict[str, str], desk: Desk, arguments: list[str], expected: str
 ) -> None:
     server = serves_from(desk)

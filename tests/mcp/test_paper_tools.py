@@ -1,13 +1,20 @@
 """The tools over the sources and the language model, asked over stdio, with the outside world on loopback."""
 
+import asyncio
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from shutil import rmtree
 from typing import Any
 
 import pytest
 
+from paper_assets.errors import LLMError
+from paper_assets.faces.mcp_calls import Calls
+from paper_assets.faces.mcp_paper_tools import PaperTools
+from paper_assets.faces.mcp_refusals import Secrets
+from paper_assets.interpreting.reach import Reach, WaitedOnce
 from tests.desk import Desk
 from tests.interpreting.outside import Outside, outside, pdf_answer, titled
 from tests.invented_pdfs import pdf
@@ -107,6 +114,52 @@ def test_a_paper_named_by_its_id_or_given_in_part_is_read_whole(world: World) ->
     part = world.host.call("fetch_paper", arxiv_id=ID, limit=5)["paper"]
     assert world.host.call("analyze_paper", paper=part) | by_id == by_id
     assert "The gain is steady" in world.llm.requests[-1].turns[0]
+
+
+def test_of_a_paper_without_id_given_in_part_the_whole_pdf_is_read(world: World) -> None:
+    address = f"{world.outside.arxiv.pdf_url}/bridges.pdf"
+    world.outside.arxiv.pdfs["bridges.pdf"] = pdf_answer(pdf("A bridge of paper.", "It bears a cat."))
+    given = {"title": "Of Bridges", "pdf_url": address, "content": "A bridge", "content_is_part": True}
+    told = world.host.call("analyze_paper", paper=given, llm_config={"model": "whole"})
+    assert told["analysis"]["read"] == "full text"
+    assert "It bears a cat." in world.llm.requests[-1].turns[0]
+    assert "Of Bridges" in world.llm.requests[-1].turns[0]
+
+
+@pytest.mark.parametrize("named", [{"paper_id": SCAN}, {"pdf_url": "https://example.org/x.pdf"}, {}])
+def test_a_part_of_a_text_is_never_read_as_the_full_text(world: World, named: dict[str, str]) -> None:
+    part = {"title": "Of Bridges", "content": "Only the first page", "content_is_part": True, **named}
+    told = world.host.call("analyze_paper", paper={**part, "abstract": "We bridge."}, llm_config={"model": "part"})
+    assert told["analysis"]["read"] == "abstract"
+    assert "Only the first page" not in world.llm.requests[-1].turns[0]
+    assert world.host.refused("analyze_paper", paper=part)["code"] in {
+        "PDF_FETCH_FAILED",
+        "INVALID_INPUT",
+        "INVALID_ARXIV_ID",
+    }
+
+
+def test_a_paper_is_fetched_and_read_within_one_deadline_and_one_wait_for_the_warehouse(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Nobody:
+        async def report_progress(self, *_: object) -> None:
+            pass
+
+    seen: list[Reach] = []
+
+    def reading(reach: Reach, *_: object, **__: object) -> None:
+        seen.append(reach)
+        raise LLMError("nobody reads")
+
+    monkeypatch.setattr("paper_assets.interpreting.analysis.analyze_paper", reading)
+    with outside(tmp_path, [titled(1, "Folding Caches")]) as world:
+        world.arxiv.pdfs[f"{ID}v1"] = pdf_answer(pdf(*PAGES))
+        reach = replace(world.reach(deadline=100.0), clock=lambda: 30.0 * len(world.arxiv.requests))
+        tools = PaperTools(calls=Calls(secrets=Secrets({})), reach=lambda: reach)
+        asyncio.run(tools.analyze_paper(Nobody(), paper={"paper_id": ID}))  # type: ignore[arg-type]
+        assert [each.deadline for each in seen] == [100.0 - 2 * 30.0]  # after the paper and its PDF
+        assert isinstance(seen[0].warehouse, WaitedOnce)
 
 
 def test_a_paper_given_with_its_text_is_read_as_it_is(world: World) -> None:
@@ -221,3 +274,7 @@ def test_no_key_is_in_any_answer_or_in_the_log_though_a_server_repeats_it(world:
         assert secret not in log
         assert secret not in json.dumps(world.host.heard)
     assert world.llm.requests[-1].headers["authorization"] == f"Bearer {KEY}"
+
+
+def test_no_stack_trace_was_logged_for_what_a_caller_or_a_source_can_cause(serving: World) -> None:
+    assert "Traceback" not in serving.host.log
