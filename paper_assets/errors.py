@@ -83,6 +83,10 @@ class LLMConfigError(LLMError):
     code = "LLM_CONFIG_ERROR"
 
 
+class LLMUnreachable(LLMError):
+    """No try got an answer: unreachable, overloaded or too slow; another question would fare no better now."""
+
+
 class LLMBudgetReached(LLMError):
     """The calls or tokens allowed to this run are used up (G5)."""
 

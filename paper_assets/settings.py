@@ -138,6 +138,17 @@ class Rewriting:
     def __post_init__(self) -> None:
         if not (self.attempts >= 1 and self.more_attempts >= 0 and self.examples >= 0):
             raise InvalidInput("rewriting: attempts must be at least 1, more_attempts and examples at least 0")
+        for names, least, most in (
+            (("archived", "recalled"), 0, 100),
+            (("duplicate_similarity", "copied_share"), 0, 1),
+            (("waiting_days",), 0, 36_500),
+            (("example_characters", "example_tokens"), 0, math.inf),
+            (("recall_depth", "recall_pool"), 1, math.inf),
+        ):
+            for name in names:
+                if not least <= getattr(self, name) <= most:  # nan is in no range
+                    bounds = f"at least {least}" if most == math.inf else f"from {least} to {most}"
+                    raise InvalidInput(f"rewriting: {name} must be {bounds}, got {getattr(self, name)}")
         if not 0 <= self.enough <= self.asks <= self.passes <= 100:
             raise InvalidInput(
                 "rewriting: 0 <= enough <= asks <= passes <= 100 must hold, "
@@ -289,7 +300,10 @@ def _rewriting(text: str) -> Rewriting:
         except (ValueError, KeyError):
             wanted = {bool: "true or false", int: "a whole number", float: "a number"}[kind]
             raise InvalidInput(f"PAPER_ASSETS_REWRITING: {name} must be {wanted}, got {value[:40]!r}") from None
-    return replace(defaults, **chosen)
+    try:
+        return replace(defaults, **chosen)
+    except InvalidInput as fault:
+        raise InvalidInput(f"PAPER_ASSETS_REWRITING: {str(fault).removeprefix('rewriting: ')}") from None
 
 
 def _switch(given: Mapping[str, str], name: str) -> bool:

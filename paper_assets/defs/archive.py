@@ -24,6 +24,7 @@ from paper_assets.defs.reports import (
     stacked_bars,
 )
 from paper_assets.defs.resources import LoadEmbedder, Progress
+from paper_assets.rewriting.archiving import offer_again
 from paper_assets.rewriting.best_practices import Archive, archive_of, sync_archive
 from paper_assets.rewriting.pii import find_pii
 from paper_assets.rewriting.policy import LEVELS
@@ -54,7 +55,9 @@ _MOST_SHARE = 0.8  # of one level or one category; more, and the others learn fr
             description="Every level has best practices, and no level or category nearly all of them.",
         ),
         dg.AssetCheckSpec(
-            "no_unmasked_pii", asset=_ASSET, description="No phone number and no mail address stands in a text."
+            "no_unmasked_pii",
+            asset=_ASSET,
+            description="No phone number and no mail address stands in a text or a keyword.",
         ),
         dg.AssetCheckSpec(
             "vectors_find_themselves", asset=_ASSET, description="A sample of originals is found by its own vectors."
@@ -69,10 +72,12 @@ def best_practice_archive(
     embedder: dg.ResourceParam[LoadEmbedder],
     progress: dg.ResourceParam[Progress],
 ) -> Iterator[Any]:
-    """Bring the collection up to date, check it, and tell the UI what is in it."""
+    """Take in what waited for the model, bring the collection up to date, check it, and tell the UI what is in it."""
     with plainly(context):
         archive = archive_of(settings, warehouse, vector_index, embedder_or_none(embedder, context.log))
         if archive.embedder is not None:
+            if again := offer_again(archive):
+                context.log.info(f"{again} rewrites offered again that no embedding model could judge")
             context.log.info(f"index: {sync_archive(archive, progress=progress)}")
         kept = best_practices(warehouse, archive.collection)
         checks = [_spread_check(kept), _masked_check(kept), _vectors_check(archive, kept)]
@@ -155,7 +160,7 @@ def _masked_check(kept: Sequence[BestPractice]) -> dg.AssetCheckResult:
 
 def _pii_in(practice: BestPractice) -> str:
     """The kinds of what should be masked, never the thing itself."""
-    found = [pii.kind for text in (practice.text, practice.original_text) for pii in find_pii(text)]
+    found = [pii.kind for text in (practice.text, practice.original_text, *practice.keywords) for pii in find_pii(text)]
     return ", ".join(kind for kind, _ in groupby(sorted(found)))
 
 

@@ -83,7 +83,8 @@ on_new_rewrites = (
 
 conditions = dg.AutomationConditionSensorDefinition(
     "conditions",
-    description="Embeddings, candidates and rankings follow when data really changed.",
+    description="Everything after the papers follows when data really changed: embeddings, rankings, answers to "
+    "questions, rewrites, their archive, digests.",
     target=dg.AssetSelection.all(),
     use_user_code_server=True,  # LatestEmbeddedDay is ours
     default_status=dg.DefaultSensorStatus.RUNNING,

@@ -3,8 +3,8 @@
 Belongs here: for which partitions a run is due. Not here: what it does (rewrites.py), what a decision is (the loop).
 """
 
-from collections.abc import Collection, Iterable, Mapping
-from datetime import date, datetime, timedelta
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from datetime import date, datetime
 
 import dagster as dg
 
@@ -12,20 +12,28 @@ from paper_assets.defs import environment
 from paper_assets.defs.partitions import profile_day, profiles
 from paper_assets.defs.resources import Clock, LookTwice
 from paper_assets.errors import StoreError
+from paper_assets.rewriting.daily import GIVEN_UP_AFTER
 from paper_assets.rewriting.policy import Wait, Write
 from paper_assets.rewriting.state import step_of
 from paper_assets.settings import Rewriting, Settings
+from paper_assets.stores.rankings import latest_ranking_day
 from paper_assets.stores.rewrites import RewriteItem, StoredDecision, asked_by, decisions_after, unfinished_items
 from paper_assets.stores.warehouse import Warehouse
-
-_GIVEN_UP_AFTER = timedelta(days=14)  # an item that no model could finish for so long is left alone
 
 Partition = tuple[date, str]
 
 
-def decided(made: Iterable[StoredDecision]) -> dict[Partition, int]:
-    """The partitions that decisions touch, each with the place of the last one: one run serves all of them."""
-    return {partition: decision.place for decision in made for partition in decision.asked_by}
+def decided(
+    made: Iterable[StoredDecision], *, usable: Callable[[Partition], bool], otherwise: Partition | None
+) -> dict[Partition, int]:
+    """The partitions that decisions touch, each with the place of the last one: one run serves all of them.
+
+    `otherwise`: whose run carries out what no usable partition asks for, since every run takes decisions along.
+    """
+    instead = [otherwise] if otherwise else []
+    return {
+        partition: decision.place for decision in made for partition in [*filter(usable, decision.asked_by)] or instead
+    }
 
 
 def abandoned(
@@ -36,23 +44,32 @@ def abandoned(
         item
         for item in items
         if item.moved_at.date() < as_of.date()
-        and item.opened_at > as_of - _GIVEN_UP_AFTER
+        and item.moved_at > as_of - GIVEN_UP_AFTER
         and not isinstance(step := step_of(item, numbers=numbers), Wait)
         and (with_model or not isinstance(step, Write))
     ]
 
 
-def run_requests(
-    touched: Mapping[Partition, int], left: Collection[Partition], *, known: Collection[str], today: date
-) -> list[dg.RunRequest]:
+def run_requests(touched: Mapping[Partition, int], left: Collection[Partition], *, today: date) -> list[dg.RunRequest]:
     """One run a partition; the run key keeps a request that is made twice from being carried out twice."""
     runs = [(f"decision-{place}", partition) for partition, place in sorted(touched.items())]
     runs += [(f"unfinished-{today}", partition) for partition in sorted(set(left) - touched.keys())]
     return [
         dg.RunRequest(run_key=f"{why}-{day}-{profile}", partition_key=profile_day(day, profile))
         for why, (day, profile) in runs
-        if profile in known
     ]
+
+
+def latest_ranked(warehouse: Warehouse, known: Iterable[str], *, first: date, today: date) -> Partition | None:
+    """The newest ranked day of any known profile, within the grid; None if there is none."""
+    found = [(latest_ranking_day(warehouse, name, until=today), name) for name in known]
+    return max([(day, name) for day, name in found if day is not None and day >= first], default=None)
+
+
+def untold(items: Sequence[RewriteItem], asking: Mapping[Partition, Sequence[str]]) -> bool:
+    """Whether one of the items was decided on and none of these partitions asks for it."""
+    told = {item for asked in asking.values() for item in asked}
+    return any(item.decisions and item.item not in told for item in items)
 
 
 @dg.sensor(
@@ -69,6 +86,12 @@ def decision_sensor(
 ) -> dg.SensorResult:
     """Requests the rewrites on which somebody has decided. The cursor is the place of the last decision seen."""
     place, now = int(context.cursor or 0), clock()
+    known = set(context.instance.get_dynamic_partitions(str(profiles.name)))
+
+    def usable(partition: Partition) -> bool:
+        day, profile = partition
+        return profile in known and settings.first_day <= day <= now.date()
+
     try:
         made = decisions_after(warehouse, place)
         left = abandoned(
@@ -77,11 +100,14 @@ def decision_sensor(
             with_model=look_twice().model is not None,
             numbers=settings.rewriting,
         )
-        waiting = asked_by(warehouse, [item.item for item in left])
+        asking = asked_by(warehouse, [item.item for item in left])
+        otherwise = latest_ranked(warehouse, known, first=settings.first_day, today=now.date())
     except StoreError as error:  # the next tick looks again from the same place
         return dg.SensorResult(skip_reason=dg.SkipReason(str(error)))
-    known = set(context.instance.get_dynamic_partitions(str(profiles.name)))
-    requests = run_requests(decided(made), waiting, known=known, today=now.date())
+    waiting = {partition: items for partition, items in asking.items() if usable(partition)}
+    instead = {otherwise} if otherwise and untold(left, waiting) else set()
+    touched = decided(made, usable=usable, otherwise=otherwise)
+    requests = run_requests(touched, waiting.keys() | instead, today=now.date())
     cursor = str(made[-1].place if made else place)
     if not requests:
         return dg.SensorResult(skip_reason=dg.SkipReason("no decision is new"), cursor=cursor)

@@ -51,6 +51,8 @@ def reading_digests(
 def digest_report(profile: str, day: date, written: daily.Written) -> PartitionReport:
     """Where the page lies, what it says and how much of each kind."""
     digest = written.digest
+    versions = [version for entry in digest.entries for version in entry.versions]
+    versions += [version for paper in digest.also_rewritten for version in paper.versions]
     preview = written.markdown
     if len(preview) > _PREVIEW:
         preview = preview[:_PREVIEW].rpartition("\n")[0] + "\n\n…"
@@ -65,8 +67,8 @@ def digest_report(profile: str, day: date, written: daily.Written) -> PartitionR
             "preview": dg.MetadataValue.md(preview),
             "questions": len(digest.evidence),
             "sides_with_a_gap": sum(bool(side.gap) for each in digest.evidence for side in each.sides),
-            "rewrites": sum(len(entry.versions) for entry in digest.entries),
-            "rewrites_without_text": sum(not v.paragraphs for entry in digest.entries for v in entry.versions),
+            "rewrites": len(versions),
+            "rewrites_without_text": sum(not version.paragraphs for version in versions),
             "warnings": len(digest.warnings),
         },
     )

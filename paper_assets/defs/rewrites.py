@@ -5,7 +5,7 @@ language model does, the run ends green; what it left undone is a warning.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import date
 from typing import Any
 
@@ -17,12 +17,14 @@ from paper_assets.defs.partitions import by_day, profile_day, profile_days
 from paper_assets.defs.profiles import usable_profile
 from paper_assets.defs.reports import PartitionReport, bars, columns, markdown_table, materializations, plainly
 from paper_assets.defs.resources import Clock, LoadEmbedder, OpenWriter
+from paper_assets.errors import InvalidInput, StoreBusy, StoreError
 from paper_assets.models.llm_budget import Usage
 from paper_assets.rewriting.daily import (
     CODE_VERSION,
     Advanced,
     advance_all,
     ask_for_rewrites,
+    decided_lately,
     version_of,
     waiting_too_long,
 )
@@ -31,7 +33,7 @@ from paper_assets.rewriting.state import standing, state_of
 from paper_assets.rewriting.writing import Writer
 from paper_assets.settings import Rewriting, Settings
 from paper_assets.stores.document_index import sync_documents
-from paper_assets.stores.rewrites import RewriteItem, rewrites_of
+from paper_assets.stores.rewrites import RewriteItem, rewrites_of, unfinished_items
 from paper_assets.stores.vectors import VectorIndex
 from paper_assets.stores.warehouse import Warehouse
 
@@ -80,6 +82,7 @@ def paper_rewrites(
         for day, name in walk:
             profile = usable_profile(settings, warehouse, name, context.log)
             asked += ask_for_rewrites(warehouse, profile, day, now=clock())
+        asked += decided_lately(warehouse, now=clock())
         done, writer = Advanced(unfinished=(), reason=None), None
         if asked:
             writer = open_writer(clock)
@@ -87,7 +90,7 @@ def paper_rewrites(
             model = embedder_or_none(embedder, context.log)
             if model is not None:
                 embed_published(warehouse, model)
-                sync_documents(warehouse, vector_index, "rewrite", model=model.name)
+                _index(warehouse, vector_index, model.name, context.log.warning)
         if done.warning:
             context.log.warning(done.warning)
         stored = {(day, name): rewrites_of(warehouse, profile=name, day=day) for day, name in walk}
@@ -96,8 +99,18 @@ def paper_rewrites(
             for (day, name), items in stored.items()
         ]
         everything = list({item.item: item for items in stored.values() for item in items}.values())
-        overdue = waiting_too_long(everything, as_of=clock(), numbers=settings.rewriting)
+        overdue = waiting_too_long(unfinished_items(warehouse), as_of=clock(), numbers=settings.rewriting)
         yield from materializations(context, _ASSET, told, _checks(everything, overdue, done, settings.rewriting))
+
+
+def _index(warehouse: Warehouse, index: VectorIndex, model: str, warn: Callable[[str], None]) -> None:
+    """Bring the index up to date; the rewrites are done without it, and the next run tries again."""
+    try:
+        sync_documents(warehouse, index, "rewrite", model=model)
+    except StoreBusy:
+        raise
+    except (StoreError, InvalidInput) as fault:
+        warn(f"the rewrites are stored but not in the vector index: {fault}")
 
 
 def rewrites_report(

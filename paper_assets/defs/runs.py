@@ -141,10 +141,11 @@ def rewrite_day(
     instance: dg.DagsterInstance, warehouse: Warehouse, resources: Mapping[str, Any], profile: Profile, day: date
 ) -> str | None:
     """Rewrite the day's best papers for the levels that the profile asks for; one line where no LLM can do it."""
-    if not anything_to_do(warehouse, profile, day, numbers=resources["settings"].rewriting):
+    now, wanted = resources["clock"](), profile.content.rewriting
+    if not anything_to_do(warehouse, profile, day, now=now, numbers=resources["settings"].rewriting):
         return None
-    if resources["look_twice"]().model is None:
-        levels = ", ".join(profile.content.rewriting.target_levels)
+    if wanted.target_levels and wanted.papers and resources["look_twice"]().model is None:
+        levels = ", ".join(wanted.target_levels)
         return f"no rewrites for {levels}: no language model is set up; set LLM_PROVIDER and its key"
     key = profile_day(day, profile.name)
     _materialize(instance, resources, ["paper_rewrites"], key, key)

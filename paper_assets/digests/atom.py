@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import UTC, date, datetime, time
 
 from lxml import etree  # type: ignore[import-untyped]
 from lxml.builder import ElementMaker  # type: ignore[import-untyped]
@@ -18,20 +18,25 @@ _make = ElementMaker(namespace=_NAMESPACE, nsmap={None: _NAMESPACE})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Issue:
-    """One day's digest in the feed: its title, and its body as HTML."""
+    """One day's digest in the feed: its title, and its body as HTML; `updated`: when that last changed, UTC."""
 
     day: date
     title: str
     body: str
+    updated: datetime | None = None  # the day
+
+    @property
+    def published(self) -> datetime:
+        return datetime.combine(self.day, time(), UTC)
 
 
 def atom_feed(profile: str, issues: Sequence[Issue]) -> bytes:
-    """The feed of at least one issue, newest first. Its times are the days', so that equal issues give equal bytes."""
+    """The feed of at least one issue, newest first. Its times are theirs, so that equal issues give equal bytes."""
     newest_first = sorted(issues, key=lambda issue: issue.day, reverse=True)
     feed = _make.feed(
         _make.id(f"{_TAG}/{profile}"),
         _make.title(f"Reading digest: {profile}"),
-        _make.updated(_instant(newest_first[0].day)),
+        _make.updated(_instant(max(issue.updated or issue.published for issue in issues))),
         _make.author(_make.name("paper_assets")),
         _make.link(rel="self", type="application/atom+xml", href="feed.atom"),
         *(_entry(profile, issue) for issue in newest_first),
@@ -44,12 +49,12 @@ def _entry(profile: str, issue: Issue) -> etree._Element:
     return _make.entry(
         _make.id(f"{_TAG}/{profile}/{issue.day}"),
         _make.title(storable(issue.title)),
-        _make.published(_instant(issue.day)),
-        _make.updated(_instant(issue.day)),
+        _make.published(_instant(issue.published)),
+        _make.updated(_instant(issue.updated or issue.published)),
         _make.link(rel="alternate", type="text/html", href=f"{issue.day}.html"),
         _make.content(storable(issue.body), type="html"),
     )
 
 
-def _instant(day: date) -> str:
-    return f"{day}T00:00:00Z"
+def _instant(moment: datetime) -> str:
+    return f"{moment.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"

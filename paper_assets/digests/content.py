@@ -8,7 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import UTC, date, datetime, time
 from typing import TYPE_CHECKING, Any
 
 from paper_assets.digests.changed import ChangeSet, change_set
@@ -52,6 +52,7 @@ class Stored:
 
     `papers` by id: those shown and those in the changes, as far as still known. `candidates`: the rows of the window.
     `changes`: since when, in words, and what has changed. `answers`: as `stores.retrievals` keeps them.
+    `decided_at`: when a person last decided on one of the rewrites.
     """
 
     ranking: "Ranking"
@@ -60,6 +61,7 @@ class Stored:
     changes: Sequence[tuple[str, Changes]] = ()
     answers: Sequence[Mapping[str, Any]] = ()
     rewrites: Sequence[RewriteItem] = ()
+    decided_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,11 +110,24 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Rewritten:
+    """A paper that was rewritten and does not stand in the list."""
+
+    title: str
+    url: str | None
+    versions: tuple[Version, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Digest:
-    """One profile's page of a day. `window` tells what came in and what was left out, `remarks` how it was ranked."""
+    """One profile's page of a day. `window` tells what came in and what was left out, `remarks` how it was ranked.
+
+    `also_rewritten`: rewrites of papers below the list; `updated`: the latest moment of what it shows, UTC.
+    """
 
     profile: str
     day: date
+    updated: datetime
     headline: str
     window: str
     entries: tuple[Entry, ...]
@@ -121,6 +136,7 @@ class Digest:
     changes: tuple[ChangeSet, ...]
     notes: tuple[str, ...]
     evidence: tuple[Evidence, ...]
+    also_rewritten: tuple[Rewritten, ...]
 
 
 def digest_of(stored: Stored, *, numbers: Rewriting) -> Digest:
@@ -140,6 +156,7 @@ def digest_of(stored: Stored, *, numbers: Rewriting) -> Digest:
     return Digest(
         profile=clean(ranking.profile),
         day=ranking.day,
+        updated=_updated(stored, versions),
         headline=_headline(len(shown), ranking.rows.num_rows),
         window=_window(len(stored.candidates), reasons),
         entries=tuple(
@@ -151,6 +168,24 @@ def digest_of(stored: Stored, *, numbers: Rewriting) -> Digest:
         changes=tuple(found for found in changes if found),
         notes=tuple(_note(note, places) for note in notes if note["relation"] != "contrastive"),
         evidence=tuple(evidence_of(answer) for answer in stored.answers),
+        also_rewritten=tuple(
+            _rewritten(paper_id, stored, found) for paper_id, found in versions.items() if paper_id not in places
+        ),
+    )
+
+
+def _updated(stored: Stored, versions: Mapping[str, Sequence[Version]]) -> datetime:
+    """The day, unless rewrites came later; a person's word shows another text without writing one."""
+    moments = [version.made_at for found in versions.values() for version in found]
+    day = datetime.combine(stored.ranking.day, time(), UTC)
+    return max(moment for moment in (day, stored.decided_at, *moments) if moment)
+
+
+def _rewritten(paper_id: str, stored: Stored, versions: Sequence[Version]) -> Rewritten:
+    titles = {item.paper_id: item.title for item in stored.rewrites}
+    links = _links(Paper(paper_id=paper_id, title="", abstract="", authors=()))
+    return Rewritten(
+        title=clean(titles[paper_id]) or clean(paper_id), url=links[0].url if links else None, versions=tuple(versions)
     )
 
 

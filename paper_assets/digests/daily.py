@@ -10,7 +10,7 @@ from markupsafe import escape
 
 from paper_assets.digests.atom import Issue, atom_feed
 from paper_assets.digests.content import Digest, Stored, digest_of
-from paper_assets.digests.html import html_page, title_and_body
+from paper_assets.digests.html import html_page, title_and_body, updated
 from paper_assets.digests.markdown import escape_markdown, markdown_page
 from paper_assets.digests.plain_text import clean, in_words
 from paper_assets.errors import NotComputed
@@ -21,10 +21,10 @@ from paper_assets.stores.digest_files import digest_path, keep_digest, read_page
 from paper_assets.stores.papers import papers_by_id
 from paper_assets.stores.rankings import Ranking, candidates, latest_ranking_day, previous_ranking, ranking
 from paper_assets.stores.retrievals import retrievals_of
-from paper_assets.stores.rewrites import rewrites_of
+from paper_assets.stores.rewrites import last_decision, rewrites_of
 from paper_assets.stores.warehouse import Warehouse
 
-CODE_VERSION = "1"  # raise it when the pages change, so that the graph shows which days were made before
+CODE_VERSION = "2"  # raise it when the pages change, so that the graph shows which days were made before
 
 _IN_FEED = 30  # digests
 
@@ -105,6 +105,7 @@ def gather(warehouse: Warehouse, profile: str, day: date, *, settings: Settings)
     moves = [move for _, found in changes for move in (*found.entered, *found.left, *found.moved)]
     shown = ranked.rows.filter(ranked.rows.column("shown")).column("paper_id").to_pylist()
     known = papers_from_table(papers_by_id(warehouse, sorted({*shown, *(move.paper_id for move in moves)})))
+    rewrites = rewrites_of(warehouse, profile=profile, day=day)
     return digest_of(
         Stored(
             ranking=ranked,
@@ -112,7 +113,8 @@ def gather(warehouse: Warehouse, profile: str, day: date, *, settings: Settings)
             candidates=judged,
             changes=changes,
             answers=retrievals_of(warehouse, day, profile),
-            rewrites=rewrites_of(warehouse, profile=profile, day=day),
+            rewrites=rewrites,
+            decided_at=last_decision(warehouse, [item.item for item in rewrites]),
         ),
         numbers=settings.rewriting,
     )
@@ -136,4 +138,4 @@ def _earlier(warehouse: Warehouse, profile: str, day: date) -> list[tuple[str, R
 
 def _issue(day: date, page: str) -> Issue:
     title, body = title_and_body(page)
-    return Issue(day=day, title=title, body=body)
+    return Issue(day=day, title=title, body=body, updated=updated(page))

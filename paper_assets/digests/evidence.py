@@ -11,7 +11,10 @@ _PASSAGE = 420  # characters
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Passage:
-    """One document of a side. `about`: id and day, as far as known; `text` is None where only links were asked for."""
+    """One document of a side. `about`: id and day, as far as known; `text` is None where only links were asked for.
+
+    Of a private document nothing is told but that it is one.
+    """
 
     title: str
     url: str | None
@@ -63,18 +66,16 @@ def _side(side: Mapping[str, Any], *, with_text: bool) -> Side:
 
 
 def _passage(document: Mapping[str, Any], chunk: str | None, *, with_text: bool) -> Passage:
-    """The chunk that answers best, else the beginning. Private text is not shown: a page is easily passed on (M3)."""
-    metadata, text = document["metadata"], None
-    title, paper_id = clean(metadata.get("title") or ""), clean(metadata.get("paper_id") or "")
+    """The chunk that answers best, else the beginning. Nothing of what is private: a page is easily passed on (M3)."""
+    metadata = document["metadata"]
     if metadata.get("access_level") != "public":
-        text = "From a private document; read it where it lies."
-    elif with_text:
-        text = _answering(clean(document["page_content"]), clean(chunk or ""), title)
+        return Passage(title="a private document", url=None, about="", text=None)
+    title, paper_id = clean(metadata.get("title") or ""), clean(metadata.get("paper_id") or "")
     return Passage(
         title=title or paper_id or "untitled",
         url=web_address(metadata.get("url")),
         about=", ".join(each for each in (paper_id, _day(metadata.get("date_int"))) if each),
-        text=text,
+        text=_answering(clean(document["page_content"]), clean(chunk or ""), title) if with_text else None,
     )
 
 

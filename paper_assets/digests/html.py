@@ -1,5 +1,6 @@
 """The digest as one HTML page that needs nothing else: no script, no outside resource, everything escaped."""
 
+from datetime import datetime
 from functools import cache
 from html import unescape
 
@@ -21,6 +22,16 @@ def title_and_body(page: str) -> tuple[str, str]:
     """
     title = page.partition("<title>")[2].partition("</title>")[0]
     return unescape(title), page.partition("<main>\n")[2].rpartition("</main>")[0]
+
+
+def updated(page: str) -> datetime | None:
+    """When what such a page shows last changed; None of a page that does not say so."""
+    said = page.partition('<meta name="dcterms.modified" content="')[2].partition('"')[0]
+    try:
+        moment = datetime.fromisoformat(said)
+    except ValueError:
+        return None
+    return moment if moment.tzinfo else None
 
 
 def _bar(entry: Entry) -> list[tuple[Part, str]]:

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from paper_assets.errors import InvalidInput, ModelUnavailable, PaperNotFound
+from paper_assets.errors import InvalidInput, LLMError, ModelUnavailable, PaperNotFound
 from paper_assets.faces.arguments import AsJson, open_warehouse, read_settings
 from paper_assets.faces.terminal import print_json, print_table, progress_bar, say
 from paper_assets.settings import Settings, archive_name
 
 if TYPE_CHECKING:
     from paper_assets.rewriting.best_practices import Archive
+    from paper_assets.rewriting.comparison import Outcome
     from paper_assets.rewriting.writing import Writer
     from paper_assets.stores.best_practices import BestPractice
     from paper_assets.stores.rewrites import NewItem
@@ -125,8 +126,6 @@ def compare(
     as_json: AsJson = False,
 ) -> None:
     """Rewrite papers with and without examples and compare score, attempts, tokens and time. Keeps nothing."""
-    from dataclasses import asdict
-
     from paper_assets.rewriting.comparison import compare as compared
 
     settings = read_settings()
@@ -142,11 +141,20 @@ def compare(
             stopwatch=time.monotonic,
             progress=count,
         )
-    sides = dict(zip(("with examples", "without examples"), map(asdict, found), strict=True))
+    if found.with_examples and found.without_examples:
+        _print_compared(found.with_examples, found.without_examples, level=level, as_json=as_json)
+    if found.failed:
+        raise LLMError(f"the comparison ended early at {found.failed}")
+
+
+def _print_compared(with_examples: "Outcome", without_examples: "Outcome", *, level: str, as_json: bool) -> None:
+    from dataclasses import asdict
+
+    sides = {"with examples": asdict(with_examples), "without examples": asdict(without_examples)}
     if as_json:
         return print_json({name.replace(" ", "_"): side for name, side in sides.items()})
     print_table(
-        f"{len(items)} papers for {level}",
+        f"{with_examples.papers} papers for {level}",
         ["", "mean score", "mean attempts", "examples shown", "tokens in", "tokens out", "seconds"],
         [
             (

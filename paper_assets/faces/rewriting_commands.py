@@ -3,6 +3,8 @@
 import os
 import sys
 from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from paper_assets.rewriting.policy import Decision
     from paper_assets.rewriting.state import OptimizerState
     from paper_assets.rewriting.writing import Writer
+    from paper_assets.stores.rewrites import RewriteItem
     from paper_assets.stores.warehouse import Warehouse
 
 
@@ -36,23 +39,28 @@ def rewrite(
     if sum((accept is not None, retry is not None, cancel, reopen)) > 1:
         raise InvalidInput("give only one of --accept, --retry, --cancel and --reopen")
     settings, warehouse = read_settings(), open_warehouse()
-    task = _task(warehouse, paper_id, level)
-    now = datetime.now(UTC)
-    open_items(warehouse, [task], now=now)
-    told = None
-    if accept is not None:
-        told = loop.decide(warehouse, task.item, accept, "accept", now=now, numbers=settings.rewriting)
-    elif retry is not None:
-        told = loop.decide(warehouse, task.item, retry, "retry", now=now, numbers=settings.rewriting)
-    elif cancel or reopen:
-        told = (loop.cancel if cancel else loop.take_up_again)(warehouse, task.item)
+    now, told, said = datetime.now(UTC), None, _decision(accept, retry)
+    if said is not None:
+        attempt, word = said
+        item = _meant(warehouse, paper_id, level, lambda stored: _waits(stored, settings.rewriting) == attempt)
+        told = loop.decide(warehouse, item, attempt, word, now=now, numbers=settings.rewriting)
+    elif cancel:
+        item = _meant(warehouse, paper_id, level, lambda stored: stored.outcome is None)
+        told = loop.cancel(warehouse, item)
+    elif reopen:
+        item = _meant(warehouse, paper_id, level, lambda stored: stored.outcome == "cancelled")
+        told = loop.take_up_again(warehouse, item)
+    else:
+        task = _task(warehouse, paper_id, level)
+        item = task.item
+        open_items(warehouse, [task], now=now)
     if told is not None and not told.counted:
         raise InvalidInput(told.note)
     if told is not None:
         say(told.note)
     if not cancel:
-        _go_on(settings, warehouse, task.item, ask=not as_json)
-    _show(warehouse, task.item, settings.rewriting, as_json=as_json)
+        _go_on(settings, warehouse, item, ask=not as_json)
+    _show(warehouse, item, settings.rewriting, as_json=as_json)
 
 
 def rewrites_of_day(warehouse: "Warehouse", profile: str, day: date, *, numbers: Rewriting) -> dict[str, int]:
@@ -61,6 +69,39 @@ def rewrites_of_day(warehouse: "Warehouse", profile: str, day: date, *, numbers:
     from paper_assets.stores.rewrites import rewrites_of
 
     return dict(Counter(standing(item, numbers=numbers) for item in rewrites_of(warehouse, profile=profile, day=day)))
+
+
+def _decision(accept: int | None, retry: int | None) -> "tuple[int, Decision] | None":
+    if accept is not None:
+        return accept, "accept"
+    return (retry, "retry") if retry is not None else None
+
+
+def _meant(warehouse: "Warehouse", paper_id: str, level: str, fits: "Callable[[RewriteItem], bool]") -> str:
+    """The stored rewrite that a word is about: the newest that fits it, else the newest, whose state refuses it.
+
+    Also one of an older version, text or prompt, which the same command would not ask for today.
+    """
+    from paper_assets.paper import split_arxiv_id
+    from paper_assets.stores.rewrites import items_for
+
+    stored = items_for(warehouse, split_arxiv_id(paper_id)[0], level)
+    if not stored:
+        task = _task(warehouse, paper_id, level)
+        raise InvalidInput(
+            f"there is no rewrite of {task.paper_id} for {level} yet, so nothing waits for a decision; "
+            f"begin it with: paper-assets rewrite {task.paper_id} --level {level}"
+        )
+    return next((item.item for item in stored if fits(item)), stored[0].item)
+
+
+def _waits(item: "RewriteItem", numbers: Rewriting) -> int | None:
+    """The attempt that waits for a decision."""
+    from paper_assets.rewriting.policy import Wait
+    from paper_assets.rewriting.state import step_of
+
+    step = step_of(item, numbers=numbers)
+    return step.attempt if isinstance(step, Wait) else None
 
 
 def _task(warehouse: "Warehouse", paper_id: str, level: str) -> Any:
@@ -83,16 +124,14 @@ def _task(warehouse: "Warehouse", paper_id: str, level: str) -> Any:
 def _go_on(settings: Settings, warehouse: "Warehouse", item: str, *, ask: bool) -> None:
     """Write until the item is done or waits; at a terminal, ask the person who sits there."""
     from paper_assets.rewriting.loop import rewriting
-    from paper_assets.rewriting.policy import Wait
-    from paper_assets.rewriting.publishing import embed_published
-    from paper_assets.rewriting.state import step_of
     from paper_assets.stores.rewrites import rewrite_item
 
     stands = rewrite_item(warehouse, item)
     attended = ask and sys.stdin.isatty()
-    if stands.outcome is not None:
+    if stands.outcome is not None:  # closed by the decision just made, or long ago
+        _embed(settings, warehouse)
         return
-    if isinstance(step_of(stands, numbers=settings.rewriting), Wait) and not attended:
+    if _waits(stands, settings.rewriting) is not None and not attended:
         return
     writer = _writer(settings, warehouse)
     steps = rewriting(warehouse, writer, item)
@@ -105,8 +144,19 @@ def _go_on(settings: Settings, warehouse: "Warehouse", item: str, *, ask: bool) 
             if state.decision_required and said is None:
                 return
     except StopIteration:
-        if writer.archive is not None and writer.archive.embedder is not None:
-            embed_published(warehouse, writer.archive.embedder)
+        _embed(settings, warehouse)
+
+
+def _embed(settings: Settings, warehouse: "Warehouse") -> None:
+    """Embed what is published; the model is not loaded where nothing lacks its vector."""
+    from paper_assets.errors import ModelUnavailable
+    from paper_assets.models.embedder import load_embedder
+    from paper_assets.rewriting.publishing import embed_published
+    from paper_assets.stores.documents import texts_to_embed
+
+    if texts_to_embed(warehouse, "rewrite", model=settings.embedding_model)[1]:
+        with suppress(ModelUnavailable):  # the next run of paper_rewrites embeds it
+            embed_published(warehouse, load_embedder(settings.embedding_model))
 
 
 def _ask(state: "OptimizerState") -> "Decision | None":

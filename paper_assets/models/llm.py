@@ -15,7 +15,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from paper_assets.errors import LLMError
+from paper_assets.errors import LLMError, LLMUnreachable
 from paper_assets.models.llm_budget import Budget, Usage
 from paper_assets.models.llm_config import LLMConfig
 from paper_assets.models.llm_providers import Prompt, Reply, exchange, load
@@ -176,7 +176,7 @@ def _told(
     while tries < config.tries:
         left = ends - clock()
         if left <= 0:
-            raise LLMError(f"{config.named} gave no answer before the deadline ({tries} tries; last: {last})")
+            raise LLMUnreachable(f"{config.named} gave no answer before the deadline ({tries} tries; last: {last})")
         for meter in meters:
             meter.take_call()
         try:
@@ -191,14 +191,14 @@ def _told(
             if tries < config.tries:
                 if pause >= ends - clock():
                     asked = f"waiting the {pause:.3g} s it asks for" if failed.wait is not None else "another try"
-                    raise LLMError(f"{config.named} failed: {last}; {asked} would pass the deadline") from None
+                    raise LLMUnreachable(f"{config.named} failed: {last}; {asked} would pass the deadline") from None
                 sleep(pause)
             wait *= 2
             continue
         for meter in meters:
             meter.add_tokens(reply.input_tokens, reply.output_tokens)
         return _whole(config, reply), prompt
-    raise LLMError(f"{config.named} failed {tries} times; last: {last}")
+    raise LLMUnreachable(f"{config.named} failed {tries} times; last: {last}")
 
 
 def _whole(config: LLMConfig, reply: Reply) -> str:

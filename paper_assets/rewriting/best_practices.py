@@ -5,7 +5,7 @@ sync where that fails.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from datetime import datetime
 from uuid import uuid4
 
@@ -30,6 +30,7 @@ from paper_assets.stores.warehouse import Warehouse
 
 Progress = Callable[[int, int], None]  # (done, total)
 
+NO_MODEL = "there is no embedding model to compare it with what is kept"  # why a rewrite was refused
 _EMBEDDED_AT_ONCE = 500  # what is embedded again, at most, after a kill
 
 
@@ -111,8 +112,8 @@ def archive_rewrite(
 ) -> Archived:
     """Keep a rewrite, or say why not. `shown`: the examples that its prompt carried; `now`: when it was written.
 
-    Both texts are kept masked, and everything is judged as masked. The same rewrite given twice is kept once and has
-    the same id both times. Raises StoreError if the warehouse cannot be used; Chroma may wait.
+    Texts and keywords are kept masked, and everything is judged as masked. The same rewrite given twice is kept once
+    and has the same id both times. Raises StoreError if the warehouse cannot be used; Chroma may wait.
     """
     numbers = archive.numbers
     if score < numbers.archived:
@@ -127,14 +128,15 @@ def archive_rewrite(
             return _refused(f"copies the example {example.id}: {share:.0%} of its word triples stand there")
     embedder = archive.embedder
     if embedder is None:
-        return _refused("there is no embedding model to compare it with what is kept")
+        return _refused(NO_MODEL)
     practice = BestPractice(
         id=str(uuid4()),
         text=text,
         original_text=original_text,
         score=score,
         target_level=target_level,
-        keywords=clean_keywords(keywords) or keywords_of(original_text),
+        keywords=clean_keywords(mask_pii(each) if numbers.mask_pii else each for each in keywords)
+        or keywords_of(original_text),
         made_at=now,
         model_version=model_version,
         paper_id=paper_id,
@@ -153,6 +155,16 @@ def archive_rewrite(
     if alike is not None and (alike.text, alike.original_text) != (practice.text, practice.original_text):
         return _refused(f"its original is like that of {alike.id}, kept for the same level")
     return Archived(id=(alike or practice).id, refused=None, note=_synced(archive))
+
+
+def masked(practice: BestPractice) -> BestPractice:
+    """A best practice without phone numbers and mail addresses."""
+    return replace(
+        practice,
+        text=mask_pii(practice.text),
+        original_text=mask_pii(practice.original_text),
+        keywords=clean_keywords(map(mask_pii, practice.keywords)),
+    )
 
 
 def remove(archive: Archive, identifier: str) -> str | None:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
+from paper_assets.errors import LLMError
 from paper_assets.rewriting.loop import rehearse
 from paper_assets.rewriting.writing import Writer
 from paper_assets.stores.rewrites import Attempt, NewItem
@@ -24,6 +25,18 @@ class Outcome:
     seconds: float
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compared:
+    """With and without examples, over the papers that were rewritten both ways: None if there is none of them.
+
+    `failed`: the paper at which the comparison ended early, and why.
+    """
+
+    with_examples: Outcome | None
+    without_examples: Outcome | None
+    failed: str | None
+
+
 def compare(
     items: Sequence[NewItem],
     *,
@@ -31,17 +44,30 @@ def compare(
     without_examples: Writer,
     stopwatch: Callable[[], float],
     progress: Progress = lambda done, total: None,
-) -> tuple[Outcome, Outcome]:
-    """Rewrite each item both ways, each way first by turns; neither writer may answer from a cache. Raises LLMError."""
+) -> Compared:
+    """Rewrite each item both ways, each way first by turns; neither writer may answer from a cache.
+
+    Ends at the first paper for which the language model fails; what was paid for until then is told.
+    """
     found: dict[bool, list[tuple[int, list[Attempt], float]]] = {True: [], False: []}
+    done, failed = 0, None
     for place, item in enumerate(items):
-        for shows in (True, False) if place % 2 == 0 else (False, True):
-            began = stopwatch()
-            attempts, step = rehearse(with_examples if shows else without_examples, item)
-            kept = attempts[(step.attempt or len(attempts)) - 1]
-            found[shows].append((kept.score, attempts, stopwatch() - began))
-        progress(place + 1, len(items))
-    return _outcome(found[True]), _outcome(found[False])
+        try:
+            for shows in (True, False) if place % 2 == 0 else (False, True):
+                began = stopwatch()
+                attempts, step = rehearse(with_examples if shows else without_examples, item)
+                kept = attempts[(step.attempt or len(attempts)) - 1]
+                found[shows].append((kept.score, attempts, stopwatch() - began))
+        except LLMError as fault:
+            failed = f"paper {item.paper_id}: {fault}"
+            break
+        done = place + 1
+        progress(done, len(items))
+    if not done:
+        return Compared(with_examples=None, without_examples=None, failed=failed)
+    return Compared(
+        with_examples=_outcome(found[True][:done]), without_examples=_outcome(found[False][:done]), failed=failed
+    )
 
 
 def _outcome(rewrites: Sequence[tuple[int, list[Attempt], float]]) -> Outcome:

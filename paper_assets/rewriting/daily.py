@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from hashlib import sha256
 
-from paper_assets.errors import LLMBudgetReached, LLMConfigError, LLMError
+from paper_assets.errors import LLMBudgetReached, LLMConfigError, LLMError, LLMUnreachable
 from paper_assets.paper import papers_from_table
 from paper_assets.profile import Profile
 from paper_assets.rewriting.loop import advance
@@ -16,12 +16,14 @@ from paper_assets.rewriting.writing import Writer, new_item
 from paper_assets.settings import Rewriting
 from paper_assets.stores.papers import papers_by_id
 from paper_assets.stores.rankings import ranking
-from paper_assets.stores.rewrites import NewItem, RewriteItem, items_of, replace_set, rewrite_items
+from paper_assets.stores.rewrites import NewItem, RewriteItem, decided_items, items_of, replace_set, rewrite_items
 from paper_assets.stores.warehouse import Warehouse
 
 CODE_VERSION = "1"
 
-_MOST_FAILURES = 2  # failed questions, one after the other, after which the server is let be
+GIVEN_UP_AFTER = timedelta(days=14)  # an item with which nothing could be done for so long is left alone
+
+_MOST_FAILURES = 2  # questions without any answer, one after the other, after which the server is let be
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,12 +62,19 @@ def wanted_items(warehouse: Warehouse, profile: Profile, day: date) -> list[NewI
     return [new_item(paper, level) for paper in papers if paper.abstract.strip() for level in levels]
 
 
-def anything_to_do(warehouse: Warehouse, profile: Profile, day: date, *, numbers: Rewriting) -> bool:
+def decided_lately(warehouse: Warehouse, *, now: datetime) -> list[str]:
+    """Unfinished items that somebody has decided on, and which every run takes along: a decision counts also where
+    no profile's day asks for the rewrite, or no longer.
+    """
+    return decided_items(warehouse, since=now - GIVEN_UP_AFTER)
+
+
+def anything_to_do(warehouse: Warehouse, profile: Profile, day: date, *, now: datetime, numbers: Rewriting) -> bool:
     """Whether a run would find something to ask for, to write or to close. Raises NotComputed."""
     wanted = [item.item for item in wanted_items(warehouse, profile, day)]
     if wanted != (items_of(warehouse, day, profile.name) or []):
         return True
-    stored = rewrite_items(warehouse, wanted)
+    stored = rewrite_items(warehouse, dict.fromkeys([*wanted, *decided_lately(warehouse, now=now)]))
     return any(item.outcome is None and not isinstance(step_of(item, numbers=numbers), Wait) for item in stored)
 
 
@@ -74,7 +83,8 @@ def advance_all(
 ) -> Advanced:
     """Advance each item until it is done or waits for a person; never fails for the language model's sake.
 
-    Without one, items are still closed that need no more writing.
+    Without one, items are still closed that need no more writing. A server that cannot be reached is let be after
+    two items; one that refuses an item is asked for the others.
     """
     left: list[str] = []
     failures, reason, given_up = 0, None, writer.model is None
@@ -84,12 +94,13 @@ def advance_all(
             left.append(item)
             continue
         try:
-            stands = advance(warehouse, writer, item)
-            failures = 0
+            before, stands = len(stands.attempts), advance(warehouse, writer, item)
+            if len(stands.attempts) > before:
+                failures = 0
             log(f"{stands.paper_id} for {stands.target_level}: {len(stands.attempts)} attempts, {stands.outcome}")
         except LLMError as error:
             left.append(item)
-            failures, reason = failures + 1, str(error)
+            failures, reason = failures + isinstance(error, LLMUnreachable), str(error)
             given_up |= isinstance(error, LLMConfigError | LLMBudgetReached) or failures == _MOST_FAILURES
             log(f"{stands.paper_id} for {stands.target_level}: {error}")
     return Advanced(unfinished=tuple(left), reason=reason)

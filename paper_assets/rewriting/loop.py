@@ -6,18 +6,17 @@ from there.
 """
 
 from collections.abc import Generator
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 from paper_assets.errors import InvalidInput
-from paper_assets.rewriting.best_practices import Archive, archive_rewrite
+from paper_assets.rewriting.archiving import archive_kept
+from paper_assets.rewriting.best_practices import Archive
 from paper_assets.rewriting.policy import DECISIONS, Decision, Done, Step, Wait, Write, next_step
 from paper_assets.rewriting.publishing import publish
 from paper_assets.rewriting.state import OptimizerState, state_of, step_of
 from paper_assets.rewriting.writing import Writer, write_attempt
 from paper_assets.settings import Rewriting
-from paper_assets.stores.best_practices import best_practice
 from paper_assets.stores.rewrites import (
     Attempt,
     NewItem,
@@ -70,7 +69,8 @@ def rewriting(warehouse: Warehouse, writer: Writer, item: str) -> Generator[Opti
         step, written = step_of(stands, numbers=writer.numbers), None
         if isinstance(step, Write):
             keep_attempt(warehouse, item, write_attempt(writer, stands, stands.attempts))
-            stands, written = _look(warehouse, writer, item), step.attempt
+            stands = _look(warehouse, writer, item)
+            written = step.attempt if step.attempt <= len(stands.attempts) else None  # cancelled meanwhile
             step = step_of(stands, numbers=writer.numbers)
         state = state_of(stands, numbers=writer.numbers, attempt=written)
         ended = isinstance(step, Done) and (written is None or written == step.attempt)
@@ -139,34 +139,11 @@ def _closed(warehouse: Warehouse, item: RewriteItem, *, numbers: Rewriting, arch
     kept = item.attempts[step.attempt - 1]
     note = None
     if archive is not None and kept.score >= numbers.archived:
-        note = _archived(archive, item, kept)
+        note = archive_kept(archive, item, kept)
     publish(warehouse, item, kept)
     if finish(warehouse, item.item, outcome=step.outcome, kept=step.attempt, note=note):
         return replace(item, outcome=step.outcome, kept=step.attempt, note=note)
     return rewrite_item(warehouse, item.item)
-
-
-def _archived(archive: Archive, item: RewriteItem, kept: Attempt) -> str:
-    """What became of the rewrite in the archive, in one line."""
-    shown = []
-    for example in kept.examples:
-        with suppress(InvalidInput):  # removed since it was shown
-            shown.append(best_practice(archive.warehouse, archive.collection, example))
-    done = archive_rewrite(
-        archive,
-        text=kept.text,
-        original_text=item.original_text,
-        score=kept.score,
-        target_level=item.target_level,
-        keywords=kept.keywords,
-        now=kept.made_at,
-        model_version=kept.model,
-        paper_id=item.paper_id,
-        category=item.category,
-        shown=shown,
-    )
-    outcome = f"archived as {done.id}" if done.id else f"not archived: {done.refused}"
-    return f"{outcome} ({done.note})" if done.note else outcome
 
 
 def _named(item: RewriteItem) -> str:

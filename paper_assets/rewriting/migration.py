@@ -4,7 +4,7 @@ Every step adds only what is not there yet, in transactions of some hundred, and
 migration killed anywhere goes on where it was when it is asked for again, and one asked for twice does nothing.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
@@ -12,11 +12,10 @@ from typing import Any
 
 from paper_assets.errors import InvalidInput
 from paper_assets.paper import parse_instant
-from paper_assets.rewriting.best_practices import Archive, Progress, embed_originals, nobody, sync_archive
+from paper_assets.rewriting.best_practices import Archive, Progress, embed_originals, masked, nobody, sync_archive
 from paper_assets.rewriting.keywords import clean_keywords
-from paper_assets.rewriting.pii import mask_pii
 from paper_assets.rewriting.policy import LEVELS
-from paper_assets.stores.best_practices import BestPractice, add_missing, copy_collection, counts
+from paper_assets.stores.best_practices import BestPractice, add_missing, best_practices, counts, ids_of
 from paper_assets.stores.foreign_archive import ForeignRow, foreign_rows
 
 _AT_ONCE = 200
@@ -42,31 +41,39 @@ def migrate(
     """Carry collection `source` over to `archive.collection`, ids kept, and index it there.
 
     It is read from the warehouse or, where that has nothing of it, from a Chroma collection of this name: where the
-    index lies, or in `folder`. Vectors are made only for originals that this model has not embedded; those of a
-    stranger's collection are not trusted. Raises InvalidInput, ModelUnavailable, StoreError.
+    index lies, or in `folder`. Texts and keywords are masked on the way. Vectors are made only for originals that this
+    model has not embedded; those of a stranger's collection are not trusted. Raises InvalidInput, ModelUnavailable,
+    StoreError.
     """
     if source == archive.collection:
         raise InvalidInput(f"--from and --to both name {source}; a migration needs two versions")
     faults: list[str] = []
     copied = 0
     if folder is None and counts(archive.warehouse).get(source):
-        copied = copy_collection(archive.warehouse, source, archive.collection)
+        held = set(ids_of(archive.warehouse, archive.collection))
+        missing = [each for each in best_practices(archive.warehouse, source) if each.id not in held]
+        copied = add_missing(archive.warehouse, _as_kept(archive, missing), collection=archive.collection)
     else:
         for rows in foreign_rows(archive.index, source, folder=folder, at_once=at_once):
             practices = []
             for row in rows:
                 try:
-                    practices.append(_practice(row, masked=archive.numbers.mask_pii))
+                    practices.append(_practice(row))
                 except InvalidInput as fault:
                     faults.append(str(fault))
-            copied += add_missing(archive.warehouse, practices, collection=archive.collection)
+            copied += add_missing(archive.warehouse, _as_kept(archive, practices), collection=archive.collection)
             progress(copied, copied)
     embedded = embed_originals(archive, archive.embedder, progress=progress) if archive.embedder else 0
     sync_archive(archive)
     return Migrated(copied=copied, embedded=embedded, faults=tuple(faults))
 
 
-def _practice(row: ForeignRow, *, masked: bool) -> BestPractice:
+def _as_kept(archive: Archive, practices: Sequence[BestPractice]) -> list[BestPractice]:
+    """Masked as the archive asks for now: what is carried over may have been kept when it did not."""
+    return [masked(each) if archive.numbers.mask_pii else each for each in practices]
+
+
+def _practice(row: ForeignRow) -> BestPractice:
     """An entry of the collection (B1) as a best practice. Raises InvalidInput naming its id and key."""
     told = row.metadata
     text, original_text = (
@@ -82,8 +89,8 @@ def _practice(row: ForeignRow, *, masked: bool) -> BestPractice:
         raise InvalidInput(f"{row.id}: timestamp must be an ISO time, got {told.get('timestamp')!r}") from None
     return BestPractice(
         id=row.id,
-        text=mask_pii(text) if masked else text,
-        original_text=mask_pii(original_text) if masked else original_text,
+        text=text,
+        original_text=original_text,
         score=_score(row),
         target_level=level,
         keywords=clean_keywords(str(told.get("keywords") or "").split(",")),

@@ -14,15 +14,16 @@ MASK = "***"
 _REGIONS = ("KR", "US")  # numbers of other countries are known by their +
 _COVER = "\ue000"  # private use: no digit, letter or punctuation to the matcher
 
-_LOCAL = r"[A-Za-z0-9À-ɏ._%+'-]"
+_LETTER = "A-Za-z0-9À-ɏ가-힣"
+_LOCAL = rf"[{_LETTER}._%+'-]"
 # A last label in mixed case is the next sentence: "edu.We".
 _DOMAIN = r"(?:[A-Za-z0-9-]+{dot})+(?:[a-z]{{2,24}}|[A-Z]{{2,24}})(?![A-Za-z0-9-])"
 _MAIL = re.compile(
-    rf"(?:(?<!{_LOCAL}){_LOCAL}*[A-Za-z0-9À-ɏ_]|\{{[^{{}}@\n]{{1,200}}\}})@"  # {ada,bo}@example.edu is one address
-    rf"(?!\d+\.){_DOMAIN.format(dot='[.]')}(?!:)",  # not "recall@10.Then", nor git@host:path
+    rf"(?:(?<!{_LOCAL}){_LOCAL}*[{_LETTER}_]|\{{[^{{}}@\n]{{1,200}}\}})@"  # {ada,bo}@example.edu is one address
+    rf"(?!\d+\.){_DOMAIN.format(dot='[.]')}(?!:\S)",  # not "recall@10.Then", nor git@host:path
 )
 _SPELLED_MAIL = re.compile(
-    rf"(?<!{_LOCAL}){_LOCAL}*[A-Za-z0-9À-ɏ_]\s?[\[({{]\s?(?i:at)\s?[\])}}]\s?"
+    rf"(?<!{_LOCAL}){_LOCAL}*[{_LETTER}_]\s?[\[({{]\s?(?i:at)\s?[\])}}]\s?"
     + _DOMAIN.format(dot=r"(?:[.]|\s?[\[({{]\s?(?i:dot)\s?[\])}}]\s?)"),
 )
 
@@ -62,6 +63,8 @@ _COVERED = re.compile(
         ]
     )
 )
+# Three or more numbers in a row; layers are as wide as multiples of 16 or 50, a phone almost never is in every group.
+_GROUPS = re.compile(rf"(?<![\d+.])\d{{1,5}}(?:(?:\s?[{_DASH}/.]\s?|\s)\d{{1,5}}){{2,}}(?!\d)")
 # Right after one of these nothing is covered: it is a phone number if it can be one.
 _SAID_TO_BE_A_PHONE = re.compile(
     r"(?:\b(?:tel|telephone|phone|mobile|cell|fax|call|whatsapp|hotline)|전화|연락처|휴대폰|휴대전화|핸드폰|팩스|문의|고객센터|대표번호|[☎☏📞📱])"
@@ -108,7 +111,7 @@ def find_pii(text: str) -> list[Pii]:
 def _phones(text: str) -> Iterator[tuple[int, int]]:
     from phonenumbers import Leniency, PhoneNumberMatcher
 
-    open_to_view = _COVERED.sub(_covered, text)
+    open_to_view = _COVERED.sub(_covered, _GROUPS.sub(_widths_covered, text))
     if not _MAY_HOLD_A_PHONE.search(open_to_view):
         return
     for region in _REGIONS:
@@ -117,6 +120,12 @@ def _phones(text: str) -> Iterator[tuple[int, int]]:
             yield match.start + unclosed, match.end  # a bracket around the number stays
     for virtual in _VIRTUAL_KOREAN.finditer(open_to_view):
         yield virtual.span()
+
+
+def _widths_covered(match: re.Match[str]) -> str:
+    groups = re.findall(r"\d+", match.group())
+    widths = all(group[0] != "0" and (int(group) % 16 == 0 or int(group) % 50 == 0) for group in groups)
+    return _covered(match) if widths else match.group()
 
 
 def _covered(match: re.Match[str]) -> str:

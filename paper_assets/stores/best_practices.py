@@ -149,23 +149,6 @@ def add_missing(warehouse: Warehouse, practices: Sequence[BestPractice], *, coll
     return added
 
 
-def copy_collection(warehouse: Warehouse, source: str, target: str) -> int:
-    """Carry over what `source` holds and `target` does not, ids kept; how many that were."""
-    with warehouse.writing() as connection:
-        copied: int = value_of(
-            connection,
-            """
-            insert into best_practices by name
-            select * replace ($target as collection)
-            from best_practices
-            anti join (from best_practices where collection = $target) using (id)
-            where collection = $source
-            """,
-            {"source": source, "target": target},
-        )
-    return copied
-
-
 def counts(warehouse: Warehouse) -> dict[str, int]:
     """Number of best practices by collection."""
     with warehouse.reading() as connection:

@@ -57,6 +57,7 @@ class RewriteItem(NewItem):
     note: str | None
     attempts: tuple[Attempt, ...]
     decisions: Mapping[int, str]
+    decided_at: datetime | None = None  # the last decision
 
     @property
     def kept_attempt(self) -> Attempt | None:
@@ -65,8 +66,9 @@ class RewriteItem(NewItem):
 
     @property
     def moved_at(self) -> datetime:
-        """When it was opened or last written."""
-        return self.attempts[-1].made_at if self.attempts else self.opened_at
+        """When it was opened, last written or last decided on, whichever came last."""
+        written = [attempt.made_at for attempt in self.attempts[-1:]]
+        return max([self.opened_at, *written, *([self.decided_at] if self.decided_at else [])])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,6 +152,36 @@ def unfinished_items(warehouse: Warehouse) -> list[RewriteItem]:
         return _items(connection, [item for (item,) in rows])
 
 
+def decided_items(warehouse: Warehouse, *, since: datetime) -> list[str]:
+    """Items without outcome on which somebody has decided at `since` or later, whoever asks for them, if anybody does;
+    the oldest decision first.
+    """
+    with warehouse.reading() as connection:
+        rows = connection.execute(
+            """
+            select item
+            from rewrite_items
+            join rewrite_decisions using (item)
+            where outcome is null
+            group by item
+            having max(decided_at) >= $since::timestamp
+            order by max(place)
+            """,
+            {"since": _stored(since)},
+        ).fetchall()
+    return [item for (item,) in rows]
+
+
+def items_for(warehouse: Warehouse, paper_id: str, target_level: str) -> list[RewriteItem]:
+    """Every rewrite of a paper for a level, of any version, text and prompt; the one opened last first."""
+    with warehouse.reading() as connection:
+        rows = connection.execute(
+            "select item from rewrite_items where paper_id = ? and target_level = ? order by opened_at desc, item",
+            [paper_id, target_level],
+        ).fetchall()
+        return _items(connection, [item for (item,) in rows])
+
+
 def keep_attempt(warehouse: Warehouse, item: str, attempt: Attempt) -> bool:
     """Keep the next attempt; False if another process has kept it, or finished the item, meanwhile."""
     values = {field.name: getattr(attempt, field.name) for field in fields(Attempt)}
@@ -202,6 +234,21 @@ def finish(warehouse: Warehouse, item: str, *, outcome: str, kept: int | None, n
     return closed == 1
 
 
+def items_with_note(warehouse: Warehouse, note: str) -> list[RewriteItem]:
+    """Finished items with just this note, the oldest first."""
+    with warehouse.reading() as connection:
+        rows = connection.execute(
+            "select item from rewrite_items where outcome is not null and note = ? order by opened_at, item", [note]
+        ).fetchall()
+        return _items(connection, [item for (item,) in rows])
+
+
+def change_note(warehouse: Warehouse, item: str, *, before: str, after: str) -> None:
+    """Replace the note of a finished item, unless somebody has done so meanwhile."""
+    with warehouse.writing() as connection:
+        connection.execute("update rewrite_items set note = ? where item = ? and note = ?", [after, item, before])
+
+
 def reopen(warehouse: Warehouse, item: str) -> bool:
     """Take a cancellation back; False if the item is not cancelled."""
     with warehouse.writing() as connection:
@@ -232,6 +279,17 @@ def decisions_after(warehouse: Warehouse, place: int) -> list[StoredDecision]:
         StoredDecision(place=at, item=item, attempt=attempt, decision=word, asked_by=tuple(asked_by or ()))
         for at, item, attempt, word, asked_by in rows
     ]
+
+
+def last_decision(warehouse: Warehouse, items: Iterable[str]) -> datetime | None:
+    """When a person last decided on any of these items; None if nobody ever did."""
+    with warehouse.reading() as connection:
+        found: datetime | None = value_of(
+            connection,
+            "select max(decided_at) from rewrite_decisions where item in (select unnest($items))",
+            {"items": list(items)},
+        )
+    return found and found.replace(tzinfo=UTC)
 
 
 def asked_by(warehouse: Warehouse, items: Iterable[str]) -> dict[tuple[date, str], list[str]]:
@@ -291,11 +349,16 @@ def _items(connection: "DuckDBPyConnection", wanted: Iterable[str]) -> list[Rewr
     ):
         attempts.setdefault(row.pop("item"), []).append(Attempt(**row))
     decisions: dict[str, dict[int, str]] = {}
+    decided_at: dict[str, datetime] = {}
     for row in _rows(connection, "from rewrite_decisions where item in (select unnest($items))", order):
         decisions.setdefault(row["item"], {})[row["attempt"]] = row["decision"]
+        decided_at[row["item"]] = max(row["decided_at"], decided_at.get(row["item"], row["decided_at"]))
     found = {
         row["item"]: RewriteItem(
-            **row, attempts=tuple(attempts.get(row["item"], ())), decisions=decisions.get(row["item"], {})
+            **row,
+            attempts=tuple(attempts.get(row["item"], ())),
+            decisions=decisions.get(row["item"], {}),
+            decided_at=decided_at.get(row["item"]),
         )
         for row in rows
     }

@@ -1,6 +1,7 @@
 """`best_practice_archive`: the collection follows the table, its checks, and what makes it due."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -13,10 +14,15 @@ from paper_assets.defs.partitions import profile_day, profile_days
 from paper_assets.defs.reports import ATTENDED
 from paper_assets.defs.resources import resources_for
 from paper_assets.errors import ModelUnavailable
-from paper_assets.rewriting.best_practices import Archive, archive_of
+from paper_assets.rewriting.best_practices import Archive, archive_of, remove
+from paper_assets.rewriting.loop import advance
 from paper_assets.settings import load_settings
+from paper_assets.stores.best_practices import best_practices
+from paper_assets.stores.rewrites import rewrite_item
 from paper_assets.stores.vectors import count
+from tests.loopback_llm import loopback_llm
 from tests.rewriting.invented_archive import fill, invented_embedder, practice
+from tests.rewriting.scripted import Play, opened, writer_of
 
 MONDAY = datetime(2026, 3, 2, tzinfo=UTC).date()
 ASSET = best_practice_archive.key
@@ -89,11 +95,12 @@ def test_an_archive_of_one_level_or_one_category_is_a_warning(room: Room) -> Non
 
 
 def test_an_unmasked_phone_is_found_and_not_shown(room: Room) -> None:
-    fill(room.archive, [practice(1, text="Call 010-1234-5678."), practice(2, original_text="ada@example.edu wrote.")])
+    mails = practice(2, original_text="ada@example.edu wrote."), practice(3, keywords=("sheep", "bo@example.edu"))
+    fill(room.archive, [practice(1, text="Call 010-1234-5678."), *mails])
     assert not room.materialize()["no_unmasked_pii"]
     outcomes = dg.materialize([best_practice_archive], instance=room.instance, resources=room.resources)
     [found] = [each for each in outcomes.get_asset_check_evaluations() if each.check_name == "no_unmasked_pii"]
-    assert found.metadata["unmasked"].value == {practice(2).id: "mail", practice(1).id: "phone"}
+    assert found.metadata["unmasked"].value == {practice(3).id: "mail", practice(2).id: "mail", practice(1).id: "phone"}
 
 
 def test_an_index_that_holds_other_vectors_is_noticed_and_made_again(room: Room) -> None:
@@ -117,6 +124,21 @@ def test_without_a_model_the_archive_is_shown_and_its_vectors_are_a_warning(room
         "vectors_find_themselves": False,
     }
     assert room.told()[1]["dagster/row_count"] == 3
+
+
+def test_a_rewrite_that_no_model_could_judge_is_taken_in_later_and_a_removed_one_stays_away(room: Room) -> None:
+    warehouse, collection = room.archive.warehouse, room.archive.collection
+    [item] = opened(warehouse)
+    with loopback_llm(Play(96)) as server:
+        kept = advance(warehouse, writer_of(server, archive=replace(room.archive, embedder=None)), item.item)
+    assert kept.note == "not archived: there is no embedding model to compare it with what is kept"
+    room.materialize()
+    [found] = best_practices(warehouse, collection)
+    assert (found.paper_id, found.score, found.made_at) == ("2603.00001", 96, kept.attempts[0].made_at)
+    assert rewrite_item(warehouse, item.item).note == f"archived as {found.id}"
+    remove(room.archive, found.id)
+    room.materialize()
+    assert best_practices(warehouse, collection) == []
 
 
 def test_it_is_due_when_rewrites_changed_and_not_when_they_are_the_same(room: Room) -> None:

@@ -22,7 +22,7 @@ from paper_assets.ranking.llm_check import SecondLook, unavailable
 from paper_assets.settings import Settings, load_settings
 from paper_assets.stores.papers import merge_papers
 from paper_assets.stores.retrievals import replace_retrievals
-from paper_assets.stores.rewrites import NewItem, finish, keep_attempt, replace_set
+from paper_assets.stores.rewrites import NewItem, finish, keep_attempt, keep_decision, replace_set
 from paper_assets.stores.warehouse import Warehouse
 from tests.digests.invented import answer, document, paper
 from tests.digests.invented import attempt as invented_attempt
@@ -194,6 +194,28 @@ def test_answers_and_rewrites_stand_on_the_page_as_soon_as_they_are_stored(graph
     assert "Are frogs loud?" in page and "Frogs are loud at night." in page
     assert "Rewritten for everybody <small>96 of 100</small>" in page and "Frogs shout." in page
     assert (told["questions"], told["rewrites"]) == (1, 1)
+
+
+def test_a_decision_days_later_makes_the_feeds_entry_newer_and_the_same_again_does_not(graph: Graph) -> None:
+    graph.ranked(MONDAY)
+    task = {"item": "i", "paper_id": "2603.00202", "version": 1, "title": "Slow tortoises", "category": None}
+    new = NewItem(**task, target_level="public", original_text="o", prompt="p")
+    replace_set(graph.warehouse, MONDAY, "ponds", [new], now=NOW)
+    keep_attempt(graph.warehouse, "i", invented_attempt(1, 87, "Tortoises are slow."))
+
+    def told() -> list[str]:
+        graph.materialize(MONDAY)
+        entry = etree.parse(graph.folder / "ponds" / "feed.atom").getroot().find("{*}entry")
+        return [entry.findtext(f"{{*}}{name}") for name in ("published", "updated")]
+
+    assert told() == ["2026-03-02T00:00:00Z", "2026-03-14T00:00:00Z"]
+    keep_decision(graph.warehouse, "i", 1, "accept", now=datetime(2026, 3, 20, 8, tzinfo=UTC))
+    finish(graph.warehouse, "i", outcome="accepted", kept=1)
+    assert told() == ["2026-03-02T00:00:00Z", "2026-03-20T08:00:00Z"]
+    assert graph.told(MONDAY)[1]["rewrites"] == 1, "below the list, and on the page"
+    before = graph.files()
+    told()
+    assert graph.files() == before
 
 
 def test_a_day_that_was_never_ranked_says_what_to_do(graph: Graph) -> None:

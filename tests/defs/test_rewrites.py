@@ -15,21 +15,21 @@ from paper_assets.defs.decisions import decision_sensor
 from paper_assets.defs.partitions import profile_day
 from paper_assets.defs.reports import ATTENDED
 from paper_assets.defs.resources import resources_for
-from paper_assets.defs.runs import ASSETS
+from paper_assets.defs.runs import ASSETS, rewrite_day
 from paper_assets.errors import ModelUnavailable
 from paper_assets.paper import paper_from_mapping
 from paper_assets.profile import Profile, load_profile, profile_content
 from paper_assets.ranking import daily
 from paper_assets.ranking.llm_check import second_look
 from paper_assets.retrieval.search import Corpus, search
-from paper_assets.rewriting.loop import cancel, decide
+from paper_assets.rewriting.loop import advance, cancel, decide
 from paper_assets.settings import Rewriting, load_settings
 from paper_assets.stores.documents import count_documents
 from paper_assets.stores.papers import merge_papers
-from paper_assets.stores.rewrites import RewriteItem, rewrites_of
+from paper_assets.stores.rewrites import RewriteItem, replace_set, rewrite_item, rewrites_of
 from tests.desk import GRAPHS, week
 from tests.loopback_llm import LoopbackLLM, closed_port, loopback_llm
-from tests.rewriting.scripted import Play
+from tests.rewriting.scripted import Play, opened
 
 MONDAY, TUESDAY = date(2026, 3, 2), date(2026, 3, 3)
 NOW = datetime(2026, 3, 5, 7, 30, tzinfo=UTC)
@@ -201,6 +201,41 @@ def test_a_dead_or_missing_model_ends_green_with_a_warning_and_a_later_run_goes_
     assert graph.latest()[1]["warnings"] == "none"
 
 
+def test_a_rewrite_that_no_profile_asks_for_waits_too_long_like_any_other(graph: Graph) -> None:
+    [item] = opened(graph.warehouse)
+    with loopback_llm(Play(88)) as server:
+        graph.set_llm(server.environ("ollama"))
+        advance(graph.warehouse, graph.resources["open_writer"](lambda: graph.now), item.item)
+    graph.profile("ann", GRAPHS)
+    graph.now = NOW + timedelta(days=3)
+    assert checks(graph.run()) == {**GOOD, "nothing_waits_too_long": False}
+
+
+def test_an_index_that_cannot_be_used_is_a_warning_and_the_rewrites_are_kept(graph: Graph) -> None:
+    index = settings_in(graph.folder).vectors_path
+    shutil.rmtree(index, ignore_errors=True)
+    index.write_text("no folder", encoding="utf-8")
+    with loopback_llm(Play(92)) as server:
+        graph.set_llm(server.environ("ollama"), embed=True)
+        without = graph.resources["open_writer"]
+        graph.resources["open_writer"] = lambda clock: _without_archive(without, clock)
+        assert checks(graph.run()) == GOOD
+    assert statuses(graph.rewrites()) == [("public", "passed"), ("expert", "passed")]
+
+
+def test_a_profile_that_asks_for_rewrites_no_longer_needs_no_model_to_say_so(graph: Graph) -> None:
+    with loopback_llm(Play(92)) as server:
+        graph.set_llm(server.environ("ollama"))
+        graph.run()
+    graph.set_llm({})
+    profile = graph.profile("ann", GRAPHS)
+    assert rewrite_day(graph.instance, graph.warehouse, graph.resources, profile, TUESDAY) is None
+    assert graph.rewrites() == []
+    profile = graph.profile("ann", {**GRAPHS, "rewriting": {"target_levels": ["student"], "papers": 1}})
+    told = rewrite_day(graph.instance, graph.warehouse, graph.resources, profile, TUESDAY)
+    assert told is not None and "no rewrites for student: no language model is set up" in told
+
+
 def test_a_run_without_a_ranking_fails_in_one_line(graph: Graph) -> None:
     outcome = graph.run(day=date(2026, 3, 4))
     assert not outcome.success
@@ -263,7 +298,69 @@ def test_each_decision_asks_for_its_partition_once_whatever_becomes_of_the_tick(
     assert [item.outcome for item in graph.rewrites()] == ["accepted", "passed"]
 
 
-def test_a_decision_on_a_rewrite_of_a_removed_profile_asks_for_nothing(graph: Graph) -> None:
+def test_a_decision_is_carried_out_by_any_run_where_its_own_partition_asks_for_it_no_longer(graph: Graph) -> None:
+    with loopback_llm(Play(88, 92)) as server:
+        public, expert = waiting(graph, server)
+        word(graph, public, "retry")
+        graph.profile("ann", {**GRAPHS, "rewriting": {"target_levels": ["expert"], "papers": 1}})
+        assert graph.tick() == (["2026-03-03|ann"], "1")
+        graph.run()
+        assert statuses(graph.rewrites()) == [("expert", None)]
+        assert rewrite_item(graph.warehouse, public.item).outcome == "passed"
+        graph.profile("ann", GRAPHS)
+        word(graph, expert, "retry")
+        graph.run()
+        assert graph.rewrites() == []
+        assert rewrite_item(graph.warehouse, expert.item).outcome == "passed"
+
+
+def test_a_decision_on_a_rewrite_that_no_day_asked_for_is_carried_out_by_the_newest_ranked_day(graph: Graph) -> None:
+    [item] = opened(graph.warehouse)
+    graph.profile("bob", GRAPHS)
+    with loopback_llm(Play(88, 92)) as server:
+        graph.set_llm(server.environ("ollama"))
+        writer = graph.resources["open_writer"](lambda: graph.now)
+        advance(graph.warehouse, writer, item.item)
+        word(graph, rewrite_item(graph.warehouse, item.item), "retry")
+        assert graph.tick() == (["2026-03-03|ann"], "1")
+        graph.run(day=MONDAY)
+    assert rewrite_item(graph.warehouse, item.item).outcome == "passed"
+
+
+def test_a_decision_that_its_run_could_not_carry_out_is_asked_for_again_the_next_day(graph: Graph) -> None:
+    [item] = opened(graph.warehouse)
+    with loopback_llm(Play(88)) as server:
+        graph.set_llm(server.environ("ollama"))
+        advance(graph.warehouse, graph.resources["open_writer"](lambda: graph.now), item.item)
+        word(graph, rewrite_item(graph.warehouse, item.item), "retry")
+        assert graph.tick("1") == ([], "1")
+        graph.now += timedelta(days=1)
+        assert graph.tick("1") == (["2026-03-03|ann"], "1")
+        graph.now += timedelta(days=14)
+        assert graph.tick("1") == ([], "1"), "not for ever"
+
+
+def test_a_retry_of_an_old_rewrite_has_its_own_two_weeks_and_one_run_a_day(graph: Graph) -> None:
+    with loopback_llm(Play(88)) as server:
+        item, *_ = waiting(graph, server)
+        graph.now += timedelta(days=20)
+        word(graph, item, "retry")
+        assert graph.tick() == (["2026-03-03|ann"], "1")
+        assert graph.tick("1") == ([], "1"), "the run that the decision asked for is enough for today"
+        graph.now += timedelta(days=1)
+        assert graph.tick("1") == (["2026-03-03|ann"], "1")
+
+
+def test_a_day_outside_the_grid_is_never_asked_for(graph: Graph) -> None:
+    with loopback_llm(Play(88)) as server:
+        item, *_ = waiting(graph, server)
+    replace_set(graph.warehouse, date(2025, 12, 31), "ann", [item], now=NOW)
+    replace_set(graph.warehouse, date(2026, 3, 6), "ann", [item], now=NOW)
+    word(graph, item, "retry")
+    assert graph.tick() == (["2026-03-03|ann"], "1")
+
+
+def test_a_decision_on_a_rewrite_of_a_removed_profile_goes_to_another_one_if_there_is_any(graph: Graph) -> None:
     with loopback_llm(Play(88)) as server:
         item, *_ = waiting(graph, server)
     word(graph, item, "retry")

@@ -73,7 +73,8 @@ def candidate(paper_id: str, reason: str | None = None, title: str = "a title") 
 
 def stored(papers: Sequence[Paper], *, rows: Sequence[Mapping[str, Any]] | None = None, **more: Any) -> Stored:
     """A day on which these papers are the list, in this order; `more` are fields of Stored and of the header."""
-    fields = {name: more.pop(name) for name in ("candidates", "changes", "answers", "rewrites") if name in more}
+    own = ("candidates", "changes", "answers", "rewrites", "decided_at")
+    fields = {name: more.pop(name) for name in own if name in more}
     listed = rows or [row(rank, each.paper_id) for rank, each in enumerate(papers, 1)]
     return Stored(
         ranking=ranking_of(listed, **more),

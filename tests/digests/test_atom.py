@@ -1,6 +1,7 @@
 """The feed is valid, stable and tells no time but the days'."""
 
-from datetime import date, timedelta
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
 
 import lxml.html
 from hypothesis import given
@@ -8,7 +9,7 @@ from hypothesis import strategies as st
 from lxml import etree
 
 from paper_assets.digests.atom import Issue, atom_feed
-from paper_assets.digests.html import html_page, title_and_body
+from paper_assets.digests.html import html_page, title_and_body, updated
 from paper_assets.digests.plain_text import storable
 from tests.digests.invented import DAY, HOSTILE, digest, paper
 
@@ -41,6 +42,21 @@ def test_ids_are_tags_that_differ_by_profile_and_day_and_never_change() -> None:
         "tag:paper-assets.invalid,2026:digests/ponds",
         "tag:paper-assets.invalid,2026:digests/ponds/2026-03-13",
     ]
+
+
+def test_an_entry_is_published_on_its_day_and_updated_when_its_page_last_changed() -> None:
+    later = datetime(2026, 3, 20, 8, 30, 1, 999, tzinfo=UTC)
+    feed = atom_feed("ponds", [issue(), replace(issue(DAY - timedelta(days=1)), updated=later)])
+    assert texts(feed, "a:updated") == ["2026-03-20T08:30:01Z"]
+    assert texts(feed, "a:entry/a:updated") == ["2026-03-13T00:00:00Z", "2026-03-20T08:30:01Z"]
+    assert texts(feed, "a:entry/a:published") == ["2026-03-13T00:00:00Z", "2026-03-12T00:00:00Z"]
+
+
+def test_a_page_says_when_it_last_changed_and_an_older_programs_page_does_not() -> None:
+    page = html_page(digest(paper(), decided_at=datetime(2026, 3, 20, 8, tzinfo=UTC)))
+    assert updated(page) == datetime(2026, 3, 20, 8, tzinfo=UTC)
+    assert updated(page.replace("dcterms.modified", "x")) is None
+    assert updated(page.replace("2026-03-20T08:00:00+00:00", "2026-03-20")) is None
 
 
 def test_the_newest_comes_first_and_times_are_the_days() -> None:

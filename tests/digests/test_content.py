@@ -1,14 +1,31 @@
 """What a digest says of a day: each claim against rows that call for it."""
 
+from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from paper_assets.digests.changed import ChangeSet
 from paper_assets.digests.content import Digest, digest_of
+from paper_assets.digests.evidence import Passage
+from paper_assets.digests.html import html_page
+from paper_assets.digests.markdown import markdown_page
 from paper_assets.ranking.changes import changes_between
 from paper_assets.settings import Rewriting
-from tests.digests.invented import answer, attempt, candidate, digest, document, paper, ranking_of, rewrite, row, stored
+from tests.digests.invented import (
+    NOW,
+    answer,
+    attempt,
+    candidate,
+    digest,
+    document,
+    paper,
+    ranking_of,
+    rewrite,
+    row,
+    stored,
+)
 
 
 def test_an_empty_day_says_why_it_is_empty() -> None:
@@ -118,6 +135,27 @@ def test_a_rewrite_that_fell_short_says_so_and_a_cancelled_one_is_not_shown() ->
     assert version.state == "68 of 100, the best of its attempts and yet below what is asked"
 
 
+def test_a_rewrite_of_a_paper_below_the_list_stands_with_its_title_and_address() -> None:
+    below = replace(rewrite("public", attempt(1, 95), outcome="passed", kept=1), paper_id="2603.00007", title="Toads")
+    odd = replace(rewrite("expert"), paper_id="our own: 1", title="")
+    gone = replace(rewrite("expert", attempt(1, 60), outcome="cancelled"), paper_id="2603.00008")
+    found = digest(paper(), rewrites=[below, odd, gone])
+    assert [(each.title, each.url, [v.state for v in each.versions]) for each in found.also_rewritten] == [
+        ("Toads", "https://arxiv.org/abs/2603.00007", ["95 of 100"]),
+        ("our own: 1", None, ["not written yet"]),
+    ]
+    assert found.entries[0].versions == ()
+    assert "Toads" in html_page(found) and "### [Toads](https://arxiv.org/abs/2603.00007)" in markdown_page(found)
+
+
+def test_a_digest_is_as_new_as_the_latest_rewrite_or_decision_that_it_shows() -> None:
+    midnight, later = datetime(2026, 3, 13, tzinfo=UTC), datetime(2026, 3, 20, 8, tzinfo=UTC)
+    waiting, failed = rewrite("public", attempt(1, 87)), rewrite("public", attempt(1, 60))
+    assert digest(paper()).updated == digest(paper(), rewrites=[failed]).updated == midnight
+    assert digest(paper(), rewrites=[waiting]).updated == NOW
+    assert digest(paper(), rewrites=[waiting], decided_at=later).updated == later
+
+
 def evidence(**more: Any) -> Any:
     [found] = digest(paper(), answers=[answer(**more)]).evidence
     return found
@@ -157,11 +195,11 @@ def test_where_only_links_were_asked_for_there_is_no_text() -> None:
     assert evidence(sides={"loud": [document()]}, generation_required=False).sides[0].passages[0].text is None
 
 
-def test_a_private_document_is_named_and_not_shown() -> None:
+def test_of_a_private_document_neither_name_nor_text_nor_address_is_told() -> None:
     for access in ("private", None):
-        [passage] = evidence(sides={"loud": [document(access_level=access, url=None)]}).sides[0].passages
-        assert passage.title == "Loud frogs" and passage.url is None
-        assert "night" not in str(passage.text)
+        private = document(access_level=access, url="https://desk.example/Loud%20frogs.pdf")
+        [passage] = evidence(sides={"loud": [private]}).sides[0].passages
+        assert passage == Passage(title="a private document", url=None, about="", text=None)
 
 
 def changed(before: list[dict[str, Any]], after: list[dict[str, Any]], **header: Any) -> tuple[ChangeSet, ...]:

@@ -67,4 +67,5 @@ def test_the_page_reads_well_as_it_stands() -> None:
         in text
     )
     assert "\n0.440 = 0.240 relevance to your interests +0.200 how recent it is\n\nvery recent\n" in text
+    assert "\n\nWhy it stands here: Place 1 of 1 with a score of 0.440. Relevance to your interests: 0.240 (" in text
     assert "\n\n\n" not in text

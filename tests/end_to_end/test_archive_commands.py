@@ -11,7 +11,7 @@ from paper_assets.errors import PaperAssetsError
 from paper_assets.faces.cli import app
 from paper_assets.stores.best_practices import add_missing, counts
 from tests.desk import Desk, paper
-from tests.loopback_llm import loopback_llm
+from tests.loopback_llm import fault, loopback_llm
 from tests.rewriting.invented_archive import practice
 from tests.rewriting.scripted import Play
 
@@ -91,3 +91,19 @@ def test_compare_rewrites_both_ways_and_keeps_nothing(desk: Desk, tmp_path: Path
     with desk.warehouse.reading() as connection:
         assert connection.execute("select count(*) from rewrite_items").fetchall() == [(0,)]
     assert counts(desk.warehouse)[V1] == 6
+
+
+@pytest.mark.parametrize(("failing", "at", "papers"), [(6, "2603.00102", 1), (2, "2603.00101", None)])
+def test_a_comparison_that_fails_on_the_way_tells_what_it_has_and_names_the_paper(
+    desk: Desk, failing: int, at: str, papers: int | None
+) -> None:
+    with loopback_llm(Play(96, steps={failing: fault(400, "odd")})) as server:
+        process = desk.start(
+            "archive", "compare", "2603.00101", "2603.00102", "--json", **dict(server.environ("ollama"))
+        )
+        out, err = process.communicate(timeout=240)
+    assert process.returncode == 1
+    assert f"error: the comparison ended early at paper {at}: " in err and "Traceback" not in err
+    told = json.loads(out) if papers else None
+    assert (told and [side["papers"] for side in told.values()]) == (papers and [papers, papers])
+    assert papers or out == ""

@@ -58,14 +58,14 @@ def test_a_rewrite_from_95_on_is_kept_with_all_that_is_known_of_it(archive: Arch
     )
 
 
-def test_both_texts_are_kept_masked_and_masking_can_be_switched_off(tmp_path: Path) -> None:
+def test_texts_and_keywords_are_kept_masked_and_masking_can_be_switched_off(tmp_path: Path) -> None:
     texts = {"original": "We call 010-1234-5678 (arXiv:2501.12345).", "rewrite": "They wrote to ada@example.edu."}
     masked, bare = invented_archive(tmp_path / "a"), invented_archive(tmp_path / "b", numbers=Rewriting(mask_pii=False))
     for each in (masked, bare):
-        assert keep(each, texts["original"], texts["rewrite"]).id
+        assert keep(each, texts["original"], texts["rewrite"], keywords=["calls", "bo@example.edu"]).id
     [found] = best_practices(masked.warehouse, masked.collection)
     assert found.original_text == "We call *** (arXiv:2501.12345)."
-    assert found.text == "They wrote to ***."
+    assert (found.text, found.keywords) == ("They wrote to ***.", ("calls", "***"))
     assert kept(bare) == [texts["original"]]
 
 

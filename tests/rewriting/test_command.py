@@ -12,7 +12,10 @@ from pathlib import Path
 import pytest
 
 from paper_assets.faces.cli import main
+from paper_assets.models.minilm import NAME
+from paper_assets.stores.documents import count_documents, texts_to_embed
 from paper_assets.stores.papers import merge_papers
+from paper_assets.stores.rewrites import rewrite_item, unfinished_items
 from tests.desk import COMMAND, Desk
 from tests.loopback_llm import LoopbackLLM, fault, loopback_llm
 from tests.rewriting.scripted import PAPER, Play
@@ -81,6 +84,30 @@ def test_a_cancelled_rewrite_is_taken_up_again_on_demand(command: Command) -> No
         assert len(server.requests) == 2
 
 
+def test_a_word_on_what_was_never_begun_begins_nothing(command: Command, desk: Desk) -> None:
+    for word in (("--accept", "1"), ("--retry", "1"), ("--cancel",), ("--reopen",)):
+        assert "there is no rewrite" in command("2603.00001", "--level", "public", *word, fails=True)[1]
+    assert unfinished_items(desk.warehouse) == []
+
+
+def test_a_decision_reaches_a_rewrite_of_an_older_version_of_the_paper(command: Command, desk: Desk) -> None:
+    with loopback_llm(Play(88, 92)) as server:
+        command("2603.00001", "--level", "public", server=server)
+        [old] = unfinished_items(desk.warehouse)
+        merge_papers(desk.warehouse, [replace(PAPER, version=2)])
+        out, _ = command("2603.00001", "--level", "public", "--retry", "1", server=server)
+        assert "for public: passed" in out
+    assert (rewrite_item(desk.warehouse, old.item).outcome, unfinished_items(desk.warehouse)) == ("passed", [])
+
+
+def test_an_accepted_rewrite_is_embedded_at_once(command: Command, desk: Desk) -> None:
+    with loopback_llm(Play(88)) as server:
+        command("2603.00001", "--level", "public", server=server)
+    assert "accepted" in command("2603.00001", "--level", "public", "--accept", "1")[0]
+    hashes, _ = texts_to_embed(desk.warehouse, "rewrite", model=NAME)
+    assert (hashes, count_documents(desk.warehouse, "rewrite", None)) == ([], 1)
+
+
 def test_what_cannot_be_done_is_refused_in_one_line(command: Command) -> None:
     for arguments, told in (
         (("2603.00001", "--level", "child"), "--level must be one of public, student, expert, got 'child'"),
@@ -88,7 +115,8 @@ def test_what_cannot_be_done_is_refused_in_one_line(command: Command) -> None:
         (("hello", "--level", "public"), "not an arXiv id"),
         (("2603.00002", "--level", "public"), "has no abstract"),
         (("2603.00001", "--level", "public", "--cancel", "--accept", "1"), "give only one of"),
-        (("2603.00001", "--level", "public", "--accept", "1"), "does not wait for a decision"),
+        (("2603.00001", "--level", "public", "--accept", "1"), "nothing waits for a decision; begin it with"),
+        (("2603.00001", "--level", "child", "--retry", "1"), "--level must be one of"),
         (("2603.00001", "--level", "public"), "set OPENAI_API_KEY"),
     ):
         out, err = command(*arguments, fails=True)

@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from paper_assets.errors import InvalidInput, LLMBudgetReached, LLMError, NotComputed
+from paper_assets.rewriting import archiving
+from paper_assets.rewriting.best_practices import Archive, Archived
 from paper_assets.rewriting.daily import advance_all, version_of
 from paper_assets.rewriting.loop import Told, advance, cancel, decide, rehearse, rewriting, take_up_again
 from paper_assets.rewriting.policy import Decision, Done, Wait
@@ -15,7 +17,7 @@ from paper_assets.settings import Rewriting
 from paper_assets.stores.rewrites import Attempt, keep_attempt, keep_decision, rewrite_item
 from paper_assets.stores.warehouse import Warehouse
 from tests.loopback_llm import fault, loopback_llm
-from tests.rewriting.scripted import NOW, PAPER, Play, is_critic, numbered, opened, writer_of
+from tests.rewriting.scripted import NOW, PAPER, Play, attempt_of, is_critic, numbered, opened, writer_of
 
 NUMBERS = Rewriting()
 
@@ -249,6 +251,25 @@ def test_a_word_on_an_attempt_that_does_not_wait_is_refused(warehouse: Warehouse
         assert [state.attempt for state in rewriting(warehouse, writer, item.item)] == [2]
 
 
+@pytest.mark.parametrize("attempt", [1, 2])
+def test_an_item_cancelled_while_an_attempt_is_written_ends_the_generator(warehouse: Warehouse, attempt: int) -> None:
+    [item] = opened(warehouse)
+
+    def meanwhile(request):  # type: ignore[no-untyped-def]
+        if attempt_of(request) == attempt:
+            cancel(warehouse, item.item)
+        return Play(60, 92)(request)
+
+    with loopback_llm(meanwhile) as server:
+        steps = rewriting(warehouse, writer_of(server), item.item)
+        if attempt == 2:
+            assert next(steps).attempt == 1
+        with pytest.raises(StopIteration) as end:
+            next(steps)
+    assert end.value.value == Done(attempt=None, outcome="cancelled")
+    assert len(rewrite_item(warehouse, item.item).attempts) == attempt - 1
+
+
 def test_a_finished_item_yields_its_kept_text_once(warehouse: Warehouse) -> None:
     [item] = opened(warehouse)
     with loopback_llm(Play(*[60] * 8)) as server:
@@ -265,7 +286,7 @@ def test_a_finished_item_yields_its_kept_text_once(warehouse: Warehouse) -> None
 
 def test_a_dead_model_leaves_everything_resumable_and_is_asked_only_twice(warehouse: Warehouse) -> None:
     items = opened(warehouse, *numbered(3))
-    with loopback_llm(lambda request: fault(400, "gone")) as server:
+    with loopback_llm(lambda request: fault(503, "gone", retry_after="9999")) as server:
         told = advance_all(warehouse, writer_of(server), [item.item for item in items])
         assert len(server.requests) == 2
     assert told.unfinished == tuple(item.item for item in items)
@@ -294,6 +315,20 @@ def test_one_failure_does_not_stop_the_others(warehouse: Warehouse) -> None:
     assert [rewrite_item(warehouse, item).outcome for item in items] == [None, "passed", "passed"]
 
 
+def test_items_that_the_server_refuses_do_not_keep_the_others_from_being_asked(warehouse: Warehouse) -> None:
+    *items, later = [item.item for item in opened(warehouse, *numbered(6))]
+    refused, busy = fault(400, "against the policy"), fault(503, "busy", retry_after="9999")
+    with loopback_llm(Play(95, steps={1: refused, 2: refused, 3: refused})) as server:
+        told = advance_all(warehouse, writer_of(server), items)
+    assert told.unfinished == tuple(items[:3])
+    assert [rewrite_item(warehouse, item).outcome for item in items] == [None, None, None, "passed", "passed"]
+    with loopback_llm(Play(95, steps={1: busy, 2: refused, 3: busy})) as server:
+        writer = writer_of(server)
+        done = advance_all(warehouse, writer, [items[0], items[1], items[3], items[2], later])
+        assert len(server.requests) == 3, "neither a refusal nor what was done before brings the server back"
+    assert done.unfinished == (*items[:3], later)
+
+
 def test_the_data_version_changes_with_attempts_decisions_and_outcomes_only(warehouse: Warehouse) -> None:
     [item] = opened(warehouse)
     seen = [version_of([rewrite_item(warehouse, item.item)])]
@@ -317,6 +352,29 @@ def test_a_rehearsal_goes_the_same_way_and_stores_nothing(warehouse: Warehouse) 
         attempts, step = rehearse(writer_of(server), item)
     assert ([each.score for each in attempts], step) == ([60, 88], Wait(attempt=2))
     assert state_of(rewrite_item(warehouse, item.item), numbers=NUMBERS) is None
+
+
+# The archive
+
+
+def test_the_archive_is_told_of_the_examples_of_every_attempt_up_to_the_kept_one(
+    warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    [item] = opened(warehouse)
+    for number, score, shown in ((1, 80, ("x", "y")), (2, 99, ("y", "z"))):
+        assert keep_attempt(warehouse, item.item, replace(attempt(number, score), examples=shown))
+    told: list[str] = []
+
+    def kept(archive: object, *, shown: list[str], **rest: object) -> Archived:
+        told.extend(shown)
+        return Archived(id="1", refused=None)
+
+    monkeypatch.setattr(archiving, "best_practice", lambda warehouse, collection, example: example)
+    monkeypatch.setattr(archiving, "archive_rewrite", kept)
+    archive = Archive(warehouse=warehouse, index=None, embedder=None, collection="c")  # type: ignore[arg-type]
+    with loopback_llm() as server:
+        assert advance(warehouse, writer_of(server, archive=archive), item.item).note == "archived as 1"
+    assert told == ["x", "y", "z"]
 
 
 # What retrieval finds

@@ -10,6 +10,7 @@ import pytest
 from paper_assets.errors import IndexUnusable, InvalidInput
 from paper_assets.rewriting.best_practices import Archive, sync_archive
 from paper_assets.rewriting.migration import Migrated, migrate
+from paper_assets.settings import Rewriting
 from paper_assets.stores.best_practices import best_practices, ids_of
 from paper_assets.stores.vectors import count, fetch
 from tests.invented_papers import process
@@ -63,6 +64,18 @@ def test_a_table_is_carried_over_with_its_ids_and_nothing_is_embedded_again(arch
     assert count(to.index, V2) == count(to.index, V1) == 30
     assert fetch(to.index, V2, [EXAMPLE_ID]).documents == [practice(1).text]
     assert migrate(to, V1) == Migrated(copied=0, embedded=0), "twice is once"
+
+
+def test_what_was_kept_unmasked_is_masked_on_its_way_to_a_masked_collection(archive: Archive) -> None:
+    texts = {"text": "Call 010-1234-5678.", "original_text": "ada@example.edu wrote."}
+    bare = practice(1, **texts, keywords=("ada@example.edu", "frogs"))
+    fill(archive, [bare])
+    migrate(replace(archive, collection=V2), V1)
+    [found] = best_practices(archive.warehouse, V2)
+    assert found == replace(bare, text="Call ***.", original_text="*** wrote.", keywords=("***", "frogs"))
+    assert fetch(archive.index, V2, [bare.id]).documents == ["Call ***."]
+    migrate(replace(archive, collection="bare_v3", numbers=Rewriting(mask_pii=False)), V1)
+    assert best_practices(archive.warehouse, "bare_v3") == [bare]
 
 
 def test_another_model_embeds_each_original_once(archive: Archive) -> None:

@@ -59,6 +59,8 @@ MAIL = [
     "{ada, bo.li}@example.org",
     "ada [at] example [dot] edu",
     "ada(at)example.com",
+    "김@example.kr",
+    "김.보람@example.ac.kr",
 ]
 NO_PII = [
     # identifiers
@@ -120,6 +122,12 @@ NO_PII = [
     "1 234 567 890",
     "1e-10",
     "10^{12}",
+    # widths of layers
+    "256-512-1024 units",
+    "784-512-2560",
+    "512 256 1280",
+    "a 250-500-1000 network",
+    "128-256-512-1024",
     # what has an @
     "recall@10.Then we",
     "mAP@0.5",
@@ -151,6 +159,15 @@ def test_a_mail_address_is_masked_and_what_follows_it_stays(mail: str) -> None:
     assert mask_pii(f"Correspondence: {mail}.") == "Correspondence: ***."
     assert mask_pii(f"이메일 {mail}로 연락") == "이메일 ***로 연락"
     assert mask_pii(f"See {mail}.We find") == "See ***.We find"
+    assert mask_pii(f"{mail}: she replied") == "***: she replied"
+
+
+def test_what_could_be_widths_is_a_phone_where_a_word_or_its_writing_says_so() -> None:
+    for said in ("Call 256-512-1024.", "Call +1 256-512-1024.", "Call (256) 512-1024.", "Call 1-256-512-1024."):
+        assert mask_pii(said) == "Call ***."
+    for said in ("{}, Seoul", "Write to {}"):
+        for phone in ("+1 256-512-1024", "(256) 512-1024", "1-256-512-1024"):
+            assert mask_pii(said.format(phone)) == said.format("***")
 
 
 @pytest.mark.parametrize("text", NO_PII)

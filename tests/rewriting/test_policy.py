@@ -96,9 +96,19 @@ def test_thresholds_are_configuration() -> None:
         ("passs=3", "'passs' is unknown"),
         ("passes=high", "passes must be a whole number"),
         ("asks=95", "asks=95, passes=90"),
+        ("passes=50", "enough <= asks <= passes"),
+        ("duplicate_similarity=nan", "duplicate_similarity must be from 0 to 1, got nan"),
+        ("copied_share=7", "copied_share must be from 0 to 1, got 7.0"),
+        ("example_tokens=-5", "example_tokens must be at least 0, got -5"),
+        ("example_characters=-1", "example_characters must be at least 0"),
+        ("waiting_days=-1", "waiting_days must be from 0 to 36500"),
+        ("archived=500", "archived must be from 0 to 100, got 500"),
+        ("recalled=200", "recalled must be from 0 to 100"),
+        ("recall_pool=0", "recall_pool must be at least 1"),
+        ("recall_depth=0", "recall_depth must be at least 1"),
         ("mask_pii=maybe", "true or false"),
     ]:
-        with pytest.raises(InvalidInput, match=told):
+        with pytest.raises(InvalidInput, match=f"^PAPER_ASSETS_REWRITING: .*{told}"):
             load_settings({"PAPER_ASSETS_REWRITING": text}, Path("/nowhere"))
 
 

@@ -12,7 +12,6 @@ from paper_assets.stores.best_practices import (
     add_missing,
     add_unless_alike,
     best_practices,
-    copy_collection,
     counts,
     ids_of,
     last_change,
@@ -96,12 +95,15 @@ def test_vectors_come_with_their_own_best_practice_and_zeros_where_there_is_none
     assert with_vectors(warehouse, NAME, [], model="m")[0] == []
 
 
-def test_a_copied_collection_keeps_its_ids_and_is_copied_once(warehouse: Warehouse) -> None:
-    add_missing(warehouse, [practice(number) for number in range(4)], collection=NAME)
-    assert copy_collection(warehouse, NAME, "other_v2") == 4
-    add_missing(warehouse, [practice(7)], collection=NAME)
-    assert copy_collection(warehouse, NAME, "other_v2") == 1
-    assert best_practices(warehouse, "other_v2") == best_practices(warehouse, NAME)
+def test_what_a_collection_holds_already_is_added_once(warehouse: Warehouse) -> None:
+    kept = [practice(number) for number in range(4)]
+    assert [add_missing(warehouse, some, collection=NAME) for some in (kept, [], kept, [*kept, practice(7)])] == [
+        4,
+        0,
+        0,
+        1,
+    ]
+    assert best_practices(warehouse, NAME) == [practice(number) for number in (7, 3, 2, 1, 0)]
 
 
 def test_any_write_changes_the_mark_and_no_reading_does(warehouse: Warehouse) -> None:

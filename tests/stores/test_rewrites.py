@@ -12,8 +12,10 @@ from paper_assets.stores.rewrites import (
     NewItem,
     StoredDecision,
     asked_by,
+    decided_items,
     decisions_after,
     finish,
+    items_for,
     items_of,
     keep_attempt,
     keep_decision,
@@ -131,6 +133,35 @@ def test_an_item_is_finished_once_and_only_a_cancelled_one_opens_again(warehouse
     assert [item.item for item in unfinished_items(warehouse)] == ["c"]
     assert reopen(warehouse, "b")
     assert [item.item for item in unfinished_items(warehouse)] == ["b", "c"]
+
+
+def test_a_rewrite_last_moved_when_it_was_opened_written_or_decided_on(warehouse: Warehouse) -> None:
+    open_items(warehouse, [new("d")], now=LATER)
+    assert rewrite_item(warehouse, "d").moved_at == LATER
+    keep_attempt(warehouse, "a", attempt(1, 88))
+    assert rewrite_item(warehouse, "a").moved_at == NOW
+    keep_decision(warehouse, "a", 1, "retry", now=LATER)
+    assert rewrite_item(warehouse, "a").moved_at == LATER
+
+
+def test_what_was_decided_on_is_found_whoever_asks_for_it_until_it_is_finished_or_old(warehouse: Warehouse) -> None:
+    ask(warehouse, MONDAY, "ann", ["b"])
+    for item, when in (("b", LATER), ("a", NOW)):
+        keep_attempt(warehouse, item, attempt(1, 88))
+        keep_decision(warehouse, item, 1, "retry", now=when)
+    keep_attempt(warehouse, "c", attempt(1, 88))
+    assert decided_items(warehouse, since=NOW) == ["b", "a"]
+    assert decided_items(warehouse, since=LATER) == ["b"]
+    finish(warehouse, "b", outcome="cancelled", kept=None)
+    assert decided_items(warehouse, since=NOW) == ["a"]
+
+
+def test_all_rewrites_of_a_paper_for_a_level_are_found_the_newest_first(warehouse: Warehouse) -> None:
+    newer = replace(new("d"), paper_id="paper of a", version=3)
+    open_items(warehouse, [newer, replace(newer, item="e", target_level="expert")], now=LATER)
+    finish(warehouse, "a", outcome="cancelled", kept=None)
+    assert [item.item for item in items_for(warehouse, "paper of a", "public")] == ["d", "a"]
+    assert items_for(warehouse, "paper of z", "public") == []
 
 
 def test_a_profile_has_its_rewrites_in_the_order_asked_for_newest_day_first(warehouse: Warehouse) -> None:
