@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel
 
-from paper_assets.errors import InvalidInput, LLMConfigError, LLMError, RateLimited, SourceError, StoreBusy
+from paper_assets.errors import InvalidInput, LLMConfigError, LLMError, RateLimited, SourceError, StoreBusy, StoreError
 from paper_assets.interpreting.papers import FetchedPaper, fetch_paper, fetched_to_mapping, with_content
 from paper_assets.interpreting.prompts import (
     ANALYSIS_TYPES,
@@ -80,7 +80,7 @@ def analyze_paper(
     """
     kind = checked_type(analysis_type)
     config = llm_config(reach.environ, provider=provider, model=model)
-    return _analysis(reach, paper, kind, config=config, left=reach.started())
+    return _analysis(reach.of_one_call(), paper, kind, config=config, left=reach.started())
 
 
 def interpret_paper(
@@ -91,14 +91,15 @@ def interpret_paper(
     provider: str | None = None,
     model: str | None = None,
 ) -> Interpretation:
-    """Fetch and analyze; `query` has `arxiv_id`, `url`, `pdf_url` or `title`. A failing LLM leaves the paper (I5).
+    """Fetch and analyze; `query` has `arxiv_id`, `url`, `pdf_url` or `title`. A failing LLM leaves the paper (I5), and
+    so does a warehouse that cannot be asked for known answers.
 
     Where the PDF cannot be had but an abstract is known, that is read, and a warning says so.
     Raises what `fetch_paper` raises, and InvalidInput for another analysis type or key.
     """
     kind = checked_type(analysis_type)
     wanted = _identifiers(query)
-    left = reach.started()
+    reach, left = reach.of_one_call(), reach.started()
     # One step for the paper, one for its PDF, then those of the analysis.
     paper = fetch_paper(_from_step(reach, 0, of=1), **wanted, include_pdf_content=False)
     if paper.content is None:
@@ -112,8 +113,9 @@ def interpret_paper(
     try:
         config = llm_config(reach.environ, provider=provider, model=model)
         analysis = _analysis(_from_step(reach, 2), paper, kind, config=config, left=left)
-    except (LLMError, StoreBusy) as error:
-        code = RateLimited.code if isinstance(error, StoreBusy) else error.code  # I4 has no other word for "wait"
+    except (LLMError, StoreError) as error:
+        code = error.code if isinstance(error, LLMError) else LLMError.code  # I4 has no word for a store's fault,
+        code = RateLimited.code if isinstance(error, StoreBusy) else code  # but one for "wait and ask again"
         return Interpretation(paper=paper, analysis=None, analysis_error={"code": code, "message": f"{error}"})
     return Interpretation(paper=paper, analysis=analysis)
 
@@ -155,7 +157,7 @@ class _KeptAnswers:
         return self.stored.get(key)
 
     def put(self, key: str, answer: str, **more: Any) -> None:
-        with suppress(StoreBusy):
+        with suppress(StoreError):
             self.stored.put(key, answer, **more)
 
 

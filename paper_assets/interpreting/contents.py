@@ -54,6 +54,7 @@ def pdf_pages(reach: Reach, url: str, *, named: str, left: SecondsLeft) -> tuple
     """
     from paper_assets.sources.pdf_text import pdf_text
 
+    url = reach.hosts.check(url)  # what a source says lies somewhere need not be an address
     file = reach.settings.home / "pdfs" / f"{digest(url)}.pdf"
     with reach.pdfs(url, left) as session:
         # Without a version the same address of arXiv may be another PDF tomorrow.

@@ -7,6 +7,7 @@ from paper_assets.errors import InvalidInput, SourceError
 from paper_assets.interpreting.reach import Reach
 from paper_assets.paper import Paper
 from paper_assets.sources import semantic_scholar
+from paper_assets.sources.semantic_scholar import MOST_IDS, ScholarPaper
 from paper_assets.stores.scholar_records import ScholarRecord, filled, keep_records, records_of
 
 PATIENCE = 60.0  # seconds for one day's papers; a day has one or two requests
@@ -34,20 +35,19 @@ def enrich(reach: Reach, papers: Sequence[Paper], *, ask: bool = True) -> Enrich
     if ask and reach.settings.semantic_scholar:
         try:
             with reach.scholar(reach.started()) as scholar:
-                found = semantic_scholar.details(scholar, ids)
-            answered = len(found)
-            keep_records(
-                reach.warehouse,
-                [
-                    ScholarRecord(
-                        paper_id=paper_id,
-                        affiliations=known.affiliations,
-                        github_url=known.code,
-                        citation_count=known.citation_count,
-                    )
-                    for paper_id, known in found.items()
-                ],
-            )
+                for start in range(0, len(ids), MOST_IDS):  # what one request has given stays if the next one fails
+                    found = semantic_scholar.details(scholar, ids[start : start + MOST_IDS])
+                    keep_records(reach.warehouse, map(_record, found.values(), found))
+                    answered += len(found)
         except (SourceError, InvalidInput) as failure:
             warning = f"Semantic Scholar was not heard: {failure}"
     return Enriched(papers=filled(papers, records_of(reach.warehouse, ids)), answered=answered, warning=warning)
+
+
+def _record(known: ScholarPaper, paper_id: str) -> ScholarRecord:
+    return ScholarRecord(
+        paper_id=paper_id,
+        affiliations=known.affiliations,
+        github_url=known.code,
+        citation_count=known.citation_count,
+    )

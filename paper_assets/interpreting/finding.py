@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 
 from paper_assets.errors import InvalidInput, PaperNotFound, SourceError, StoreBusy
-from paper_assets.interpreting.identifiers import ArxivPaper, ScholarRecord, Title, same_title
+from paper_assets.interpreting.identifiers import ArxivPaper, ScholarPage, Title, same_title
 from paper_assets.interpreting.reach import Reach, SecondsLeft
 from paper_assets.interpreting.searching import page_of
 from paper_assets.paper import Paper
@@ -24,11 +24,11 @@ class Record:
     warnings: tuple[str, ...] = ()
 
 
-def find(reach: Reach, wanted: ArxivPaper | ScholarRecord | Title, left: SecondsLeft) -> Record:
-    """Raises PaperNotFound, RateLimited, NetworkError, IncompleteFeed, StoreError."""
+def find(reach: Reach, wanted: ArxivPaper | ScholarPage | Title, left: SecondsLeft) -> Record:
+    """Raises PaperNotFound, RateLimited, NetworkError, IncompleteFeed, InvalidInput (the key is none), StoreError."""
     if isinstance(wanted, Title):
         return _by_title(reach, wanted.text, left)
-    if isinstance(wanted, ScholarRecord):
+    if isinstance(wanted, ScholarPage):
         return _by_scholar_id(reach, wanted.scholar_id, left)
     return _by_arxiv_id(reach, wanted, left)
 
@@ -90,7 +90,7 @@ def _by_title(reach: Reach, title: str, left: SecondsLeft) -> Record:
     """The paper of this very title, whatever its punctuation. Raises PaperNotFound naming the nearest."""
     warnings: list[str] = []
     nearest: list[str] = []
-    failures: list[SourceError] = []
+    failures: list[SourceError | InvalidInput] = []
     try:
         stored = paper_titled(reach.warehouse, title)
         if stored is not None:
@@ -115,7 +115,7 @@ def _by_title(reach: Reach, title: str, left: SecondsLeft) -> Record:
             return replace(record, warnings=(*warnings, *record.warnings))
         nearest += [f"{found.title!r} ({found.as_paper().paper_id})"] if found else []
     except (SourceError, InvalidInput) as error:
-        failures += [error] if isinstance(error, SourceError) else []
+        failures.append(error)
     if failures and not nearest:  # who knows what the silent one would have said
         raise failures[0]
     hint = f"the nearest is {nearest[0]}" if nearest else "check it, or search for its words"

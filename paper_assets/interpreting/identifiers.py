@@ -25,7 +25,7 @@ class ArxivPaper:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ScholarRecord:
+class ScholarPage:
     """A paper by Semantic Scholar's own id."""
 
     scholar_id: str
@@ -45,7 +45,7 @@ class Title:
     text: str
 
 
-Identified = ArxivPaper | ScholarRecord | LonePdf | Title
+Identified = ArxivPaper | ScholarPage | LonePdf | Title
 
 
 def identified(
@@ -98,5 +98,5 @@ def _by_address(url: str) -> Identified | None:
         return ArxivPaper(paper_id=paper_id, version=version)
     if parts.hostname in _SCHOLAR_HOSTS:
         found = _SCHOLAR_PATH.fullmatch(path)
-        return ScholarRecord(scholar_id=found["id"]) if found else None
+        return ScholarPage(scholar_id=found["id"]) if found else None
     return LonePdf(url=url) if path.lower().endswith(".pdf") or path.lower() == "/pdf" else None

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from paper_assets.errors import InvalidInput, InvalidPaper, SourceError, StoreBusy
 from paper_assets.interpreting.contents import content_of, digest, pdf_pages, put_together
@@ -19,6 +19,8 @@ from paper_assets.stores.papers import papers_by_id
 
 MOST_RESULTS = 100
 LONGEST_QUERY = 2_000  # characters
+SEARCH_KEPT = 600.0  # seconds for which a search whose sources all answered is not asked again
+_MOST_KEPT = 50  # searches
 SCHOLAR_PATIENCE = 20.0  # seconds; without a key it often asks for more, and arXiv's papers should not wait for that
 
 
@@ -33,7 +35,7 @@ class SearchResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchedPaper:
-    """A paper and, where asked for and to be had, its whole text (pages parted by blank lines)."""
+    """A paper and, where asked for and to be had, its whole text (passages parted by blank lines)."""
 
     paper: Paper
     content: str | None
@@ -50,13 +52,18 @@ def search_papers(
 
     Semantic Scholar knows neither arXiv's categories nor a search by author: of what it finds only papers that fit as
     far as they are known are taken. Raises InvalidInput; the error of arXiv if both sources fail. One failing source is
-    a warning.
+    a warning. What all sources have answered is kept for SEARCH_KEPT seconds with the reach.
     """
     if not 1 <= max_results <= MOST_RESULTS:
         raise InvalidInput(f"max_results must be from 1 to {MOST_RESULTS}, got {max_results}")
     if max(len(text or "") for text in (query, author, category)) > LONGEST_QUERY:
         raise InvalidInput(f"query, author and category may have {LONGEST_QUERY:,} characters each")
     arxiv_search.search_query(query, author=author, category=category)  # what is wrong with it is said before asking
+    question = (query, author, category, max_results)
+    until, known = reach.searches.get(question, (0.0, None))
+    if known is not None and reach.clock() < until:
+        reach.progress(2, 2, "done")
+        return cast(SearchResult, known)
     left = reach.started()
     reach.progress(0, 2, "asking arXiv and Semantic Scholar")
     with ThreadPoolExecutor(max_workers=1) as beside:
@@ -66,6 +73,7 @@ def search_papers(
         scholar = asked.result()
     reach.progress(1, 2, "merging")
     warnings = [f"{name}: {got}" for name, got in (("arXiv", feed), ("Semantic Scholar", scholar)) if _failed(got)]
+    whole = not any(isinstance(got, SourceError) for got in (feed, scholar))
     if isinstance(feed, SourceError):
         if not isinstance(scholar, tuple):
             raise feed
@@ -78,7 +86,12 @@ def search_papers(
         warnings.append(f"Semantic Scholar: {len(others) - len(fitting)} papers of unknown category or other authors")
     papers = merged(feed.papers, fitting, limit=max_results, fusion_constant=reach.settings.retrieving.fusion_constant)
     reach.progress(2, 2, "done")
-    return SearchResult(papers=tuple(papers), total_count=max(total, len(papers)), warnings=tuple(warnings))
+    result = SearchResult(papers=tuple(papers), total_count=max(total, len(papers)), warnings=tuple(warnings))
+    if whole:
+        if len(reach.searches) >= _MOST_KEPT:
+            reach.searches.clear()
+        reach.searches[question] = (reach.clock() + SEARCH_KEPT, result)
+    return result
 
 
 def fetch_paper(
@@ -95,7 +108,7 @@ def fetch_paper(
     Raises InvalidArxivId, InvalidInput, PaperNotFound, PdfFetchFailed, RateLimited, NetworkError, StoreError.
     """
     wanted = identified(arxiv_id=arxiv_id, url=url, pdf_url=pdf_url, title=title, hosts=reach.hosts)
-    left = reach.started()
+    reach, left = reach.of_one_call(), reach.started()
     steps = 2 if include_pdf_content else 1
     reach.progress(0, steps, "finding the paper")
     if isinstance(wanted, LonePdf):
@@ -223,6 +236,8 @@ def fetched_from_mapping(record: Mapping[str, Any]) -> FetchedPaper:
     content = record.get("content")
     if content is not None and not isinstance(content, str):
         raise InvalidPaper("paper: content must be a text")
+    if content and record.get("content_is_part"):
+        raise InvalidPaper("paper: content is a part of the text only; give all of it, or none and the abstract")
     defaults = {"paper_id": "given", "abstract": "", "authors": []}
     given = {name: value for name, value in record.items() if value is not None}
     return FetchedPaper(

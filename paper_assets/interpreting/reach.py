@@ -7,13 +7,13 @@ threads of a server.
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from paper_assets.errors import NetworkError
+from paper_assets.errors import NetworkError, StoreBusy
 from paper_assets.settings import Settings
 from paper_assets.sources import semantic_scholar
 from paper_assets.sources.known_hosts import KnownHosts, guarded_transport, known_hosts
@@ -22,11 +22,44 @@ from paper_assets.stores.warehouse import Warehouse
 
 if TYPE_CHECKING:
     import requests
+    from duckdb import DuckDBPyConnection
 
 Progress = Callable[[int, int, str], None]  # steps done, steps in all, what is being done; may raise to stop the call
 SecondsLeft = Callable[[], float]
 
 _LONGEST_REQUEST = 300.0  # seconds for one request with its waits, where the call itself has no deadline
+# Of a call with a deadline: if arXiv does not answer, there must be time left to ask Semantic Scholar.
+_MOST_FOR_ARXIV, _PART_FOR_ARXIV = 25.0, 0.6  # seconds; of what is left
+
+
+@dataclass(frozen=True, slots=True)
+class WaitedOnce(Warehouse):
+    """The warehouse as one call sees it: a holder is waited for once, and later units of work of the call no more."""
+
+    told: list[str] = field(default_factory=list, compare=False)  # what the first wait ended with
+
+    @contextmanager
+    def reading(self) -> Iterator["DuckDBPyConnection"]:
+        """As `Warehouse.reading`."""
+        with self._once(Warehouse.reading) as connection:
+            yield connection
+
+    @contextmanager
+    def writing(self) -> Iterator["DuckDBPyConnection"]:
+        """As `Warehouse.writing`."""
+        with self._once(Warehouse.writing) as connection:
+            yield connection
+
+    @contextmanager
+    def _once(
+        self, opened: Callable[[Warehouse], AbstractContextManager["DuckDBPyConnection"]]
+    ) -> Iterator["DuckDBPyConnection"]:
+        try:
+            with opened(Warehouse(self.path, deadline=0.0 if self.told else self.deadline)) as connection:
+                yield connection
+        except StoreBusy as error:
+            self.told.append(str(error))
+            raise StoreBusy(self.told[0]) from None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,11 +73,19 @@ class Reach:
     deadline: float | None = None
     progress: Progress = lambda done, total, what: None
     clock: Callable[[], float] = time.monotonic
+    # Search results by question, each with the moment until which it counts: the pages of a search are of one list.
+    searches: dict[tuple[object, ...], tuple[float, Any]] = field(default_factory=dict, repr=False, compare=False)
 
     def started(self) -> SecondsLeft:
         """A call begins: the function tells how many seconds it has left (infinity without a deadline)."""
         ends = math.inf if self.deadline is None else self.clock() + self.deadline
         return lambda: ends - self.clock()
+
+    def of_one_call(self) -> "Reach":
+        """The same reach for all that one call does: it waits for a busy warehouse once only."""
+        if isinstance(self.warehouse, WaitedOnce):
+            return self
+        return replace(self, warehouse=WaitedOnce(self.warehouse.path, deadline=self.warehouse.deadline))
 
     @property
     def hosts(self) -> KnownHosts:
@@ -55,7 +96,8 @@ class Reach:
     def arxiv(self, left: SecondsLeft) -> Iterator["requests.Session"]:
         """A session for arXiv's API, in its turn among all processes of the machine."""
         settings = self.settings
-        with _session(settings, left, gate=settings.request_gate, interval=settings.request_interval) as session:
+        share = left if self.deadline is None else lambda: min(_MOST_FOR_ARXIV, _PART_FOR_ARXIV * left())
+        with _session(settings, share, gate=settings.request_gate, interval=settings.request_interval) as session:
             yield session
 
     @contextmanager

@@ -59,6 +59,7 @@ def load(config: LLMConfig) -> None:
     import_module(resources[config.provider])
     for name in ("openai", "anthropic", "httpcore2"):  # at DEBUG they log headers, and a server may repeat the key
         logging.getLogger(name).setLevel(logging.INFO)
+    logging.getLogger("httpx2").setLevel(logging.WARNING)  # at INFO it logs whole addresses, and one may hold a token
 
 
 def exchange(config: LLMConfig, prompt: Prompt, *, timeout: float) -> Reply:

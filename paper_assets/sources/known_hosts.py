@@ -1,13 +1,14 @@
 """Known hosts: which addresses may be asked on somebody's behalf, before the request and at every redirect (SPEC I8).
 
-A bare name (`arxiv.org`) stands for https on its usual port and for a public machine; a whole origin
-(`http://127.0.0.1:8080`) is the operator's own word and stands for just that.
+A bare name (`arxiv.org`) stands for https on its usual port and for a public machine; so does an https address on that
+port with a name in it. Any other origin (`http://127.0.0.1:8080`) is the operator's own word and stands for just that,
+be the machine public or not.
 """
 
 import socket
 from collections.abc import Iterable
 from dataclasses import dataclass
-from ipaddress import IPv6Address, ip_address
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 from typing import TYPE_CHECKING, Any
 from urllib.parse import SplitResult, urlsplit
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 _LONGEST_ADDRESS = 2_000  # characters
 _USUAL_PORT = {"https": 443, "http": 80}
+_WITH_IPV4 = (IPv6Network("64:ff9b::/96"), IPv6Network("::/96"))  # NAT64 (RFC 6052), IPv4-compatible: the last 32 bits
+_LOCAL_NAT64 = IPv6Network("64:ff9b:1::/48")  # RFC 8215: of the own network, where the IPv4 address may lie anywhere
 
 
 class RefusedAddress(InvalidInput):
@@ -64,7 +67,11 @@ def known_hosts(entries: Iterable[str]) -> KnownHosts:
         parts = _split(entry)
         if parts.scheme not in _USUAL_PORT or not parts.hostname:
             raise InvalidInput(f"{entry[:60]!r} is no address such as https://arxiv.org")
-        origins.add(_origin(parts))
+        origin = _origin(parts)
+        if origin[0] == "https" and origin[2] == _USUAL_PORT["https"] and not _is_ip(origin[1]):
+            names.add(origin[1].rstrip("."))
+        else:
+            origins.add(origin)
     return KnownHosts(names=frozenset(names), origins=frozenset(origins))
 
 
@@ -112,9 +119,22 @@ class PrivateMachine(SourceError):
 
 def _is_public(address: str) -> bool:
     reached = ip_address(address.partition("%")[0])
-    if isinstance(reached, IPv6Address) and reached.ipv4_mapped is not None:
-        reached = reached.ipv4_mapped
+    if isinstance(reached, IPv6Address):
+        within = reached.ipv4_mapped or reached.sixtofour
+        if within is None and any(reached in network for network in _WITH_IPV4):
+            within = IPv4Address(int(reached) & 0xFFFFFFFF)
+        if within is None and (reached.is_site_local or reached in _LOCAL_NAT64):
+            return False
+        reached = within or reached
     return reached.is_global and not reached.is_multicast
+
+
+def _is_ip(host: str) -> bool:
+    try:
+        ip_address(host)
+    except ValueError:
+        return False
+    return True
 
 
 def _split(url: str) -> SplitResult:

@@ -1,12 +1,20 @@
-"""Text of PDF files (SPEC I7): cleaned, page by page, or one line that says why there is none."""
+"""Text of PDF files (SPEC I7): cleaned, page by page, or one line that says why there is none.
 
+A file of some kilobytes can hold gigabytes of text, and pdfium is written in C++. So a PDF is read by a process of its
+own with little memory and little time: this module, run as a program.
+"""
+
+import json
 import re
 import stat
+import subprocess
+import sys
 import unicodedata
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
-from threading import Lock
+from threading import Semaphore
 from typing import TYPE_CHECKING, Any
 
 from paper_assets.errors import PdfFetchFailed
@@ -17,11 +25,13 @@ if TYPE_CHECKING:
 MOST_BYTES = 50_000_000  # of one file; nearly all papers have less than a tenth
 MOST_PAGES = 500  # likewise, theses included
 MOST_CHARACTERS = 5_000_000  # of one file; MOST_PAGES of plain text have a third
+MOST_MEMORY = 2_000_000_000  # bytes of address space of the process that reads one file
+MOST_SECONDS = 30.0  # for the same
 
 _HEADER_WITHIN = 1024  # bytes from the start, as other readers allow
 _END_WITHIN = 2048  # bytes from the end; some mail and web servers add a few
 _NEEDS_PASSWORD = 4  # FPDF_ERR_PASSWORD
-_LOCK = Lock()  # pdfium is not thread-safe, not even between two documents
+_READERS = Semaphore(2)  # processes at a time, so that memory is bounded and one slow file does not hold up the next
 
 _LIGATURES = {code: unicodedata.normalize("NFKC", chr(code)) for code in range(0xFB00, 0xFB07)}
 # pdfium gives a hyphen at the end of a line, line end included, as one of the first two; some it does not recognise.
@@ -40,25 +50,52 @@ def pdf_text(
     """Cleaned text of each page of a PDF, given as a file or as its bytes; a page may be empty, all of them not.
 
     `name` stands for the PDF in messages. A file that opens without a password is read, whatever it forbids.
-    Raises PdfFetchFailed for what is no PDF, too large, cut off, damaged, locked by a password, or without text.
+    Raises PdfFetchFailed for what is no PDF, too large, cut off, damaged, locked by a password, without text, or
+    takes more memory or time than MOST_MEMORY and MOST_SECONDS.
     """
     named = name or (pdf.name if isinstance(pdf, Path) else "the PDF")
     content = read_pdf(pdf, name=named, most_bytes=most_bytes) if isinstance(pdf, Path) else pdf
     _refuse_large(len(content), named, most_bytes)
     _refuse_others(content, named)
+    limits = json.dumps([MOST_MEMORY, MOST_SECONDS])
+    options = json.dumps({"named": named, "most_pages": most_pages, "most_characters": MOST_CHARACTERS})
+    try:
+        with _READERS:
+            done = subprocess.run(
+                [sys.executable, "-P", "-m", "paper_assets.sources.pdf_text", limits, options],
+                input=content,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                timeout=MOST_SECONDS,
+                check=True,
+            )
+        answer = json.loads(done.stdout)
+    except (subprocess.SubprocessError, ValueError):
+        raise PdfFetchFailed(
+            f"{named} needs more memory or time than a paper does; give another copy, or a part of it"
+        ) from None
+    if "failure" in answer:
+        raise PdfFetchFailed(answer["failure"])
+    return tuple(answer["pages"])
+
+
+def pages_of(content: bytes, *, named: str, most_pages: int, most_characters: int) -> tuple[str, ...]:
+    """What `pdf_text` gives of a whole PDF, read in this very process and by one thread at a time.
+
+    pdfium is not thread-safe, not even between two documents. Raises PdfFetchFailed.
+    """
     import pypdfium2
 
-    with _LOCK:
-        try:
-            document = pypdfium2.PdfDocument(content)
-        except pypdfium2.PdfiumError as error:
-            if getattr(error, "err_code", None) == _NEEDS_PASSWORD:
-                raise PdfFetchFailed(f"{named} is encrypted and needs a password; give a copy without one") from None
-            raise PdfFetchFailed(f"{named} is a damaged PDF; fetch or save it again") from None
-        try:
-            pages = _pages(document, named, most_pages)
-        finally:
-            document.close()
+    try:
+        document = pypdfium2.PdfDocument(content)
+    except pypdfium2.PdfiumError as error:
+        if getattr(error, "err_code", None) == _NEEDS_PASSWORD:
+            raise PdfFetchFailed(f"{named} is encrypted and needs a password; give a copy without one") from None
+        raise PdfFetchFailed(f"{named} is a damaged PDF; fetch or save it again") from None
+    try:
+        pages = _pages(document, named, most_pages, most_characters)
+    finally:
+        document.close()
     cleaned = clean_pages(pages)
     if not any(character.isalnum() for character in _STAMP.sub("", "\n".join(cleaned))):
         raise PdfFetchFailed(
@@ -138,7 +175,7 @@ def _refuse_others(content: bytes, named: str) -> None:
         raise PdfFetchFailed(f"{named} is cut off before its end; fetch or copy it again")
 
 
-def _pages(document: "PdfDocument", named: str, most_pages: int) -> list[str]:
+def _pages(document: "PdfDocument", named: str, most_pages: int, most_characters: int) -> list[str]:
     count = len(document)
     if count == 0:
         raise PdfFetchFailed(f"{named} has no pages; fetch or save it again")
@@ -147,8 +184,8 @@ def _pages(document: "PdfDocument", named: str, most_pages: int) -> list[str]:
     pages: list[str] = []
     for at in range(count):
         pages.append(_page(document, at, named))
-        if sum(map(len, pages)) > MOST_CHARACTERS:
-            raise PdfFetchFailed(f"{named} has more than {MOST_CHARACTERS:,} characters; give a part of it")
+        if sum(map(len, pages)) > most_characters:
+            raise PdfFetchFailed(f"{named} has more than {most_characters:,} characters; give a part of it")
     return pages
 
 
@@ -166,3 +203,29 @@ def _page(document: "PdfDocument", at: int, named: str) -> str:
         for part in reversed(opened):
             part.close()
     return text
+
+
+def _main(limits: str, options: str) -> None:
+    """The other process: a PDF on stdin, `{pages}` or `{failure}` as JSON on stdout."""
+    memory, seconds = json.loads(limits)
+    _limit(int(memory), int(seconds) + 1)
+    try:
+        answer: dict[str, Any] = {"pages": pages_of(sys.stdin.buffer.read(), **json.loads(options))}
+    except PdfFetchFailed as failure:
+        answer = {"failure": str(failure)}
+    sys.stdout.write(json.dumps(answer))
+
+
+def _limit(memory: int, seconds: int) -> None:
+    """Bound this process, as far as the system can; the seconds of work end it if nobody is there to do so."""
+    try:
+        import resource
+    except ImportError:  # no such thing on Windows
+        return
+    for what, most in ((resource.RLIMIT_AS, memory), (resource.RLIMIT_CPU, seconds), (resource.RLIMIT_CORE, 0)):
+        with suppress(ValueError, OSError):  # a lower limit is set already, or the system has none of this kind
+            resource.setrlimit(what, (most, most))
+
+
+if __name__ == "__main__":
+    _main(*sys.argv[1:])

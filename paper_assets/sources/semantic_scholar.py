@@ -26,6 +26,7 @@ INTERVAL = 1.0  # seconds between two requests; what a key allows, and what is d
 _PAPER_FIELDS = "title,abstract,authors,externalIds,publicationDate,journal,citationCount,url,openAccessPdf"
 _BATCH_FIELDS = "title,abstract,externalIds,authors.name,authors.affiliations,citationCount"
 _SCHOLAR_ID = re.compile(r"[0-9a-f]{40}")
+_MOST_CITATIONS = 2**31  # more is no count
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +87,7 @@ def api_key(environ: Mapping[str, str]) -> str | None:
 def search(scholar: Scholar, query: str, *, limit: int) -> tuple[list[ScholarPaper], int]:
     """The best `limit` papers for the words of `query`, and how many there are in all.
 
-    Raises RateLimited, NetworkError; so do the others.
+    Raises RateLimited, NetworkError, InvalidInput for a key that is refused; so do the others.
     """
     # A word with a hyphen finds nothing here; its parts do.
     words = " ".join(re.sub(r"[-\u2010-\u2015]", " ", query).split())
@@ -145,17 +146,18 @@ def read_paper(record: object) -> ScholarPaper | None:
     authors = [author for author in _list(record.get("authors")) if isinstance(author, Mapping)]
     affiliations = [text for author in authors for text in map(_text, _list(author.get("affiliations"))) if text]
     citations = record.get("citationCount")
+    counted = isinstance(citations, int) and not isinstance(citations, bool) and 0 <= citations < _MOST_CITATIONS
     return ScholarPaper(
         scholar_id=scholar_id,
         arxiv_id=_arxiv_id(external.get("ArXiv")),
         title=title,
         abstract=_text(record.get("abstract")),
         authors=tuple(name for author in authors if (name := _text(author.get("name")))),
-        affiliations=tuple(dict.fromkeys(affiliations)),
+        affiliations=tuple(sorted(set(affiliations))),  # in whatever order they come, the paper is the same
         published=_day(record.get("publicationDate")),
         doi=_text(external.get("DOI")),
         journal=_text(journal.get("name")),
-        citation_count=citations if isinstance(citations, int) and not isinstance(citations, bool) else None,
+        citation_count=citations if counted else None,
         url=f"https://www.semanticscholar.org/paper/{scholar_id}",
         pdf_url=_text(_mapping(record.get("openAccessPdf")).get("url")),
     )
@@ -169,8 +171,9 @@ def _asked(scholar: Scholar, method: str, path: str, **options: Any) -> Any:
     if status == 404:
         return None
     if status in (401, 403):
-        why = "refused the key" if scholar.key else "asks for a key"
-        raise NetworkError(f"Semantic Scholar {why} (HTTP {status}); check {KEY_VARIABLE}")
+        if scholar.key:
+            raise InvalidInput(f"Semantic Scholar refused the key (HTTP {status}); check {KEY_VARIABLE}")
+        raise NetworkError(f"Semantic Scholar asks for a key (HTTP {status}); set {KEY_VARIABLE}")
     if status != 200:
         raise NetworkError(f"Semantic Scholar did not take the question (HTTP {status}); try again later")
     try:

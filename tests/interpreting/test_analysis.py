@@ -10,7 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paper_assets.errors import InvalidArxivId, InvalidInput, LLMConfigError, LLMError, PaperNotFound, PdfFetchFailed
+from paper_assets.errors import (
+    InvalidArxivId,
+    InvalidInput,
+    LLMConfigError,
+    LLMError,
+    PaperNotFound,
+    PdfFetchFailed,
+    StoreUnwritable,
+)
 from paper_assets.interpreting.analysis import (
     analysis_to_mapping,
     analyze_paper,
@@ -20,6 +28,7 @@ from paper_assets.interpreting.analysis import (
 from paper_assets.interpreting.papers import FetchedPaper
 from paper_assets.interpreting.text_parts import parts_of
 from paper_assets.models.llm_budget import Usage
+from paper_assets.stores.llm_answers import StoredAnswers
 from tests.interpreting.outside import NOWHERE, Outside, pdf_answer, titled
 from tests.invented_pdfs import pdf
 from tests.loopback_arxiv import Answer
@@ -230,6 +239,27 @@ def test_a_busy_warehouse_leaves_the_paper_and_says_who_holds_it(world: Outside)
     assert found.analysis_error["code"] == "RATE_LIMIT" and f"pid {os.getpid()}" in found.analysis_error["message"]
 
 
+@pytest.mark.parametrize("refused", ["put", "get"])
+def test_a_warehouse_that_fails_leaves_the_paper_and_an_answer_that_has_come(
+    world: Outside, refused: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.arxiv.papers.append(titled(1, "Folding Caches"))
+    world.arxiv.pdfs[f"{ID}v1"] = pdf_answer(pdf("We fold."))
+
+    def full(*given: Any, **more: Any) -> None:
+        raise StoreUnwritable("the disk is full; free space")
+
+    monkeypatch.setattr(StoredAnswers, refused, full)
+    with loopback_llm(reads) as server:
+        found = interpret_paper(world.reach(**server.environ("openai")), {"arxiv_id": ID})
+        assert len(server.requests) == (1 if refused == "put" else 0)
+    assert found.paper.content == "We fold."
+    if refused == "put":
+        assert found.analysis is not None and found.analysis.summary == "The cache is folded."
+    else:
+        assert found.analysis_error == {"code": "LLM_ERROR", "message": "the disk is full; free space"}
+
+
 def test_interpreting_twice_asks_nobody_the_second_time(world: Outside) -> None:
     world.arxiv.papers.append(titled(1, "Folding Caches"))
     world.arxiv.pdfs[f"{ID}v1"] = pdf_answer(pdf("We fold.", "And fold again."))
@@ -308,6 +338,14 @@ def test_nobody_listening_is_an_llm_error_and_no_secret_is_logged(
     with caplog.at_level(0), pytest.raises(LLMError) as raised:
         analyze_paper(reach, given_paper())
     assert "hidden" not in f"{raised.value}{caplog.text}"
+
+
+@pytest.mark.parametrize("provider", ["openai", "anthropic", "ollama"])
+def test_a_secret_in_an_address_is_not_logged(world: Outside, provider: Any, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level("INFO"), loopback_llm(fault(400, "no")) as server, pytest.raises(LLMError):
+        environ = {name: re.sub(r":\d+", r"\g<0>/hidden", value) for name, value in server.environ(provider).items()}
+        analyze_paper(world.reach(**environ), given_paper())
+    assert "hidden" not in caplog.text
 
 
 @given(text=st.text(max_size=400), most=st.integers(4, 60))

@@ -110,6 +110,30 @@ def test_whatever_semantic_scholar_does_the_papers_are_there(day: Outside, scrip
     assert "hidden" not in enriched.warning
 
 
+def test_what_one_request_gave_stays_if_the_next_one_fails(day: Outside) -> None:
+    others = [titled(number, "Unknown there") for number in range(2, 502)]
+    day.scholar.script = [found_json([known(1), *[None] * 499]), *[Answer(status=429)] * 4]
+    enriched = enrich(day.reach(**ON), [day.arxiv.papers[0], *others])
+    assert enriched.warning is not None and enriched.answered == 1
+    assert enriched.papers[0].affiliations == ("Example Institute",)
+
+
+def test_a_count_that_no_store_can_hold_is_unknown(day: Outside) -> None:
+    day.scholar.papers[0]["citationCount"] = 10**30
+    enriched = enrich(day.reach(**ON), day.arxiv.papers)
+    assert (enriched.warning, enriched.answered) == (None, 1)
+    assert records_of(day.reach().warehouse, ["2601.05001"])["2601.05001"].citation_count is None
+
+
+def test_the_order_in_which_affiliations_come_changes_nothing(day: Outside) -> None:
+    reach = day.reach(**ON)
+    found = []
+    for names in (["B", "A", "B"], ["A", "B"]):
+        day.scholar.papers[0]["authors"][0]["affiliations"] = names
+        found.append(enrich(reach, day.arxiv.papers).papers[0].affiliations)
+    assert found == [("A", "B")] * 2
+
+
 def test_a_key_that_is_none_is_a_warning_too(day: Outside) -> None:
     enriched = enrich(day.reach(SEMANTIC_SCHOLAR_API_KEY="s2\nhidden", **ON), day.arxiv.papers)
     assert enriched.papers == day.arxiv.papers

@@ -20,7 +20,9 @@ from paper_assets.errors import (
     RateLimited,
     StoreUnwritable,
 )
+from paper_assets.interpreting.analysis import interpret_paper
 from paper_assets.interpreting.papers import fetch_paper, fetched_from_mapping, fetched_to_mapping
+from paper_assets.stores import warehouse as turns
 from paper_assets.stores.papers import merge_papers
 from paper_assets.stores.scholar_records import ScholarRecord, keep_records
 from paper_assets.stores.warehouse import Warehouse
@@ -117,6 +119,35 @@ def test_a_pdf_of_a_record_that_lies_at_an_unknown_host_is_not_fetched(one: Outs
     one.scholar.papers.append(scholar_paper(6, openAccessPdf={"url": "http://papers.example.org/6.pdf"}))
     with pytest.raises(PdfFetchFailed, match="https"):
         fetch_paper(one.reach(), url=f"https://www.semanticscholar.org/paper/{6:040x}")
+
+
+@pytest.mark.parametrize("address", ["https://[papers.example.org/6.pdf", "https://papers.example.org:x/6.pdf", "6"])
+def test_an_address_of_a_record_that_is_none_is_no_pdf(one: Outside, address: str) -> None:
+    one.scholar.papers.append(scholar_paper(6, openAccessPdf={"url": address}, abstract="We fold."))
+    page = f"https://www.semanticscholar.org/paper/{6:040x}"
+    with pytest.raises(PdfFetchFailed, match="address"):
+        fetch_paper(one.reach(), url=page)
+    found = interpret_paper(one.reach(), {"url": page})
+    assert any(line.startswith("only the abstract was read: ") for line in found.paper.warnings)
+
+
+def test_semantic_scholar_is_still_asked_where_arxiv_takes_its_time(one: Outside) -> None:
+    one.scholar.papers.append(scholar_paper(5, arxiv=ID, title="Folding Caches"))
+    one.arxiv.script = [Answer(hang=True)] * 4
+    fetched = fetch_paper(one.reach(deadline=2.5), arxiv_id=ID, include_pdf_content=False)
+    assert (fetched.paper.paper_id, fetched.citation_count) == (ID, 5)
+    assert fetched.warnings[0].startswith("arXiv: ")
+
+
+def test_a_key_that_semantic_scholar_refuses_is_a_fault_of_the_key(one: Outside) -> None:
+    one.scholar.script = [Answer(status=403)] * 4
+    reach = one.reach(SEMANTIC_SCHOLAR_API_KEY="s2-hidden-key")
+    with pytest.raises(InvalidInput, match="SEMANTIC_SCHOLAR_API_KEY") as raised:
+        fetch_paper(reach, url=f"https://www.semanticscholar.org/paper/{6:040x}")
+    assert "hidden" not in str(raised.value)
+    with pytest.raises(InvalidInput, match="SEMANTIC_SCHOLAR_API_KEY"):
+        fetch_paper(reach, title="Known to nobody else")
+    assert fetch_paper(reach, title="Folding Caches").paper.paper_id == ID
 
 
 def test_arxiv_out_of_reach_leaves_what_semantic_scholar_knows(one: Outside) -> None:
@@ -349,6 +380,29 @@ def test_a_busy_warehouse_is_a_warning_for_a_fetch(one: Outside) -> None:
     assert f"pid {os.getpid()}" in fetched.warnings[0]
 
 
+def test_a_busy_warehouse_is_waited_for_once_in_a_call(one: Outside, monkeypatch: pytest.MonkeyPatch) -> None:
+    waited: list[float] = []
+
+    class Held(threading.local):
+        """The turn of a warehouse that another thread has and does not give back."""
+
+        def acquire(self, *, timeout: float) -> bool:
+            waited.append(timeout)
+            return False
+
+    reach = one.reach(PAPER_ASSETS_STORE_DEADLINE="7", OPENAI_API_KEY="sk-1", OPENAI_BASE_URL=NOWHERE)
+    monkeypatch.setitem(turns._TURNS, reach.warehouse.path, Held())
+    fetched = fetch_paper(reach, arxiv_id=ID)
+    assert fetched.content and len(fetched.warnings) == 2
+    assert all(f"pid {os.getpid()}); waited 7 s" in line for line in fetched.warnings)
+    assert len(waited) > 2 and (waited[0], set(waited[1:])) == (7, {0})
+    waited.clear()
+    found = interpret_paper(reach, {"arxiv_id": ID})
+    assert found.paper.content == fetched.content and found.analysis_error is not None
+    assert found.analysis_error["code"] == "RATE_LIMIT"
+    assert len(waited) > 3 and (waited[0], set(waited[1:])) == (7, {0})
+
+
 def test_a_fetched_paper_survives_its_way_through_json(one: Outside) -> None:
     fetched = fetch_paper(one.reach(), arxiv_id=ID)
     mapping = fetched_to_mapping(fetched)
@@ -358,7 +412,16 @@ def test_a_fetched_paper_survives_its_way_through_json(one: Outside) -> None:
 
 
 @pytest.mark.parametrize(
-    "record", [[], "x", {}, {"title": " "}, {"title": "x", "content": 3}, {"title": "x", "authors": "A"}]
+    "record",
+    [
+        [],
+        "x",
+        {},
+        {"title": " "},
+        {"title": "x", "content": 3},
+        {"title": "x", "authors": "A"},
+        {"title": "x", "content": "The first half", "content_is_part": True},
+    ],
 )
 def test_a_paper_given_as_json_must_be_one(record: Any) -> None:
     with pytest.raises(InvalidPaper):

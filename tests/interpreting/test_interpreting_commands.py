@@ -82,6 +82,15 @@ def test_a_fetched_paper_can_be_handed_on_as_json(command: Command, tmp_path: Pa
         assert len(server.requests) == 1
 
 
+def test_a_part_of_a_text_is_not_analyzed_as_the_whole(command: Command, tmp_path: Path) -> None:
+    file = tmp_path / "paper.json"
+    file.write_text('{"title": "Folding", "content": "We fo", "content_is_part": true}', encoding="utf-8")
+    with loopback_llm(reads) as server:
+        _, err, code = command("analyze", str(file), **server.environ("openai"))
+        assert server.requests == []
+    assert code == 1 and "content is a part" in err and len(err.strip().splitlines()) == 1
+
+
 def test_interpreting_shows_paper_and_analysis(command: Command) -> None:
     with loopback_llm(reads) as server:
         out, _, code = command("interpret", ID, **server.environ("openai"))

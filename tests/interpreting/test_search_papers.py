@@ -1,6 +1,7 @@
 """Search over two sources: merged by arXiv id, one failing is a warning, both failing an error (I2)."""
 
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -122,6 +123,21 @@ def test_semantic_scholar_is_not_waited_for_when_it_asks_for_long(world: Outside
     assert world.asked == (2, 1), "nor asked again before its time"
 
 
+def test_the_pages_of_a_search_are_of_one_list_for_a_while(world: Outside) -> None:
+    fill(world)
+    now = [100.0]
+    reach = replace(world.reach(), clock=lambda: now[0])
+    first = search_papers(reach, "caches")
+    world.arxiv.script = [Answer(status=500)] * 9
+    assert search_papers(replace(reach, progress=lambda done, total, what: None), "caches") == first
+    assert world.asked == (1, 1)
+    assert search_papers(reach, "caches", max_results=2).warnings, "another question"
+    now[0] += 601
+    assert search_papers(reach, "caches").warnings
+    world.arxiv.script = None
+    assert search_papers(reach, "caches") == first, "what one source alone said was not kept"
+
+
 def test_an_author_is_asked_of_arxiv_and_checked_in_the_others_papers(world: Outside) -> None:
     fill(world)
     world.scholar.papers.append(
@@ -137,7 +153,7 @@ def test_of_a_category_only_papers_known_to_be_in_it(world: Outside) -> None:
     result = search_papers(reach, "caches", category="cs.LG")
     assert {found.paper.paper_id for found in result.papers} == {"2601.05002"}
     merge_papers(reach.warehouse, [titled(4, "Caches elsewhere", categories=("cs.LG",))])
-    result = search_papers(reach, "caches", category="cs.LG")
+    result = search_papers(world.reach(), "caches", category="cs.LG")
     assert {found.paper.paper_id for found in result.papers} == {"2601.05002", "2601.05004"}
 
 

@@ -9,8 +9,16 @@ import pytest
 import requests
 
 from paper_assets.errors import InvalidInput, PdfFetchFailed
-from paper_assets.settings import KNOWN_HOSTS
-from paper_assets.sources.known_hosts import KnownHosts, PrivateMachine, RefusedAddress, guarded_transport, known_hosts
+from paper_assets.interpreting.reach import open_reach
+from paper_assets.settings import KNOWN_HOSTS, load_settings
+from paper_assets.sources.known_hosts import (
+    KnownHosts,
+    PrivateMachine,
+    RefusedAddress,
+    _is_public,
+    guarded_transport,
+    known_hosts,
+)
 from paper_assets.sources.pdf_download import download_pdf
 from paper_assets.sources.polite_http import AnswerTooLarge, ask
 from tests.loopback_arxiv import Answer, LoopbackArxiv, loopback_arxiv
@@ -101,6 +109,45 @@ def test_by_default_only_https_and_only_the_listed() -> None:
     ):
         with pytest.raises(RefusedAddress):
             hosts.check(url)
+
+
+def test_the_default_address_of_arxiv_s_pdfs_may_be_no_private_machine(tmp_path: Path) -> None:
+    hosts = open_reach(load_settings({}, tmp_path), {}).hosts
+    assert hosts.check("https://arxiv.org/pdf/2601.00001")
+    assert hosts.origins == frozenset() and not hosts.may_be_private("arxiv.org", 443)
+
+
+@pytest.mark.parametrize("name", ["https://mirror.example.org/pdf", "https://Mirror.example.org.:443"])
+def test_an_https_address_with_a_name_is_no_more_than_the_name(name: str) -> None:
+    assert known_hosts([name]) == known_hosts(["mirror.example.org"])
+    assert known_hosts(["https://10.0.0.1"]).may_be_private("10.0.0.1", 443)
+
+
+@pytest.mark.parametrize(
+    ("address", "public"),
+    [
+        ("8.8.8.8", True),
+        ("10.0.0.1", False),
+        ("224.0.0.1", False),
+        ("2606:4700::1111", True),
+        ("::1", False),
+        ("::", False),
+        ("::127.0.0.1", False),
+        ("::ffff:10.0.0.1", False),
+        ("::ffff:8.8.8.8", True),
+        ("64:ff9b::7f00:1", False),
+        ("64:ff9b::808:808", True),
+        ("64:ff9b:1::7f00:1", False),
+        ("2002:7f00:1::", False),
+        ("2002:a00:1::1", False),
+        ("2002:808:808::", True),
+        ("fec0::1", False),
+        ("fe80::1%eth0", False),
+        ("fc00::1", False),
+    ],
+)
+def test_a_private_machine_is_known_in_whatever_its_address_is_wrapped(address: str, public: bool) -> None:
+    assert _is_public(address) is public
 
 
 def test_an_origin_of_the_operator_is_that_origin_and_no_other() -> None:

@@ -2,6 +2,7 @@
 
 import os
 import threading
+import zlib
 from concurrent.futures import ThreadPoolExecutor
 from io import BytesIO
 from pathlib import Path
@@ -11,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paper_assets.errors import PdfFetchFailed
-from paper_assets.sources.pdf_text import clean_pages, pdf_text
+from paper_assets.sources import pdf_text as module
+from paper_assets.sources.pdf_text import clean_pages, pages_of, pdf_text
 from tests.invented_pdfs import pdf, scanned_pdf
 
 WHOLE = pdf("Kelp grows fast.\nSo does the urchin.", "A second page.")
@@ -24,6 +26,32 @@ def refusal(content: bytes | Path, **limits: int) -> str:
     message = str(caught.value)
     assert "\n" not in message
     return message
+
+
+def read_here(content: bytes) -> tuple[str, ...]:
+    """Hundreds of damaged files are read without a process for each."""
+    module._refuse_others(content, "kelp.pdf")
+    return pages_of(content, named="kelp.pdf", most_pages=10, most_characters=10_000)
+
+
+def bomb(times: int) -> bytes:
+    """A page that says the same a great many times, packed into almost nothing."""
+    content = zlib.compress(b"BT /F 10 Tf 40 780 Td\n" + b"(Kelp grows and grows.) Tj T*\n" * times + b"ET", 9)
+    return b"\n".join(
+        [
+            b"%PDF-1.4",
+            b"1 0 obj <</Type/Catalog/Pages 2 0 R>> endobj",
+            b"2 0 obj <</Type/Pages/Count 1/Kids[3 0 R]>> endobj",
+            b"3 0 obj <</Type/Page/Parent 2 0 R/MediaBox[0 0 600 800]/Resources<</Font<</F 5 0 R>>>>/Contents 4 0 R>>",
+            b"endobj",
+            b"4 0 obj <</Filter/FlateDecode/Length %d>> stream" % len(content),
+            content,
+            b"endstream endobj",
+            b"5 0 obj <</Type/Font/Subtype/Type1/BaseFont/Courier>> endobj",
+            b"trailer <</Size 6/Root 1 0 R>>",
+            b"%%EOF",
+        ]
+    )
 
 
 def test_each_page_is_a_text_with_its_lines(tmp_path: Path) -> None:
@@ -136,7 +164,7 @@ def test_a_web_page_in_place_of_a_pdf_is_named_as_one() -> None:
 @given(st.integers(0, len(WHOLE) - 1))
 def test_a_file_cut_off_anywhere_is_refused_or_whole(kept: int) -> None:
     try:
-        assert pdf_text(WHOLE[:kept]) == WHOLE_TEXT
+        assert read_here(WHOLE[:kept]) == WHOLE_TEXT
     except PdfFetchFailed as fault:
         assert "\n" not in str(fault)
     else:
@@ -149,7 +177,7 @@ def test_damage_gives_some_text_or_one_line(changes: dict[int, int]) -> None:
     for place, value in changes.items():
         damaged[place] = value
     try:
-        pages = pdf_text(bytes(damaged))
+        pages = read_here(bytes(damaged))
     except PdfFetchFailed as fault:
         assert "\n" not in str(fault)
     else:
@@ -188,8 +216,21 @@ def test_many_threads_read_at_once() -> None:
 
     def read(at: int) -> tuple[str, ...]:
         start.wait()
-        return [pdf_text(files[at]) for _ in range(5)][-1]
+        return [pdf_text(files[at]) for _ in range(2)][-1]
 
     with ThreadPoolExecutor(8) as pool:
         for at, pages in enumerate(pool.map(read, range(8))):
             assert pages == tuple(f"document {at} page {page}" for page in range(5))
+
+
+@pytest.mark.parametrize(("limit", "most"), [("MOST_MEMORY", 120_000_000), ("MOST_SECONDS", 0.3)])
+def test_a_small_file_that_holds_far_too_much_ends_alone_and_leaves_the_next_one_be(
+    limit: str, most: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "Kelp grows and grows." in pdf_text(bomb(3))[0]
+    packed = bomb(400_000)
+    assert len(packed) < 40_000
+    with monkeypatch.context() as patched:
+        patched.setattr(module, limit, most)
+        assert "needs more memory or time than a paper does" in refusal(packed)
+    assert pdf_text(WHOLE) == WHOLE_TEXT
