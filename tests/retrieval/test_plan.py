@@ -129,6 +129,7 @@ def test_all_conditions_of_a_side_stand_in_one_filter_that_searches_understand()
         parameters={"language": "en"},
     )
     where = where_of(asked, 0, owner="ann", as_of=date(2026, 3, 5))
+    own_and_undated = {"$and": [{"owner": {"$eq": "ann"}}, {"date_int": {"$eq": None}}]}
     assert where == {
         "$and": [
             {"primary_category": {"$eq": "cs.CL"}},
@@ -136,7 +137,7 @@ def test_all_conditions_of_a_side_stand_in_one_filter_that_searches_understand()
             {"date_int": {"$lte": 20260310}},
             {"topic_id": {"$in": ["cs", "math"]}},
             {"language": {"$eq": "en"}},
-            {"date_int": {"$lte": 20260305}},
+            {"$or": [{"date_int": {"$lte": 20260305}}, own_and_undated]},
             {"$or": [{"access_level": {"$eq": "public"}}, {"owner": {"$eq": "ann"}}]},
         ]
     }
