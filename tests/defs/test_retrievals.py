@@ -1,6 +1,7 @@
 """`balanced_retrievals`: the real asset over real stores and the real model."""
 
 import json
+import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime
@@ -22,8 +23,10 @@ from paper_assets.retrieval.grading import similarity_grader
 from paper_assets.retrieval.search import Corpus
 from paper_assets.stores.papers import day_fingerprints
 from paper_assets.stores.retrievals import retrieval_inputs, retrievals_of
+from paper_assets.stores.vectors import count
 from tests.defs.test_assets import MONDAY, TUESDAY, Graph, checks
 from tests.desk import GRAPHS
+from tests.invented_pdfs import pdf
 from tests.loopback_arxiv import loopback_arxiv
 from tests.retrieval.invented_corpus import add
 
@@ -98,6 +101,29 @@ def test_the_page_of_a_day_says_for_each_side_what_was_found_by_which_filter_and
     assert "otherwise" in told["notes"] and "<b>" not in told["notes"]
     (answer,) = retrievals_of(graph.warehouse, TUESDAY, "graphs")
     assert [len(side["documents"]) for side in answer["sides"]] == [2, 2, 0]
+
+
+def test_a_profiles_pdfs_are_searched_and_indexed_but_not_shown_to_everybody_and_go_with_their_folder(
+    graph: Graph,
+) -> None:
+    folder = graph.folder / "profiles" / "graphs" / "pdf"
+    folder.mkdir()
+    (folder / "secret-offer.pdf").write_bytes(pdf("Our own counts of lorries improve the forecast of traffic."))
+    side = {"name": "mine", "query": "forecast of traffic by counts of lorries"}
+    ask(graph, {**QUESTION, "filters": {"sides": [side]}, "data_type": ["fulltext"]})
+    assert graph.materialize(ASSET, first=KEY).success
+    (answer,) = retrievals_of(graph.warehouse, TUESDAY, "graphs")
+    assert "lorries" in answer["sides"][0]["documents"][0]["page_content"]
+    told = graph.metadata(ASSET, KEY)
+    assert told["question_1"].count("a private document of the profile") == 1
+    assert "a private document of the profile" in told["passages_1"]
+    assert not any(word in str(told) for word in ("secret-offer", "counts of lorries improve"))
+    index = graph.resources["vector_index"]
+    assert count(index, "fulltext") == 1
+    shutil.rmtree(folder)
+    assert graph.materialize(ASSET, first=KEY).success
+    (answer,) = retrievals_of(graph.warehouse, TUESDAY, "graphs")
+    assert answer["sides"][0]["documents"] == [] and count(index, "fulltext") == 0
 
 
 def test_the_log_of_the_run_has_a_line_for_each_side(graph: Graph) -> None:
