@@ -5,16 +5,19 @@ BIN := $(VENV)/bin
 export DAGSTER_HOME := $(CURDIR)/dagster_home
 export PYTHONWARNINGS := ignore::DeprecationWarning
 
-.PHONY: demo test dev check format lock clean
+.PHONY: demo test dev desk check format lock storm clean
 
 demo: $(VENV)/installed   ## import the bundled example, embed, rank, show the top papers and why
 	$(BIN)/paper-assets demo
 
-test: $(VENV)/installed   ## every test
-	$(BIN)/python -m pytest
+test: $(VENV)/installed   ## every test, on two processes
+	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 dev: $(VENV)/installed    ## the Dagster UI on the same data, sensors and schedules running
 	$(BIN)/dagster dev -w workspace.yaml
+
+desk: $(VENV)/installed   ## the desk in a browser, on the same data
+	$(BIN)/paper-assets desk
 
 check: $(VENV)/installed  ## lint, format, types, definitions
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/dg check defs
@@ -24,6 +27,9 @@ format: $(VENV)/installed
 
 lock: $(VENV)/installed   ## write constraints.txt anew from what is installed and tested
 	$(BIN)/python -m pip freeze --exclude-editable | sed 's/^torch==\([0-9.]*\).*/torch==\1/' > constraints.txt
+
+storm: $(VENV)/installed  ## kills, five processes, a year of feeds, anything as input; an hour (STORM="--seed 7 --part kills")
+	$(BIN)/python -m tests.faults.storm $(STORM)
 
 clean:
 	rm -rf $(VENV) data

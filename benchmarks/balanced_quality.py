@@ -1,12 +1,13 @@
 """Balanced retrieval against plain retrieval of as many documents, on queries with answers for and against.
 
-    python -m benchmarks.balanced_quality --data FOLDER [--per-side 5]
+    python -m benchmarks.balanced_quality --data FOLDER [--per-side 5] [--vectors 1.0]
 
 A labelled set as `paper-assets evaluate` reads it, whose judgements carry a side. A document that is judged for a query
 is one document for each side it is on; the field `topic_id` holds the side, because papers have no field for it. Plain
 retrieval searches all of them, balanced retrieval each side. Recall of a side: found among its right answers. The list
 that nDCG judges is the sides in turn, best first. `rank fusion` is reciprocal rank fusion of vector and lexical. A set
-without sides is retrieved plainly, all its documents.
+without sides is retrieved plainly, all its documents. --vectors: the share of documents that have one, drawn at random,
+as after an import that is not embedded yet (R8).
 """
 
 import argparse
@@ -79,18 +80,18 @@ def rankers(corpus: Corpus) -> dict[str, Rank]:
 
 def figures(lists: dict[str, list[str]], right: Right, sides: list[str], *, k: int) -> dict[str, float]:
     """Means over the queries; `weaker` is the worst recall of a query's sides, where it has all of them."""
-    told: dict[str, list[float]] = {f"recall {side}".strip(): [] for side in sides}
+    values_of: dict[str, list[float]] = {f"recall {side}".strip(): [] for side in sides}
     for query, ranked in lists.items():
         found = {side: len(answers.intersection(ranked)) / len(answers) for side, answers in right[query].items()}
         for side, value in found.items():
-            told[f"recall {side}".strip()].append(value)
+            values_of[f"recall {side}".strip()].append(value)
         if len(found) == len(sides) > 1:
-            told.setdefault("weaker side", []).append(min(found.values()))
-            told.setdefault("all seen", []).append(float(min(found.values()) > 0))
+            values_of.setdefault("weaker side", []).append(min(found.values()))
+            values_of.setdefault("all seen", []).append(float(min(found.values()) > 0))
         answers = set(chain.from_iterable(right[query].values()))
         grades = np.array([float(each in answers) for each in ranked])
-        told.setdefault(f"nDCG@{k}", []).append(ndcg(grades, np.ones(len(answers)), k=k))
-    return {name: float(np.mean(values)) for name, values in told.items()}
+        values_of.setdefault(f"nDCG@{k}", []).append(ndcg(grades, np.ones(len(answers)), k=k))
+    return {name: float(np.mean(values)) for name, values in values_of.items()}
 
 
 def main() -> None:
@@ -98,6 +99,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--per-side", type=int, default=5)
+    parser.add_argument("--vectors", type=float, default=1.0)
     given = parser.parse_args()
     labelled = load_labelled_set(given.data)
     asked = {query.query_id: query.text for query in labelled.judged_queries}
@@ -109,7 +111,9 @@ def main() -> None:
         corpus = Corpus(warehouse=Warehouse(Path(folder) / "warehouse.duckdb", deadline=60), embedder=model)
         replace_documents(corpus.warehouse, "fulltext", origin="judged", documents=documents)
         hashes, texts = texts_to_embed(corpus.warehouse, "fulltext", model=model.name)
-        keep_vectors(corpus.warehouse, hashes, model.encode(texts), model=model.name)
+        drawn = np.flatnonzero(np.random.default_rng(1).random(len(texts)) < given.vectors)
+        vectors = model.encode([texts[at] for at in drawn])
+        keep_vectors(corpus.warehouse, [hashes[at] for at in drawn], vectors, model=model.name)
         whole = sum(len(known) == len(sides) for known in right.values())
         print(f"{len(right)} queries, {whole} with every side; {len(documents):,} documents; {total} are retrieved")
         for name, rank in rankers(corpus).items():
@@ -118,8 +122,8 @@ def main() -> None:
                 kinds["balanced"] = {query: in_turn(rank, asked[query], sides, given.per_side) for query in right}
             for kind, lists in kinds.items():
                 means = figures(lists, right, sides, k=total)
-                told = "  ".join(f"{metric} {mean:.3f}" for metric, mean in means.items())
-                print(f"{name:12} {kind:9} {told}", flush=True)
+                line = "  ".join(f"{metric} {mean:.3f}" for metric, mean in means.items())
+                print(f"{name:12} {kind:9} {line}", flush=True)
 
 
 def in_turn(rank: Rank, query: str, sides: list[str], per_side: int) -> list[str]:

@@ -21,10 +21,10 @@ from paper_assets.ranking.contrast import contrastive_pick
 from paper_assets.ranking.diversity import repeating
 from paper_assets.ranking.scoring import best_first
 from paper_assets.ranking.traits import standard_taxonomy
-from paper_assets.settings import Scoring
+from paper_assets.settings import ScoringConfig
 from tests.ranking.plain_greedy import greedy
 
-SCORING = Scoring()
+SCORING = ScoringConfig()
 
 
 def clustered(count: int, spread: float) -> NDArray[np.float32]:

@@ -4,8 +4,8 @@
 
 Both sides load the same files. Throughput: slices of the papers are embedded by one side, then by the other, so
 that both meet the same load of the machine; the ratio is that of the summed times. Cold start: a fresh process for
-each, from its start to the vector of one query. `--data` takes JSON lines with `title` and `abstract`; without it
-the abstracts are invented, as long as real ones.
+each, from its start to the vector of one query. Small calls: 1, 5 and 20 abstracts never seen before, in turn.
+`--data` takes JSON lines with `title` and `abstract`; without it the abstracts are invented, as long as real ones.
 """
 
 import argparse
@@ -89,6 +89,23 @@ def throughput(texts: list[str]) -> None:
     print(f"smallest cosine to its float32 vectors {min(cosines):.5f}")
 
 
+def small_calls(texts: list[str], rounds: int) -> None:
+    """The sizes of a typical `rank`: both sides warm, no text twice."""
+    from sentence_transformers import SentenceTransformer
+
+    ours, theirs = load_embedder(), SentenceTransformer(str(minilm.packaged_folder()))
+    ours.encode(invented_texts(40))
+    fresh = (f"{number} {text}" for number, text in enumerate(texts * (1 + 26 * rounds // len(texts))))
+    for count in (1, 5, 20):
+        pairs = []
+        for _ in range(rounds):
+            part = list(islice(fresh, count))
+            pairs.append((seconds(lambda part=part: ours.encode(part)), seconds(lambda part=part: theirs.encode(part))))
+        spent = np.array(pairs)
+        middle, ratio = np.median(spent, axis=0), np.median(spent[:, 1] / spent[:, 0])
+        print(f"{count} abstracts: ours {middle[0]:.2f} s, sentence-transformers {middle[1]:.2f} s, ratio {ratio:.1f}")
+
+
 def cold_start(rounds: int) -> None:
     def started(code: str) -> float:
         return seconds(lambda: subprocess.run([sys.executable, "-c", code], check=True, capture_output=True))
@@ -106,7 +123,9 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3, help="cold starts of each side (default 3)")
     given = parser.parse_args()
     cold_start(given.rounds)
-    throughput(recorded_texts(given.data, given.papers) if given.data else invented_texts(given.papers))
+    texts = recorded_texts(given.data, given.papers) if given.data else invented_texts(given.papers)
+    small_calls(texts, given.rounds)
+    throughput(texts)
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ from paper_assets.evaluation.labelled_set import Judgements, LabelledSet, Query,
 from paper_assets.evaluation.modes import Embed, modes
 from paper_assets.models.embedder import load_embedder
 from paper_assets.profile import Interests
-from paper_assets.settings import Judging, Scoring, load_settings
+from paper_assets.settings import EvaluationConfig, ScoringConfig, load_settings
 from paper_assets.stores.embeddings import remembered_vectors
 from paper_assets.stores.warehouse import Warehouse
 
@@ -73,19 +73,19 @@ def made(labelled: LabelledSet, profiles: Iterable[tuple[Query, Judgements]]) ->
 
 def report(name: str, labelled: LabelledSet, embed: Embed) -> None:
     """Every mode's figures, and how sure the difference to seed mode is."""
-    judging = Judging()
+    judging = EvaluationConfig()
     judged = {
         mode: judge(labelled, ranker(), judging=judging)
-        for mode, ranker in modes(labelled, embed=embed, scoring=Scoring()).items()
+        for mode, ranker in modes(labelled, embed=embed, scoring=ScoringConfig()).items()
     }
     print(f"\n{name}: {len(labelled.queries)} profiles, {len(labelled.documents):,} documents")
     for mode, outcome in judged.items():
         figures = {mean.metric: mean for mean in means(outcome, judging=judging) if mean.queries}
-        told = "  ".join(f"{metric} {mean.mean:.3f}" for metric, mean in figures.items())
+        line = "  ".join(f"{metric} {mean.mean:.3f}" for metric, mean in figures.items())
         best = figures["ndcg@10"]
         gain = compare(judged["seed"], outcome, judging=judging)[0]
         print(
-            f"{mode:8} {told}  [{best.low:.3f}, {best.high:.3f}]  "
+            f"{mode:8} {line}  [{best.low:.3f}, {best.high:.3f}]  "
             f"{gain.second / gain.first:.2f} x seed (p {gain.p_value:.4f})"
         )
 

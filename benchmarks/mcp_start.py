@@ -1,6 +1,6 @@
 """How long the MCP server takes from its start to the first answer of tools/list, beside `python -c "import mcp"`.
 
-    python benchmarks/mcp_start.py [--rounds 7]
+    python -m benchmarks.mcp_start [--rounds 7]
 
 The server is the command `paper-assets mcp`, asked by hand over its pipes in the handshake protocol; the clock stops
 when the whole list has been read. The two take turns, so that a busy machine slows both. Ratio of the medians.
@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 
-_SERVE = [sys.executable, "-c", "from paper_assets.faces.cli import main; main()", "mcp"]
+_SERVE = [sys.executable, "-c", "from paper_assets.interfaces.cli.app import main; main()", "mcp"]
 _IMPORT = [sys.executable, "-c", "import mcp"]
 _CLIENT = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "benchmark", "version": "0"}}
 _ASKED = (

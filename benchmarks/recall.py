@@ -21,13 +21,14 @@ import numpy as np
 from paper_assets.models.embedder import load_embedder
 from paper_assets.paper import text_hash
 from paper_assets.retrieval.fusion import reciprocal_rank_fusion
-from paper_assets.retrieval.lexical import K1, B, words_asked
 from paper_assets.rewriting.best_practices import Archive, retrieve_best_practices
+from paper_assets.settings import RetrievalConfig, RewritingConfig
 from paper_assets.stores.best_practices import BestPractice, add_missing, with_vectors
 from paper_assets.stores.embeddings import keep_vectors
 from paper_assets.stores.llm_answers import keep_answers
 from paper_assets.stores.vectors import VectorIndex
 from paper_assets.stores.warehouse import Warehouse
+from paper_assets.text.words import FUNCTION_WORDS, words_in
 
 LEVELS = ("public", "student", "expert")
 
@@ -72,20 +73,23 @@ def rebuilding(archive: Archive, practices: list[BestPractice], vectors: np.ndar
     import bm25s
 
     by_id = {practice.id: practice for practice in practices}
-    embedder, numbers = archive.embedder, archive.numbers
+    embedder, config = archive.embedder, archive.config
     assert embedder is not None
 
     def recall(question: str, level: str) -> list[str]:
         rows = [row for row, practice in enumerate(practices) if practice.target_level == level]
         texts = [f"{practices[row].original_text} {' '.join(practices[row].keywords)}" for row in rows]
-        words = bm25s.BM25(k1=K1, b=B)
+        words = bm25s.BM25(k1=RetrievalConfig().bm25_k1, b=RetrievalConfig().bm25_b)
         words.index(bm25s.tokenize(texts, stopwords=None, show_progress=False), show_progress=False)
+        wanted = [word for word in words_in(question) if word not in FUNCTION_WORDS]
         rankings = []
-        for scores in (words.get_scores(words_asked(question)), vectors[rows] @ embedder.encode([question])[0]):
-            order = np.argsort(-scores, kind="stable")[: numbers.recall_depth]
+        meanings = vectors[rows] @ embedder.encode([question])[0]
+        near = meanings >= config.recall_floor
+        for scores in (words.get_scores(wanted), meanings):
+            order = [at for at in np.argsort(-scores, kind="stable") if near[at]][: config.recall_depth]
             rankings.append([practices[rows[at]].id for at in order])
-        pool = list(reciprocal_rank_fusion(rankings))[: numbers.recall_pool]
-        return sorted(pool, key=lambda identifier: -by_id[identifier].score)[:3]
+        relevant = list(reciprocal_rank_fusion(rankings))[:3]
+        return sorted(relevant, key=lambda identifier: -by_id[identifier].score)
 
     return recall
 
@@ -111,6 +115,7 @@ def main() -> None:
             Warehouse(Path(folder) / "warehouse.duckdb", deadline=60),
             VectorIndex(Path(folder) / "chroma", deadline=60),
             load_embedder(),
+            config=RewritingConfig(recall_floor=-1),  # invented vectors are near to nothing
         )
         keep(archive, held)
         began = time.perf_counter()

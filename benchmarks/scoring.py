@@ -1,6 +1,6 @@
 """Filtering and scoring of many papers: the arrays of `ranking/` against one paper at a time.
 
-    python -m benchmarks.scoring [--papers 100000] [--sample 5000] [--rounds 3] [--data PAPERS.parquet]
+    python -m benchmarks.scoring [--mode hybrid] [--papers 100000] [--sample 5000] [--rounds 3] [--data PAPERS.parquet]
 
 The baseline is the plain twin of the tests: the same rules, each keyword a compiled regular expression, each
 paper a Python object. It runs over a sample and its time is scaled to all papers (it is linear); on the sample both
@@ -23,32 +23,42 @@ from numpy.typing import NDArray
 
 from paper_assets.paper import Paper, paper_schema, papers_from_table, papers_to_table
 from paper_assets.profile import Profile, profile_content
-from paper_assets.ranking.filters import Sieve, filter_papers
+from paper_assets.ranking.filters import FilterCriteria, filter_papers
+from paper_assets.ranking.interest_modes import interest_queries
 from paper_assets.ranking.rank import rank
-from paper_assets.settings import Scoring
+from paper_assets.settings import ScoringConfig
+
+Vectors = NDArray[np.float32]
 
 AS_OF = date(2026, 3, 31)
-SCORING = Scoring()
-PROFILE = Profile(
-    name="bench",
-    content=profile_content(
-        {
-            "interests": {"primary": ["graph learning"], "secondary": ["quantization"]},
-            "keywords": {
-                "must_include": ["language model", "retrieval", "zero-shot", "LLM", "graph neural networks"],
-                "exclude": {
-                    "hard": ["drug discovery", "medical", "clinical trials", "radiology", "C++", "blockchain"],
-                    "soft": ["survey", "benchmark", "dataset", "position paper", "RL", "GPT-4", "workshop"],
-                },
+ASKED = 3  # vectors for the texts of the profile
+SCORING = ScoringConfig()
+MODES = ("hybrid", "seed")  # the default first
+
+
+def profile_of(mode: str) -> Profile:
+    """A profile with wishes of every kind."""
+    record = {
+        "interests": {"primary": ["graph learning"], "secondary": ["quantization"]},
+        "keywords": {
+            "must_include": ["language model", "retrieval", "zero-shot", "LLM", "graph neural networks"],
+            "exclude": {
+                "hard": ["drug discovery", "medical", "clinical trials", "radiology", "C++", "blockchain"],
+                "soft": ["survey", "benchmark", "dataset", "position paper", "RL", "GPT-4", "workshop"],
             },
-            "preferred_authors": ["Ana Müller", "Berg, Soren"],
-            "preferred_institutions": ["MIT", "Université de Genève"],
-            "constraints": {"min_year": 2017},
-            "ranking": {"interest_mode": "seed"},
         },
-        source="bench",
-    ),
-)
+        "preferred_authors": ["Ana Müller", "Berg, Soren"],
+        "preferred_institutions": ["MIT", "Université de Genève"],
+        "constraints": {"min_year": 2017},
+        "ranking": {"interest_mode": mode},
+    }
+    return Profile(name="bench", content=profile_content(record, source="bench"))
+
+
+def texts_of(profile: Profile) -> list[str]:
+    """What the papers are compared with."""
+    content = profile.content
+    return interest_queries(content.interests, options=content.ranking, scoring=SCORING).texts
 
 
 def invented_papers(count: int) -> list[Paper]:
@@ -87,47 +97,55 @@ def unit_vectors(count: int) -> NDArray[np.float32]:
     return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
 
-def by_arrays(table: pa.Table, vectors: NDArray[np.float32], interest: NDArray[np.float32]) -> list[tuple[str, float]]:
+def by_arrays(table: pa.Table, vectors: Vectors, asked: Vectors, profile: Profile) -> list[tuple[str, float]]:
     """Ids and scores in final order, by the package."""
-    options = PROFILE.content.ranking
-    passed = filter_papers(table, Sieve(content=PROFILE.content, options=options)).column("passed")
+    options = profile.content.ranking
+    passed = filter_papers(table, FilterCriteria(content=profile.content, options=options)).column("passed")
     kept = table.filter(passed)
     rows = rank(
         kept,
-        PROFILE,
+        profile,
         options=options,
         as_of=AS_OF,
         scoring=SCORING,
         vectors=vectors[passed.to_numpy()],
-        asked=interest[None],
+        query_vectors=asked[: len(texts_of(profile))],
     ).rows
     return list(zip(rows.column("paper_id").to_pylist(), rows.column("final").to_pylist(), strict=True))
 
 
-def one_by_one(
-    papers: list[Paper], vectors: NDArray[np.float32], interest: NDArray[np.float32]
-) -> list[tuple[str, float]]:
+def one_by_one(papers: list[Paper], vectors: Vectors, asked: Vectors, profile: Profile) -> list[tuple[str, float]]:
     """Ids and scores in final order, by the plain twin; the cosine of a paper is numpy's, as anyone would write it."""
-    from tests.ranking.plain_twin import PlainGatekeeper, ordered
+    from tests.ranking.plain_relevance import PlainInterests, final_order
+    from tests.ranking.plain_twin import PlainGatekeeper
 
-    twin = PlainGatekeeper(PROFILE, PROFILE.content.ranking, AS_OF, SCORING)
-    wanted = interest.astype(np.float64)
-    scored = []
-    for paper, vector in zip(papers, vectors, strict=True):
-        if twin.reason(paper) is None:
-            row = vector.astype(np.float64)
-            cosine = float(row @ wanted / (np.linalg.norm(row) * np.linalg.norm(wanted)))
-            scored.append((paper, twin.score(paper, min(max(cosine, 0.0), 1.0))))
-    return [(paper.paper_id, float(str(score["final"]))) for paper, score in ordered(scored)]
+    class Interests(PlainInterests):
+        def near(self, text: str, vector: NDArray[np.float64]) -> float:  # type: ignore[override]
+            wanted = of_text[text]
+            cosine = float(vector @ wanted / (np.linalg.norm(vector) * np.linalg.norm(wanted)))
+            return min(max(cosine, 0.0), 1.0)
+
+    options = profile.content.ranking
+    twin = PlainGatekeeper(profile, options, AS_OF, SCORING)
+    of_text = {text: vector.astype(np.float64) for text, vector in zip(texts_of(profile), asked, strict=False)}
+    rows = [row for row, paper in enumerate(papers) if twin.reason(paper) is None]
+    kept = [papers[row] for row in rows]
+    interests = Interests(profile, options, of_text.__getitem__)
+    texts = [f"{paper.title} \x01 {paper.abstract}" for paper in kept]
+    relevance, serves = interests.judge(texts, [vectors[row].astype(np.float64) for row in rows])
+    scored = [(paper, twin.score(paper, value)) for paper, value in zip(kept, relevance, strict=True)]
+    line = None if options.interest_mode == "seed" else SCORING.line
+    order, _ = final_order(scored, serves, options, line)
+    return [(kept[at].paper_id, float(str(scored[at][1]["final"]))) for at in order]
 
 
 def same(ours: list[tuple[str, float]], theirs: list[tuple[str, float]]) -> bool:
     """The same papers in the same order with the same scores."""
-    near = all(abs(one - other) < 1e-12 for (_, one), (_, other) in zip(ours, theirs, strict=True))
+    near = all(abs(one - other) < 1e-9 for (_, one), (_, other) in zip(ours, theirs, strict=True))
     return near and [paper_id for paper_id, _ in ours] == [paper_id for paper_id, _ in theirs]
 
 
-def cold(which: str, file: Path, papers: int) -> tuple[float, float]:
+def cold(which: str, file: Path, papers: int, mode: str) -> tuple[float, float]:
     """Seconds and peak MB above the bare interpreter of a new process that loads the papers and ranks them."""
     start = time.perf_counter()
     command = [
@@ -140,20 +158,22 @@ def cold(which: str, file: Path, papers: int) -> tuple[float, float]:
         str(file),
         "--papers",
         str(papers),
+        "--mode",
+        mode,
     ]
     answer = subprocess.run(command, check=True, capture_output=True, text=True)
     return time.perf_counter() - start, float(answer.stdout.split()[-1])
 
 
-def child(which: str, file: Path, papers: int) -> None:
+def child(which: str, file: Path, papers: int, profile: Profile) -> None:
     """The work of a cold process; prints its peak memory."""
     before = peak_kilobytes()
     table = pq.read_table(file, schema=paper_schema()).slice(0, papers)
-    vectors = np.load(file.with_suffix(".npy"), mmap_mode="r")[: papers + 1]
+    vectors = np.load(file.with_suffix(".npy"), mmap_mode="r")[: papers + ASKED]
     if which == "arrays":
-        by_arrays(table, vectors[1:], vectors[0])
+        by_arrays(table, vectors[ASKED:], vectors[:ASKED], profile)
     else:
-        one_by_one(papers_from_table(table), vectors[1:], vectors[0])
+        one_by_one(papers_from_table(table), vectors[ASKED:], vectors[:ASKED], profile)
     print((peak_kilobytes() - before) / 1024)
 
 
@@ -166,6 +186,7 @@ def peak_kilobytes() -> int:
 def main() -> None:
     """Measure, compare, print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--mode", choices=MODES, default=MODES[0])
     parser.add_argument("--papers", type=int, default=100_000)
     parser.add_argument("--sample", type=int, default=5_000)
     parser.add_argument("--rounds", type=int, default=3)
@@ -173,7 +194,7 @@ def main() -> None:
     parser.add_argument("--child", choices=("arrays", "plain"), help=argparse.SUPPRESS)
     asked = parser.parse_args()
     if asked.child:
-        child(asked.child, asked.data, asked.papers)
+        child(asked.child, asked.data, asked.papers, profile_of(asked.mode))
         return
 
     table = (
@@ -184,30 +205,38 @@ def main() -> None:
     table = table.slice(0, asked.papers)
     count, sample = table.num_rows, min(asked.sample, table.num_rows)
     scale = count / sample
-    vectors = unit_vectors(count + 1)
+    profile = profile_of(asked.mode)
+    every = unit_vectors(count + ASKED)
+    vectors, queries = every[ASKED:], every[:ASKED]
     few = papers_from_table(table.slice(0, sample))
     assert same(
-        by_arrays(table.slice(0, sample), vectors[1 : sample + 1], vectors[0]),
-        one_by_one(few, vectors[1 : sample + 1], vectors[0]),
+        by_arrays(table.slice(0, sample), vectors[:sample], queries, profile),
+        one_by_one(few, vectors[:sample], queries, profile),
     ), "the two rankings differ"
 
     warm: dict[str, list[float]] = {"arrays": [], "plain": []}
     for _ in range(asked.rounds):  # in turn, so that a busy moment of the machine strikes both
         start = time.perf_counter()
-        by_arrays(table, vectors[1:], vectors[0])
+        by_arrays(table, vectors, queries, profile)
         warm["arrays"].append(time.perf_counter() - start)
         start = time.perf_counter()
-        one_by_one(few, vectors[1 : sample + 1], vectors[0])
+        one_by_one(few, vectors[:sample], queries, profile)
         warm["plain"].append((time.perf_counter() - start) * scale)
     arrays, plain = min(warm["arrays"]), min(warm["plain"])
-    print(f"{count:,} papers, {sample:,} of them also one by one: same order, same scores")
+    print(f"{asked.mode}: {count:,} papers, {sample:,} of them also one by one: same order, same scores")
     print(f"warm  arrays {arrays:7.2f} s   one by one {plain:7.2f} s   {plain / arrays:5.1f} x")
 
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "papers.parquet"
         pq.write_table(table, file, compression="none")
-        np.save(file.with_suffix(".npy"), vectors)
-        runs = [(cold("arrays", file, count), cold("plain", file, sample), cold("plain", file, 1)) for _ in range(2)]
+        np.save(file.with_suffix(".npy"), every)
+        runs = [
+            tuple(
+                cold(which, file, papers, asked.mode)
+                for which, papers in (("arrays", count), ("plain", sample), ("plain", 1))
+            )
+            for _ in range(2)
+        ]
     arrays = min(seconds for (seconds, _), _, _ in runs)
     start_up = min(seconds for _, _, (seconds, _) in runs)
     plain = start_up + (min(seconds for _, (seconds, _), _ in runs) - start_up) * scale

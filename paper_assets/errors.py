@@ -1,15 +1,27 @@
 """What can go wrong, as a short tree, and what each means to a user (SPEC 8).
 
-Every error here carries one line that names the file, key, id or option and says what to do. Faces print
+Every error here carries one line that names the file, key, id or option and says what to do. Interfaces print
 that line and exit non-zero; nothing else prints a stack trace for what a user can cause.
 `code` is the name a program sees (SPEC I4).
 """
 
+_LONGEST = 1_200  # characters of a line; longer ones hold somebody's input
+
 
 class PaperAssetsError(Exception):
-    """Root of everything a user can cause or meet; its text is one line, ready to be shown."""
+    """Root of everything a user can cause or meet; its text is one line, ready to be shown.
+
+    Whatever the line repeats of an input, nothing in it steers a terminal, and its middle is left out where it is long.
+    """
 
     code = "INVALID_INPUT"
+
+    def __init__(self, line: str = "") -> None:
+        if not line.isprintable():
+            line = "".join(sign if sign.isprintable() else " " if sign.isspace() else "\ufffd" for sign in line)
+        if len(line) > _LONGEST:
+            line = f"{line[: _LONGEST // 2]} … {line[-_LONGEST // 2 :]}"
+        super().__init__(line)
 
 
 class InvalidInput(PaperAssetsError):
@@ -58,6 +70,10 @@ class RateLimited(SourceError):
 
 class IncompleteFeed(SourceError):
     """The papers received are not as many as the feed announced; the day must be fetched again (S2)."""
+
+
+class DoubtfulDay(SourceError):
+    """A source has far fewer papers for a day than are stored; they stay until it has said so twice (A6)."""
 
 
 class PdfFetchFailed(SourceError):

@@ -10,21 +10,21 @@ from dataclasses import asdict, dataclass, fields
 from datetime import UTC, date, datetime
 from functools import cache
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pyarrow as pa
 
 from paper_assets.errors import InvalidArxivId, InvalidPaper
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-_NEW_STYLE = r"\d{4}\.\d{4,5}"
-_OLD_STYLE = r"[a-z]+(?:-[a-z]+)*(?:\.[A-Z]{2})?/\d{7}"
-_ARXIV_ID = re.compile(rf"(?P<id>{_NEW_STYLE}|{_OLD_STYLE})(?:v(?P<version>[1-9]\d{{0,3}}))?", re.ASCII)
+from paper_assets.paper_id import split_paper_id
+from paper_assets.text.cleaning import without_controls
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Paper:
-    """One arXiv work in its newest known version (SPEC 0). Times are aware and in UTC; unknown is None."""
+    """One work in its newest known version (SPEC 0). Times are aware and in UTC; unknown is None.
+
+    `paper_id` is the stored form of a `PaperId`.
+    """
 
     paper_id: str
     title: str
@@ -47,38 +47,6 @@ class Paper:
     def day(self) -> date | None:
         """Day of first submission in UTC: the partition the paper belongs to."""
         return self.published.date() if self.published else None
-
-
-def split_arxiv_id(text: str) -> tuple[str, int | None]:
-    """Split `2501.12345v2` or `hep-th/9901001` into identifier and version (None if not given).
-
-    Also accepts an `arXiv:` prefix and abs or pdf addresses of arxiv.org. Old-style subject classes
-    (`math.GT/0309136`) are dropped, as arXiv itself does. Raises InvalidArxivId.
-    """
-    stripped = text.strip()
-    stripped = re.sub(
-        r"^(?:arxiv:|https?://(?:www\.|export\.)?arxiv\.org/(?:abs|pdf)/)", "", stripped, flags=re.IGNORECASE
-    ).removesuffix(".pdf")
-    found = _ARXIV_ID.fullmatch(stripped)
-    if found is None:
-        shown = text if len(text) <= 60 else text[:57] + "..."
-        raise InvalidArxivId(f"{shown!r} is not an arXiv id; expected the form 2501.12345 or hep-th/9901001")
-    identifier = re.sub(r"\.[A-Z]{2}/", "/", found["id"])
-    return identifier, int(found["version"]) if found["version"] else None
-
-
-def unversioned(paper_id: str) -> str:
-    """The id without version, for comparing (G3); an id that is not arXiv's is only stripped."""
-    try:
-        return split_arxiv_id(paper_id)[0]
-    except InvalidArxivId:
-        return paper_id.strip()
-
-
-def is_arxiv_id(text: str) -> bool:
-    """Whether the text is an arXiv id without version, and nothing else."""
-    found = _ARXIV_ID.fullmatch(text)
-    return found is not None and found["version"] is None
 
 
 def embedded_text(title: str, abstract: str) -> str:
@@ -113,14 +81,14 @@ def paper_from_mapping(record: object, *, position: int | None = None) -> Paper:
     paper_id = record.get("paper_id")
     if not isinstance(paper_id, str) or not paper_id.strip():
         raise InvalidPaper(f"{_named(None, position)}: paper_id must be a non-empty text, got {_kind(paper_id)}")
-    _refuse_unstorable(paper_id, "paper_id", _named(None, position))
+    paper_id = _cleaned(paper_id, "paper_id", _named(None, position))
     named = _named(paper_id, position)
     values: dict[str, Any] = {}
     for name in ("title", "abstract"):
         values[name] = record.get(name)
         if not isinstance(values[name], str):
             raise InvalidPaper(f"{named}: {name} must be a text, got {_kind(values[name])}")
-        _refuse_unstorable(values[name], name, named)
+        values[name] = _cleaned(values[name], name, named)
     if not values["title"].strip():
         raise InvalidPaper(f"{named}: title is empty")
     if "authors" not in record:
@@ -131,24 +99,23 @@ def paper_from_mapping(record: object, *, position: int | None = None) -> Paper:
             value = []
         if not isinstance(value, list | tuple) or not all(isinstance(entry, str) for entry in value):
             raise InvalidPaper(f"{named}: {name} must be a list of texts, got {_kind(value)}")
-        for entry in value:
-            _refuse_unstorable(entry, name, named)
-        values[name] = tuple(value)
+        values[name] = tuple(_cleaned(entry, name, named) for entry in value)
     for name in _TEXT_FIELDS:
         value = record.get(name)
         if value is not None and not isinstance(value, str):
             raise InvalidPaper(f"{named}: {name} must be a text, got {_kind(value)}")
-        _refuse_unstorable(value or "", name, named)
-        values[name] = value or None
+        values[name] = _cleaned(value or "", name, named) or None
     for name in _INSTANT_FIELDS:
         values[name] = _instant_field(record.get(name), name, named)
-    identifier, version = unversioned(paper_id), record.get("version")
-    if version is None:
-        version = _version_in(paper_id)
+    identifier, version = _split_id(paper_id)
+    if record.get("version") is not None:
+        version = record["version"]
     if isinstance(version, str) and re.fullmatch(r"v?\d{1,4}", version):
         version = int(version.removeprefix("v"))
     if not isinstance(version, int) or isinstance(version, bool) or not 1 <= version <= 9999:
-        raise InvalidPaper(f"{named}: version must be a whole number from 1 to 9999, got {record.get('version')!r}")
+        raise InvalidPaper(
+            f"{named}: version must be a whole number from 1 to 9999, got {str(record.get('version'))[:40]!r}"
+        )
     withdrawn = record.get("withdrawn", False)
     if not isinstance(withdrawn, bool):
         raise InvalidPaper(f"{named}: withdrawn must be true or false, got {_kind(withdrawn)}")
@@ -164,10 +131,8 @@ def paper_to_mapping(paper: Paper) -> dict[str, Any]:
 
 
 @cache
-def paper_schema() -> "pa.Schema":
+def paper_schema() -> pa.Schema:
     """Columns of a table of papers, in the order of the fields of `Paper`; pyarrow is imported on first use."""
-    import pyarrow as pa
-
     kinds: dict[str, pa.DataType] = {
         "version": pa.int32(),
         "withdrawn": pa.bool_(),
@@ -177,10 +142,8 @@ def paper_schema() -> "pa.Schema":
     return pa.schema([(field.name, kinds.get(field.name, pa.string())) for field in fields(Paper)])
 
 
-def papers_to_table(papers: Iterable[Paper]) -> "pa.Table":
+def papers_to_table(papers: Iterable[Paper]) -> pa.Table:
     """Many papers as one Arrow table with `paper_schema()`."""
-    import pyarrow as pa
-
     rows = list(papers)
     names = [field.name for field in fields(Paper)]
     columns = [[getattr(paper, name) for paper in rows] for name in names]
@@ -193,7 +156,7 @@ def papers_to_table(papers: Iterable[Paper]) -> "pa.Table":
     )
 
 
-def papers_from_table(table: "pa.Table") -> list[Paper]:
+def papers_from_table(table: pa.Table) -> list[Paper]:
     """The rows of an Arrow table with `paper_schema()` as papers."""
     names = [field.name for field in fields(Paper)]
     columns = [table.column(name).to_pylist() for name in names]
@@ -208,11 +171,13 @@ def papers_from_table(table: "pa.Table") -> list[Paper]:
     return papers
 
 
-def _version_in(paper_id: str) -> int:
+def _split_id(paper_id: str) -> tuple[str, Any]:
+    """The stored form, and the version that the text names, 1 if none; a text that is no source's id stays."""
     try:
-        return split_arxiv_id(paper_id)[1] or 1
+        identifier, version = split_paper_id(paper_id)
     except InvalidArxivId:
-        return 1
+        return paper_id.strip(), 1
+    return str(identifier), version or 1
 
 
 def _instant_field(value: object, name: str, named: str) -> datetime | None:
@@ -226,8 +191,8 @@ def _instant_field(value: object, name: str, named: str) -> datetime | None:
         raise InvalidPaper(f"{named}: {name} must be a date like 2026-03-01, got {value[:40]!r}") from None
 
 
-def _refuse_unstorable(text: str, name: str, named: str) -> None:
-    """Arrow cannot hold half a surrogate pair, and a NUL ends a text in many tools."""
+def _cleaned(text: str, name: str, named: str) -> str:
+    """The text as `without_controls` leaves it (SPEC 8). Half a surrogate pair or a NUL: the file is broken."""
     if "\0" in text:
         raise InvalidPaper(f"{named}: {name} holds a NUL character; remove it")
     if not text.isascii():
@@ -237,6 +202,7 @@ def _refuse_unstorable(text: str, name: str, named: str) -> None:
             raise InvalidPaper(
                 f"{named}: {name} holds half a surrogate pair at character {error.start}; save the text as proper UTF-8"
             ) from None
+    return without_controls(text)
 
 
 def _named(paper_id: str | None, position: int | None) -> str:

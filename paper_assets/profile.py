@@ -19,17 +19,22 @@ from pydantic import (
     model_validator,
 )
 
-from paper_assets.errors import InvalidProfile
-from paper_assets.paper import unversioned
+from paper_assets import small_files
+from paper_assets.errors import InvalidInput, InvalidProfile
+from paper_assets.paper_id import unversioned
+from paper_assets.small_files import leads_nowhere, lies_there
+from paper_assets.text.languages import LANGUAGES
+from paper_assets.validation import first_fault
+from paper_assets.weights import Weights
 
 Purpose = Literal["general", "literature_review", "implementation", "idea_generation"]
 RankingMode = Literal["balanced", "novelty", "practicality", "diversity"]
 ContrastiveType = Literal["method", "assumption", "domain"]
 InterestView = Literal["seed", "lanes", "library"]
+Learning = Literal["auto", "off"]
 InterestMode = Literal["seed", "lanes", "library", "hybrid"]
 
 PROFILE_NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")  # also a partition key and a folder name
-_MOST_BYTES = 5_000_000  # a profile file larger than this is a mistake, not a profile
 
 Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=1000)]
 
@@ -97,7 +102,7 @@ class Constraints(_Part):
     require_code: bool = False
 
 
-class Feed(_Part):
+class FeedOptions(_Part):
     """Which papers reach the profile: arXiv categories (None = all stored), a window of days, repeats or not."""
 
     categories: list[Words] | None = None
@@ -116,11 +121,24 @@ class RankingOptions(_Part):
     enable_llm_verification: bool = True
     interest_mode: InterestMode = "hybrid"
     hybrid_of: list[InterestView] = Field(["seed", "lanes", "library"], min_length=1)  # those the profile can serve
+    # Instead of the setting's (G17) and the purpose's (G8). Not written where they are not used, so that they change no
+    # older profile's hash.
+    line: float | None = Field(None, ge=0, le=1, exclude_if=lambda line: line is None)
+    weights: Weights | None = Field(None, exclude_if=lambda weights: weights is None)
+    learning: Learning = Field("auto", exclude_if=lambda learning: learning == "auto")  # L3
 
 
-class Rewriting(_Part):
+class RewritingOptions(_Part):
     target_levels: list[Literal["public", "student", "expert"]] = []
     papers: int = Field(3, ge=0, le=100)
+    language: str | None = Field(None, exclude_if=lambda language: language is None)  # None: that of the original (B11)
+
+    @field_validator("language")
+    @classmethod
+    def _is_known(cls, language: str | None) -> str | None:
+        if language is not None and language not in LANGUAGES:
+            raise ValueError(f"use a two-letter code, one of {', '.join(LANGUAGES)}")
+        return language
 
 
 class ProfileContent(_Part):
@@ -131,9 +149,9 @@ class ProfileContent(_Part):
     preferred_authors: list[Words] = []
     preferred_institutions: list[Words] = []
     constraints: Constraints = Constraints()
-    feed: Feed = Feed()
+    feed: FeedOptions = FeedOptions()
     ranking: RankingOptions = RankingOptions()
-    rewriting: Rewriting = Rewriting()
+    rewriting: RewritingOptions = RewritingOptions()
 
     @model_validator(mode="after")
     def _asks_for_something(self) -> Self:
@@ -201,30 +219,51 @@ def load_profile(folder: Path) -> Profile:
         raise InvalidProfile(
             f"profile folder {name!r}: name it with a-z, 0-9, _ and - only, starting with a letter or digit"
         )
+    if leads_nowhere(folder):
+        raise InvalidProfile(f"{folder} is a link to nothing; bring back what it leads to, or remove it")
     file = folder / "profile.json"
     return Profile(
         name=name,
         content=profile_content(read_json(file), source=str(file)),
         read_ids=load_history(folder / "read_papers.json", missing_ok=True),
         questions=_load_questions(folder / "questions.json"),
-        pdf_names=tuple(sorted(pdf.name for pdf in (folder / "pdf").glob("*.pdf"))),
+        pdf_names=_pdf_names(folder / "pdf"),
         path=folder,
     )
 
 
-def profile_folders(profiles_dir: Path) -> list[Path]:
-    """The folders that hold a `profile.json`, by name. Raises InvalidProfile if the folder cannot be listed."""
+def _pdf_names(folder: Path) -> tuple[str, ...]:
+    if not lies_there(folder):
+        return ()
     try:
-        return sorted(entry for entry in profiles_dir.iterdir() if (entry / "profile.json").exists())
+        return tuple(sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".pdf")))
+    except NotADirectoryError:
+        return ()
+    except OSError as error:
+        raise InvalidProfile(f"{folder} cannot be listed: {error.strerror}") from None
+
+
+def profile_folders(profiles_dir: Path) -> list[Path]:
+    """The folders that hold a `profile.json`, by name, and those of which that cannot be said.
+
+    Raises InvalidProfile if the folder of profiles itself cannot be listed.
+    """
+    try:
+        return sorted(entry for entry in profiles_dir.iterdir() if _may_hold_a_profile(entry))
     except FileNotFoundError:
         raise InvalidProfile(f"{profiles_dir} does not exist; create it or set PAPER_ASSETS_PROFILES") from None
     except OSError as error:
         raise InvalidProfile(f"{profiles_dir} cannot be listed: {error.strerror}") from None
 
 
+def _may_hold_a_profile(folder: Path) -> bool:
+    """A link to nothing may: its disk may not be there today, and a profile that cannot be read is not removed (A1)."""
+    return lies_there(folder / "profile.json") or leads_nowhere(folder)
+
+
 def load_history(file: Path, *, missing_ok: bool) -> frozenset[str]:
     """Ids already read, without version: a JSON list of ids, or of objects with `paper_id`, or `{"read": [...]}`."""
-    if missing_ok and not file.exists():
+    if missing_ok and not lies_there(file):
         return frozenset()
     record = read_json(file)
     entries = record.get("read", record.get("papers")) if isinstance(record, dict) else record
@@ -240,44 +279,15 @@ def load_history(file: Path, *, missing_ok: bool) -> frozenset[str]:
 def read_json(file: Path) -> object:
     """Any JSON file of a profile. Raises InvalidProfile naming the file and the line that is wrong."""
     try:
-        with file.open("rb") as stream:
-            raw = stream.read(_MOST_BYTES + 1)
-    except FileNotFoundError:
-        raise InvalidProfile(f"{file} does not exist") from None
-    except OSError as error:
-        raise InvalidProfile(f"{file} cannot be read: {error.strerror}") from None
-    if len(raw) > _MOST_BYTES:
-        raise InvalidProfile(f"{file} is larger than {_MOST_BYTES // 1_000_000} MB; that is no profile file")
-    try:
-        return json.loads(raw.decode("utf-8-sig"))
-    except UnicodeDecodeError:
-        raise InvalidProfile(f"{file} is not UTF-8 text; save it as UTF-8") from None
-    except json.JSONDecodeError as error:
-        raise InvalidProfile(
-            f"{file}: not valid JSON at line {error.lineno}, column {error.colno}: {error.msg}"
-        ) from None
-    except RecursionError:
-        raise InvalidProfile(f"{file}: nested too deeply to be a profile file") from None
+        return small_files.read_json(file)
+    except InvalidInput as fault:
+        raise InvalidProfile(str(fault)) from None
 
 
 def _load_questions(file: Path) -> tuple[Mapping[str, Any], ...]:
-    if not file.exists():
+    if not lies_there(file):
         return ()
     record = read_json(file)
     if not isinstance(record, list) or not all(isinstance(entry, dict) for entry in record):
         raise InvalidProfile(f"{file}: expected a list of plans (SPEC R1)")
     return tuple(record)
-
-
-def first_fault(error: ValidationError) -> str:
-    """What is wrong with a record, as `key: what`, of the first key that is wrong."""
-    fault = error.errors(include_url=False, include_input=True)[0]
-    key = ".".join(str(part) for part in fault["loc"])
-    if fault["type"] == "extra_forbidden":
-        return f"{key}: unknown key; remove it or correct its spelling"
-    message = fault["msg"].removeprefix("Value error, ")
-    message = message[0].lower() + message[1:]
-    if not key:
-        return message
-    shown = repr(fault["input"])
-    return f"{key}: {message}, got {shown if len(shown) <= 60 else shown[:57] + '...'}"

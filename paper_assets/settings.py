@@ -1,6 +1,8 @@
 """Every path, threshold and key: read once from the environment at the edge, passed down from there.
 
-Nothing below the faces and the Dagster layer reads the environment or the clock.
+Each default stands once, beside the sentence that justifies it. To add a setting, add a field to `Settings`: its
+variable is its name in capitals behind PAPER_ASSETS_. Nothing below the interfaces and the Dagster layer reads the
+environment or the clock.
 """
 
 import getpass
@@ -8,49 +10,49 @@ import math
 import re
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
-from types import MappingProxyType
-from typing import Literal
+from typing import Annotated, Literal
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    InstanceOf,
+    ValidationError,
+)
 
 from paper_assets.errors import InvalidInput
-
-DIMENSIONS = (
-    "semantic_relevance",
-    "must_keywords",
-    "author_trust",
-    "institution_trust",
-    "recency",
-    "practicality",
+from paper_assets.variables import (
+    Above0,
+    Address,
+    Day,
+    Folder,
+    Names,
+    Seconds,
+    Switch,
+    Wanted,
+    WholeSeconds,
+    changed_config,
 )
+from paper_assets.weights import DEFAULT_WEIGHTS, DIMENSIONS, weights_from_json
 
 ARCHIVE = "optim_best_practices_v1"  # B1: the version is in the name
 
-# SPEC G8, in the order of DIMENSIONS.
-_WEIGHTS = {
-    "general": (0.30, 0.10, 0.15, 0.10, 0.20, 0.15),
-    "literature_review": (0.35, 0.10, 0.15, 0.10, 0.05, 0.25),
-    "implementation": (0.20, 0.10, 0.10, 0.10, 0.10, 0.40),
-    "idea_generation": (0.35, 0.10, 0.10, 0.05, 0.35, 0.05),
-}
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scoring:
+class ScoringConfig:
     """The numbers of SPEC 2. Weights are per purpose, in the order of DIMENSIONS, and sum to 1."""
 
-    weights: Mapping[str, tuple[float, ...]] = field(default_factory=lambda: MappingProxyType(dict(_WEIGHTS)))
+    weights: Mapping[str, tuple[float, ...]] = field(default_factory=lambda: DEFAULT_WEIGHTS)  # G8
     literature_review_grace_years: int = 5  # G3
     interest_repeats: tuple[int, int, int] = (3, 2, 1)  # primary, secondary, exploratory, G4
-    hybrid_repeats: tuple[int, int, int] = (1, 1, 1)  # the same in hybrid, where lanes give the weights; measured
     lane_weights: tuple[float, float, float] = (1.0, 0.7, 0.4)  # likewise
-    lane_relevant: float = 0.4  # G4: from here on, before the weight, a paper counts as relevant to a lane
-    liked_best: int = 3  # G4: so many of the nearest liked papers count
-    bm25_k1: float = 1.2  # G4 hybrid: how soon a repeated word stops counting
-    lexical_share: float = 0.4  # G4 hybrid: BM25 against cosine; docs/evaluation.md
-    # G4 hybrid: a fused score and the cosine (seed mode) that as many papers reach, measured on CACM; see the same.
-    hybrid_scale: tuple[tuple[float, float], ...] = ((0.0, 0.0), (0.3, 0.4), (0.68, 0.7), (1.0, 1.0))
+    line: float = 0.4  # G17: probability from which a paper is worth reading; docs/evaluation.md
+    bm25_k1: float = 1.2  # G4: how soon a repeated word stops counting
     recency_steps: tuple[tuple[int, float], ...] = (
         (14, 1.0),
         (30, 0.85),
@@ -86,7 +88,7 @@ class Scoring:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Judging:
+class EvaluationConfig:
     """How rankings are judged on labelled sets (docs/evaluation.md)."""
 
     ndcg_at: tuple[int, ...] = (10, 20)
@@ -98,24 +100,36 @@ class Judging:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Retrieving:
+class RetrievalConfig:
     """The numbers of SPEC 3."""
 
     k: int = 10  # R2: documents of a standard retrieval
     k_per_side: int = 2  # R3
     method: Literal["vector", "lexical", "hybrid"] = "hybrid"  # docs/evaluation.md
+    bm25_k1: float = 1.2  # how soon a repeated word stops counting; measured together with the next two
+    bm25_b: float = 0.4  # how much a long text loses by its length
     lexical_share: float = 0.48  # hybrid: BM25 against cosine; docs/evaluation.md
+    # R8: likeness below which the best of a side is called weak. The best of 1 question in 100 of CACM's is at 0.205,
+    # of Perspectrum's at 0.28; of "?", of a Korean question and of nonsense over both between 0.14 and 0.21.
+    floors: Mapping[str, float] = field(default_factory=lambda: {"hybrid": 0.2, "vector": 0.35, "lexical": 0.1})
+    # R8: a document without a vector is taken to have the cosine `assumed_cosine` + its share of words (measured on
+    # documents that have both); where more than this share of the matching ones has none, words alone are compared.
+    assumed_cosine: float = 0.25
+    most_unembedded: float = 0.5
     memory: int = 1_000_000_000  # bytes of documents that a process keeps for searching, some 200,000 abstracts
     chunk_characters: int = 300  # R6
     chunk_overlap: int = 50  # R6
     best_chunks: int = 5  # R6
+    shortlist: int = 5  # M1: times the wanted documents that are fetched, and reordered where they are graded
+    shortlist_most: int = 200  # but no more than these (or than are wanted): 1,200 chunks for a cross-encoder
+    examined: int = 40  # R7: documents whose stance is judged, at least; four questions to a language model
     max_per_source: int = 2  # M2
     fusion_constant: int = 60  # M2: k of reciprocal rank fusion (Cormack, Clarke & Buettcher 2009)
     max_tokens: int = 8_000  # M4: ten abstracts as long as arXiv allows, counted as bytes / 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rewriting:
+class RewritingConfig:
     """The thresholds of SPEC 4 (B8); scores are whole numbers from 0 to 100."""
 
     attempts: int = 5  # B4: so many before the best of them is taken
@@ -130,8 +144,8 @@ class Rewriting:
     example_characters: int = 500  # B3: of one example
     example_tokens: int = 1_000  # B3: of all of them together
     recall_depth: int = 100  # B3: places of each ranking that are fused
-    recall_pool: int = 10  # B3: so many of the best fused are taken in the order of their scores
-    copied_share: float = 0.25  # B2: share of word triples from which a rewrite copies an example; rewriting/copying.py
+    recall_floor: float = 0.4  # B3: cosine below which an example is about something else; docs/decisions.md
+    copied_share: float = 0.25  # B2: share of word triples from which a rewrite copies an example; rewriting/overlap.py
     mask_pii: bool = True  # B2: phones and mail addresses
     waiting_days: int = 3  # after so many days without a person's word a waiting rewrite is a warning
 
@@ -141,9 +155,10 @@ class Rewriting:
         for names, least, most in (
             (("archived", "recalled"), 0, 100),
             (("duplicate_similarity", "copied_share"), 0, 1),
+            (("recall_floor",), -1, 1),
             (("waiting_days",), 0, 36_500),
             (("example_characters", "example_tokens"), 0, math.inf),
-            (("recall_depth", "recall_pool"), 1, math.inf),
+            (("recall_depth",), 1, math.inf),
         ):
             for name in names:
                 if not least <= getattr(self, name) <= most:  # nan is in no range
@@ -170,35 +185,72 @@ KNOWN_HOSTS = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+def archive_name(text: str, given_as: str) -> str:
+    """The name of a collection of best practices, which ends in its version (B1). Raises InvalidInput."""
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{1,60}_v[0-9]+", text, re.ASCII):
+        raise InvalidInput(f"{given_as} must be a name that ends in its version, like {ARCHIVE}, got {text[:60]!r}")
+    return text
+
+
+def _archive(name: str) -> str:
+    return archive_name(name, "PAPER_ASSETS_ARCHIVE")
+
+
+def _scoring(value: object) -> object:
+    if isinstance(value, str):
+        return ScoringConfig(weights=weights_from_json(value, given_as="PAPER_ASSETS_WEIGHTS"))
+    return value
+
+
+def _rewriting(value: object) -> object:
+    if isinstance(value, str):
+        return changed_config(RewritingConfig(), value, given_as="PAPER_ASSETS_REWRITING")
+    return value
+
+
+class Settings(BaseModel):
     """Where things lie and how the outside world is reached. Paths are absolute."""
 
-    home: Path
-    profiles_dir: Path
-    output_dir: Path
-    pdf_dir: Path
-    first_day: date = date(2025, 1, 1)  # first partition; earlier papers are kept but have no partition
-    categories: tuple[str, ...] = ("cs.CL", "cs.LG")  # what the schedule fetches, SPEC S1
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    home: Folder = Path("data")
+    profiles_dir: Folder = Path("profiles")
+    output_dir: Folder = Field(default_factory=lambda given: given["home"] / "output")
+    pdf_dir: Folder = Field(default_factory=lambda given: given["output_dir"])
+    first_day: Day = date(2025, 1, 1)  # first partition; earlier papers are kept but have no partition
+    sources: Names = ("arxiv",)  # whose days are fetched, by the names in sources/table.py
+    categories: Names = ("cs.CL", "cs.LG")  # what the schedule fetches, SPEC S1
     embedding_model: str = "all-MiniLM-L6-v2"
-    archive: str = ARCHIVE  # collection of best practices in use
+    archive: Annotated[str, AfterValidator(_archive)] = ARCHIVE  # collection of best practices in use
     cross_encoder: str = "cross-encoder/ms-marco-MiniLM-L6-v2"  # English; Korean: Dongjin-kr/ko-reranker, R6
+    # NLI cross-encoder that judges stances in the place of the language model, R7; "" for none
+    stance_model: str = ""
     arxiv_url: str = "https://export.arxiv.org/api/query"
-    request_gate: Path = Path(tempfile.gettempdir()) / "paper_assets"  # shared by all processes of the machine
-    request_interval: float = 3.0  # seconds between two requests to arXiv, S2
-    request_timeout: float = 60.0  # seconds for one answer
+    # Shared by all processes of a user.
+    request_gate: Folder = Field(
+        default_factory=lambda: Path(tempfile.gettempdir()) / f"paper_assets-{getpass.getuser()}"
+    )
+    request_interval: Seconds = 3.0  # between two requests to arXiv, S2
+    request_timeout: Seconds = 60.0  # for one answer
     contact: str | None = None  # added to the User-Agent, so that arXiv can reach the operator
-    arxiv_pdf_url: str = "https://arxiv.org/pdf"
-    semantic_scholar_url: str = "https://api.semanticscholar.org/graph/v1"
-    semantic_scholar: bool = False  # ask it about fetched papers too (S4)
-    known_hosts: tuple[str, ...] = KNOWN_HOSTS  # what may be asked for somebody, I8
-    pdf_megabytes: float = 50.0  # a larger PDF is not read, I7
-    store_deadline: float = 60.0  # seconds to wait for a store that another process holds
-    sensor_interval: int = 15  # seconds between two looks at profiles/ and at what is due
-    call_limit: float = 50.0  # I6: seconds for one call over MCP; clients give up after 60
-    scoring: Scoring = field(default_factory=Scoring)
-    retrieving: Retrieving = field(default_factory=Retrieving)
-    rewriting: Rewriting = field(default_factory=Rewriting)
+    arxiv_pdf_url: Address = "https://arxiv.org/pdf"
+    semantic_scholar_url: Address = "https://api.semanticscholar.org/graph/v1"
+    semantic_scholar: Switch = False  # ask it about fetched papers too (S4)
+    zotero_url: Address = "https://api.zotero.org"
+    rating_over_mcp: Switch = False  # whether an assistant may rate papers for a profile (L1)
+    # What may be asked for somebody, I8.
+    known_hosts: Annotated[Names, AfterValidator(lambda names: names or KNOWN_HOSTS)] = KNOWN_HOSTS
+    pdf_megabytes: Above0 = 50.0  # a larger PDF is not read, I7
+    store_deadline: Seconds = 60.0  # to wait for a store that another process holds
+    sensor_interval: WholeSeconds = 15  # between two looks at profiles/ and at what is due
+    desk_url: Address = "http://127.0.0.1:8787"  # where digests and Dagster say that the desk is
+    # I6: for one call over MCP; clients give up after 60.
+    call_limit: Annotated[Seconds, AfterValidator(lambda limit: min(limit, 50.0))] = 50.0
+    scoring: Annotated[InstanceOf[ScoringConfig], BeforeValidator(_scoring)] = Field(default_factory=ScoringConfig)
+    retrieval: InstanceOf[RetrievalConfig] = Field(default_factory=RetrievalConfig)
+    rewriting: Annotated[InstanceOf[RewritingConfig], BeforeValidator(_rewriting)] = Field(
+        default_factory=RewritingConfig
+    )
 
     @property
     def warehouse_path(self) -> Path:
@@ -209,117 +261,35 @@ class Settings:
         return self.home / "chroma"
 
 
-def archive_name(text: str, given_as: str) -> str:
-    """The name of a collection of best practices, which ends in its version (B1). Raises InvalidInput."""
-    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{1,60}_v[0-9]+", text, re.ASCII):
-        raise InvalidInput(f"{given_as} must be a name that ends in its version, like {ARCHIVE}, got {text!r}")
-    return text
+# What a setting is called in the environment; all others PAPER_ASSETS_<NAME>. `scoring` takes the weights as JSON (G8),
+# `rewriting` fields as `passes=92, asks=86` (B8), lists are comma separated.
+_VARIABLES = {
+    "profiles_dir": "PAPER_ASSETS_PROFILES",
+    "output_dir": "OUTPUT_DIR",
+    "pdf_dir": "PDF_DIR",
+    "scoring": "PAPER_ASSETS_WEIGHTS",
+    "retrieval": None,
+}
+
+
+def variables() -> dict[str, str]:
+    """The environment variables that are read, and the setting that each one gives."""
+    named = {_VARIABLES.get(name, f"PAPER_ASSETS_{name.upper()}"): name for name in Settings.model_fields}
+    return {variable: name for variable, name in named.items() if variable}
 
 
 def load_settings(environ: Mapping[str, str], working_dir: Path) -> Settings:
-    """Settings from environment variables; a relative path is taken from `working_dir`.
+    """Settings from environment variables (`variables()`); a relative path is taken from `working_dir`.
 
-    Variables: PAPER_ASSETS_HOME (./data), PAPER_ASSETS_PROFILES (./profiles), OUTPUT_DIR (HOME/output),
-    PDF_DIR (OUTPUT_DIR), PAPER_ASSETS_FIRST_DAY, PAPER_ASSETS_CATEGORIES (comma separated),
-    PAPER_ASSETS_EMBEDDING_MODEL, PAPER_ASSETS_ARXIV_URL, PAPER_ASSETS_REQUEST_GATE,
-    PAPER_ASSETS_REQUEST_INTERVAL, PAPER_ASSETS_REQUEST_TIMEOUT, PAPER_ASSETS_CONTACT,
-    PAPER_ASSETS_STORE_DEADLINE, PAPER_ASSETS_SENSOR_INTERVAL, PAPER_ASSETS_ARXIV_PDF_URL,
-    PAPER_ASSETS_SEMANTIC_SCHOLAR_URL, PAPER_ASSETS_SEMANTIC_SCHOLAR (on or off), PAPER_ASSETS_KNOWN_HOSTS (comma
-    separated), PAPER_ASSETS_PDF_MEGABYTES, PAPER_ASSETS_CROSS_ENCODER, PAPER_ASSETS_ARCHIVE,
-    PAPER_ASSETS_REWRITING (fields of `Rewriting` as `passes=92, asks=86`, B8),
-    PAPER_ASSETS_CALL_LIMIT (at most 50). An empty variable counts as unset. Raises InvalidInput naming the variable.
+    An empty variable counts as unset. Raises InvalidInput naming the variable.
     """
-    given = {name: value.strip() for name, value in environ.items() if value.strip()}
-
-    def path(name: str, default: Path) -> Path:
-        return (working_dir / Path(given[name]).expanduser() if name in given else default).absolute()
-
-    def seconds(name: str, default: float) -> float:
-        try:
-            value = float(given.get(name, default))
-        except ValueError:
-            value = math.nan
-        if not (math.isfinite(value) and value >= 0):
-            raise InvalidInput(f"{name} must be a number of seconds from 0, got {given[name]!r}")
-        return value
-
-    home = path("PAPER_ASSETS_HOME", working_dir / "data")
-    output_dir = path("OUTPUT_DIR", home / "output")
-    categories = tuple(
-        part.strip() for part in given.get("PAPER_ASSETS_CATEGORIES", "cs.CL,cs.LG").split(",") if part.strip()
-    )
+    given = {
+        name: environ[variable].strip() for variable, name in variables().items() if environ.get(variable, "").strip()
+    }
     try:
-        first_day = date.fromisoformat(given.get("PAPER_ASSETS_FIRST_DAY", "2025-01-01"))
-    except ValueError:
-        raise InvalidInput(
-            f"PAPER_ASSETS_FIRST_DAY must be a day like 2025-01-01, got {given['PAPER_ASSETS_FIRST_DAY']!r}"
-        ) from None
-    return Settings(
-        home=home,
-        profiles_dir=path("PAPER_ASSETS_PROFILES", working_dir / "profiles"),
-        output_dir=output_dir,
-        pdf_dir=path("PDF_DIR", output_dir),
-        first_day=first_day,
-        categories=categories,
-        embedding_model=given.get("PAPER_ASSETS_EMBEDDING_MODEL", "all-MiniLM-L6-v2"),
-        archive=archive_name(given.get("PAPER_ASSETS_ARCHIVE", ARCHIVE), "PAPER_ASSETS_ARCHIVE"),
-        cross_encoder=given.get("PAPER_ASSETS_CROSS_ENCODER", "cross-encoder/ms-marco-MiniLM-L6-v2"),
-        arxiv_url=given.get("PAPER_ASSETS_ARXIV_URL", "https://export.arxiv.org/api/query"),
-        request_gate=path(
-            "PAPER_ASSETS_REQUEST_GATE", Path(tempfile.gettempdir()) / f"paper_assets-{getpass.getuser()}"
-        ),
-        request_interval=seconds("PAPER_ASSETS_REQUEST_INTERVAL", 3.0),
-        request_timeout=seconds("PAPER_ASSETS_REQUEST_TIMEOUT", 60.0),
-        contact=given.get("PAPER_ASSETS_CONTACT"),
-        arxiv_pdf_url=given.get("PAPER_ASSETS_ARXIV_PDF_URL", "https://arxiv.org/pdf").rstrip("/"),
-        semantic_scholar_url=given.get(
-            "PAPER_ASSETS_SEMANTIC_SCHOLAR_URL", "https://api.semanticscholar.org/graph/v1"
-        ).rstrip("/"),
-        semantic_scholar=_switch(given, "PAPER_ASSETS_SEMANTIC_SCHOLAR"),
-        known_hosts=tuple(part.strip() for part in given.get("PAPER_ASSETS_KNOWN_HOSTS", "").split(",") if part.strip())
-        or KNOWN_HOSTS,
-        pdf_megabytes=_megabytes(given),
-        store_deadline=seconds("PAPER_ASSETS_STORE_DEADLINE", 60.0),
-        sensor_interval=int(seconds("PAPER_ASSETS_SENSOR_INTERVAL", 15.0)),
-        call_limit=min(seconds("PAPER_ASSETS_CALL_LIMIT", 50.0), 50.0),
-        rewriting=_rewriting(given.get("PAPER_ASSETS_REWRITING", "")),
-    )
-
-
-def _rewriting(text: str) -> Rewriting:
-    """`passes=92, asks=86`; true and false for a switch. Raises InvalidInput with the entry."""
-    defaults, chosen = Rewriting(), {}
-    for entry in filter(None, (part.strip() for part in text.split(","))):
-        name, _, value = (part.strip() for part in entry.partition("="))
-        if name not in Rewriting.__slots__:
-            known = ", ".join(Rewriting.__slots__)
-            raise InvalidInput(f"PAPER_ASSETS_REWRITING: {name[:40]!r} is unknown; use {known}")
-        kind = type(getattr(defaults, name))
-        try:
-            chosen[name] = {"true": True, "false": False}[value.lower()] if kind is bool else kind(value)
-        except (ValueError, KeyError):
-            wanted = {bool: "true or false", int: "a whole number", float: "a number"}[kind]
-            raise InvalidInput(f"PAPER_ASSETS_REWRITING: {name} must be {wanted}, got {value[:40]!r}") from None
-    try:
-        return replace(defaults, **chosen)
-    except InvalidInput as fault:
-        raise InvalidInput(f"PAPER_ASSETS_REWRITING: {str(fault).removeprefix('rewriting: ')}") from None
-
-
-def _switch(given: Mapping[str, str], name: str) -> bool:
-    known = {"on": True, "1": True, "true": True, "yes": True, "off": False, "0": False, "false": False, "no": False}
-    text = given.get(name, "off")
-    if text.lower() not in known:
-        raise InvalidInput(f"{name} must be on or off, got {text[:40]!r}")
-    return known[text.lower()]
-
-
-def _megabytes(given: Mapping[str, str]) -> float:
-    text = given.get("PAPER_ASSETS_PDF_MEGABYTES", "50")
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not (math.isfinite(value) and value > 0):
-        raise InvalidInput(f"PAPER_ASSETS_PDF_MEGABYTES must be a number above 0, got {text[:40]!r}")
-    return value
+        return Settings.model_validate(given, context=working_dir)
+    except ValidationError as error:
+        name = str(error.errors()[0]["loc"][0])
+        variable = next(variable for variable, setting in variables().items() if setting == name)
+        wanted = next(each.words for each in Settings.model_fields[name].metadata if isinstance(each, Wanted))
+        raise InvalidInput(f"{variable} must be {wanted}, got {given[name][:40]!r}") from None

@@ -5,8 +5,13 @@ from pathlib import Path
 WORDS = "what shelters young fish kelp forests grow fast urchins eat them where water is cold the sea"
 
 
-def tiny_cross_encoder(folder: Path, *, outputs: int = 1, longest: int = 48) -> Path:
-    """A BERT of 16 dimensions that reads `longest` word pieces of WORDS and gives `outputs` numbers for a pair."""
+def tiny_cross_encoder(
+    folder: Path, *, outputs: int = 1, longest: int = 48, names: tuple[str, ...] | None = None
+) -> Path:
+    """A BERT of 16 dimensions that reads `longest` word pieces of WORDS and gives `outputs` numbers for a pair.
+
+    `names` of the outputs, as a model for natural language inference has them.
+    """
     import torch
     from transformers import BertConfig, BertForSequenceClassification, BertTokenizerFast
 
@@ -21,7 +26,7 @@ def tiny_cross_encoder(folder: Path, *, outputs: int = 1, longest: int = 48) -> 
         num_attention_heads=2,
         intermediate_size=32,
         max_position_embeddings=longest,
-        num_labels=outputs,
+        **({"id2label": dict(enumerate(names))} if names else {"num_labels": outputs}),
         initializer_range=0.5,  # so that the scores lie apart
     )
     BertForSequenceClassification(config).save_pretrained(folder)

@@ -16,7 +16,7 @@ from typing import IO, Any
 import numpy as np
 
 from paper_assets.stores.index_content import VectorBatch
-from paper_assets.stores.vectors import SyncReport, VectorIndex, query, sync
+from paper_assets.stores.vectors import SyncReport, VectorIndex, _reading, sync
 
 COLLECTION, MODEL, DIMENSION = "abstract", "invented", 16
 TWO_GIGABYTES = 2 << 30  # a damaged index can grow without end: no process of these tests may let it
@@ -67,6 +67,18 @@ def put(
     whole = fingerprints(truth)
     wanted = {name: whole[name] for name in names} if names else whole
     return sync(index, COLLECTION, model=model, wanted=wanted, everything=lambda: whole, batches=batches)
+
+
+def query(
+    index: VectorIndex, collection: str, vectors: np.ndarray, *, k: int, where: Any = None
+) -> tuple[list[list[str]], np.ndarray]:
+    """What another tool finds in the index: the k nearest ids of each of m vectors, and their cosines (m, k)."""
+    similarities = np.full((len(vectors), k), np.nan, dtype=np.float32)
+    with _reading(index, collection) as opened:
+        told: Any = opened.rows.query(query_embeddings=vectors, n_results=k, where=where, include=["distances"])
+    for row, distances in enumerate(told["distances"]):
+        similarities[row, : len(distances)] = 1.0 - np.asarray(distances, dtype=np.float32)
+    return told["ids"], similarities
 
 
 def found(index: VectorIndex, ids: Sequence[str]) -> list[str]:

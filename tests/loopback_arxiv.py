@@ -20,22 +20,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from urllib.parse import parse_qs, urlsplit
 from xml.sax.saxutils import escape
 
 from paper_assets.paper import Paper
-
-
-@dataclass(frozen=True, kw_only=True)
-class Answer:
-    """One HTTP answer. `missing` bytes are promised and not sent; `hang` gives no answer until the server stops."""
-
-    body: bytes = b""
-    status: int = 200
-    headers: dict[str, str] = field(default_factory=dict)
-    missing: int = 0
-    hang: bool = False
+from tests import loopback
+from tests.loopback import Answer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +44,6 @@ class LoopbackArxiv:
     requests: list[Request] = field(default_factory=list)
     url: str = ""
     pdf_url: str = ""
-    stopping: threading.Event = field(default_factory=threading.Event)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def answer(self, request: Request) -> Answer:
@@ -98,41 +86,12 @@ def loopback_arxiv(
         papers=list(papers), script=None if script is None else list(script), most_per_page=most_per_page
     )
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
+    def answer(asked: loopback.Request) -> Answer:
+        return arxiv.answer(Request(path=asked.path, query=asked.query, headers=asked.headers, at=time.time()))
 
-        def do_GET(self) -> None:
-            address = urlsplit(self.path)
-            query = {name: values[0] for name, values in parse_qs(address.query, keep_blank_values=True).items()}
-            answer = arxiv.answer(
-                Request(path=address.path, query=query, headers=dict(self.headers.items()), at=time.time())
-            )
-            if answer.hang:
-                arxiv.stopping.wait()
-                return
-            self.send_response(answer.status)
-            for name, value in answer.headers.items():
-                self.send_header(name, value)
-            self.send_header("Content-Length", str(len(answer.body) + answer.missing))
-            self.end_headers()
-            self.wfile.write(answer.body)
-            self.close_connection = answer.missing > 0
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    arxiv.url = f"http://127.0.0.1:{server.server_port}/api/query"
-    arxiv.pdf_url = f"http://127.0.0.1:{server.server_port}/pdf"
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-    thread.start()
-    try:
+    with loopback.serving(answer) as address:
+        arxiv.url, arxiv.pdf_url = f"{address}/api/query", f"{address}/pdf"
         yield arxiv
-    finally:
-        arxiv.stopping.set()
-        server.shutdown()
-        server.server_close()
 
 
 def _holds(paper: Paper, asked: str) -> bool:

@@ -148,6 +148,19 @@ class LoopbackLLM:
         self._server.server_close()
 
 
+@dataclass
+class Kept:
+    """A cache in memory; opening a warehouse takes longer than a scripted answer."""
+
+    answers: dict[str, str] = field(default_factory=dict)
+
+    def get(self, key: str) -> str | None:
+        return self.answers.get(key)
+
+    def put(self, key: str, answer: str, *, model: str, input_tokens: int, output_tokens: int) -> None:
+        self.answers[key] = answer
+
+
 @contextmanager
 def loopback_llm(*script: Step | Answering) -> Iterator[LoopbackLLM]:
     server = LoopbackLLM(script)

@@ -13,20 +13,10 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
-from urllib.parse import parse_qs, unquote, urlsplit
+from urllib.parse import unquote
 
-from tests.loopback_arxiv import Answer
-
-
-@dataclass(frozen=True, kw_only=True)
-class Request:
-    method: str
-    path: str
-    query: dict[str, str]
-    headers: dict[str, str]
-    body: bytes
+from tests.loopback import Answer, Request, serving
 
 
 @dataclass
@@ -35,7 +25,6 @@ class LoopbackScholar:
     script: list[Answer] | None = None
     requests: list[Request] = field(default_factory=list)
     url: str = ""
-    stopping: threading.Event = field(default_factory=threading.Event)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def answer(self, request: Request) -> Answer:
@@ -112,44 +101,6 @@ def loopback_semantic_scholar(
     """A running server; `url` is the address of its API."""
     scholar = LoopbackScholar(papers=list(papers), script=None if script is None else list(script))
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def do_GET(self) -> None:
-            address = urlsplit(self.path)
-            length = int(self.headers.get("Content-Length", 0))
-            answer = scholar.answer(
-                Request(
-                    method=self.command,
-                    path=address.path,
-                    query={name: values[0] for name, values in parse_qs(address.query).items()},
-                    headers={name.lower(): value for name, value in self.headers.items()},
-                    body=self.rfile.read(length) if length else b"",
-                )
-            )
-            if answer.hang:
-                scholar.stopping.wait()
-                return
-            self.send_response(answer.status)
-            for name, value in answer.headers.items():
-                self.send_header(name, value)
-            self.send_header("Content-Length", str(len(answer.body) + answer.missing))
-            self.end_headers()
-            self.wfile.write(answer.body)
-            self.close_connection = answer.missing > 0
-
-        do_POST = do_GET
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    scholar.url = f"http://127.0.0.1:{server.server_port}/graph/v1"
-    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
-    try:
+    with serving(scholar.answer) as address:
+        scholar.url = f"{address}/graph/v1"
         yield scholar
-    finally:
-        scholar.stopping.set()
-        server.shutdown()
-        server.server_close()

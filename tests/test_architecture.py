@@ -1,22 +1,48 @@
 """The walls of the house: imports run one way, and only the rooms that may know a thing import it."""
 
 import ast
+import inspect
 import re
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
+import typer
+
+from paper_assets.interfaces.cli.app import COMMANDS
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "paper_assets"
 
-GROUND = {"paper", "profile", "settings", "errors"}
+GROUND = {
+    "paper",
+    "paper_id",
+    "arxiv_ids",
+    "profile",
+    "settings",
+    "errors",
+    "text",
+    "progress",
+    "small_files",
+    "validation",
+    "variables",
+    "weights",
+}
 BELOW = {
-    "paper": {"errors"},
+    "arxiv_ids": {"errors"},
+    "paper_id": {"arxiv_ids", "errors"},
+    "paper": {"paper_id", "errors", "text"},
     "errors": set(),
-    "settings": {"errors"},
-    "profile": {"paper", "errors"},
+    "settings": {"errors", "variables", "weights"},
+    "variables": {"errors"},
+    "profile": {"paper_id", "errors", "small_files", "text", "validation", "weights"},
+    "small_files": {"errors"},
+    "validation": set(),
+    "weights": {"errors", "small_files", "validation"},
+    "text": {"errors"},
+    "progress": set(),
     "sources": GROUND,
     "models": GROUND,
     "stores": GROUND,
@@ -25,11 +51,17 @@ BELOW = {
     "evaluation": GROUND | {"models", "stores", "sources", "ranking"},
     "retrieval": GROUND | {"models", "stores", "sources"},
     "rewriting": GROUND | {"models", "stores", "sources", "retrieval"},
-    "interpreting": GROUND | {"models", "stores", "sources", "retrieval"},
-    "digests": GROUND | {"stores", "ranking", "retrieval", "rewriting"},
+    "ingestion": GROUND | {"models", "stores", "sources"},
+    "interpreting": GROUND | {"models", "stores", "sources", "retrieval", "ingestion"},
+    "learning": GROUND | {"models", "stores", "sources", "ranking"},
+    "library": GROUND | {"stores", "sources", "learning"},
+    "digests": GROUND | {"stores", "sources", "ranking", "retrieval", "rewriting"},
+    "pipeline": GROUND
+    | {"models", "stores", "sources", "ranking", "evaluation", "retrieval", "rewriting"}
+    | {"ingestion", "interpreting", "digests", "learning", "library"},
 }
 CORE = set(BELOW)
-FACES = {"defs", "definitions", "faces"}
+EDGE = {"defs", "definitions", "interfaces"}
 
 
 def modules() -> list[Path]:
@@ -55,7 +87,7 @@ def imported(module: Path) -> set[str]:
 @pytest.mark.parametrize("module", modules(), ids=lambda module: str(module.relative_to(PACKAGE)))
 def test_imports_run_one_way(module: Path) -> None:
     here = room(module)
-    if here in FACES or here == "__init__":
+    if here in EDGE or here == "__init__":
         return
     assert here in CORE, f"{here} is a new room: say in this test what it may import"
     rooms = {name.split(".")[1] for name in imported(module) if name.startswith("paper_assets.")}
@@ -68,13 +100,22 @@ def test_only_the_edge_knows_dagster_a_terminal_a_protocol_or_a_page(module: Pat
     here = room(module)
     if here not in {"defs", "definitions"}:
         assert "dagster" not in tops
-    if here != "faces":
-        assert not tops & {"typer", "rich", "mcp", "streamlit"}
+    if here != "interfaces":
+        assert not tops & {"typer", "rich", "mcp", "starlette"}
+
+
+def test_no_interface_imports_another() -> None:
+    for module in modules():
+        parts = module.relative_to(PACKAGE).parts
+        if parts[0] == "interfaces" and len(parts) == 3 and module.name != "serving.py":  # the command that serves
+            others = {name for name in imported(module) if name.startswith("paper_assets.interfaces.")}
+            folders = {name.split(".")[2] for name in others if len(name.split(".")) > 3}
+            assert folders <= {parts[1]}, module
 
 
 @pytest.mark.parametrize("module", modules(), ids=lambda module: str(module.relative_to(PACKAGE)))
 def test_the_core_reads_neither_the_clock_nor_the_environment(module: Path) -> None:
-    if room(module) in FACES:
+    if room(module) in EDGE:
         return
     source = module.read_text(encoding="utf-8")
     assert not re.search(r"os\.environ|os\.getenv|datetime\.now\(|date\.today\(|\btime\.time\(", source)
@@ -98,8 +139,28 @@ def test_importing_the_graph_loads_no_model_and_no_vector_store() -> None:
 
 def test_asking_the_command_line_for_help_loads_no_dagster() -> None:
     code = (
-        "import sys, paper_assets.faces.cli; "
+        "import sys, paper_assets.interfaces.cli.app; "
         "print([name for name in ('dagster', 'pyarrow', 'duckdb', 'numpy') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_list_of_commands_says_what_each_commands_own_help_says_first(command: str) -> None:
+    module, function, summary = COMMANDS[command]
+    target = getattr(import_module(f"paper_assets.interfaces.cli.{module}"), function)
+    help_text = target.info.help if isinstance(target, typer.Typer) else inspect.getdoc(target)
+    first, full_stop, _ = " ".join((help_text or "").split()).partition(". ")
+    assert summary == first + full_stop.strip()
+
+
+@pytest.mark.parametrize("module", sorted({module for module, _, _ in COMMANDS.values()} - {"graph", "resetting"}))
+def test_a_command_that_moves_no_asset_loads_neither_dagster_nor_a_model(module: str) -> None:
+    heavy = "dagster, torch, chromadb, matplotlib, openvino, sentence_transformers, transformers, sklearn"
+    code = (
+        f"import sys, paper_assets.interfaces.cli.{module}; "
+        f"print([name for name in '{heavy}'.split(', ') if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

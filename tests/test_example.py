@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from paper_assets.arxiv_ids import split_arxiv_id
 from paper_assets.models.embedder import load_embedder
-from paper_assets.paper import Paper, embedded_text, paper_from_mapping, paper_to_mapping, split_arxiv_id
+from paper_assets.paper import Paper, embedded_text, paper_from_mapping, paper_to_mapping
 from paper_assets.profile import Profile, load_profile, profile_folders
 from paper_assets.ranking.gatekeeper import Embed, rank_and_filter_papers
 from paper_assets.settings import load_settings
@@ -166,7 +167,7 @@ def test_near_identical_papers_are_near_and_the_rest_are_not(papers: dict[str, P
     ("name", "themes"),
     [
         ("efficient-inference", ("state-space", "weights", "kv cache", "speculative")),
-        ("retrieval-evidence", ("balanced", "citation", "claim", "opposing views", "same evidence")),
+        ("retrieval-evidence", ("balanced", "citation", "claims", "abstention", "multi-hop retrieval")),
     ],
 )
 def test_the_top_five_of_a_profile_are_plainly_about_its_interests(

@@ -2,45 +2,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paper_assets.errors import InvalidArxivId, InvalidPaper
+from paper_assets.errors import InvalidPaper
 from paper_assets.paper import (
     Paper,
     paper_from_mapping,
     paper_to_mapping,
     papers_from_table,
     papers_to_table,
-    split_arxiv_id,
-    unversioned,
 )
+from paper_assets.text.cleaning import without_controls
 
 RECORD = {"paper_id": "2501.12345", "title": "A title", "abstract": "An abstract.", "authors": ["Ada Example"]}
-
-
-@pytest.mark.parametrize(
-    ("text", "identifier", "version"),
-    [
-        ("2501.12345", "2501.12345", None),
-        (" 2501.12345v3 ", "2501.12345", 3),
-        ("arXiv:0704.0001v1", "0704.0001", 1),
-        ("hep-th/9901001", "hep-th/9901001", None),
-        ("math.GT/0309136v2", "math/0309136", 2),
-        ("https://arxiv.org/abs/2501.12345v2", "2501.12345", 2),
-        ("http://export.arxiv.org/pdf/hep-th/9901001v1.pdf", "hep-th/9901001", 1),
-    ],
-)
-def test_an_id_is_read_however_it_is_written(text: str, identifier: str, version: int | None) -> None:
-    assert split_arxiv_id(text) == (identifier, version)
-
-
-@pytest.mark.parametrize("text", ["", "2501.1", "../etc/passwd", "2501.12345v0", "x" * 10_000, "２５０１.12345"])
-def test_what_is_no_id_is_refused_in_one_short_line(text: str) -> None:
-    with pytest.raises(InvalidArxivId) as refusal:
-        split_arxiv_id(text)
-    assert len(str(refusal.value)) < 200
-
-
-def test_ids_of_other_sources_compare_as_they_are() -> None:
-    assert unversioned(" s2:abc ") == "s2:abc"
 
 
 @pytest.mark.parametrize(
@@ -76,8 +48,8 @@ def test_the_day_is_that_of_submission_in_utc() -> None:
     st.builds(
         Paper,
         paper_id=st.from_regex(r"\A\d{4}\.\d{5}\Z"),
-        title=st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1).filter(str.strip),
-        abstract=st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")),
+        title=st.text().map(without_controls).filter(str.strip),
+        abstract=st.text().map(without_controls),
         authors=st.tuples(st.just("José Núñez")),
         version=st.integers(1, 99),
         comment=st.none() | st.just("8 pages"),

@@ -4,9 +4,26 @@ from pathlib import Path
 import pytest
 
 from paper_assets.errors import InvalidProfile
-from paper_assets.profile import Profile, load_profile, profile_content, profile_from_mapping, profile_to_mapping
+from paper_assets.profile import (
+    Profile,
+    load_profile,
+    profile_content,
+    profile_folders,
+    profile_from_mapping,
+    profile_to_mapping,
+)
+from paper_assets.weights import DIMENSIONS
 
 GOOD = {"interests": {"primary": ["graphs"]}}
+
+
+def written(folder: Path, **files: object) -> Path:
+    """A profile's folder with these files; bytes as they are, anything else as JSON."""
+    folder.mkdir(parents=True)
+    for name, content in {"profile": GOOD, **files}.items():
+        raw = content if isinstance(content, bytes) else json.dumps(content).encode()
+        (folder / f"{name}.json").write_bytes(raw)
+    return folder
 
 
 @pytest.mark.parametrize(
@@ -64,6 +81,85 @@ def test_the_history_is_part_of_the_profile_and_its_ids_have_no_version(tmp_path
     assert profile_from_mapping("ann", profile_to_mapping(profile)) == profile
 
 
+@pytest.mark.parametrize(
+    ("part", "key", "lowest", "highest", "without"),
+    [
+        ("constraints", "min_year", 1900, 9999, None),
+        ("feed", "window_days", 1, 366, 7),
+        ("ranking", "top_k", 1, 1000, 5),
+        ("rewriting", "papers", 0, 100, 3),
+    ],
+)
+def test_a_number_is_taken_up_to_its_bounds_and_no_further(
+    part: str, key: str, lowest: int, highest: int, without: int | None
+) -> None:
+    def value(record: dict[str, object]) -> object:
+        return getattr(getattr(profile_content(record, source="ann"), part), key)
+
+    assert value(GOOD) == without
+    assert [value({**GOOD, part: {key: number}}) for number in (lowest, highest)] == [lowest, highest]
+    for number in (lowest - 1, highest + 1):
+        with pytest.raises(InvalidProfile, match=rf"{part}\.{key}"):
+            value({**GOOD, part: {key: number}})
+
+
+def test_a_long_value_is_shown_by_its_beginning() -> None:
+    with pytest.raises(InvalidProfile, match=r"ranking\.purpose") as refusal:
+        profile_content({**GOOD, "ranking": {"purpose": "fun" * 100}}, source="ann")
+    assert str(refusal.value).endswith(", got 'funfunfunfunfunfunfunfunfunfunfunfunfunfunfunfunfunfunfu...")
+    with pytest.raises(InvalidProfile, match=r"got 'fun'$"):
+        profile_content({**GOOD, "ranking": {"purpose": "fun"}}, source="ann")
+
+
+def test_a_profile_that_asks_for_nothing_is_told_what_to_name() -> None:
+    with pytest.raises(InvalidProfile, match=r"^ann: interests: name at least one interest"):
+        profile_content({}, source="ann")
+
+
+@pytest.mark.parametrize("name", ["Ann", "-ann", "ann lab", "ann.lab", "änn"])
+def test_a_folder_with_a_name_that_is_no_partition_key_is_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(InvalidProfile, match="a-z, 0-9, _ and - only"):
+        load_profile(written(tmp_path / name))
+
+
+def test_profiles_are_the_folders_that_hold_one_by_name(tmp_path: Path) -> None:
+    for name in ("zoe", "ann"):
+        written(tmp_path / name)
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "README.txt").write_text("no profile", encoding="utf-8")
+    assert [folder.name for folder in profile_folders(tmp_path)] == ["ann", "zoe"]
+    with pytest.raises(InvalidProfile, match=r"nowhere does not exist; create it or set PAPER_ASSETS_PROFILES"):
+        profile_folders(tmp_path / "nowhere")
+    with pytest.raises(InvalidProfile, match=r"README\.txt cannot be listed"):
+        profile_folders(tmp_path / "README.txt")
+
+
+def test_a_missing_profile_and_one_too_large_to_be_one_are_named(tmp_path: Path) -> None:
+    (tmp_path / "ann").mkdir()
+    with pytest.raises(InvalidProfile, match=r"profile\.json does not exist"):
+        load_profile(tmp_path / "ann")
+    good = json.dumps(GOOD).encode()
+    assert load_profile(written(tmp_path / "large", profile=good.ljust(5_000_000))).name == "large"
+    with pytest.raises(InvalidProfile, match=r"profile\.json is larger than 5 MB"):
+        load_profile(written(tmp_path / "larger", profile=good.ljust(5_000_001)))
+
+
+def test_an_entry_of_the_history_that_is_no_id_is_named_by_its_place(tmp_path: Path) -> None:
+    with pytest.raises(InvalidProfile, match=r"read_papers\.json: entry 2 is not a paper id"):
+        load_profile(written(tmp_path / "ann", read_papers=["2501.12345", 7]))
+
+
+def test_questions_are_part_of_the_profile_and_must_be_a_list_of_plans(tmp_path: Path) -> None:
+    plan = {"rewritten_question": "are frogs loud"}
+    asking = load_profile(written(tmp_path / "asking", questions=[plan]))
+    assert asking.questions == (plan,)
+    assert profile_from_mapping("asking", profile_to_mapping(asking)) == asking
+    assert asking.content_hash != load_profile(written(tmp_path / "silent")).content_hash
+    for name, broken in (("object", plan), ("texts", [plan, "are frogs loud"])):
+        with pytest.raises(InvalidProfile, match=r"questions\.json"):
+            load_profile(written(tmp_path / name, questions=broken))
+
+
 def test_a_broken_history_is_a_fault_of_the_profile(tmp_path: Path) -> None:
     (tmp_path / "ann").mkdir()
     (tmp_path / "ann" / "profile.json").write_text(json.dumps(GOOD), encoding="utf-8")
@@ -91,3 +187,56 @@ def test_a_liked_paper_is_part_of_the_content_and_its_version_is_not() -> None:
     assert content_hash("2501.12345") != content_hash()
     assert content_hash("2501.12345") != content_hash("2501.54321")
     assert content_hash("2501.12345v1") == content_hash("2501.12345")
+
+
+EVEN = dict(zip(DIMENSIONS, (0.5, 0.1, 0.1, 0.1, 0.1, 0.1), strict=True))
+
+
+def with_weights(weights: object) -> Profile:
+    record = {"interests": {"primary": ["graph neural networks"]}, "ranking": {"weights": weights}}
+    return Profile(name="lab", content=profile_content(record, source="lab"))
+
+
+def test_a_profile_without_weights_of_its_own_has_the_hash_it_always_had() -> None:
+    plain = profile_content({"interests": {"primary": ["graph neural networks"]}}, source="lab")
+    assert Profile(name="lab", content=plain).content_hash == "a95508a7cf51880ccacfe9faad05649e"
+    assert with_weights(None).content_hash == "a95508a7cf51880ccacfe9faad05649e"
+
+
+def test_weights_are_part_of_the_profile_and_survive_the_store() -> None:
+    profile = with_weights(EVEN)
+    assert profile.content_hash != with_weights(None).content_hash
+    assert profile_from_mapping("lab", profile_to_mapping(profile)) == profile
+
+
+def with_line(line: object) -> Profile:
+    record = {"interests": {"primary": ["graph neural networks"]}, "ranking": {"line": line}}
+    return Profile(name="lab", content=profile_content(record, source="lab"))
+
+
+def test_a_line_is_part_of_the_profile_only_where_it_sets_one() -> None:
+    assert with_line(None).content_hash == with_weights(None).content_hash
+    assert with_line(0.3).content_hash != with_line(None).content_hash
+    assert profile_from_mapping("lab", profile_to_mapping(with_line(1))).content.ranking.line == 1.0
+
+
+@pytest.mark.parametrize("line", [1.2, -0.1, "high", True])
+def test_a_line_outside_of_0_to_1_is_an_error_that_names_the_key(line: object) -> None:
+    with pytest.raises(InvalidProfile, match=r"ranking\.line: "):
+        with_line(line)
+
+
+@pytest.mark.parametrize(
+    ("weights", "told"),
+    [
+        (dict.fromkeys(DIMENSIONS[:5], 0.2), "ranking.weights.practicality: field required"),
+        ({**EVEN, "novelty": 0.0}, "ranking.weights.novelty: unknown key"),
+        ({**EVEN, "recency": 0.3}, "ranking.weights: the six weights sum to 1.2; they must sum to 1"),
+        ({**EVEN, "recency": -0.1}, "ranking.weights.recency: "),
+        ([0.5, 0.5], "ranking.weights: "),
+    ],
+)
+def test_weights_that_are_none_are_refused_with_the_key(weights: object, told: str) -> None:
+    with pytest.raises(InvalidProfile) as refused:
+        with_weights(weights)
+    assert f"lab: {told}" in str(refused.value)

@@ -10,14 +10,13 @@ import dagster as dg
 from dagster import AutomationCondition
 
 from paper_assets.defs import environment
-from paper_assets.defs.profiles import (
-    find_profiles,
-    known_hashes,
-    profile_changes,
-    profile_event,
-)
+from paper_assets.defs.profiles import known_hashes, profile_event
 from paper_assets.errors import InvalidProfile
-from paper_assets.settings import Settings
+from paper_assets.pipeline.profiles import find_profiles, profile_changes
+from paper_assets.pipeline.step import Trigger
+from paper_assets.pipeline.workspace import Workspace
+from paper_assets.stores.papers import paper_counts
+from paper_assets.stores.warehouse import Warehouse
 
 ANNOUNCED_AFTER = timedelta(days=2)  # a day's papers appear in the API when announced, up to two days later (S1)
 REPAIRED_DAYS = 14  # S1
@@ -35,8 +34,8 @@ class LatestEmbeddedDay(AutomationCondition):
         return "latest_embedded_day"
 
     def evaluate(self, context: Any) -> dg.AutomationResult:  # Dagster's own signature is generic and private
-        instance = context.asset_graph_view.instance
-        latest = max(instance.get_materialized_partitions(dg.AssetKey("paper_embeddings")), default=None)
+        embedded = context.asset_graph_view.instance.get_materialized_partitions(dg.AssetKey("paper_embeddings"))
+        latest = max(embedded & stored_days(embedded), default=None)
         wanted = {
             key
             for key in context.candidate_subset.expensively_compute_partition_keys()
@@ -50,6 +49,14 @@ class LatestEmbeddedDay(AutomationCondition):
         return dg.AutomationResult(context, chosen)
 
 
+def stored_days(known: set[str]) -> set[str]:
+    """Those of the days known to Dagster that hold papers: a store that was deleted leaves its days to Dagster."""
+    path = environment.settings.warehouse_path
+    if not path.exists():
+        return known
+    return {f"{day}" for day in paper_counts(Warehouse(path, deadline=environment.settings.store_deadline))}
+
+
 _something_new = (
     AutomationCondition.any_deps_match(AutomationCondition.data_version_changed())
     # Candidates and rankings are one step and due for the same reasons; its own candidates are no news to a ranking.
@@ -61,25 +68,48 @@ _something_new = (
 _due = _something_new.since(AutomationCondition.newly_requested() & ~_something_new)
 _quiet = ~AutomationCondition.any_deps_in_progress() & ~AutomationCondition.in_progress()
 
-on_new_papers = (_due & ~AutomationCondition.any_deps_missing() & _quiet).with_label("on_new_papers")
+# Nothing rests on what its own check has found to be wrong.
+_sound = ~AutomationCondition.any_deps_match(
+    AutomationCondition.any_checks_match(AutomationCondition.check_failed(), blocking_only=True)
+)
+
+on_new_papers = (_due & _sound & ~AutomationCondition.any_deps_missing() & _quiet).with_label("on_new_papers")
+# Of profiles that somebody has rated for: without ratings nothing is learned.
+on_new_ratings = (
+    AutomationCondition.any_deps_match(AutomationCondition.data_version_changed()).since(
+        AutomationCondition.newly_requested()
+    )
+    & ~AutomationCondition.any_deps_missing()
+    & _quiet
+).with_label("on_new_ratings")
 on_new_papers_or_profile = (LatestEmbeddedDay() & _due & _quiet).with_label("on_new_papers_or_profile")
 # What follows a ranking waits until nothing above it is about to be made again.
 _settled = ~AutomationCondition.any_deps_missing() & ~AutomationCondition.any_deps_match(
     AutomationCondition.will_be_requested()
 )
-on_new_ranking = (LatestEmbeddedDay() & _due & _settled & _quiet).with_label("on_new_ranking")
+on_new_ranking = (LatestEmbeddedDay() & _due & _sound & _settled & _quiet).with_label("on_new_ranking")
 # A page to read waits until all that stands in it is made, and not for what nobody makes; of any ranked day, for a
 # person may decide on a rewrite days later.
 _ranked = ~AutomationCondition.any_deps_match(AutomationCondition.missing()).allow(
     dg.AssetSelection.assets("scored_rankings")
 )
 _page_due = _due & _ranked & ~AutomationCondition.any_deps_match(AutomationCondition.will_be_requested())
-on_new_reading = (_page_due & _quiet).with_label("on_new_reading")
+on_new_reading = (_page_due & _sound & _quiet).with_label("on_new_reading")
 
 # Of any day, for a person may decide later; what has archived nothing finds nothing to do.
 on_new_rewrites = (
     _due & ~AutomationCondition.any_deps_match(AutomationCondition.will_be_requested()) & _quiet
 ).with_label("on_new_rewrites")
+
+CONDITIONS: dict[Trigger, AutomationCondition | None] = {
+    "nothing": None,
+    "new_papers": on_new_papers,
+    "new_papers_or_profile": on_new_papers_or_profile,
+    "new_ratings": on_new_ratings,
+    "new_ranking": on_new_ranking,
+    "new_rewrites": on_new_rewrites,
+    "new_reading": on_new_reading,
+}
 
 conditions = dg.AutomationConditionSensorDefinition(
     "conditions",
@@ -93,10 +123,10 @@ conditions = dg.AutomationConditionSensorDefinition(
 
 
 @dg.sensor(minimum_interval_seconds=environment.settings.sensor_interval, default_status=dg.DefaultSensorStatus.RUNNING)
-def profile_sensor(context: dg.SensorEvaluationContext, settings: dg.ResourceParam[Settings]) -> dg.SensorResult:
+def profile_sensor(context: dg.SensorEvaluationContext, workspace: dg.ResourceParam[Workspace]) -> dg.SensorResult:
     """Looks at profiles/: adds and removes partitions, reports new content; a broken file changes nothing."""
     try:
-        found = find_profiles(settings.profiles_dir)
+        found = find_profiles(workspace.settings.profiles_dir)
     except InvalidProfile as error:
         return dg.SensorResult(skip_reason=dg.SkipReason(str(error)))
     changes = profile_changes(known_hashes(context.instance), found)

@@ -9,15 +9,16 @@ from datetime import date, datetime
 import dagster as dg
 
 from paper_assets.defs import environment
-from paper_assets.defs.partitions import profile_day, profiles
-from paper_assets.defs.resources import Clock, LookTwice
+from paper_assets.defs.partitions import grid_key, profiles
 from paper_assets.errors import StoreError
-from paper_assets.rewriting.daily import GIVEN_UP_AFTER
+from paper_assets.pipeline.rewrites import GIVEN_UP_AFTER
+from paper_assets.pipeline.workspace import Workspace
 from paper_assets.rewriting.policy import Wait, Write
 from paper_assets.rewriting.state import step_of
-from paper_assets.settings import Rewriting, Settings
+from paper_assets.settings import RewritingConfig
 from paper_assets.stores.rankings import latest_ranking_day
-from paper_assets.stores.rewrites import RewriteItem, StoredDecision, asked_by, decisions_after, unfinished_items
+from paper_assets.stores.rewrite_decisions import StoredDecision, asked_by, decisions_after
+from paper_assets.stores.rewrites import RewriteItem, unfinished_items
 from paper_assets.stores.warehouse import Warehouse
 
 Partition = tuple[date, str]
@@ -37,7 +38,7 @@ def decided(
 
 
 def abandoned(
-    items: Iterable[RewriteItem], *, as_of: datetime, with_model: bool, numbers: Rewriting
+    items: Iterable[RewriteItem], *, as_of: datetime, with_model: bool, config: RewritingConfig
 ) -> list[RewriteItem]:
     """Items that neither wait for a person nor moved since the day before: a run ended early, or without a model."""
     return [
@@ -45,7 +46,7 @@ def abandoned(
         for item in items
         if item.moved_at.date() < as_of.date()
         and item.moved_at > as_of - GIVEN_UP_AFTER
-        and not isinstance(step := step_of(item, numbers=numbers), Wait)
+        and not isinstance(step := step_of(item, config=config), Wait)
         and (with_model or not isinstance(step, Write))
     ]
 
@@ -55,7 +56,7 @@ def run_requests(touched: Mapping[Partition, int], left: Collection[Partition], 
     runs = [(f"decision-{place}", partition) for partition, place in sorted(touched.items())]
     runs += [(f"unfinished-{today}", partition) for partition in sorted(set(left) - touched.keys())]
     return [
-        dg.RunRequest(run_key=f"{why}-{day}-{profile}", partition_key=profile_day(day, profile))
+        dg.RunRequest(run_key=f"{why}-{day}-{profile}", partition_key=grid_key(day, profile))
         for why, (day, profile) in runs
     ]
 
@@ -68,8 +69,8 @@ def latest_ranked(warehouse: Warehouse, known: Iterable[str], *, first: date, to
 
 def untold(items: Sequence[RewriteItem], asking: Mapping[Partition, Sequence[str]]) -> bool:
     """Whether one of the items was decided on and none of these partitions asks for it."""
-    told = {item for asked in asking.values() for item in asked}
-    return any(item.decisions and item.item not in told for item in items)
+    reports = {item for asked in asking.values() for item in asked}
+    return any(item.decisions and item.item not in reports for item in items)
 
 
 @dg.sensor(
@@ -79,13 +80,11 @@ def untold(items: Sequence[RewriteItem], asking: Mapping[Partition, Sequence[str
 )
 def decision_sensor(
     context: dg.SensorEvaluationContext,
-    settings: dg.ResourceParam[Settings],
-    warehouse: dg.ResourceParam[Warehouse],
-    look_twice: dg.ResourceParam[LookTwice],
-    clock: dg.ResourceParam[Clock],
+    workspace: dg.ResourceParam[Workspace],
 ) -> dg.SensorResult:
     """Requests the rewrites on which somebody has decided. The cursor is the place of the last decision seen."""
-    place, now = int(context.cursor or 0), clock()
+    settings, warehouse = workspace.settings, workspace.warehouse
+    place, now = int(context.cursor or 0), workspace.clock()
     known = set(context.instance.get_dynamic_partitions(str(profiles.name)))
 
     def usable(partition: Partition) -> bool:
@@ -97,8 +96,8 @@ def decision_sensor(
         left = abandoned(
             unfinished_items(warehouse),
             as_of=now,
-            with_model=look_twice().model is not None,
-            numbers=settings.rewriting,
+            with_model=workspace.load_verifier().model is not None,
+            config=settings.rewriting,
         )
         asking = asked_by(warehouse, [item.item for item in left])
         otherwise = latest_ranked(warehouse, known, first=settings.first_day, today=now.date())

@@ -1,6 +1,6 @@
-"""The grid: days (of first submission, UTC) by profiles, and how a run walks over it.
+"""Days (of first submission, UTC), profiles and the grid of both, as Dagster knows them.
 
-Belongs here: partition definitions and the reading of partition keys. Not here: assets, conditions.
+Belongs here: partition definitions, and their keys from and to the pipeline's partitions. Not here: assets, conditions.
 """
 
 from collections.abc import Iterable
@@ -9,6 +9,7 @@ from datetime import date
 import dagster as dg
 
 from paper_assets.defs.environment import settings
+from paper_assets.pipeline.partition import Grid, Partition, ascending
 
 # A day is a partition as soon as it has begun (end_offset), for bulk files and tests may hold today's papers.
 days = dg.DailyPartitionsDefinition(start_date=settings.first_day.isoformat(), timezone="UTC", end_offset=1)
@@ -20,12 +21,30 @@ profile_days = dg.MultiPartitionsDefinition({"day": days, "profile": profiles})
 any_day = dg.AllPartitionMapping()
 
 
-def profile_day(day: date, profile: str) -> str:
+def partitions_of(grid: Grid) -> dg.PartitionsDefinition | None:
+    """Dagster's definition of a grid."""
+    return {Grid.WHOLE: None, Grid.PROFILE: profiles, Grid.DAY: days, Grid.PROFILE_DAY: profile_days}[grid]
+
+
+def grid_key(day: date, profile: str) -> str:
     """The grid's key of a day and a profile."""
     return dg.MultiPartitionKey({"day": day.isoformat(), "profile": profile})
 
 
-def by_day(keys: Iterable[str]) -> list[tuple[date, str]]:
-    """(day, profile) of grid keys, days ascending, so that ALREADY_SHOWN sees the days before (SPEC 1)."""
+def partition_key(grid: Grid, partition: Partition) -> str:
+    """Dagster's key of a partition; empty for the whole."""
+    if grid is Grid.WHOLE:
+        return ""
+    if grid is Grid.PROFILE:
+        return partition.of_profile
+    return partition.of_day.isoformat() if grid is Grid.DAY else grid_key(partition.of_day, partition.of_profile)
+
+
+def partition_of(grid: Grid, keys: Iterable[str]) -> list[Partition]:
+    """The partitions of Dagster's keys, ascending, so that ALREADY_SHOWN sees the days before (SPEC 1)."""
+    if grid is Grid.PROFILE:
+        return ascending(Partition(profile=key) for key in keys)
+    if grid is Grid.DAY:
+        return ascending(Partition(date.fromisoformat(key)) for key in keys)
     pairs = (profile_days.get_partition_key_from_str(key).keys_by_dimension for key in keys)
-    return sorted((date.fromisoformat(pair["day"]), pair["profile"]) for pair in pairs)
+    return ascending(Partition(date.fromisoformat(pair["day"]), pair["profile"]) for pair in pairs)

@@ -1,7 +1,7 @@
-"""What the UI is told about a partition, so that a person can judge it without opening a database.
+"""Reports of the pipeline as Dagster metadata, drawn so that a person can judge a partition without a database.
 
-Belongs here: tables, small plots and counts as Dagster metadata, and the events that carry them. Not here: numbers
-that a store or the core does not already give.
+Belongs here: tables, small plots and counts, and the events that carry them. Not here: what is shown of which asset
+(pipeline/).
 """
 
 import base64
@@ -9,12 +9,13 @@ import io
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 
-from paper_assets.errors import PaperAssetsError, SourceError, StoreBusy
+from paper_assets.errors import DoubtfulDay, PaperAssetsError, SourceError, StoreBusy
+from paper_assets.pipeline.report import Bars, Columns, Link, Markdown, Report, Scatter, StackedBars, Table, Value
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,58 +25,81 @@ ATTENDED = "paper_assets/attended"  # tag of a run that a person waits for at a 
 _CELL = 90  # characters of a table cell; the UI wraps longer ones badly
 
 
-@dataclass(frozen=True, slots=True)
-class PartitionReport:
-    """One partition's outcome: its key, a version that changes only with the data, and what to show."""
-
-    partition: str
-    data_version: str
-    metadata: Mapping[str, Any] = field(default_factory=dict)
-
-
 def materializations(
-    context: dg.AssetExecutionContext,
-    asset: str,
-    reports: Sequence[PartitionReport],
-    check_results: Sequence[dg.AssetCheckResult] = (),
+    asset: str, reports: Mapping[str, Report], check_results: Sequence[dg.AssetCheckResult] = ()
 ) -> Iterator[Any]:
-    """Events of one asset for all partitions of a run, each with its own data version.
+    """Events of one asset for all partitions of a run (by key), each with its own data version.
 
     Dagster gives all partitions of one output the same data version, so that a chunk of days would look changed
     wherever one day changed. Therefore a run over several partitions reports each of them once more, afterwards.
     """
     checks = list(check_results)
     if len(reports) == 1:
-        version = dg.DataVersion(reports[0].data_version)
+        (report,) = reports.values()
         yield dg.MaterializeResult(
-            asset_key=asset, metadata=dict(reports[0].metadata), data_version=version, check_results=checks
+            asset_key=asset,
+            metadata=metadata_of(report),
+            data_version=dg.DataVersion(report.data_version) if report.data_version else None,
+            check_results=checks,
         )
         return
     yield dg.MaterializeResult(asset_key=asset, check_results=checks)
     yield from separately(asset, reports)
 
 
-def separately(asset: str, reports: Sequence[PartitionReport]) -> Iterator[dg.AssetMaterialization]:
+def separately(asset: str, reports: Mapping[str, Report]) -> Iterator[dg.AssetMaterialization]:
     """One event a partition, outside the step's own output."""
-    for report in reports:
+    for key, report in reports.items():
         yield dg.AssetMaterialization(
             asset_key=asset,
-            partition=report.partition,
-            metadata=dict(report.metadata),
+            partition=key,
+            metadata=metadata_of(report),
             tags={"dagster/data_version": report.data_version},
         )
 
 
+def metadata_of(report: Report) -> dict[str, Any]:
+    """A report's values as Dagster shows them."""
+    return {name: _drawn(value) for name, value in report.values.items()}
+
+
+def _drawn(value: Value) -> Any:
+    match value:
+        case Table(header, rows):
+            return markdown_table(header, rows)
+        case Columns(named):
+            return columns(*named)
+        case Bars(counts, title):
+            return bars(counts, title=title)
+        case StackedBars(rows, parts, title):
+            return stacked_bars(rows, parts, title=title)
+        case Scatter(points, groups, title):
+            return scatter(points, groups, title=title)
+        case Markdown(text):
+            return dg.MetadataValue.md(text)
+        case Link(url):
+            return dg.MetadataValue.url(url)
+        case Path():
+            return dg.MetadataValue.path(value)
+        case _:
+            return value
+
+
 @contextmanager
-def plainly(context: dg.AssetExecutionContext) -> Iterator[None]:
+def user_errors_as_failures(context: dg.AssetExecutionContext) -> Iterator[None]:
     """Let what a user can cause fail the run with its one line instead of a stack trace (SPEC 8).
 
     The asset's retry policy holds only for what may mend itself, and only where nobody is waiting for the run.
     """
     try:
         yield
+    except (dg.DagsterExecutionInterruptedError, KeyboardInterrupt):
+        # Dagster's retry policy takes a stop for a failure and starts the step again. The run is over: cancelled if it
+        # was terminated, else failed, and tried again by the daemon (run_retries).
+        raise dg.Failure(description="stopped from outside", allow_retries=False) from None
     except PaperAssetsError as error:
-        mends_itself = isinstance(error, SourceError | StoreBusy) and ATTENDED not in context.run.tags
+        lasts = isinstance(error, DoubtfulDay)  # for an hour, or until a person has looked
+        mends_itself = isinstance(error, SourceError | StoreBusy) and not lasts and ATTENDED not in context.run.tags
         raise dg.Failure(description=f"{error.code}: {error}", allow_retries=mends_itself) from None
 
 

@@ -1,216 +1,161 @@
 """Materializing from a program instead of the UI: same assets, same instance, in this process.
 
-Belongs here: what the command line asks of Dagster. Not here: printing, and what the assets do.
+Belongs here: what the command line asks of Dagster. Not here: printing, what is current (pipeline/), what assets do.
 """
 
-import logging
-import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from datetime import date
-from pathlib import Path
-from typing import Any
 
 import dagster as dg
 
-from paper_assets.defs.archive import best_practice_archive
-from paper_assets.defs.digests import reading_digests
-from paper_assets.defs.embeddings import embedder_or_none, embedding_version, paper_embeddings
-from paper_assets.defs.papers import arxiv_papers, day_reports
-from paper_assets.defs.partitions import profile_day
-from paper_assets.defs.profiles import research_profile
-from paper_assets.defs.rankings import candidates_and_rankings
+from paper_assets.defs.assets import ASSETS
+from paper_assets.defs.dead_runs import own_tag
+from paper_assets.defs.partitions import partition_key
+from paper_assets.defs.partitions import profiles as profile_partitions
+from paper_assets.defs.pool_slots import bounded_waiting
+from paper_assets.defs.profiles import known_hashes, profile_event
 from paper_assets.defs.reports import ATTENDED, separately
-from paper_assets.defs.retrievals import balanced_retrievals
-from paper_assets.defs.rewrites import paper_rewrites
-from paper_assets.digests.daily import is_current
-from paper_assets.errors import PaperAssetsError, StoreUnwritable
+from paper_assets.errors import PaperAssetsError, StoreBusy
 from paper_assets.paper import Paper
-from paper_assets.profile import Profile
-from paper_assets.ranking.daily import stale_from
-from paper_assets.retrieval.daily import inputs_of
-from paper_assets.rewriting.daily import anything_to_do
-from paper_assets.settings import Settings
-from paper_assets.stores.papers import MergeReport, day_fingerprints, merge_papers, paper_counts
-from paper_assets.stores.retrievals import retrieval_inputs
-from paper_assets.stores.warehouse import Warehouse
+from paper_assets.pipeline import papers
+from paper_assets.pipeline.partition import Grid, Partition, ascending, by_profile
+from paper_assets.pipeline.profiles import ProfileChanges, ProfilesFound, profile_changes
+from paper_assets.pipeline.step import Step, stale
+from paper_assets.pipeline.workspace import Workspace
+from paper_assets.stores.papers import MergeReport, day_fingerprints, merge_papers
 
-Count = Callable[[int], None]
-
+_DATA_VERSION = "dagster/data_version"  # tag
 _DAYS_AT_ONCE = 31  # whose papers are in memory together when they are reported
-
-ASSETS = [
-    arxiv_papers,
-    paper_embeddings,
-    research_profile,
-    candidates_and_rankings,
-    balanced_retrievals,
-    paper_rewrites,
-    best_practice_archive,
-    reading_digests,
-]
-
-
-def open_instance(dagster_home: Path) -> dg.DagsterInstance:
-    """The instance whose runs and events the UI shows; made on first use, with telemetry off."""
-    file = dagster_home / "dagster.yaml"
-    try:
-        dagster_home.mkdir(parents=True, exist_ok=True)
-        if not file.exists():
-            file.write_text("telemetry:\n  enabled: false\nnux:\n  enabled: false\n", encoding="utf-8")
-    except OSError as fault:
-        raise StoreUnwritable(f"{dagster_home} cannot be used: {fault.strerror}; set DAGSTER_HOME") from None
-    os.environ["DAGSTER_HOME"] = str(dagster_home.absolute())
-    return dg.DagsterInstance.get()
 
 
 def import_papers(
-    instance: dg.DagsterInstance, warehouse: Warehouse, papers: Iterable[Paper], *, settings: Settings, progress: Count
+    instance: dg.DagsterInstance, workspace: Workspace, found: Iterable[Paper], *, progress: Callable[[int], None]
 ) -> tuple[MergeReport, int]:
     """Merge papers into the warehouse and tell Dagster which days changed, so that the rest follows.
 
     Returns what was merged, and how many of the changed days are partitions (the days from `first_day` on).
     """
-    merged = merge_papers(warehouse, papers, progress=progress)
-    known = instance.get_materialized_partitions(arxiv_papers.key)
-    filled = paper_counts(warehouse)
-    # Also the days of an import that was killed between the warehouse and Dagster.
-    new = {day for day in filled if day in merged.days or day.isoformat() not in known}
-    reported = [day for day in sorted(new) if day >= settings.first_day]
-    for at in range(0, len(reported), _DAYS_AT_ONCE):
-        told = dict.fromkeys(reported[at : at + _DAYS_AT_ONCE])
-        for event in separately("arxiv_papers", day_reports(warehouse, told)):
-            instance.report_runless_asset_event(event)
-    return merged, len(reported)
+    merged = merge_papers(workspace.warehouse, found, progress=progress)
+    return merged, report_papers(instance, workspace)
 
 
-def fetch_days(instance: dg.DagsterInstance, resources: Mapping[str, Any], first: date, last: date) -> None:
-    """Fetch the days first..last from arXiv. Raises PaperAssetsError with the run's one line."""
-    _materialize(instance, resources, ["arxiv_papers"], first.isoformat(), last.isoformat())
+def report_papers(instance: dg.DagsterInstance, workspace: Workspace) -> int:
+    """Tell Dagster of the days whose papers it does not know as they are now; how many days that were.
 
-
-def embed_days(
-    instance: dg.DagsterInstance, warehouse: Warehouse, resources: Mapping[str, Any], first: date, last: date
-) -> int:
-    """Embed the papers of first..last where Dagster does not know it done. Returns the number of days asked for."""
-    model = embedder_or_none(resources["embedder"], logging.getLogger(__name__))
-    stale = [
-        day
-        for day, papers in day_fingerprints(warehouse, first, last).items()
-        if model is None or _known_version(instance, day) != embedding_version(papers, model.name)
-    ]
-    if stale:
-        _materialize(instance, resources, ["paper_embeddings"], min(stale).isoformat(), max(stale).isoformat())
-    return len(stale)
-
-
-def rank_days(
-    instance: dg.DagsterInstance,
-    warehouse: Warehouse,
-    resources: Mapping[str, Any],
-    profile: Profile,
-    walk: Sequence[date],
-) -> list[date]:
-    """Rank the ascending days of `walk` for a profile, from the first whose stored ranking is out of date.
-
-    Returns the days asked for; none if all stand.
+    Days of an import just made or killed before it could say so, and days that have lost their papers.
     """
-    settings = resources["settings"]
-    model = embedder_or_none(resources["embedder"], logging.getLogger(__name__))
-    first_stale = stale_from(
-        warehouse,
-        profile,
-        walk,
-        model=model.name if model else None,
-        llm=resources["look_twice"]().model,
-        settings=settings,
-    )
-    if first_stale is None:
-        return []
-    asked = [day for day in walk if day >= first_stale]
-    _materialize(
-        instance,
-        resources,
-        ["filtered_candidates", "scored_rankings"],
-        profile_day(asked[0], profile.name),
-        profile_day(asked[-1], profile.name),
-    )
-    return asked
+    stored = day_fingerprints(workspace.warehouse, workspace.settings.first_day, None)
+    known = {date.fromisoformat(key): version for key, version in known_versions(instance, papers.NAME).items()}
+    now = {**dict.fromkeys(known, papers.EMPTY), **stored}
+    news = [day for day in sorted(now) if known.get(day) != now[day]]
+    for at in range(0, len(news), _DAYS_AT_ONCE):
+        reports = papers.day_reports(workspace, news[at : at + _DAYS_AT_ONCE])
+        for event in separately(papers.NAME, {day.isoformat(): report for day, report in reports.items()}):
+            instance.report_runless_asset_event(event)
+    return len(news)
 
 
-def rewrite_day(
-    instance: dg.DagsterInstance, warehouse: Warehouse, resources: Mapping[str, Any], profile: Profile, day: date
-) -> str | None:
-    """Rewrite the day's best papers for the levels that the profile asks for; one line where no LLM can do it."""
-    now, wanted = resources["clock"](), profile.content.rewriting
-    if not anything_to_do(warehouse, profile, day, now=now, numbers=resources["settings"].rewriting):
-        return None
-    if wanted.target_levels and wanted.papers and resources["look_twice"]().model is None:
-        levels = ", ".join(wanted.target_levels)
-        return f"no rewrites for {levels}: no language model is set up; set LLM_PROVIDER and its key"
-    key = profile_day(day, profile.name)
-    _materialize(instance, resources, ["paper_rewrites"], key, key)
-    return None
+def report_profiles(instance: dg.DagsterInstance, found: ProfilesFound) -> ProfileChanges:
+    """Tell Dagster of new and changed profiles at once, outside a sensor; removes nothing."""
+    changes = profile_changes(known_hashes(instance), found)
+    if changes.added:
+        instance.add_dynamic_partitions(str(profile_partitions.name), list(changes.added))
+    for name in changes.changed:
+        instance.report_runless_asset_event(profile_event(found.readable[name]))
+    return changes
 
 
-def digest_days(
+@dataclass(slots=True)
+class RunResult:
+    """What a run over the steps has done: partitions made, what waits and why, what failed."""
+
+    made: dict[str, list[Partition]] = field(default_factory=dict)  # by step
+    waiting: dict[Partition, str] = field(default_factory=dict)
+    failures: dict[Partition, PaperAssetsError] = field(default_factory=dict)
+    failed: set[tuple[str, str | None]] = field(default_factory=set)  # (product, profile)
+
+
+def bring_up_to_date(
     instance: dg.DagsterInstance,
-    warehouse: Warehouse,
-    resources: Mapping[str, Any],
-    profile: Profile,
-    ranked: Sequence[date],
-    last: date,
+    workspace: Workspace,
+    step: Step,
+    partitions: Sequence[Partition],
+    done: RunResult,
 ) -> None:
-    """Write the pages of the days that were just ranked (ascending), and the one of `last` if it says something old."""
-    if ranked:
-        days = profile_day(ranked[0], profile.name), profile_day(ranked[-1], profile.name)
-        _materialize(instance, resources, ["reading_digests"], *days)
-    if last not in ranked and not is_current(warehouse, profile.name, last, settings=resources["settings"]):
-        key = profile_day(last, profile.name)
-        _materialize(instance, resources, ["reading_digests"], key, key)
+    """Make what is stale of a step, profile by profile, and note in `done` what became of it.
+
+    A profile of which something above has failed is left alone, and a failure here stops no other profile.
+    """
+    pieces: Iterable[tuple[str | None, list[Partition]]]
+    if step.grid is Grid.PROFILE_DAY:
+        pieces = [(name, [Partition(day, name) for day in days]) for name, days in by_profile(partitions)]
+    elif step.grid is Grid.PROFILE:
+        pieces = [(each.of_profile, [each]) for each in partitions]
+    else:
+        pieces = [(None, list(partitions))]
+    needs = {dep for product in step.products for dep in product.deps}
+    for profile, asked in pieces:
+        if any(product in needs and whose in (profile, None) for product, whose in done.failed):
+            done.failed |= {(name, profile) for name in step.makes}
+            continue
+        try:
+            todo = _to_make(instance, workspace, step, asked)
+            reasons = {each: reason for each in todo if (reason := step.waits_for(workspace, each))}
+            done.waiting |= reasons
+            todo = [each for each in todo if each not in reasons]
+            if todo:
+                materialize(instance, workspace, step, todo[0], todo[-1])
+            done.made.setdefault(step.name, []).extend(todo)
+        except PaperAssetsError as failure:
+            done.failures[asked[-1]] = failure
+            done.failed |= {(name, profile) for name in step.makes}
 
 
-def retrieve_day(
-    instance: dg.DagsterInstance, warehouse: Warehouse, resources: Mapping[str, Any], profile: Profile, day: date
-) -> bool:
-    """Answer a profile's questions of a day, if it has any; False if there is nothing to do or the answers stand."""
-    settings, kept = resources["settings"], retrieval_inputs(warehouse, day, profile.name)
-    if not profile.questions and kept is None:
-        return False
-    model = embedder_or_none(resources["embedder"], logging.getLogger(__name__))
-    name, grader = model.name if model else None, settings.cross_encoder
-    if kept == inputs_of(warehouse, profile, day, model=name, grader=grader, settings=settings):
-        return False
-    key = profile_day(day, profile.name)
-    _materialize(instance, resources, ["balanced_retrievals"], key, key)
-    return True
+def _to_make(
+    instance: dg.DagsterInstance, workspace: Workspace, step: Step, partitions: Sequence[Partition]
+) -> list[Partition]:
+    """What is stale, and what Dagster has not heard of because a run was killed before it could say so."""
+    due = set(stale(step, workspace, partitions))
+    for product, reported in step.reported(workspace, partitions).items():
+        keys = {each: partition_key(step.grid, each) for each in reported}
+        known = known_versions(instance, product, list(keys.values()))
+        due |= {each for each, version in reported.items() if known.get(keys[each]) != version}
+    return [each for each in ascending(partitions) if each in due]
 
 
-def _known_version(instance: dg.DagsterInstance, day: date) -> str | None:
-    event = instance.get_latest_data_version_record(paper_embeddings.key, partition_key=day.isoformat())
-    materialization = event.asset_materialization if event else None
-    return (materialization.tags or {}).get("dagster/data_version") if materialization else None
-
-
-def _materialize(
-    instance: dg.DagsterInstance, resources: Mapping[str, Any], selection: Sequence[str], first: str, last: str
+def materialize(
+    instance: dg.DagsterInstance, workspace: Workspace, step: Step, first: Partition, last: Partition
 ) -> None:
-    span = {"dagster/asset_partition_range_start": first, "dagster/asset_partition_range_end": last}
-    tags = {ATTENDED: "yes"} if first == last else {ATTENDED: "yes", **span}
-    outcome = dg.materialize(
-        ASSETS,
-        selection=list(selection),
-        instance=instance,
-        resources=dict(resources),
-        partition_key=first if first == last else None,
-        tags=tags,
-        raise_on_error=False,
-        run_config={"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}},
-    )
+    """Run a step for first..last on the instance. Raises PaperAssetsError with the run's one line."""
+    keys = partition_key(step.grid, first), partition_key(step.grid, last)
+    span = {"dagster/asset_partition_range_start": keys[0], "dagster/asset_partition_range_end": keys[1]}
+    with bounded_waiting(instance, deadline=workspace.settings.store_deadline) as refused:
+        outcome = dg.materialize(
+            ASSETS,
+            selection=sorted(step.makes),
+            instance=instance,
+            resources={"workspace": workspace},
+            partition_key=keys[0] if first == last else None,
+            tags={ATTENDED: "yes", **own_tag(), **({} if first == last else span)},
+            raise_on_error=False,
+            run_config={"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}},
+        )
     if outcome.success:
         return
+    if refused:
+        raise StoreBusy(refused[0])
     failed = outcome.get_step_failure_events()
     error = failed[0].step_failure_data if failed else None
     if error and error.user_failure_data and error.user_failure_data.description:
         raise PaperAssetsError(error.user_failure_data.description)
     reason = error.error.message.strip() if error and error.error else "the run failed"
-    raise PaperAssetsError(f"{', '.join(selection)}: {reason}; see run {outcome.run_id} in the Dagster UI")
+    raise PaperAssetsError(f"{step.name}: {reason}; see run {outcome.run_id} in the Dagster UI")
+
+
+def known_versions(instance: dg.DagsterInstance, asset: str, keys: Sequence[str] | None = None) -> dict[str, str]:
+    """The data version that Dagster last heard of each of these partitions (None: all); one query for all of them."""
+    found = instance.event_log_storage.get_latest_tags_by_partition(
+        dg.AssetKey(asset), dg.DagsterEventType.ASSET_MATERIALIZATION, [_DATA_VERSION], asset_partitions=keys
+    )
+    return {key: tags[_DATA_VERSION] for key, tags in found.items() if _DATA_VERSION in tags}

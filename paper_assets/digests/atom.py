@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 
-from lxml import etree  # type: ignore[import-untyped]
-from lxml.builder import ElementMaker  # type: ignore[import-untyped]
+from lxml import etree
+from lxml.builder import ElementMaker
 
-from paper_assets.digests.plain_text import storable
+from paper_assets.text.cleaning import without_controls
 
 _NAMESPACE = "http://www.w3.org/2005/Atom"
 # RFC 4151: an authority that nobody can own; the profile and the day make an id, and they never change.
@@ -48,11 +48,11 @@ def atom_feed(profile: str, issues: Sequence[Issue]) -> bytes:
 def _entry(profile: str, issue: Issue) -> etree._Element:
     return _make.entry(
         _make.id(f"{_TAG}/{profile}/{issue.day}"),
-        _make.title(storable(issue.title)),
+        _make.title(without_controls(issue.title)),
         _make.published(_instant(issue.published)),
         _make.updated(_instant(issue.updated or issue.published)),
         _make.link(rel="alternate", type="text/html", href=f"{issue.day}.html"),
-        _make.content(storable(issue.body), type="html"),
+        _make.content(without_controls(issue.body), type="html"),
     )
 
 

@@ -3,18 +3,19 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from paper_assets.digests.plain_text import clean
 from paper_assets.ranking.changes import Changes, Move
-from paper_assets.ranking.explain import why_removed
+from paper_assets.text.cleaning import one_line
+from paper_assets.text.tex import readable
 
-_REMOVED = "removed: "
-_NOTICED = 0.005  # of a score; a paper whose own changed by less has moved because of others
+_BEFORE_THE_REASON = ("removed: ", "already shown: ")  # of a paper that is gone; that it is, stands there already
+_NOT_TOLD = ("as_of", "quiet")  # the page's own date and headline say so
 # What a ranking was computed from, in words; the other names speak for themselves.
 _LINEAGE = {
     "model": "embedding model",
     "llm_model": "language model",
     "llm_prompt": "prompt of the language model",
     "code_version": "version of the ranking",
+    "top_k": "places in the list",
 }
 
 
@@ -37,7 +38,7 @@ def change_set(changes: Changes, *, since: str, titles: Mapping[str, str]) -> Ch
     """The changes in a reader's words, or None if nothing that a reader would notice has changed."""
 
     def title(move: Move) -> str:
-        return clean(titles.get(move.paper_id, "")) or clean(move.paper_id)
+        return readable(one_line(titles.get(move.paper_id, ""))) or one_line(move.paper_id)
 
     entered: dict[str, list[int]] = {}
     for move in changes.entered:
@@ -53,22 +54,22 @@ def change_set(changes: Changes, *, since: str, titles: Mapping[str, str]) -> Ch
         otherwise=tuple(
             "the profile was edited" if name == "profile_hash" else f"{_in_words(name)}: {_told(old)} → {_told(new)}"
             for name, (old, new) in changes.lineage.items()
-            if name != "as_of"
+            if name not in _NOT_TOLD
         ),
     )
     return found if found.entered or found.moved or found.left or found.otherwise else None
 
 
 def _why(move: Move) -> str:
-    if move.score_before is None or move.score_after is None or abs(move.score_after - move.score_before) >= _NOTICED:
-        return clean(move.reason)
-    return "others came or went"
+    """What decided, without the ids of other papers: a reader knows them by their titles."""
+    return one_line(" and ".join(cause.words for cause in move.causes[: move.decisive]))
 
 
 def _why_gone(move: Move) -> str:
-    if move.reason.startswith(_REMOVED):
-        return clean(why_removed(move.reason.removeprefix(_REMOVED))).removeprefix("Not ranked: ").removesuffix(".")
-    return "others came before it" if move.score_after is not None else clean(move.reason)
+    why = _why(move)
+    for start in _BEFORE_THE_REASON:
+        why = why.removeprefix(start)
+    return why
 
 
 def _in_words(name: str) -> str:
@@ -76,4 +77,4 @@ def _in_words(name: str) -> str:
 
 
 def _told(value: object) -> str:
-    return "none" if value is None else clean(str(value))
+    return "none" if value is None else one_line(str(value))

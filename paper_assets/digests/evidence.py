@@ -1,10 +1,13 @@
 """Balanced evidence for the profile's questions, as stored answers hold it (SPEC R3): each side alike, gaps named."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from paper_assets.digests.plain_text import clean, lead, web_address
+from paper_assets.digests.plain_text import lead, web_address
+from paper_assets.retrieval.answers import stance_in_words
+from paper_assets.text.cleaning import one_line
+from paper_assets.text.tex import readable
 
 _PASSAGE = 420  # characters
 
@@ -13,55 +16,73 @@ _PASSAGE = 420  # characters
 class Passage:
     """One document of a side. `about`: id and day, as far as known; `text` is None where only links were asked for.
 
-    Of a private document nothing is told but that it is one.
+    `quote`: the sentence that the stance of the document rests on, where it was judged. Of a private document nothing
+    is shown but that it is one.
     """
 
     title: str
     url: str | None
     about: str
     text: str | None
+    quote: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Side:
-    """One side with its documents, best first; `gap` says why there are fewer than wanted, or what went wrong."""
+    """One side with its documents, best first; `gap` says why there are fewer than wanted, or what went wrong.
+
+    `warnings`: what else a reader should know of it.
+    """
 
     name: str
     passages: tuple[Passage, ...]
     gap: str | None
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
+    """The answer to one question; `examined` says what was judged and by whom, where sides are stances."""
+
     question: str
     sides: tuple[Side, ...]
     notes: tuple[str, ...]
+    examined: str | None = None
 
 
 def evidence_of(answer: Mapping[str, Any]) -> Evidence:
     """A stored answer (`retrieval.answers.answer_of`) as the page shows it."""
+    judged = answer.get("stance")  # answers stored before there were stances have none, and no warnings
+    sides = tuple(_side(side, with_text=answer["generation_required"]) for side in answer["sides"])
+    common = [each for each in (sides[0].warnings if sides else ()) if all(each in side.warnings for side in sides)]
     return Evidence(
-        question=clean(answer["question"]),
-        sides=tuple(_side(side, with_text=answer["generation_required"]) for side in answer["sides"]),
-        notes=tuple(clean(note) for note in answer["notes"]),
+        question=one_line(answer["question"]),
+        sides=tuple(
+            replace(side, warnings=tuple(each for each in side.warnings if each not in common)) for side in sides
+        ),
+        notes=(*(one_line(note) for note in answer["notes"]), *common),
+        examined=one_line(stance_in_words(judged)) if judged else None,
     )
 
 
 def remarks_on(answers: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
     """What is worth knowing of how the answers were graded, each once."""
     sides = (side for answer in answers for side in answer["sides"])
-    return tuple(dict.fromkeys(clean(note) for side in sides for note in (side.get("graded") or {}).get("notes", ())))
+    return tuple(
+        dict.fromkeys(one_line(note) for side in sides for note in (side.get("graded") or {}).get("notes", ()))
+    )
 
 
 def _side(side: Mapping[str, Any], *, with_text: bool) -> Side:
     best: dict[str, str] = {}
     for chunk in (side.get("graded") or {}).get("chunks", ()):  # the best one of a document comes first
         best.setdefault(chunk["doc_id"], chunk["text"])
-    gaps = [clean(told) for told in (side["error"], side["shortfall"]) if told]
+    gaps = [one_line(gap) for gap in (side["error"], side["shortfall"]) if gap]
     return Side(
-        name=clean(side["side"] or "all"),
+        name=one_line(side["side"] or "all"),
         passages=tuple(_passage(each, best.get(each["doc_id"]), with_text=with_text) for each in side["documents"]),
         gap="; ".join(gaps) or None,
+        warnings=tuple(one_line(warning) for warning in side.get("warnings", ())),
     )
 
 
@@ -70,12 +91,13 @@ def _passage(document: Mapping[str, Any], chunk: str | None, *, with_text: bool)
     metadata = document["metadata"]
     if metadata.get("access_level") != "public":
         return Passage(title="a private document", url=None, about="", text=None)
-    title, paper_id = clean(metadata.get("title") or ""), clean(metadata.get("paper_id") or "")
+    title, paper_id = one_line(metadata.get("title") or ""), one_line(metadata.get("paper_id") or "")
     return Passage(
-        title=title or paper_id or "untitled",
+        title=readable(title) or paper_id or "untitled",
         url=web_address(metadata.get("url")),
         about=", ".join(each for each in (paper_id, _day(metadata.get("date_int"))) if each),
-        text=_answering(clean(document["page_content"]), clean(chunk or ""), title) if with_text else None,
+        text=_answering(one_line(document["page_content"]), one_line(chunk or ""), title) if with_text else None,
+        quote=lead(one_line(document.get("sentence") or ""), _PASSAGE) or None,
     )
 
 

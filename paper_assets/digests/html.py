@@ -1,18 +1,39 @@
 """The digest as one HTML page that needs nothing else: no script, no outside resource, everything escaped."""
 
-from datetime import datetime
+from collections.abc import Sequence
+from datetime import date, datetime
 from functools import cache
 from html import unescape
+from itertools import accumulate
 
 import jinja2
 
-from paper_assets.digests.content import Digest, Entry, Part
+from paper_assets.digests.content import Digest, Part
 from paper_assets.digests.plain_text import in_words, weekday
 
 
-def html_page(digest: Digest) -> str:
-    """The whole page, for a file."""
-    return _template().render(digest=digest, day_in_words=f"{weekday(digest.day)}, {in_words(digest.day)}")
+def html_page(digest: Digest, *, desk: str | None = None) -> str:
+    """The whole page, for a file; `desk`: the address of the same day on the desk."""
+    return _template().render(digest=digest, day_in_words=long_day(digest.day), desk=desk)
+
+
+def long_day(day: date) -> str:
+    """Friday, 13 March 2026."""
+    return f"{weekday(day)}, {in_words(day)}"
+
+
+def environment(loader: jinja2.BaseLoader | None = None) -> jinja2.Environment:
+    """What renders the digest's templates, and with a further `loader` also pages that share them: all is escaped."""
+    own = jinja2.PackageLoader("paper_assets", "digests")
+    made = jinja2.Environment(
+        loader=jinja2.ChoiceLoader([loader, own]) if loader else own,
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters |= {"bar": _bar, "points": _points, "in_words": in_words, "long_day": long_day}
+    return made
 
 
 def title_and_body(page: str) -> tuple[str, str]:
@@ -34,11 +55,15 @@ def updated(page: str) -> datetime | None:
     return moment if moment.tzinfo else None
 
 
-def _bar(entry: Entry) -> list[tuple[Part, str]]:
-    """The parts that add to the score and their widths in percent; the whole bar is a score of 1, or more."""
-    adds = [part for part in entry.parts if part.points > 0]
-    whole = max(1.0, sum(part.points for part in adds))
-    return [(part, f"{100 * part.points / whole:.1f}%") for part in adds]
+def _bar(parts: Sequence[Part]) -> list[tuple[Part, str, str]]:
+    """The parts that add to the score, where each begins and how long it is, of 100: a score of 1, or more."""
+    adds = [part for part in parts if part.points > 0]
+    scale = 100 / max(1.0, sum(part.points for part in adds))
+    ends = list(accumulate(scale * part.points for part in adds))
+    return [
+        (part, f"{end - scale * part.points:.1f}", f"{scale * part.points:.1f}")
+        for part, end in zip(adds, ends, strict=True)
+    ]
 
 
 def _points(points: float) -> str:
@@ -47,12 +72,4 @@ def _points(points: float) -> str:
 
 @cache
 def _template() -> jinja2.Template:
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("paper_assets", "digests"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {"bar": _bar, "points": _points, "in_words": in_words}
-    return environment.get_template("digest.html.jinja")
+    return environment().get_template("digest.html.jinja")

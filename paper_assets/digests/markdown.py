@@ -16,9 +16,10 @@ _MARKS = re.compile(r"[\\`*_\[\]<>|$~&{}]|!(?=\[)|:(?=//)|(?<=\bwww)\.|@(?=\w)|(
 _BEGINNING = re.compile(r"^(?:[-+=](?=[-+=\s]|$)|:(?=\s|$)|\d{1,9}[.)](?=\s|$))")
 
 
-def markdown_page(digest: Digest) -> str:
-    """The whole page, for a file."""
-    return _template().render(digest=digest, day_in_words=f"{weekday(digest.day)}, {in_words(digest.day)}")
+def markdown_page(digest: Digest, *, desk: str | None = None) -> str:
+    """The whole page, for a file; `desk`: the address of the same day on the desk."""
+    day_in_words = f"{weekday(digest.day)}, {in_words(digest.day)}"
+    return _template().render(digest=digest, day_in_words=day_in_words, desk=desk)
 
 
 def escape_markdown(text: str) -> str:

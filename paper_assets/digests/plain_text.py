@@ -7,36 +7,23 @@ import re
 from datetime import date
 from urllib.parse import quote, urlsplit
 
-# Control characters, and what XML 1.0 cannot hold; marks that turn the direction of the text after them.
-_UNFIT = re.compile(
-    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufdd0-\ufdef\ufeff\ufffe\uffff\u202a-\u202e\u2066-\u2069]"
-)
-_NO_CHARACTERS = "".join(chr(plane << 16 | last) for plane in range(1, 17) for last in (0xFFFE, 0xFFFF))
-_LAST_OF_PLANE = re.compile(f"[{_NO_CHARACTERS}]")
+from paper_assets.text.cleaning import one_line
+
 _MONTHS = (
     "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
     "December",
 )  # fmt: skip
 _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+_NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 _NO_HOST = re.compile(r"[\s<>\"'`\\(){}\[\]|^]")
 _BLANK_LINE = re.compile(r"\n\s*\n")
 _SENTENCE_END = re.compile(r"[.!?][\"')\]]*(?=\s)")
 _KEPT_IN_ADDRESS = "/:?#&=%+,;@~!._-"  # the rest is encoded: quotes, brackets and blanks end an address in some format
 
 
-def clean(text: str) -> str:
-    """The text as one line that every format can hold."""
-    return " ".join(storable(" ".join(text.split())).split())
-
-
-def storable(text: str) -> str:
-    """The text, its lines as they are, without characters that XML cannot hold or that turn what stands after them."""
-    return _LAST_OF_PLANE.sub("", _UNFIT.sub("", text))
-
-
 def paragraphs(text: str) -> tuple[str, ...]:
     """The paragraphs of a text, each as one line."""
-    return tuple(line for part in _BLANK_LINE.split(text.replace("\r\n", "\n")) if (line := clean(part)))
+    return tuple(line for part in _BLANK_LINE.split(text.replace("\r\n", "\n")) if (line := one_line(part)))
 
 
 def lead(text: str, most: int) -> str:
@@ -54,6 +41,11 @@ def in_words(day: date) -> str:
     return f"{day.day} {_MONTHS[day.month - 1]} {day.year}"
 
 
+def in_letters(count: int) -> str:
+    """Small numbers as words."""
+    return _NUMBERS[count] if count < len(_NUMBERS) else str(count)
+
+
 def weekday(day: date) -> str:
     return _WEEKDAYS[day.weekday()]
 
@@ -65,6 +57,6 @@ def web_address(url: str | None) -> str | None:
         named = parts.scheme in ("http", "https") and parts.hostname and "@" not in parts.netloc
     except ValueError:
         return None
-    if not named or clean(parts.netloc) != parts.netloc or _NO_HOST.search(parts.netloc):
+    if not named or one_line(parts.netloc) != parts.netloc or _NO_HOST.search(parts.netloc):
         return None
-    return quote(clean(parts.geturl()), safe=_KEPT_IN_ADDRESS)
+    return quote(one_line(parts.geturl()), safe=_KEPT_IN_ADDRESS)

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from paper_assets.errors import InvalidInput
-from paper_assets.evaluation.judge import Outcome
+from paper_assets.evaluation.judge import Evaluation
 from paper_assets.evaluation.metrics import Floats
-from paper_assets.settings import Judging
+from paper_assets.settings import EvaluationConfig
 
 _AT_ONCE = 1_000  # resamples drawn together: 8 MB at a thousand queries
 
@@ -40,7 +40,7 @@ class Comparison:
     equal: int
 
 
-def means(outcome: Outcome, *, judging: Judging) -> list[Mean]:
+def means(outcome: Evaluation, *, judging: EvaluationConfig) -> list[Mean]:
     """Each metric's mean with its bootstrap interval."""
     summary = []
     for metric in outcome.metrics:
@@ -52,7 +52,7 @@ def means(outcome: Outcome, *, judging: Judging) -> list[Mean]:
     return summary
 
 
-def compare(first: Outcome, second: Outcome, *, judging: Judging) -> list[Comparison]:
+def compare(first: Evaluation, second: Evaluation, *, judging: EvaluationConfig) -> list[Comparison]:
     """Two rankers on the same queries, paired. Raises InvalidInput if the queries or metrics are not the same."""
     if first.metrics != second.metrics or first.query_ids != second.query_ids:
         raise InvalidInput("only outcomes of the same labelled set and the same metrics can be compared")

@@ -1,15 +1,14 @@
 """The files of a labelled set as records and judgements, whatever their usual variant: .jsonl, .json, .tsv, .gz."""
 
-import gzip
-import json
 import math
-import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from paper_assets.errors import InvalidInput
+from paper_assets.small_files import parse_json, read_small, unpacked
 
+_MOST_BYTES = 500_000_000  # of a labelled set, unpacked; it is held in memory whole
 _SUFFIXES = (".jsonl", ".json", ".tsv", ".txt", ".csv", ".trec")
 
 # Column names of judgements, as people write them.
@@ -42,9 +41,9 @@ def read_records(file: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """The objects of a .jsonl, of a .json list, or of a folder of profiles, each with its place for messages."""
     if file.is_dir():
         for inner in sorted(file.glob("*/profile.json")):
-            yield str(inner), {**_object(_parsed(_text(inner), inner), inner), "id": inner.parent.name}
+            yield str(inner), {**_object(parse_json(_text(inner), source=str(inner)), inner), "id": inner.parent.name}
     elif ".json" in file.suffixes:
-        records = _parsed(_text(file), file)
+        records = parse_json(_text(file), source=str(file))
         if not isinstance(records, list):
             raise InvalidInput(f"{file}: expected a list of objects")
         for position, record in enumerate(records, 1):
@@ -54,7 +53,7 @@ def read_records(file: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
         for number, line in enumerate(_text(file).split("\n"), 1):
             if line.strip():
                 place = f"{file}:{number}"
-                yield place, _object(_parsed(line, place), place)
+                yield place, _object(parse_json(line, source=place), place)
 
 
 def read_qrels(file: Path) -> Iterator[Judgement]:
@@ -97,20 +96,12 @@ def _column(header: Sequence[str], names: frozenset[str]) -> int | None:
 
 
 def _text(file: Path) -> str:
+    raw = read_small(file, most_bytes=_MOST_BYTES)
     try:
-        raw = file.read_bytes()
-        return (gzip.decompress(raw) if file.suffix == ".gz" else raw).decode("utf-8-sig")
-    except (OSError, EOFError, zlib.error) as error:
-        raise InvalidInput(f"{file} cannot be read: {error}") from None
+        raw = unpacked(raw, source=str(file), most_bytes=_MOST_BYTES) if file.suffix == ".gz" else raw
+        return raw.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise InvalidInput(f"{file} is not UTF-8 text; save it as UTF-8") from None
-
-
-def _parsed(text: str, place: str | Path) -> object:
-    try:
-        return json.loads(text)
-    except (json.JSONDecodeError, RecursionError) as error:
-        raise InvalidInput(f"{place}: not valid JSON: {error}") from None
 
 
 def _object(record: object, place: str | Path) -> Mapping[str, Any]:

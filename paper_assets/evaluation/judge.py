@@ -9,16 +9,16 @@ from numpy.typing import NDArray
 from paper_assets.errors import InvalidInput
 from paper_assets.evaluation.labelled_set import Judgements, LabelledSet, Query
 from paper_assets.evaluation.metrics import Floats, interest_coverage, ndcg, recall
-from paper_assets.settings import Judging
+from paper_assets.settings import EvaluationConfig
 
 # A scorer answers a query with one score per document of the set (n,), nan or -inf for "not in the list",
 # or with document ids, best first.
-Answer = NDArray[np.floating] | Sequence[str]
-Scorer = Callable[[Query], Answer]
+RankedAnswer = NDArray[np.floating] | Sequence[str]
+Scorer = Callable[[Query], RankedAnswer]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class Evaluation:
     """`values` (queries, metrics): nan where a metric does not apply, such as coverage without labelled interests."""
 
     metrics: tuple[str, ...]
@@ -30,7 +30,7 @@ class Outcome:
         return self.values[:, self.metrics.index(metric)]
 
 
-def judge(labelled: LabelledSet, scorer: Scorer, *, judging: Judging) -> Outcome:
+def judge(labelled: LabelledSet, scorer: Scorer, *, judging: EvaluationConfig) -> Evaluation:
     """Ask the scorer every judged query. Documents that a query itself names as liked are neither ranked nor counted.
 
     Equal scores are ordered by a hash of the id, never by position: files are often sorted by topic. Raises
@@ -65,10 +65,12 @@ def judge(labelled: LabelledSet, scorer: Scorer, *, judging: Judging) -> Outcome
                 *(interest_coverage(lanes[ranking], answerable=answerable, k=k) for k in judging.coverage_at),
             ]
         )
-    return Outcome(metrics=metrics, query_ids=tuple(queries), values=np.array(rows).reshape(len(rows), len(metrics)))
+    return Evaluation(metrics=metrics, query_ids=tuple(queries), values=np.array(rows).reshape(len(rows), len(metrics)))
 
 
-def _ranking(answer: Answer, query: Query, position_of: dict[str, int], ties: NDArray[np.uint32]) -> NDArray[np.intp]:
+def _ranking(
+    answer: RankedAnswer, query: Query, position_of: dict[str, int], ties: NDArray[np.uint32]
+) -> NDArray[np.intp]:
     """Positions of the documents in the list, best first."""
     if isinstance(answer, np.ndarray):
         if answer.shape != ties.shape:

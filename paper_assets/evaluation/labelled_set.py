@@ -20,7 +20,8 @@ from paper_assets.evaluation.files import found_file, read_qrels, read_records
 from paper_assets.paper import embedded_text, parse_instant
 from paper_assets.profile import Interests
 from paper_assets.ranking.relevance import interest_text
-from paper_assets.settings import Scoring
+from paper_assets.settings import ScoringConfig
+from paper_assets.small_files import is_folder
 
 _DOCS = ("docs", "documents", "papers", "corpus")
 _ASKED = ("profiles", "queries", "topics")
@@ -94,7 +95,7 @@ def load_labelled_set(folder: Path) -> LabelledSet:
 
     `profiles` (a file, or the folder of profiles that this project uses) goes before `queries` if both are there.
     """
-    if not folder.is_dir():
+    if not is_folder(folder):
         raise InvalidInput(f"{folder} is not a folder with docs, queries or profiles, and qrels")
     docs_file, asked_file, qrels_file = (found_file(folder, names) for names in (_DOCS, _ASKED, _QRELS))
     documents = tuple(_document(record, place) for place, record in read_records(docs_file))
@@ -143,7 +144,9 @@ def _query(record: Mapping[str, Any], place: str) -> Query:
     given = profile.get("interests")
     interests = _interests(given, place) if given else None
     text = (
-        interest_text(interests, repeats=Scoring().interest_repeats) if interests else _first_text(record, _QUERY_TEXT)
+        interest_text(interests, repeats=ScoringConfig().interest_repeats)
+        if interests
+        else _first_text(record, _QUERY_TEXT)
     )
     if not text:
         raise InvalidInput(

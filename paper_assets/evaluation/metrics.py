@@ -1,4 +1,4 @@
-"""How good one ranking is: nDCG, recall and interest coverage, on arrays in ranked order.
+"""How good one ranking is: nDCG, precision, recall and interest coverage, on arrays in ranked order.
 
 A grade is a number from 0; everything above 0 is relevant. `nan` means that the question does not arise
 (nothing relevant is known), and such a query is left out of means.
@@ -29,6 +29,17 @@ def recall(ranked: Floats, known: Floats, *, k: int) -> float:
     """
     relevant = int((known > 0).sum())
     return float((ranked[:k] > 0).sum() / relevant) if relevant else float("nan")
+
+
+def precision(relevant: Bools, *, k: int) -> float:
+    """Share of relevant documents in the first k places; a list that is too short for k leaves places empty."""
+    return float(relevant[:k].sum() / k)
+
+
+def exponential_gain(grades: Floats) -> Floats:
+    """2^grade - 1, the gain that prefers one paper to be read today to two that are clearly relevant (Burges 2005)."""
+    gain: Floats = np.exp2(np.maximum(grades, 0.0)) - 1.0
+    return gain
 
 
 def interest_coverage(ranked: Bools, *, answerable: Bools, k: int) -> float:

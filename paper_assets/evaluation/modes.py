@@ -1,6 +1,6 @@
 """The interest modes as rankers of labelled sets: relevance alone, as the gatekeeper computes it (SPEC G4)."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cache
 
 import numpy as np
@@ -8,11 +8,11 @@ from numpy.typing import NDArray
 
 from paper_assets.evaluation.judge import Scorer
 from paper_assets.evaluation.labelled_set import LabelledSet, Query
-from paper_assets.paper import unversioned
+from paper_assets.paper_id import unversioned
 from paper_assets.profile import Interests, LikedPaper, RankingOptions
-from paper_assets.ranking.interest_modes import Sought, relevance_of, what_is_sought, with_every_lane
-from paper_assets.ranking.lexical import words_in
-from paper_assets.settings import Scoring
+from paper_assets.ranking.interest_modes import InterestQueries, interest_queries, relevance_of, with_every_lane
+from paper_assets.settings import ScoringConfig
+from paper_assets.text.bm25 import WordIndex, index_words
 
 Embed = Callable[[list[str]], NDArray[np.float32]]
 
@@ -20,7 +20,7 @@ _LONGEST_INTEREST = 1000  # as in a profile
 
 
 def modes(
-    labelled: LabelledSet, *, embed: Embed, scoring: Scoring, options: RankingOptions | None = None
+    labelled: LabelledSet, *, embed: Embed, scoring: ScoringConfig, options: RankingOptions | None = None
 ) -> dict[str, Callable[[], Scorer]]:
     """Every interest mode by name, built only when called; the documents are embedded once for all of them.
 
@@ -31,8 +31,8 @@ def modes(
     documents = [document.text for document in labelled.documents]
 
     @cache
-    def read() -> tuple[NDArray[np.float32], list[list[str]]]:
-        return embed(documents), [words_in(text) for text in documents]
+    def read() -> tuple[NDArray[np.float32], WordIndex]:
+        return embed(documents), index_words(documents)
 
     def of(mode: str) -> Callable[[], Scorer]:
         wanted = RankingOptions.model_validate({**chosen.model_dump(), "interest_mode": mode})
@@ -47,10 +47,10 @@ def modes(
 def _scorer(
     labelled: LabelledSet,
     vectors: NDArray[np.float32],
-    words: Sequence[Sequence[str]],
+    words: WordIndex,
     *,
     embed: Embed,
-    scoring: Scoring,
+    scoring: ScoringConfig,
     options: RankingOptions,
 ) -> Scorer:
     """Documents by relevance, none of relevance 0, the first `top_k` so filled that no lane goes unseen."""
@@ -58,22 +58,22 @@ def _scorer(
     ties = labelled.tie_order()
 
     @cache
-    def asked_vectors() -> dict[str, NDArray[np.float32]]:
-        texts = {text for query in labelled.judged_queries for text in sought(query).texts}
+    def query_vectors_by_text() -> dict[str, NDArray[np.float32]]:
+        texts = {text for query in labelled.judged_queries for text in queries(query).texts}
         ordered = sorted(texts)
         return dict(zip(ordered, embed(ordered), strict=True))
 
-    def sought(query: Query) -> Sought:
+    def queries(query: Query) -> InterestQueries:
         interests = query.interests or Interests(primary=[query.text.strip()[:_LONGEST_INTEREST]])
         liked = [LikedPaper(paper_id=doc_id) for doc_id in query.liked]
         liked += [LikedPaper(title=title[:_LONGEST_INTEREST], abstract=text) for title, text in query.liked_texts]
         interests = interests.model_copy(update={"papers": liked})
-        return what_is_sought(interests, options=options, scoring=scoring, known=known)
+        return interest_queries(interests, options=options, scoring=scoring, known=known)
 
     def score(query: Query) -> list[str]:
-        wanted = sought(query)
-        asked = np.array([asked_vectors()[text] for text in wanted.texts])
-        relevance = relevance_of(wanted, vectors=vectors, asked=asked, words=words, scoring=scoring)
+        wanted = queries(query)
+        query_vectors = np.array([query_vectors_by_text()[text] for text in wanted.texts])
+        relevance = relevance_of(wanted, vectors=vectors, query_vectors=query_vectors, words=words, scoring=scoring)
         order = np.lexsort((ties, -relevance.values))
         order = order[relevance.values[order] > 0]
         order = order[[labelled.documents[row].doc_id not in query.liked for row in order]]

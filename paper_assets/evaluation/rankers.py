@@ -6,10 +6,10 @@ from pathlib import Path
 
 from paper_assets.errors import InvalidInput
 from paper_assets.evaluation.baselines import baselines
-from paper_assets.evaluation.judge import Outcome, judge
+from paper_assets.evaluation.judge import Evaluation, judge
 from paper_assets.evaluation.labelled_set import LabelledSet
 from paper_assets.evaluation.modes import Embed, modes
-from paper_assets.settings import Judging, Scoring
+from paper_assets.settings import EvaluationConfig, ScoringConfig
 
 
 def shipped_set() -> Path:
@@ -17,9 +17,15 @@ def shipped_set() -> Path:
     return Path(str(files("paper_assets.example") / "labelled"))
 
 
+def shipped_lists() -> tuple[Path, Path]:
+    """Folder of the invented judged lists that come with the project, and the file of their papers."""
+    example = files("paper_assets.example")
+    return Path(str(example / "judged_lists")), Path(str(example / "papers.jsonl"))
+
+
 def outcomes(
-    labelled: LabelledSet, names: Sequence[str], *, embed: Embed, scoring: Scoring, judging: Judging
-) -> Mapping[str, Outcome]:
+    labelled: LabelledSet, names: Sequence[str], *, embed: Embed, scoring: ScoringConfig, judging: EvaluationConfig
+) -> Mapping[str, Evaluation]:
     """Judge the named rankers (none: all that the set allows). Raises InvalidInput for a name that is none."""
     known = {**modes(labelled, embed=embed, scoring=scoring), **baselines(labelled, seed=judging.seed)}
     for name in names:

@@ -4,7 +4,7 @@ What does not fit into one prompt is read in parts, and the notes on the parts a
 kept as it comes, so a call that runs out of time goes on where it ended when it is asked again.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -13,23 +13,25 @@ from typing import Any, Literal, TypeVar
 from pydantic import BaseModel
 
 from paper_assets.errors import InvalidInput, LLMConfigError, LLMError, RateLimited, SourceError, StoreBusy, StoreError
+from paper_assets.interpreting.clients import Clients
 from paper_assets.interpreting.papers import FetchedPaper, fetch_paper, fetched_to_mapping, with_content
 from paper_assets.interpreting.prompts import (
     ANALYSIS_TYPES,
     AnalysisType,
     Notes,
     Reading,
-    fenced,
     head_of,
     notes_task,
     reading_task,
 )
-from paper_assets.interpreting.reach import Progress, Reach, SecondsLeft
 from paper_assets.interpreting.text_parts import parts_of
 from paper_assets.models import llm
 from paper_assets.models.llm_budget import Budget, Usage
 from paper_assets.models.llm_config import LLMConfig, llm_config
+from paper_assets.progress import Progress
+from paper_assets.sources.access import SecondsLeft
 from paper_assets.stores.llm_answers import StoredAnswers
+from paper_assets.text.fence import introduced
 
 IDENTIFIERS = ("arxiv_id", "url", "pdf_url", "title")  # I2: in this order
 
@@ -67,7 +69,7 @@ class Interpretation:
 
 
 def analyze_paper(
-    reach: Reach,
+    clients: Clients,
     paper: FetchedPaper,
     *,
     analysis_type: str = "summary",
@@ -79,40 +81,43 @@ def analyze_paper(
     Raises InvalidInput (analysis type, nothing to read, far too long), LLMConfigError, LLMError, StoreError.
     """
     kind = checked_type(analysis_type)
-    config = llm_config(reach.environ, provider=provider, model=model)
-    return _analysis(reach.of_one_call(), paper, kind, config=config, left=reach.started())
+    config = llm_config(clients.environ, provider=provider, model=model)
+    return _analysis(clients.of_one_call(), paper, kind, config=config, left=clients.started())
 
 
 def interpret_paper(
-    reach: Reach,
+    clients: Clients,
     query: Mapping[str, Any],
     *,
     analysis_type: str = "summary",
     provider: str | None = None,
     model: str | None = None,
+    found: Callable[[FetchedPaper], None] = lambda _: None,
 ) -> Interpretation:
     """Fetch and analyze; `query` has `arxiv_id`, `url`, `pdf_url` or `title`. A failing LLM leaves the paper (I5), and
-    so does a warehouse that cannot be asked for known answers.
+    so does a warehouse that cannot be asked for known answers. `found` hears of the paper before it is analyzed.
 
     Where the PDF cannot be had but an abstract is known, that is read, and a warning says so.
     Raises what `fetch_paper` raises, and InvalidInput for another analysis type or key.
     """
     kind = checked_type(analysis_type)
     wanted = _identifiers(query)
-    reach, left = reach.of_one_call(), reach.started()
+    clients, left = clients.of_one_call(), clients.started()
     # One step for the paper, one for its PDF, then those of the analysis.
-    paper = fetch_paper(_from_step(reach, 0, of=1), **wanted, include_pdf_content=False)
+    paper = fetch_paper(_from_step(clients, 0, of=1), **wanted, include_pdf_content=False)
+    found(paper)
     if paper.content is None:
-        reach.progress(1, 3, "reading its PDF")
+        clients.progress(1, 3, "reading its PDF")
         try:
-            paper = with_content(reach, paper, left)
+            paper = with_content(clients, paper, left)
         except SourceError as failure:
             if not paper.paper.abstract.strip():
                 raise
             paper = replace(paper, warnings=(*paper.warnings, f"only the abstract was read: {failure}"))
+    found(paper)
     try:
-        config = llm_config(reach.environ, provider=provider, model=model)
-        analysis = _analysis(_from_step(reach, 2), paper, kind, config=config, left=left)
+        config = llm_config(clients.environ, provider=provider, model=model)
+        analysis = _analysis(_from_step(clients, 2), paper, kind, config=config, left=left)
     except (LLMError, StoreError) as error:
         code = error.code if isinstance(error, LLMError) else LLMError.code  # I4 has no word for a store's fault,
         code = RateLimited.code if isinstance(error, StoreBusy) else code  # but one for "wait and ask again"
@@ -162,7 +167,7 @@ class _KeptAnswers:
 
 
 def _analysis(
-    reach: Reach, paper: FetchedPaper, kind: AnalysisType, *, config: LLMConfig, left: SecondsLeft
+    clients: Clients, paper: FetchedPaper, kind: AnalysisType, *, config: LLMConfig, left: SecondsLeft
 ) -> Analysis:
     head, content = head_of(paper.paper), (paper.content or "").strip()
     if not content and not paper.paper.abstract.strip():
@@ -172,13 +177,13 @@ def _analysis(
         limit = "OLLAMA_NUM_CTX" if config.provider == "ollama" else "the longest prompt"
         raise LLMConfigError(f"{limit} leaves no room for a paper beside the instructions; set it to 16384 or more")
     budget = Budget(calls=config.budget_calls, tokens=config.budget_tokens)
-    cache = _KeptAnswers(StoredAnswers(reach.warehouse))
+    cache = _KeptAnswers(StoredAnswers(clients.warehouse))
 
     def asked(system: str, text: str, schema: type[Value], what: str, done: int) -> Value:
-        seconds = min(config.deadline, left())
+        seconds = config.deadline if clients.models_go_on else min(config.deadline, left())
         if seconds <= 0:
             raise LLMError(f"the time for this call is over after {done} answers; they are kept: ask again to go on")
-        user = fenced(f"{head}\n\n{text}".strip(), what=what)
+        user = introduced(f"{what},", "text", f"{head}\n\n{text}".strip())
         answer = llm.ask(config, system=system, user=user, schema=schema, budget=budget, cache=cache, deadline=seconds)
         return answer.value
 
@@ -188,14 +193,14 @@ def _analysis(
             f"paper: its text of {len(content):,} characters would be {len(parts)} prompts, more than {_MOST_PARTS}"
         )
     if len(parts) <= 1:
-        reach.progress(0, 1, "asking the language model")
+        clients.progress(0, 1, "asking the language model")
         what = "The full text of the paper" if content else "Title and abstract of the paper"
         reading = asked(reading_task(kind, from_notes=False), content, Reading, what, 0)
     else:
-        notes = _notes(partial(asked, notes_task()), parts, room=room, progress=reach.progress)
+        notes = _notes(partial(asked, notes_task()), parts, room=room, progress=clients.progress)
         task = reading_task(kind, from_notes=True)
         reading = asked(task, notes, Reading, f"Notes on the {len(parts)} parts of the paper", len(parts))
-    reach.progress(len(parts) + 1, len(parts) + 1, "done")
+    clients.progress(len(parts) + 1, len(parts) + 1, "done")
     return Analysis(
         summary=reading.summary.strip(),
         key_contributions=_lines(reading.key_contributions),
@@ -244,12 +249,16 @@ def _lines(lines: Sequence[str]) -> tuple[str, ...]:
     return tuple(line.strip() for line in lines if line.strip())
 
 
-def _from_step(reach: Reach, first: int, *, of: int = 0) -> Reach:
-    """The reach whose progress counts on from `first` steps, with `of` more steps to come behind it."""
-    return replace(reach, progress=lambda done, total, what: reach.progress(first + done, first + total + of, what))
+def _from_step(clients: Clients, first: int, *, of: int = 0) -> Clients:
+    """The clients whose progress counts on from `first` steps, with `of` more steps to come behind it."""
+
+    def progress(done: int, total: int | None, what: str = "") -> None:
+        clients.progress(first + done, None if total is None else first + total + of, what)
+
+    return replace(clients, progress=progress)
 
 
-def _identifiers(query: Mapping[str, Any]) -> dict[str, str]:
+def _identifiers(query: Mapping[str, Any]) -> dict[str, Any]:
     if not isinstance(query, Mapping):
         raise InvalidInput(f"query must be an object with one of {', '.join(IDENTIFIERS)}")
     given = {name: value for name, value in query.items() if value is not None}

@@ -1,15 +1,18 @@
-"""Which paper stands behind an identifier: asked of the warehouse, then arXiv, then Semantic Scholar (SPEC I2)."""
+"""Which paper stands behind an identifier: asked of the warehouse, then of the sources (SPEC I2)."""
 
 from dataclasses import dataclass, replace
 
-from paper_assets.errors import InvalidInput, PaperNotFound, SourceError, StoreBusy
-from paper_assets.interpreting.identifiers import ArxivPaper, ScholarPage, Title, same_title
-from paper_assets.interpreting.reach import Reach, SecondsLeft
-from paper_assets.interpreting.searching import page_of
+from paper_assets.arxiv_ids import pdf_address
+from paper_assets.errors import PaperNotFound, SourceError, StoreBusy
+from paper_assets.interpreting.clients import Clients
+from paper_assets.interpreting.identifiers import Title, Work, same_title
 from paper_assets.paper import Paper
-from paper_assets.sources import arxiv_search, semantic_scholar
-from paper_assets.sources.arxiv_api import pdf_address
-from paper_assets.sources.semantic_scholar import ScholarPaper
+from paper_assets.paper_id import PaperId, split_paper_id
+from paper_assets.sources.access import SecondsLeft
+from paper_assets.sources.arxiv import ARXIV
+from paper_assets.sources.semantic_scholar import SEMANTIC_SCHOLAR
+from paper_assets.sources.source import RefusedKey, Source, SourceRecord
+from paper_assets.sources.table import SOURCES, page_of, source_of
 from paper_assets.stores.papers import find_paper, paper_titled
 from paper_assets.stores.scholar_records import records_of
 
@@ -24,114 +27,113 @@ class Record:
     warnings: tuple[str, ...] = ()
 
 
-def find(reach: Reach, wanted: ArxivPaper | ScholarPage | Title, left: SecondsLeft) -> Record:
-    """Raises PaperNotFound, RateLimited, NetworkError, IncompleteFeed, InvalidInput (the key is none), StoreError."""
+def find(clients: Clients, wanted: Work | Title, left: SecondsLeft) -> Record:
+    """Raises PaperNotFound, RateLimited, NetworkError, IncompleteFeed, RefusedKey, InvalidInput, StoreError."""
     if isinstance(wanted, Title):
-        return _by_title(reach, wanted.text, left)
-    if isinstance(wanted, ScholarPage):
-        return _by_scholar_id(reach, wanted.scholar_id, left)
-    return _by_arxiv_id(reach, wanted, left)
+        return _by_title(clients, wanted.text, left)
+    if wanted.paper_id.source == SEMANTIC_SCHOLAR.prefix:
+        return _by_scholar_id(clients, wanted.paper_id, left)
+    return _by_id(clients, wanted, left)
 
 
-def _by_arxiv_id(reach: Reach, wanted: ArxivPaper, left: SecondsLeft) -> Record:
+def _by_id(clients: Clients, wanted: Work, left: SecondsLeft) -> Record:
     warnings: tuple[str, ...] = ()
     try:
-        stored = find_paper(reach.warehouse, wanted.paper_id)
+        stored = find_paper(clients.warehouse, str(wanted.paper_id))
         if stored is not None and wanted.version in (None, stored.version):
-            return _stored(reach, stored)
+            return _stored(clients, stored)
     except StoreBusy as error:
         warnings = (f"the warehouse was not asked: {error}",)
+    named = f"{wanted.paper_id}" + (f"v{wanted.version}" if wanted.version else "")
+    source = source_of(str(wanted.paper_id))
+    if source is None or source.find is None:
+        raise PaperNotFound(f"paper {named} is not stored, and no source can be asked for it")
     try:
-        with reach.arxiv(left) as session:
-            paper = arxiv_search.paper_by_id(
-                wanted.paper_id, version=wanted.version, url=reach.settings.arxiv_url, session=session
+        found = source.find(clients.access(left, others_follow=True), wanted.paper_id, wanted.version)
+    except SourceError as failure:
+        instead = _from_another(clients, source, wanted, failure, left)
+        return replace(instead, warnings=(*warnings, f"{source.title}: {failure}", *instead.warnings))
+    if found is None:
+        raise PaperNotFound(f"{source.title} has no paper {named}; check the id")
+    return _record(source, found, warnings)
+
+
+def _from_another(clients: Clients, silent: Source, wanted: Work, failure: SourceError, left: SecondsLeft) -> Record:
+    """What another source knows of a paper that its own could not be asked about; raises `failure` if nothing."""
+    for source in SOURCES:
+        if source is silent or source.find is None:
+            continue
+        try:
+            found = source.find(clients.access(left), wanted.paper_id, wanted.version)
+        except (SourceError, RefusedKey):
+            continue
+        if found is not None:
+            record = _record(source, found)
+            return (
+                record if wanted.version is None else replace(record, paper=_in_version(record.paper, wanted.version))
             )
-    except SourceError as failure:
-        instead = _scholar_instead(reach, wanted, failure, left)
-        return replace(instead, warnings=(*warnings, f"arXiv: {failure}", *instead.warnings))
-    if paper is None:
-        named = wanted.paper_id + (f"v{wanted.version}" if wanted.version else "")
-        raise PaperNotFound(f"arXiv has no paper {named}; check the id")
-    return Record(paper=paper, url=page_of(paper), warnings=warnings)
+    raise failure
 
 
-def _scholar_instead(reach: Reach, wanted: ArxivPaper, failure: SourceError, left: SecondsLeft) -> Record:
-    """What Semantic Scholar knows of a paper that arXiv could not be asked about; raises arXiv's error if nothing."""
-    try:
-        with reach.scholar(left) as scholar:
-            found = semantic_scholar.find(scholar, wanted.paper_id)
-    except (SourceError, InvalidInput):
-        found = None
+def _in_version(paper: Paper, version: int) -> Paper:
+    """A paper of arXiv's as another source knows it, in the version that was asked for."""
+    return replace(paper, version=version, pdf_url=pdf_address(paper.paper_id, version))
+
+
+def _by_scholar_id(clients: Clients, paper_id: PaperId, left: SecondsLeft) -> Record:
+    found = SEMANTIC_SCHOLAR.find(clients.access(left), paper_id, None) if SEMANTIC_SCHOLAR.find else None
     if found is None:
-        raise failure
-    record = _of_scholar(found)
-    if wanted.version is None:
+        raise PaperNotFound(f"Semantic Scholar has no paper {paper_id.value}; check the url")
+    known_as, _ = split_paper_id(found.paper.paper_id)
+    record = _record(SEMANTIC_SCHOLAR, found)
+    if known_as.source == SEMANTIC_SCHOLAR.prefix:
         return record
-    address = pdf_address(wanted.paper_id, wanted.version)
-    return replace(record, paper=replace(record.paper, version=wanted.version, pdf_url=address))
-
-
-def _by_scholar_id(reach: Reach, scholar_id: str, left: SecondsLeft) -> Record:
-    with reach.scholar(left) as scholar:
-        found = semantic_scholar.find(scholar, scholar_id)
-    if found is None:
-        raise PaperNotFound(f"Semantic Scholar has no paper {scholar_id}; check the url")
-    if found.arxiv_id is None:
-        return _of_scholar(found)
     try:
-        record = _by_arxiv_id(reach, ArxivPaper(paper_id=found.arxiv_id, version=None), left)
+        of_its_own = _by_id(clients, Work(paper_id=known_as, version=None), left)
     except SourceError as failure:
-        record = _of_scholar(found)
-        return replace(record, warnings=(f"arXiv: {failure}", *record.warnings))
-    return replace(record, citation_count=found.citation_count)
+        return replace(record, warnings=(f"{ARXIV.title}: {failure}", *record.warnings))
+    return replace(of_its_own, citation_count=found.citation_count)
 
 
-def _by_title(reach: Reach, title: str, left: SecondsLeft) -> Record:
+def _by_title(clients: Clients, title: str, left: SecondsLeft) -> Record:
     """The paper of this very title, whatever its punctuation. Raises PaperNotFound naming the nearest."""
     warnings: list[str] = []
     nearest: list[str] = []
-    failures: list[SourceError | InvalidInput] = []
+    failures: list[SourceError | RefusedKey] = []
     try:
-        stored = paper_titled(reach.warehouse, title)
+        stored = paper_titled(clients.warehouse, title)
         if stored is not None:
-            return _stored(reach, stored)
+            return _stored(clients, stored)
     except StoreBusy as error:
         warnings.append(f"the warehouse was not asked: {error}")
-    try:
-        with reach.arxiv(left) as session:
-            papers = arxiv_search.titled(title, limit=5, url=reach.settings.arxiv_url, session=session).papers
-        for paper in papers:
-            if same_title(paper.title, title):
-                return Record(paper=paper, url=page_of(paper), warnings=tuple(warnings))
-        nearest += [f"{paper.title!r} ({paper.paper_id})" for paper in papers[:1]]
-    except SourceError as error:
-        failures.append(error)
-        warnings.append(f"arXiv: {error}")
-    try:
-        with reach.scholar(left) as scholar:
-            found = semantic_scholar.match_title(scholar, title)
-        if found is not None and same_title(found.title, title):
-            record = _of_scholar(found)
-            return replace(record, warnings=(*warnings, *record.warnings))
-        nearest += [f"{found.title!r} ({found.as_paper().paper_id})"] if found else []
-    except (SourceError, InvalidInput) as error:
-        failures.append(error)
+    asked = [(source, source.titled) for source in SOURCES if source.titled]
+    for place, (source, titled) in enumerate(asked, 1):
+        try:
+            found = titled(clients.access(left, others_follow=place < len(asked)), title)
+        except (SourceError, RefusedKey) as error:
+            failures.append(error)
+            warnings.append(f"{source.title}: {error}")
+            continue
+        for record in found:
+            if same_title(record.paper.title, title):
+                return _record(source, record, tuple(warnings))
+        nearest += [f"{record.paper.title!r} ({record.paper.paper_id})" for record in found[:1]]
     if failures and not nearest:  # who knows what the silent one would have said
         raise failures[0]
     hint = f"the nearest is {nearest[0]}" if nearest else "check it, or search for its words"
     raise PaperNotFound(f"no source has a paper titled {title[:100]!r}; {hint}")
 
 
-def _stored(reach: Reach, paper: Paper) -> Record:
-    known = records_of(reach.warehouse, [paper.paper_id]).get(paper.paper_id)
-    return Record(paper=paper, url=page_of(paper), citation_count=known.citation_count if known else None)
+def _stored(clients: Clients, paper: Paper) -> Record:
+    known = records_of(clients.warehouse, [paper.paper_id]).get(paper.paper_id)
+    return Record(paper=paper, url=page_of(paper.paper_id), citation_count=known.citation_count if known else None)
 
 
-def _of_scholar(found: ScholarPaper) -> Record:
-    paper = found.as_paper()
+def _record(source: Source, found: SourceRecord, warnings: tuple[str, ...] = ()) -> Record:
+    lacking = (f"this is {source.title}'s record: {source.lacks} are unknown",) if source.lacks else ()
     return Record(
-        paper=paper,
-        url=page_of(paper, found),
+        paper=found.paper,
+        url=page_of(found.paper.paper_id),
         citation_count=found.citation_count,
-        warnings=("this is Semantic Scholar's record: categories, version and some dates are unknown",),
+        warnings=(*warnings, *lacking),
     )

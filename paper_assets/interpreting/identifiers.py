@@ -1,34 +1,24 @@
-"""Which paper is meant: an arXiv id, an address, or words, as people and programs give them (SPEC I2, I8). Pure."""
+"""Which paper is meant: an id, an address, or words, as people and programs give them (SPEC I2, I8). Pure."""
 
 import re
 from dataclasses import dataclass
 from urllib.parse import unquote, urlsplit
 
-from paper_assets.errors import InvalidArxivId, InvalidInput
-from paper_assets.paper import split_arxiv_id
+from paper_assets.arxiv_ids import split_arxiv_id
+from paper_assets.errors import InvalidInput
+from paper_assets.paper_id import PaperId, split_paper_id
 from paper_assets.sources.known_hosts import KnownHosts
+from paper_assets.sources.table import SOURCES, page_of, source_of
 
 LONGEST_TITLE = 500  # characters; longer ones are no titles
 
-_ARXIV_HOSTS = frozenset(("arxiv.org", "www.arxiv.org", "export.arxiv.org"))
-_ARXIV_PATH = re.compile(r"/(?:abs|pdf|html)/(?P<id>.+?)(?:\.pdf)?/?")
-_SCHOLAR_HOSTS = frozenset(("www.semanticscholar.org", "semanticscholar.org"))
-_SCHOLAR_PATH = re.compile(r"/(?:paper|reader)/(?:[^/]+/)?(?P<id>[0-9a-f]{40})/?")
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ArxivPaper:
-    """A work at arXiv, in a version (None: the newest)."""
+class Work:
+    """A paper by the id of a source in the table, in a version (None: the newest)."""
 
-    paper_id: str
+    paper_id: PaperId
     version: int | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScholarPage:
-    """A paper by Semantic Scholar's own id."""
-
-    scholar_id: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +35,7 @@ class Title:
     text: str
 
 
-Identified = ArxivPaper | ScholarPage | LonePdf | Title
+Identified = Work | LonePdf | Title
 
 
 def identified(
@@ -56,20 +46,22 @@ def identified(
     Raises InvalidArxivId, RefusedAddress, InvalidInput: it is not what it should be, or none is given.
     """
     if arxiv_id is not None:
-        paper_id, version = split_arxiv_id(arxiv_id)
-        return ArxivPaper(paper_id=paper_id, version=version)
+        if source_of(arxiv_id) is None:
+            split_arxiv_id(arxiv_id)  # says what an id looks like
+        paper_id, version = split_paper_id(arxiv_id)
+        return Work(paper_id=paper_id, version=version)
     if url is not None:
-        found = _by_address(hosts.check(url))
+        found = _named(url) or _pdf_at(hosts.check(url))
         if found is None:
             raise InvalidInput(
-                "no paper can be told from this url; give one like https://arxiv.org/abs/2501.12345, "
+                f"no paper can be recognised in this url; give one like {page_of('2501.12345')}, "
                 "a paper's page at www.semanticscholar.org, or the address of a PDF"
             )
         return found
     if pdf_url is not None:
-        address = hosts.check(pdf_url)
-        found = _by_address(address)
-        return found if isinstance(found, ArxivPaper) else LonePdf(url=address)
+        named = _named(pdf_url)
+        keeps_texts = named and (source := source_of(str(named.paper_id))) and source.texts
+        return named if named and keeps_texts else LonePdf(url=hosts.check(pdf_url))
     if title is not None:
         words = " ".join(title.split())
         if not words or len(words) > LONGEST_TITLE:
@@ -87,16 +79,14 @@ def _letters(text: str) -> str:
     return "".join(re.findall(r"[^\W_]+", text.casefold()))
 
 
-def _by_address(url: str) -> Identified | None:
-    parts = urlsplit(url)
-    path = unquote(parts.path)
-    if parts.hostname in _ARXIV_HOSTS:
-        found = _ARXIV_PATH.fullmatch(path)
-        if found is None:
-            raise InvalidArxivId("the url is no page of a paper; expected the form https://arxiv.org/abs/2501.12345")
-        paper_id, version = split_arxiv_id(found["id"])
-        return ArxivPaper(paper_id=paper_id, version=version)
-    if parts.hostname in _SCHOLAR_HOSTS:
-        found = _SCHOLAR_PATH.fullmatch(path)
-        return ScholarPage(scholar_id=found["id"]) if found else None
-    return LonePdf(url=url) if path.lower().endswith(".pdf") or path.lower() == "/pdf" else None
+def _named(url: str) -> Work | None:
+    """The paper whose id an address holds: nothing is asked there, so any scheme and host that names one will do."""
+    for source in SOURCES:
+        if source.named_by and (found := source.named_by(url)):
+            return Work(paper_id=found[0], version=found[1])
+    return None
+
+
+def _pdf_at(url: str) -> LonePdf | None:
+    path = unquote(urlsplit(url).path).lower()
+    return LonePdf(url=url) if path.endswith(".pdf") or path == "/pdf" else None

@@ -1,27 +1,29 @@
-"""Find a paper and get its text: from the warehouse where it is there, else from arXiv, then Semantic Scholar (I2)."""
+"""Find a paper and get its text: from the warehouse where it is there, else from the sources (I2)."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any, Literal, cast
 
 from paper_assets.errors import InvalidInput, InvalidPaper, SourceError, StoreBusy
+from paper_assets.interpreting.clients import Clients
 from paper_assets.interpreting.contents import content_of, digest, pdf_pages, put_together
 from paper_assets.interpreting.finding import find
 from paper_assets.interpreting.identifiers import LonePdf, identified
-from paper_assets.interpreting.reach import Reach, SecondsLeft
 from paper_assets.interpreting.searching import FoundPaper, merged, wrote
 from paper_assets.paper import Paper, paper_from_mapping, paper_to_mapping
-from paper_assets.sources import arxiv_search, semantic_scholar
-from paper_assets.sources.arxiv_api import Feed
-from paper_assets.sources.semantic_scholar import ScholarPaper
+from paper_assets.sources.access import Access, SecondsLeft
+from paper_assets.sources.source import Question, SearchPage, Source, SourceRecord
+from paper_assets.sources.table import SOURCES
 from paper_assets.stores.papers import papers_by_id
 
 MOST_RESULTS = 100
 LONGEST_QUERY = 2_000  # characters
 SEARCH_KEPT = 600.0  # seconds for which a search whose sources all answered is not asked again
 _MOST_KEPT = 50  # searches
-SCHOLAR_PATIENCE = 20.0  # seconds; without a key it often asks for more, and arXiv's papers should not wait for that
+OTHERS_PATIENCE = 20.0  # seconds; Semantic Scholar without a key often asks for more, and arXiv should not wait for it
+
+Search = Callable[[Access, Question], SearchPage]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,75 +48,76 @@ class FetchedPaper:
 
 
 def search_papers(
-    reach: Reach, query: str, *, author: str | None = None, category: str | None = None, max_results: int = 10
+    clients: Clients, query: str, *, author: str | None = None, category: str | None = None, max_results: int = 10
 ) -> SearchResult:
-    """Papers about `query` from arXiv and Semantic Scholar, merged by arXiv id.
+    """Papers about `query` from every source that can search, merged by id.
 
     Semantic Scholar knows neither arXiv's categories nor a search by author: of what it finds only papers that fit as
-    far as they are known are taken. Raises InvalidInput; the error of arXiv if both sources fail. One failing source is
-    a warning. What all sources have answered is kept for SEARCH_KEPT seconds with the reach.
+    far as they are known are taken. Raises InvalidInput; the error of the first source if all fail. One failing source
+    is a warning. What all sources have answered is kept for SEARCH_KEPT seconds with the clients.
     """
     if not 1 <= max_results <= MOST_RESULTS:
         raise InvalidInput(f"max_results must be from 1 to {MOST_RESULTS}, got {max_results}")
     if max(len(text or "") for text in (query, author, category)) > LONGEST_QUERY:
         raise InvalidInput(f"query, author and category may have {LONGEST_QUERY:,} characters each")
-    arxiv_search.search_query(query, author=author, category=category)  # what is wrong with it is said before asking
-    question = (query, author, category, max_results)
-    until, known = reach.searches.get(question, (0.0, None))
-    if known is not None and reach.clock() < until:
-        reach.progress(2, 2, "done")
+    question = Question(words=query, author=author, category=category, limit=max_results)
+    asked = [(source, source.search) for source in SOURCES if source.search]
+    for source, _ in asked:
+        if source.check_question:  # what is wrong with it is said before asking
+            source.check_question(question)
+    until, known = clients.searches.get(question, (0.0, None))
+    if known is not None and clients.clock() < until:
+        clients.progress(2, 2, "done")
         return cast(SearchResult, known)
-    left = reach.started()
-    reach.progress(0, 2, "asking arXiv and Semantic Scholar")
-    with ThreadPoolExecutor(max_workers=1) as beside:
-        words, patience = f"{query} {author or ''}".strip(), replace(reach, deadline=min(left(), SCHOLAR_PATIENCE))
-        asked = beside.submit(_search_scholar, reach, words, max_results, patience.started())
-        feed = _search_arxiv(reach, query, author, category, max_results, left)
-        scholar = asked.result()
-    reach.progress(1, 2, "merging")
-    warnings = [f"{name}: {got}" for name, got in (("arXiv", feed), ("Semantic Scholar", scholar)) if _failed(got)]
-    whole = not any(isinstance(got, SourceError) for got in (feed, scholar))
-    if isinstance(feed, SourceError):
-        if not isinstance(scholar, tuple):
-            raise feed
-        feed, total = Feed(papers=(), total=0), scholar[1]
-    else:
-        total = feed.total
-    others = scholar[0] if isinstance(scholar, tuple) else []
-    fitting = _fitting(reach, others, known=feed.papers, author=author, category=category)
-    if len(fitting) < len(others) and not feed.papers:
-        warnings.append(f"Semantic Scholar: {len(others) - len(fitting)} papers of unknown category or other authors")
-    papers = merged(feed.papers, fitting, limit=max_results, fusion_constant=reach.settings.retrieving.fusion_constant)
-    reach.progress(2, 2, "done")
-    result = SearchResult(papers=tuple(papers), total_count=max(total, len(papers)), warnings=tuple(warnings))
+    left = clients.started()
+    clients.progress(0, 2, f"asking {' and '.join(source.title for source, _ in asked)}")
+    pages = _ask_all(clients, asked, question, left)
+    clients.progress(1, 2, "merging")
+    warnings = [f"{source.title}: {page}" for source, page in pages if isinstance(page, Exception)]
+    whole = not any(isinstance(page, SourceError) for _, page in pages)
+    answered = [(source, page) for source, page in pages if isinstance(page, SearchPage)]
+    if not answered:
+        raise next(page for _, page in pages if isinstance(page, Exception))
+    lists: list[tuple[Source, Sequence[SourceRecord]]] = []
+    for source, page in answered:
+        fitting = _fitting(clients, page.records, lists, question) if source.words_only else page.records
+        if len(fitting) < len(page.records) and not any(records for _, records in lists):
+            left_out = len(page.records) - len(fitting)
+            warnings.append(f"{source.title}: {left_out} papers of unknown category or other authors")
+        lists.append((source, fitting))
+    papers = merged(lists, limit=max_results, fusion_constant=clients.settings.retrieval.fusion_constant)
+    clients.progress(2, 2, "done")
+    total = max(answered[0][1].total, len(papers))
+    result = SearchResult(papers=tuple(papers), total_count=total, warnings=tuple(warnings))
     if whole:
-        if len(reach.searches) >= _MOST_KEPT:
-            reach.searches.clear()
-        reach.searches[question] = (reach.clock() + SEARCH_KEPT, result)
+        if len(clients.searches) >= _MOST_KEPT:
+            clients.searches.clear()
+        clients.searches[question] = (clients.clock() + SEARCH_KEPT, result)
     return result
 
 
 def fetch_paper(
-    reach: Reach,
+    clients: Clients,
     *,
     arxiv_id: str | None = None,
     url: str | None = None,
     pdf_url: str | None = None,
     title: str | None = None,
     include_pdf_content: bool = True,
+    found: Callable[[FetchedPaper], None] = lambda _: None,
 ) -> FetchedPaper:
-    """One paper by the first identifier given, in this order (I2).
+    """One paper by the first identifier given, in this order (I2). `found` hears of it before its text is fetched.
 
     Raises InvalidArxivId, InvalidInput, PaperNotFound, PdfFetchFailed, RateLimited, NetworkError, StoreError.
     """
-    wanted = identified(arxiv_id=arxiv_id, url=url, pdf_url=pdf_url, title=title, hosts=reach.hosts)
-    reach, left = reach.of_one_call(), reach.started()
+    wanted = identified(arxiv_id=arxiv_id, url=url, pdf_url=pdf_url, title=title, hosts=clients.hosts)
+    clients, left = clients.of_one_call(), clients.started()
     steps = 2 if include_pdf_content else 1
-    reach.progress(0, steps, "finding the paper")
+    clients.progress(0, steps, "finding the paper")
     if isinstance(wanted, LonePdf):
-        fetched = _lone_pdf(reach, wanted.url, left)
+        fetched = _lone_pdf(clients, wanted.url, left)
     else:
-        record = find(reach, wanted, left)
+        record = find(clients, wanted, left)
         fetched = FetchedPaper(
             paper=record.paper,
             content=None,
@@ -123,70 +126,66 @@ def fetch_paper(
             citation_count=record.citation_count,
             warnings=record.warnings,
         )
+        found(fetched)
         if include_pdf_content:
-            reach.progress(1, steps, "reading its PDF")
-            fetched = with_content(reach, fetched, left)
-    reach.progress(steps, steps, "done")
+            clients.progress(1, steps, "reading its PDF")
+            fetched = with_content(clients, fetched, left)
+    clients.progress(steps, steps, "done")
     return fetched
 
 
-def with_content(reach: Reach, fetched: FetchedPaper, left: SecondsLeft) -> FetchedPaper:
+def with_content(clients: Clients, fetched: FetchedPaper, left: SecondsLeft) -> FetchedPaper:
     """The paper with its text. Raises PdfFetchFailed, RateLimited, NetworkError, StoreUnwritable."""
-    found = content_of(reach, fetched.paper, left)
+    found = content_of(clients, fetched.paper, left)
     warnings = (*fetched.warnings, found.warning) if found.warning else fetched.warnings
     return replace(fetched, content=found.text, content_source=found.source, warnings=warnings)
 
 
-def _search_arxiv(
-    reach: Reach, query: str, author: str | None, category: str | None, limit: int, left: SecondsLeft
-) -> Feed | SourceError:
+def _ask_all(
+    clients: Clients, asked: Sequence[tuple[Source, Search]], question: Question, left: SecondsLeft
+) -> list[tuple[Source, SearchPage | SourceError | InvalidInput]]:
+    """The answers of all sources, asked at once; the first one counts most and may take the time that there is."""
+    patience = replace(clients, deadline=min(left(), OTHERS_PATIENCE)).started()
+    (first, search), *others = asked
+    with ThreadPoolExecutor(max_workers=max(len(others), 1)) as beside:
+        waiting = [beside.submit(_ask, ask, clients.access(patience), question) for _, ask in others]
+        answer = _ask(search, clients.access(left, others_follow=True), question)
+        return [(first, answer), *((source, each.result()) for (source, _), each in zip(others, waiting, strict=True))]
+
+
+def _ask(search: Search, access: Access, question: Question) -> SearchPage | SourceError | InvalidInput:
     try:
-        with reach.arxiv(left) as session:
-            return arxiv_search.search(
-                query, author=author, category=category, limit=limit, url=reach.settings.arxiv_url, session=session
-            )
-    except SourceError as error:
+        return search(access, question)
+    except (SourceError, InvalidInput) as error:  # a key that is none must not spoil what the others say
         return error
-
-
-def _search_scholar(
-    reach: Reach, words: str, limit: int, left: SecondsLeft
-) -> tuple[list[ScholarPaper], int] | SourceError | InvalidInput:
-    if not words:
-        return InvalidInput("it cannot search by category alone")
-    try:
-        with reach.scholar(left) as scholar:
-            return semantic_scholar.search(scholar, words, limit=limit)
-    except (SourceError, InvalidInput) as error:  # a key that is none must not spoil what arXiv says
-        return error
-
-
-def _failed(got: object) -> bool:
-    return isinstance(got, Exception)
 
 
 def _fitting(
-    reach: Reach, found: list[ScholarPaper], *, known: tuple[Paper, ...], author: str | None, category: str | None
-) -> list[ScholarPaper]:
-    """Those by the author and in the category, as far as that is known."""
-    if author and author.strip():
-        found = [paper for paper in found if wrote(author, paper.authors)]
-    if not category or not category.strip():
-        return found
-    at_hand = {paper.paper_id for paper in known}
-    others = [paper.arxiv_id for paper in found if paper.arxiv_id and paper.arxiv_id not in at_hand]
+    clients: Clients,
+    found: Sequence[SourceRecord],
+    lists: Sequence[tuple[Source, Sequence[SourceRecord]]],
+    question: Question,
+) -> list[SourceRecord]:
+    """Those by the author and in the category, as far as that is known: from the earlier lists, or the warehouse."""
+    author, category = (question.author or "").strip(), (question.category or "").strip()
+    if author:
+        found = [record for record in found if wrote(author, record.paper.authors)]
+    if not category:
+        return list(found)
+    at_hand = {record.paper.paper_id for _, records in lists for record in records}
+    others = [record.paper.paper_id for record in found if record.paper.paper_id not in at_hand]
     if others:
         try:
-            stored = papers_by_id(reach.warehouse, others).to_pylist()
+            stored = papers_by_id(clients.warehouse, others).to_pylist()
         except StoreBusy:
             stored = []
-        at_hand |= {row["paper_id"] for row in stored if category.strip() in row["categories"]}
-    return [paper for paper in found if paper.arxiv_id in at_hand]
+        at_hand |= {row["paper_id"] for row in stored if category in row["categories"]}
+    return [record for record in found if record.paper.paper_id in at_hand]
 
 
-def _lone_pdf(reach: Reach, url: str, left: SecondsLeft) -> FetchedPaper:
+def _lone_pdf(clients: Clients, url: str, left: SecondsLeft) -> FetchedPaper:
     """A PDF by itself: its first line is taken for its title."""
-    pages = pdf_pages(reach, url, named="the PDF", left=left)
+    pages = pdf_pages(clients, url, named="the PDF", left=left)
     first = next(line for page in pages for line in page.splitlines() if any(map(str.isalnum, line)))
     paper = Paper(paper_id=f"PDF:{digest(url)}", title=first[:200], abstract="", authors=(), pdf_url=url)
     return FetchedPaper(
@@ -226,7 +225,7 @@ def fetched_to_mapping(fetched: FetchedPaper) -> dict[str, Any]:
     }
 
 
-def fetched_from_mapping(record: Mapping[str, Any]) -> FetchedPaper:
+def fetched_from_mapping(record: object) -> FetchedPaper:
     """A paper given as JSON, as `fetched_to_mapping` writes it; `title` and something to read are required.
 
     Raises InvalidPaper.

@@ -5,7 +5,6 @@ no text can hold its own mark, and the instructions say what it is: data.
 """
 
 from collections.abc import Mapping
-from hashlib import sha256
 from typing import Annotated, Literal, get_args
 
 from pydantic import BaseModel, Field
@@ -99,9 +98,3 @@ def head_of(paper: Paper) -> str:
         "Abstract": " ".join(paper.abstract.split())[:_LONGEST_ABSTRACT],
     }
     return "\n".join(f"{name}: {text}" for name, text in lines.items() if text)
-
-
-def fenced(text: str, *, what: str) -> str:
-    """A text as data between two lines that nobody can have written into it."""
-    mark = sha256(text.encode("utf-8", "replace")).hexdigest()[:24]
-    return f"{what}, between the two lines that hold {mark}\n<text {mark}>\n{text}\n</text {mark}>"

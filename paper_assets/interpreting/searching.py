@@ -1,16 +1,18 @@
-"""Two result lists to one: who fits, who is the same paper, in what order (SPEC I2, M1, M2). Pure."""
+"""Several result lists to one: who fits, who is the same paper, in what order (SPEC I2, M1, M2). Pure."""
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from paper_assets.arxiv_ids import is_arxiv_id
 from paper_assets.interpreting.identifiers import same_title
-from paper_assets.paper import Paper, is_arxiv_id, paper_to_mapping
+from paper_assets.paper import Paper, paper_to_mapping
 from paper_assets.retrieval.candidates import Candidate
 from paper_assets.retrieval.merge import merge
 from paper_assets.retrieval.policy import Policy
-from paper_assets.sources.semantic_scholar import ScholarPaper
+from paper_assets.sources.source import Source, SourceRecord
+from paper_assets.sources.table import page_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,45 +20,43 @@ class FoundPaper:
     """A search result: the paper, which sources named it, and how often it is cited (None: unknown)."""
 
     paper: Paper
-    sources: tuple[str, ...]  # "arxiv", "semantic_scholar"
+    sources: tuple[str, ...]  # by name: "arxiv", "semantic_scholar"
     url: str | None
     citation_count: int | None
 
 
 def merged(
-    of_arxiv: Sequence[Paper], of_scholar: Sequence[ScholarPaper], *, limit: int, fusion_constant: int
+    lists: Sequence[tuple[Source, Sequence[SourceRecord]]], *, limit: int, fusion_constant: int
 ) -> list[FoundPaper]:
-    """The best `limit` of both lists, each in its own order of worth, fused by place; arXiv's record of a paper stays.
+    """The best `limit` of all lists, each in its own order of worth, fused by place; the first record of a paper stays.
 
-    A paper that Semantic Scholar knows under no arXiv id is the one of the same title, if arXiv named one.
+    A paper under an id that is not arXiv's is the one of the same title in an earlier list, if there is one.
     """
-    records = {paper.paper_id: paper for paper in of_arxiv}
-    known: dict[str, ScholarPaper] = {}
-    for scholar in of_scholar:
-        twin = None if scholar.arxiv_id else _titled(of_arxiv, scholar.title)
-        known.setdefault(twin.paper_id if twin else scholar.as_paper().paper_id, scholar)
-    papers = {paper_id: scholar.as_paper() for paper_id, scholar in known.items()} | records
-    lists = [list(records), list(known)]
-    candidates = [[_candidate(papers[paper_id], place) for place, paper_id in enumerate(ids, 1)] for ids in lists]
+    papers: dict[str, Paper] = {}
+    known: list[dict[str, SourceRecord]] = []
+    for _, records in lists:
+        earlier = list(papers.values())
+        by_id: dict[str, SourceRecord] = {}
+        for record in records:
+            twin = None if is_arxiv_id(record.paper.paper_id) else _titled(earlier, record.paper.title)
+            by_id.setdefault((twin or record.paper).paper_id, record)
+        papers = {paper_id: record.paper for paper_id, record in by_id.items()} | papers
+        known.append(by_id)
+    candidates = [[_candidate(papers[paper_id], place) for place, paper_id in enumerate(ids, 1)] for ids in known]
     kept = merge(candidates, policy=Policy(), fusion_constant=fusion_constant, limit=limit).candidates
-    return [
-        FoundPaper(
-            paper=papers[each.doc_id],
-            sources=tuple(
-                name for name, ids in (("arxiv", records), ("semantic_scholar", known)) if each.doc_id in ids
-            ),
-            url=page_of(papers[each.doc_id], known.get(each.doc_id)),
-            citation_count=known[each.doc_id].citation_count if each.doc_id in known else None,
-        )
-        for each in kept
-    ]
+    return [_found(papers[each.doc_id], lists, known) for each in kept]
 
 
-def page_of(paper: Paper, scholar: ScholarPaper | None = None) -> str | None:
-    """Where a person reads about the paper."""
-    if is_arxiv_id(paper.paper_id):
-        return f"https://arxiv.org/abs/{paper.paper_id}"
-    return scholar.url if scholar else None
+def _found(
+    paper: Paper, lists: Sequence[tuple[Source, Sequence[SourceRecord]]], known: Sequence[Mapping[str, SourceRecord]]
+) -> FoundPaper:
+    counts = (by_id[paper.paper_id].citation_count for by_id in known if paper.paper_id in by_id)
+    return FoundPaper(
+        paper=paper,
+        sources=tuple(source.name for (source, _), by_id in zip(lists, known, strict=True) if paper.paper_id in by_id),
+        url=page_of(paper.paper_id),
+        citation_count=next((count for count in counts if count is not None), None),
+    )
 
 
 def wrote(author: str, authors: Sequence[str]) -> bool:

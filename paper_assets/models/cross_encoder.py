@@ -10,11 +10,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from paper_assets.errors import ModelUnavailable
 from paper_assets.models.hub import hub_has, reason_of
+from paper_assets.text.cleaning import encodable
 
 DEFAULT = "cross-encoder/ms-marco-MiniLM-L6-v2"  # English, 23 million parameters
 
@@ -35,25 +37,32 @@ class CrossEncoder:
 
         Equal passages are read once, and the scores do not depend on the order of the passages.
         """
-        rows = {text: row for row, text in enumerate(sorted({_encodable(passage) for passage in passages}))}
+        rows = {text: row for row, text in enumerate(sorted({encodable(passage) for passage in passages}))}
         if not rows:
             return np.zeros(0)
-        asked = _encodable(question)
+        asked = encodable(question)
         scores = self._predict([(asked, text) for text in rows])
-        return scores[[rows[_encodable(passage)] for passage in passages]]
+        return scores[[rows[encodable(passage)] for passage in passages]]
 
 
 def load_cross_encoder(model: str = DEFAULT) -> CrossEncoder:
     """The cross-encoder of a hub name or a folder; loaded once per process. Raises ModelUnavailable."""
+    return _load(model_place(model))
+
+
+def model_place(model: str) -> str:
+    """The folder of a model as one absolute path, or its name on the hub as it is."""
     folder = Path(model).expanduser()
-    if model and folder.is_dir():
-        return _load(str(folder.resolve()), in_folder=True)
-    return _load(model, in_folder=False)
+    return str(folder.resolve()) if model and folder.is_dir() else model
 
 
-@cache
-def _load(name: str, *, in_folder: bool) -> CrossEncoder:
-    local = in_folder or not hub_has(name, kind=_KIND, instead="the folder of a model in PAPER_ASSETS_CROSS_ENCODER")
+def loaded_model(name: str, *, kind: str, variable: str) -> tuple[Any, np.ndarray]:
+    """The model at a `model_place`, and its raw outputs for one pair; `variable` configures it.
+
+    Raises ModelUnavailable.
+    """
+    in_folder = Path(name).is_absolute()
+    local = in_folder or not hub_has(name, kind=kind, instead=f"the folder of a model in {variable}")
     try:
         import sentence_transformers
         import torch
@@ -62,13 +71,19 @@ def _load(name: str, *, in_folder: bool) -> CrossEncoder:
             loaded = sentence_transformers.CrossEncoder(name, local_files_only=local, activation_fn=torch.nn.Identity())
         if loaded.max_seq_length is None or loaded.max_seq_length > _LONGEST:
             loaded.max_seq_length = _LONGEST
-        trial = loaded.predict([("one question", "one passage")], show_progress_bar=False)
+        trial: np.ndarray = loaded.predict([("one text", "another text")], show_progress_bar=False)
     except Exception as error:  # any of three libraries, for any damage to a file
-        raise ModelUnavailable(f"{_KIND} {name!r} cannot be loaded: {reason_of(error)}") from None
+        raise ModelUnavailable(f"{kind} {name!r} cannot be loaded: {reason_of(error)}") from None
+    if not np.isfinite(trial).all():
+        raise ModelUnavailable(f"{kind} {name!r} gives no finite scores; its files may be damaged")
+    return loaded, trial
+
+
+@cache
+def _load(name: str) -> CrossEncoder:
+    loaded, trial = loaded_model(name, kind=_KIND, variable="PAPER_ASSETS_CROSS_ENCODER")
     if trial.shape != (1,):
         raise ModelUnavailable(f"{_KIND} {name!r} gives {trial.shape[-1]} numbers for a passage; give one that grades")
-    if not np.isfinite(trial).all():
-        raise ModelUnavailable(f"{_KIND} {name!r} gives no finite scores; its files may be damaged")
 
     def predict(pairs: list[tuple[str, str]]) -> np.ndarray:
         scores: np.ndarray = loaded.predict(pairs, show_progress_bar=False)
@@ -89,8 +104,3 @@ def _without_bars() -> Iterator[None]:
     finally:
         if enabled:
             logging.enable_progress_bar()
-
-
-def _encodable(text: str) -> str:
-    """The text with lone surrogates, which no tokenizer takes, as question marks."""
-    return text.encode("utf-8", "replace").decode("utf-8")

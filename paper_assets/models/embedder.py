@@ -1,35 +1,68 @@
 """Embedder: texts to unit vectors, each text once.
 
-all-MiniLM-L6-v2 comes from files on this machine. A few texts go one by one through numpy in float32 (each is
-remembered), many go through OpenVINO in bfloat16 where the processor has it (cosine to float32 at least 0.9999), or
-through sentence-transformers on a GPU. Any other model is loaded by sentence-transformers.
+all-MiniLM-L6-v2 comes from files on this machine. A few word pieces go text by text through numpy in float32, many go
+through OpenVINO in bfloat16 where the processor has it (cosine to float32 at least 0.9999, so that vectors of either
+way may be compared), or through sentence-transformers on a GPU. The texts of small calls are remembered, whichever way
+they went. Any other model is loaded by sentence-transformers. A model that fails, or whose answer is not one finite
+unit vector for each text, is ModelUnavailable to the caller.
 """
 
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import dataclass
-from functools import cache, lru_cache
+from dataclasses import dataclass, field
+from functools import _CacheInfo, cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from threading import Lock
 
 import numpy as np
 
 from paper_assets.errors import ModelUnavailable
 from paper_assets.models import minilm
 from paper_assets.models.hub import hub_has, reason_of
+from paper_assets.models.minilm_openvino import compile_minilm
+from paper_assets.progress import Progress
+from paper_assets.text.cleaning import encodable
 
-if TYPE_CHECKING:
-    from functools import _CacheInfo, _lru_cache_wrapper
-
-Progress = Callable[[int, int], None]
 Batches = Generator[tuple[Sequence[int], np.ndarray], None, None]  # positions and their vectors (k, d)
 
-FEW = 32  # up to here texts are remembered; numpy is done with short ones before OpenVINO is ready
+FEW = 32  # texts of a call that are remembered
+# Word pieces of a call that go through numpy: about three abstracts. One thread of numpy takes as long for four as
+# OpenVINO for loading, compiling and computing them; once it is compiled, OpenVINO is ahead from the first.
+FEW_PIECES = 768
 _REMEMBERED = 1_024  # texts of small calls kept, 1.5 kB each
 _PIECES = 2_048  # word pieces in a batch, padding included
 _OTHER_CHARACTERS = 16_384  # characters in a batch of another model, likewise
+_LENGTH_TOLERANCE = 1e-3  # as the warehouse asks of a unit vector
+
+
+class _Memory:
+    """The vectors of the latest texts of small calls; for many threads."""
+
+    def __init__(self) -> None:
+        self._vectors: OrderedDict[str, np.ndarray] = OrderedDict()
+        self._lock, self._hits, self._misses = Lock(), 0, 0
+
+    def recall(self, texts: Iterable[str]) -> dict[str, np.ndarray]:
+        with self._lock:
+            known = {text: self._vectors[text] for text in texts if text in self._vectors}
+            for text in known:
+                self._vectors.move_to_end(text)
+            self._hits += len(known)
+        return known
+
+    def keep(self, text: str, vector: np.ndarray) -> None:
+        with self._lock:
+            self._misses += 1
+            self._vectors[text] = vector.copy()  # alone, not the whole batch it lies in
+            while len(self._vectors) > _REMEMBERED:
+                self._vectors.popitem(last=False)
+
+    def info(self) -> _CacheInfo:
+        with self._lock:
+            return _CacheInfo(self._hits, self._misses, _REMEMBERED, len(self._vectors))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,36 +71,78 @@ class Embedder:
 
     name: str
     dimension: int
-    _one: "_lru_cache_wrapper[np.ndarray]"  # text -> (d,), remembered
+    _one: Callable[[str], np.ndarray]  # text -> (d,)
     _many: Callable[[list[str]], Batches]
     _too_long: Callable[[list[str]], list[bool]]
+    _one_by_one: Callable[[list[str]], bool] = lambda _texts: True  # whether at most FEW texts go through `_one`
+    _memory: _Memory = field(default_factory=_Memory)
 
     def encode(self, texts: Sequence[str], *, progress: Progress | None = None) -> np.ndarray:
         """Unit rows (n, d), float32, aligned with `texts`.
 
-        Equal texts are computed once, and the result does not depend on the order of the texts. `progress` is told
-        (done, total) in distinct texts.
+        Equal texts are computed once, and the result does not depend on the order of the texts. `progress` gets
+        (done, total) in distinct texts. Raises ModelUnavailable if the model fails or gives no unit vectors.
         """
-        rows = {text: row for row, text in enumerate(sorted({_encodable(text) for text in texts}))}
-        distinct = list(rows)
-        vectors = np.zeros((len(distinct), self.dimension), np.float32)
-        batches = self._many(distinct) if len(distinct) > FEW else (([i], self._one(t)) for t, i in rows.items())
-        done = 0
-        with closing(batches):  # stops the work if `progress` raises
+        rows = {text: row for row, text in enumerate(sorted({encodable(text) for text in texts}))}
+        vectors = np.zeros((len(rows), self.dimension), np.float32)
+        small = len(rows) <= FEW
+        known = self._memory.recall(rows) if small else {}
+        for text, vector in known.items():
+            vectors[rows[text]] = vector
+        missing, done = [text for text in rows if text not in known], len(known)
+        if known and progress:
+            progress(done, len(rows))
+        with closing(self._batches(missing, small=small)) as batches:  # stops the work if `progress` raises
             for positions, batch in batches:
-                vectors[positions] = batch
+                for position, vector in zip(positions, batch, strict=True):
+                    vectors[rows[missing[position]]] = vector
+                    if small:
+                        self._memory.keep(missing[position], vector)
                 done += len(positions)
                 if progress:
-                    progress(done, len(distinct))
-        return vectors[[rows[_encodable(text)] for text in texts]]
+                    progress(done, len(rows))
+        if done < len(rows):
+            raise ModelUnavailable(f"embedding model {self.name!r} gave {done} vectors for {len(rows)} texts")
+        return vectors[[rows[encodable(text)] for text in texts]]
+
+    def _batches(self, texts: list[str], *, small: bool) -> Batches:
+        """Positions and their vectors, batch by batch, each of them checked."""
+        try:
+            if small and self._one_by_one(texts):
+                for position, text in enumerate(texts):
+                    yield [position], self._usable([position], [self._one(text)])
+            elif texts:
+                with closing(self._many(texts)) as batches:
+                    for positions, batch in batches:
+                        yield positions, self._usable(positions, batch)
+        except ModelUnavailable:
+            raise
+        except Exception as error:  # whatever a library throws; a listener's exception does not come by here
+            raise ModelUnavailable(f"embedding model {self.name!r} failed: {reason_of(error)}") from None
+
+    def _usable(self, positions: Sequence[int], answer: object) -> np.ndarray:
+        """The model's answer as rows (k, d). Raises ModelUnavailable."""
+        batch = np.asarray(answer, dtype=np.float32)
+        if batch.shape != (len(positions), self.dimension):
+            raise ModelUnavailable(
+                f"embedding model {self.name!r} gave vectors of the shape {batch.shape}, "
+                f"expected {(len(positions), self.dimension)}"
+            )
+        lengths = np.linalg.norm(batch, axis=1)
+        faulty = ~(np.abs(lengths - 1) <= _LENGTH_TOLERANCE)  # also true for nan
+        if faulty.any():
+            raise ModelUnavailable(
+                f"embedding model {self.name!r} gave a vector of length {lengths[faulty.argmax()]:g}, expected 1"
+            )
+        return batch
 
     def cut(self, texts: Sequence[str]) -> list[int]:
         """Positions of the texts that are longer than the model reads; the rest of those is not embedded."""
-        return [i for i, long in enumerate(self._too_long([_encodable(text) for text in texts])) if long]
+        return [i for i, long in enumerate(self._too_long([encodable(text) for text in texts])) if long]
 
-    def cache_info(self) -> "_CacheInfo":
+    def cache_info(self) -> _CacheInfo:
         """Hits and misses of the texts of small calls (SPEC B6)."""
-        return self._one.cache_info()
+        return self._memory.info()
 
 
 def load_embedder(model: str = minilm.NAME) -> Embedder:
@@ -84,15 +159,16 @@ def load_embedder(model: str = minilm.NAME) -> Embedder:
 def _load_minilm(folder: Path) -> Embedder:
     weights, tokenizer = minilm.read_model(folder)
 
-    @lru_cache(_REMEMBERED)
     def one(text: str) -> np.ndarray:
         ((ids, _cut),) = minilm.word_pieces(tokenizer, [text])
-        return _unit(minilm.token_vectors(weights, ids[None], minilm.NUMPY).sum(1))[0]
+        with minilm.one_blas_thread():
+            return _unit(minilm.token_vectors(weights, ids[None], minilm.NUMPY).sum(1))[0]
+
+    def one_by_one(texts: list[str]) -> bool:
+        return sum(len(ids) for ids, _cut in minilm.word_pieces(tokenizer, texts)) <= FEW_PIECES
 
     @cache
     def compiled() -> tuple[Callable[[np.ndarray, np.ndarray], np.ndarray], int]:
-        from paper_assets.models.minilm_openvino import compile_minilm
-
         return compile_minilm({name: weight for name, weight in weights.items() if weight.dtype == np.float32})
 
     def many(texts: list[str]) -> Batches:
@@ -120,7 +196,14 @@ def _load_minilm(folder: Path) -> Embedder:
     def too_long(texts: list[str]) -> list[bool]:
         return [cut for _ids, cut in minilm.word_pieces(tokenizer, texts)]
 
-    return Embedder(name=minilm.NAME, dimension=minilm.WIDTH, _one=one, _many=many, _too_long=too_long)
+    return Embedder(
+        name=minilm.NAME,
+        dimension=minilm.WIDTH,
+        _one=one,
+        _many=many,
+        _too_long=too_long,
+        _one_by_one=one_by_one,
+    )
 
 
 @cache
@@ -137,9 +220,8 @@ def _load_other(name: str, *, in_folder: bool) -> Embedder:
     def many(texts: list[str]) -> Batches:
         for positions in _batches([len(text) for text in texts], _OTHER_CHARACTERS):
             rows = loaded.encode([texts[i] for i in positions], batch_size=len(positions), show_progress_bar=False)
-            yield positions, _unit(rows.astype(np.float32))
+            yield positions, _unit(np.asarray(rows, np.float32))
 
-    @lru_cache(_REMEMBERED)
     def one(text: str) -> np.ndarray:
         ((_positions, row),) = many([text])
         return row[0]
@@ -174,8 +256,3 @@ def _batches(lengths: list[int], most: int) -> Iterator[list[int]]:
 
 def _unit(rows: np.ndarray) -> np.ndarray:
     return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), np.float32(1e-12))
-
-
-def _encodable(text: str) -> str:
-    """The text with lone surrogates, which JSON may carry and no tokenizer takes, as question marks."""
-    return text.encode("utf-8", "replace").decode("utf-8")

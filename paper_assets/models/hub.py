@@ -1,7 +1,13 @@
 """Whether the hub has a model, asked once and with a time limit: the libraries retry each absent file for minutes."""
 
+import re
+
+from huggingface_hub import model_info, try_to_load_from_cache
+from huggingface_hub.errors import HFValidationError
+
 from paper_assets.errors import ModelUnavailable
 
+_ERRNO = re.compile(r"\[Errno -?\d+\]\s*")
 _TIMEOUT = 10.0  # seconds until the hub counts as unreachable
 
 
@@ -10,9 +16,6 @@ def hub_has(name: str, *, kind: str, instead: str) -> bool:
 
     Raises ModelUnavailable where neither has it; `kind` and `instead` say in it what is missing and what to give.
     """
-    from huggingface_hub import model_info, try_to_load_from_cache
-    from huggingface_hub.errors import HFValidationError
-
     try:
         model_info(name, timeout=_TIMEOUT)
     except HFValidationError:
@@ -27,5 +30,6 @@ def hub_has(name: str, *, kind: str, instead: str) -> bool:
 
 
 def reason_of(error: Exception) -> str:
-    """The first line of what a library says of its failure."""
-    return (str(error).strip() or type(error).__name__).splitlines()[0][:200]
+    """The first line of what a library says of its failure, without the number that the system gives it."""
+    line = (str(error).strip() or type(error).__name__).splitlines()[0]
+    return _ERRNO.sub("", line)[:200]

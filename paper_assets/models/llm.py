@@ -19,7 +19,9 @@ from paper_assets.errors import LLMError, LLMUnreachable
 from paper_assets.models.llm_budget import Budget, Usage
 from paper_assets.models.llm_config import LLMConfig
 from paper_assets.models.llm_providers import Prompt, Reply, exchange, load
+from paper_assets.models.llm_reading import read_answer
 from paper_assets.models.llm_refusals import SchemaRefused, TryFailed
+from paper_assets.text.cleaning import encodable
 
 Value = TypeVar("Value", bound=BaseModel)
 
@@ -40,7 +42,7 @@ class AnswerCache(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer(Generic[Value]):
+class Completion(Generic[Value]):
     """A value that fits its schema, who gave it and what it took; a cached one took nothing."""
 
     value: Value
@@ -61,7 +63,7 @@ def ask(
     deadline: float | None = None,
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
-) -> Answer[Value]:
+) -> Completion[Value]:
     """Ask once and return a value of `schema`. `deadline`: seconds for all of it (default: the config's).
 
     Raises LLMConfigError, LLMBudgetReached or LLMError, each with one line and, as `usage`, what was spent.
@@ -69,20 +71,20 @@ def ask(
     key = answer_key(config.model, system=system, user=user, schema=schema, prompt_version=prompt_version)
     if cache is not None and (kept := cache.get(key)) is not None:
         with suppress(ValidationError):
-            return Answer(value=schema.model_validate_json(kept), model=config.model, usage=Usage(), cached=True)
+            return Completion(value=schema.model_validate_json(kept), model=config.model, usage=Usage(), cached=True)
     spent = Budget()
     meters = (spent,) if budget is None else (budget, spent)  # the run's budget may say no, so it is asked first
     ends = clock() + (config.deadline if deadline is None else deadline)
-    prompt = Prompt(system=_instructions(system, schema), turns=(_sendable(user),), schema=wire_schema(schema))
+    prompt = Prompt(system=_instructions(system, schema), turns=(encodable(user),), schema=wire_schema(schema))
     load(config)
     try:
         text, prompt = _told(config, prompt, meters=meters, ends=ends, clock=clock, sleep=sleep)
         try:
-            value = schema.model_validate_json(bare_json(text))
+            value = read_answer(text, schema)
         except ValidationError as fault:
             prompt = _repair(prompt, answer=text, fault=fault)
             text, _ = _told(config, prompt, meters=meters, ends=ends, clock=clock, sleep=sleep)
-            value = schema.model_validate_json(bare_json(text))
+            value = read_answer(text, schema)
     except ValidationError as fault:
         error = LLMError(f"{config.named} twice gave an answer that does not fit: {_faults(fault, most=1)}")
         error.usage = spent.usage
@@ -94,22 +96,13 @@ def ask(
         used = spent.usage
         tokens = {"input_tokens": used.input_tokens, "output_tokens": used.output_tokens}
         cache.put(key, value.model_dump_json(), model=config.model, **tokens)
-    return Answer(value=value, model=config.model, usage=spent.usage)
+    return Completion(value=value, model=config.model, usage=spent.usage)
 
 
 def answer_key(model: str, *, system: str, user: str, schema: type[BaseModel], prompt_version: str = "") -> str:
     """Hash of everything that makes the answer what it is; the provider's address does not."""
     content = [prompt_version, model, system, user, schema.model_json_schema()]
     return sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
-
-
-def bare_json(text: str) -> str:
-    """The JSON of an answer that may wrap it in a Markdown fence, with talk around it."""
-    text = text.strip().removeprefix("\ufeff")
-    if text.startswith(("{", "[")):
-        return text
-    inside = text.partition("```")[2].partition("```")[0].removeprefix("json").removeprefix("JSON")
-    return inside.strip() or text
 
 
 def wire_schema(schema: type[BaseModel]) -> dict[str, Any]:
@@ -137,16 +130,11 @@ def _instructions(system: str, schema: type[BaseModel]) -> str:
     # The schema stands in the text as well: for servers that take no schema, and for the bounds not on the wire.
     shape = json.dumps(schema.model_json_schema(), ensure_ascii=False)
     demand = "Answer with one JSON object and nothing else. It must fit this JSON Schema:"
-    return _sendable(f"{system}\n\n{demand}\n{shape}")
-
-
-def _sendable(text: str) -> str:
-    """Half a surrogate pair, as broken files hold, cannot be sent."""
-    return text.encode("utf-8", "replace").decode("utf-8")
+    return encodable(f"{system}\n\n{demand}\n{shape}")
 
 
 def _repair(prompt: Prompt, *, answer: str, fault: ValidationError) -> Prompt:
-    shown = _sendable(answer.strip()[:_LONGEST_BAD_ANSWER]) or "(empty)"
+    shown = encodable(answer.strip()[:_LONGEST_BAD_ANSWER]) or "(empty)"
     demand = f"This does not fit the JSON Schema:\n{_faults(fault, most=5)}\nSend the whole corrected JSON object only."
     return Prompt(system=prompt.system, turns=(*prompt.turns, shown, demand), schema=prompt.schema)
 

@@ -77,6 +77,21 @@ def llm_config(environ: Mapping[str, str], *, provider: str | None = None, model
     )
 
 
+def critic_config(environ: Mapping[str, str], *, actor: LLMConfig) -> LLMConfig:
+    """The LLM that judges rewrites: LLM_CRITIC_PROVIDER and LLM_CRITIC_MODEL, else the actor (B9). Raises
+    LLMConfigError.
+
+    A provider alone brings its own model; a model alone is one of the actor's provider.
+    """
+    provider, model = (environ.get(f"LLM_CRITIC_{part}", "").strip() or None for part in ("PROVIDER", "MODEL"))
+    if provider is None and model is None:
+        return actor
+    try:
+        return llm_config(environ, provider=provider or actor.provider, model=model)
+    except LLMConfigError as error:
+        raise LLMConfigError(f"the critic (LLM_CRITIC_PROVIDER, LLM_CRITIC_MODEL): {error}") from None
+
+
 def _base_url(url: str, *, provider: Provider) -> str:
     variable = f"{provider.upper()}_BASE_URL"
     try:

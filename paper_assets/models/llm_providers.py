@@ -6,6 +6,7 @@ good answer; what any other answer means is judged for all of them in `llm_refus
 
 import logging
 import time
+import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -74,14 +75,23 @@ def exchange(config: LLMConfig, prompt: Prompt, *, timeout: float) -> Reply:
     ends = time.monotonic() + timeout
 
     def bound(response: "httpx2.Response") -> None:
-        response.stream = _bounded(response.stream, ends)
+        packed = response.headers.pop("content-encoding", "identity").strip().lower()
+        response.stream = _bounded(response.stream, ends, packed)
 
     try:
         # Redirects are not followed: they could carry the key to another host.
         with httpx2.Client(
-            verify=_tls(), timeout=timeout, event_hooks={"response": [bound]}, follow_redirects=False
+            verify=_tls(),
+            timeout=timeout,
+            event_hooks={"response": [bound]},
+            follow_redirects=False,
+            headers={"accept-encoding": "gzip"},  # what `_bounded` unpacks
         ) as http:
             response = send(config, prompt, http=http, timeout=timeout)
+            if len(response.content) >= _MOST_BYTES:
+                raise LLMError(
+                    f"{config.named} answered more than {_MOST_BYTES // 1_000_000} MB, which is no chat answer"
+                )
             answer = judged(config, response, with_schema=prompt.schema is not None)
     except httpx2.TimeoutException:
         raise TryFailed(f"no answer within {timeout:.3g} s") from None
@@ -110,18 +120,28 @@ def _tls() -> "ssl.SSLContext":
     return httpx2.create_ssl_context()
 
 
-def _bounded(stream: Any, ends: float) -> "httpx2.SyncByteStream":
-    """An answer's bytes up to a moment and a size; the client's own timeout begins anew with every byte."""
+def _bounded(stream: Any, ends: float, packed: str) -> "httpx2.SyncByteStream":
+    """An answer's bytes, unpacked, up to a moment and a size.
+
+    The client's own timeout begins anew with every byte, and its own unpacking makes a gigabyte of one packed megabyte.
+    """
     import httpx2
 
     class Bounded(httpx2.SyncByteStream):
         def __iter__(self) -> Iterator[bytes]:
+            if packed not in ("identity", "", "gzip", "x-gzip", "deflate"):
+                raise httpx2.DecodingError(f"the answer is packed as {packed[:40]!r}, which was not asked for")
+            unpacker = None if packed in ("identity", "") else zlib.decompressobj(wbits=47)  # gzip or zlib
             left = _MOST_BYTES
             for chunk in stream:
                 if time.monotonic() > ends:
                     raise httpx2.ReadTimeout("the answer took too long")
-                yield chunk[:left]
-                left -= len(chunk)
+                try:
+                    part = unpacker.decompress(chunk, left) if unpacker else chunk[:left]
+                except zlib.error as fault:
+                    raise httpx2.DecodingError(f"the answer cannot be unpacked: {fault}") from None
+                yield part
+                left -= len(part)
                 if left <= 0:
                     return
 

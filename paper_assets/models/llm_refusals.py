@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from paper_assets.errors import LLMConfigError, LLMError
 from paper_assets.models.llm_config import LLMConfig
+from paper_assets.text.cleaning import one_line
 
 if TYPE_CHECKING:
     import httpx2
@@ -92,7 +93,7 @@ def tidy(text: str, config: LLMConfig) -> str:
     if config.api_key:
         text = text.replace(config.api_key, "***")
     text = _LIKE_A_KEY.sub("***", text)
-    line = " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
+    line = one_line(text)
     return line if len(line) <= 200 else line[:197] + "..."
 
 

@@ -6,18 +6,21 @@ Architecture: BERT (Devlin et al. 2019) with 6 layers of width 384; weights from
 """
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
 from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
+from threading import Lock
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from safetensors.numpy import load
+from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
+from tokenizers import Tokenizer
 
 from paper_assets.errors import ModelUnavailable
-
-if TYPE_CHECKING:
-    from tokenizers import Tokenizer
 
 NAME = "all-MiniLM-L6-v2"
 WIDTH = 384
@@ -30,6 +33,7 @@ _SUMS = {
     "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
 }
 _LAYERS, _HEADS, _EPSILON = 6, 12, 1e-12
+_BLAS = Lock()
 _SLICE = 1_000  # texts tokenized at once: the tokenizer's own records are a hundred times the size of the ids
 
 
@@ -41,15 +45,12 @@ def packaged_folder() -> Path:
     return Path(found.submodule_search_locations[0]) / "model"
 
 
-def read_model(folder: Path) -> tuple[dict[str, np.ndarray], "Tokenizer"]:
+def read_model(folder: Path) -> tuple[dict[str, np.ndarray], Tokenizer]:
     """Weights (float32, by the names in the file) and tokenizer, after both files passed their SHA-256 sums.
 
     Query, key and value of a layer become one matrix `...attention.self` (1152 x 384); `positions` is the position
     embedding plus that of the only segment. Raises ModelUnavailable.
     """
-    from safetensors.numpy import load
-    from tokenizers import Tokenizer
-
     weights = load(_checked(folder / "model.safetensors"))
     for layer in range(_LAYERS):
         at = f"encoder.layer.{layer}.attention.self"
@@ -65,11 +66,27 @@ def read_model(folder: Path) -> tuple[dict[str, np.ndarray], "Tokenizer"]:
     return weights, tokenizer
 
 
-def word_pieces(tokenizer: "Tokenizer", texts: Sequence[str]) -> Iterator[tuple[np.ndarray, bool]]:
+def word_pieces(tokenizer: Tokenizer, texts: Sequence[str]) -> Iterator[tuple[np.ndarray, bool]]:
     """For each text its at most 256 word piece ids (int32) and whether it was cut to them."""
     for start in range(0, len(texts), _SLICE):
         for encoding in tokenizer.encode_batch_fast(list(texts[start : start + _SLICE])):
             yield np.array(encoding.ids, np.int32), bool(encoding.overflowing)
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Bounds numpy's BLAS to one thread, for one caller at a time: the bound holds for the whole process.
+
+    The matrices of one text are so small that threads mostly wait for one another, by spinning: two threads on two
+    busy cores took ten times as long as one, and are barely faster on idle ones.
+    """
+    with _BLAS, _controller().limit(limits=1, user_api="blas"):
+        yield
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    return ThreadpoolController()
 
 
 def token_vectors(weights: dict[str, Any], ids: Any, functions: Any, *, attend: Any = None) -> Any:

@@ -1,20 +1,24 @@
-"""What changed between two rankings of a profile: who entered, left or moved, and what moved them (SPEC G16)."""
+"""What changed between two rankings of a profile: who entered, left or moved, and why (SPEC G16).
+
+The why is decided in `causes`, by undoing what may have been the cause; here the two lists are compared and told.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from datetime import date
+from typing import Any
 
-from paper_assets.ranking.explain import DIMENSIONS_IN_WORDS
-from paper_assets.settings import DIMENSIONS
+import pyarrow as pa
 
-if TYPE_CHECKING:
-    import pyarrow as pa
+from paper_assets.ranking.causes import ADDED, Cause, Comparison
 
-ADDED = ("bonus", "soft_penalty", "diversity_penalty")  # parts of a score that have no weight
-_SAME = 1e-9  # a part that differs by less has not moved
+__all__ = ["ADDED", "Cause", "Changes", "Move", "changes_between", "sentences"]
+
 _LINEAGE = (
     "profile_hash",
     "model",
+    "preferences",
+    "calibration",
     "llm_model",
     "llm_prompt",
     "code_version",
@@ -22,12 +26,19 @@ _LINEAGE = (
     "purpose",
     "ranking_mode",
     "interest_mode",
+    "top_k",
+    "line",
+    "quiet",
 )
+_ALSO = 2  # further causes that are told of a paper
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Move:
-    """One paper's places (None: not in the list) and scores before and after, and by how much each part moved it."""
+    """One paper's places (None: not in the list) and scores before and after, and by how much each part moved it.
+
+    `reason` names what decided; `causes` are all that hold, the deciding ones (`decisive`, mostly one) first.
+    """
 
     paper_id: str
     before: int | None
@@ -36,6 +47,13 @@ class Move:
     score_after: float | None
     parts: Mapping[str, float]
     reason: str
+    causes: tuple[Cause, ...]
+    decisive: int
+
+    @property
+    def also(self) -> tuple[Cause, ...]:
+        """Causes that hold beside the deciding one."""
+        return self.causes[self.decisive :][:_ALSO]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,25 +67,33 @@ class Changes:
 
 
 def changes_between(
-    before: "pa.Table",
-    after: "pa.Table",
+    before: pa.Table,
+    after: pa.Table,
     *,
     headers: tuple[Mapping[str, Any], Mapping[str, Any]],
     removed: Mapping[str, str],
+    removed_before: Mapping[str, str] | None = None,
+    days: Mapping[str, date] | None = None,
+    edits: Mapping[str, str] | None = None,
 ) -> Changes:
-    """Compare two rankings' rows (`ranking_schema()`) with their headers; `removed` gives the filter reasons of the
-    later day, by paper id. Lists are in the order of the later ranking, papers that left in that of the earlier.
+    """Compare two rankings' rows (`ranking_schema()`) with their headers. Lists are in the order of the later ranking,
+    papers that left in that of the earlier.
+
+    `removed` gives the filter reasons of the later ranking by paper id, `removed_before` those of the earlier (None:
+    not known), `days` the papers' days of first submission, which decide ties, and `edits` what was edited in the
+    profile in between (`profile_edits`; None: not known).
     """
-    old = {row["paper_id"]: row for row in before.to_pylist()}
-    new = {row["paper_id"]: row for row in after.to_pylist()}
-    moves = {
-        paper_id: _move(paper_id, old.get(paper_id), new.get(paper_id), headers, removed)
-        for paper_id in [*(p for p, row in new.items() if row["shown"]), *(p for p, row in old.items() if row["shown"])]
-    }
+    rows = before.to_pylist(), after.to_pylist()
+    compared = Comparison(
+        *rows, headers=headers, removed=removed, removed_before=removed_before, days=days or {}, edits=edits
+    )
+    then, now = ({row["paper_id"]: row["rank"] for row in side if row["shown"]} for side in rows)
     return Changes(
-        entered=tuple(move for move in moves.values() if move.before is None),
-        left=tuple(move for move in moves.values() if move.after is None),
-        moved=tuple(move for move in moves.values() if move.before and move.after and move.before != move.after),
+        entered=tuple(_move(each, None, now[each], compared) for each in now if each not in then),
+        left=tuple(_move(each, then[each], None, compared) for each in then if each not in now),
+        moved=tuple(
+            _move(each, then[each], now[each], compared) for each in now if each in then and then[each] != now[each]
+        ),
         lineage={
             name: (headers[0].get(name), headers[1].get(name))
             for name in _LINEAGE
@@ -76,49 +102,20 @@ def changes_between(
     )
 
 
-def _move(
-    paper_id: str,
-    old: Mapping[str, Any] | None,
-    new: Mapping[str, Any] | None,
-    headers: tuple[Mapping[str, Any], Mapping[str, Any]],
-    removed: Mapping[str, str],
-) -> Move:
-    parts: dict[str, float] = {}
-    if old and new:
-        brought = [_parts(row, header["weights"]) for row, header in zip((old, new), headers, strict=True)]
-        parts = {name: brought[1][name] - brought[0][name] for name in brought[1]}
-        parts = {name: by for name, by in parts.items() if abs(by) > _SAME}
+def _move(paper_id: str, before: int | None, after: int | None, compared: Comparison) -> Move:
+    old, new = (rows.get(paper_id) for rows in compared.rows)
+    causes = compared.why(paper_id, "moved" if before and after else "entered" if after else "left", (before, after))
     return Move(
         paper_id=paper_id,
-        before=old["rank"] if old and old["shown"] else None,
-        after=new["rank"] if new and new["shown"] else None,
+        before=before,
+        after=after,
         score_before=old["final"] if old else None,
         score_after=new["final"] if new else None,
-        parts=parts,
-        reason=_reason(paper_id, old, new, parts, removed),
+        parts=compared.parts(paper_id) if old and new else {},
+        reason=" and ".join(cause.sentence for cause in causes.all[: causes.decisive]),
+        causes=causes.all,
+        decisive=causes.decisive,
     )
-
-
-def _parts(row: Mapping[str, Any], weights: Mapping[str, float]) -> dict[str, float]:
-    return {**{name: weights[name] * row[name] for name in DIMENSIONS}, **{name: row[name] for name in ADDED}}
-
-
-def _reason(
-    paper_id: str,
-    old: Mapping[str, Any] | None,
-    new: Mapping[str, Any] | None,
-    parts: Mapping[str, float],
-    removed: Mapping[str, str],
-) -> str:
-    """In words: the part that moved the score most; without one, that the others moved."""
-    if old is None:
-        return "new among the candidates"
-    if new is None:
-        return f"removed: {removed[paper_id]}" if paper_id in removed else "no longer in the window"
-    if not parts:
-        return "its score is the same; others came or went"
-    name = max(parts, key=lambda part: (abs(parts[part]), part))
-    return f"{DIMENSIONS_IN_WORDS.get(name, name.replace('_', ' '))} {parts[name]:+.3f}"
 
 
 def sentences(changes: Changes, titles: Mapping[str, str]) -> list[str]:
@@ -126,7 +123,8 @@ def sentences(changes: Changes, titles: Mapping[str, str]) -> list[str]:
 
     def line(move: Move) -> str:
         places = f"{move.before or '–'} → {move.after or '–'}"
-        return f"{places}  {move.paper_id} {titles.get(move.paper_id, '')} ({move.reason})"
+        also = "".join(f"; {cause.sentence}" for cause in move.also)
+        return f"{places}  {move.paper_id} {titles.get(move.paper_id, '')} ({move.reason}{also})"
 
     told = [f"entered: {line(move)}" for move in changes.entered]
     told += [f"left: {line(move)}" for move in changes.left]

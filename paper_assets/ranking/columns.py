@@ -2,13 +2,13 @@
 
 from collections.abc import Iterable
 from datetime import date
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    import pyarrow as pa
+from paper_assets.sources.code_links import DATA_SET, MAY_NAME_PAGE, project_page
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -16,32 +16,43 @@ Bools = NDArray[np.bool_]
 _EPOCH = date(1970, 1, 1).toordinal()
 
 
-def ages_in_days(table: "pa.Table", as_of: date) -> Floats:
+def ages_in_days(table: pa.Table, as_of: date) -> Floats:
     """Days from first submission (UTC) to `as_of`, negative in the future, NaN if unknown."""
     return as_of.toordinal() - published_days(table)
 
 
-def published_days(table: "pa.Table") -> Floats:
+def published_days(table: pa.Table) -> Floats:
     """Proleptic ordinal (`date.toordinal`) of the day of first submission in UTC, NaN if unknown."""
-    import pyarrow as pa
-
     days = table.column("published").cast(pa.timestamp("us", tz="UTC")).cast(pa.date32()).cast(pa.int32())
     return days.cast(pa.float64()).fill_null(float("nan")).to_numpy() + _EPOCH
 
 
-def has_code(table: "pa.Table") -> Bools:
-    """Whether an address of code is known."""
-    import pyarrow.compute as pc
-
-    known: Bools = pc.not_equal(table.column("github_url").fill_null(""), "").to_numpy()
-    return known
+def has_code(table: pa.Table) -> Bools:
+    """Whether code can be had: in a known repository, or by way of a project page."""
+    repository = has_repository(table)
+    return repository | has_project_page(table, among=~repository)
 
 
-def among(table: "pa.Table", paper_ids: Iterable[str]) -> Bools:
+def has_repository(table: pa.Table) -> Bools:
+    """Whether an address of code is known; a data set's is none."""
+    urls = table.column("github_url").fill_null("")
+    data: Bools = pc.match_substring_regex(urls, DATA_SET, ignore_case=True).to_numpy()
+    return pc.not_equal(urls, "").to_numpy() & ~data
+
+
+def has_project_page(table: pa.Table, *, among: Bools) -> Bools:
+    """Whether comment or abstract name a project page, of the papers `among`; the few that may are read one by one."""
+    named = [table.column(name) for name in ("comment", "abstract")]
+    may = [pc.match_substring_regex(texts, MAY_NAME_PAGE).fill_null(False).to_numpy() for texts in named]
+    rows = np.flatnonzero(among & (may[0] | may[1]))
+    pages = [project_page(*texts) for texts in zip(*(texts.take(rows).to_pylist() for texts in named), strict=True)]
+    found = np.zeros(table.num_rows, dtype=bool)
+    found[rows] = [page is not None for page in pages]
+    return found
+
+
+def among(table: pa.Table, paper_ids: Iterable[str]) -> Bools:
     """Whether each paper's id is one of these."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     wanted = pa.array(list(paper_ids), type=pa.string())
     found: Bools = pc.is_in(table.column("paper_id"), value_set=wanted).to_numpy()
     return found

@@ -2,16 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from paper_assets.profile import ContrastiveType
-from paper_assets.ranking.traits import DIMENSIONS, Taxonomy, traits_of
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from paper_assets.ranking.traits import TRAIT_DIMENSIONS, Taxonomy, traits_of
 
 Bools = NDArray[np.bool_]
 
@@ -34,7 +32,7 @@ class Contrast:
 
 
 def contrastive_pick(
-    texts: "pa.ChunkedArray",
+    texts: pa.ChunkedArray,
     order: NDArray[np.int64],
     *,
     chosen: int,
@@ -93,13 +91,13 @@ def contrast_tags(kind: ContrastiveType) -> tuple[str, str]:
 def _info(first: Bools, this: Bools, kind: ContrastiveType, taxonomy: Taxonomy) -> dict[str, Any]:
     """`kind` leads the dimensions; others follow where the pick shares nothing with any chosen paper either."""
     theirs: Bools = np.logical_or.reduce(first)
-    common = np.concatenate([common_traits(first[:, taxonomy.columns[dimension]]) for dimension in DIMENSIONS])
+    common = np.concatenate([common_traits(first[:, taxonomy.columns[dimension]]) for dimension in TRAIT_DIMENSIONS])
 
     def parted(dimension: str) -> bool:
         part = taxonomy.columns[dimension]
         return bool(this[part].any() and theirs[part].any() and not (this[part] & theirs[part]).any())
 
-    dimensions: Sequence[str] = [kind, *(name for name in DIMENSIONS if name != kind and parted(name))]
+    dimensions: Sequence[str] = [kind, *(name for name in TRAIT_DIMENSIONS if name != kind and parted(name))]
     return {
         "type": kind,
         "selected_papers_common_traits": taxonomy.named(common),

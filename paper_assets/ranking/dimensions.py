@@ -1,23 +1,52 @@
-"""The six dimensions of a score, each 0..1, for all papers at once (SPEC G7)."""
+"""The six dimensions of a score, each 0..1, for all papers at once (SPEC G7).
+
+`DIMENSION_TABLE` lists them. Adding one: a function, a line in the table, its weights in weights.py, and the migration
+that adds its column to warehouses that exist.
+"""
 
 import re
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from paper_assets.ranking.keywords import BETWEEN_FIELDS, distinct, keywords_in, normal_form
-from paper_assets.settings import Scoring
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from paper_assets.ranking.keywords import BETWEEN_FIELDS, distinct, keywords_in
+from paper_assets.settings import ScoringConfig
+from paper_assets.text.words import normal_form
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 _NAME_SUFFIXES = frozenset({"jr", "sr", "ii", "iii", "iv"})
 _BETWEEN_NAMES = "\0"
+# Typed, typographic, modifier letters, primes, accents standing alone: all are written in O'Connor.
+_APOSTROPHES = str.maketrans(dict.fromkeys("'`´‘’‛ʹʻʼʽˈˊˋ′‵＇", ""))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DimensionFacts:
+    """What the dimensions judge by. Arrays (n,), matches of the asked keywords (n, k)."""
+
+    candidates: pa.Table
+    must_found: Bools
+    preferred_authors: Sequence[str]
+    preferred_institutions: Sequence[str]
+    ages: Floats  # days
+    code: Bools
+    downloaded: Bools
+    scoring: ScoringConfig
+
+
+@dataclass(frozen=True, slots=True)
+class Dimension:
+    """One dimension: its name in the weights, the words for people, and its values (n,)."""
+
+    name: str
+    words: str
+    of: Callable[[DimensionFacts], Floats]
 
 
 def must_keywords(found: Bools) -> Floats:
@@ -26,37 +55,44 @@ def must_keywords(found: Bools) -> Floats:
     return found.sum(axis=1) / asked if asked else np.ones(papers)
 
 
-def author_trust(table: "pa.Table", preferred: Sequence[str]) -> Floats:
+def author_trust(table: pa.Table, preferred: Sequence[str]) -> Floats:
     """1 where a preferred author is among the authors, else 0; 1 for all if none is preferred.
 
-    Names are the same if they are after `name_form`. `J. Smith` is not `John Smith`: the initial fits
-    too many people to be trusted, so a profile names both if it wants both.
+    Names are the same if they are after `name_form`, where one of the two may lack the other's middle initials:
+    `Maria K. O'Connor` is `Maria O’Connor`, and not `Maria L. O'Connor`. `J. Smith` is not `John Smith`: the initial
+    fits too many people to be trusted, so a profile names both if it wants both.
     """
-    import pyarrow.compute as pc
-
     if not preferred:
         return np.ones(table.num_rows)
-    wanted = {name_form(name) for name in preferred} - {""}
     authors = table.column("authors").combine_chunks()
     names = pc.list_flatten(authors).dictionary_encode()
-    known = np.array([form in wanted for form in _name_forms(names.dictionary.to_pylist())], dtype=bool)
+    known = np.flatnonzero(same_person(names.dictionary.to_pylist(), preferred).any(axis=1))
     trust = np.zeros(table.num_rows)
-    if known.any():
-        trust[pc.list_parent_indices(authors).to_numpy()[known[names.indices.to_numpy()]]] = 1.0
+    trust[pc.list_parent_indices(authors).to_numpy()[np.isin(names.indices.to_numpy(), known)]] = 1.0
     return trust
 
 
-def institution_trust(table: "pa.Table", preferred: Sequence[str]) -> Floats:
-    """1 where a preferred institution stands, as whole words, in an affiliation; 1 for all if none is preferred."""
-    import pyarrow.compute as pc
+def same_person(names: Sequence[str], preferred: Sequence[str]) -> Bools:
+    """(n, k): whether name i is that of preferred author k."""
+    found = np.zeros((len(names), len(preferred)), dtype=bool)
+    wanted = [(form, _without_initials(form)) for form in _name_forms(preferred)]
+    endings = {form.rpartition(" ")[2] for form, _ in wanted}
+    for row, form in enumerate(_name_forms(names)):
+        if form and form.rpartition(" ")[2] in endings:  # so few that the rest may be asked one by one
+            short = _without_initials(form)
+            found[row] = [form in (asked, asked_short) or short == asked for asked, asked_short in wanted]
+    return found
 
+
+def institution_trust(table: pa.Table, preferred: Sequence[str]) -> Floats:
+    """1 where a preferred institution stands, as whole words, in an affiliation; 1 for all if none is preferred."""
     if not preferred:
         return np.ones(table.num_rows)
     places = pc.fill_null(pc.binary_join(table.column("affiliations"), BETWEEN_FIELDS), "")
     return keywords_in(places, distinct(preferred)).any(axis=1).astype(float)
 
 
-def recency(ages: Floats, scoring: Scoring) -> Floats:
+def recency(ages: Floats, scoring: ScoringConfig) -> Floats:
     """Falls in steps with the age in days; an unknown age (NaN) is worth as much as an old one, the future is new."""
     worth = np.full(len(ages), scoring.recency_floor)
     for days, value in sorted(scoring.recency_steps, reverse=True):
@@ -64,9 +100,33 @@ def recency(ages: Floats, scoring: Scoring) -> Floats:
     return worth
 
 
-def practicality(code: Bools, downloaded: Bools, scoring: Scoring) -> Floats:
+def practicality(code: Bools, downloaded: Bools, scoring: ScoringConfig) -> Floats:
     """Code and a PDF at hand, together at most 1."""
     return np.minimum(code * scoring.practicality_code + downloaded * scoring.practicality_pdf, 1.0)
+
+
+DIMENSION_TABLE = (
+    # Judged apart, by meaning and words (interest_modes.py): 0 until then.
+    Dimension("semantic_relevance", "relevance to your interests", lambda facts: np.zeros(len(facts.ages))),
+    Dimension("must_keywords", "keywords you ask for", lambda facts: must_keywords(facts.must_found)),
+    Dimension(
+        "author_trust",
+        "authors you follow",
+        lambda facts: author_trust(facts.candidates, facts.preferred_authors),
+    ),
+    Dimension(
+        "institution_trust",
+        "institutions you follow",
+        lambda facts: institution_trust(facts.candidates, facts.preferred_institutions),
+    ),
+    Dimension("recency", "how recent it is", lambda facts: recency(facts.ages, facts.scoring)),
+    Dimension(
+        "practicality",
+        "code and PDF at hand",
+        lambda facts: practicality(facts.code, facts.downloaded, facts.scoring),
+    ),
+)
+DIMENSIONS_IN_WORDS = {each.name: each.words for each in DIMENSION_TABLE}
 
 
 def name_form(name: str) -> str:
@@ -77,7 +137,9 @@ def name_form(name: str) -> str:
 def _name_forms(names: Sequence[str]) -> list[str]:
     if not names:
         return []
-    joined = normal_form(_BETWEEN_NAMES.join(name.replace(_BETWEEN_NAMES, " ") for name in names))
+    joined = normal_form(
+        _BETWEEN_NAMES.join(name.replace(_BETWEEN_NAMES, " ") for name in names).translate(_APOSTROPHES)
+    )
     forms = joined.replace(".", " ").split(_BETWEEN_NAMES)
     return [" ".join((_given_name_first(form) if "," in form else form).split()) for form in forms]
 
@@ -87,3 +149,11 @@ def _given_name_first(form: str) -> str:
     suffixes = [part for part in parts[1:] if part in _NAME_SUFFIXES]
     given = [part for part in parts[1:] if part not in _NAME_SUFFIXES]
     return " ".join([*given, parts[0], *suffixes])
+
+
+def _without_initials(form: str) -> str:
+    """The name without middle initials; one that begins with an initial keeps all, to stay apart from others."""
+    first, *others = form.split() or [""]
+    if len(first) == 1 or len(others) < 2:
+        return form
+    return " ".join([first, *(part for part in others[:-1] if len(part) > 1), others[-1]])

@@ -1,14 +1,10 @@
 """Diversity: a paper that says again what a paper placed above it says is worth less (SPEC G11)."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from paper_assets.ranking.scoring import best_first
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 Floats = NDArray[np.float64]
 Vectors = NDArray[np.float32]
@@ -25,7 +21,7 @@ def repeating(
     vectors: Vectors,
     *,
     days: Floats,
-    paper_ids: "pa.ChunkedArray",
+    paper_ids: pa.ChunkedArray,
     places: int,
     similarity: float,
 ) -> Bools:

@@ -1,31 +1,38 @@
 """Why a paper stands where it stands, in plain sentences, and the proof that its score is no accident (SPEC G16)."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
-from paper_assets.ranking import filters
+from paper_assets.ranking.dimensions import DIMENSIONS_IN_WORDS
+from paper_assets.ranking.filters import FILTERS
+from paper_assets.ranking.list_order import (
+    ScoredPapers,
+    arrange,
+    learned_of,
+    probability_of,
+    rules_of,
+    tenth,
+)
 from paper_assets.ranking.scoring import final_scores
 from paper_assets.ranking.tags import CONTRASTIVE_IN_WORDS, IN_WORDS, SOFT_PENALTY
-from paper_assets.settings import DIMENSIONS, Scoring
+from paper_assets.settings import ScoringConfig
+from paper_assets.weights import DIMENSIONS
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-DIMENSIONS_IN_WORDS = {
-    "semantic_relevance": "relevance to your interests",
-    "must_keywords": "keywords you ask for",
-    "author_trust": "authors you follow",
-    "institution_trust": "institutions you follow",
-    "recency": "how recent it is",
-    "practicality": "code and PDF at hand",
-}
 _TAG_OF_WISH = {
     "must_keywords": "MUST_KEYWORD_MATCH",
     "author_trust": "PREFERRED_AUTHOR",
     "institution_trust": "PREFERRED_INSTITUTION",
+}
+FOR_ALL, LEARNED = "for_all", "learned"  # names of parts that are no column
+_ADDED_IN_WORDS = {
+    "bonus": "ranking mode",
+    "soft_penalty": "keywords you avoid",
+    "diversity_penalty": "likeness to one above",
 }
 _METHODS_IN_WORDS = {
     "embedding": "by the meaning of title and abstract",
@@ -33,49 +40,52 @@ _METHODS_IN_WORDS = {
     "keyword": "by keywords only, because the embedding model could not be loaded",
     "profile_free": "not judged, because there is no profile",
 }
-_REASONS_IN_WORDS = {
-    filters.WITHDRAWN: "its authors have withdrawn it",
-    filters.ALREADY_READ: "you have already read it",
-    filters.BLACKLIST_KEYWORD: "it holds your excluded keyword",
-    filters.TOO_OLD: "it is older than the earliest year you want; it is from",
-    filters.NO_CODE_REQUIRED: "you want code and none is known",
-    filters.ALREADY_SHOWN: "it stood in your list on an earlier day",
-}
+LEARNED_IN_WORDS = "what your ratings taught"
+_SCORING = ScoringConfig()
+_BEST = {"practicality": _SCORING.practicality_code + _SCORING.practicality_pdf}  # the others can reach 1
+_REASONS_IN_WORDS = {each.code: each.words for each in FILTERS}
 
 
-def recompute(rows: "pa.Table", weights: Mapping[str, float], scoring: Scoring) -> NDArray[np.float64]:
+def recompute(rows: pa.Table, weights: Mapping[str, float], scoring: ScoringConfig) -> NDArray[np.float64]:
     """(n,) the final scores that follow from the stored parts of a ranking's rows and its header's weights."""
     column = {
         name: rows.column(name).to_numpy() for name in (*DIMENSIONS, "bonus", "soft_penalty", "diversity_penalty")
     }
+    learned = rows.column("learned")
     return final_scores(
         np.column_stack([column[name] for name in DIMENSIONS]),
         [weights[name] for name in DIMENSIONS],
         bonus=column["bonus"],
         penalty=column["soft_penalty"],
         diversity_penalty=column["diversity_penalty"],
+        learned=None if not learned.is_valid().to_numpy().any() else learned.fill_null(0.0).to_numpy(),
         scoring=scoring,
     )
 
 
-def why(row: Mapping[str, Any], header: Mapping[str, Any], *, scored: int, cutoff: float | None) -> list[str]:
+def why(row: Mapping[str, Any], header: Mapping[str, Any], *, scored: int, missing: str | None = None) -> list[str]:
     """Sentences on a ranking's row: place, what each dimension brought, bonus, penalties, tags, what was missing.
 
-    `scored` is the number of ranked papers and `cutoff` the score of the last one shown (None: the list is not full).
+    `scored` is the number of ranked papers, `missing` what to say last of one that is not shown (`what_was_missing`).
     """
-    weights = header["weights"]
+    weights, line = header["weights"], header.get("line")
     sentences = [f"Place {row['rank']} of {scored} with a score of {row['final']:.3f}."]
+    if line is not None:
+        sentences.append(_beside_the_line(probability_of(row), line))
     brought = {name: weights[name] * row[name] for name in DIMENSIONS if weights[name]}
     for name in sorted(brought, key=lambda name: -brought[name]):
         words, note = DIMENSIONS_IN_WORDS[name], ""
         if name == "semantic_relevance":
             note = f", judged {_METHODS_IN_WORDS[row['evaluation_method']]}"
-        elif row[name] == 1 and name in _TAG_OF_WISH and _TAG_OF_WISH[name] not in row["tags"]:
+        elif _as_every_paper(name, row):
             note = ", as every paper has: the profile names none"
         sentences.append(
             f"{words[0].upper()}{words[1:]}: {brought[name]:.3f} "
             f"({row[name]:.2f} of 1, weight {weights[name]:.2f}{note})."
         )
+        if name == "semantic_relevance":
+            sentences += _relevance_in_words(row)
+            sentences += _learned_in_words(row, weights[name])
     if row["bonus"]:
         sentences.append(f"The mode {header['ranking_mode']} adds {row['bonus']:.3f}.")
     if row["soft_penalty"]:
@@ -86,45 +96,198 @@ def why(row: Mapping[str, Any], header: Mapping[str, Any], *, scored: int, cutof
     notes = [in_words[tag] for tag in row["tags"] if not tag.startswith(SOFT_PENALTY)]
     if notes:
         sentences.append(f"To note: {', '.join(notes)}.")
-    if row["paper_id"] in header.get("lane_places", {}):
+    if row["paper_id"] in (header.get("lane_places") or {}):
         lane = header["lane_places"][row["paper_id"]]
         sentences.append(f"It has its place for your interest in {lane}, which no other paper shown serves.")
-    if not row["shown"] and cutoff is not None:
-        sentences.append(_what_was_missing(row, weights, top_k=header["top_k"], gap=cutoff - row["final"]))
-    return sentences
+    return [*sentences, *([missing] if missing else [])]
 
 
-def cutoff(shown: Sequence[Mapping[str, Any]], header: Mapping[str, Any]) -> float | None:
-    """The score it takes to stand in the list: the lowest among those shown for their score alone."""
-    others = header["lane_places"]
-    scores = [row["final"] for row in shown if "CONTRASTIVE_PICK" not in row["tags"] and row["paper_id"] not in others]
-    return min(scores, default=None)
+def what_was_missing(paper_id: str, rows: Sequence[Mapping[str, Any]], header: Mapping[str, Any]) -> str | None:
+    """What a paper outside the list lacks, and what would have brought it in; None for one that is shown.
+
+    `rows` are all of the ranking. Every remedy that is named has been tried: with it, and all else as it is, the list
+    arranged again holds the paper.
+    """
+    at = next(number for number, row in enumerate(rows) if row["paper_id"] == paper_id)
+    row, line = rows[at], header.get("line")
+    if row["shown"]:
+        return None
+    papers = _papers(rows, header)
+    shown = sum(each["shown"] for each in rows)
+    probability, weight = probability_of(row), header["weights"]["semantic_relevance"]
+    if line is not None and probability < line:
+        words = f"Not in the list: the probability that it is on topic is {_below(probability, line)}"
+        if _listed_with(papers, at, probability=line, weight=weight):
+            return f"{words}; with that it would be in, whatever else it brings."
+        needed = _probability_needed(papers, at, weight)
+        return f"{words}; {needed:.3f} would bring it into the list." if needed else f"{words}."
+    last = _last_for_its_score(rows, header)
+    if last is None:
+        return f"Not among the first {shown}: all places are taken for an interest or by the contrastive pick."
+    remedies = _remedies(papers, at, row, header)
+    if papers.rules.shortlist:
+        needed = _probability_needed(papers, at, weight)
+        words = f"Not among the first {shown}: others above the line are more probable"
+        if not needed:
+            return f"{words}."
+        gap = needed - probability
+        if gap < 0.001:
+            return f"{words}, or as probable with a better score, by less than 0.001."
+        return f"{words}; with {needed:.3f} instead of {probability:.3f} it would be among them."
+    gap = last["final"] - row["final"]
+    remedy = f"the best mark in one of these would do: {'; '.join(remedies)}" if remedies else "no single mark would do"
+    if line is not None:
+        tenths = tenth(probability), tenth(probability_of(last))
+        if tenths[0] < tenths[1]:
+            return f"Not among the first {shown}: the papers there are in a higher tenth of probability; {remedy}."
+    if gap <= 0:
+        return f"Not among the first {shown}: the last of them has the same score and is newer or has the lower id."
+    return f"Not among the first {shown}: {gap:.3f} short of the last of them; {remedy}."
+
+
+def parts_of(row: Mapping[str, Any], weights: Mapping[str, float]) -> list[tuple[str, str, float]]:
+    """What a row's score is made of, the largest part first: (name of its column, words, points).
+
+    A wish that the profile does not state gives every paper the same: such parts are one, named `FOR_ALL`.
+    """
+    points = {name: weights[name] * row[name] for name in DIMENSIONS}
+    for_all = sum(points.pop(name) for name in _TAG_OF_WISH if _as_every_paper(name, row))
+    parts = [(name, DIMENSIONS_IN_WORDS[name], by) for name, by in points.items()]
+    parts.append((LEARNED, LEARNED_IN_WORDS, weights["semantic_relevance"] * learned_of(row)))
+    parts += [(name, _ADDED_IN_WORDS[name], row[name]) for name in _ADDED_IN_WORDS]
+    parts.append((FOR_ALL, "the same for every paper", for_all))
+    return sorted((part for part in parts if part[2]), key=lambda part: -abs(part[2]))
 
 
 def as_sum(row: Mapping[str, Any], weights: Mapping[str, float]) -> str:
     """A row's score as one line of arithmetic, the largest part first."""
-    parts = {DIMENSIONS_IN_WORDS[name]: weights[name] * row[name] for name in DIMENSIONS}
-    parts |= {"ranking mode": row["bonus"], "keywords you avoid": row["soft_penalty"]}
-    parts["likeness to one above"] = row["diversity_penalty"]
-    told = [f"{by:+.3f} {name}" for name, by in sorted(parts.items(), key=lambda part: -abs(part[1])) if by]
-    return f"{row['final']:.3f} = {' '.join(told).removeprefix('+')}"
+    terms = [f"{points:+.3f} {words}" for _, words, points in parts_of(row, weights)]
+    return f"{row['final']:.3f} = {' '.join(terms).removeprefix('+')}"
 
 
 def why_removed(reason: str) -> str:
     """A filter's reason as a sentence."""
+    return f"Not ranked: {removed_in_words(reason)}."
+
+
+def removed_in_words(reason: str) -> str:
+    """A filter's reason in words."""
     code, _, detail = reason.partition(":")
     words = _REASONS_IN_WORDS.get(code, code)
-    return f"Not ranked: {words}{f' {detail}' if detail else ''}."
+    return f"{words} {detail}" if detail else words
 
 
-def _what_was_missing(row: Mapping[str, Any], weights: Mapping[str, float], *, top_k: int, gap: float) -> str:
-    """What a paper outside the list lacks, and which single dimension at its best would have closed the gap."""
-    if gap <= 0:
-        return f"Not among the first {top_k}: the last of them has the same score and is newer or has the lower id."
-    room = {name: weights[name] * (1 - row[name]) for name in DIMENSIONS}
+def _as_every_paper(name: str, row: Mapping[str, Any]) -> bool:
+    """Whether the mark is one that every paper has, because the profile names no such wish."""
+    return name in _TAG_OF_WISH and row[name] == 1 and _TAG_OF_WISH[name] not in row["tags"]
+
+
+def _relevance_in_words(row: Mapping[str, Any]) -> list[str]:
+    """What relevance comes from, where it is a probability: by meaning, by words, for which interest, by likeness."""
+    told = (("meaning", "by meaning"), ("words", "by words"))
+    parts = " and ".join(f"{row[name]:.2f} {words}" for name, words in told if row.get(name) is not None)
+    if not parts:
+        return []
+    lane, probability, library = (row.get(name) for name in ("lane", "lane_probability", "library"))
+    if probability is None:
+        to = "the papers you like" if library is not None else "your interests"
+        return [f"It is near {to}: {parts}{f', most of all to {lane}' if lane else ''}."]
+    sentences = (
+        [f"Nearest is your interest in {lane}: {parts}, which alone would make {probability:.2f}."] if lane else []
+    )
+    if library is not None:
+        sentences.append(f"The papers you like alone would make {library:.2f}.")
+    return sentences
+
+
+def _learned_in_words(row: Mapping[str, Any], weight: float) -> list[str]:
+    """What the reader's ratings brought, by which words, and next to which rated papers."""
+    learned = learned_of(row)
+    if not learned:
+        return []
+    told = (
+        f"Your ratings moved that by {learned:+.2f} to {probability_of(row):.2f}, {weight * learned:+.3f} of the score"
+    )
+    said = []
+    if row.get("learned_words"):
+        said.append(f"by the words {', '.join(row['learned_words'])}")
+    if row.get("learned_near"):
+        said.append(f"next to {' and '.join(row['learned_near'])}, which you rated")
+    return [f"{told}{': ' if said else ''}{'; '.join(said)}."]
+
+
+def _beside_the_line(probability: float, line: float) -> str:
+    if probability >= line:
+        return f"Above the line: the probability that it is on topic is {probability:.2f}, {line:.2f} is asked."
+    return f"Under the line: the probability that it is on topic is {_below(probability, line)}."
+
+
+def _below(probability: float, line: float) -> str:
+    digits = 2 if f"{probability:.2f}" != f"{line:.2f}" else 4
+    return f"{probability:.{digits}f}, {line:.2f} is asked"
+
+
+def _papers(rows: Sequence[Mapping[str, Any]], header: Mapping[str, Any]) -> ScoredPapers:
+    """The rows as they were arranged; at equal scores their order stands."""
+    places = header.get("lane_places") or {}
+    return ScoredPapers(
+        member=np.ones(len(rows), dtype=np.bool_),
+        probability=np.array([probability_of(row) for row in rows]),
+        final=np.array([row["final"] for row in rows]),
+        tie=np.array([row["rank"] for row in rows]),
+        lanes=np.array([row["paper_id"] in places for row in rows], dtype=np.bool_),
+        pick=np.array(["CONTRASTIVE_PICK" in row["tags"] for row in rows], dtype=np.bool_),
+        rules=rules_of(header, otherwise=max(sum(row["shown"] for row in rows), 1)),
+    )
+
+
+def _listed_with(
+    papers: ScoredPapers, at: int, *, probability: float | None = None, more: float = 0.0, weight: float = 0.0
+) -> bool:
+    """Whether the paper is in the list with another probability, or with more points."""
+    probabilities, final = papers.probability.copy(), papers.final.copy()
+    if probability is not None:
+        more += weight * (probability - probabilities[at])
+        probabilities[at] = probability
+    final[at] += more
+    return bool(arrange(replace(papers, probability=probabilities, final=final)).listed[at])
+
+
+def _probability_needed(papers: ScoredPapers, at: int, weight: float) -> float | None:
+    """The least probability in thousandths that brings the paper into the list with nothing else changed."""
+    low, high = int(np.ceil(1000 * papers.probability[at])), 1000
+    if not _listed_with(papers, at, probability=1.0, weight=weight):
+        return None
+    while low < high:  # the more probable, the higher it stands
+        middle = (low + high) // 2
+        enough = _listed_with(papers, at, probability=middle / 1000, weight=weight)
+        low, high = (low, middle) if enough else (middle + 1, high)
+    return low / 1000
+
+
+def _last_for_its_score(rows: Sequence[Mapping[str, Any]], header: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """The last of those shown that has its place neither for a lane nor as the pick."""
+    places = header.get("lane_places") or {}
+    own = [
+        row for row in rows if row["shown"] and "CONTRASTIVE_PICK" not in row["tags"] and row["paper_id"] not in places
+    ]
+    return max(own, key=lambda row: row["rank"], default=None)
+
+
+def _remedies(papers: ScoredPapers, at: int, row: Mapping[str, Any], header: Mapping[str, Any]) -> list[str]:
+    """The dimensions whose best mark, and the penalty whose absence, would have brought the paper in; most first."""
+    weights = header["weights"]
+    room = {name: weights[name] * (_BEST.get(name, 1.0) - row[name]) for name in DIMENSIONS}
+    room = {name: points for name, points in room.items() if points > 0}
     if row["soft_penalty"]:
         room["soft_penalty"] = -row["soft_penalty"]
     words = {**DIMENSIONS_IN_WORDS, "soft_penalty": "none of the keywords you avoid"}
-    enough = [words[name] for name in sorted(room, key=lambda name: -room[name]) if room[name] > gap]
-    remedy = f"the best mark in one of these would do: {'; '.join(enough)}" if enough else "no single mark would do"
-    return f"Not among the first {top_k}: {gap:.3f} short of the last of them; {remedy}."
+    found = []
+    for name in sorted(room, key=lambda name: -room[name]):
+        if name == "semantic_relevance":
+            enough = _listed_with(papers, at, probability=1.0, weight=weights[name])
+        else:
+            enough = _listed_with(papers, at, more=room[name])
+        if enough:
+            found.append(words[name])
+    return found

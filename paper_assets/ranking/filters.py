@@ -1,113 +1,149 @@
 """Filters: which papers never become candidates of a profile, and the first reason why (SPEC G3, S6).
 
-`FILTERS` lists them in the order in which they run. Each answers one question for all papers at once: a
-list of n reasons, None where the paper may stay.
+`FILTERS` lists them in the order in which they run, each with its reason and the words for it. Each answers one
+question for all papers at once: a list of n details, None where the paper may stay, "" where the reason needs none.
+
+Adding a filter: a function like those below, and a line in `FILTERS`.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import date
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
-from paper_assets.paper import unversioned
+from paper_assets.paper_id import unversioned
 from paper_assets.profile import ProfileContent, RankingOptions
 from paper_assets.ranking.columns import among, has_code, published_days
 from paper_assets.ranking.keywords import distinct, keywords_in, paper_texts
-from paper_assets.settings import Scoring
+from paper_assets.settings import ScoringConfig
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-Reasons = list[str | None]
-
-WITHDRAWN = "WITHDRAWN"
-ALREADY_READ = "ALREADY_READ"
-BLACKLIST_KEYWORD = "BLACKLIST_KEYWORD"
-TOO_OLD = "TOO_OLD"
-NO_CODE_REQUIRED = "NO_CODE_REQUIRED"
-ALREADY_SHOWN = "ALREADY_SHOWN"
+Details = list[str | None]
 
 FILTER_PHASE = 2  # G15 `filter_phase`: papers are removed before anything is scored
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sieve:
+class FilterCriteria:
     """What the filters judge by. Without a profile (`content` None) no keyword, year or code is asked."""
 
     content: ProfileContent | None
     options: RankingOptions
-    scoring: Scoring = field(default_factory=Scoring)
+    scoring: ScoringConfig = field(default_factory=ScoringConfig)
     read_ids: frozenset[str] = frozenset()
     shown_ids: frozenset[str] = frozenset()
 
 
-def withdrawn(table: "pa.Table", sieve: Sieve) -> Reasons:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filter:
+    """A filter's question and its reason: `code` is stored (G15), with ":detail" behind it where there is one.
+
+    `words` end the sentence "Not ranked: …", before the detail; `counted` end "3 papers left out: 3 …".
+    """
+
+    code: str
+    details: Callable[[pa.Table, FilterCriteria], Details]
+    words: str
+    counted: str
+
+
+def withdrawn(table: pa.Table, criteria: FilterCriteria) -> Details:
     """Withdrawn by its authors (S6)."""
-    return _where(table.column("withdrawn").fill_null(False).to_numpy(), WITHDRAWN)
+    return _where(table.column("withdrawn").fill_null(False).to_numpy())
 
 
-def already_read(table: "pa.Table", sieve: Sieve) -> Reasons:
+def already_read(table: pa.Table, criteria: FilterCriteria) -> Details:
     """In the reading history, whatever the version."""
-    return _where(among(table, map(unversioned, sieve.read_ids)), ALREADY_READ)
+    return _where(among(table, map(unversioned, criteria.read_ids)))
 
 
-def blacklist_keyword(table: "pa.Table", sieve: Sieve) -> Reasons:
-    """Holds a hard excluded keyword; the reason names the first of the profile's."""
-    keywords = distinct(sieve.content.keywords.exclude.hard) if sieve.content else []
+def blacklist_keyword(table: pa.Table, criteria: FilterCriteria) -> Details:
+    """Holds a hard excluded keyword; the detail is the first of the profile's."""
+    keywords = distinct(criteria.content.keywords.exclude.hard) if criteria.content else []
     found = keywords_in(paper_texts(table), keywords)
-    reasons: Reasons = [None] * table.num_rows
+    details: Details = [None] * table.num_rows
     for row in np.flatnonzero(found.any(axis=1)).tolist():
-        reasons[row] = f"{BLACKLIST_KEYWORD}:{keywords[int(found[row].argmax())]}"
-    return reasons
+        details[row] = keywords[int(found[row].argmax())]
+    return details
 
 
-def too_old(table: "pa.Table", sieve: Sieve) -> Reasons:
-    """First submitted before the earliest year wanted; an unknown date is never too old."""
-    earliest = sieve.content.constraints.min_year if sieve.content else None
+def too_old(table: pa.Table, criteria: FilterCriteria) -> Details:
+    """First submitted before the earliest year wanted; an unknown date is never too old. The detail is the year."""
+    earliest = criteria.content.constraints.min_year if criteria.content else None
     if earliest is None:
         return [None] * table.num_rows
-    if sieve.options.purpose == "literature_review":
-        earliest -= sieve.scoring.literature_review_grace_years
+    if criteria.options.purpose == "literature_review":
+        earliest -= criteria.scoring.literature_review_grace_years
     first_day = date(earliest, 1, 1).toordinal()
     days = published_days(table).tolist()
-    return [f"{TOO_OLD}:{date.fromordinal(int(day)).year}" if day < first_day else None for day in days]
+    return [str(date.fromordinal(int(day)).year) if day < first_day else None for day in days]
 
 
-def no_code_required(table: "pa.Table", sieve: Sieve) -> Reasons:
+def no_code_required(table: pa.Table, criteria: FilterCriteria) -> Details:
     """No code, though the purpose is to implement or the profile requires code."""
-    required = sieve.options.purpose == "implementation" or (
-        sieve.content is not None and sieve.content.constraints.require_code
+    required = criteria.options.purpose == "implementation" or (
+        criteria.content is not None and criteria.content.constraints.require_code
     )
-    return _where(~has_code(table) & required, NO_CODE_REQUIRED)
+    return _where(~has_code(table) & required)
 
 
-def already_shown(table: "pa.Table", sieve: Sieve) -> Reasons:
+def already_shown(table: pa.Table, criteria: FilterCriteria) -> Details:
     """In the top K of an earlier day of the window (assets only)."""
-    return _where(among(table, map(unversioned, sieve.shown_ids)), ALREADY_SHOWN)
+    return _where(among(table, map(unversioned, criteria.shown_ids)))
 
 
 # SPEC G3 fixes the four in the middle. A withdrawn paper is one whatever else it is; ALREADY_SHOWN comes last, so
 # that it counts exactly the papers which would be candidates again.
-FILTERS: tuple[Callable[["pa.Table", Sieve], Reasons], ...] = (
-    withdrawn,
-    already_read,
-    blacklist_keyword,
-    too_old,
-    no_code_required,
-    already_shown,
+FILTERS = (
+    Filter(
+        code="WITHDRAWN",
+        details=withdrawn,
+        words="its authors have withdrawn it",
+        counted="withdrawn",
+    ),
+    Filter(
+        code="ALREADY_READ",
+        details=already_read,
+        words="you have already read it",
+        counted="read already",
+    ),
+    Filter(
+        code="BLACKLIST_KEYWORD",
+        details=blacklist_keyword,
+        words="it holds your excluded keyword",
+        counted="with a keyword you exclude",
+    ),
+    Filter(
+        code="TOO_OLD",
+        details=too_old,
+        words="it is older than the earliest year you want; it is from",
+        counted="too old",
+    ),
+    Filter(
+        code="NO_CODE_REQUIRED",
+        details=no_code_required,
+        words="you want code and none is known",
+        counted="without code",
+    ),
+    Filter(
+        code="ALREADY_SHOWN",
+        details=already_shown,
+        words="it stood in your list on an earlier day",
+        counted="in your list on an earlier day",
+    ),
 )
 
 
-def filter_papers(table: "pa.Table", sieve: Sieve) -> "pa.Table":
+def filter_papers(table: pa.Table, criteria: FilterCriteria) -> pa.Table:
     """One row for each paper of `table`, in its order: paper_id, title, passed, reason (the first), phase."""
-    import pyarrow as pa
-
-    reasons: Reasons = [None] * table.num_rows
-    for reasons_of in FILTERS:
-        reasons = [earlier or later for earlier, later in zip(reasons, reasons_of(table, sieve), strict=True)]
+    reasons: list[str | None] = [None] * table.num_rows
+    for each in FILTERS:
+        for row, detail in enumerate(each.details(table, criteria)):
+            if detail is not None and reasons[row] is None:
+                reasons[row] = f"{each.code}:{detail}" if detail else each.code
     columns: dict[str, Any] = {
         "paper_id": table.column("paper_id"),
         "title": table.column("title"),
@@ -118,5 +154,5 @@ def filter_papers(table: "pa.Table", sieve: Sieve) -> "pa.Table":
     return pa.table(columns)
 
 
-def _where(removed: NDArray[np.bool_], reason: str) -> Reasons:
-    return [reason if hit else None for hit in removed.tolist()]
+def _where(removed: NDArray[np.bool_]) -> Details:
+    return ["" if hit else None for hit in removed.tolist()]

@@ -7,20 +7,21 @@ from datetime import date
 from hashlib import sha256
 
 from paper_assets.profile import Profile, RankingOptions
-from paper_assets.settings import Scoring
+from paper_assets.settings import ScoringConfig
 
 
 def candidate_fingerprint(
     profile: Profile,
     *,
     as_of: date,
-    scoring: Scoring,
+    scoring: ScoringConfig,
     papers: Mapping[date, str],
     shown: frozenset[str],
+    imported: frozenset[str] = frozenset(),
     code_version: str,
 ) -> str:
     """32 hex digits over the profile's content, the papers of the window (content hash by day), the papers shown on
-    earlier days, the numbers of the scoring and the version of our code.
+    earlier days, liked papers that the profile does not name itself, the numbers of the scoring and our code's version.
     """
     numbers = {field.name: getattr(scoring, field.name) for field in fields(scoring)}
     return _hash(
@@ -30,6 +31,7 @@ def candidate_fingerprint(
             "scoring": {**numbers, "weights": dict(scoring.weights)},
             "papers": {day.isoformat(): papers[day] for day in papers},
             "shown": sorted(shown),
+            **({"imported": sorted(imported)} if imported else {}),
             "code": code_version,
         }
     )
@@ -43,9 +45,11 @@ def ranking_fingerprint(
     model: str | None,
     llm: str | None,
     code_version: str,
+    preferences: str | None = None,
 ) -> str:
     """32 hex digits over the candidates' fingerprint, the options, the texts that papers are compared with (a liked
-    paper's changes with the paper), the embedding model (None: keywords), the LLM (None: nobody asked) and our code.
+    paper's changes with the paper), the embedding model (None: keywords), the LLM (None: nobody asked), our code and
+    what ratings have taught (None: nothing).
     """
     return _hash(
         {
@@ -55,6 +59,7 @@ def ranking_fingerprint(
             "model": model,
             "llm": llm if options.enable_llm_verification else None,
             "code": code_version,
+            **({"preferences": preferences} if preferences else {}),
         }
     )
 

@@ -6,30 +6,36 @@ The Dagster assets use the same parts one by one: `filter_papers`, then `rank`, 
 import json
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 from pydantic import ValidationError
 
-from paper_assets.errors import InvalidInput, ModelUnavailable, PaperAssetsError, StoreUnwritable
+from paper_assets.errors import InvalidInput, ModelUnavailable, PaperAssetsError, StoreError, StoreUnwritable
+from paper_assets.models.hub import reason_of
 from paper_assets.paper import Paper, embedded_text, paper_from_mapping, papers_from_table, papers_to_table
 from paper_assets.profile import Profile, RankingOptions, load_history, load_profile
-from paper_assets.ranking.filters import Sieve, filter_papers
-from paper_assets.ranking.interest_modes import Sought, liked_ids, what_is_sought
-from paper_assets.ranking.llm_check import SecondLook
-from paper_assets.ranking.rank import rank
+from paper_assets.ranking.filters import FilterCriteria, filter_papers
+from paper_assets.ranking.interest_modes import InterestQueries, interest_queries, liked_ids
+from paper_assets.ranking.rank import Vectors, rank_by_model
 from paper_assets.ranking.result import failed_result, ranking_result
+from paper_assets.ranking.verifier import Verifier
 from paper_assets.settings import Settings
+from paper_assets.small_files import is_folder, lies_there
+from paper_assets.sources.code_links import with_code_url
 from paper_assets.sources.local_pdfs import pdf_files
 from paper_assets.stores.ranking_files import save_ranking
+from paper_assets.weights import Weights
 
-if TYPE_CHECKING:
-    import pyarrow as pa
+_LONGEST_PATH = 120  # characters of a path in a message
 
 Embed = Callable[[list[str]], NDArray[np.float32]]
-FindPapers = Callable[[list[str]], "pa.Table"]
+FindPapers = Callable[[list[str]], pa.Table]
+ReadProfile = Callable[[Path], Profile]
 
 
 def rank_and_filter_papers(
@@ -40,7 +46,8 @@ def rank_and_filter_papers(
     now: datetime,
     embed: Embed | None = None,
     find_papers: FindPapers | None = None,
-    second_look: SecondLook | None = None,
+    verifier: Verifier | None = None,
+    read_profile: ReadProfile = load_profile,
     working_dir: Path | None = None,
     profile_path: str | Path | None = None,
     history_path: str | Path | None = None,
@@ -52,6 +59,7 @@ def rank_and_filter_papers(
     contrastive_type: str | None = None,
     enable_llm_verification: bool | None = None,
     interest_mode: str | None = None,
+    line: float | None = None,
     save: bool = True,
 ) -> dict[str, Any]:
     """Filter, score and order the papers for a profile; returns the result of SPEC G15 and never raises for input.
@@ -59,10 +67,11 @@ def rank_and_filter_papers(
     An option left None is the profile's, else the default. `profile_path` is a profile's folder or its profile.json;
     without one only recency and practicality count. Without `history_path` and `local_pdf_dir` the profile's own
     history and `pdf/` hold. A relative path is looked for in the output folder (PDFs: the PDF folder), then in
-    `working_dir`. `embed` gives unit rows for texts; if it is None or raises ModelUnavailable, keyword matching
+    `working_dir`. `embed` gives unit rows for texts; if it is None, fails or gives no such rows, keyword matching
     takes over and a warning in the summary says so. Papers that the profile likes by their id are looked for among
-    the given ones, then by `find_papers` (such as `papers_by_id` of a warehouse). `second_look` is the LLM to ask
-    about papers of middling relevance; what comes of it, also a failure, stands in the summary.
+    the given ones, then by `find_papers` (such as `papers_by_id` of a warehouse). `verifier` is the LLM to ask
+    about papers of middling relevance; what comes of it, also a failure, stands in the summary. `read_profile` reads a
+    profile's folder, and may check more of it than is needed here.
     """
     given = {
         "top_k": top_k,
@@ -72,6 +81,7 @@ def rank_and_filter_papers(
         "contrastive_type": contrastive_type,
         "enable_llm_verification": enable_llm_verification,
         "interest_mode": interest_mode,
+        "line": line,
     }
     count = len(papers) if isinstance(papers, Sequence) else 0
     try:
@@ -82,8 +92,9 @@ def rank_and_filter_papers(
             now=now,
             embed=embed,
             find_papers=find_papers,
-            second_look=second_look,
+            verifier=verifier,
             profile_file=_found(profile_path, settings.output_dir, working_dir),
+            read_profile=read_profile,
             profile_used=None if profile_path is None else str(profile_path),
             history_file=_found(history_path, settings.output_dir, working_dir),
             pdf_dir=_found(local_pdf_dir, settings.pdf_dir, working_dir),
@@ -104,7 +115,8 @@ def ranking_options(profile: Profile | None, given: Mapping[str, Any]) -> Rankin
         fault = error.errors(include_url=False)[0]
         name = ".".join(str(part) for part in fault["loc"])
         if fault["type"] == "extra_forbidden":
-            raise InvalidInput(f"{name}: unknown option; expected one of {', '.join(base.model_dump())}") from None
+            known = Weights.model_fields if fault["loc"][0] == "weights" else RankingOptions.model_fields
+            raise InvalidInput(f"{name}: unknown option; expected one of {', '.join(known)}") from None
         message = fault["msg"][0].lower() + fault["msg"][1:]
         raise InvalidInput(f"{name}: {message}, got {str(fault['input'])[:60]!r}") from None
 
@@ -117,8 +129,9 @@ def _result(
     now: datetime,
     embed: Embed | None,
     find_papers: FindPapers | None,
-    second_look: SecondLook | None,
+    verifier: Verifier | None,
     profile_file: Path | None,
+    read_profile: ReadProfile,
     profile_used: str | None,
     history_file: Path | None,
     pdf_dir: Path | None,
@@ -126,9 +139,7 @@ def _result(
     given: Mapping[str, Any],
 ) -> dict[str, Any]:
     warnings: list[str] = []
-    profile = _profile(profile_file)
-    if profile_file and not profile:
-        warnings.append(f"no profile at {profile_file}: ranked by recency and practicality only")
+    profile = _profile(profile_file, read_profile)
     options = ranking_options(profile, given)
     kept = _once_each(records)
     if len(kept) < len(records):
@@ -136,41 +147,33 @@ def _result(
     history = load_history(history_file, missing_ok=False) if history_file else profile.read_ids if profile else ()
     if pdf_dir is None and profile and profile.path:
         pdf_dir = profile.path / "pdf"
-    elif pdf_dir is not None and not pdf_dir.is_dir():
+    elif pdf_dir is not None and not is_folder(pdf_dir):
         raise InvalidInput(f"local_pdf_dir: {pdf_dir} is no folder")
     pdf_names = pdf_files(pdf_dir) if pdf_dir else ()
 
     table = papers_to_table(paper for paper, _ in kept.values())
-    sieve = Sieve(
+    criteria = FilterCriteria(
         content=profile.content if profile else None,
         options=options,
         scoring=settings.scoring,
         read_ids=frozenset(history).union(liked_ids(profile.content.interests) if profile else ()),
     )
-    rows = filter_papers(table, sieve)
-    candidates = table.filter(rows.column("passed"))
-    sought = vectors = asked = None
+    rows = filter_papers(table, criteria)
+    queries = None
     if profile:
         interests = profile.content.interests
         known = _known_texts(liked_ids(interests), [paper for paper, _ in kept.values()], find_papers)
-        sought = what_is_sought(interests, options=options, scoring=settings.scoring, known=known)
-        warnings.extend(sought.warnings)
-    if sought and candidates.num_rows:
-        try:
-            asked, vectors = _embedded(sought, candidates, embed)
-        except ModelUnavailable as error:
-            warnings.append(f"relevance was judged by keywords only: {error}")
-    ranking = rank(
-        candidates,
+        queries = interest_queries(interests, options=options, scoring=settings.scoring, known=known)
+    ranking, told = rank_by_model(
+        table.filter(rows.column("passed")),
         profile,
         options=options,
         as_of=as_of,
         scoring=settings.scoring,
-        sought=sought,
-        vectors=vectors,
-        asked=asked,
+        queries=queries,
+        vectors_of=partial(_embedded, embed=embed),
         pdf_names=pdf_names,
-        second_look=second_look,
+        verifier=verifier,
     )
     result = ranking_result(
         ranking,
@@ -182,7 +185,7 @@ def _result(
         profile_used=profile_used if profile else None,
         pdf_dir=pdf_dir,
         pdf_names=pdf_names,
-        warnings=warnings,
+        warnings=[*warnings, *told],
     )
     if save:
         try:
@@ -199,7 +202,7 @@ def _once_each(records: object) -> dict[str, tuple[Paper, Mapping[str, Any]]]:
         raise InvalidInput("papers must be a list of objects with paper_id, title, abstract and authors")
     kept: dict[str, tuple[Paper, Mapping[str, Any]]] = {}
     for position, record in enumerate(records):
-        paper = paper_from_mapping(record, position=position)
+        paper = with_code_url(paper_from_mapping(record, position=position))
         if paper.paper_id not in kept or paper.version > kept[paper.paper_id][0].version:
             kept[paper.paper_id] = paper, record
     return kept
@@ -216,32 +219,47 @@ def _known_texts(
     return {paper_id: (paper.title, paper.abstract) for paper_id, paper in papers.items()}
 
 
-def _embedded(
-    sought: Sought, candidates: "pa.Table", embed: Embed | None
-) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Vectors of `sought.texts` (t, d) and of the candidates (n, d)."""
+def _embedded(candidates: pa.Table, queries: InterestQueries, *, embed: Embed | None) -> Vectors:
+    """Vectors of the candidates and of `queries.texts`. Raises ModelUnavailable, StoreError."""
     if embed is None:
         raise ModelUnavailable("no embedding model was given")
     titles, abstracts = candidates.column("title").to_pylist(), candidates.column("abstract").to_pylist()
     papers = (embedded_text(*text) for text in zip(titles, abstracts, strict=True))
-    vectors = embed([*sought.texts, *papers])
-    return vectors[: len(sought.texts)], vectors[len(sought.texts) :]
+    texts = [*queries.texts, *papers]
+    try:
+        vectors = np.asarray(embed(texts), dtype=np.float32)
+    except (ModelUnavailable, StoreError):
+        raise
+    except Exception as error:  # `embed` is the caller's, and may be anything
+        raise ModelUnavailable(f"the embedding model failed: {reason_of(error)}") from None
+    lengths = np.linalg.norm(vectors, axis=1) if vectors.ndim == 2 and len(vectors) == len(texts) else np.zeros(1)
+    if not (np.isfinite(lengths) & (lengths > 0)).all():
+        raise ModelUnavailable(
+            f"the embedding model gave no usable vectors (shape {vectors.shape}, {len(texts)} texts)"
+        )
+    return Vectors(queries=vectors[: len(queries.texts)], papers=vectors[len(queries.texts) :])
 
 
 def _found(path: str | Path | None, first: Path, then: Path | None) -> Path | None:
     """Where a given path lies: an absolute one as it is, a relative one under the first base that has it."""
     if path is None:
         return None
-    places = [base / Path(path).expanduser() for base in (first, then) if base is not None]
-    return next((place for place in places if place.exists()), places[0])
+    try:
+        places = [base / Path(path).expanduser() for base in (first, then) if base is not None]
+    except RuntimeError:
+        raise InvalidInput(f"{str(path)[:60]!r}: no such user") from None
+    return next((place for place in places if lies_there(place)), places[0])
 
 
-def _profile(file: Path | None) -> Profile | None:
-    """The profile at a folder or its profile.json; None if there is none. Raises InvalidProfile if it is broken."""
+def _profile(file: Path | None, read_profile: ReadProfile) -> Profile | None:
+    """The profile at a folder or its profile.json. Raises InvalidInput if there is none, InvalidProfile if broken."""
     if file is None:
         return None
     folder = file.parent if file.name == "profile.json" else file
-    return load_profile(folder) if (folder / "profile.json").exists() else None
+    if not lies_there(folder / "profile.json"):
+        shown = str(file) if len(str(file)) <= _LONGEST_PATH else f"…{str(file)[-_LONGEST_PATH:]}"
+        raise InvalidInput(f"profile_path: no profile at {shown}; give a profile's folder or its profile.json")
+    return read_profile(folder)
 
 
 def _as_json(record: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,12 +1,13 @@
-"""Interest modes: what papers are compared with, and how the comparisons become one relevance (SPEC G4).
+"""Interest modes: what papers are compared with, and how the comparisons become one relevance (SPEC G4, G17).
 
-A profile is seen in up to three views. `seed`: one text in which the interests stand 3, 2 and 1 times. `lanes`: each
-interest by itself; the best one counts, weighted. `library`: each liked paper; the mean of the three nearest counts.
-`hybrid` looks through several views (`hybrid_of`, all that the profile can serve), each comparison being a mixture of
-cosine and BM25, and takes the mean of what is said in words (seed and lanes) and by example (library).
+A profile is seen in up to three views. `seed`: one text with all interests. `lanes`: each interest by itself.
+`library`: each liked paper. `hybrid` looks through several views (`hybrid_of`, all that the profile can serve), by
+meaning and by words. Relevance is then a calibrated probability (`probability.py`), and a line parts what is worth
+reading. The mode `seed` alone is the original arithmetic, a cosine to a text in which interests stand 3, 2 and 1
+times; it knows no line.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -14,9 +15,20 @@ from numpy.typing import NDArray
 
 from paper_assets.paper import embedded_text
 from paper_assets.profile import Interests, InterestView, LikedPaper, RankingOptions
-from paper_assets.ranking.lexical import lexical_relevance
+from paper_assets.ranking.calibration import Calibration, standard_calibration
+from paper_assets.ranking.probability import (
+    Judged,
+    any_of,
+    interests_judged,
+    library_judged,
+    one_text_judged,
+    probability,
+    with_library,
+)
 from paper_assets.ranking.relevance import cosines, interest_text
-from paper_assets.settings import Scoring
+from paper_assets.ranking.term_matching import tfidf_cosines, word_shares
+from paper_assets.settings import ScoringConfig
+from paper_assets.text.bm25 import WordIndex
 
 Floats = NDArray[np.float64]
 
@@ -36,12 +48,17 @@ class View:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sought:
-    """What a profile looks for: the views, whether BM25 has a say, and the same in plain words for want of a model."""
+class InterestQueries:
+    """What a profile looks for: the views, whether the papers' words have a say beside their vectors, and the interests
+    in plain words.
+
+    `line`: the relevance from which a paper is worth reading; None in the mode `seed`, whose relevance is a cosine.
+    """
 
     views: tuple[View, ...]
-    hybrid: bool
+    by_words: bool
     in_words: Interests
+    line: float | None
     warnings: tuple[str, ...] = ()
 
     @property
@@ -49,19 +66,29 @@ class Sought:
         """Every text that is compared, view after view."""
         return [text for view in self.views for text in view.texts]
 
+    @property
+    def calibrated(self) -> bool:
+        """Whether relevance is a probability."""
+        return self.line is not None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Relevance:
     """`values` (n,) from 0 to 1. `best` (n,): number of the best of `names` (interests, else liked papers), or -1.
 
-    `serves` (n, lanes): relevance to each interest before its weight, 0 where it is too little to count; no columns if
-    the mode has no lanes.
+    `serves` (n, lanes): the probability by each interest alone, 0 where it is below the line; no columns if the mode
+    has no lanes. The parts (n,), None where the mode has none, NaN where the best interest has none: `meaning` and
+    `words` of the best interest (else of the liked papers together), its probability, and the one by liked papers.
     """
 
     values: Floats
     names: tuple[str, ...]
     best: NDArray[np.intp]
     serves: Floats
+    meaning: Floats | None = None
+    words: Floats | None = None
+    lane_probability: Floats | None = None
+    library: Floats | None = None
 
 
 def liked_ids(interests: Interests) -> list[str]:
@@ -69,13 +96,13 @@ def liked_ids(interests: Interests) -> list[str]:
     return list(dict.fromkeys(paper.paper_id for paper in interests.papers if paper.paper_id))
 
 
-def what_is_sought(
+def interest_queries(
     interests: Interests,
     *,
     options: RankingOptions,
-    scoring: Scoring,
+    scoring: ScoringConfig,
     known: Mapping[str, tuple[str, str]] | None = None,
-) -> Sought:
+) -> InterestQueries:
     """The views that the mode asks for and the profile can serve.
 
     `known`: title and abstract of papers by id, to find the liked ones in. A mode that the profile cannot serve gives
@@ -96,59 +123,156 @@ def what_is_sought(
         modes = served[:1]
         lack = "a liked paper that is known" if "library" in asked else "interests in words"
         warnings.append(f"interest_mode {options.interest_mode} needs {lack}; {modes[0]} took its place")
-    hybrid = options.interest_mode == "hybrid"
-    repeats = scoring.hybrid_repeats if hybrid else scoring.interest_repeats
     views = {
-        "seed": lambda: _seed(interests, repeats),
+        "seed": lambda: _seed(interests, scoring.interest_repeats if options.interest_mode == "seed" else None),
         "lanes": lambda: _lanes(interests, scoring.lane_weights),
         "library": lambda: _library(liked),
     }
+    line = scoring.line if options.line is None else options.line
     titles = [title[:_LONGEST_INTEREST] for title, _ in liked if title.strip()]
-    return Sought(
+    return InterestQueries(
         views=tuple(views[mode]() for mode in modes),
-        hybrid=hybrid,
+        by_words="library" in modes or options.interest_mode in ("hybrid", "library"),
         in_words=interests if interests.in_words else Interests(primary=titles),
+        line=None if options.interest_mode == "seed" and modes in (["seed"], []) else line,
         warnings=tuple(warnings),
     )
 
 
 def relevance_of(
-    sought: Sought,
+    queries: InterestQueries,
     *,
-    vectors: NDArray[np.float32],
-    asked: NDArray[np.float32],
-    words: Iterable[Sequence[str]],
-    scoring: Scoring,
+    vectors: NDArray[np.float32] | None,
+    query_vectors: NDArray[np.float32] | None,
+    words: WordIndex | None,
+    scoring: ScoringConfig,
+    calibration: Calibration | None = None,
 ) -> Relevance:
-    """Relevance of n papers from their vectors (n, d), those of `sought.texts` (t, d), and the papers' words."""
-    scores = cosines(vectors, asked)
-    if sought.hybrid and sought.views:
-        lexical = lexical_relevance(words, sought.texts, k1=scoring.bm25_k1)
-        share = scoring.lexical_share
-        # A text without a word to look for (`C++`) is judged by its meaning alone.
-        scores = np.where(np.isnan(lexical), scores, (1 - share) * scores + share * lexical)
-    of_view, start = {}, 0
-    for view in sought.views:
-        of_view[view.mode] = view, scores[:, start : start + len(view.texts)]
-        start += len(view.texts)
+    """Relevance of n papers from their vectors (n, d), those of `queries.texts` (t, d), and the papers' words.
 
-    in_words, by_example = [], []
-    relevance = without_lanes(np.zeros(len(vectors)))
-    if "seed" in of_view:
-        in_words.append(of_view["seed"][1][:, 0])
-    if "library" in of_view:
-        view, each = of_view["library"]
-        by_example.append(_mean(np.sort(each, axis=1)[:, -scoring.liked_best :].T))
-        relevance = replace(relevance, names=view.names, best=_best(each))
-    if "lanes" in of_view:
-        view, each = of_view["lanes"]
-        weighted = each * view.weights
-        in_words.append(weighted.max(axis=1))
-        alike = _scaled(each, sought, scoring)
-        serves = np.where(alike >= scoring.lane_relevant, alike, 0.0)
-        relevance = replace(relevance, names=view.names, best=_best(weighted), serves=serves)
-    kinds = [_mean(kind) for kind in (in_words, by_example) if kind]
-    return replace(relevance, values=_scaled(_mean(kinds), sought, scoring)) if kinds else relevance
+    Without vectors the words alone judge, which the mode `seed` cannot; without words the vectors alone.
+    """
+    count = len(words.lengths) if vectors is None and words is not None else len(vectors if vectors is not None else ())
+    if not queries.views:
+        return without_lanes(np.zeros(count))
+    near = cosines(vectors, query_vectors).T if vectors is not None and query_vectors is not None else None
+    if not queries.calibrated and near is not None:
+        return without_lanes(near[0].copy())
+    compared = _Compared(
+        queries=queries,
+        near=near,
+        query_vectors=query_vectors,
+        words=words if queries.by_words or near is None else None,
+        k1=scoring.bm25_k1,
+        calibration=calibration or standard_calibration(),
+    )
+    asked = {view.mode: view for view in queries.views}
+    said = [_by_interests(compared, asked)] if "lanes" in asked or "seed" in asked else []
+    shown = [_by_library(compared, asked["library"])] if "library" in asked else []
+    logits, relevance = (said or shown)[0]
+    if said and shown:
+        (by_library, library), liked = shown[0], len(asked["library"].texts)
+        logits = with_library(logits, by_library, liked=liked, calibration=compared.calibration)
+        relevance = replace(relevance, library=library.values)
+    return replace(relevance, values=probability(logits))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Compared:
+    """What papers are judged by: cosines (t, n) to all texts of the queries, or None; the papers' words, or None."""
+
+    queries: InterestQueries
+    near: Floats | None
+    query_vectors: NDArray[np.float32] | None
+    words: WordIndex | None
+    k1: float
+    calibration: Calibration
+
+    def cosines(self, view: View) -> Floats | None:
+        """(texts, n) cosines to the texts of one view."""
+        return None if self.near is None else self.near[self._part(view)]
+
+    def shares(self, view: View) -> Floats | None:
+        """(texts, n) shares of words."""
+        if self.words is None:
+            return None
+        return word_shares(self.words, view.texts, background=self.calibration.background, k1=self.k1).T
+
+    def alike(self, view: View) -> Floats | None:
+        """(texts, texts) cosines between the texts of a view; 1 with itself."""
+        if self.query_vectors is None or self.near is None:
+            return None
+        own = self.query_vectors[self._part(view)]
+        likeness = cosines(own, own)
+        np.fill_diagonal(likeness, 1.0)
+        return likeness
+
+    def _part(self, view: View) -> slice:
+        before = self.queries.views[: self.queries.views.index(view)]
+        start = sum(len(other.texts) for other in before)
+        return slice(start, start + len(view.texts))
+
+
+def _by_interests(compared: _Compared, asked: Mapping[InterestView, View]) -> tuple[Floats, Relevance]:
+    """The logit (n,) of what is said in words, and the judgement without its values."""
+    if "lanes" not in asked:
+        seed = asked["seed"]
+        judged = one_text_judged(compared.cosines(seed), compared.shares(seed), calibration=compared.calibration)
+        only = without_lanes(np.zeros(judged.logits.shape[1]))
+        meaning, words = (None if part is None else part[0] for part in (judged.meaning, judged.words))
+        return judged.logits[0], replace(only, meaning=meaning, words=words)
+    lanes = asked["lanes"]
+    together = compared.cosines(asked["seed"]) if "seed" in asked else None
+    judged = interests_judged(
+        compared.cosines(lanes),
+        None if together is None else together[0],
+        compared.shares(lanes),
+        weights=lanes.weights,
+        alike=compared.alike(lanes),
+        calibration=compared.calibration,
+    )
+    each, line = probability(judged.logits), compared.queries.line
+    best, columns = _best(judged), np.arange(each.shape[1])
+    meaning, words = (None if part is None else part[best, columns] for part in (judged.meaning, judged.words))
+    return any_of(judged.logits), Relevance(
+        values=np.zeros(each.shape[1]),
+        names=lanes.names,
+        best=np.where(_says_anything(judged), best, -1),
+        serves=np.where(each >= (1.0 if line is None else line), each, 0.0).T,
+        meaning=meaning,
+        words=words,
+        lane_probability=each[best, columns],
+    )
+
+
+def _by_library(compared: _Compared, view: View) -> tuple[Floats, Relevance]:
+    """The same by example."""
+    calibration, tfidf = compared.calibration, None
+    if compared.words is not None:
+        tfidf = np.ascontiguousarray(tfidf_cosines(compared.words, view.texts, background=calibration.background).T)
+    judged, each = library_judged(compared.cosines(view), tfidf, calibration=calibration)
+    values = probability(judged.logits)
+    return judged.logits, Relevance(
+        values=values,
+        names=view.names,
+        best=np.where(each.max(axis=0) > 0, each.argmax(axis=0), -1),
+        serves=np.zeros((len(values), 0)),
+        meaning=judged.meaning,
+        words=judged.words,
+        library=values,
+    )
+
+
+def _best(judged: Judged) -> NDArray[np.intp]:
+    """(n,) the interest of the highest probability."""
+    return judged.logits.argmax(axis=0)
+
+
+def _says_anything(judged: Judged) -> NDArray[np.bool_]:
+    """(n,) whether any part of any interest is more than nothing."""
+    parts = [np.nan_to_num(part) for part in (judged.meaning, judged.words) if part is not None]
+    found: NDArray[np.bool_] = np.any([(part > 0).any(axis=0) for part in parts], axis=0)
+    return found
 
 
 def without_lanes(values: Floats) -> Relevance:
@@ -158,19 +282,21 @@ def without_lanes(values: Floats) -> Relevance:
 
 
 def with_every_lane(
-    order: NDArray[np.int64], serves: Floats, *, places: int
+    order: NDArray[np.int64], serves: Floats, *, places: int, most: int | None = None
 ) -> tuple[NDArray[np.int64], dict[int, int]]:
     """`order` (row numbers, best first) changed so that no lane with a relevant paper goes unseen in `places`.
 
     For each lane that no paper in the list serves, in the profile's order, the paper that serves it best enters, and
-    the lowest one leaves that is not the only one of any lane. Those in the list keep their order, and so do the
-    others. With too few places for all, lanes that are seen already stay so. Also returns which lane each paper
-    entered for, by row number.
+    the lowest one leaves that is not the only one of any lane; at most `most` papers enter so. Those in the list keep
+    their order, and so do the others. With too few places for all, lanes that are seen already stay so. Also returns
+    which lane each paper entered for, by row number.
     """
     shown: list[int] = order[:places].tolist()
     entered: dict[int, int] = {}
     served = serves > 0
     for lane in range(serves.shape[1]):
+        if most is not None and len(entered) >= most:
+            break
         if served[shown, lane].any() or not served[order, lane].any():
             continue
         by = served[shown].sum(axis=0)
@@ -190,8 +316,10 @@ def _title_and_abstract(paper: LikedPaper, known: Mapping[str, tuple[str, str]])
     return (paper.title, paper.abstract) if paper.title else None
 
 
-def _seed(interests: Interests, repeats: tuple[int, int, int]) -> View:
-    text = interest_text(interests, repeats=repeats)
+def _seed(interests: Interests, repeats: tuple[int, int, int] | None) -> View:
+    """All interests in one text, repeated by level; None: each once."""
+    once = ". ".join(dict.fromkeys([*interests.primary, *interests.secondary, *interests.exploratory]))
+    text = interest_text(interests, repeats=repeats) if repeats else once
     return View(mode="seed", texts=(text,), weights=(1.0,), names=("",))
 
 
@@ -211,23 +339,3 @@ def _library(liked: Sequence[tuple[str, str]]) -> View:
         weights=(1.0,) * len(liked),
         names=tuple(title for title, _ in liked),
     )
-
-
-def _best(scores: Floats) -> NDArray[np.intp]:
-    """(n,) the column of the highest score of each row, -1 where all are 0."""
-    return np.where(scores.max(axis=1) > 0, scores.argmax(axis=1), -1)
-
-
-def _mean(parts: Sequence[Floats] | Floats) -> Floats:
-    total = np.zeros_like(parts[0])
-    for part in parts:  # in a fixed order, so that the bits do not depend on the shape
-        total = total + part
-    return total / len(parts)
-
-
-def _scaled(scores: Floats, sought: Sought, scoring: Scoring) -> Floats:
-    """Fused scores on the scale of a cosine, so that 0.4 and 0.7 mean what they mean there."""
-    if not sought.hybrid:
-        return scores
-    fused, cosine = zip(*scoring.hybrid_scale, strict=True)
-    return np.interp(scores, fused, cosine)

@@ -2,7 +2,11 @@
 
 The rules, for a keyword and a text in normal form (`normal_form`):
 - whole words only, case and accents aside; a hyphen or any other dash is a space, white space of any kind is one space;
-- the last word may differ by its plural (`language model` = `language models`, `case study` = `case studies`);
+- the last word may differ by its plural (`language model` = `language models`, `case study` = `case studies`), and a
+  word of five letters or more also stands in its adjective and field (`robot` in `robotic` and `robotics`);
+- `GPT-4*` stands in every word or phrase that begins so (`GPT-4o`); with fewer than three letters or digits the star is
+  a star (`A*`);
+- `title:survey` is looked for in titles only;
 - a keyword may hold symbols (`C++`, `.NET`, `R&D`); one of nothing but symbols matches nothing;
 - Chinese, Japanese, Korean and Thai characters know no word borders: there a keyword matches as a substring, and a
   Latin word may touch them (`LLM` stands in `LLM을`).
@@ -16,36 +20,30 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
-from unicodedata import normalize
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    import pyarrow as pa
+from paper_assets.text.words import normal_form, word_forms
 
 BETWEEN_FIELDS = " \x01 "  # stands between title and abstract: no phrase reaches across
+_FIELD_MARK = BETWEEN_FIELDS.strip(" ")
 _BETWEEN_PAPERS = "\0"
 _PAPERS_AT_ONCE = 1024  # about 1.3 MB of text, searched for every keyword while it is in the processor's cache
-
-_DASHES = (
-    "-\u058a\u05be\u1400\u1806\u2010\u2011\u2012\u2013\u2014\u2015\u2043\u2212\u2e17\u2e1a\u2e3a\u2e3b\u2e40\u2e5d"
-    "\u301c\u3030\u30a0\ufe31\ufe32\ufe58\ufe63\uff0d\U00010ead"
-)
-_BREAKS = re.compile(rf"[\s{re.escape(_DASHES)}]+")
-_ASCII_BREAKS = str.maketrans(dict.fromkeys("-\t\n\v\f\r\x1c\x1d\x1e\x1f", " "))
-_INVISIBLE = re.compile("[\u00ad\u200b-\u200d\u2060\ufeff]+")
-_LIGATURES = {"ø": "o", "ł": "l", "đ": "d", "ð": "d", "ı": "i", "æ": "ae", "œ": "oe", "þ": "th"}
-_LIGATURE = re.compile(f"[{''.join(_LIGATURES)}]")
-_ACCENTS = re.compile("[\u0300-\u036f]")  # not the Japanese voicing marks: those make another letter
 
 _NO_SPACES = (
     "\u0e00-\u0eff\u1100-\u11ff\u3005-\u3007\u3040-\u30ff\u3130-\u318f\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
     "\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\U00020000-\U0003ffff"
 )
 _LETTER = rf"[^\W{_NO_SPACES}]"  # a letter or digit of a script that has word borders
-_NOT_PLURALS = frozenset({"dynamics", "genetics", "logistics", "news"})  # without s another word
+# With -ic(s) another word. Of the others of five letters whose adjective a year of abstracts holds (robotic, agentic,
+# algorithmic, algebraic, electronic, artistic, oceanic ...) none is; of four letters many are (critic, tactic, static).
+_OTHER_WITH_IC = frozenset({"class", "graph", "organ", "period", "rhetor", "system"})
+_LEAST_BEFORE_IC = 5
+_LEAST_BEFORE_STAR = 3
+_TITLE_ONLY = re.compile(r"\s*title\s*:", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,37 +52,36 @@ class _Search:
 
     probe: str
     pattern: re.Pattern[str]
+    title_only: bool
 
 
-def normal_form(text: str) -> str:
-    """Text as it is compared: no case, no accents, compatibility forms resolved, dashes and white space one space."""
-    if text.isascii():
-        return _single_spaced(text.lower().translate(_ASCII_BREAKS))
-    text = _ACCENTS.sub("", normalize("NFKD", text)).casefold()
-    text = _LIGATURE.sub(lambda letter: _LIGATURES[letter[0]], normalize("NFKC", text))
-    return _BREAKS.sub(" ", _INVISIBLE.sub("", text))
+@dataclass(frozen=True, slots=True)
+class _Keyword:
+    """What a keyword of a profile asks for; equal ones find the same."""
+
+    phrase: str
+    prefix: bool
+    title_only: bool
 
 
 def distinct(keywords: Sequence[str]) -> list[str]:
-    """The keywords that can match, as written, each once by its normal form, in their order."""
-    first: dict[str, str] = {}
+    """The keywords that can match, as written, each once by what it finds, in their order."""
+    first: dict[_Keyword, str] = {}
     for keyword in keywords:
-        form = _phrase(keyword)
-        if form:
-            first.setdefault(form, keyword)
+        read = _read(keyword)
+        if read.phrase:
+            first.setdefault(read, keyword)
     return list(first.values())
 
 
-def paper_texts(table: "pa.Table") -> "pa.ChunkedArray":
+def paper_texts(table: pa.Table) -> pa.ChunkedArray:
     """Title and abstract of each paper as one text to search in."""
-    import pyarrow.compute as pc
-
     return pc.binary_join_element_wise(
         table.column("title"), table.column("abstract"), BETWEEN_FIELDS, null_handling="replace"
     )
 
 
-def keywords_in(texts: "pa.ChunkedArray", keywords: Sequence[str]) -> NDArray[np.bool_]:
+def keywords_in(texts: pa.ChunkedArray, keywords: Sequence[str]) -> NDArray[np.bool_]:
     """(n, k): whether text i holds keyword j."""
     found = np.zeros((len(texts), len(keywords)), dtype=bool)
     searches = [_search(keyword) for keyword in keywords]
@@ -112,56 +109,47 @@ def _texts_with(search: _Search, joined: str, begins: Sequence[int]) -> Iterator
     while at >= 0:
         if search.pattern.match(joined, at):
             text = bisect_right(begins, at) - 1
-            yield text
+            if not search.title_only or joined.find(_FIELD_MARK, begins[text], at) < 0:
+                yield text
             at = joined.find(search.probe, begins[text + 1])
         else:
             at = joined.find(search.probe, at + 1)
 
 
-def _phrase(keyword: str) -> str:
-    """The keyword in normal form; empty if it holds neither letter nor digit."""
-    phrase = normal_form(keyword.replace(_BETWEEN_PAPERS, " ")).strip()
-    return phrase if re.search(r"[^\W_]", phrase) else ""
+def _read(keyword: str) -> _Keyword:
+    """A keyword as a profile writes it; its phrase is empty if it holds neither letter nor digit."""
+    scope = _TITLE_ONLY.match(keyword)
+    phrase = normal_form(keyword[scope.end() if scope else 0 :].replace(_BETWEEN_PAPERS, " ")).strip()
+    letters = len(re.findall(r"[^\W_]", phrase))
+    enough = letters >= _LEAST_BEFORE_STAR or re.search(f"[{_NO_SPACES}]", phrase) is not None
+    prefix = phrase.endswith("*") and phrase[-2:-1].isalnum() and enough
+    return _Keyword(
+        phrase=(phrase[:-1] if prefix else phrase) if letters else "", prefix=prefix, title_only=scope is not None
+    )
 
 
 @lru_cache(maxsize=4096)  # the pattern takes 3 to 7 ms to compile, the search of a day's papers less
 def _search(keyword: str) -> _Search | None:
-    phrase = _phrase(keyword)
+    read = _read(keyword)
+    phrase = read.phrase
     if not phrase:
         return None
     words = phrase.split(" ")
-    forms = [" ".join([*words[:-1], form]) for form in word_forms(words[-1])]
+    forms = [phrase] if read.prefix else [" ".join([*words[:-1], form]) for form in _keyword_forms(words[-1])]
     before = rf"(?<!{_LETTER})" if not re.match(f"[{_NO_SPACES}]", phrase[0]) else ""
     # `C` stands neither in `C++` nor in `C#`; `C++` stands in `C++17`.
-    after = rf"(?!{_LETTER}|\+\+|#)" if re.match(_LETTER, phrase[-1]) else ""
+    after = rf"(?!{_LETTER}|\+\+|#)" if re.match(_LETTER, phrase[-1]) and not read.prefix else ""
     either = "|".join(re.escape(form) for form in forms)
-    return _Search(_common_beginning(forms), re.compile(f"{before}(?:{either}){after}"))
+    return _Search(_common_beginning(forms), re.compile(f"{before}(?:{either}){after}"), read.title_only)
 
 
-def word_forms(word: str) -> list[str]:
-    """The word, its plural, and what it may be the plural of. A form that is no word does no harm."""
-    if not re.search(r"[a-z]{2}$", word) or not _NOT_PLURALS.isdisjoint({word, word + "s"}):
-        return [word]
-    forms = [word]
-    if re.search(r"[^aeiou]y$", word):
-        forms.append(word[:-1] + "ies")
-    else:
-        forms.append(word + ("es" if re.search(r"(?:s|x|z|ch|sh)$", word) else "s"))
-    if len(word) > 3 and word.endswith("s") and not word.endswith("ss"):
-        forms.append(word[:-1])
-        if word.endswith("ies"):
-            forms.append(word[:-3] + "y")
-        elif re.search(r"(?:s|x|z|ch|sh)es$", word):
-            forms.append(word[:-2])
+def _keyword_forms(word: str) -> list[str]:
+    """The word's number forms, and the adjective and field that are made of it by -ic and -ics."""
+    forms = word_forms(word)
+    bases = [form for form in forms if len(form) >= _LEAST_BEFORE_IC and re.search(r"[b-df-hj-np-tv-z]$", form)]
+    if len(forms) > 1 and _OTHER_WITH_IC.isdisjoint(bases):
+        forms += [base + ending for base in bases if not base.endswith("s") for ending in ("ic", "ics")]
     return forms
-
-
-def _single_spaced(text: str) -> str:
-    """Runs of spaces as one, in ASCII; on numpy, because str.replace and re take twice as long on whole papers."""
-    letters = np.frombuffer(text.encode("ascii"), dtype=np.uint8)
-    keep = np.ones(len(letters), dtype=bool)
-    keep[1:] = (letters[1:] != ord(" ")) | (letters[:-1] != ord(" "))
-    return letters[keep].tobytes().decode("ascii")
 
 
 def _common_beginning(forms: Sequence[str]) -> str:

@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from paper_assets.ranking.contrast import SHARED, Contrast
 from paper_assets.ranking.diversity import alike
-from paper_assets.ranking.keywords import normal_form
 from paper_assets.ranking.traits import Taxonomy, traits_of
-from paper_assets.settings import Scoring
+from paper_assets.settings import ScoringConfig
+from paper_assets.text.words import normal_form
 
 _MOST_WORDS = 3  # of a paper's own traits in a note
-_WORD = re.compile(r"\w{4,}")
+_WORD = re.compile(r"\w{4,}")  # short ones tell little; the empty ones below are not those of BM25, but of titles
 _EMPTY_WORDS = frozenset([
     "about", "after", "among", "approach", "based", "beyond", "both", "does", "from", "into", "learning", "method",
     "methods", "model", "models", "more", "over", "paper", "study", "than", "that", "their", "these", "this",
@@ -31,7 +31,7 @@ def comparison_notes(
     vectors: NDArray[np.float32] | None,
     *,
     taxonomy: Taxonomy,
-    scoring: Scoring,
+    scoring: ScoringConfig,
     contrast: Contrast | None = None,
 ) -> list[dict[str, Any]]:
     """Notes on the shown papers, given in rank order with vectors (k, d) if there are any; with a `contrast` the last

@@ -1,40 +1,42 @@
 """The ranking of one profile for one day: every candidate scored, explained and put in order (SPEC G4 to G14)."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
-from paper_assets.profile import Profile, RankingOptions
-from paper_assets.ranking import dimensions
-from paper_assets.ranking.columns import ages_in_days, among, has_code
-from paper_assets.ranking.contrast import contrast_tags, contrastive_pick
-from paper_assets.ranking.diversity import repeating
+from paper_assets.errors import ModelUnavailable
+from paper_assets.profile import Profile, ProfileContent, RankingOptions
+from paper_assets.ranking.calibration import Calibration, standard_calibration
+from paper_assets.ranking.columns import ages_in_days, among, has_project_page, has_repository
+from paper_assets.ranking.contrast import contrast_tags
+from paper_assets.ranking.dimensions import DIMENSION_TABLE, DimensionFacts
+from paper_assets.ranking.final_list import FinalList, Scored, asked_first, final_list
 from paper_assets.ranking.interest_modes import (
+    InterestQueries,
     Relevance,
-    Sought,
+    interest_queries,
     relevance_of,
-    what_is_sought,
-    with_every_lane,
     without_lanes,
 )
 from paper_assets.ranking.keywords import distinct, keywords_in, paper_texts
-from paper_assets.ranking.lexical import words_of_papers
-from paper_assets.ranking.llm_check import PROMPT_VERSION, SecondLook, check_relevance
 from paper_assets.ranking.notes import comparison_notes
+from paper_assets.ranking.preferences import Preferences, Shift, shift_of
 from paper_assets.ranking.relevance import keyword_relevance
-from paper_assets.ranking.scoring import best_first, final_scores, mode_bonus, soft_penalty, weights_for
-from paper_assets.ranking.tags import Evidence, named_where, tags_of
+from paper_assets.ranking.scoring import mode_bonus, soft_penalty, weights_for
+from paper_assets.ranking.tags import TagFacts, named_where, tags_of
 from paper_assets.ranking.traits import standard_taxonomy
-from paper_assets.settings import DIMENSIONS, Scoring
+from paper_assets.ranking.verifier import PROMPT_VERSION, LLMCheck, Verifier, check_relevance
+from paper_assets.settings import ScoringConfig
 from paper_assets.sources.local_pdfs import local_pdfs
 from paper_assets.stores.rankings import ranking_schema
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from paper_assets.text.bm25 import WordIndex, index_words
+from paper_assets.weights import DIMENSIONS
 
 EMBEDDING, KEYWORD, PROFILE_FREE = "embedding", "keyword", "profile_free"  # G5 evaluation_method
 EMBEDDING_AND_LLM = "embedding+llm"
@@ -44,198 +46,324 @@ EMBEDDING_AND_LLM = "embedding+llm"
 class Ranking:
     """All scored candidates in final order (`ranking_schema`), and what they were ranked by (JSON-ready)."""
 
-    rows: "pa.Table"
+    rows: pa.Table
     header: dict[str, Any]
 
     @property
-    def shown(self) -> "pa.Table":
+    def shown(self) -> pa.Table:
         """The rows of the top K."""
         return self.rows.filter(self.rows.column("shown"))
 
 
-def rank(
-    candidates: "pa.Table",
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Vectors:
+    """Vectors of papers (n, d), aligned with the candidates, and of the texts of the queries (t, d)."""
+
+    papers: NDArray[np.float32]
+    queries: NDArray[np.float32]
+
+
+def rank_by_model(
+    candidates: pa.Table,
     profile: Profile | None,
     *,
     options: RankingOptions,
     as_of: date,
-    scoring: Scoring,
-    sought: Sought | None = None,
-    vectors: NDArray[np.float32] | None = None,
-    asked: NDArray[np.float32] | None = None,
+    scoring: ScoringConfig,
+    queries: InterestQueries | None,
+    vectors_of: Callable[[pa.Table, InterestQueries], Vectors],
     pdf_names: Sequence[str] = (),
-    second_look: SecondLook | None = None,
+    verifier: Verifier | None = None,
+    preferences: Preferences | None = None,
+) -> tuple[Ranking, list[str]]:
+    """`rank` with the vectors that `vectors_of` has; where it raises ModelUnavailable words alone judge. Also returns
+    the warnings that belong to the result. The one path of the call (`gatekeeper.py`) and of the graph.
+    """
+    warnings, vectors = list(queries.warnings) if queries else [], None
+    if queries and candidates.num_rows:
+        try:
+            vectors = vectors_of(candidates, queries)
+        except ModelUnavailable as error:
+            warnings.append(f"relevance was judged by keywords only: {error}")
+    ranking = rank(
+        candidates,
+        profile,
+        options=options,
+        as_of=as_of,
+        scoring=scoring,
+        queries=queries,
+        vectors=vectors.papers if vectors else None,
+        query_vectors=vectors.queries if vectors else None,
+        pdf_names=pdf_names,
+        verifier=verifier,
+        preferences=preferences,
+    )
+    return ranking, warnings
+
+
+def rank(
+    candidates: pa.Table,
+    profile: Profile | None,
+    *,
+    options: RankingOptions,
+    as_of: date,
+    scoring: ScoringConfig,
+    queries: InterestQueries | None = None,
+    vectors: NDArray[np.float32] | None = None,
+    query_vectors: NDArray[np.float32] | None = None,
+    pdf_names: Sequence[str] = (),
+    verifier: Verifier | None = None,
+    calibration: Calibration | None = None,
+    preferences: Preferences | None = None,
 ) -> Ranking:
     """Score and order the candidates (papers that passed the filters), the same whatever order they come in.
 
-    `sought` is what the profile looks for (None: what it says itself, no liked paper by its id). `vectors` (n, d)
-    are aligned with `candidates` and `asked` (t, d) with `sought.texts`; without them keyword matching takes over
-    (G6). Without a profile only recency and practicality count (G10). `second_look` is the LLM to ask about papers
-    of middling relevance (G5); None asks nobody.
+    `queries` is what the profile looks for (None: what it says itself, no liked paper by its id). `vectors` (n, d)
+    are aligned with `candidates` and `query_vectors` (t, d) with `queries.texts`; without them words alone judge
+    (G6). Without a profile only recency and practicality count (G10). `verifier` is the LLM to ask about papers of
+    middling relevance (G5); None asks nobody. `calibration` is what makes relevance a probability (None: the one of
+    the package). `preferences` is what the reader's ratings have taught, if it may take part (L3).
     """
-    import pyarrow as pa
-
+    calibration = calibration or standard_calibration()
     content = profile.content if profile else None
-    must = distinct(content.keywords.must_include) if content else []
-    soft = distinct(content.keywords.exclude.soft) if content else []
-    texts = paper_texts(candidates)
-    found = keywords_in(texts, [*must, *soft])
-    must_found, soft_found = found[:, : len(must)], found[:, len(must) :]
-
-    if content and sought is None:
-        sought = what_is_sought(content.interests, options=options, scoring=scoring)
-    method, relevance = _relevance(candidates, texts, sought, vectors=vectors, asked=asked, scoring=scoring)
-    methods = np.full(candidates.num_rows, method, dtype=object)
+    if content and queries is None:
+        queries = interest_queries(content.interests, options=options, scoring=scoring)
+    ids, texts = candidates.column("paper_id"), paper_texts(candidates)
+    both = None if vectors is None or query_vectors is None else Vectors(papers=vectors, queries=query_vectors)
+    words = None
+    if queries and ((queries.by_words and (both or queries.calibrated)) or preferences):
+        words = index_words(texts)
+    method, relevance = _relevance(texts, queries, both, words, scoring=scoring, calibration=calibration)
+    facts = _facts(candidates, texts, content, as_of=as_of, pdf_names=pdf_names, scoring=scoring)
+    scored = _scored(candidates, texts, facts, relevance, options=options, vectors=vectors, queries=queries)
+    shift = None
+    if preferences and candidates.num_rows:
+        shift = shift_of(
+            preferences,
+            vectors=vectors,
+            words=words,
+            dimensions=scored.dimensions,
+            background=calibration.background,
+        )
+        scored = replace(scored, shift=shift.values)
     check = None
-    if second_look and sought and method == EMBEDDING and options.enable_llm_verification:
+    if verifier and queries and method == EMBEDDING and options.enable_llm_verification:
         check = check_relevance(
             candidates,
             relevance.values,
-            sought.in_words,
-            ask=second_look.ask,
-            model=second_look.model or "",
+            queries.in_words,
+            ask=verifier.ask,
+            model=verifier.model or "",
             scoring=scoring,
-            known=second_look.known,
-            keep=second_look.keep,
+            asked_first=partial(asked_first, scored, options=options, scoring=scoring),
+            known=verifier.known,
+            keep=verifier.keep,
         )
-        relevance = replace(relevance, values=check.relevance)
-        methods[check.verified] = EMBEDDING_AND_LLM
+        scored = scored.with_relevance(check.relevance)
+        facts = replace(facts, llm_verified=check.verified)
+    facts = replace(facts, dimensions=scored.dimensions)
+    found = final_list(scored, options=options, scoring=scoring, taxonomy=standard_taxonomy())
+    return Ranking(
+        rows=_rows(candidates, scored, facts, relevance, found, shift, method=method),
+        header={
+            "as_of": as_of.isoformat(),
+            "profile": profile.name if profile else None,
+            "profile_hash": profile.content_hash if profile else None,
+            **options.model_dump(mode="json"),
+            "weights": dict(zip(DIMENSIONS, scored.weights, strict=True)),
+            "evaluation_method": method,
+            "views": [view.mode for view in queries.views] if queries else [],
+            "preferences": preferences.version if preferences else None,
+            **_line(scored, top_k=options.top_k, calibration=calibration),
+            "lane_places": dict(
+                sorted((ids[row].as_py(), relevance.names[at]) for row, at in found.lane_places.items())
+            ),
+            "contrastive_info": found.pick.info if found.pick else None,
+            "comparison_notes": _notes(candidates, found, vectors, scoring=scoring),
+            **_told_of_check(check, verifier),
+        },
+    )
 
+
+def _relevance(
+    texts: pa.ChunkedArray,
+    queries: InterestQueries | None,
+    vectors: Vectors | None,
+    words: WordIndex | None,
+    *,
+    scoring: ScoringConfig,
+    calibration: Calibration,
+) -> tuple[str, Relevance]:
+    """How the papers were judged (G5 evaluation_method), and the judgement."""
+    if queries is None:
+        return PROFILE_FREE, without_lanes(np.zeros(len(texts)))
+    if vectors is None and not queries.calibrated:
+        return KEYWORD, without_lanes(keyword_relevance(texts, queries.in_words, repeats=scoring.interest_repeats))
+    return EMBEDDING if vectors else KEYWORD, relevance_of(
+        queries,
+        vectors=vectors.papers if vectors else None,
+        query_vectors=vectors.queries if vectors else None,
+        words=(words or index_words(texts)) if queries.by_words or vectors is None else None,
+        scoring=scoring,
+        calibration=calibration,
+    )
+
+
+def _facts(
+    candidates: pa.Table,
+    texts: pa.ChunkedArray,
+    content: ProfileContent | None,
+    *,
+    as_of: date,
+    pdf_names: Sequence[str],
+    scoring: ScoringConfig,
+) -> TagFacts:
+    """What is known of the papers apart from their relevance, whose dimension is 0 here."""
+    must = distinct(content.keywords.must_include) if content else []
+    soft = distinct(content.keywords.exclude.soft) if content else []
+    found = keywords_in(texts, [*must, *soft])
+    must_found, soft_found = found[:, : len(must)], found[:, len(must) :]
     ages = ages_in_days(candidates, as_of)
-    code = has_code(candidates)
-    ids = candidates.column("paper_id")
-    downloaded = among(candidates, local_pdfs(ids.to_pylist(), pdf_names) if pdf_names else ())
-    values = np.column_stack(
-        [
-            relevance.values,
-            dimensions.must_keywords(must_found),
-            dimensions.author_trust(candidates, content.preferred_authors if content else ()),
-            dimensions.institution_trust(candidates, content.preferred_institutions if content else ()),
-            dimensions.recency(ages, scoring),
-            dimensions.practicality(code, downloaded, scoring),
-        ]
+    repository = has_repository(candidates)
+    page = has_project_page(candidates, among=~repository)
+    ids = candidates.column("paper_id").to_pylist() if pdf_names else []
+    downloaded = among(candidates, local_pdfs(ids, pdf_names) if pdf_names else ())
+    facts = DimensionFacts(
+        candidates=candidates,
+        must_found=must_found,
+        preferred_authors=content.preferred_authors if content else (),
+        preferred_institutions=content.preferred_institutions if content else (),
+        ages=ages,
+        code=repository | page,
+        downloaded=downloaded,
+        scoring=scoring,
     )
-    weights = weights_for(options.purpose, scoring, profile_free=content is None)
-    bonus = mode_bonus(values, options.ranking_mode, scoring)
-    penalty = soft_penalty(soft_found, scoring)
-
-    def in_order(places: int) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64], dict[int, int]]:
-        """Deduction for likeness, final score and order, with `places` filled by score; who has a lane's place."""
-        deduction = np.zeros(candidates.num_rows)
-        final = final_scores(
-            values, weights, bonus=bonus, penalty=penalty, diversity_penalty=deduction, scoring=scoring
-        )
-        if options.ranking_mode == "diversity" and vectors is not None:
-            lowered = final_scores(
-                values,
-                weights,
-                bonus=bonus,
-                penalty=penalty,
-                diversity_penalty=deduction + scoring.diversity_penalty,
-                scoring=scoring,
-            )
-            again = repeating(
-                final,
-                lowered,
-                vectors,
-                days=-ages,
-                paper_ids=ids,
-                places=places,
-                similarity=scoring.diversity_similarity,
-            )
-            deduction, final = np.where(again, scoring.diversity_penalty, 0.0), np.where(again, lowered, final)
-        order, entered = with_every_lane(best_first(final, -ages, ids), relevance.serves, places=places)
-        return deduction, final, order, entered
-
-    top_k, taxonomy, pick = options.top_k, standard_taxonomy(), None
-    diversity_penalty, final, order, entered = in_order(top_k - options.include_contrastive)
-    if options.include_contrastive:
-        pick = contrastive_pick(texts, order, chosen=top_k - 1, kind=options.contrastive_type, taxonomy=taxonomy)
-        if pick:
-            order = np.insert(np.delete(order, pick.place), top_k - 1, order[pick.place])
-        else:
-            diversity_penalty, final, order, entered = in_order(top_k)
-    tags = tags_of(
-        Evidence(
-            dimensions=values,
-            ages=ages,
-            code=code,
-            downloaded=downloaded,
-            must_found=must_found,
-            soft_found=soft_found,
-            soft_keywords=soft,
-            llm_verified=methods == EMBEDDING_AND_LLM,
-            content=content,
-            scoring=scoring,
-        )
+    return TagFacts(
+        dimensions=np.column_stack([dimension.of(facts) for dimension in DIMENSION_TABLE]),
+        ages=ages,
+        code=repository,
+        project_page=page,
+        downloaded=downloaded,
+        must_found=must_found,
+        soft_found=soft_found,
+        soft_keywords=soft,
+        llm_verified=np.zeros(candidates.num_rows, dtype=bool),
+        content=content,
+        scoring=scoring,
     )
-    places = np.arange(candidates.num_rows)
+
+
+def _scored(
+    candidates: pa.Table,
+    texts: pa.ChunkedArray,
+    facts: TagFacts,
+    relevance: Relevance,
+    *,
+    options: RankingOptions,
+    vectors: NDArray[np.float32] | None,
+    queries: InterestQueries | None,
+) -> Scored:
+    """All that the order depends on."""
+    return Scored(
+        paper_ids=candidates.column("paper_id"),
+        texts=texts,
+        days=-facts.ages,
+        dimensions=facts.dimensions,
+        weights=weights_for(options.purpose, facts.scoring, chosen=options.weights, profile_free=facts.content is None),
+        bonus=mode_bonus(facts.dimensions, options.ranking_mode, facts.scoring),
+        penalty=soft_penalty(facts.soft_found, facts.scoring),
+        serves=relevance.serves,
+        vectors=vectors,
+        line=queries.line if queries else None,
+    ).with_relevance(relevance.values)
+
+
+def _rows(
+    candidates: pa.Table,
+    scored: Scored,
+    facts: TagFacts,
+    relevance: Relevance,
+    found: FinalList,
+    shift: Shift | None,
+    *,
+    method: str,
+) -> pa.Table:
+    """`ranking_schema` in final order."""
+    methods = np.where(facts.llm_verified, EMBEDDING_AND_LLM, method)
+    places = np.arange(len(found.order))
     columns: dict[str, Any] = {
-        "paper_id": ids,
-        "final": final,
-        **dict(zip(DIMENSIONS, values.T, strict=True)),
-        "bonus": bonus,
-        "soft_penalty": penalty,
-        "diversity_penalty": diversity_penalty,
-        "penalty_keywords": named_where(soft_found, soft),
-        "evaluation_method": pa.array(methods, type=pa.string()),
-        "tags": tags,
+        "paper_id": scored.paper_ids,
+        "final": found.final,
+        **dict(zip(DIMENSIONS, scored.dimensions.T, strict=True)),
+        "bonus": scored.bonus,
+        "soft_penalty": scored.penalty,
+        "diversity_penalty": found.diversity_penalty,
+        "penalty_keywords": named_where(facts.soft_found, facts.soft_keywords),
+        "evaluation_method": pa.array(methods.astype(object), type=pa.string()),
+        "tags": tags_of(replace(facts, learned=scored.learned if shift else None)),
         "lane": pa.array(relevance.names, type=pa.string()).take(pa.array(relevance.best, mask=relevance.best < 0)),
+        "below_line": ~scored.above,
+        **{
+            name: _known(getattr(relevance, name), len(places))
+            for name in ("meaning", "words", "library", "lane_probability")
+        },
+        "version": candidates.column("version"),
+        "learned": _known(scored.learned if shift else None, len(places)),
+        "learned_words": pa.array(shift.words if shift else [None] * len(places), type=pa.list_(pa.string())),
+        "learned_near": pa.array(shift.near if shift else [None] * len(places), type=pa.list_(pa.string())),
     }
-    rows = pa.table(columns).take(order)
+    rows = pa.table(columns).take(found.order)
     rows = rows.append_column("rank", pa.array(places + 1, type=pa.int32()))
-    rows = rows.append_column("shown", pa.array(places < top_k))
-    if pick:
+    rows = rows.append_column("shown", pa.array(places < found.shown))
+    if found.pick:
         told = rows.column("tags").to_pylist()
-        told[top_k - 1] = [*told[top_k - 1], *contrast_tags(pick.kind)]
+        told[found.shown - 1] = [*told[found.shown - 1], *contrast_tags(found.pick.kind)]
         rows = rows.set_column(rows.column_names.index("tags"), "tags", pa.array(told, type=pa.list_(pa.string())))
-    shown = candidates.take(order[:top_k])
-    header = {
-        "as_of": as_of.isoformat(),
-        "profile": profile.name if profile else None,
-        "profile_hash": profile.content_hash if profile else None,
-        **options.model_dump(mode="json"),
-        "weights": dict(zip(DIMENSIONS, weights, strict=True)),
-        "evaluation_method": method,
-        "views": [view.mode for view in sought.views] if sought else [],
-        "lane_places": dict(sorted((ids[row].as_py(), relevance.names[lane]) for row, lane in entered.items())),
-        "contrastive_info": pick.info if pick else None,
-        "comparison_notes": comparison_notes(
-            shown.column("paper_id").to_pylist(),
-            shown.column("title").to_pylist(),
-            shown.column("abstract").to_pylist(),
-            vectors[order[:top_k]] if vectors is not None else None,
-            taxonomy=taxonomy,
-            scoring=scoring,
-            contrast=pick,
-        ),
+    return rows.select(ranking_schema().names).cast(ranking_schema())
+
+
+def _known(part: NDArray[np.float64] | None, count: int) -> pa.Array:
+    """A part of relevance as a column: null where there is none."""
+    return pa.nulls(count, pa.float64()) if part is None else pa.array(part, mask=np.isnan(part))
+
+
+def _line(scored: Scored, *, top_k: int, calibration: Calibration) -> dict[str, Any]:
+    """Where the line is, how many papers stand above it, whether they are too few to fill the list."""
+    above = None if scored.line is None else int(scored.above.sum())
+    return {
+        "line": scored.line,
+        "above_line": above,
+        "quiet": above is not None and above < top_k,
+        "calibration": None if scored.line is None else calibration.version,
+    }
+
+
+def _notes(
+    candidates: pa.Table, found: FinalList, vectors: NDArray[np.float32] | None, *, scoring: ScoringConfig
+) -> list[dict[str, Any]]:
+    """G14 on the papers shown."""
+    places = found.order[: found.shown]
+    shown = candidates.take(places)
+    return comparison_notes(
+        shown.column("paper_id").to_pylist(),
+        shown.column("title").to_pylist(),
+        shown.column("abstract").to_pylist(),
+        vectors[places] if vectors is not None else None,
+        taxonomy=standard_taxonomy(),
+        scoring=scoring,
+        contrast=found.pick,
+    )
+
+
+def _told_of_check(check: LLMCheck | None, verifier: Verifier | None) -> dict[str, Any]:
+    """What the LLM was asked, and what it cost."""
+    return {
         "llm_verification_used": check.used if check else False,
         "llm_calls_made": check.usage.calls if check else 0,
         "llm_input_tokens": check.usage.input_tokens if check else 0,
         "llm_output_tokens": check.usage.output_tokens if check else 0,
         "llm_cached": check.cached if check else 0,
-        "llm_model": second_look.model if check and second_look else None,
+        "llm_model": verifier.model if check and verifier else None,
         "llm_prompt": PROMPT_VERSION if check else None,
         "llm_note": check.warning if check else None,
     }
-    return Ranking(rows=rows.select(ranking_schema().names).cast(ranking_schema()), header=header)
-
-
-def _relevance(
-    candidates: "pa.Table",
-    texts: "pa.ChunkedArray",
-    sought: Sought | None,
-    *,
-    vectors: NDArray[np.float32] | None,
-    asked: NDArray[np.float32] | None,
-    scoring: Scoring,
-) -> tuple[str, Relevance]:
-    """How the papers were judged (G5 evaluation_method), and the judgement."""
-    if sought is not None and vectors is not None and asked is not None:
-        words = words_of_papers(texts)
-        return EMBEDDING, relevance_of(sought, vectors=vectors, asked=asked, words=words, scoring=scoring)
-    if sought is None:
-        method, values = PROFILE_FREE, np.zeros(candidates.num_rows)
-    else:
-        method, values = KEYWORD, keyword_relevance(texts, sought.in_words, repeats=scoring.interest_repeats)
-    return method, without_lanes(values)

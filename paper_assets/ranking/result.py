@@ -3,22 +3,21 @@
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pyarrow as pa
 
 from paper_assets.paper import Paper, paper_to_mapping
 from paper_assets.ranking.rank import Ranking
-from paper_assets.settings import DIMENSIONS
 from paper_assets.sources.local_pdfs import local_pdfs
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from paper_assets.weights import DIMENSIONS
 
 
 def ranking_result(
     ranking: Ranking,
     *,
     papers: Mapping[str, Paper],
-    candidates: "pa.Table",
+    candidates: pa.Table,
     now: datetime,
     profile_used: str | None = None,
     pdf_dir: Path | None = None,
@@ -53,6 +52,9 @@ def ranking_result(
             "llm_verification_used": header["llm_verification_used"],
             "llm_calls_made": header["llm_calls_made"],
             "llm_note": header["llm_note"],
+            "line": header.get("line"),
+            "above_line": header.get("above_line"),
+            "quiet": header.get("quiet", False),
             "warnings": list(warnings),
         },
         "ranked_papers": ranked,
@@ -88,6 +90,9 @@ def failed_result(error: str, *, input_count: int, options: Mapping[str, Any], n
             "llm_verification_used": False,
             "llm_calls_made": 0,
             "llm_note": None,
+            "line": None,
+            "above_line": None,
+            "quiet": False,
             "warnings": [],
         },
         "ranked_papers": [],
@@ -117,6 +122,7 @@ def _ranked_paper(
         "score": {
             "final": row["final"],
             "breakdown": {name: row[name] for name in DIMENSIONS},
+            **({} if row.get("learned") is None else {"learned": row["learned"]}),
             "weights": dict(ranking.header["weights"]),
             "bonus": row["bonus"],
             "soft_penalty": row["soft_penalty"],

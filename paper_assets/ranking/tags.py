@@ -2,21 +2,20 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from paper_assets.profile import ProfileContent
-from paper_assets.settings import DIMENSIONS, Scoring
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from paper_assets.settings import ScoringConfig
+from paper_assets.weights import DIMENSIONS
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 SOFT_PENALTY = "SOFT_PENALTY"
+LEARNED_NOTED = 0.05  # of a probability: half a tenth, by which papers stand in the list
 
 CONTRASTIVE_IN_WORDS = {
     "CONTRASTIVE_PICK": "picked because it differs from the others",
@@ -35,34 +34,40 @@ IN_WORDS = {
     "ALREADY_DOWNLOADED": "already on your disk",
     "MUST_KEYWORD_MATCH": "holds a keyword you ask for",
     "LLM_VERIFIED": "relevance judged by a language model",
+    "PROJECT_PAGE": "has a project page, which leads to the code",
+    "LIKE_WORTH": "like papers that you rated worth reading",
+    "LIKE_NO": "like papers that you rated not for you",
     "NO_CODE": "no code known",
     "OLDER_PAPER": "an older paper",
 }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Evidence:
+class TagFacts:
     """What the tags are given for: dimensions (n, 6), ages in days (n,), and facts (n,) or (n, soft keywords)."""
 
     dimensions: Floats
     ages: Floats
     code: Bools
+    project_page: Bools
     downloaded: Bools
     must_found: Bools
     soft_found: Bools
     soft_keywords: Sequence[str]
     llm_verified: Bools
     content: ProfileContent | None
-    scoring: Scoring = field(default_factory=Scoring)
+    learned: Floats | None = None  # by how much ratings move relevance; None where they have no say
+    scoring: ScoringConfig = field(default_factory=ScoringConfig)
 
 
-def tags_of(evidence: Evidence) -> "pa.ListArray":
+def tags_of(evidence: TagFacts) -> pa.ListArray:
     """The tags of each paper, in the order of IN_WORDS.
 
     Trust in an author or institution is a tag only where the profile prefers one: trust is 1 for all otherwise.
     MUST_KEYWORD_MATCH asks for at least one; the score tells the share.
     """
     scoring, content = evidence.scoring, evidence.content
+    learned = np.zeros(len(evidence.ages)) if evidence.learned is None else evidence.learned
     column = dict(zip(DIMENSIONS, evidence.dimensions.T, strict=True))
     given = {
         "SEMANTIC_HIGH_MATCH": column["semantic_relevance"] >= scoring.high_match,
@@ -74,16 +79,17 @@ def tags_of(evidence: Evidence) -> "pa.ListArray":
         "ALREADY_DOWNLOADED": evidence.downloaded,
         "MUST_KEYWORD_MATCH": evidence.must_found.any(axis=1),
         "LLM_VERIFIED": evidence.llm_verified,
-        "NO_CODE": ~evidence.code,
+        "PROJECT_PAGE": evidence.project_page & ~evidence.code,
+        "LIKE_WORTH": learned >= LEARNED_NOTED,
+        "LIKE_NO": learned <= -LEARNED_NOTED,
+        "NO_CODE": ~evidence.code & ~evidence.project_page,
         "OLDER_PAPER": evidence.ages >= scoring.older_days,
     }
     names = [*IN_WORDS, *(f"{SOFT_PENALTY}:{keyword}" for keyword in evidence.soft_keywords)]
     return named_where(np.column_stack([*(given[name] for name in IN_WORDS), evidence.soft_found]), names)
 
 
-def named_where(matrix: Bools, names: Sequence[str]) -> "pa.ListArray":
+def named_where(matrix: Bools, names: Sequence[str]) -> pa.ListArray:
     """For each row of (n, k) the list of the names whose column is true."""
-    import pyarrow as pa
-
     offsets = np.concatenate(([0], np.cumsum(matrix.sum(axis=1)))).astype(np.int32)
     return pa.ListArray.from_arrays(offsets, pa.array(names, type=pa.string()).take(pa.array(np.nonzero(matrix)[1])))

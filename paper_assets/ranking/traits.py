@@ -17,11 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paper_assets.errors import InvalidInput
-from paper_assets.ranking.keywords import normal_form, word_forms
+from paper_assets.text.words import normal_form, word_forms
 
 Bools = NDArray[np.bool_]
 
-DIMENSIONS = ("problem", "method", "assumption", "domain")
+TRAIT_DIMENSIONS = ("problem", "method", "assumption", "domain")
 
 _PUNCTUATION = re.compile(r"[^\w ]+")
 _MARKS = {code: "\n" for code in range(128) if _PUNCTUATION.match(chr(code))}
@@ -80,13 +80,15 @@ def load_taxonomy(file: Path) -> Taxonomy:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InvalidInput(f"{file} is no valid TOML: {error}") from None
     one_word = tuple(_phrase(phrase, file) for phrase in _list(record.pop("one_word", []), "one_word", file))
-    if set(record) != set(DIMENSIONS):
-        raise InvalidInput(f"{file}: expected the tables {', '.join(DIMENSIONS)}, got {', '.join(record) or 'none'}")
+    if set(record) != set(TRAIT_DIMENSIONS):
+        raise InvalidInput(
+            f"{file}: expected the tables {', '.join(TRAIT_DIMENSIONS)}, got {', '.join(record) or 'none'}"
+        )
     names: list[str] = []
     columns: dict[str, slice] = {}
     shows: dict[str, tuple[int, ...]] = {}
     longer: dict[tuple[str, str], tuple[str, ...]] = {}
-    for dimension in DIMENSIONS:
+    for dimension in TRAIT_DIMENSIONS:
         begin = len(names)
         if not isinstance(record[dimension], dict):
             raise InvalidInput(f"{file}: {dimension} must be a table of traits")

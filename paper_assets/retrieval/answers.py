@@ -1,53 +1,83 @@
 """Answers: what was retrieved for a plan, graded or as links, as JSON values (SPEC R2, R3, R6)."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from paper_assets.errors import ModelUnavailable
-from paper_assets.retrieval.balanced import retrieve_balanced
+from paper_assets.retrieval.balanced import NOBODY, retrieve_balanced
 from paper_assets.retrieval.candidates import Candidate
-from paper_assets.retrieval.evidence import Caller, Evidence
-from paper_assets.retrieval.grading import Grader, grade, link_list
+from paper_assets.retrieval.findings import Caller, Findings
+from paper_assets.retrieval.grading import Grader, Reranker, link_list
 from paper_assets.retrieval.plan import Plan
 from paper_assets.retrieval.search import Corpus
+from paper_assets.retrieval.stance import STANCES, StanceJudge
 from paper_assets.retrieval.standard import retrieve_standard
-from paper_assets.settings import Retrieving
+from paper_assets.settings import RetrievalConfig
 
 LoadGrader = Callable[[], Grader]
+LoadJudge = Callable[[], StanceJudge]
 
 
-def balanced_answer(corpus: Corpus, plan: Plan, *, caller: Caller, load_grader: LoadGrader) -> dict[str, Any]:
+def balanced_answer(
+    corpus: Corpus, plan: Plan, *, caller: Caller, load_grader: LoadGrader, load_judge: LoadJudge = lambda: NOBODY
+) -> dict[str, Any]:
     """The answer to a plan, side by side (see `answer_of`). Raises InvalidInput without sides, StoreBusy."""
-    found = retrieve_balanced(corpus, plan, caller=caller)
-    return answer_of("balanced", plan, found, caller=caller, load_grader=load_grader, numbers=corpus.numbers)
+    grading = _grading(plan, load_grader, corpus.config)
+    judge = load_judge() if plan.asks_for_stances else NOBODY
+    found = retrieve_balanced(corpus, plan, caller=caller, judge=judge, rerank=grading.rerank)
+    return answer_of("balanced", plan, found, caller=caller, grading=grading, config=corpus.config)
 
 
 def standard_answer(corpus: Corpus, plan: Plan, *, caller: Caller, load_grader: LoadGrader) -> dict[str, Any]:
     """The answer to a plan with its sides left aside: `sides` has one entry, whose `side` is None. Raises StoreBusy."""
-    found = [retrieve_standard(corpus, plan, caller=caller)]
-    return answer_of("standard", plan, found, caller=caller, load_grader=load_grader, numbers=corpus.numbers)
+    grading = _grading(plan, load_grader, corpus.config)
+    found = [retrieve_standard(corpus, plan, caller=caller, rerank=grading.rerank)]
+    return answer_of("standard", plan, found, caller=caller, grading=grading, config=corpus.config)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Grading:
+    """Who grades, None where nothing is graded; `note` says why not, where grading was asked for."""
+
+    reranker: Reranker | None = None
+    note: str | None = None
+
+    @property
+    def rerank(self) -> Reranker | None:
+        """The reranker where its order is better than that of the search."""
+        return self.reranker if self.reranker and self.reranker.grader.reorders else None
+
+
+def _grading(plan: Plan, load_grader: LoadGrader, config: RetrievalConfig) -> _Grading:
+    if not plan.generation_required:
+        return _Grading()
+    try:
+        grader = load_grader()
+    except ModelUnavailable as fault:
+        return _Grading(note=f"not graded: {fault}")
+    return _Grading(
+        reranker=Reranker(
+            question=plan.question, grader=grader, size=config.chunk_characters, overlap=config.chunk_overlap
+        )
+    )
 
 
 def answer_of(
     kind: str,
     plan: Plan,
-    found: Sequence[Evidence],
+    found: Sequence[Findings],
     *,
     caller: Caller,
-    load_grader: LoadGrader,
-    numbers: Retrieving,
+    grading: _Grading,
+    config: RetrievalConfig,
 ) -> dict[str, Any]:
-    """JSON values: what was asked, and for each side its documents, filter, shortfall, error and drops.
+    """JSON values: what was asked, and for each side its documents, filter, shortfall, error, warnings and drops.
 
     With `generation_required` each side has `graded`: the chunks that answer the question best (None, and a note, if
-    no model can grade); else it has `links`, as Markdown. The grader is loaded only where it is needed.
+    no model can grade); else it has `links`, as Markdown. `stance`: how stances were judged, None where none was asked.
     """
-    notes, grader = list(plan.notes), None
-    if plan.generation_required and any(side.documents for side in found):
-        try:
-            grader = load_grader()
-        except ModelUnavailable as fault:
-            notes.append(f"not graded: {fault}")
+    judged = next((side.judged for side in found if side.judged), None)
     return {
         "kind": kind,
         "question": plan.question,
@@ -58,14 +88,32 @@ def answer_of(
         "enddate": plan.last and f"{plan.last}",
         "as_of": caller.as_of and f"{caller.as_of}",
         "generation_required": plan.generation_required,
-        "notes": notes,
-        "sides": [_side(plan, side, grader, numbers) for side in found],
+        "notes": [*plan.notes, *([grading.note] if grading.note else [])],
+        "stance": {**asdict(judged), "reasons": list(judged.reasons)} if judged else None,
+        "sides": [_side(plan, side, grading.reranker, config) for side in found],
     }
 
 
 def has_failed(answer: Mapping[str, Any]) -> bool:
-    """Whether a side of the answer could not be searched, so that asking again may give more."""
-    return any(side["error"] for side in answer["sides"])
+    """Whether a side could not be searched, or a stance not judged for a passing reason: asking again may give more."""
+    return any(side["error"] for side in answer["sides"]) or bool((answer.get("stance") or {}).get("failed"))
+
+
+def stance_in_words(judged: Mapping[str, Any]) -> str:
+    """The entry `stance` of an answer as a sentence: what was examined, by whom, and how it came out."""
+    if judged["judge"] is None:
+        return "stance was not judged"
+    counts = ", ".join(
+        f"{judged[name]} {words}"
+        for name, words in (
+            ("supports", "support"),
+            ("contradicts", "contradict"),
+            ("neutral", "neutral"),
+            ("unjudged", "not judged"),
+        )
+        if judged[name] or name in STANCES
+    )
+    return f"{judged['examined']} documents examined by the {judged['kind']} {judged['judge']}: {counts}"
 
 
 def linked_title(metadata: Mapping[str, Any]) -> str:
@@ -73,42 +121,39 @@ def linked_title(metadata: Mapping[str, Any]) -> str:
     return link_list([Candidate("", "", metadata, 0.0, "similarity", "")]).removeprefix("- ")
 
 
-def _side(plan: Plan, evidence: Evidence, grader: Grader | None, numbers: Retrieving) -> dict[str, Any]:
-    told: dict[str, Any] = {
-        "side": evidence.side,
-        "query": evidence.query,
-        "filter": evidence.filter,
-        "wanted": evidence.wanted,
-        "matching": evidence.matching,
-        "unembedded": evidence.unembedded,
-        "methods": list(evidence.methods),
-        "documents": [_document(candidate) for candidate in evidence.documents],
-        "shortfall": evidence.shortfall,
-        "error": evidence.error,
+def _side(plan: Plan, findings: Findings, reranker: Reranker | None, config: RetrievalConfig) -> dict[str, Any]:
+    answer: dict[str, Any] = {
+        "side": findings.side,
+        "stance": findings.stance,
+        "query": findings.query,
+        "filter": findings.filter,
+        "wanted": findings.wanted,
+        "matching": findings.matching,
+        "unembedded": findings.unembedded,
+        "undated": findings.undated,
+        "methods": list(findings.methods),
+        "documents": [_document(candidate, findings) for candidate in findings.documents],
+        "warnings": list(findings.warnings),
+        "shortfall": findings.shortfall,
+        "error": findings.error,
         "drops": [
-            {"stage": drop.stage, "reason": drop.reason, "documents": len(drop.doc_ids)} for drop in evidence.drops
+            {"stage": drop.stage, "reason": drop.reason, "documents": len(drop.doc_ids)} for drop in findings.drops
         ],
     }
     if not plan.generation_required:
-        return {**told, "links": link_list(evidence.documents)}
-    if grader is None:
-        return {**told, "graded": None}
-    graded = grade(
-        plan.question,
-        evidence.documents,
-        grader=grader,
-        best=numbers.best_chunks,
-        size=numbers.chunk_characters,
-        overlap=numbers.chunk_overlap,
-    )
-    return {**told, "graded": graded.to_mapping()}
+        return {**answer, "links": link_list(findings.documents)}
+    graded = reranker.graded(findings.documents, best=config.best_chunks) if reranker else None
+    return {**answer, "graded": graded.to_mapping() if graded else None}
 
 
-def _document(candidate: Candidate) -> dict[str, Any]:
+def _document(candidate: Candidate, findings: Findings) -> dict[str, Any]:
     metadata = {name: list(value) if isinstance(value, tuple) else value for name, value in candidate.metadata.items()}
     return {
         "doc_id": candidate.doc_id,
         "page_content": candidate.content,
         "metadata": metadata,
         "score": candidate.score,
+        "search_score": findings.search_scores.get(candidate.doc_id),
+        "cut": findings.cut.get(candidate.doc_id, 0),
+        "sentence": findings.quotes.get(candidate.doc_id),
     }

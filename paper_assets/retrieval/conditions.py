@@ -12,11 +12,15 @@ from paper_assets.stores.document_filters import Where
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Condition:
-    """One condition; `words` complete "none …". Those not `asked` for in the plan hold whatever it says."""
+    """One condition; `words` complete "none …". Those not `asked` for in the plan hold whatever it says.
+
+    `dates`: a document without a date does not meet it.
+    """
 
     where: Where
     words: str
     asked: bool = True
+    dates: bool = False
 
 
 def conditions_of(plan: Plan, side: Side | None, *, as_of: date | None, owner: str | None) -> tuple[Condition, ...]:
@@ -30,14 +34,15 @@ def conditions_of(plan: Plan, side: Side | None, *, as_of: date | None, owner: s
     days = [({"date_int": {"$gte": as_number(plan.first)}}, f"from {plan.first}")] if plan.first else []
     days += [({"date_int": {"$lte": as_number(plan.last)}}, f"until {plan.last}")] if plan.last else []
     if days:
-        found.append(Condition(where=_all(where for where, _ in days) or {}, words=" ".join(word for _, word in days)))
+        words = " ".join(word for _, word in days)
+        found.append(Condition(where=_all(where for where, _ in days) or {}, words=words, dates=True))
     if plan.topics:
         among: dict[str, Any] = {"$in": list(plan.topics)} if len(plan.topics) > 1 else {"$eq": plan.topics[0]}
         found.append(Condition(where={"topic_id": among}, words=f"with topic_id {' or '.join(plan.topics)}"))
     if plan.language:
         found.append(Condition(where={"language": {"$eq": plan.language}}, words=f"in the language {plan.language!r}"))
     if as_of and not (plan.last and plan.last <= as_of):
-        found.append(Condition(where=_there_by(as_of, owner), words=f"until {as_of}", asked=False))
+        found.append(Condition(where=_there_by(as_of, owner), words=f"until {as_of}", asked=False, dates=True))
     found.append(Condition(where=access(owner), words="", asked=False))
     return tuple(found)
 
@@ -45,6 +50,18 @@ def conditions_of(plan: Plan, side: Side | None, *, as_of: date | None, owner: s
 def joined(conditions: Iterable[Condition]) -> Where | None:
     """All conditions as one filter, in Chroma's grammar."""
     return _all(condition.where for condition in conditions)
+
+
+def undated(conditions: Iterable[Condition], *, owner: str | None) -> Where | None:
+    """What the documents meet that only the lack of a date shuts out; None where nothing asks for a date."""
+    known = list(conditions)
+    of_dates = [each for each in known if each.dates]
+    if not of_dates:
+        return None
+    shut_out: list[Where] = [{"date_int": {"$eq": None}}]
+    if owner is not None and not any(each.asked for each in of_dates):
+        shut_out.append({"owner": {"$ne": owner}})  # one's own were always there (`_there_by`)
+    return _all([*(each.where for each in known if not each.dates), *shut_out])
 
 
 def as_number(day: date) -> int:

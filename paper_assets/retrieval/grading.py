@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 from urllib.parse import quote, urlsplit
 
@@ -12,10 +12,11 @@ from paper_assets.errors import ModelUnavailable
 from paper_assets.models.cross_encoder import CrossEncoder
 from paper_assets.models.embedder import Embedder
 from paper_assets.retrieval.candidates import Candidate
-from paper_assets.retrieval.chunks import chunks_of
-from paper_assets.settings import Retrieving
+from paper_assets.settings import RetrievalConfig
+from paper_assets.text.chunks import chunks_of
+from paper_assets.text.cleaning import one_line
 
-_NUMBERS = Retrieving()
+_NUMBERS = RetrievalConfig()
 # Cosines lie too near to one another for a softmax; this is what all-MiniLM-L6-v2 was trained with.
 _COSINE_SCALE = 20.0
 
@@ -28,6 +29,11 @@ class Grader:
     kind: Literal["cross-encoder", "embedding similarity"]
     score: Callable[[str, Sequence[str]], np.ndarray]
     note: str | None = None
+
+    @property
+    def reorders(self) -> bool:
+        """Whether documents are put in its order. The cosine of a chunk is a worse order than the search's own."""
+        return self.kind == "cross-encoder"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +54,7 @@ class GradedChunk:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Graded:
-    """The best chunks, best first, of so many that were looked at; and who graded them."""
+    """The best chunks of a side's documents, best first, of so many that were looked at; and who graded them."""
 
     chunks: tuple[GradedChunk, ...]
     looked_at: int
@@ -102,6 +108,76 @@ def similarity_grader(model: Embedder, *, note: str | None = None) -> Grader:
     return Grader(name=model.name, kind="embedding similarity", score=score, note=note)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reranker:
+    """Grades documents by their chunks for one question, each document once: a stage of the merge, and what passes on.
+
+    Chunks are of the uncut texts that the merge hands over (R6).
+    """
+
+    question: str
+    grader: Grader
+    size: int = _NUMBERS.chunk_characters
+    overlap: int = _NUMBERS.chunk_overlap
+    _graded: dict[str, list[tuple[str, float]]] = field(default_factory=dict)  # doc_id -> chunks and raw scores
+
+    def __call__(self, documents: Sequence[Candidate]) -> list[float]:
+        """A document's score is that of its best chunk; one without a usable chunk comes last and is not lost."""
+        self._grade(documents)
+        best = [
+            max((score for _, score in self._graded[each.doc_id] if np.isfinite(score)), default=np.nan)
+            for each in documents
+        ]
+        least = min((score for score in best if np.isfinite(score)), default=0.0)
+        return [score if np.isfinite(score) else least - 1.0 for score in best]
+
+    def graded(self, documents: Sequence[Candidate], *, best: int = _NUMBERS.best_chunks) -> Graded:
+        """The `best` chunks of these documents; one that was reranked before has the chunks of its uncut text."""
+        distinct = sorted({document.doc_id: document for document in reversed(documents)}.items())
+        self._grade([document for _, document in distinct])
+        chunks = [
+            (document, place, text, score)
+            for doc_id, document in distinct
+            for place, (text, score) in enumerate(self._graded[doc_id])
+        ]
+        raw = np.array([score for *_, score in chunks], dtype=np.float64)
+        usable = int(np.isfinite(raw).sum())
+        shares = softmax(raw)
+        order = np.argsort(np.where(np.isfinite(raw), -raw, np.inf), kind="stable")[: min(best, usable)]
+        notes = [self.grader.note] if self.grader.note else []
+        if usable < len(raw):
+            notes.append(
+                f"{len(raw) - usable} of {len(raw)} chunks got no score from {self.grader.name} and were left out"
+            )
+        return Graded(
+            chunks=tuple(
+                GradedChunk(
+                    document=chunks[at][0],
+                    place=chunks[at][1],
+                    text=chunks[at][2],
+                    raw=float(raw[at]),
+                    share=float(shares[at]),
+                )
+                for at in order
+            ),
+            looked_at=len(chunks),
+            grader=self.grader.name,
+            kind=self.grader.kind,
+            notes=tuple(notes),
+        )
+
+    def _grade(self, documents: Sequence[Candidate]) -> None:
+        new = {each.doc_id: each for each in documents if each.doc_id not in self._graded}
+        texts = {
+            doc_id: chunks_of(document.content, size=self.size, overlap=self.overlap)
+            for doc_id, document in sorted(new.items())
+        }
+        flat = [text for own in texts.values() for text in own]
+        scores = iter(np.asarray(self.grader.score(self.question, flat), dtype=np.float64).tolist() if flat else ())
+        for doc_id, own in texts.items():
+            self._graded[doc_id] = [(text, next(scores)) for text in own]
+
+
 def grade(
     question: str,
     documents: Sequence[Candidate],
@@ -116,35 +192,7 @@ def grade(
     The result does not depend on the order of the documents: ties go by doc_id, then place in the document. A chunk
     whose score is not a number does not pass, and the notes say how many there were.
     """
-    distinct = sorted({document.doc_id: document for document in reversed(documents)}.items())
-    chunks = [
-        (document, place, text)
-        for _, document in distinct
-        for place, text in enumerate(chunks_of(document.content, size=size, overlap=overlap))
-    ]
-    raw = np.asarray(grader.score(question, [text for *_, text in chunks]), dtype=np.float64) if chunks else np.zeros(0)
-    usable = int(np.isfinite(raw).sum())
-    shares = softmax(raw)
-    order = np.argsort(np.where(np.isfinite(raw), -raw, np.inf), kind="stable")[: min(best, usable)]
-    notes = [grader.note] if grader.note else []
-    if usable < len(raw):
-        notes.append(f"{len(raw) - usable} of {len(raw)} chunks got no score from {grader.name} and were left out")
-    return Graded(
-        chunks=tuple(
-            GradedChunk(
-                document=chunks[at][0],
-                place=chunks[at][1],
-                text=chunks[at][2],
-                raw=float(raw[at]),
-                share=float(shares[at]),
-            )
-            for at in order
-        ),
-        looked_at=len(chunks),
-        grader=grader.name,
-        kind=grader.kind,
-        notes=tuple(notes),
-    )
+    return Reranker(question=question, grader=grader, size=size, overlap=overlap).graded(documents, best=best)
 
 
 def softmax(scores: np.ndarray) -> np.ndarray:
@@ -173,8 +221,7 @@ def link_list(documents: Sequence[Candidate]) -> str:
 
 def _plain(text: str) -> str:
     """The text on one line, with all that Markdown might read as its own escaped."""
-    printable = "".join(character if character.isprintable() else " " for character in text)
-    escaped = re.sub(r"([\\`*_{}\[\]<>()#!|~$&])", r"\\\1", " ".join(printable.split()))
+    escaped = re.sub(r"([\\`*_{}\[\]<>()#!|~$&])", r"\\\1", one_line(text))
     return re.sub(r"^(\d*)([-+.])(?=\s)", r"\1\\\2", escaped)  # would begin a list
 
 

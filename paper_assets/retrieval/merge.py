@@ -7,8 +7,8 @@ broken by what a document is.
 import json
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -50,10 +50,14 @@ class Drop:
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """What is left, best first, scored by similarity, fused place or reranker; and what each stage dropped."""
+    """What is left, best first, scored by similarity, fused place or reranker; and what each stage dropped.
+
+    `cut`: how many characters of a document's text were left out, by its id, where any were.
+    """
 
     candidates: tuple[Candidate, ...]
     drops: tuple[Drop, ...]
+    cut: Mapping[str, int] = field(default_factory=dict)
 
 
 class Entry(NamedTuple):
@@ -222,12 +226,38 @@ def merge(
         for of, each in enumerate(lists)
         for candidate in each
     ]
+    return _through(STAGES, entries, rules)
+
+
+def compressed(candidates: Sequence[Candidate], *, limit: int, max_tokens: int) -> Merged:
+    """The last stage alone, for candidates that the others have left, best first."""
+    rules = Rules(
+        policy=Policy(),
+        comparable=True,
+        fusion_constant=0,
+        max_per_source=None,
+        rerank=None,
+        limit=limit,
+        max_tokens=max_tokens,
+    )
+    entries = [Entry(each.doc_id, each.score, place, 0, each) for place, each in enumerate(candidates)]
+    return _through(STAGES[-1:], entries, rules)
+
+
+def _through(stages: Sequence[tuple[str, Stage]], entries: list[Entry], rules: Rules) -> Merged:
     drops: list[Drop] = []
-    for name, stage in STAGES:
+    uncut: dict[str, str] = {}
+    for name, stage in stages:
+        uncut = {entry.doc_id: entry.candidate.content for entry in entries}  # of the last stage, which cuts
         entries, dropped = stage(entries, rules)
         drops.extend(_by_reason(name, dropped))
-    final = (replace(entry.candidate, score=entry.score, score_type="similarity") for entry in entries)
-    return Merged(tuple(final), tuple(drops))
+    final = tuple(replace(entry.candidate, score=entry.score, score_type="similarity") for entry in entries)
+    cut = {
+        each.doc_id: len(uncut[each.doc_id]) - len(each.content) + len(_CUT)
+        for each in final
+        if each.content != uncut[each.doc_id]
+    }
+    return Merged(final, tuple(drops), cut)
 
 
 def most_tokens(text: str) -> int:

@@ -12,10 +12,11 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, ValidationError, model_validator
 
 from paper_assets.errors import InvalidInput
-from paper_assets.profile import first_fault
 from paper_assets.retrieval.search import Method
-from paper_assets.settings import Retrieving
+from paper_assets.retrieval.stance import Stance
+from paper_assets.settings import RetrievalConfig
 from paper_assets.stores.documents import DataType
+from paper_assets.validation import first_fault
 
 SideField = Literal["primary_category", "categories", "topic_id", "language", "paper_id", "data_type", "version"]
 
@@ -30,12 +31,13 @@ class _Part(BaseModel):
 
 
 class _Side(_Part):
-    """By a value of `side_field`, or by its own condition, its own wording, or both."""
+    """By a value of `side_field`, by its own condition, its own wording or both, or by a stance."""
 
     name: Words
     value: str | int | None = None
     where: dict[str, Any] | None = None
     query: Words | None = None
+    stance: Stance | None = None
 
 
 def _side(entry: object) -> object:
@@ -44,8 +46,11 @@ def _side(entry: object) -> object:
         return {"name": str(entry), "value": entry}
     if isinstance(entry, dict) and "value" in entry:
         raise ValueError("value: unknown key; remove it or correct its spelling")
-    if isinstance(entry, dict) and not (entry.get("where") or entry.get("query")):
-        raise ValueError("give the side a where or a query beside its name")
+    if isinstance(entry, dict):
+        if entry.get("stance") and (entry.get("where") or entry.get("query")):
+            raise ValueError("a side with a stance has no where and no query of its own: all are judged alike")
+        if not (entry.get("where") or entry.get("query") or entry.get("stance")):
+            raise ValueError("give the side a stance, a where or a query beside its name")
     return entry
 
 
@@ -73,6 +78,11 @@ class _Filters(_Part):
         repeated = [name for name, count in Counter(side.name for side in self.asked).items() if count > 1]
         if repeated:
             raise ValueError(f"side {repeated[0]!r} stands there twice; give each side a name of its own")
+        stances = [side.stance for side in self.asked if side.stance]
+        if stances and len(stances) < len(self.asked):
+            raise ValueError("some sides have a stance and some have none; ask for them in two plans")
+        if len(stances) > len(set(stances)):
+            raise ValueError(f"two sides are to have the stance {stances[0]}; a document stands on one side only")
         return self
 
     @property
@@ -93,18 +103,19 @@ class _Record(_Part):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Side:
-    """One of the groups that are treated alike: its condition (None: none), its own wording of the question."""
+    """One of the groups that are treated alike: its condition (None: none), its own wording, or its stance (R7)."""
 
     name: str
     where: Mapping[str, Any] | None = None
     query: str | None = None
+    stance: Stance | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """A validated plan, nothing left open. `notes` say which conditions could not be read and were left out."""
 
-    question: str  # as asked; evidence is graded against it
+    question: str  # as asked; evidence is graded against it, stances are those on it
     rewritten_question: str  # what is searched for
     sides: tuple[Side, ...]
     first: date | None
@@ -121,18 +132,25 @@ class Plan:
     notes: tuple[str, ...]
 
     @property
+    def asks_for_stances(self) -> bool:
+        """Whether its sides are stances; then all of them are."""
+        return any(side.stance for side in self.sides)
+
+    @property
     def content_hash(self) -> str:
         """32 hex digits over everything that can change an answer; a plan that says the same has the same."""
         return sha256(json.dumps(asdict(self), sort_keys=True, default=str).encode()).hexdigest()[:32]
 
 
-def parse_plan(record: object, *, source: str, default_sides: Sequence[str], numbers: Retrieving | None = None) -> Plan:
+def parse_plan(
+    record: object, *, source: str, default_sides: Sequence[str], config: RetrievalConfig | None = None
+) -> Plan:
     """The plan that `record` (JSON values) describes; `default_sides` are categories, for a plan without sides.
 
     Raises InvalidInput: one line with `source`, the key and what is wrong with it. A side's own `where` is looked at
     when the side is searched, so that a broken one does not disturb the others (R3).
     """
-    numbers = numbers or Retrieving()
+    config = config or RetrievalConfig()
     if not isinstance(record, dict):
         raise InvalidInput(f"{source}: expected an object with the key rewritten_question, got {type(record).__name__}")
     try:
@@ -156,29 +174,29 @@ def parse_plan(record: object, *, source: str, default_sides: Sequence[str], num
         topics=tuple(topic for topic in topics if topic.strip()),
         language=parameters.language,
         data_types=tuple(dict.fromkeys(read.data_type)),
-        method=parameters.method or numbers.method,
-        k=parameters.k or numbers.k,
-        k_per_side=parameters.k_per_side or numbers.k_per_side,
-        max_per_source=parameters.max_per_source or numbers.max_per_source,
-        max_tokens=parameters.max_tokens or numbers.max_tokens,
+        method=parameters.method or config.method,
+        k=parameters.k or config.k,
+        k_per_side=parameters.k_per_side or config.k_per_side,
+        max_per_source=parameters.max_per_source or config.max_per_source,
+        max_tokens=parameters.max_tokens or config.max_tokens,
         generation_required=read.generation_required,
         notes=tuple(notes),
     )
 
 
 def parse_plans(
-    records: Sequence[object], *, source: str, default_sides: Sequence[str], numbers: Retrieving | None = None
+    records: Sequence[object], *, source: str, default_sides: Sequence[str], config: RetrievalConfig | None = None
 ) -> tuple[Plan, ...]:
     """The plans of a list, as `questions.json` holds them. Raises InvalidInput naming the entry, from 1."""
     return tuple(
-        parse_plan(record, source=f"{source}: entry {at}", default_sides=default_sides, numbers=numbers)
+        parse_plan(record, source=f"{source}: entry {at}", default_sides=default_sides, config=config)
         for at, record in enumerate(records, 1)
     )
 
 
 def _resolved(side: _Side, field: SideField) -> Side:
     if side.value is None:
-        return Side(name=side.name, where=side.where or None, query=side.query)
+        return Side(name=side.name, where=side.where or None, query=side.query, stance=side.stance)
     operator = "$contains" if field == "categories" else "$eq"
     return Side(name=side.name, where={field: {operator: side.value if field == "version" else side.name}})
 

@@ -1,75 +1,148 @@
-"""The documents of a data type in memory, so that a search opens no database: vectors, fields to filter by, words.
+"""The documents of a data type as a process keeps them, so that a search opens no database: vectors, words, fields.
 
-The process keeps those that it read last, up to a limit of bytes. Before each use the warehouse file is looked at: if
-nobody has written since, the snapshot is what a reader would find; if somebody has, a fingerprint of the documents,
-taken by the database, says whether they are still the same, and if not they are read again.
+The process keeps those that it read last, up to a limit of bytes. Where whole documents would take more, their texts
+and vectors lie in a file without a name beside the warehouse; where the rest would too, nothing is kept (in_blocks.py).
+Before each use the warehouse file is looked at: if nobody has written since, the snapshot is what a reader would find.
+If somebody has, the database says which documents have changed, and those alone are read again.
 """
 
 from collections import OrderedDict
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import Any
 
+import duckdb
 import numpy as np
+import pyarrow as pa
+from duckdb import DuckDBPyConnection
 from numpy.typing import NDArray
 
-from paper_assets.retrieval.lexical import WordIndex, index_words
+from paper_assets.retrieval.blocks import BLOCK, Block, Spill, block_of
+from paper_assets.retrieval.comparing import Compared, rows_in_blocks
 from paper_assets.stores.document_filters import Where, condition_of
 from paper_assets.stores.documents import FIELDS, DataType
-from paper_assets.stores.holdings import Holdings, holdings_fingerprint, holdings_size, read_holdings
+from paper_assets.stores.file_head import file_head
+from paper_assets.stores.holdings import (
+    DocumentStates,
+    HoldingsSize,
+    Keys,
+    bound_memory,
+    document_states,
+    few_vectors,
+    holdings_size,
+    own_copy,
+    read_documents,
+    read_vectors,
+    vector_length,
+)
+from paper_assets.stores.scratch import open_scratch
 from paper_assets.stores.warehouse import Warehouse
-
-if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection
+from paper_assets.text.bm25 import QueryWord, times_of
 
 _HEADERS = 3 * 4096  # bytes at the start of a DuckDB file, where it counts its checkpoints
+_FIELDS_OF_A_DOCUMENT = 500  # bytes in memory: title, categories and the rest, and what is known of its state
+_FIELDS_IN_A_FILE = 250  # likewise, compressed
+_WORDS_OF_A_TEXT = 0.35  # bytes of the count of its words for each byte of a text
+_MOST_BLOCKS = 96  # of a snapshot that is brought up to date piece by piece; 1,000,000 documents are 31
+_MOST_CHANGED, _FEW_CHANGED = 0.1, 64  # share of documents from which all are read again; never for so few
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """n documents in the order of their ids. Searches of several threads may share one."""
+    """Documents by their rows 0..n, of which some may be gone. Searches of several threads may share one."""
 
-    def __init__(self, holdings: Holdings) -> None:
-        import duckdb
-        import pyarrow as pa
+    blocks: tuple[Block, ...]
+    states: DocumentStates  # of the rows
+    alive: NDArray[np.bool_]  # (n,)
+    fields: DuckDBPyConnection  # table `fields` to filter by, with a column `row`; later snapshots add rows to it
+    dimension: int
+    undated: bool  # whether there are documents without a date
+    spill: Spill | None
 
-        self.documents = holdings.documents.combine_chunks()
-        self.vectors: NDArray[np.float32] = holdings.vectors
-        self.embedded: NDArray[np.bool_] = holdings.embedded
-        self._words: WordIndex | None = None
-        self._lock = Lock()
-        self._fields: DuckDBPyConnection = duckdb.connect(config={"threads": 1})
-        fields = self.documents.select(FIELDS).append_column("row", pa.array(np.arange(len(self.embedded))))
-        self._fields.register("incoming", fields)
-        self._fields.execute("create table fields as from incoming")
-        self._fields.unregister("incoming")
+    def compared(self, where: Where | None, undated: Where | None) -> Compared:
+        """What a search compares of the documents that meet the filter. Raises InvalidInput."""
+        rows = self._matching(where)
+        parts = rows_in_blocks(rows, [len(block.doc_ids) for block in self.blocks])
+        blocks = [(self.blocks[number], within) for number, within in parts]
+        pieces = [within for _, within in blocks]
 
-    def matching(self, where: Where | None) -> NDArray[np.intp]:
+        def times(words: Sequence[QueryWord]) -> tuple[NDArray[np.integer], NDArray[np.integer]]:
+            counted = [times_of(block.words, words, within) for block, within in blocks]
+            lengths = [block.words.lengths[within] for block, within in blocks]
+            if not counted:
+                return np.zeros((len(words), 0), dtype=np.int32), np.zeros(0, dtype=np.int64)
+            return np.concatenate(counted, axis=1), np.concatenate(lengths)
+
+        def rough(asked: NDArray[np.float32]) -> tuple[NDArray[np.float64], float]:
+            found = [block.vectors.rough(asked, within).astype(np.float64) for block, within in blocks]
+            tolerance = max((block.vectors.tolerance for block, _ in blocks), default=0.0)
+            return np.concatenate(found) if found else np.zeros(0), tolerance
+
+        ends = np.cumsum([len(within) for within in pieces])
+
+        def placed(at: NDArray[np.intp]) -> Iterator[tuple[Block, NDArray[np.intp], NDArray[np.intp]]]:
+            """Of positions in `rows`: a block, which of the positions lie in it, and their rows there."""
+            of = np.searchsorted(ends, at, "right")
+            for number in np.unique(of).tolist():
+                mine = np.flatnonzero(of == number)
+                begins = ends[number] - len(pieces[number])
+                yield blocks[number][0], mine, pieces[number][at[mine] - begins]
+
+        def exact(at: NDArray[np.intp]) -> NDArray[np.float32]:
+            found = np.zeros((len(at), self.dimension), dtype=np.float32)
+            for block, mine, within in placed(at):
+                found[mine] = block.vectors.exact(within)
+            return found
+
+        def doc_ids(at: NDArray[np.intp]) -> list[str]:
+            found = [""] * len(at)
+            for block, mine, within in placed(at):
+                for place, doc_id in zip(mine.tolist(), block.doc_ids.take(pa.array(within)).to_pylist(), strict=True):
+                    found[place] = doc_id
+            return found
+
+        def documents(at: NDArray[np.intp]) -> list[dict[str, Any]]:
+            found: list[dict[str, Any]] = [{}] * len(at)
+            for block, mine, within in placed(at):
+                own = within.tolist()
+                ids = block.doc_ids.take(pa.array(within)).to_pylist()
+                known = zip(mine.tolist(), ids, block.texts.at(own), block.fields.at(own), strict=True)
+                for place, doc_id, text, fields in known:
+                    found[place] = {"doc_id": doc_id, "text": text, **fields}
+            return found
+
+        return Compared(
+            embedded=self.states.embedded[rows],
+            undated=len(self._matching(undated)) if undated and self.undated else 0,
+            times=times,
+            rough=rough,
+            exact=exact,
+            doc_ids=doc_ids,
+            documents=documents,
+        )
+
+    def _matching(self, where: Where | None) -> NDArray[np.intp]:
         """Rows of the documents that meet the filter, ascending. Raises InvalidInput."""
         condition = condition_of(where)
         if not where:
-            return np.arange(len(self.embedded))
-        with self._fields.cursor() as connection:
+            return np.flatnonzero(self.alive)
+        with self.fields.cursor() as connection:
             found = connection.execute(
-                f"select row from fields where {condition.sql}",  # noqa: S608
+                f"select row from kept.fields where {condition.sql}",  # noqa: S608
                 condition.parameters,
             ).fetchnumpy()
-        return np.sort(np.asarray(found["row"], dtype=np.intp))
-
-    @property
-    def words(self) -> WordIndex:
-        """The words of all texts, counted when first asked for: some 5 s for 100,000 abstracts."""
-        with self._lock:
-            if self._words is None:
-                self._words = index_words(self.documents.column("text"))
-            return self._words
+        rows = np.sort(np.asarray(found["row"], dtype=np.intp))
+        rows = rows[: np.searchsorted(rows, len(self.alive))]
+        kept: NDArray[np.intp] = rows[self.alive[rows]]
+        return kept
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Kept:
     stamp: object
-    fingerprint: str
     snapshot: Snapshot | None  # None: too large to be kept
     size: int
 
@@ -78,13 +151,10 @@ _KEPT: OrderedDict[tuple[Path, DataType, str | None], _Kept] = OrderedDict()  # 
 _LOCK = Lock()
 
 
-def snapshot_of(
-    warehouse: Warehouse, data_type: DataType, *, model: str | None, where: Where | None, most_bytes: int
-) -> Snapshot:
-    """The documents of a type as they stand in the warehouse now, vectors of `model`.
+def snapshot_of(warehouse: Warehouse, data_type: DataType, *, model: str | None, most_bytes: int) -> Snapshot | None:
+    """The documents of a type as they stand in the warehouse now, vectors of `model`; None where they are too many.
 
-    Where all of them would take more than `most_bytes`, only those that meet the filter, read for this one search.
-    Raises InvalidInput, StoreError.
+    Raises StoreError.
     """
     key = (warehouse.path.absolute(), data_type, model)
     with _LOCK:
@@ -94,35 +164,152 @@ def snapshot_of(
         _KEPT[key] = kept
         while sum(each.size for each in _KEPT.values()) > most_bytes:
             _KEPT.popitem(last=False)
-    if kept.snapshot is not None:
-        return kept.snapshot
-    with warehouse.reading() as connection:
-        holdings = read_holdings(connection, data_type, model=model, where=where)
-    return Snapshot(holdings)
+    return kept.snapshot
 
 
 def _up_to_date(
     warehouse: Warehouse, data_type: DataType, model: str | None, kept: _Kept | None, most_bytes: int
 ) -> _Kept:
     with warehouse.reading() as connection:
+        bound_memory(connection)
         stamp = _stamp(warehouse.path)  # nobody can write meanwhile
-        fingerprint = holdings_fingerprint(connection, data_type, model=model)
-        if kept is not None and kept.fingerprint == fingerprint:
-            return replace(kept, stamp=stamp)
+        if kept is not None and kept.snapshot is not None:
+            changed = _changed(connection, data_type, model, kept.snapshot)
+            if changed is not None:
+                return replace(kept, stamp=stamp, snapshot=changed)
         size = holdings_size(connection, data_type, model=model)
-        if size > most_bytes:
-            return _Kept(stamp=stamp, fingerprint=fingerprint, snapshot=None, size=0)
-        holdings = read_holdings(connection, data_type, model=model)
-    return _Kept(stamp=stamp, fingerprint=fingerprint, snapshot=Snapshot(holdings), size=size)
+        whole, in_file = _bytes_of(size)
+        if in_file > most_bytes:
+            return _Kept(stamp=stamp, snapshot=None, size=0)
+        spill = None if whole <= most_bytes else Spill(open_scratch(warehouse.path.parent))
+        snapshot = _read(connection, data_type, model, size.dimension, spill)
+    return _Kept(stamp=stamp, snapshot=snapshot, size=whole if spill is None else in_file)
+
+
+def _bytes_of(size: HoldingsSize) -> tuple[int, int]:
+    """Memory that the documents take whole, and with texts and vectors in a file; roughly."""
+    whole = size.documents * (_FIELDS_OF_A_DOCUMENT + 4 * size.dimension) + 2 * size.characters
+    in_file = size.documents * (_FIELDS_IN_A_FILE + size.dimension) + int(_WORDS_OF_A_TEXT * size.characters)
+    return whole, in_file
+
+
+def _read(
+    connection: DuckDBPyConnection, data_type: DataType, model: str | None, dimension: int, spill: Spill | None
+) -> Snapshot:
+    """All documents of the type."""
+    nothing = Snapshot(
+        blocks=(),
+        states=DocumentStates(np.zeros(0, np.uint64), np.zeros(0, np.uint64), np.zeros(0, dtype=bool)),
+        alive=np.zeros(0, dtype=bool),
+        fields=_new_fields(),
+        dimension=dimension,
+        undated=False,
+        spill=spill,
+    )
+    read, texts = _with_documents(nothing, connection, data_type, keys=None)
+    for rows, vectors in read_vectors(connection, model=model, text_keys=texts["text_key"].to_numpy()):
+        _put(read, rows, vectors)
+    return read
+
+
+def _changed(connection: DuckDBPyConnection, data_type: DataType, model: str | None, old: Snapshot) -> Snapshot | None:
+    """The snapshot with what has changed since; None where it takes less to read everything."""
+    now = document_states(connection, data_type, model=model)
+    if vector_length(connection, model) != old.dimension:
+        return None
+    rows = np.flatnonzero(old.alive)
+    rows = rows[np.argsort(old.states.keys[rows])]
+    keys = old.states.keys[rows]
+    if not len(keys):
+        return None
+    at = np.minimum(np.searchsorted(keys, now.keys), len(keys) - 1)
+    mine = rows[at]
+    same = (
+        (keys[at] == now.keys)
+        & (old.states.contents[mine] == now.contents)
+        & (old.states.embedded[mine] == now.embedded)
+    )
+    new, alive = now.keys[~same], np.zeros(len(old.alive), dtype=bool)
+    alive[mine[same]] = True
+    if not len(new) and alive.sum() == old.alive.sum():
+        return old
+    dead = len(alive) - int(np.count_nonzero(alive))
+    if len(new) + dead > max(_MOST_CHANGED * len(now.keys), _FEW_CHANGED) or len(old.blocks) >= _MOST_BLOCKS:
+        return None
+    first = len(alive)
+    read, texts = _with_documents(replace(old, alive=alive), connection, data_type, keys=new)
+    known = few_vectors(connection, model=model, text_hashes=texts["text_hash"].to_pylist())
+    if known is None:
+        for at, vectors in read_vectors(connection, model=model, text_keys=texts["text_key"].to_numpy()):
+            _put(read, at + first, vectors)
+    else:
+        for row, text_hash in enumerate(texts["text_hash"].to_pylist(), first):
+            if text_hash in known:
+                _put(read, np.array([row]), known[text_hash][None])
+    return read
+
+
+def _with_documents(
+    old: Snapshot, connection: DuckDBPyConnection, data_type: DataType, *, keys: Keys | None
+) -> tuple[Snapshot, pa.Table]:
+    """The snapshot with more documents, which have no vectors yet, and the hashes of their texts."""
+    blocks, states, texts = list(old.blocks), [old.states], []
+    row, undated = len(old.alive), old.undated
+    for table in read_documents(connection, data_type, at_once=BLOCK, keys=keys):
+        known = pa.table({name: own_copy(table[name]) for name in FIELDS})
+        doc_ids, content = own_copy(table["doc_id"]), own_copy(table["text"])
+        blocks.append(block_of(doc_ids, content, known, dimension=old.dimension, spill=old.spill))
+        none = np.zeros(len(table), dtype=bool)
+        states.append(DocumentStates(table["key"].to_numpy().copy(), table["content"].to_numpy().copy(), none))
+        texts.append(pa.table({name: own_copy(table[name]) for name in ("text_key", "text_hash")}))
+        undated |= known["date_int"].null_count > 0
+        with old.fields.cursor() as fields:
+            numbers = pa.array(np.arange(row, row + len(table)))
+            fields.register("incoming", known.append_column("row", numbers))
+            fields.execute("insert into kept.fields by name from incoming")
+            fields.unregister("incoming")
+        row += len(table)
+    schema = pa.schema([("text_key", pa.uint64()), ("text_hash", pa.string())])
+    read = replace(
+        old,
+        blocks=tuple(blocks),
+        states=DocumentStates(*(np.concatenate(each) for each in zip(*map(_parts, states), strict=True))),
+        alive=np.concatenate([old.alive, np.ones(row - len(old.alive), dtype=bool)]),
+        undated=undated,
+    )
+    return read, pa.concat_tables([table.cast(schema) for table in texts]) if texts else schema.empty_table()
+
+
+def _parts(states: DocumentStates) -> tuple[Keys, Keys, NDArray[np.bool_]]:
+    return states.keys, states.contents, states.embedded
+
+
+def _put(snapshot: Snapshot, rows: NDArray[np.intp], vectors: NDArray[np.float32]) -> None:
+    """Give these rows their vectors (n, d); only before a search has seen the snapshot."""
+    ends = np.cumsum([len(block.doc_ids) for block in snapshot.blocks])
+    of = np.searchsorted(ends, rows, "right")
+    for number in np.unique(of).tolist():
+        mine, block = of == number, snapshot.blocks[number]
+        block.vectors.put(rows[mine] - (ends[number] - len(block.doc_ids)), vectors[mine])
+    snapshot.states.embedded[rows] = True
+
+
+def _new_fields() -> DuckDBPyConnection:
+    """An empty table of fields in memory, compressed; DuckDB keeps such tables as they come unless it is asked."""
+    connection = duckdb.connect(config={"threads": 1})
+    connection.execute("attach ':memory:' as kept (compress)")
+    kinds = {"date_int": "integer", "version": "integer", "categories": "varchar[]"}
+    columns = ", ".join(f"{name} {kinds.get(name, 'varchar')}" for name in FIELDS)
+    connection.execute(f"create table kept.fields ({columns}, row bigint)")
+    return connection
 
 
 def _stamp(path: Path) -> object:
     """What differs on the disk after any commit: DuckDB's count of checkpoints, sizes and times. None: no file."""
-    told: list[object] = []
+    stamp: list[object] = []
     for file in (path, path.with_name(f"{path.name}.wal")):
         with suppress(FileNotFoundError):  # the log is gone as soon as its writer has closed
             known = file.stat()
-            told += [file.name, known.st_ino, known.st_size, known.st_mtime_ns]
-    with suppress(FileNotFoundError), path.open("rb") as database:
-        told.append(database.read(_HEADERS))
-    return told or None
+            stamp += [file.name, known.st_ino, known.st_size, known.st_mtime_ns]
+    head = file_head(path, _HEADERS)
+    return [*stamp, head] if stamp or head else None

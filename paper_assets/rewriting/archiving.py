@@ -45,6 +45,6 @@ def offer_again(archive: Archive) -> int:
     items = items_with_note(archive.warehouse, refused)
     for item in items:
         if item.kept_attempt is not None:
-            told = archive_kept(archive, item, item.kept_attempt)
-            change_note(archive.warehouse, item.item, before=refused, after=told)
+            note = archive_kept(archive, item, item.kept_attempt)
+            change_note(archive.warehouse, item.item, before=refused, after=note)
     return len(items)

@@ -4,19 +4,22 @@ The table in the warehouse is the truth and what is searched; the Chroma collect
 sync where that fails.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from datetime import datetime
 from uuid import uuid4
 
-from paper_assets.errors import ModelUnavailable, StoreError
+import numpy as np
+
+from paper_assets.errors import InvalidInput, ModelUnavailable, StoreError
 from paper_assets.models.embedder import Embedder
 from paper_assets.paper import text_hash
-from paper_assets.rewriting.copying import copied_share
+from paper_assets.progress import Progress, nobody
 from paper_assets.rewriting.keywords import clean_keywords, keywords_of
+from paper_assets.rewriting.overlap import copied_share
 from paper_assets.rewriting.pii import mask_pii
 from paper_assets.rewriting.recall import best_fitting, remembered
-from paper_assets.settings import ARCHIVE, Retrieving, Rewriting, Settings
+from paper_assets.settings import ARCHIVE, RetrievalConfig, RewritingConfig, Settings
 from paper_assets.stores.best_practice_index import sync_best_practices
 from paper_assets.stores.best_practices import (
     BestPractice,
@@ -28,14 +31,8 @@ from paper_assets.stores.embeddings import keep_vectors
 from paper_assets.stores.vectors import SyncReport, VectorIndex
 from paper_assets.stores.warehouse import Warehouse
 
-Progress = Callable[[int, int], None]  # (done, total)
-
 NO_MODEL = "there is no embedding model to compare it with what is kept"  # why a rewrite was refused
 _EMBEDDED_AT_ONCE = 500  # what is embedded again, at most, after a kill
-
-
-def nobody(done: int, total: int) -> None:
-    """The progress that nobody watches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +44,8 @@ class Archive:
     embedder: Embedder | None
     _: KW_ONLY
     collection: str = ARCHIVE
-    numbers: Rewriting = field(default_factory=Rewriting)
-    retrieving: Retrieving = field(default_factory=Retrieving)
+    config: RewritingConfig = field(default_factory=RewritingConfig)
+    retrieval: RetrievalConfig = field(default_factory=RetrievalConfig)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,15 +64,17 @@ def archive_of(settings: Settings, warehouse: Warehouse, index: VectorIndex, emb
         index,
         embedder,
         collection=settings.archive,
-        numbers=settings.rewriting,
-        retrieving=settings.retrieving,
+        config=settings.rewriting,
+        retrieval=settings.retrieval,
     )
 
 
-def retrieve_best_practices(archive: Archive, original_text: str, target_level: str, n: int = 3) -> list[BestPractice]:
-    """The n best practices to imitate, best score first; of other levels only where this one has none (TC8).
+def retrieve_best_practices(
+    archive: Archive, original_text: str, target_level: str, n: int = 3, *, paper_id: str | None = None
+) -> list[BestPractice]:
+    """The n most relevant best practices, best score first; of other levels only where this one has none (TC8).
 
-    Raises StoreError.
+    `paper_id`: whose rewrite they are for; none of its own is given, it would be its own solution. Raises StoreError.
     """
     embedder = archive.embedder
     model = embedder.name if embedder else None
@@ -86,10 +85,19 @@ def retrieve_best_practices(archive: Archive, original_text: str, target_level: 
     if not memory.practices:
         return []
     vector = embedder.encode([original_text])[0] if embedder else None  # equal text is computed once (B6, TC7)
+    others = np.ones(len(memory.practices), dtype=bool)
+    if paper_id:
+        own_text = mask_pii(original_text)
+        others = np.array(
+            [
+                each.paper_id != paper_id and each.original_text not in (original_text, own_text)
+                for each in memory.practices
+            ]
+        )
     for other_levels in (False, True):
-        wanted = (memory.levels == target_level) != other_levels
+        wanted = others & ((memory.levels == target_level) != other_levels)
         found = best_fitting(
-            memory, original_text, vector, wanted, n=n, numbers=archive.numbers, retrieving=archive.retrieving
+            memory, original_text, vector, wanted, n=n, config=archive.config, retrieval=archive.retrieval
         )
         if found:
             return found
@@ -113,18 +121,19 @@ def archive_rewrite(
     """Keep a rewrite, or say why not. `shown`: the examples that its prompt carried; `now`: when it was written.
 
     Texts and keywords are kept masked, and everything is judged as masked. The same rewrite given twice is kept once
-    and has the same id both times. Raises StoreError if the warehouse cannot be used; Chroma may wait.
+    and has the same id both times; a better one of the same original takes the weaker one's place. Raises StoreError if
+    the warehouse cannot be used; Chroma may wait.
     """
-    numbers = archive.numbers
-    if score < numbers.archived:
-        return _refused(f"score {score} is below {numbers.archived}")
-    text, original_text = (mask_pii(each) if numbers.mask_pii else each for each in (text, original_text))
+    config = archive.config
+    if score < config.archived:
+        return _refused(f"score {score} is below {config.archived}")
+    text, original_text = (mask_pii(each) if config.mask_pii else each for each in (text, original_text))
     if not text.strip() or not original_text.strip():
         return _refused("there is no text")
     for example in shown:
         share = copied_share(text, example.text, original=original_text)
         # An example made of the same original is a question of likeness, below.
-        if share >= numbers.copied_share and example.original_text != original_text:
+        if share >= config.copied_share and example.original_text != original_text:
             return _refused(f"copies the example {example.id}: {share:.0%} of its word triples stand there")
     embedder = archive.embedder
     if embedder is None:
@@ -135,7 +144,7 @@ def archive_rewrite(
         original_text=original_text,
         score=score,
         target_level=target_level,
-        keywords=clean_keywords(mask_pii(each) if numbers.mask_pii else each for each in keywords)
+        keywords=clean_keywords(mask_pii(each) if config.mask_pii else each for each in keywords)
         or keywords_of(original_text),
         made_at=now,
         model_version=model_version,
@@ -150,10 +159,10 @@ def archive_rewrite(
         practice,
         collection=archive.collection,
         model=embedder.name,
-        similarity=numbers.duplicate_similarity,
+        similarity=config.duplicate_similarity,
     )
     if alike is not None and (alike.text, alike.original_text) != (practice.text, practice.original_text):
-        return _refused(f"its original is like that of {alike.id}, kept for the same level")
+        return _refused(f"its original is like that of {alike.id}, kept for the same level with {alike.score}")
     return Archived(id=(alike or practice).id, refused=None, note=_synced(archive))
 
 
@@ -169,7 +178,11 @@ def masked(practice: BestPractice) -> BestPractice:
 
 def remove(archive: Archive, identifier: str) -> str | None:
     """Remove one from the table and from Chroma; returns why Chroma holds it still, if it does. Raises InvalidInput."""
-    remove_best_practice(archive.warehouse, archive.collection, identifier)
+    try:
+        remove_best_practice(archive.warehouse, archive.collection, identifier)
+    except InvalidInput:
+        _synced(archive)  # who removed it may have been killed before Chroma knew
+        raise
     return _synced(archive)
 
 

@@ -1,19 +1,25 @@
-"""The same papers rewritten with and without examples (B7). Nothing of it is kept."""
+"""The same papers rewritten with and without examples (B7). Nothing of it is kept.
+
+Both ways are warmed up before anything is measured, so that neither pays for imports, connections and a model that is
+loaded. What they differ in is told paper by paper, with an interval: two means of few papers say little.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from statistics import fmean
+from math import nan
+from statistics import fmean, stdev
 
 from paper_assets.errors import LLMError
+from paper_assets.progress import Progress, nobody
 from paper_assets.rewriting.loop import rehearse
-from paper_assets.rewriting.writing import Writer
+from paper_assets.rewriting.writing import Writer, write_attempt
 from paper_assets.stores.rewrites import Attempt, NewItem
 
-Progress = Callable[[int, int], None]
+_Rewritten = tuple[int, list[Attempt], float]  # score, attempts, seconds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class ComparedRewrite:
     """Means and sums over the papers. `score` is that of the attempt that was kept or would wait for a person."""
 
     papers: int
@@ -26,14 +32,25 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """With minus without examples, a mean over the papers, and the ends of its 95 % interval; nan of a single paper."""
+
+    of: str
+    mean: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Compared:
     """With and without examples, over the papers that were rewritten both ways: None if there is none of them.
 
-    `failed`: the paper at which the comparison ended early, and why.
+    `differences` are paired; `failed`: the paper at which the comparison ended early, and why.
     """
 
-    with_examples: Outcome | None
-    without_examples: Outcome | None
+    with_examples: ComparedRewrite | None
+    without_examples: ComparedRewrite | None
+    differences: tuple[Difference, ...] = ()
     failed: str | None
 
 
@@ -43,14 +60,19 @@ def compare(
     with_examples: Writer,
     without_examples: Writer,
     stopwatch: Callable[[], float],
-    progress: Progress = lambda done, total: None,
+    progress: Progress = nobody,
 ) -> Compared:
-    """Rewrite each item both ways, each way first by turns; neither writer may answer from a cache.
+    """Rewrite each item both ways after a warm-up, each way first by turns; neither writer may answer from a cache.
 
-    Ends at the first paper for which the language model fails; what was paid for until then is told.
+    Ends at the first paper for which the language model fails; what was paid for until then is reported.
     """
-    found: dict[bool, list[tuple[int, list[Attempt], float]]] = {True: [], False: []}
+    found: dict[bool, list[_Rewritten]] = {True: [], False: []}
     done, failed = 0, None
+    try:
+        for writer in (with_examples, without_examples):
+            write_attempt(writer, items[0], [])
+    except LLMError as fault:
+        return Compared(with_examples=None, without_examples=None, failed=f"the warm-up: {fault}")
     for place, item in enumerate(items):
         try:
             for shows in (True, False) if place % 2 == 0 else (False, True):
@@ -66,13 +88,40 @@ def compare(
     if not done:
         return Compared(with_examples=None, without_examples=None, failed=failed)
     return Compared(
-        with_examples=_outcome(found[True][:done]), without_examples=_outcome(found[False][:done]), failed=failed
+        with_examples=_outcome(found[True][:done]),
+        without_examples=_outcome(found[False][:done]),
+        differences=_differences(found[True][:done], found[False][:done]),
+        failed=failed,
     )
 
 
-def _outcome(rewrites: Sequence[tuple[int, list[Attempt], float]]) -> Outcome:
+def _differences(first: Sequence[_Rewritten], second: Sequence[_Rewritten]) -> tuple[Difference, ...]:
+    measured: dict[str, Callable[[_Rewritten], float]] = {
+        "score": lambda each: each[0],
+        "attempts": lambda each: len(each[1]),
+        "tokens": lambda each: sum(attempt.input_tokens + attempt.output_tokens for attempt in each[1]),
+        "seconds": lambda each: each[2],
+    }
+    return tuple(
+        Difference(of=of, **_interval([value(one) - value(other) for one, other in zip(first, second, strict=True)]))
+        for of, value in measured.items()
+    )
+
+
+def _interval(differences: Sequence[float]) -> dict[str, float]:
+    """Student's interval of the mean of paired differences."""
+    mean = fmean(differences)
+    if len(differences) < 2:
+        return {"mean": mean, "low": nan, "high": nan}
+    from scipy.stats import t  # seconds
+
+    reach = float(t.ppf(0.975, len(differences) - 1)) * stdev(differences) / len(differences) ** 0.5
+    return {"mean": mean, "low": mean - reach, "high": mean + reach}
+
+
+def _outcome(rewrites: Sequence[_Rewritten]) -> ComparedRewrite:
     attempts = [attempt for _, each, _ in rewrites for attempt in each]
-    return Outcome(
+    return ComparedRewrite(
         papers=len(rewrites),
         score=fmean(score for score, _, _ in rewrites),
         attempts=len(attempts) / len(rewrites),

@@ -4,15 +4,24 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 
+from paper_assets.text.words import FUNCTION_WORDS
+
+# Not `text/words.py`: these words are shown, so they keep their hyphens and accents, and none is a number.
 _WORD = re.compile(r"[^\W\d_][\w-]*[^\W_]")
-_SMALL = frozenset(
-    _WORD.findall(
-        "about all also and any are based been between both but can for from has have how into its more most new "
-        "not one only other our over paper show shows such than that the their them then there these they this "
-        "those through two use used using via was well were what when where which while who will with within "
-        "without work"
-    )
-)
+_SMALL = FUNCTION_WORDS | {
+    "all",
+    "based",
+    "new",
+    "one",
+    "paper",
+    "show",
+    "shows",
+    "two",
+    "well",
+    "within",
+    "without",
+    "work",
+}
 _MOST = 5
 
 

@@ -1,53 +1,57 @@
 """The actor–critic loop over stored items: every process reads where things stand, does one step, and stores it (B5).
 
 What is to be done says `policy.py`; nothing of it is kept in memory, so that a process may be killed between any two
-steps and several may work on one item. Of two that write the same attempt the first one counts, and the other goes on
-from there.
+steps and several may work on one item. Whoever writes an attempt has claimed the item before, so that none is paid for
+twice; whoever comes meanwhile waits, or takes another item first.
 """
 
 from collections.abc import Generator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from paper_assets.errors import InvalidInput
+from paper_assets.errors import InvalidInput, StoreError
 from paper_assets.rewriting.archiving import archive_kept
 from paper_assets.rewriting.best_practices import Archive
+from paper_assets.rewriting.faithfulness import claim_key
+from paper_assets.rewriting.gate import doubts, held_back
 from paper_assets.rewriting.policy import DECISIONS, Decision, Done, Step, Wait, Write, next_step
 from paper_assets.rewriting.publishing import publish
 from paper_assets.rewriting.state import OptimizerState, state_of, step_of
 from paper_assets.rewriting.writing import Writer, write_attempt
-from paper_assets.settings import Rewriting
-from paper_assets.stores.rewrites import (
-    Attempt,
-    NewItem,
-    RewriteItem,
-    finish,
-    keep_attempt,
-    keep_decision,
-    reopen,
-    rewrite_item,
-)
+from paper_assets.settings import RewritingConfig
+from paper_assets.stores.accepted_claims import accept_claims
+from paper_assets.stores.rewrite_claims import claim_item, release_item
+from paper_assets.stores.rewrite_decisions import keep_decision
+from paper_assets.stores.rewrites import Attempt, NewItem, RewriteItem, finish, keep_attempt, reopen, rewrite_item
 from paper_assets.stores.warehouse import Warehouse
+
+_PAUSE = 0.3  # seconds between two looks whether another process has written its attempt
+
+
+class Claimed(Exception):
+    """Another process writes this item's next attempt."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
-    """Whether a person's word counted, and one line that says what holds now."""
+class Response:
+    """Whether a person's decision counted, and one line that says what holds now."""
 
     counted: bool
     note: str
 
 
-def advance(warehouse: Warehouse, writer: Writer, item: str) -> RewriteItem:
+def advance(warehouse: Warehouse, writer: Writer, item: str, *, patient: bool = True) -> RewriteItem:
     """Write attempts until the item waits or is done, and close it in that case; the item as it then stands.
 
-    Raises LLMError; what was attempted before is kept, and the next call goes on from there.
+    Where another process writes the next attempt, waits for it, or raises Claimed if not `patient`. Raises LLMError;
+    what was attempted before is kept, and the next call goes on from there.
     """
     while True:
         now = _look(warehouse, writer, item)
-        if not isinstance(step_of(now, numbers=writer.numbers), Write):
+        if not isinstance(step_of(now, config=writer.config), Write):
             return now
-        keep_attempt(warehouse, item, write_attempt(writer, now, now.attempts))  # if not kept, somebody was faster
+        _write(warehouse, writer, item, patient=patient)
 
 
 def rewriting(warehouse: Warehouse, writer: Writer, item: str) -> Generator[OptimizerState, Decision | None, Done]:
@@ -62,17 +66,17 @@ def rewriting(warehouse: Warehouse, writer: Writer, item: str) -> Generator[Opti
     while True:
         if said is not None:
             attempt, now = shown.attempt if shown else 0, writer.clock()
-            told = decide(warehouse, item, attempt, said, now=now, numbers=writer.numbers)
-            if not told.counted:
-                raise InvalidInput(told.note)
+            response = decide(warehouse, item, attempt, said, now=now, config=writer.config)
+            if not response.counted:
+                raise InvalidInput(response.note)
         stands = _look(warehouse, writer, item)
-        step, written = step_of(stands, numbers=writer.numbers), None
+        step, written = step_of(stands, config=writer.config), None
         if isinstance(step, Write):
-            keep_attempt(warehouse, item, write_attempt(writer, stands, stands.attempts))
+            _write(warehouse, writer, item)
             stands = _look(warehouse, writer, item)
             written = step.attempt if step.attempt <= len(stands.attempts) else None  # cancelled meanwhile
-            step = step_of(stands, numbers=writer.numbers)
-        state = state_of(stands, numbers=writer.numbers, attempt=written)
+            step = step_of(stands, config=writer.config)
+        state = state_of(stands, config=writer.config, attempt=written)
         ended = isinstance(step, Done) and (written is None or written == step.attempt)
         if state is not None and not (ended and state == shown):
             shown = state
@@ -82,8 +86,8 @@ def rewriting(warehouse: Warehouse, writer: Writer, item: str) -> Generator[Opti
 
 
 def decide(
-    warehouse: Warehouse, item: str, attempt: int, decision: Decision, *, now: datetime, numbers: Rewriting
-) -> Told:
+    warehouse: Warehouse, item: str, attempt: int, decision: Decision, *, now: datetime, config: RewritingConfig
+) -> Response:
     """Keep a person's word on an attempt that waits for it. The first word counts; a stale one changes nothing.
 
     Asks no language model: an accepted rewrite is closed at once unless it belongs into the archive, everything else
@@ -92,53 +96,93 @@ def decide(
     if decision not in DECISIONS:
         raise InvalidInput(f"decision {decision!r} is unknown; use one of {', '.join(DECISIONS)}")
     stands = rewrite_item(warehouse, item)
-    step = step_of(stands, numbers=numbers)
+    step = step_of(stands, config=config)
     waits = isinstance(step, Wait) and step.attempt == attempt
-    if waits and keep_decision(warehouse, item, attempt, decision, now=now):
+    if waits and keep_decision(warehouse, item, attempt, decision, now=now, written=len(stands.attempts)):
         decided = rewrite_item(warehouse, item)
-        if decision == "accept" and decided.attempts[attempt - 1].score < numbers.archived:
-            _closed(warehouse, decided, numbers=numbers, archive=None)
-        return Told(counted=True, note=f"{_named(stands)}: attempt {attempt} is {_past(decision)}")
-    return Told(counted=False, note=f"{_refusal(rewrite_item(warehouse, item), attempt, numbers)}")
+        if decision == "accept":
+            claims = decided.attempts[attempt - 1].unsupported
+            accept_claims(warehouse, decided.paper_id, map(claim_key, claims), now=now)
+        if decision == "accept" and decided.attempts[attempt - 1].score < config.archived:
+            _closed(warehouse, decided, config=config, archive=None)
+        return Response(counted=True, note=f"{_named(stands)}: attempt {attempt} is {_past(decision)}")
+    return Response(counted=False, note=f"{_refusal(rewrite_item(warehouse, item), attempt, config)}")
 
 
-def cancel(warehouse: Warehouse, item: str) -> Told:
+def release(warehouse: Warehouse, item: str, claim: str, *, now: datetime) -> Response:
+    """Accept a number or name for the item's paper, in every rewrite of it; what held only for its sake goes on."""
+    stands = rewrite_item(warehouse, item)
+    doubted = {claim_key(each) for attempt in stands.attempts for each in attempt.unsupported}
+    if claim_key(claim) not in doubted:
+        return Response(counted=False, note=f"{_named(stands)}: nobody doubts {claim!r}; nothing was changed")
+    accept_claims(warehouse, stands.paper_id, [claim_key(claim)], now=now)
+    return Response(counted=True, note=f"{claim!r} is accepted in every rewrite of {stands.paper_id}")
+
+
+def cancel(warehouse: Warehouse, item: str) -> Response:
     """Give an item up; a finished one stays as it is."""
     done = finish(warehouse, item, outcome="cancelled", kept=None)
     stands = rewrite_item(warehouse, item)
-    return Told(counted=done, note=f"{_named(stands)} {'is' if done else 'was already'} {_past(stands.outcome or '')}")
+    return Response(
+        counted=done, note=f"{_named(stands)} {'is' if done else 'was already'} {_past(stands.outcome or '')}"
+    )
 
 
-def take_up_again(warehouse: Warehouse, item: str) -> Told:
+def take_up_again(warehouse: Warehouse, item: str) -> Response:
     """Take a cancellation back; the item goes on where it was."""
     done = reopen(warehouse, item)
     stands = rewrite_item(warehouse, item)
-    return Told(counted=done, note=f"{_named(stands)} {'goes on' if done else 'is not cancelled'}")
+    return Response(counted=done, note=f"{_named(stands)} {'goes on' if done else 'is not cancelled'}")
 
 
 def rehearse(writer: Writer, item: NewItem) -> tuple[list[Attempt], Step]:
     """The loop without a store, until it would wait or is done: for comparisons (B7). Raises LLMError."""
     attempts: list[Attempt] = []
     while True:
-        step = next_step([attempt.score for attempt in attempts], {}, numbers=writer.numbers)
+        stopped = [attempt.attempt for attempt in attempts if attempt.stopped or attempt.unsupported]
+        step = next_step([attempt.score for attempt in attempts], {}, stopped=stopped, config=writer.config)
         if not isinstance(step, Write):
             return attempts, step
-        attempts.append(write_attempt(writer, item, attempts))
+        held = doubts(attempts[-1]) if attempts else ()
+        attempts.append(write_attempt(writer, item, attempts, held=held))
+
+
+def _write(warehouse: Warehouse, writer: Writer, item: str, *, patient: bool = True) -> None:
+    """Write and keep the next attempt, or let another process finish the one that it is writing."""
+    before = len(rewrite_item(warehouse, item).attempts)
+    while not claim_item(
+        warehouse, item, holder=writer.holder, now=writer.clock(), until=writer.clock() + writer.lease
+    ):
+        if not patient:
+            raise Claimed
+        writer.sleep(_PAUSE)
+        if len(rewrite_item(warehouse, item).attempts) > before:
+            return
+    try:
+        stands = rewrite_item(warehouse, item)  # as it is now that nobody else writes
+        if isinstance(step_of(stands, config=writer.config), Write):
+            held = held_back(stands, stands.attempts[-1]) if stands.attempts else ()
+            keep_attempt(warehouse, item, write_attempt(writer, stands, stands.attempts, held=held))
+    finally:
+        with suppress(StoreError):  # its lease ends by itself
+            release_item(warehouse, item, holder=writer.holder)
 
 
 def _look(warehouse: Warehouse, writer: Writer, item: str) -> RewriteItem:
     """The item as it stands, closed if it is done."""
-    return _closed(warehouse, rewrite_item(warehouse, item), numbers=writer.numbers, archive=writer.archive)
+    return _closed(warehouse, rewrite_item(warehouse, item), config=writer.config, archive=writer.archive)
 
 
-def _closed(warehouse: Warehouse, item: RewriteItem, *, numbers: Rewriting, archive: Archive | None) -> RewriteItem:
+def _closed(
+    warehouse: Warehouse, item: RewriteItem, *, config: RewritingConfig, archive: Archive | None
+) -> RewriteItem:
     """Close an item that is done. Whoever is killed on the way does it again: each part may be done twice."""
-    step = step_of(item, numbers=numbers)
+    step = step_of(item, config=config)
     if item.outcome is not None or not isinstance(step, Done) or step.attempt is None:
         return item
     kept = item.attempts[step.attempt - 1]
     note = None
-    if archive is not None and kept.score >= numbers.archived:
+    if archive is not None and kept.score >= config.archived:
         note = archive_kept(archive, item, kept)
     publish(warehouse, item, kept)
     if finish(warehouse, item.item, outcome=step.outcome, kept=step.attempt, note=note):
@@ -156,8 +200,8 @@ def _past(word: str) -> str:
     )
 
 
-def _refusal(item: RewriteItem, attempt: int, numbers: Rewriting) -> str:
-    step = step_of(item, numbers=numbers)
+def _refusal(item: RewriteItem, attempt: int, config: RewritingConfig) -> str:
+    step = step_of(item, config=config)
     if attempt in item.decisions:
         why = f"attempt {attempt} was already {_past(item.decisions[attempt])}"
     elif isinstance(step, Wait):

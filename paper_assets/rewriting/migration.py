@@ -12,7 +12,8 @@ from typing import Any
 
 from paper_assets.errors import InvalidInput
 from paper_assets.paper import parse_instant
-from paper_assets.rewriting.best_practices import Archive, Progress, embed_originals, masked, nobody, sync_archive
+from paper_assets.progress import Progress, nobody
+from paper_assets.rewriting.best_practices import Archive, embed_originals, masked, sync_archive
 from paper_assets.rewriting.keywords import clean_keywords
 from paper_assets.rewriting.policy import LEVELS
 from paper_assets.stores.best_practices import BestPractice, add_missing, best_practices, counts, ids_of
@@ -70,34 +71,34 @@ def migrate(
 
 def _as_kept(archive: Archive, practices: Sequence[BestPractice]) -> list[BestPractice]:
     """Masked as the archive asks for now: what is carried over may have been kept when it did not."""
-    return [masked(each) if archive.numbers.mask_pii else each for each in practices]
+    return [masked(each) if archive.config.mask_pii else each for each in practices]
 
 
 def _practice(row: ForeignRow) -> BestPractice:
     """An entry of the collection (B1) as a best practice. Raises InvalidInput naming its id and key."""
-    told = row.metadata
+    metadata = row.metadata
     text, original_text = (
         _text(row, "the document", row.document),
-        _text(row, "original_text", told.get("original_text")),
+        _text(row, "original_text", metadata.get("original_text")),
     )
-    level = told.get("target_level")
+    level = metadata.get("target_level")
     if level not in LEVELS:
         raise InvalidInput(f"{row.id}: target_level must be one of {', '.join(LEVELS)}, got {level!r}")
     try:
-        made_at = parse_instant(str(told.get("timestamp")))
+        made_at = parse_instant(str(metadata.get("timestamp")))
     except ValueError:
-        raise InvalidInput(f"{row.id}: timestamp must be an ISO time, got {told.get('timestamp')!r}") from None
+        raise InvalidInput(f"{row.id}: timestamp must be an ISO time, got {metadata.get('timestamp')!r}") from None
     return BestPractice(
         id=row.id,
         text=text,
         original_text=original_text,
         score=_score(row),
         target_level=level,
-        keywords=clean_keywords(str(told.get("keywords") or "").split(",")),
+        keywords=clean_keywords(str(metadata.get("keywords") or "").split(",")),
         made_at=made_at,
-        model_version=str(told.get("model_version") or "unknown"),
-        paper_id=str(told.get("paper_id") or ""),
-        category=_optional(told, "category"),
+        model_version=str(metadata.get("model_version") or "unknown"),
+        paper_id=str(metadata.get("paper_id") or ""),
+        category=_optional(metadata, "category"),
     )
 
 
@@ -114,6 +115,6 @@ def _score(row: ForeignRow) -> int:
     return int(score)  # 94.9 has not reached 95
 
 
-def _optional(told: Mapping[str, Any], key: str) -> str | None:
-    value = told.get(key)
+def _optional(metadata: Mapping[str, Any], key: str) -> str | None:
+    value = metadata.get(key)
     return str(value) if value else None

@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from phonenumbers import Leniency, PhoneNumberMatcher
+
 MASK = "***"
 
 _REGIONS = ("KR", "US")  # numbers of other countries are known by their +
@@ -26,6 +28,20 @@ _SPELLED_MAIL = re.compile(
     rf"(?<!{_LOCAL}){_LOCAL}*[{_LETTER}_]\s?[\[({{]\s?(?i:at)\s?[\])}}]\s?"
     + _DOMAIN.format(dot=r"(?:[.]|\s?[\[({{]\s?(?i:dot)\s?[\])}}]\s?)"),
 )
+
+# Domains in other scripts (IDN), written as they are read: ada@bücher.de, 보람@한국.한국.
+_IDN_MAIL = re.compile(
+    r"(?<![\w.%+'-])[\w.%+'-]*\w@(?P<domain>(?:[^\W_](?:[\w-]*[^\W_])?[.])+"
+    r"(?:한국|рф|бг|укр|срб|бел|қаз|ελ|中国|中國|香港|台湾|台灣|新加坡"
+    r"|みんな|ไทย|भारत|مصر|ایران|(?:[a-z]{2,24}|[A-Z]{2,24})(?![A-Za-z0-9-])))"
+    r"(?!:\S)"
+)
+# Full-width letters, points, at signs and odd hyphens as the patterns read them, one for one.
+_AS_READ: dict[int, int | str] = {
+    **{wide: wide - 0xFEE0 for wide in range(0xFF01, 0xFF5F) if not chr(wide).isdigit()},
+    **dict.fromkeys(map(ord, "。｡"), "."),
+    **dict.fromkeys(map(ord, "‐‑‒"), "-"),
+}
 
 _MONTH, _DAY, _YEAR = r"(?:0?[1-9]|1[0-2])", r"(?:[12]\d|3[01]|0?[1-9])", r"(?:1[89]|20)\d\d"
 _DASH = r"\-‐‑–—−－"
@@ -53,7 +69,8 @@ _COVERED = re.compile(
             + r"(?:\s\d{4}(?!\d))?",
             r"(?<!\d)\d{1,4}\s?\(\d{1,4}\)\s?[,:]\s?" + _RANGE,  # volume(number): pages
             # Two numbers with a dash are a range, unless an area code stands before or a third group follows.
-            rf"(?<![\d.+)])(?<![{_DASH}])(?<!\d[ .)])(?<![)]\s){_RANGE}(?!\d|\s?[.{_DASH}]\d|\s\d{{3,4}}(?!\d))",
+            rf"(?<![\d.+)])(?<![{_DASH}])(?<![{_DASH}]\s)(?<!\d[ .)])(?<![)]\s){_RANGE}"
+            rf"(?!\d|\s?[.{_DASH}]\s?\d|\s\d{{3,4}}(?!\d))",
             r"(?<!\d)(?!010\d{8}(?!\d))\d{5,}(?!\d|[-.]\d)",  # in one piece only mobile numbers are known for phones
             r"\b[A-Za-z][A-Za-z0-9]*[-_/#]\d[\d-]*",  # grants and parts: NRF-2019-123-4567
             r"\$(?=[^$\n]*[=^_\\<>])[^$\n]{1,200}\$",
@@ -72,6 +89,16 @@ _SAID_TO_BE_A_PHONE = re.compile(
     re.IGNORECASE,
 )
 _BEFORE = 24  # characters in which such a word is looked for
+_CALLED_FROM_ABROAD = re.compile(r"(?<![\d.+-])00(?=[ -]?[1-9]\d{0,2}[ .-]\d)")  # 0082-10-… is +82-10-…
+# What makes groups of digits no phone number: a grant they are the number of, a thing that they count.
+_OF_A_GRANT = re.compile(
+    r"(?:\b(?:grants?|awards?|contracts?|projects?|agreements?|fund(?:ing|ed|s)?|supported|NSF|NIH|NRF|IITP|ERC|DFG|DARPA|"
+    r"EPSRC|NSFC|JSPS|KAKENHI)\b|과제|연구비|사업)(?:[^.;\n]|\bnos?\.){0,40}$",
+    re.IGNORECASE,
+)
+_COUNTED = re.compile(
+    r"[ -](?:[a-z]+ )?[a-z]{2,}s(?![A-Za-z])|[ -](?:parameter|token|sample|image|word|hour)(?![A-Za-z])"
+)
 _MAY_HOLD_A_PHONE = re.compile(rf"\d(?:[\s().{_DASH}]{{0,3}}\d){{6}}")
 _VIRTUAL_KOREAN = re.compile(r"(?<![\d.-])05\d\d[-. ]\d{3,4}[-. ]\d{4}(?![\d-])")  # 0505-…: not in the library's groups
 
@@ -96,8 +123,10 @@ def mask_pii(text: str) -> str:
 def find_pii(text: str) -> list[Pii]:
     """The phone numbers and mail addresses of a text in their order, none overlapping."""
     found: list[Pii] = []
+    text = text.translate(_AS_READ)
     if "@" in text or "at" in text.lower():
         spans = {match.span() for pattern in (_MAIL, _SPELLED_MAIL) for match in pattern.finditer(text)}
+        spans |= {match.span() for match in _IDN_MAIL.finditer(text) if not match["domain"].isascii()}
         found = [Pii("mail", start, end) for start, end in spans]
     if _MAY_HOLD_A_PHONE.search(text):
         found += [Pii("phone", start, end) for start, end in _phones(text)]
@@ -109,17 +138,27 @@ def find_pii(text: str) -> list[Pii]:
 
 
 def _phones(text: str) -> Iterator[tuple[int, int]]:
-    from phonenumbers import Leniency, PhoneNumberMatcher
-
-    open_to_view = _COVERED.sub(_covered, _GROUPS.sub(_widths_covered, text))
+    read = _CALLED_FROM_ABROAD.sub(" +", text)
+    open_to_view = _COVERED.sub(_covered, _GROUPS.sub(_widths_covered, read))
     if not _MAY_HOLD_A_PHONE.search(open_to_view):
         return
     for region in _REGIONS:
         for match in PhoneNumberMatcher(open_to_view, region, leniency=Leniency.EXACT_GROUPING):
+            if _is_no_phone(text, match.start, match.end):
+                continue
             unclosed = match.raw_string.count("(") > match.raw_string.count(")")
-            yield match.start + unclosed, match.end  # a bracket around the number stays
+            abroad = text[match.start] == "0" and match.raw_string.startswith("+")
+            yield match.start + unclosed - abroad, match.end  # a bracket around the number stays
     for virtual in _VIRTUAL_KOREAN.finditer(open_to_view):
         yield virtual.span()
+
+
+def _is_no_phone(text: str, start: int, end: int) -> bool:
+    if _SAID_TO_BE_A_PHONE.search(text[max(0, start - _BEFORE) : start]):
+        return False
+    digits = text[start:end].lstrip("(")
+    counts = " " in digits and digits.replace(" ", "").isdigit() and _COUNTED.match(text, end)
+    return bool(counts or _OF_A_GRANT.search(text[max(0, start - 80) : start]))
 
 
 def _widths_covered(match: re.Match[str]) -> str:

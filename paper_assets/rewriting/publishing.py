@@ -1,11 +1,13 @@
 """A finished rewrite as a document that retrieval finds (R1, data type `rewrite`)."""
 
 from paper_assets.models.embedder import Embedder
+from paper_assets.sources.table import page_of
 from paper_assets.stores.documents import Document, replace_documents, texts_to_embed
 from paper_assets.stores.embeddings import keep_vectors
 from paper_assets.stores.papers import find_paper
 from paper_assets.stores.rewrites import Attempt, RewriteItem
 from paper_assets.stores.warehouse import Warehouse
+from paper_assets.text.languages import language_of
 
 
 def publish(warehouse: Warehouse, item: RewriteItem, kept: Attempt) -> bool:
@@ -15,9 +17,11 @@ def publish(warehouse: Warehouse, item: RewriteItem, kept: Attempt) -> bool:
     paper = find_paper(warehouse, item.paper_id)
     if paper is None or paper.version > item.version:
         return False
-    category = paper.primary_category
+    category, spoken = paper.primary_category, language_of(item.original_text) or "en"
+    # In the language of the original it is the paper's and the level's; in another one it stands beside that.
+    name = item.target_level if item.language == spoken else f"{item.target_level}:{item.language}"
     document = Document(
-        doc_id=f"{item.paper_id}:{item.target_level}",
+        doc_id=f"{item.paper_id}:{name}",
         text=kept.text,
         paper_id=item.paper_id,
         title=item.title,
@@ -27,11 +31,11 @@ def publish(warehouse: Warehouse, item: RewriteItem, kept: Attempt) -> bool:
         topic_id=category.partition(".")[0] if category else None,
         data_type="rewrite",
         access_level="public",
-        language="en",
+        language=item.language,
         version=item.version,
-        url=f"https://arxiv.org/abs/{item.paper_id}",
+        url=page_of(item.paper_id),
     )
-    origin = f"{item.paper_id} for {item.target_level}"
+    origin = f"{item.paper_id} for {name}"
     return replace_documents(warehouse, "rewrite", origin=origin, documents=[document])
 
 

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paper_assets.retrieval.fusion import reciprocal_rank_fusion
-from paper_assets.retrieval.lexical import WordIndex, bm25, index_words
-from paper_assets.settings import Retrieving, Rewriting
+from paper_assets.settings import RetrievalConfig, RewritingConfig
 from paper_assets.stores.best_practices import BestPractice, ids_of, last_change, with_vectors
 from paper_assets.stores.warehouse import Warehouse
+from paper_assets.text.bm25 import WordIndex, bm25, index_words
 
 _KEPT = 4  # collections in memory; 10,000 best practices take 60 MB
 _lock = Lock()
@@ -75,22 +75,28 @@ def best_fitting(
     wanted: NDArray[np.bool_],
     *,
     n: int,
-    numbers: Rewriting,
-    retrieving: Retrieving,
+    config: RewritingConfig,
+    retrieval: RetrievalConfig,
 ) -> list[BestPractice]:
-    """The n to show of the `wanted` (n,): the pool that fits best by meaning and words, then the best score first.
+    """The n most relevant of the `wanted` (n,) by meaning and words, shown the best score first.
 
-    What scored too low to be shown is left out before the ranks are given, so that it crowds nobody out.
+    What scored too low to be shown, or whose meaning is too far, is left out before the ranks are given, so that it
+    crowds nobody out. A score decides nothing but the order: who is shown for it alone teaches something else.
     """
-    rows = np.flatnonzero(wanted & (memory.scores >= numbers.recalled))
-    rankings = [_best_first(bm25(memory.words, text, rows=rows), rows, above=0.0, most=numbers.recall_depth)]
-    if vector is not None and memory.vectors.shape[1]:
-        rankings.append(_best_first(memory.vectors[rows] @ vector, rows, above=-1.0, most=numbers.recall_depth))
+    rows = np.flatnonzero(wanted & (memory.scores >= config.recalled))
+    meanings = memory.vectors[rows] @ vector if vector is not None and memory.vectors.shape[1] else None
+    if meanings is not None:
+        near = meanings >= config.recall_floor
+        rows, meanings = rows[near], meanings[near]
+    by_words = bm25(memory.words, text, rows=rows, k1=retrieval.bm25_k1, b=retrieval.bm25_b)
+    rankings = [_best_first(by_words, rows, above=0.0, most=config.recall_depth)]
+    if meanings is not None:
+        rankings.append(_best_first(meanings, rows, above=-1.0, most=config.recall_depth))
     named = [[memory.practices[row].id for row in ranking] for ranking in rankings]
     place = {memory.practices[row].id: row for ranking in rankings for row in ranking}
-    fused = reciprocal_rank_fusion(named, constant=retrieving.fusion_constant)
-    pool = [memory.practices[place[identifier]] for identifier in list(fused)[: max(numbers.recall_pool, n)]]
-    return sorted(pool, key=lambda practice: -practice.score)[:n]
+    fused = reciprocal_rank_fusion(named, constant=retrieval.fusion_constant)
+    relevant = [memory.practices[place[identifier]] for identifier in list(fused)[:n]]
+    return sorted(relevant, key=lambda practice: -practice.score)
 
 
 def _best_first(scores: NDArray[np.floating], rows: NDArray[np.intp], *, above: float, most: int) -> list[int]:

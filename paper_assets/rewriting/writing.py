@@ -3,10 +3,10 @@
 An attempt is whole or it is not: where one of the two calls fails, LLMError goes up and nothing was attempted (B4).
 """
 
-import unicodedata
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from hashlib import sha256
 from typing import Protocol, TypeVar
@@ -15,18 +15,24 @@ from pydantic import BaseModel
 
 from paper_assets.errors import LLMConfigError, LLMError, StoreError
 from paper_assets.models import llm
-from paper_assets.models.llm import Answer, AnswerCache
+from paper_assets.models.llm import AnswerCache, Completion
 from paper_assets.models.llm_budget import Budget, Usage, cost
-from paper_assets.models.llm_config import llm_config
+from paper_assets.models.llm_config import critic_config, llm_config
 from paper_assets.paper import Paper
 from paper_assets.rewriting.best_practices import Archive, retrieve_best_practices
+from paper_assets.rewriting.critic import Critique, in_words, total
 from paper_assets.rewriting.example_block import example_block
 from paper_assets.rewriting.faithfulness import unsupported
+from paper_assets.rewriting.gate import stops
 from paper_assets.rewriting.policy import Level
-from paper_assets.rewriting.prompts import Critique, Draft, Question, actor_question, critic_question, prompt_version
-from paper_assets.settings import Rewriting
+from paper_assets.rewriting.prompts import Draft, Question, actor_question, critic_question, prompt_version
+from paper_assets.rewriting.readability import lix
+from paper_assets.settings import RewritingConfig
 from paper_assets.stores.best_practices import BestPractice
+from paper_assets.stores.rewrite_claims import new_holder
 from paper_assets.stores.rewrites import Attempt, NewItem
+from paper_assets.text.cleaning import without_controls
+from paper_assets.text.languages import language_of
 
 Value = TypeVar("Value", bound=BaseModel)
 
@@ -36,22 +42,27 @@ _MOST_KEYWORDS = 8
 class Ask(Protocol):
     """`models.llm.ask` with its configuration, budget and cache already given. Raises LLMError."""
 
-    def __call__(self, *, system: str, user: str, schema: type[Value], prompt_version: str) -> Answer[Value]: ...
+    def __call__(self, *, system: str, user: str, schema: type[Value], prompt_version: str) -> Completion[Value]: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Writer:
     """Whom to ask, ready for one run with its budget; `model` is None where nobody can be asked.
 
-    `archive` None: no examples are shown and none is kept (B7).
+    `ask_critic` may ask another model. `archive` None: no examples are shown and none is kept (B7). `holder` claims
+    what is written, for `lease` at a time.
     """
 
     ask: Ask
+    ask_critic: Ask
     model: str | None
     archive: Archive | None
     clock: Callable[[], datetime]
-    numbers: Rewriting = field(default_factory=Rewriting)
+    config: RewritingConfig = field(default_factory=RewritingConfig)
     price: Callable[[Usage], float | None] = lambda usage: None
+    holder: str = field(default_factory=new_holder)
+    lease: timedelta = timedelta(minutes=10)
+    sleep: Callable[[float], None] = time.sleep
 
 
 def open_writer(
@@ -60,29 +71,38 @@ def open_writer(
     archive: Archive | None,
     cache: AnswerCache | None,
     clock: Callable[[], datetime],
-    numbers: Rewriting,
+    config: RewritingConfig,
     model: str | None = None,
 ) -> Writer:
     """The writer that the environment's LLM allows (I3), with a fresh budget; without one its `ask` says why."""
     try:
-        config = llm_config(environ, model=model)
+        provider = llm_config(environ, model=model)
+        critic = critic_config(environ, actor=provider)
     except LLMConfigError as error:
-        return Writer(ask=_unavailable(error), model=None, archive=archive, clock=clock, numbers=numbers)
-    budget = Budget(calls=config.budget_calls, tokens=config.budget_tokens)
+        no = _unavailable(error)
+        return Writer(ask=no, ask_critic=no, model=None, archive=archive, clock=clock, config=config)
+    budget = Budget(calls=provider.budget_calls, tokens=provider.budget_tokens)
     return Writer(
-        ask=partial(llm.ask, config, budget=budget, cache=cache),
-        model=config.model,
+        ask=partial(llm.ask, provider, budget=budget, cache=cache),
+        ask_critic=partial(llm.ask, critic, budget=budget, cache=cache),
+        model=provider.model,
         archive=archive,
         clock=clock,
-        numbers=numbers,
-        price=partial(cost, config),
+        config=config,
+        # The prices given are the actor's; tokens of two models stand in one sum.
+        price=partial(cost, provider) if critic == provider else lambda usage: None,
+        lease=timedelta(seconds=provider.deadline + critic.deadline + 60),
     )
 
 
-def new_item(paper: Paper, level: Level) -> NewItem:
-    """The task of rewriting a paper's abstract for a level; the same task has the same `item`."""
+def new_item(paper: Paper, level: Level, *, language: str | None = None) -> NewItem:
+    """The task of rewriting a paper's abstract for a level; the same task has the same `item`.
+
+    `language`: ISO 639-1 of the rewrite, by default that of the original (B11).
+    """
     prompt = prompt_version(level)
-    content = [paper.paper_id, f"{paper.version}", paper.title, paper.abstract, level, prompt]
+    spoken = language or language_of(paper.abstract) or "en"
+    content = [paper.paper_id, f"{paper.version}", paper.title, paper.abstract, level, prompt, spoken]
     return NewItem(
         item=sha256("\0".join(content).encode("utf-8", "surrogatepass")).hexdigest()[:32],
         paper_id=paper.paper_id,
@@ -92,61 +112,68 @@ def new_item(paper: Paper, level: Level) -> NewItem:
         target_level=level,
         original_text=paper.abstract,
         prompt=prompt,
+        language=spoken,
     )
 
 
-def write_attempt(writer: Writer, item: NewItem, earlier: Sequence[Attempt]) -> Attempt:
-    """The attempt that follows `earlier`. Raises LLMError; then nothing was attempted."""
+def write_attempt(writer: Writer, item: NewItem, earlier: Sequence[Attempt], *, held: Sequence[str] = ()) -> Attempt:
+    """The attempt that follows `earlier`; `held`: why the gate holds the last of them back.
+
+    Raises LLMError; then nothing was attempted.
+    """
     number = len(earlier) + 1
     examples = recalled(writer, item)
-    shown = example_block(examples, numbers=writer.numbers)
-    question = actor_question(item, previous=earlier[-1] if earlier else None, examples=shown)
+    shown = example_block(examples, config=writer.config)
+    question = actor_question(item, previous=earlier[-1] if earlier else None, held=held, examples=shown)
     # The attempt's number is part of what is asked: a second attempt is never answered with the first one's answer,
     # and a new version of a paper with the same words costs nothing.
-    drafted = _put(writer, question, Draft, f"attempt {number}")
-    text = _storable(drafted.value.text)
+    drafted = _put(writer.ask, question, Draft, f"attempt {number}")
+    text = without_controls(drafted.value.text).strip()
     if not text:
         raise LLMError("the model's rewrite is empty")
-    found = unsupported(f"{item.title}\n{item.original_text}", text)
-    judged = _put(writer, critic_question(item, text, found), Critique, f"attempt {number}")
-    keywords = (_storable(word).replace(",", " ").strip() for word in drafted.value.keywords)
+    found = unsupported(f"{item.title}\n{item.original_text}", text, language=item.language)
+    measured = lix(text, language=item.language)
+    judged = _put(
+        writer.ask_critic, critic_question(item, text, found, readability=measured), Critique, f"attempt {number}"
+    )
+    keywords = (without_controls(word).replace(",", " ").strip() for word in drafted.value.keywords)
     return Attempt(
         attempt=number,
         text=text,
         keywords=tuple(dict.fromkeys(word for word in keywords if word))[:_MOST_KEYWORDS],
-        score=judged.value.score,
-        critique=_storable(judged.value.critique),
+        score=total(judged.value),
+        critique=without_controls(in_words(judged.value)).strip(),
         unsupported=found.all,
-        examples=tuple(example.id for example in examples[: writer.numbers.examples]) if shown else (),
+        examples=tuple(example.id for example in examples[: writer.config.examples]) if shown else (),
         model=drafted.model,
         input_tokens=drafted.usage.input_tokens + judged.usage.input_tokens,
         output_tokens=drafted.usage.output_tokens + judged.usage.output_tokens,
         made_at=writer.clock(),
+        stopped=stops(item, text),
+        subscores=judged.value.subscores,
+        readability=measured,
+        critic=judged.model,
     )
 
 
 def recalled(writer: Writer, item: NewItem) -> list[BestPractice]:
     """Best practices like the original; none where the archive cannot be used: they help, they are not needed."""
-    if writer.archive is None:
+    if writer.archive is None or not writer.config.examples:
         return []
     try:
-        return retrieve_best_practices(writer.archive, item.original_text, item.target_level)
+        return retrieve_best_practices(
+            writer.archive, item.original_text, item.target_level, writer.config.examples, paper_id=item.paper_id
+        )
     except StoreError:
         return []
 
 
-def _put(writer: Writer, question: Question, schema: type[Value], version: str) -> Answer[Value]:
-    return writer.ask(system=question.system, user=question.user, schema=schema, prompt_version=version)
+def _put(ask: Ask, question: Question, schema: type[Value], version: str) -> Completion[Value]:
+    return ask(system=question.system, user=question.user, schema=schema, prompt_version=version)
 
 
 def _unavailable(error: LLMError) -> Ask:
-    def ask(*, system: str, user: str, schema: type[Value], prompt_version: str) -> Answer[Value]:
+    def ask(*, system: str, user: str, schema: type[Value], prompt_version: str) -> Completion[Value]:
         raise error
 
     return ask
-
-
-def _storable(text: str) -> str:
-    """Without control characters and half surrogate pairs, which no table and no page takes."""
-    text = text.encode("utf-8", "ignore").decode("utf-8").replace("\r\n", "\n")
-    return "".join(letter for letter in text if letter in "\n\t" or unicodedata.category(letter) != "Cc").strip()

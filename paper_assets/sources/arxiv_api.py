@@ -5,21 +5,23 @@ package takes an error page, a cut feed or an empty first page for "no papers". 
 (`arxiv._feed`), hence the pin below version 5; `read_entry` is the only place that knows it.
 """
 
-import logging
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import requests
+from arxiv import Search, SortCriterion, SortOrder, _feed
+from lxml import etree
+
+from paper_assets.arxiv_ids import pdf_address, split_arxiv_id
 from paper_assets.errors import IncompleteFeed, InvalidArxivId, InvalidInput, InvalidPaper, NetworkError
-from paper_assets.paper import Paper, split_arxiv_id
+from paper_assets.paper import Paper
 from paper_assets.sources.code_links import code_url
 from paper_assets.sources.polite_http import ask
 from paper_assets.sources.withdrawal import is_withdrawn
-
-if TYPE_CHECKING:
-    import requests
+from paper_assets.text.cleaning import one_line
 
 ATOM = "{http://www.w3.org/2005/Atom}"
 # No entities and no network, for safety; no comments, for a text is read only up to the first.
@@ -27,9 +29,8 @@ STRICT_XML = {"resolve_entities": False, "no_network": True, "remove_comments": 
 _TOTAL = "{http://a9.com/-/spec/opensearch/1.1/}totalResults"
 _CATEGORY = re.compile(r"[a-z]+(?:-[a-z]+)*(?:\.(?:\*|[A-Za-z]+(?:-[A-Za-z]+)*))?")
 _PAGE = 1000  # S1
+_MOST_DIGITS = 12  # of totalResults; arXiv has some three million papers
 _MOST_PAPERS = 30_000  # far beyond any real day: an answer that claims more has ignored the query
-
-_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,12 +41,12 @@ class Feed:
     total: int
 
 
-def fetch_day(day: date, *, categories: Sequence[str], url: str, session: "requests.Session") -> list[Paper]:
-    """Every paper first submitted on `day` (UTC) in one of the categories, oldest first, each once.
+def fetch_day(day: date, *, categories: Sequence[str], url: str, session: requests.Session) -> list[Paper]:
+    """Every paper that arXiv lists for `day` (UTC) in one of the categories, oldest first, each once.
 
     The unique papers received must be as many as every page announced; if not, the day is asked for once more.
-    A paper of the day before or after (arXiv cuts days by its index, not by `published`) is counted and left out with
-    a log line, since it comes with its own day; one farther off means that the query was not heeded.
+    A paper of the day before or after is listed too (arXiv cuts days by its index, not by `published`), and may be
+    listed for no other day; one farther off means that the query was not heeded.
     Raises RateLimited, NetworkError, IncompleteFeed; InvalidInput for what cannot be a category.
     """
     query = _day_query(day, categories)
@@ -53,13 +54,11 @@ def fetch_day(day: date, *, categories: Sequence[str], url: str, session: "reque
         papers = _fetch_all(query, url=url, session=session)
     except IncompleteFeed:
         papers = _fetch_all(query, url=url, session=session)
-    return _of_day(papers, day)
+    return _near_day(papers, day)
 
 
 def parse_feed(content: bytes) -> Feed:
     """One answer of the API. Raises IncompleteFeed for anything but a whole, well-formed feed of papers."""
-    from lxml import etree  # type: ignore[import-untyped]
-
     try:
         root = etree.fromstring(content, parser=etree.XMLParser(**STRICT_XML))
     except (etree.XMLSyntaxError, ValueError):
@@ -67,7 +66,7 @@ def parse_feed(content: bytes) -> Feed:
     if not is_atom(root):
         raise IncompleteFeed(f"arXiv's answer is {_looks_like(content)}, not a feed; try again later")
     total = (root.findtext(_TOTAL) or "").strip()
-    if not (total.isascii() and total.isdecimal()):
+    if not (total.isascii() and total.isdecimal() and len(total) <= _MOST_DIGITS):
         raise IncompleteFeed("arXiv's answer does not say how many papers there are; try again later")
     try:
         papers = tuple(read_entry(entry) for entry in root.iterfind(f"{ATOM}entry"))
@@ -83,11 +82,9 @@ def is_atom(root: Any) -> bool:
 
 def read_entry(entry: Any) -> Paper:
     """The paper of one Atom `<entry>` (an lxml element). Raises InvalidPaper: error entry, bad id, missing field."""
-    from arxiv import _feed
-
     entry_id = " ".join((entry.findtext(f"{ATOM}id") or "").split())
-    title = " ".join((entry.findtext(f"{ATOM}title") or "").split())
-    if "/api/errors" in entry_id or (title == "Error" and "/abs/" not in entry_id):
+    title = one_line(entry.findtext(f"{ATOM}title") or "")
+    if "/api/errors" in entry_id or (title == "Error" and not _is_paper(entry_id)):
         raise InvalidPaper(f"error entry: {' '.join((entry.findtext(f'{ATOM}summary') or 'no reason').split())[:200]}")
     try:
         paper_id, version = split_arxiv_id(entry_id)
@@ -122,11 +119,6 @@ def read_entry(entry: Any) -> Paper:
     )
 
 
-def pdf_address(paper_id: str, version: int) -> str:
-    """Where arXiv keeps the PDF; built, not read, so that every source gives a paper the same address."""
-    return f"https://arxiv.org/pdf/{paper_id}v{version}"
-
-
 def check_category(category: str) -> None:
     """Raises InvalidInput for what cannot be a category or an archive."""
     if not _CATEGORY.fullmatch(category):
@@ -135,8 +127,6 @@ def check_category(category: str) -> None:
 
 def _day_query(day: date, categories: Sequence[str]) -> dict[str, str]:
     """S1's query as the API's parameters, less the page."""
-    from arxiv import Search, SortCriterion, SortOrder
-
     if not categories:
         raise InvalidInput("no category to fetch; set PAPER_ASSETS_CATEGORIES, for example to cs.CL,cs.LG")
     for category in categories:
@@ -150,7 +140,7 @@ def _day_query(day: date, categories: Sequence[str]) -> dict[str, str]:
     return dict(search._url_args())
 
 
-def _fetch_all(query: dict[str, str], *, url: str, session: "requests.Session") -> list[Paper]:
+def _fetch_all(query: dict[str, str], *, url: str, session: requests.Session) -> list[Paper]:
     """All pages of a query, each paper once in its newest version. Raises IncompleteFeed unless all are there."""
     papers: dict[str, Paper] = {}
     totals: set[int] = set()
@@ -175,7 +165,7 @@ def _fetch_all(query: dict[str, str], *, url: str, session: "requests.Session") 
     return list(papers.values())
 
 
-def feed_page(query: Mapping[str, str], *, start: int, size: int, url: str, session: "requests.Session") -> Feed:
+def feed_page(query: Mapping[str, str], *, start: int, size: int, url: str, session: requests.Session) -> Feed:
     """One page of a query's answer. Raises RateLimited, NetworkError, IncompleteFeed."""
     parameters = {**query, "start": str(start), "max_results": str(size)}
     response = ask(session, "GET", url, params=parameters)
@@ -188,20 +178,23 @@ def feed_page(query: Mapping[str, str], *, start: int, size: int, url: str, sess
     raise NetworkError(f"arXiv refused the query (HTTP {response.status_code}): {reason}")
 
 
-def _of_day(papers: Iterable[Paper], day: date) -> list[Paper]:
-    kept = []
+def _near_day(papers: Sequence[Paper], day: date) -> list[Paper]:
     for paper in papers:
-        if paper.day == day:
-            kept.append(paper)
-        elif paper.day is None or abs((paper.day - day).days) > 1:
+        if paper.day is None or abs((paper.day - day).days) > 1:
             raise IncompleteFeed(f"arXiv answered {paper.paper_id} of {paper.day} to the query for {day}")
-        else:
-            _log.warning("%s was submitted on %s, not %s; left to its own day", paper.paper_id, paper.day, day)
-    return kept
+    return list(papers)
+
+
+def _is_paper(entry_id: str) -> bool:
+    try:
+        split_arxiv_id(entry_id)
+    except InvalidArxivId:
+        return False
+    return True
 
 
 def _one_line(text: str | None) -> str | None:
-    return " ".join(text.split()) or None if text else None
+    return one_line(text) or None if text else None
 
 
 def _looks_like(content: bytes) -> str:

@@ -2,17 +2,16 @@
 
 import re
 import unicodedata
-from typing import TYPE_CHECKING
+
+import requests
 
 from paper_assets.errors import InvalidInput
 from paper_assets.paper import Paper
 from paper_assets.sources.arxiv_api import Feed, check_category, feed_page
 
-if TYPE_CHECKING:
-    import requests
-
 _MOST_WORDS = 40  # of one query; a longer one is an abstract, and arXiv's server gives up on it
 _PIECE = re.compile(r'"([^"]*)"|(\S+)')
+# Not `text/words.py`: what is sent to arXiv keeps the case and the accents in which it was typed.
 _PART_OF_A_WORD = re.compile(r"[^\W_]+")
 
 
@@ -23,7 +22,7 @@ def search(
     category: str | None = None,
     limit: int,
     url: str,
-    session: "requests.Session",
+    session: requests.Session,
 ) -> Feed:
     """The best `limit` papers by arXiv's own relevance, and how many there are in all.
 
@@ -37,13 +36,13 @@ def search(
     return feed_page(asked, start=0, size=limit, url=url, session=session)
 
 
-def titled(title: str, *, limit: int, url: str, session: "requests.Session") -> Feed:
+def titled(title: str, *, limit: int, url: str, session: requests.Session) -> Feed:
     """Papers whose title holds the words of `title`, best first. Raises what `search` raises."""
     asked = {"search_query": _all_of("ti", title), "sortBy": "relevance", "sortOrder": "descending"}
     return feed_page(asked, start=0, size=limit, url=url, session=session)
 
 
-def paper_by_id(paper_id: str, *, version: int | None, url: str, session: "requests.Session") -> Paper | None:
+def paper_by_id(paper_id: str, *, version: int | None, url: str, session: requests.Session) -> Paper | None:
     """The paper in the given version (None: the newest), None if arXiv has none.
 
     Raises RateLimited, NetworkError, IncompleteFeed.

@@ -7,6 +7,7 @@ the many collections derived from it.
 
 import gzip
 import io
+import stat
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -14,11 +15,16 @@ from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import IO, Any
 
+import orjson
+from lxml import etree
+
+from paper_assets.arxiv_ids import pdf_address, split_arxiv_id
 from paper_assets.errors import InvalidArxivId, InvalidInput, InvalidPaper
-from paper_assets.paper import Paper, paper_from_mapping, split_arxiv_id
-from paper_assets.sources.arxiv_api import ATOM, STRICT_XML, is_atom, pdf_address, read_entry
+from paper_assets.paper import Paper, paper_from_mapping
+from paper_assets.sources.arxiv_api import ATOM, STRICT_XML, is_atom, read_entry
 from paper_assets.sources.author_names import authors_and_affiliations, plain_tex
-from paper_assets.sources.code_links import code_url
+from paper_assets.sources.code_links import code_url, with_code_url
+from paper_assets.sources.source import Source
 from paper_assets.sources.withdrawal import is_withdrawn
 
 _LONGEST_LINE = 10_000_000  # bytes; the longest record of the arXiv snapshot has a tenth of it
@@ -61,15 +67,18 @@ def read_papers(path: Path, *, on_fault: Fault | None = None) -> Iterator[Paper]
         raise InvalidInput(f"{path} is a folder; name a file in it") from None
     except (EOFError, gzip.BadGzipFile, zlib.error):
         fault(f"{path}: the gzip data is cut off or damaged after {count} papers; fetch the file again")
-    except OSError as error:
-        raise InvalidInput(f"{path} cannot be read: {error.strerror or error}") from None
+    except (OSError, ValueError) as error:  # ValueError: no file can have this name
+        raise InvalidInput(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
     if faults and not count:
         raise InvalidInput(f"{path}: none of its {faults} records is a paper; is it the right file?")
 
 
 @contextmanager
 def _opened(path: Path) -> Iterator[io.BufferedReader]:
-    """The file's content, unpacked if it is gzip; a pipe will do."""
+    """The file's content, unpacked if it is gzip; a pipe will do, a device would never end."""
+    kind = path.stat().st_mode
+    if stat.S_ISCHR(kind) or stat.S_ISBLK(kind) or stat.S_ISSOCK(kind):
+        raise InvalidInput(f"{path} is a device or a socket; name a file")
     with path.open("rb") as raw:
         if raw.peek(2)[:2] == b"\x1f\x8b":
             with gzip.open(raw) as unpacked:
@@ -79,8 +88,6 @@ def _opened(path: Path) -> Iterator[io.BufferedReader]:
 
 
 def _json_papers(stream: IO[bytes], path: Path, fault: Fault) -> Iterator[Paper]:
-    import orjson
-
     number, empty = 0, True
     while line := stream.readline(_LONGEST_LINE + 1):
         number += 1
@@ -109,8 +116,6 @@ def _json_papers(stream: IO[bytes], path: Path, fault: Fault) -> Iterator[Paper]
 
 
 def _atom_papers(stream: IO[bytes], path: Path, fault: Fault) -> Iterator[Paper]:
-    from lxml import etree  # type: ignore[import-untyped]
-
     steps = etree.iterparse(stream, events=("start", "end"), **STRICT_XML)
     root: Any = None
     try:
@@ -142,11 +147,9 @@ def _paper(record: object) -> Paper:
         return paper_from_mapping(record)
     values = dict(record) if "paper_id" in record else _from_arxiv(record)
     comment, abstract = _text(values.get("comment")), _text(values.get("abstract"))
-    if not values.get("github_url"):
-        values["github_url"] = code_url(comment, abstract)
     if "withdrawn" not in values:
         values["withdrawn"] = is_withdrawn(comment, abstract)
-    return paper_from_mapping(values)
+    return with_code_url(paper_from_mapping(values))
 
 
 def _from_arxiv(record: Mapping[str, Any]) -> dict[str, Any]:
@@ -226,3 +229,10 @@ def _text(value: object) -> str | None:
 
 def _list(value: object) -> list[Any]:
     return value if isinstance(value, list) else []
+
+
+BULK_FILES = Source(
+    name="files",
+    title="files",
+    read_file=lambda path, on_fault: read_papers(path, on_fault=on_fault),
+)

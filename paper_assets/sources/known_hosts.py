@@ -9,13 +9,14 @@ import socket
 from collections.abc import Iterable
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
-from paper_assets.errors import InvalidInput, SourceError
+from requests.adapters import BaseAdapter, HTTPAdapter
+from urllib3.connection import HTTPConnection, HTTPSConnection
+from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 
-if TYPE_CHECKING:
-    from requests.adapters import BaseAdapter
+from paper_assets.errors import InvalidInput, SourceError
 
 _LONGEST_ADDRESS = 2_000  # characters
 _USUAL_PORT = {"https": 443, "http": 80}
@@ -75,15 +76,12 @@ def known_hosts(entries: Iterable[str]) -> KnownHosts:
     return KnownHosts(names=frozenset(names), origins=frozenset(origins))
 
 
-def guarded_transport(hosts: KnownHosts) -> "BaseAdapter":
+def guarded_transport(hosts: KnownHosts) -> BaseAdapter:
     """A transport for requests that speaks to public machines only, whatever a name resolves to.
 
     It looks at the machine it has reached, before a byte is sent: a name that is asked twice may resolve twice.
     Behind a proxy the proxy resolves, and the names alone decide.
     """
-    from requests.adapters import HTTPAdapter
-    from urllib3.connection import HTTPConnection, HTTPSConnection
-    from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 
     def checked(connection: Any, reached: socket.socket) -> socket.socket:
         if not _is_public(reached.getpeername()[0]) and not hosts.may_be_private(connection.host, connection.port):

@@ -3,22 +3,20 @@
 import os
 import secrets
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import urljoin, urlsplit
+
+import requests
 
 from paper_assets.errors import PdfFetchFailed, StoreUnwritable
 from paper_assets.sources.known_hosts import KnownHosts, PrivateMachine, RefusedAddress
 from paper_assets.sources.polite_http import AnswerTooLarge, ask
-
-if TYPE_CHECKING:
-    import requests
 
 _MOST_REDIRECTS = 5
 _REDIRECTS = frozenset((301, 302, 303, 307, 308))
 _HEADER_WITHIN = 1024  # bytes in which a PDF must say that it is one
 
 
-def download_pdf(url: str, *, to: Path, session: "requests.Session", hosts: KnownHosts, again: bool = False) -> Path:
+def download_pdf(url: str, *, to: Path, session: requests.Session, hosts: KnownHosts, again: bool = False) -> Path:
     """The PDF behind `url` as the file `to`; one that lies there already is fetched only if `again` says so.
 
     session: a polite one over `guarded_transport(hosts)`, with the size limit. Raises RefusedAddress for `url` itself;
@@ -37,7 +35,7 @@ def download_pdf(url: str, *, to: Path, session: "requests.Session", hosts: Know
     return to
 
 
-def _fetch(url: str, *, session: "requests.Session", hosts: KnownHosts) -> bytes:
+def _fetch(url: str, *, session: requests.Session, hosts: KnownHosts) -> bytes:
     host = urlsplit(url).hostname
     for _ in range(_MOST_REDIRECTS + 1):
         try:
@@ -53,7 +51,7 @@ def _fetch(url: str, *, session: "requests.Session", hosts: KnownHosts) -> bytes
     raise PdfFetchFailed(f"{host} sends us in circles; check the address")
 
 
-def _checked(response: "requests.Response", host: str | None) -> bytes:
+def _checked(response: requests.Response, host: str | None) -> bytes:
     if response.status_code != 200:
         raise PdfFetchFailed(f"{host} gave no PDF (HTTP {response.status_code}); check the id or the address")
     content = response.content

@@ -6,6 +6,8 @@ own with little memory and little time: this module, run as a program.
 
 import json
 import re
+import resource
+import signal
 import stat
 import subprocess
 import sys
@@ -15,12 +17,14 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from threading import Semaphore
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import pypdfium2
+from pypdfium2 import PdfDocument, PdfiumError
+
+from paper_assets.arxiv_ids import MARGIN_STAMP
 from paper_assets.errors import PdfFetchFailed
-
-if TYPE_CHECKING:
-    from pypdfium2 import PdfDocument
+from paper_assets.text.cleaning import without_controls
 
 MOST_BYTES = 50_000_000  # of one file; nearly all papers have less than a tenth
 MOST_PAGES = 500  # likewise, theses included
@@ -36,12 +40,11 @@ _READERS = Semaphore(2)  # processes at a time, so that memory is bounded and on
 _LIGATURES = {code: unicodedata.normalize("NFKC", chr(code)) for code in range(0xFB00, 0xFB07)}
 # pdfium gives a hyphen at the end of a line, line end included, as one of the first two; some it does not recognise.
 _BROKEN = re.compile(r"[\x02\ufffe](?=\w)|[-\u2010\u00ad]\n[ \t]*(?=\w)")
+# Not `text/words.py`: how a word is hyphenated is what is counted.
 _WORD = re.compile(r"\w+(?:[-\u2010]\w+)*")
 _LONGEST = 40  # characters of a word looked at on either side of a hyphen
-_UNWANTED = {"Cc", "Cn", "Co", "Cs"}  # control, unassigned, private use, half surrogate pairs
+_UNWANTED = {"Cn", "Co"}  # unassigned, private use: what is left of fonts that do not say what their signs mean
 _INVISIBLE = dict.fromkeys([0x00AD, 0x200B, 0x2060, 0xFEFF])  # soft hyphen, zero widths
-# What arXiv prints on the margin of the first page, of scans too.
-_STAMP = re.compile(r"arXiv:\S+\s+\[[\w.-]+\]\s+\d{1,2}\s+\w+\s+\d{4}")
 
 
 def pdf_text(
@@ -84,8 +87,6 @@ def pages_of(content: bytes, *, named: str, most_pages: int, most_characters: in
 
     pdfium is not thread-safe, not even between two documents. Raises PdfFetchFailed.
     """
-    import pypdfium2
-
     try:
         document = pypdfium2.PdfDocument(content)
     except pypdfium2.PdfiumError as error:
@@ -97,7 +98,7 @@ def pages_of(content: bytes, *, named: str, most_pages: int, most_characters: in
     finally:
         document.close()
     cleaned = clean_pages(pages)
-    if not any(character.isalnum() for character in _STAMP.sub("", "\n".join(cleaned))):
+    if not any(character.isalnum() for character in MARGIN_STAMP.sub("", "\n".join(cleaned))):
         raise PdfFetchFailed(
             f"{named} has no text layer on its {len(pages)} page(s), as scans have none; run it through OCR first"
         )
@@ -135,7 +136,7 @@ def _join(found: re.Match[str], spelt: Counter[str]) -> str:
 def _tidy(text: str) -> str:
     text = text.translate(_INVISIBLE)
     if not text.isascii() or not text.replace("\n", " ").isprintable():
-        text = "".join(c for c in text if c in "\n\t" or unicodedata.category(c) not in _UNWANTED)
+        text = "".join(c for c in without_controls(text) if unicodedata.category(c) not in _UNWANTED)
     lines = (" ".join(line.split()) for line in text.split("\n"))
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()
 
@@ -175,7 +176,7 @@ def _refuse_others(content: bytes, named: str) -> None:
         raise PdfFetchFailed(f"{named} is cut off before its end; fetch or copy it again")
 
 
-def _pages(document: "PdfDocument", named: str, most_pages: int, most_characters: int) -> list[str]:
+def _pages(document: PdfDocument, named: str, most_pages: int, most_characters: int) -> list[str]:
     count = len(document)
     if count == 0:
         raise PdfFetchFailed(f"{named} has no pages; fetch or save it again")
@@ -189,9 +190,7 @@ def _pages(document: "PdfDocument", named: str, most_pages: int, most_characters
     return pages
 
 
-def _page(document: "PdfDocument", at: int, named: str) -> str:
-    from pypdfium2 import PdfiumError
-
+def _page(document: PdfDocument, at: int, named: str) -> str:
     opened: list[Any] = []
     try:
         opened.append(document[at])
@@ -209,6 +208,7 @@ def _main(limits: str, options: str) -> None:
     """The other process: a PDF on stdin, `{pages}` or `{failure}` as JSON on stdout."""
     memory, seconds = json.loads(limits)
     _limit(int(memory), int(seconds) + 1)
+    signal.pthread_sigmask(signal.SIG_SETMASK, [])  # a command holds signals back for itself, and this one has ended
     try:
         answer: dict[str, Any] = {"pages": pages_of(sys.stdin.buffer.read(), **json.loads(options))}
     except PdfFetchFailed as failure:
@@ -218,10 +218,6 @@ def _main(limits: str, options: str) -> None:
 
 def _limit(memory: int, seconds: int) -> None:
     """Bound this process, as far as the system can; the seconds of work end it if nobody is there to do so."""
-    try:
-        import resource
-    except ImportError:  # no such thing on Windows
-        return
     for what, most in ((resource.RLIMIT_AS, memory), (resource.RLIMIT_CPU, seconds), (resource.RLIMIT_CORE, 0)):
         with suppress(ValueError, OSError):  # a lower limit is set already, or the system has none of this kind
             resource.setrlimit(what, (most, most))

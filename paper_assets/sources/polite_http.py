@@ -1,4 +1,4 @@
-"""Polite HTTP: a requests session that waits its turn, gives up in time and says plainly what went wrong (SPEC S2).
+"""Polite HTTP: a requests session that waits its turn, gives up in time and says in one line what went wrong (SPEC S2).
 
 Every request of the machine to one source passes its gate (`request_gate`). A refusal or a failure is tried again a few
 times, further and further apart, until a deadline; what is then raised is one line without address, header or key.
@@ -10,15 +10,15 @@ from collections.abc import Callable
 from datetime import UTC
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 from urllib.parse import urlsplit
+
+import requests
+from requests.adapters import BaseAdapter, HTTPAdapter
+from urllib3.exceptions import HTTPError
 
 from paper_assets.errors import InvalidInput, NetworkError, RateLimited, SourceError
 from paper_assets.sources.request_gate import LONGEST_HOLD, RequestGate, come_back
-
-if TYPE_CHECKING:
-    import requests
-    from requests.adapters import BaseAdapter
 
 _SLOW_DOWN = frozenset((406, 429, 503))
 _SLOW_DOWN_BODY = b"rate exceeded"  # arXiv sends it with status 200 too
@@ -40,10 +40,10 @@ def polite_session(
     contact: str | None = None,
     deadline: float = _DEADLINE,
     most_bytes: int = MOST_BYTES,
-    transport: "BaseAdapter | None" = None,
+    transport: BaseAdapter | None = None,
     clock: Callable[[], float] = time.time,
     sleep: Callable[[float], None] = time.sleep,
-) -> "requests.Session":
+) -> requests.Session:
     """A session for one source; every request (redirects too) passes the gate. Use it through `ask`.
 
     gate: folder shared by all processes that ask this source. interval: seconds between two requests. timeout: seconds
@@ -52,9 +52,6 @@ def polite_session(
     time in seconds since 1970, and a wait; replaced in tests.
     Raises InvalidInput if contact cannot stand in a header.
     """
-    import requests
-    from requests.adapters import HTTPAdapter
-
     if contact is not None and not (contact.isascii() and contact.isprintable()):
         raise InvalidInput("PAPER_ASSETS_CONTACT must be one line of plain ASCII, such as an e-mail address")
     session = requests.Session()
@@ -72,14 +69,12 @@ def polite_session(
     return session
 
 
-def ask(session: "requests.Session", method: str, url: str, **options: Any) -> "requests.Response":
+def ask(session: requests.Session, method: str, url: str, **options: Any) -> requests.Response:
     """The answer to one request, whatever its status below 500.
 
     Raises RateLimited, NetworkError, or InvalidInput for a gate folder that cannot be used; nothing of requests' own.
     The texts name the host only: an address, a header or a proxy may carry a key.
     """
-    import requests
-
     try:
         return session.request(method, url, **options)
     except requests.TooManyRedirects:
@@ -96,7 +91,7 @@ class _PoliteAdapter:
     """A transport for requests: each try in its turn, the answer read whole, the failure named."""
 
     def __init__(
-        self, inner: "BaseAdapter", *, gate: RequestGate, timeout: float, deadline: float, most_bytes: int
+        self, inner: BaseAdapter, *, gate: RequestGate, timeout: float, deadline: float, most_bytes: int
     ) -> None:
         self.inner = inner
         self.gate = gate
@@ -104,7 +99,7 @@ class _PoliteAdapter:
         self.deadline = deadline
         self.most_bytes = most_bytes
 
-    def send(self, request: "requests.PreparedRequest", **options: Any) -> "requests.Response":
+    def send(self, request: requests.PreparedRequest, **options: Any) -> requests.Response:
         host = _host(request.url or "")
         until = self.gate.clock() + self.deadline
         failure: SourceError = NetworkError(f"{host} was not asked")
@@ -137,11 +132,8 @@ class _PoliteAdapter:
     def close(self) -> None:
         self.inner.close()
 
-    def _answer(self, request: "requests.PreparedRequest", host: str, **options: Any) -> "requests.Response":
+    def _answer(self, request: requests.PreparedRequest, host: str, **options: Any) -> requests.Response:
         """One try. The body is read here, inside the turn, up to a size and a time. Raises NetworkError."""
-        import requests
-        from urllib3.exceptions import HTTPError
-
         begun = time.monotonic()
         try:
             response = self.inner.send(request, **{**options, "stream": True, "timeout": (self.timeout, self.timeout)})
@@ -168,7 +160,7 @@ class _PoliteAdapter:
         return response
 
 
-def _announced(response: "requests.Response") -> int:
+def _announced(response: requests.Response) -> int:
     """Bytes by Content-Length; 0 if it says nothing that can be read."""
     text = response.headers.get("Content-Length", "").strip()
     return int(text[:18]) if text.isdecimal() and text.isascii() else 0
@@ -178,12 +170,12 @@ def _too_large(host: str, most_bytes: int) -> AnswerTooLarge:
     return AnswerTooLarge(f"{host} sent more than {most_bytes / 1_000_000:g} MB; not read further")
 
 
-def _refused(response: "requests.Response") -> bool:
+def _refused(response: requests.Response) -> bool:
     body = response.content
     return response.status_code in _SLOW_DOWN or (len(body) < 200 and body.strip().lower().startswith(_SLOW_DOWN_BODY))
 
 
-def _failure(response: "requests.Response", host: str) -> SourceError:
+def _failure(response: requests.Response, host: str) -> SourceError:
     status = response.status_code
     if _refused(response):
         shown = f"HTTP {status}" if status in _SLOW_DOWN else "'Rate exceeded.'"
@@ -191,7 +183,7 @@ def _failure(response: "requests.Response", host: str) -> SourceError:
     return NetworkError(f"{host} answered HTTP {status}, an error on its side; try again later")
 
 
-def _retry_after(response: "requests.Response", *, now: float) -> float | None:
+def _retry_after(response: requests.Response, *, now: float) -> float | None:
     """Seconds to wait, from a Retry-After in seconds or as an HTTP date; None if absent or unreadable."""
     text = response.headers.get("Retry-After", "").strip()
     if text.isdecimal() and text.isascii():

@@ -13,6 +13,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any
 
+from filelock import FileLock, Timeout
+
 from paper_assets.errors import InvalidInput, RateLimited
 
 LONGEST_HOLD = 86_400.0  # seconds; a Retry-After of more than a day is taken as a day
@@ -37,22 +39,18 @@ class RequestGate:
 
         Raises RateLimited if the turn cannot come before `until`.
         """
-        from filelock import FileLock, Timeout
-
         while True:
             # 0o666: a gate folder may be shared by several users; its own rights say by whom.
             lock = FileLock(self.gate / "lock", mode=0o666)
             try:
                 self.gate.mkdir(parents=True, exist_ok=True)
                 lock.acquire(timeout=max(0.0, until - self.clock()))
-                wait = self._closed_for()
+                wait, hold = self._closed_for()
                 if wait <= 0:
                     # Written before the request as well: a process killed during it leaves the gate closed.
                     self._close(self.interval)
             except Timeout:
-                raise RateLimited(
-                    f"other processes of this machine kept the gate {self.gate} to {host} busy; try again later"
-                ) from None
+                raise RateLimited(self._own_queue(host)) from None
             except OSError as error:
                 lock.release()
                 raise InvalidInput(
@@ -63,7 +61,8 @@ class RequestGate:
                 return lambda seconds: self._end(lock, seconds)
             lock.release()
             if self.clock() + wait > until:
-                raise RateLimited(come_back(host, self.clock() + wait))
+                asked_to = hold > self.interval + 0.001  # by the source; our own turns are an interval apart
+                raise RateLimited(come_back(host, self.clock() + wait) if asked_to else self._own_queue(host))
             self.sleep(wait)
 
     def _end(self, lock: Any, seconds: float) -> None:
@@ -73,24 +72,30 @@ class RequestGate:
         finally:
             lock.release()
 
-    def _closed_for(self) -> float:
-        """Seconds until the gate opens; never longer than it was closed for, even if the clock was set back."""
+    def _own_queue(self, host: str) -> str:
+        return (
+            f"our own queue for {host} is too long: requests of this machine go one at a time, {self.interval:g} s "
+            f"apart (gate {self.gate}); try again in a moment"
+        )
+
+    def _closed_for(self) -> tuple[float, float]:
+        """Seconds until the gate opens, and for how many it was closed, never fewer, even if the clock was set back."""
         with self._next_request() as file:
             text = file.read(100)
         if not text:
-            return 0.0
+            return 0.0, 0.0
         try:
             written, opens = map(float, text.split())
         except ValueError:
             written = opens = math.nan
         if not 0 <= opens - written <= LONGEST_HOLD:  # cut off by a kill: as if somebody had asked this very moment
             self._close(self.interval)
-            return self.interval
-        now = self.clock()
+            return self.interval, self.interval
+        now, hold = self.clock(), opens - written
         if now < written:  # the clock was set back; the length of the hold is all that is known
-            self._close(opens - written)
-            return opens - written
-        return opens - now
+            self._close(hold)
+            return hold, hold
+        return opens - now, hold
 
     def _close(self, seconds: float) -> None:
         now = self.clock()

@@ -6,26 +6,34 @@ None or empty, and only an answer that is no such answer at all is an error.
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
+from typing import Any
+from urllib.parse import quote, unquote, urlsplit
 
+import requests
+
+from paper_assets.arxiv_ids import pdf_address, split_arxiv_id
 from paper_assets.errors import InvalidArxivId, InvalidInput, NetworkError
-from paper_assets.paper import Paper, split_arxiv_id
+from paper_assets.paper import Paper
+from paper_assets.paper_id import ARXIV, PaperId
+from paper_assets.sources.access import Access
 from paper_assets.sources.code_links import code_url
 from paper_assets.sources.polite_http import ask
-
-if TYPE_CHECKING:
-    import requests
+from paper_assets.sources.source import Question, RefusedKey, SearchPage, Source, SourceRecord
+from paper_assets.text.cleaning import one_line
 
 KEY_VARIABLE = "SEMANTIC_SCHOLAR_API_KEY"
 MOST_IDS = 500  # the batch endpoint's own limit
 INTERVAL = 1.0  # seconds between two requests; what a key allows, and what is decent without one
 _PAPER_FIELDS = "title,abstract,authors,externalIds,publicationDate,journal,citationCount,url,openAccessPdf"
 _BATCH_FIELDS = "title,abstract,externalIds,authors.name,authors.affiliations,citationCount"
+ID_SOURCE = "S2"  # its ids are stored as `S2:` and 40 hex digits
 _SCHOLAR_ID = re.compile(r"[0-9a-f]{40}")
+_HOSTS = frozenset(("www.semanticscholar.org", "semanticscholar.org"))
+_PATH = re.compile(r"/(?:paper|reader)/(?:[^/]+/)?(?P<id>[0-9a-f]{40})/?")
 _MOST_CITATIONS = 2**31  # more is no count
 
 
@@ -33,7 +41,7 @@ _MOST_CITATIONS = 2**31  # more is no count
 class Scholar:
     """Where to ask and with what: a polite session of its own, the API's address, a key or none."""
 
-    session: "requests.Session"
+    session: requests.Session
     url: str
     key: str | None = field(default=None, repr=False)
 
@@ -52,7 +60,6 @@ class ScholarPaper:
     doi: str | None = None
     journal: str | None = None
     citation_count: int | None = None
-    url: str | None = None
     pdf_url: str | None = None
 
     @property
@@ -63,31 +70,39 @@ class ScholarPaper:
     def as_paper(self) -> Paper:
         """The paper as this source knows it: under its arXiv id, else under `S2:` and its id here."""
         return Paper(
-            paper_id=self.arxiv_id or f"S2:{self.scholar_id}",
+            paper_id=self.arxiv_id or str(PaperId(ID_SOURCE, self.scholar_id)),
             title=self.title,
             abstract=self.abstract or "",
             authors=self.authors,
             published=self.published,
             doi=self.doi,
             journal_ref=self.journal,
-            pdf_url=f"https://arxiv.org/pdf/{self.arxiv_id}" if self.arxiv_id else self.pdf_url,
+            pdf_url=pdf_address(self.arxiv_id) if self.arxiv_id else self.pdf_url,
             github_url=self.code,
             affiliations=self.affiliations,
         )
 
 
+@contextmanager
+def opened(access: Access) -> Iterator[Scholar]:
+    """Semantic Scholar, behind a gate of its own. Raises RefusedKey for a key that is none, NetworkError."""
+    settings, key = access.settings, api_key(access.environ)
+    with access.session(gate="semantic_scholar", interval=min(settings.request_interval, INTERVAL)) as session:
+        yield Scholar(session=session, url=settings.semantic_scholar_url, key=key)
+
+
 def api_key(environ: Mapping[str, str]) -> str | None:
-    """The key, if there is one. Raises InvalidInput, without showing it, for what cannot stand in a header."""
+    """The key, if there is one. Raises RefusedKey, without showing it, for what cannot stand in a header."""
     key = environ.get(KEY_VARIABLE, "").strip()
     if key and not re.fullmatch(r"[!-~]+", key):
-        raise InvalidInput(f"{KEY_VARIABLE} holds a space, a line break or a letter that no key has")
+        raise RefusedKey(f"{KEY_VARIABLE} holds a space, a line break or a letter that no key has")
     return key or None
 
 
 def search(scholar: Scholar, query: str, *, limit: int) -> tuple[list[ScholarPaper], int]:
     """The best `limit` papers for the words of `query`, and how many there are in all.
 
-    Raises RateLimited, NetworkError, InvalidInput for a key that is refused; so do the others.
+    Raises RateLimited, NetworkError, RefusedKey; so do the others.
     """
     # A word with a hyphen finds nothing here; its parts do.
     words = " ".join(re.sub(r"[-\u2010-\u2015]", " ", query).split())
@@ -158,7 +173,6 @@ def read_paper(record: object) -> ScholarPaper | None:
         doi=_text(external.get("DOI")),
         journal=_text(journal.get("name")),
         citation_count=citations if counted else None,
-        url=f"https://www.semanticscholar.org/paper/{scholar_id}",
         pdf_url=_text(_mapping(record.get("openAccessPdf")).get("url")),
     )
 
@@ -172,7 +186,7 @@ def _asked(scholar: Scholar, method: str, path: str, **options: Any) -> Any:
         return None
     if status in (401, 403):
         if scholar.key:
-            raise InvalidInput(f"Semantic Scholar refused the key (HTTP {status}); check {KEY_VARIABLE}")
+            raise RefusedKey(f"Semantic Scholar refused the key (HTTP {status}); check {KEY_VARIABLE}")
         raise NetworkError(f"Semantic Scholar asks for a key (HTTP {status}); set {KEY_VARIABLE}")
     if status != 200:
         raise NetworkError(f"Semantic Scholar did not take the question (HTTP {status}); try again later")
@@ -193,8 +207,7 @@ def _text(value: object) -> str | None:
     """One line that a store can hold and a terminal can show."""
     if not isinstance(value, str):
         return None
-    shown = "".join(letter if letter.isprintable() else " " for letter in value)
-    return " ".join(shown.encode("utf-8", "replace").decode().split()) or None
+    return one_line(value) or None
 
 
 def _list(value: object) -> list[Any]:
@@ -214,3 +227,53 @@ def _day(value: object) -> datetime | None:
         return datetime.strptime(value, "%Y-%m-%d").replace(tzinfo=UTC) if isinstance(value, str) else None
     except ValueError:
         return None
+
+
+def _record(paper: ScholarPaper | None) -> SourceRecord | None:
+    return SourceRecord(paper=paper.as_paper(), citation_count=paper.citation_count) if paper else None
+
+
+def _find(access: Access, paper_id: PaperId, version: int | None) -> SourceRecord | None:
+    """By its own id or arXiv's. It knows no versions."""
+    if paper_id.source not in (ID_SOURCE, ARXIV):
+        return None
+    with opened(access) as scholar:
+        return _record(find(scholar, paper_id.value))
+
+
+def _titled(access: Access, title: str) -> tuple[SourceRecord, ...]:
+    with opened(access) as scholar:
+        found = _record(match_title(scholar, title))
+    return (found,) if found else ()
+
+
+def _search(access: Access, question: Question) -> SearchPage:
+    words = f"{question.words} {question.author or ''}".strip()
+    if not words:
+        raise InvalidInput("it cannot search by category alone")
+    with opened(access) as scholar:
+        found, total = search(scholar, words, limit=question.limit)
+    return SearchPage(records=tuple(record for paper in found if (record := _record(paper))), total=total)
+
+
+def _named_by(url: str) -> tuple[PaperId, int | None] | None:
+    try:
+        parts = urlsplit(url.strip())
+    except ValueError:  # no address at all
+        return None
+    found = _PATH.fullmatch(unquote(parts.path)) if parts.hostname in _HOSTS else None
+    return (PaperId(ID_SOURCE, found["id"]), None) if found else None
+
+
+SEMANTIC_SCHOLAR = Source(
+    name="semantic_scholar",
+    title="Semantic Scholar",
+    prefix=ID_SOURCE,
+    page=lambda paper_id: f"https://www.semanticscholar.org/paper/{paper_id.value}",
+    named_by=_named_by,
+    find=_find,
+    titled=_titled,
+    search=_search,
+    words_only=True,
+    lacks="categories, version and some dates",
+)

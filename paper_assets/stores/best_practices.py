@@ -9,16 +9,14 @@ from contextlib import suppress
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from paper_assets.errors import InvalidInput
 from paper_assets.paper import text_hash
 from paper_assets.stores.warehouse import Warehouse, value_of
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 _ROUNDING = 1e-6  # of a cosine of float32 vectors
 
@@ -95,7 +93,8 @@ def add_unless_alike(
 ) -> BestPractice | None:
     """Keep one, unless an original of the same level has this cosine to its own: then that one, and nothing is kept.
 
-    Looking and writing are one transaction: of two processes with like originals one is told no. The vector of the
+    Those of the same paper or original text that scored less are replaced, as long as nobody else is in the way.
+    Looking and writing are one transaction: of two processes with like originals one is refused. The vector of the
     original must be stored; best practices without one are like only to equal texts.
     """
     incoming = _table([practice])
@@ -119,11 +118,20 @@ def add_unless_alike(
                     or list_dot_product(embedded.vector, mine.vector) >= $similarity
                 )
             order by list_dot_product(embedded.vector, mine.vector) desc, theirs.id
-            limit 1
             """,
             params={"model": model, "collection": collection, "similarity": similarity - _ROUNDING},
         ).to_arrow_table()
-        if not len(alike):
+        same = [
+            row["id"]
+            for row in alike.to_pylist()
+            if row["score"] < practice.score
+            and (row["paper_id"] == practice.paper_id or row["original_text"] == practice.original_text)
+        ]
+        if len(alike) == len(same):
+            connection.execute(
+                "delete from best_practices where collection = ? and id in (select unnest(?))", [collection, same]
+            )
+            alike = alike.slice(0, 0)
             connection.execute(
                 "insert into best_practices by name select *, $collection as collection from incoming",
                 {"collection": collection},
@@ -191,8 +199,6 @@ def with_vectors(
 
     One without a vector of `model` has a row of zeros; d is 0 where none has one.
     """
-    import pyarrow as pa
-
     with warehouse.reading() as connection:
         connection.register("wanted", pa.table({"id": pa.array(ids, pa.string())}))
         rows = connection.sql(
@@ -227,9 +233,7 @@ def _unknown(collection: str, identifier: str) -> InvalidInput:
     return InvalidInput(f"no best practice {identifier!r} in {collection}; `paper-assets archive list` shows the ids")
 
 
-def _table(practices: Sequence[BestPractice]) -> "pa.Table":
-    import pyarrow as pa
-
+def _table(practices: Sequence[BestPractice]) -> pa.Table:
     columns: dict[str, Any] = {name: [getattr(each, name) for each in practices] for name in _COLUMNS}
     columns["keywords"] = pa.array([list(each.keywords) for each in practices], pa.list_(pa.string()))
     moments = [each.made_at.astimezone(UTC).replace(tzinfo=None) for each in practices]
@@ -239,7 +243,7 @@ def _table(practices: Sequence[BestPractice]) -> "pa.Table":
     return pa.table(columns)
 
 
-def _practices(rows: "pa.Table") -> list[BestPractice]:
+def _practices(rows: pa.Table) -> list[BestPractice]:
     return [
         BestPractice(**{**row, "keywords": tuple(row["keywords"]), "made_at": row["made_at"].replace(tzinfo=UTC)})
         for row in rows.to_pylist()

@@ -59,14 +59,36 @@ def keep_digest(
             for left in target.glob(f"{_UNFINISHED}*"):
                 left.unlink()
             written = [_put(target / f"{day.isoformat()}.{ending}", content) for ending, content in pages.items()]
-            days = _days(target)[-latest:]
-            newest = [(each, (target / f"{each}.html").read_text(encoding="utf-8", errors="replace")) for each in days]
-            written.append(_put(target / FEED, feed(newest)))
+            written.append(_put(target / FEED, feed(_newest(target, latest))))
     except OSError as fault:
         raise StoreUnwritable(
             f"{target} cannot take the digest: {fault.strerror}; free space, check permissions or set OUTPUT_DIR"
         ) from None
     return any(written)
+
+
+def feed_is_current(
+    folder: Path, profile: str, *, feed: Callable[[Sequence[tuple[date, str]]], bytes], latest: int
+) -> bool:
+    """Whether the profile's feed is what its pages make. Raises InvalidProfile, StoreUnwritable."""
+    target = digest_path(folder, profile, date.min, "html").parent
+    try:
+        return (target / FEED).read_bytes() == feed(_newest(target, latest))
+    except FileNotFoundError:
+        return False
+    except OSError as fault:
+        raise StoreUnwritable(f"{target} cannot be read: {fault.strerror}; check permissions") from None
+
+
+def unfinished_profiles(folder: Path) -> set[str]:
+    """The profiles in whose folder a killed writer has left something; the next `keep_digest` sweeps it away."""
+    return {left.parent.name for left in folder.glob(f"*/{_UNFINISHED}*")}
+
+
+def _newest(target: Path, latest: int) -> list[tuple[date, str]]:
+    """The HTML pages of the `latest` days that have one, ascending."""
+    days = _days(target)[-latest:]
+    return [(each, (target / f"{each}.html").read_text(encoding="utf-8", errors="replace")) for each in days]
 
 
 def _days(target: Path) -> list[date]:

@@ -10,11 +10,13 @@ from contextlib import ExitStack
 from typing import Any, Literal
 
 import numpy as np
+import pyarrow as pa
 
 from paper_assets.stores.documents import FIELDS, DataType
 from paper_assets.stores.index_content import VectorBatch
+from paper_assets.stores.scratch import scratch_file, scratch_refusals
 from paper_assets.stores.vectors import SyncReport, VectorIndex, sync
-from paper_assets.stores.warehouse import Warehouse, scratch_file, scratch_refusals
+from paper_assets.stores.warehouse import Warehouse
 
 FORM = 1  # of the metadata; with a higher one every index is brought up to date
 
@@ -32,8 +34,8 @@ def sync_documents(
     with warehouse.reading() as connection:
         found = connection.execute(
             """
-            select left(sha256(doc_id), 2) as partition, sha256(string_agg(told::varchar, chr(10) order by doc_id))[:32]
-            from (select * exclude (text) from retrievable where data_type = $data_type) as told
+            select left(sha256(doc_id), 2) as partition, sha256(string_agg(held::varchar, chr(10) order by doc_id))[:32]
+            from (select * exclude (text) from retrievable where data_type = $data_type) as held
             semi join (from embeddings where model = $model) using (text_hash)
             group by partition
             """,
@@ -55,8 +57,6 @@ def document_batches(
     The warehouse is held only until the first batch: the rest waits in an unnamed file beside it, however long the
     caller takes.
     """
-    import pyarrow as pa
-
     with ExitStack() as kept:
         with warehouse.reading() as connection:
             reader = connection.sql(

@@ -8,15 +8,15 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
+
+import pyarrow as pa
+from duckdb import DuckDBPyConnection
 
 from paper_assets.errors import InvalidInput
 from paper_assets.paper import text_hash
 from paper_assets.stores.document_filters import Where, condition_of
 from paper_assets.stores.warehouse import Warehouse, value_of
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 DataType = Literal["abstract", "fulltext", "rewrite"]
 DATA_TYPES: tuple[DataType, ...] = ("abstract", "fulltext", "rewrite")
@@ -138,30 +138,32 @@ def texts_to_embed(warehouse: Warehouse, data_type: DataType, *, model: str) -> 
 
 def count_documents(warehouse: Warehouse, data_type: DataType, where: Where | None) -> int:
     """Number of documents that meet the filter, embedded or not. Raises InvalidInput."""
-    condition = condition_of(where)
+    condition_of(where)  # a bad filter is refused before anything is opened
     with warehouse.reading() as connection:
-        count: int = value_of(
-            connection,
-            f"select count(*) from retrievable where data_type = ? and not withdrawn and {condition.sql}",  # noqa: S608
-            [data_type, *condition.parameters],
-        )
+        return count_matching_documents(connection, data_type, where)
+
+
+def count_matching_documents(connection: DuckDBPyConnection, data_type: DataType, where: Where | None) -> int:
+    """The same on an open connection."""
+    condition = condition_of(where)
+    count: int = value_of(
+        connection,
+        f"select count(*) from retrievable where data_type = ? and not withdrawn and {condition.sql}",  # noqa: S608
+        [data_type, *condition.parameters],
+    )
     return count
 
 
 @cache
-def _schema() -> "pa.Schema":
+def _schema() -> pa.Schema:
     """The columns of the table `documents`."""
-    import pyarrow as pa
-
     whole, texts = ("place", "date_int", "version"), ("doc_id", "data_type", "origin", "place", "text", "text_hash")
     names = (*texts, *(name for name in FIELDS if name not in texts))
     kinds = {**dict.fromkeys(whole, pa.int32()), "categories": pa.list_(pa.string())}
     return pa.schema([pa.field(name, kinds.get(name, pa.string())) for name in names])
 
 
-def _rows(documents: Sequence[Document], *, data_type: DataType, origin: str) -> "pa.Table":
-    import pyarrow as pa
-
+def _rows(documents: Sequence[Document], *, data_type: DataType, origin: str) -> pa.Table:
     records = [
         {
             **{name: getattr(document, name) for name in ("doc_id", "text", *FIELDS)},

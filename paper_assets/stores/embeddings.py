@@ -6,17 +6,15 @@ DuckDB holds the truth; the search index can be built again from here without em
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from datetime import date
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
+from duckdb import DuckDBPyConnection
 
 from paper_assets.errors import InvalidInput
 from paper_assets.paper import embedded_text, text_hash
-from paper_assets.stores.warehouse import Warehouse, scratch_file, scratch_refusals, value_of
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-    from duckdb import DuckDBPyConnection
+from paper_assets.stores.scratch import scratch_file, scratch_refusals
+from paper_assets.stores.warehouse import Warehouse, value_of
 
 _BATCH = 10_000  # vectors in memory at once, 15 MB at 384 dimensions
 _LENGTH_TOLERANCE = 1e-3  # a unit vector computed in bfloat16 and normalised in float32 is well within
@@ -44,6 +42,30 @@ def texts_without_vector(
     return [row[0] for row in rows], [embedded_text(title, abstract) for _, title, abstract in rows]
 
 
+def newest_without_vector(
+    warehouse: Warehouse, *, before: date, model: str, limit: int
+) -> tuple[list[str], list[str], list[date]]:
+    """Hashes and texts, and the days, of at most `limit` papers without a vector of days before `before`, newest first.
+
+    Papers without a date come last.
+    """
+    with warehouse.reading() as connection:
+        rows = connection.execute(
+            """
+            select text_hash, any_value(title), any_value(abstract), list(distinct day) filter (where day is not null)
+            from papers
+            anti join (from embeddings where model = $model) using (text_hash)
+            where day is null or day < $before
+            group by text_hash
+            order by max(day) desc nulls last, text_hash
+            limit $limit
+            """,
+            {"before": before, "model": model, "limit": limit},
+        ).fetchall()
+    days = sorted({day for *_, found in rows for day in found or ()})
+    return [row[0] for row in rows], [embedded_text(title, abstract) for _, title, abstract, _ in rows], days
+
+
 def unembedded_count(warehouse: Warehouse, first: date | None, last: date | None, *, model: str) -> int:
     """Number of papers of the days first..last without a vector of `model`."""
     with warehouse.reading() as connection:
@@ -65,8 +87,6 @@ def keep_vectors(warehouse: Warehouse, hashes: Sequence[str], matrix: np.ndarray
 
     Raises InvalidInput if a vector is not finite or not of unit length, or if d is not the model's.
     """
-    import pyarrow as pa
-
     vectors = np.ascontiguousarray(matrix, dtype=np.float32)
     if vectors.ndim != 2 or len(vectors) != len(hashes):
         raise InvalidInput(f"{len(hashes)} texts need a matrix of as many vectors, got the shape {vectors.shape}")
@@ -108,8 +128,6 @@ def vectors_of(warehouse: Warehouse, paper_ids: Sequence[str], *, model: str) ->
 
     A paper without a vector has a row of zeros. If the model has no vectors at all, d is 0.
     """
-    import pyarrow as pa
-
     wanted = pa.table({"paper_id": pa.array(paper_ids, pa.string()), "position": np.arange(len(paper_ids))})
     found = np.zeros(len(paper_ids), dtype=bool)
     with warehouse.reading() as connection:
@@ -136,8 +154,6 @@ def remembered_vectors(
     warehouse: Warehouse, texts: Sequence[str], *, model: str, encode: Callable[[list[str]], np.ndarray]
 ) -> np.ndarray:
     """Vectors float32 (n, d) of any texts: stored ones are read, the others are encoded and stored."""
-    import pyarrow as pa
-
     hashes = [text_hash(text) for text in texts]
     distinct = dict(zip(hashes, texts, strict=True))
     with warehouse.reading() as connection:
@@ -163,8 +179,6 @@ def vectors_between(
     The warehouse is held only until the first batch: the rest waits in an unnamed file beside it, however long
     the caller takes. Both days None: all papers with a vector, undated ones too.
     """
-    import pyarrow as pa
-
     with ExitStack() as kept:
         with warehouse.reading() as connection:
             dimension = _dimension(connection, model) or 0
@@ -186,12 +200,12 @@ def vectors_between(
             yield batch["paper_id"].to_pylist(), batch["day"].to_pylist(), _matrix(batch["vector"], dimension)
 
 
-def _dimension(connection: "DuckDBPyConnection", model: str) -> int | None:
+def _dimension(connection: DuckDBPyConnection, model: str) -> int | None:
     dimension: int | None = value_of(connection, "select len(vector) from embeddings where model = ? limit 1", [model])
     return dimension
 
 
-def _matrix(vectors: "pa.ListArray", dimension: int) -> np.ndarray:
+def _matrix(vectors: pa.ListArray, dimension: int) -> np.ndarray:
     """The lists of one batch, which lie end to end in one buffer, as an array (n, d)."""
     return vectors.flatten().to_numpy().reshape(len(vectors), dimension)
 

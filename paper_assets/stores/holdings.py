@@ -1,105 +1,161 @@
-"""All documents of a data type at once, with their vectors, for searching in memory."""
+"""The documents of a data type with their vectors, read in batches of bounded size, whole or only what has changed.
 
+Documents and vectors are read apart and put together by the reader: a join of both takes several times the memory.
+Documents and texts are known by 64 bits of DuckDB's hash of their id and content.
+"""
+
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from duckdb import DuckDBPyConnection
+from numpy.typing import NDArray
 
 from paper_assets.stores.document_filters import Where, condition_of
 from paper_assets.stores.documents import FIELDS, DataType
 from paper_assets.stores.warehouse import value_of
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-    from duckdb import DuckDBPyConnection
+Keys = NDArray[np.uint64]
 
-_BATCH = 10_000  # documents read at once
-_BYTES_OF_FIELDS = 500  # title, categories and the rest of a document, twice
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Holdings:
-    """n documents of a data type in the order of their ids, with their vectors of one model."""
-
-    documents: "pa.Table"  # doc_id, text and FIELDS
-    vectors: np.ndarray  # float32 (n, d), zeros where there is none; d is 0 without any
-    embedded: np.ndarray  # bool (n,)
+_VECTORS_AT_ONCE = 8_192
+_MEMORY = "128MB"  # that DuckDB may use beside what it hands over; without a limit it takes most of the machine's
+_NAMES = ", ".join(("doc_id", *FIELDS))
+_CONTENT = f"hash({_NAMES}, text_hash)"  # in DuckDB 2.0 the order of the columns counts
+_FEW_TEXTS = 64  # vectors looked up one by one; DuckDB reads the vectors of all texts for any longer list
 
 
-def holdings_fingerprint(connection: "DuckDBPyConnection", data_type: DataType, *, model: str | None) -> str:
-    """Changes with any document of the type and with which of them have a vector of `model`.
+@dataclass(frozen=True, slots=True)
+class HoldingsSize:
+    """How much there is to read: documents, bytes of their texts, numbers in a vector (0: there is none)."""
 
-    The sum of hashes of whole rows as texts: DuckDB's hash of several columns is a xor of theirs, in which two
-    documents that change alike cancel each other out.
-    """
-    found: str = value_of(
-        connection,
+    documents: int
+    characters: int
+    dimension: int
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentStates:
+    """For each of n documents its key, a hash of all that is stored of it, and whether its text has a vector."""
+
+    keys: Keys
+    contents: Keys
+    embedded: NDArray[np.bool_]
+
+
+def bound_memory(connection: DuckDBPyConnection) -> None:
+    """Let DuckDB read with little memory; what does not fit goes to its temporary folder."""
+    connection.execute(f"set memory_limit = '{_MEMORY}'")
+    connection.execute("set threads = 1")  # each has buffers of its own
+    connection.execute("set preserve_insertion_order = false")
+    connection.execute("set enable_progress_bar = false")  # it would be drawn on somebody's terminal
+
+
+def holdings_size(connection: DuckDBPyConnection, data_type: DataType, *, model: str | None) -> HoldingsSize:
+    """The size of all documents of the type that are not withdrawn."""
+    [(documents, characters)] = connection.execute(
         """
-        select concat_ws(' ', count(*), sum(hash(told::varchar)))
-        from (
-            select
-                * exclude (text),
-                text_hash in (select text_hash from embeddings where model = $model) as embedded
-            from retrievable
-            where data_type = $data_type
-        ) as told
-        """,
-        {"data_type": data_type, "model": model},
-    )
-    return found
-
-
-def holdings_size(connection: "DuckDBPyConnection", data_type: DataType, *, model: str | None) -> int:
-    """Bytes that all documents of the type take in memory with their vectors and the count of their words, roughly."""
-    size: int = value_of(
-        connection,
-        """
-        with vector as (from embeddings where model = $model limit 1)
-        select coalesce(sum($overhead + 2 * strlen(text) + 4 * coalesce((select len(vector) from vector), 0)), 0)
+        select count(*), coalesce(sum(strlen(text)), 0)::bigint
         from retrievable
         where data_type = $data_type and not withdrawn
         """,
-        {"data_type": data_type, "model": model, "overhead": _BYTES_OF_FIELDS},
-    )
-    return size
+        {"data_type": data_type},
+    ).fetchall()
+    return HoldingsSize(documents, characters, vector_length(connection, model))
 
 
-def read_holdings(
-    connection: "DuckDBPyConnection", data_type: DataType, *, model: str | None, where: Where | None = None
-) -> Holdings:
-    """The documents that meet the filter, but for withdrawn papers; without a model, none has a vector.
+def vector_length(connection: DuckDBPyConnection, model: str | None) -> int:
+    """Numbers in a vector of the model; 0 if there is none."""
+    return value_of(connection, "select len(vector) from embeddings where model = ? limit 1", [model]) or 0
 
-    Raises InvalidInput.
+
+def document_states(connection: DuckDBPyConnection, data_type: DataType, *, model: str | None) -> DocumentStates:
+    """The state of every document, to find out which have changed since; a fraction of the time of reading them."""
+    found = connection.execute(
+        f"""
+        select
+            hash(doc_id) as key,
+            {_CONTENT} as content,
+            coalesce(text_hash in (select text_hash from embeddings where model = $model), false) as embedded
+        from retrievable
+        where data_type = $data_type and not withdrawn
+        """,  # noqa: S608
+        {"data_type": data_type, "model": model},
+    ).fetchnumpy()
+    return DocumentStates(*(np.asarray(found[name]) for name in ("key", "content", "embedded")))
+
+
+def read_documents(
+    connection: DuckDBPyConnection,
+    data_type: DataType,
+    *,
+    at_once: int,
+    where: Where | None = None,
+    keys: Keys | None = None,
+) -> Iterator[pa.Table]:
+    """Documents in batches, in no order: key and content (as in `document_states`), text_key, text_hash, text, doc_id,
+    FIELDS.
+
+    Only those that meet the filter, only those of `keys`; never withdrawn papers. A column that is kept keeps all
+    columns of its batch in memory, texts too: keep `own_copy` of it. Raises InvalidInput.
     """
     condition = condition_of(where)
-    asked = [data_type, *condition.parameters]
-    documents = connection.sql(
+    among = ""
+    if keys is not None:
+        connection.register("wanted_keys", pa.table({"key": keys}))
+        among = "and hash(doc_id) in (select key from wanted_keys)"
+    reader = connection.sql(
         f"""
-        select {", ".join(("doc_id", "text", *FIELDS))}
+        select hash(doc_id) as key, {_CONTENT} as content, hash(text_hash) as text_key, text_hash, text, {_NAMES}
         from retrievable
-        where data_type = ? and not withdrawn and {condition.sql}
-        order by doc_id
+        where data_type = ? and not withdrawn and {condition.sql} {among}
         """,  # noqa: S608
-        params=asked,
-    ).to_arrow_table()
-    dimension: int = value_of(connection, "select len(vector) from embeddings where model = ? limit 1", [model]) or 0
-    vectors = np.zeros((len(documents), dimension), dtype=np.float32)
-    embedded = np.zeros(len(documents), dtype=bool)
-    # Apart from the texts: sorting rows of both takes twice the time and memory.
-    placed = connection.sql(
-        f"""
-        select place, vector
-        from (
-            select row_number() over (order by doc_id) - 1 as place, text_hash
-            from retrievable
-            where data_type = ? and not withdrawn and {condition.sql}
+        params=[data_type, *condition.parameters],
+    ).to_arrow_reader(at_once)
+    for batch in reader:
+        if len(batch):
+            yield pa.Table.from_batches([batch])
+
+
+def own_copy(column: pa.ChunkedArray) -> pa.Array:
+    """The column in memory of its own."""
+    return pc.take(column, pa.array(np.arange(len(column)))).combine_chunks()
+
+
+def read_vectors(
+    connection: DuckDBPyConnection, *, model: str | None, text_keys: Keys
+) -> Iterator[tuple[NDArray[np.intp], NDArray[np.float32]]]:
+    """Which of the n texts (rows, ascending in no way, repeated texts each) have these vectors (m, d)."""
+    order = np.argsort(text_keys, kind="stable")
+    ordered = text_keys[order]
+    reader = connection.sql(
+        "select hash(text_hash) as text_key, vector from embeddings where model = ?", params=[model]
+    ).to_arrow_reader(_VECTORS_AT_ONCE)
+    for batch in reader:
+        if len(batch):
+            asked = batch["text_key"].to_numpy()
+            left, right = np.searchsorted(ordered, asked, "left"), np.searchsorted(ordered, asked, "right")
+            counts = right - left
+            source = np.repeat(np.arange(len(asked)), counts)
+            within = np.arange(len(source)) - np.repeat(np.cumsum(counts) - counts, counts)
+            if len(source):
+                matrix = batch["vector"].flatten().to_numpy().reshape(len(batch), -1)
+                yield order[left[source] + within], matrix[source]
+
+
+def few_vectors(
+    connection: DuckDBPyConnection, *, model: str | None, text_hashes: Sequence[str]
+) -> dict[str, NDArray[np.float32]] | None:
+    """The vectors of a few texts by their hash, as far as there are any; None where they are too many to look up."""
+    distinct = sorted(set(text_hashes))
+    if len(distinct) > _FEW_TEXTS:
+        return None
+    found: dict[str, NDArray[np.float32]] = {}
+    for text_hash in distinct:
+        vector = value_of(
+            connection, "select vector from embeddings where model = ? and text_hash = ?", [model, text_hash]
         )
-        join (from embeddings where model = ?) using (text_hash)
-        """,  # noqa: S608
-        params=[*asked, model],
-    )
-    for batch in placed.to_arrow_reader(_BATCH):
-        at = batch["place"].to_numpy()
-        vectors[at] = batch["vector"].flatten().to_numpy().reshape(len(batch), dimension)
-        embedded[at] = True
-    return Holdings(documents=documents, vectors=vectors, embedded=embedded)
+        if vector is not None:
+            found[text_hash] = np.asarray(vector, dtype=np.float32)
+    return found

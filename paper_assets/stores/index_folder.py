@@ -23,8 +23,11 @@ from pathlib import Path
 from typing import ParamSpec, TypeVar
 from uuid import uuid4
 
-from paper_assets.errors import IndexUnusable, StoreUnwritable
+from paper_assets.errors import IndexUnusable, InvalidInput, StoreUnwritable
+from paper_assets.small_files import lies_there, read_json, read_text
+from paper_assets.stores.private import make_private_folder
 
+_MOST_BYTES = 50_000_000  # of a manifest; 10,000 days with their fingerprints have one
 _FORMAT = 2  # 2: abstracts carry all fields that filters name
 _COPY = re.compile(r"index-[0-9a-f]{12}")
 
@@ -42,18 +45,18 @@ class Manifest:
     sizes: Mapping[str, int] = field(default_factory=dict)  # bytes of each of Chroma's files when it was closed
 
 
-def _disk_faults_told(function: Callable[P, R]) -> Callable[P, R]:
+def _disk_faults_named(function: Callable[P, R]) -> Callable[P, R]:
     """Turn a fault of the disk into StoreUnwritable with the file's name."""
 
     @wraps(function)
-    def told(*args: P.args, **kwargs: P.kwargs) -> R:
+    def guarded(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
             return function(*args, **kwargs)
         except OSError as fault:
             reason = fault.strerror or str(fault)
             raise StoreUnwritable(f"cannot use {fault.filename}: {reason}; check permissions and free space") from None
 
-    return told
+    return guarded
 
 
 def database(copy: Path) -> Path:
@@ -61,37 +64,37 @@ def database(copy: Path) -> Path:
     return copy / "database"
 
 
-@_disk_faults_told
+@_disk_faults_named
 def current_copy(store: Path) -> tuple[Path, Manifest]:
     """The copy in use and its manifest. Raises IndexUnusable, without opening anything, if it cannot be trusted."""
     try:
-        name = (store / "CURRENT").read_text(encoding="utf-8").strip()
-    except (FileNotFoundError, NotADirectoryError):
-        raise unusable(store, "was not built yet") from None
-    except (UnicodeDecodeError, IsADirectoryError):
+        name = read_text(store / "CURRENT").strip() if lies_there(store / "CURRENT") else None
+    except InvalidInput:
         name = ""
+    if name is None:
+        raise unusable(store, "was not built yet")
     copy = store / name
     if not _COPY.fullmatch(name) or not copy.is_dir():
         raise unusable(store, "has lost its CURRENT copy")
     if (copy / "OPEN").exists():
         raise unusable(store, "was open when the process using it ended")
     try:
-        told = json.loads((copy / "manifest.json").read_text(encoding="utf-8"))
-        if told.pop("format") != _FORMAT:
+        record = read_json(copy / "manifest.json", most_bytes=_MOST_BYTES)
+        if not isinstance(record, dict) or record.pop("format", None) != _FORMAT:
             raise ValueError
-        manifest = manifest_from(told)
-    except (FileNotFoundError, IsADirectoryError, AttributeError, KeyError, TypeError, ValueError):
+        manifest = manifest_from(record)
+    except (InvalidInput, TypeError, ValueError):
         raise unusable(store, "has no readable manifest") from None
     if not manifest.sizes or manifest.sizes != _sizes(copy):
         raise unusable(store, "does not have the files it was closed with")
     return copy, manifest
 
 
-def manifest_from(told: object) -> Manifest:
+def manifest_from(record: object) -> Manifest:
     """A manifest from its JSON value. Raises TypeError or ValueError if it is anything else."""
-    if not isinstance(told, dict):
+    if not isinstance(record, dict):
         raise TypeError
-    manifest = Manifest(**told)
+    manifest = Manifest(**record)
     partitions = manifest.partitions
     sound = isinstance(manifest.model, str) and type(manifest.count) is int and isinstance(partitions, dict)
     if not sound or not all(fingerprint is None or isinstance(fingerprint, str) for fingerprint in partitions.values()):
@@ -104,14 +107,14 @@ def unusable(store: Path, reason: str) -> IndexUnusable:
     return IndexUnusable(f"the vector index {store} {reason}; materialize the embeddings again to rebuild it")
 
 
-@_disk_faults_told
+@_disk_faults_named
 def mark_open(copy: Path) -> None:
     """Leave the mark that the copy is open; it is on disk when this returns."""
     (copy / "OPEN").touch()
     _flush(copy)
 
 
-@_disk_faults_told
+@_disk_faults_named
 def mark_read(copy: Path, manifest: Manifest) -> None:
     """Chroma has closed the copy after reading: take the mark away."""
     if manifest.sizes != _sizes(copy):
@@ -119,49 +122,49 @@ def mark_read(copy: Path, manifest: Manifest) -> None:
     (copy / "OPEN").unlink(missing_ok=True)
 
 
-@_disk_faults_told
+@_disk_faults_named
 def mark_closed(copy: Path, manifest: Manifest) -> None:
     """Chroma has closed the copy after writing: put its files and the manifest on disk, then take the mark away."""
     for file in _files(copy):
         _flush(file)
-    told = {"format": _FORMAT, **asdict(replace(manifest, sizes=_sizes(copy)))}
-    _write_durably(copy / "manifest.json", json.dumps(told, ensure_ascii=False))
+    record = {"format": _FORMAT, **asdict(replace(manifest, sizes=_sizes(copy)))}
+    _write_durably(copy / "manifest.json", json.dumps(record, ensure_ascii=False))
     (copy / "OPEN").unlink(missing_ok=True)
     _flush(copy)
 
 
-@_disk_faults_told
+@_disk_faults_named
 def new_copy(store: Path) -> Path:
     """An empty folder for a rebuild; what a killed rebuild left behind goes first.
 
     The name is new each time: Chroma keeps a folder that failed to open in a cache of the process.
     """
-    store.mkdir(parents=True, exist_ok=True)
+    make_private_folder(store)
     remove_leftovers(store)
     copy = store / f"index-{uuid4().hex[:12]}"
     database(copy).mkdir(parents=True)
     return copy
 
 
-@_disk_faults_told
+@_disk_faults_named
 def put_in_use(store: Path, copy: Path) -> None:
     """Point CURRENT to a closed copy, atomically."""
     _write_durably(store / "CURRENT", copy.name)
 
 
-@_disk_faults_told
+@_disk_faults_named
 def remove_leftovers(store: Path) -> None:
     """Remove every copy but the one that CURRENT names."""
     try:
-        in_use = (store / "CURRENT").read_text(encoding="utf-8").strip()
-    except (FileNotFoundError, IsADirectoryError, UnicodeDecodeError):
+        in_use = read_text(store / "CURRENT").strip()
+    except InvalidInput:
         in_use = ""
     for entry in store.iterdir():
         if _COPY.fullmatch(entry.name) and entry.name != in_use:
             shutil.rmtree(entry)
 
 
-@_disk_faults_told
+@_disk_faults_named
 def remove_store(store: Path) -> None:
     """Remove the whole folder; CURRENT goes first, so that a half-removed copy is never taken for a good one."""
     (store / "CURRENT").unlink(missing_ok=True)

@@ -3,17 +3,18 @@
 The lock is a file beside the store (`<store>.lock`), so that it outlives a store that is deleted and made anew.
 """
 
-import json
 import os
-import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from paper_assets.errors import StoreBusy, StoreUnwritable
+from filelock import FileLock, Timeout
 
-_SHOWN_COMMAND = 80  # characters of the holder's command line that a message shows
+from paper_assets.errors import StoreBusy, StoreUnwritable
+from paper_assets.stores.private import make_private_folder
+from paper_assets.stores.processes import command_of, is_gone, parse_process, this_process
+
 _held = threading.local()  # .stores: what this thread holds; another thread of the process waits like a process
 
 
@@ -24,15 +25,13 @@ def store_lock(store: Path, *, deadline: float) -> Iterator[None]:
     Raises StoreBusy naming the holder, StoreUnwritable if the lock cannot be made, and RuntimeError (a mistake
     in the program, which would otherwise wait for itself) if this thread holds it already.
     """
-    from filelock import FileLock, Timeout
-
     name = os.path.realpath(store)
     stores: set[str] = _held.__dict__.setdefault("stores", set())
     if name in stores:
         raise RuntimeError(f"{store} is locked already by this thread; store locks are never nested")
     lock_file, note = Path(f"{name}.lock"), Path(f"{name}.lock.holder")
     try:
-        lock_file.parent.mkdir(parents=True, exist_ok=True)
+        make_private_folder(lock_file.parent)
         lock = FileLock(lock_file, timeout=deadline)
         lock.acquire()
     except Timeout:
@@ -52,10 +51,8 @@ def store_lock(store: Path, *, deadline: float) -> Iterator[None]:
 
 def _leave_note(note: Path) -> None:
     """Say who holds the lock, for messages only: the lock itself is the operating system's."""
-    command = " ".join(sys.orig_argv).replace("\n", " ")
-    command = command if len(command) <= _SHOWN_COMMAND else command[: _SHOWN_COMMAND - 3] + "..."
     try:
-        note.write_text(json.dumps({"pid": os.getpid(), "command": command}), encoding="utf-8")
+        note.write_text(str(this_process()), encoding="utf-8")
     except OSError as fault:
         raise StoreUnwritable(f"cannot write {note}: {fault.strerror or fault}; free some disk space") from None
 
@@ -63,20 +60,20 @@ def _leave_note(note: Path) -> None:
 def _holder(note: Path) -> str:
     """Who holds a lock that was found held. The note of a holder that was killed may still lie there."""
     try:
-        told = json.loads(note.read_text(encoding="utf-8"))
-        pid, command = int(told["pid"]), str(told["command"])
-    except (OSError, ValueError, KeyError, TypeError):
+        holder = parse_process(note.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        holder = None
+    if holder is None or is_gone(holder):
         return "another process"
-    if pid == os.getpid():
+    if holder.pid == os.getpid():
         return "another thread of this process"
-    return f"process {pid} ({command})" if _alive(pid) else "another process"
+    return f"process {holder.pid} ({command_of(holder.pid) or 'unknown'})"
 
 
-def _alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:  # it lives and is another user's
-        return True
-    return True
+def sweep_notes(places: Iterable[Path]) -> None:
+    """Remove the notes of killed holders among `places`. A note that is swept too much costs a message its name."""
+    for note in places:
+        with suppress(OSError, ValueError):
+            holder = parse_process(note.read_text(encoding="utf-8"))
+            if holder is None or is_gone(holder):
+                note.unlink()

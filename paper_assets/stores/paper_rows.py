@@ -10,28 +10,24 @@ from datetime import datetime
 from functools import cache
 from hashlib import sha256
 from itertools import islice
-from typing import IO, TYPE_CHECKING
+from typing import IO
 
 import numpy as np
+import pyarrow as pa
 
 from paper_assets.paper import Paper, embedded_text, paper_schema, papers_to_table, text_hash
-from paper_assets.stores.warehouse import scratch_refusals
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from paper_assets.stores.scratch import scratch_refusals
 
 _BATCH = 2_000  # papers in memory at once
 _JUDGED = ("position", "paper_id", "version", "day", "content_hash")  # what decides which record stays
 
 
 @cache
-def row_schema() -> "pa.Schema":
+def row_schema() -> pa.Schema:
     """The columns of the table without `origin`, and `position`, the number of the record in its stream.
 
     The times are UTC already; without the mark DuckDB keeps them as they are, whatever zone the machine is in.
     """
-    import pyarrow as pa
-
     of_paper = [
         field.with_type(pa.timestamp("us")) if pa.types.is_timestamp(field.type) else field for field in paper_schema()
     ]
@@ -40,12 +36,10 @@ def row_schema() -> "pa.Schema":
 
 
 def write_rows(papers: Iterable[Paper], stream: IO[bytes], *, progress: Callable[[int], None] | None = None) -> None:
-    """Write the papers as rows; `progress` is told how many so far.
+    """Write the papers as rows; `progress` gets how many so far.
 
     Raises StoreUnwritable if the disk refuses, and what `papers` raises.
     """
-    import pyarrow as pa
-
     source, read = iter(papers), 0
     writer = pa.ipc.new_stream(stream, row_schema(), options=pa.ipc.IpcWriteOptions(compression="zstd"))
     while batch := list(islice(source, _BATCH)):
@@ -60,29 +54,23 @@ def write_rows(papers: Iterable[Paper], stream: IO[bytes], *, progress: Callable
         stream.flush()
 
 
-def judged_rows(stream: IO[bytes]) -> "pa.RecordBatchReader":
+def judged_rows(stream: IO[bytes]) -> pa.RecordBatchReader:
     """All rows, but only the columns that decide which record of a paper stays."""
     return _reader(stream, [row_schema().get_field_index(name) for name in _JUDGED])
 
 
-def chosen_rows(stream: IO[bytes], keep: np.ndarray) -> "pa.RecordBatchReader":
+def chosen_rows(stream: IO[bytes], keep: np.ndarray) -> pa.RecordBatchReader:
     """The rows whose position is true in `keep`, bool (number of rows,)."""
-    import pyarrow as pa
-
     batches = (batch.filter(pa.array(keep[batch["position"].to_numpy()])) for batch in _reader(stream, None))
     return pa.RecordBatchReader.from_batches(row_schema(), batches)
 
 
-def _reader(stream: IO[bytes], columns: list[int] | None) -> "pa.RecordBatchReader":
-    import pyarrow as pa
-
+def _reader(stream: IO[bytes], columns: list[int] | None) -> pa.RecordBatchReader:
     stream.seek(0)
     return pa.ipc.open_stream(stream, options=pa.ipc.IpcReadOptions(included_fields=columns))
 
 
-def _rows(papers: Sequence[Paper], *, first_position: int) -> "pa.Table":
-    import pyarrow as pa
-
+def _rows(papers: Sequence[Paper], *, first_position: int) -> pa.Table:
     table = papers_to_table(papers)
     added = (
         [paper.day for paper in papers],

@@ -4,23 +4,23 @@ Which of two records of one paper stays: the higher version; at the same version
 file says; otherwise the later word. Within one stream the order of the lines does not matter.
 """
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import date
 from io import BytesIO
-from typing import IO, TYPE_CHECKING, Literal
+from typing import IO, Literal
 
 import numpy as np
+import pyarrow as pa
+from duckdb import DuckDBPyConnection
 
-from paper_assets.paper import Paper, paper_schema, papers_from_table, unversioned
+from paper_assets.paper import Paper, paper_schema, papers_from_table
+from paper_assets.paper_id import ARXIV, unversioned
 from paper_assets.stores.paper_rows import chosen_rows, judged_rows, write_rows
-from paper_assets.stores.warehouse import Warehouse, scratch_file, value_of
+from paper_assets.stores.scratch import scratch_file
+from paper_assets.stores.warehouse import Warehouse, value_of
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-    from duckdb import DuckDBPyConnection
-
-Origin = Literal["arxiv", "file"]
+Origin = Literal["arxiv", "file"]  # from any source's own list of a day, from a file
 
 # Bytes DuckDB may use for a merge; without a limit it takes most of the machine's. The index of ids has to fit:
 # 2.7 million short rows fail under 192 MB and pass under 256 MB, 200,000 whole papers pass under 128 MB.
@@ -29,12 +29,24 @@ _MEMORY, _MEMORY_PER_ROW = 192_000_000, 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DayChange:
-    """What writing a day did; `unchanged` counts records that were already known, or known in a newer version."""
+    """What writing a day did; `unchanged` counts records that were already known, or known in a newer version.
+
+    `other_days` counts the papers that were added or updated under days of their own.
+    """
 
     added: int
     updated: int
     removed: int
     unchanged: int
+    other_days: Mapping[date, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Removal:
+    """What an answer would remove: so many of the papers that the source has listed for the day."""
+
+    stored: int
+    removed: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,24 +62,52 @@ class MergeReport:
     days: dict[date, int]
 
 
-def replace_day(warehouse: Warehouse, day: date, papers: Iterable[Paper]) -> DayChange:
-    """Make what the API said the papers of `day`: its earlier rows of the day that are missing now are removed.
+def replace_day(
+    warehouse: Warehouse,
+    day: date,
+    papers: Iterable[Paper],
+    *,
+    source: str = ARXIV,
+    may_remove: Callable[[DuckDBPyConnection, Removal], bool] = lambda connection, removal: True,
+) -> DayChange:
+    """Make what a source lists for `day` its papers of it: papers of the day that it gave before and lacks now go.
 
-    Rows that came from files stay. Every paper is kept under its own day, also if that is another one.
+    `source` is that of its ids (`PaperId.source`). Rows that came from files or other sources stay. Every paper is kept
+    under its own day, also where the source lists it for another one: then its own day's list may lack it. `may_remove`
+    has the last word, inside the transaction.
     """
     stream = BytesIO()
     write_rows(papers, stream)
+    about = {"day": day, "prefix": "" if source == ARXIV else source}
     with warehouse.writing() as connection:
         report = _merge(connection, stream, origin="arxiv")
-        removed = value_of(
-            connection,
+        _remember_lists(connection, about)
+        connection.execute(
             """
-            delete from papers
-            where day = $day and origin = 'arxiv' and paper_id not in (select paper_id from verdicts)
+            create temp table missing as
+            select paper_id
+            from papers
+            where
+                day = $day
+                and origin = 'arxiv'
+                and regexp_extract(paper_id, '^([A-Za-z][A-Za-z0-9_-]*):', 1) = $prefix
+                and paper_id not in (select paper_id from verdicts)
+                and paper_id not in (select paper_id from listed_elsewhere)
             """,
-            {"day": day},
+            about,
         )
-    return DayChange(added=report.added, updated=report.updated, unchanged=report.unchanged, removed=removed)
+        missing = value_of(connection, "select count(*) from missing")
+        stored = missing + value_of(connection, "select count(*) from verdicts where verdict != 'added'")
+        removed = 0
+        if may_remove(connection, Removal(stored=stored, removed=missing)) and missing:
+            removed = value_of(connection, "delete from papers where paper_id in (select paper_id from missing)")
+    return DayChange(
+        added=report.added,
+        updated=report.updated,
+        unchanged=report.unchanged,
+        removed=removed,
+        other_days={other: count for other, count in report.days.items() if other != day},
+    )
 
 
 def merge_papers(
@@ -76,7 +116,7 @@ def merge_papers(
     """Add a stream of papers of any length in one transaction; memory stays flat.
 
     The stream is copied beside the warehouse first: the warehouse is not held while it is read, and nothing of
-    it remains if it raises or the process is killed. `progress` is told the number of papers read so far.
+    it remains if it raises or the process is killed. `progress` gets the number of papers read so far.
     """
     with warehouse.reading():
         pass  # find out before an hour of reading that the warehouse cannot be used
@@ -88,7 +128,7 @@ def merge_papers(
 
 def papers_between(
     warehouse: Warehouse, first: date | None, last: date | None, *, categories: Sequence[str] | None = None
-) -> "pa.Table":
+) -> pa.Table:
     """Papers of the days first..last (None: open; both None: undated ones too), ordered by id, `paper_schema()`.
 
     With `categories`, those that carry any of them.
@@ -108,10 +148,25 @@ def papers_between(
         return found.to_arrow_table().cast(paper_schema())
 
 
-def papers_by_id(warehouse: Warehouse, ids: Sequence[str]) -> "pa.Table":
-    """The papers with these ids in the order of `ids`; unknown ones are left out. Columns of `paper_schema()`."""
-    import pyarrow as pa
+def columns_between(
+    warehouse: Warehouse, first: date, last: date, columns: Sequence[str], *, categories: Sequence[str] | None = None
+) -> pa.Table:
+    """Only these columns of the papers of the days first..last, of those that carry any of the categories."""
+    with warehouse.reading() as connection:
+        found = connection.sql(
+            """
+            from papers
+            where day between $first and $last
+                and ($categories::varchar[] is null or list_has_any(categories, $categories))
+            order by paper_id
+            """,
+            params={"first": first, "last": last, "categories": None if categories is None else list(categories)},
+        )
+        return found.select(*columns).to_arrow_table()
 
+
+def papers_by_id(warehouse: Warehouse, ids: Sequence[str]) -> pa.Table:
+    """The papers with these ids in the order of `ids`; unknown ones are left out. Columns of `paper_schema()`."""
     wanted = pa.table({"paper_id": pa.array(ids, pa.string()), "position": np.arange(len(ids))})
     with warehouse.reading() as connection:
         connection.register("wanted", wanted)
@@ -124,6 +179,17 @@ def papers_by_id(warehouse: Warehouse, ids: Sequence[str]) -> "pa.Table":
             """
         )
         return found.to_arrow_table().cast(paper_schema())
+
+
+def submission_days(warehouse: Warehouse, ids: Sequence[str]) -> dict[str, date]:
+    """The day of first submission of those of the papers that are stored and dated."""
+    wanted = pa.table({"paper_id": pa.array(ids, pa.string())})
+    with warehouse.reading() as connection:
+        connection.register("wanted", wanted)
+        rows = connection.execute(
+            "select paper_id, day from papers join wanted using (paper_id) where day is not null"
+        ).fetchall()
+    return dict(rows)
 
 
 def find_paper(warehouse: Warehouse, paper_id: str) -> Paper | None:
@@ -147,6 +213,22 @@ def paper_titled(warehouse: Warehouse, title: str) -> Paper | None:
             {"title": title},
         ).fetchall()
     return find_paper(warehouse, rows[0][0]) if rows else None
+
+
+def papers_with_words(warehouse: Warehouse, words: Sequence[str], *, most: int) -> list[tuple[str, str]]:
+    """(id, title) of the newest papers whose title holds every one of the words, in any case and without accents."""
+    with warehouse.reading() as connection:
+        rows: list[tuple[str, str]] = connection.execute(
+            """
+            select paper_id, title
+            from papers
+            where len(list_filter($words, lambda word: not contains(lower(strip_accents(title)), word))) = 0
+            order by published desc nulls last, paper_id
+            limit $most
+            """,
+            {"words": [word.lower() for word in words], "most": most},
+        ).fetchall()
+    return rows
 
 
 def paper_counts(warehouse: Warehouse) -> dict[date, int]:
@@ -183,7 +265,35 @@ def day_fingerprints(warehouse: Warehouse, first: date | None, last: date | None
     return dict(rows)
 
 
-def _merge(connection: "DuckDBPyConnection", stream: IO[bytes], *, origin: Origin) -> MergeReport:
+def _remember_lists(connection: DuckDBPyConnection, about: Mapping[str, object]) -> None:
+    """Keep which papers the source lists for a day that is not their own; their own day decides of the others."""
+    connection.execute(
+        """
+        delete from listed_elsewhere
+        where
+            (
+                listed_on = $day
+                and regexp_extract(paper_id, '^([A-Za-z][A-Za-z0-9_-]*):', 1) = $prefix
+                and paper_id not in (select paper_id from verdicts)
+            )
+            or paper_id in (select paper_id from verdicts join papers using (paper_id) where papers.day = $day)
+        """,
+        about,
+    )
+    connection.execute(
+        """
+        insert or replace into listed_elsewhere
+        select paper_id, $day
+        from verdicts
+        join papers using (paper_id)
+        left join listed_elsewhere using (paper_id)
+        where papers.day is distinct from $day and listed_on is distinct from $day
+        """,
+        {"day": about["day"]},
+    )
+
+
+def _merge(connection: DuckDBPyConnection, stream: IO[bytes], *, origin: Origin) -> MergeReport:
     """Judge the incoming rows by their narrow columns, then write only the chosen ones. Leaves `verdicts`."""
     connection.register("incoming", judged_rows(stream))
     connection.execute("create temp table seen as select * from incoming")

@@ -1,17 +1,22 @@
 """Rankings as JSON files for people and other programs: whole or not there, and never overwritten (SPEC G15)."""
 
+import fcntl
 import json
 import os
 import secrets
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from paper_assets.errors import InvalidProfile, StoreUnwritable
 from paper_assets.profile import PROFILE_NAME
+from paper_assets.stores.folder_lock import folder_locked
+from paper_assets.stores.private import make_private_folder
 
 NO_PROFILE = "no_profile"
+_MARK = 16  # characters that part the unfinished files of one name
 
 
 def save_ranking(folder: Path, profile: str | None, result: Mapping[str, Any], *, now: datetime) -> Path:
@@ -24,7 +29,7 @@ def save_ranking(folder: Path, profile: str | None, result: Mapping[str, Any], *
         raise InvalidProfile(f"profile name {name!r} cannot name a folder; use a-z, 0-9, _ and -")
     target, number = folder / name, 1
     try:
-        target.mkdir(parents=True, exist_ok=True)
+        make_private_folder(target)
         while True:
             suffix = "" if number == 1 else f"_{number}"
             path = target / f"{now:%Y-%m-%d_%H%M%S}_ranked{suffix}.json"
@@ -35,6 +40,21 @@ def save_ranking(folder: Path, profile: str | None, result: Mapping[str, Any], *
         raise StoreUnwritable(
             f"{target} cannot take the ranking: {error.strerror}; free space, check permissions or set OUTPUT_DIR"
         ) from None
+
+
+def save_once(folder: Path, profile: str, result: Mapping[str, Any], *, now: datetime) -> Path:
+    """`save_ranking`, unless the file of this very result lies there; several processes agree on one file."""
+    make_private_folder(folder / profile)
+    with folder_locked(folder / profile):
+        return find_saved(folder, profile, result, now=now) or save_ranking(folder, profile, result, now=now)
+
+
+def sweep_rankings(folder: Path) -> None:
+    """Remove what killed writers have left in the profiles' folders; a writer at work keeps its file locked."""
+    for left in folder.glob(f"*/.*_ranked*.json-{'?' * _MARK}"):
+        with suppress(OSError), left.open("rb") as stream:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            left.unlink()
 
 
 def find_saved(folder: Path, profile: str, result: Mapping[str, Any], *, now: datetime) -> Path | None:
@@ -53,13 +73,15 @@ def _encoded(result: Mapping[str, Any]) -> bytes:
 
 def _appeared(path: Path, result: Mapping[str, Any]) -> bool:
     """Put the finished file under its name in one step; False if the name has been taken meanwhile."""
-    temporary = path.with_name(f".{path.name}-{secrets.token_hex(8)}")
+    temporary = path.with_name(f".{path.name}-{secrets.token_hex(_MARK // 2)}")
+    content = _encoded(result)
     try:
         with temporary.open("xb") as stream:
-            stream.write(_encoded(result))
+            fcntl.flock(stream, fcntl.LOCK_EX)  # until it is closed: nobody sweeps away what is being written
+            stream.write(content)
             stream.flush()
             os.fsync(stream.fileno())
-        os.link(temporary, path)  # unlike a rename it fails if the name is taken
+            os.link(temporary, path)  # unlike a rename it fails if the name is taken
     except FileExistsError:
         return False
     finally:

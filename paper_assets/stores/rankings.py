@@ -1,4 +1,4 @@
-"""Candidates and rankings, one set per day and profile, replaced as a whole.
+"""Rankings, one set per day and profile, replaced as a whole.
 
 `inputs` is the caller's fingerprint of everything a set was computed from: equal inputs, nothing to compute.
 A removed profile keeps its rows.
@@ -10,27 +10,26 @@ from dataclasses import dataclass
 from datetime import date
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pyarrow as pa
+from duckdb import DuckDBPyConnection
 
 from paper_assets.errors import NotComputed, PaperNotFound
-from paper_assets.paper import unversioned
-from paper_assets.settings import DIMENSIONS
+from paper_assets.paper_id import unversioned
 from paper_assets.stores.warehouse import Warehouse, value_of
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-    from duckdb import DuckDBPyConnection
+from paper_assets.weights import DIMENSIONS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ranking:
+class StoredRanking:
     """One profile's ranking of a day: a header (JSON values) and all scored papers by rank (`ranking_schema()`)."""
 
     day: date
     profile: str
     inputs: str
     header: dict[str, Any]
-    rows: "pa.Table"
+    rows: pa.Table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,29 +43,16 @@ class Standing:
 
 
 @cache
-def candidate_schema() -> "pa.Schema":
-    """Columns of candidates: every paper of the window, passed or removed with its reason."""
-    import pyarrow as pa
-
-    return pa.schema(
-        [
-            ("paper_id", pa.string()),
-            ("title", pa.string()),
-            ("passed", pa.bool_()),
-            ("reason", pa.string()),
-            ("phase", pa.int32()),
-        ]
-    )
-
-
-@cache
-def ranking_schema() -> "pa.Schema":
+def ranking_schema() -> pa.Schema:
     """Columns of a ranking: every scored paper from the best to the last, `shown` if it stands in the top K.
 
     `lane`: the interest, else the liked paper, that it matches best; null where the interest mode knows none.
+    `below_line`: not worth reading (G17). Then what relevance comes from, null where the mode has no such part:
+    cosine and share of words of that interest, the probability by the liked papers and by that interest alone.
+    `version`: of the paper, as it was judged (G16); null in rankings from before it was kept.
+    `learned`: by how much the reader's ratings moved relevance (L4), null where they took no part, with the words and
+    the rated papers that did it.
     """
-    import pyarrow as pa
-
     return pa.schema(
         [
             ("rank", pa.int32()),
@@ -81,49 +67,21 @@ def ranking_schema() -> "pa.Schema":
             ("evaluation_method", pa.string()),
             ("tags", pa.list_(pa.string())),
             ("lane", pa.string()),
+            ("version", pa.int32()),
+            ("below_line", pa.bool_()),
+            ("meaning", pa.float64()),
+            ("words", pa.float64()),
+            ("library", pa.float64()),
+            ("lane_probability", pa.float64()),
+            ("learned", pa.float64()),
+            ("learned_words", pa.list_(pa.string())),
+            ("learned_near", pa.list_(pa.string())),
         ]
     )
 
 
-def replace_candidates(warehouse: Warehouse, day: date, profile: str, rows: "pa.Table", *, inputs: str) -> None:
-    """Keep `rows` (columns of `candidate_schema()`) as the candidates of the day and profile."""
-    incoming = rows.select(candidate_schema().names).cast(candidate_schema())
-    key = {"day": day, "profile": profile}
-    with warehouse.writing() as connection:
-        connection.execute("delete from candidates where day = $day and profile = $profile", key)
-        connection.execute("delete from candidate_sets where day = $day and profile = $profile", key)
-        connection.execute("insert into candidate_sets values ($day, $profile, $inputs)", {**key, "inputs": inputs})
-        connection.register("incoming", incoming)
-        connection.execute(
-            "insert into candidates by name select $day as day, $profile as profile, * from incoming", key
-        )
-
-
-def candidates(warehouse: Warehouse, day: date, profile: str) -> "pa.Table":
-    """The candidates of the day and profile, ordered by paper id. Raises NotComputed."""
-    with warehouse.reading() as connection:
-        if _inputs_of_candidates(connection, day, profile) is None:
-            raise NotComputed(f"no candidates for profile {profile!r} on {day}; run the day first")
-        found = connection.sql(
-            """
-            select * exclude (day, profile)
-            from candidates
-            where day = $day and profile = $profile
-            order by paper_id
-            """,
-            params={"day": day, "profile": profile},
-        )
-        return found.to_arrow_table().cast(candidate_schema())
-
-
-def candidates_inputs(warehouse: Warehouse, day: date, profile: str) -> str | None:
-    """Fingerprint of what the stored candidates were computed from; None if there are none."""
-    with warehouse.reading() as connection:
-        return _inputs_of_candidates(connection, day, profile)
-
-
 def replace_ranking(
-    warehouse: Warehouse, day: date, profile: str, rows: "pa.Table", header: Mapping[str, Any], *, inputs: str
+    warehouse: Warehouse, day: date, profile: str, rows: pa.Table, header: Mapping[str, Any], *, inputs: str
 ) -> None:
     """Keep `rows` (columns of `ranking_schema()`) and the header (JSON values) as the day's ranking of the profile.
 
@@ -140,10 +98,20 @@ def replace_ranking(
             connection.execute("delete from previous_rankings where day = $day and profile = $profile", key)
             connection.execute("delete from previous_ranking_sets where day = $day and profile = $profile", key)
             connection.execute(
-                "insert into previous_rankings from rankings where day = $day and profile = $profile", key
+                """
+                insert into previous_rankings by name
+                from rankings
+                where day = $day and profile = $profile
+                """,
+                key,
             )
             connection.execute(
-                "insert into previous_ranking_sets from ranking_sets where day = $day and profile = $profile", key
+                """
+                insert into previous_ranking_sets by name
+                from ranking_sets
+                where day = $day and profile = $profile
+                """,
+                key,
             )
         connection.execute("delete from rankings where day = $day and profile = $profile", key)
         connection.execute("delete from ranking_sets where day = $day and profile = $profile", key)
@@ -165,7 +133,7 @@ def note_output(warehouse: Warehouse, day: date, profile: str, path: Path) -> No
         )
 
 
-def ranking(warehouse: Warehouse, day: date, profile: str) -> Ranking:
+def ranking(warehouse: Warehouse, day: date, profile: str) -> StoredRanking:
     """The stored ranking of the day and profile. Raises NotComputed."""
     with warehouse.reading() as connection:
         inputs, header = _set(connection, day, profile)
@@ -178,10 +146,33 @@ def ranking(warehouse: Warehouse, day: date, profile: str) -> Ranking:
             """,
             params={"day": day, "profile": profile},
         ).to_arrow_table()
-    return Ranking(day=day, profile=profile, inputs=inputs, header=header, rows=rows.cast(ranking_schema()))
+    return StoredRanking(day=day, profile=profile, inputs=inputs, header=header, rows=rows.cast(ranking_schema()))
 
 
-def previous_ranking(warehouse: Warehouse, day: date, profile: str) -> Ranking:
+def output_paths(warehouse: Warehouse, profile: str, first: date, last: date) -> dict[date, str | None]:
+    """Where the JSON files of the profile's rankings of first..last were written (None: not yet), by day."""
+    with warehouse.reading() as connection:
+        rows = connection.execute(
+            """
+            select day, header ->> '$.output_path'
+            from ranking_sets
+            where profile = ? and day between ? and ?
+            """,
+            [profile, first, last],
+        ).fetchall()
+    return dict(rows)
+
+
+def all_output_paths(warehouse: Warehouse) -> dict[tuple[str, date], str | None]:
+    """`output_paths` of every profile that has a ranking, by profile and day."""
+    with warehouse.reading() as connection:
+        rows = connection.execute(
+            "select profile, day, header ->> '$.output_path' from ranking_sets order by profile, day"
+        ).fetchall()
+    return {(profile, day): path for profile, day, path in rows}
+
+
+def previous_ranking(warehouse: Warehouse, day: date, profile: str) -> StoredRanking:
     """The ranking that the present one of the day has replaced. Raises NotComputed if it is the first."""
     params = {"day": day, "profile": profile}
     with warehouse.reading() as connection:
@@ -200,7 +191,9 @@ def previous_ranking(warehouse: Warehouse, day: date, profile: str) -> Ranking:
             params=params,
         ).to_arrow_table()
     inputs, header = found[0]
-    return Ranking(day=day, profile=profile, inputs=inputs, header=json.loads(header), rows=rows.cast(ranking_schema()))
+    return StoredRanking(
+        day=day, profile=profile, inputs=inputs, header=json.loads(header), rows=rows.cast(ranking_schema())
+    )
 
 
 def ranking_inputs(warehouse: Warehouse, day: date, profile: str) -> str | None:
@@ -273,7 +266,7 @@ def ranked_paper(warehouse: Warehouse, profile: str, paper_id: str, *, day: date
     )
 
 
-def _set(connection: "DuckDBPyConnection", day: date, profile: str) -> tuple[str, dict[str, Any]]:
+def _set(connection: DuckDBPyConnection, day: date, profile: str) -> tuple[str, dict[str, Any]]:
     rows = connection.execute(
         "select inputs, header from ranking_sets where day = ? and profile = ?", [day, profile]
     ).fetchall()
@@ -283,11 +276,33 @@ def _set(connection: "DuckDBPyConnection", day: date, profile: str) -> tuple[str
     return inputs, json.loads(header)
 
 
-def _inputs_of_candidates(connection: "DuckDBPyConnection", day: date, profile: str) -> str | None:
-    inputs: str | None = value_of(
-        connection, "select inputs from candidate_sets where day = ? and profile = ?", [day, profile]
-    )
-    return inputs
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankedOften:
+    """A paper in the rankings of several days: its best relevance, the interest that it met best, if it was shown."""
+
+    paper_id: str
+    relevance: float
+    lane: str | None
+    shown: bool
+
+
+def ranked_between(warehouse: Warehouse, profile: str, first: date, last: date) -> list[RankedOften]:
+    """Every paper ranked for the profile on the days first..last, by id."""
+    with warehouse.reading() as connection:
+        rows = connection.execute(
+            """
+            select paper_id, max(semantic_relevance), arg_max(lane, semantic_relevance), bool_or(shown)
+            from rankings
+            where profile = ? and day between ? and ?
+            group by paper_id
+            order by paper_id
+            """,
+            [profile, first, last],
+        ).fetchall()
+    return [
+        RankedOften(paper_id=paper_id, relevance=relevance, lane=lane, shown=shown)
+        for paper_id, relevance, lane, shown in rows
+    ]
 
 
 def stored_inputs(warehouse: Warehouse, profile: str, first: date, last: date) -> dict[date, tuple[str, str | None]]:

@@ -1,24 +1,29 @@
-"""Rewrites as they come about: items, their attempts, people's decisions, and which day and profile asks for what.
+"""Rewrites as they come about: items, their attempts, and which day and profile asks for what.
 
 Everything is written as it happens, each in one small transaction that holds only if nobody was faster: any process
-can go on where another has stopped, and of two the first one counts. What follows from it is `rewriting/policy.py`.
+can go on where another has stopped, and of two the first one counts. People's decisions, which come in the same way,
+stand in rewrite_decisions.py; what follows from all this is `rewriting/policy.py`.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import UTC, date, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pyarrow as pa
+from duckdb import DuckDBPyConnection
 
 from paper_assets.errors import NotComputed
 from paper_assets.stores.warehouse import Warehouse, value_of
 
-if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """One rewrite and its critique; score 0 to 100. Tokens are those of the actor and the critic together."""
+    """One rewrite and its critique; score 0 to 100. Tokens are those of the actor and the critic together.
+
+    `stopped`: why the gate holds it back, claims apart; `readability`: its LIX; `critic`: the model that judged, None
+    where nobody knows any more.
+    """
 
     attempt: int
     text: str
@@ -31,11 +36,15 @@ class Attempt:
     input_tokens: int
     output_tokens: int
     made_at: datetime
+    stopped: tuple[str, ...] = ()
+    subscores: tuple[int, ...] = ()
+    readability: float | None = None
+    critic: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewItem:
-    """A paper to be rewritten for a level. `item` is a hash of all that makes it another task."""
+    """A paper to be rewritten for a level. `item` is a hash of all that makes it another task; `language` ISO 639-1."""
 
     item: str
     paper_id: str
@@ -45,11 +54,15 @@ class NewItem:
     target_level: str
     original_text: str
     prompt: str
+    language: str = "en"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RewriteItem(NewItem):
-    """An item with all that has happened to it. `outcome` is None until it is finished, then `kept` is the attempt."""
+    """An item with all that has happened to it. `outcome` is None until it is finished, then `kept` is the attempt.
+
+    `accepted`: numbers and names that a person has accepted for the paper, as `stores/accepted_claims.py` keeps them.
+    """
 
     opened_at: datetime
     outcome: str | None
@@ -58,6 +71,7 @@ class RewriteItem(NewItem):
     attempts: tuple[Attempt, ...]
     decisions: Mapping[int, str]
     decided_at: datetime | None = None  # the last decision
+    accepted: frozenset[str] = frozenset()
 
     @property
     def kept_attempt(self) -> Attempt | None:
@@ -69,17 +83,6 @@ class RewriteItem(NewItem):
         """When it was opened, last written or last decided on, whichever came last."""
         written = [attempt.made_at for attempt in self.attempts[-1:]]
         return max([self.opened_at, *written, *([self.decided_at] if self.decided_at else [])])
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredDecision:
-    """A decision and its place among all of them; `asked_by` are the days and profiles whose rewrites it touches."""
-
-    place: int
-    item: str
-    attempt: int
-    decision: str
-    asked_by: tuple[tuple[date, str], ...]
 
 
 def open_items(warehouse: Warehouse, items: Sequence[NewItem], *, now: datetime) -> None:
@@ -152,26 +155,6 @@ def unfinished_items(warehouse: Warehouse) -> list[RewriteItem]:
         return _items(connection, [item for (item,) in rows])
 
 
-def decided_items(warehouse: Warehouse, *, since: datetime) -> list[str]:
-    """Items without outcome on which somebody has decided at `since` or later, whoever asks for them, if anybody does;
-    the oldest decision first.
-    """
-    with warehouse.reading() as connection:
-        rows = connection.execute(
-            """
-            select item
-            from rewrite_items
-            join rewrite_decisions using (item)
-            where outcome is null
-            group by item
-            having max(decided_at) >= $since::timestamp
-            order by max(place)
-            """,
-            {"since": _stored(since)},
-        ).fetchall()
-    return [item for (item,) in rows]
-
-
 def items_for(warehouse: Warehouse, paper_id: str, target_level: str) -> list[RewriteItem]:
     """Every rewrite of a paper for a level, of any version, text and prompt; the one opened last first."""
     with warehouse.reading() as connection:
@@ -182,41 +165,56 @@ def items_for(warehouse: Warehouse, paper_id: str, target_level: str) -> list[Re
         return _items(connection, [item for (item,) in rows])
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcomes:
+    """Finished rewrites of one kind: how many, and the means of the kept score and of the attempts it took."""
+
+    rewrites: int
+    score: float
+    attempts: float
+
+
+def attempts_by_examples(warehouse: Warehouse) -> dict[bool, Outcomes]:
+    """Finished rewrites whose attempts were shown examples (True), and those whose were not; as it came about."""
+    with warehouse.reading() as connection:
+        rows = connection.execute(
+            """
+            with finished as (
+                select
+                    item,
+                    max(len(examples)) > 0 as shown,
+                    max(score) filter (attempt = kept) as score,
+                    count(*) as attempts
+                from rewrite_items
+                join rewrite_attempts using (item)
+                where kept is not null
+                group by item
+            )
+            select shown, count(*), avg(score), avg(attempts)
+            from finished
+            group by shown
+            """
+        ).fetchall()
+    return {shown: Outcomes(rewrites=count, score=score, attempts=attempts) for shown, count, score, attempts in rows}
+
+
 def keep_attempt(warehouse: Warehouse, item: str, attempt: Attempt) -> bool:
     """Keep the next attempt; False if another process has kept it, or finished the item, meanwhile."""
     values = {field.name: getattr(attempt, field.name) for field in fields(Attempt)}
     lists = {name: list(value) for name, value in values.items() if isinstance(value, tuple)}
     with warehouse.writing() as connection:
-        if not _is_last(connection, item, attempt.attempt - 1):
+        if not is_last(connection, item, attempt.attempt - 1):
             return False
         connection.execute(
             """
             insert into rewrite_attempts values (
                 $item, $attempt, $text, $keywords, $score, $critique, $unsupported, $examples, $model,
-                $input_tokens, $output_tokens, $made_at
+                $input_tokens, $output_tokens, $made_at, $stopped, $subscores, $readability, $critic
             )
             """,
-            {"item": item, **values, **lists, "made_at": _stored(attempt.made_at)},
+            {"item": item, **values, **lists, "made_at": stored_time(attempt.made_at)},
         )
     return True
-
-
-def keep_decision(warehouse: Warehouse, item: str, attempt: int, decision: str, *, now: datetime) -> bool:
-    """Keep a person's word on the last attempt of an unfinished item; False if it is not that, or was decided on."""
-    with warehouse.writing() as connection:
-        if not _is_last(connection, item, attempt):
-            return False
-        taken: int = value_of(
-            connection,
-            """
-            insert into rewrite_decisions
-            select $item, $attempt, $decision, $now, coalesce(max(place), 0) + 1
-            from rewrite_decisions
-            on conflict do nothing
-            """,
-            {"item": item, "attempt": attempt, "decision": decision, "now": _stored(now)},
-        )
-    return taken == 1
 
 
 def finish(warehouse: Warehouse, item: str, *, outcome: str, kept: int | None, note: str | None = None) -> bool:
@@ -260,58 +258,7 @@ def reopen(warehouse: Warehouse, item: str) -> bool:
     return opened == 1
 
 
-def decisions_after(warehouse: Warehouse, place: int) -> list[StoredDecision]:
-    """The decisions behind `place`, in the order in which they were made."""
-    with warehouse.reading() as connection:
-        rows = connection.execute(
-            """
-            with asked as (select day, profile, unnest(items) as item from rewrite_sets)
-            select place, item, attempt, decision, list((day, profile) order by day, profile) filter (day is not null)
-            from rewrite_decisions
-            left join asked using (item)
-            where place > ?
-            group by all
-            order by place
-            """,
-            [place],
-        ).fetchall()
-    return [
-        StoredDecision(place=at, item=item, attempt=attempt, decision=word, asked_by=tuple(asked_by or ()))
-        for at, item, attempt, word, asked_by in rows
-    ]
-
-
-def last_decision(warehouse: Warehouse, items: Iterable[str]) -> datetime | None:
-    """When a person last decided on any of these items; None if nobody ever did."""
-    with warehouse.reading() as connection:
-        found: datetime | None = value_of(
-            connection,
-            "select max(decided_at) from rewrite_decisions where item in (select unnest($items))",
-            {"items": list(items)},
-        )
-    return found and found.replace(tzinfo=UTC)
-
-
-def asked_by(warehouse: Warehouse, items: Iterable[str]) -> dict[tuple[date, str], list[str]]:
-    """Which days and profiles ask for any of these items, and for which of them."""
-    with warehouse.reading() as connection:
-        rows = connection.execute(
-            """
-            with asked as (select day, profile, unnest(items) as item from rewrite_sets)
-            select day, profile, list(item order by item)
-            from asked
-            where item in (select unnest($items))
-            group by day, profile
-            order by day, profile
-            """,
-            {"items": list(items)},
-        ).fetchall()
-    return {(day, profile): found for day, profile, found in rows}
-
-
-def _open(connection: "DuckDBPyConnection", items: Sequence[NewItem], *, now: datetime) -> None:
-    import pyarrow as pa
-
+def _open(connection: DuckDBPyConnection, items: Sequence[NewItem], *, now: datetime) -> None:
     names = [field.name for field in fields(NewItem)]
     connection.register("incoming", pa.table({name: [getattr(item, name) for item in items] for name in names}))
     connection.execute(
@@ -321,11 +268,11 @@ def _open(connection: "DuckDBPyConnection", items: Sequence[NewItem], *, now: da
         from incoming
         on conflict do nothing
         """,
-        {"now": _stored(now)},
+        {"now": stored_time(now)},
     )
 
 
-def _is_last(connection: "DuckDBPyConnection", item: str, attempt: int) -> bool:
+def is_last(connection: DuckDBPyConnection, item: str, attempt: int) -> bool:
     """Whether the item is open, has `attempt` attempts, and nobody accepted one."""
     holds: bool = value_of(
         connection,
@@ -340,7 +287,7 @@ def _is_last(connection: "DuckDBPyConnection", item: str, attempt: int) -> bool:
     return holds
 
 
-def _items(connection: "DuckDBPyConnection", wanted: Iterable[str]) -> list[RewriteItem]:
+def _items(connection: DuckDBPyConnection, wanted: Iterable[str]) -> list[RewriteItem]:
     order = list(wanted)
     rows = _rows(connection, "from rewrite_items where item in (select unnest($items))", order)
     attempts: dict[str, list[Attempt]] = {}
@@ -353,19 +300,31 @@ def _items(connection: "DuckDBPyConnection", wanted: Iterable[str]) -> list[Rewr
     for row in _rows(connection, "from rewrite_decisions where item in (select unnest($items))", order):
         decisions.setdefault(row["item"], {})[row["attempt"]] = row["decision"]
         decided_at[row["item"]] = max(row["decided_at"], decided_at.get(row["item"], row["decided_at"]))
+    accepted: dict[str, set[str]] = {}
+    for row in _rows(
+        connection,
+        """
+        select distinct paper_id, claim
+        from accepted_claims
+        semi join (from rewrite_items where item in (select unnest($items))) using (paper_id)
+        """,
+        order,
+    ):
+        accepted.setdefault(row["paper_id"], set()).add(row["claim"])
     found = {
         row["item"]: RewriteItem(
             **row,
             attempts=tuple(attempts.get(row["item"], ())),
             decisions=decisions.get(row["item"], {}),
             decided_at=decided_at.get(row["item"]),
+            accepted=frozenset(accepted.get(row["paper_id"], ())),
         )
         for row in rows
     }
     return [found[item] for item in order if item in found]
 
 
-def _rows(connection: "DuckDBPyConnection", query: str, items: list[str]) -> list[dict[str, Any]]:
+def _rows(connection: DuckDBPyConnection, query: str, items: list[str]) -> list[dict[str, Any]]:
     """Rows as the dataclasses take them: lists as tuples, times aware."""
     rows: list[dict[str, Any]] = (
         connection.sql(query, params={"items": items}).to_arrow_table().to_pylist() if items else []
@@ -379,5 +338,5 @@ def _read(value: Any) -> Any:
     return value.replace(tzinfo=UTC) if isinstance(value, datetime) else value
 
 
-def _stored(moment: datetime) -> datetime:
+def stored_time(moment: datetime) -> datetime:
     return moment.astimezone(UTC).replace(tzinfo=None)

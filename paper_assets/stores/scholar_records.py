@@ -6,13 +6,11 @@ and no ranking may be computed again for that.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING
+
+import pyarrow as pa
 
 from paper_assets.paper import Paper
 from paper_assets.stores.warehouse import Warehouse
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,9 +81,7 @@ def _joined(before: ScholarRecord | None, now: ScholarRecord) -> ScholarRecord:
     )
 
 
-def _table(records: Sequence[ScholarRecord]) -> "pa.Table":
-    import pyarrow as pa
-
+def _table(records: Sequence[ScholarRecord]) -> pa.Table:
     kinds = {"affiliations": pa.list_(pa.string()), "citation_count": pa.int64()}
     names = [field.name for field in fields(ScholarRecord)]
     return pa.table(

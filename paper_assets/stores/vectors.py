@@ -1,4 +1,6 @@
-"""Vectors for searching by meaning: a Chroma index over the vectors that the database holds.
+"""Vectors for searching by meaning: a Chroma index over the vectors that the database holds, for other tools.
+
+The desk itself searches DuckDB's vectors exactly (retrieval/); here nothing is asked but whether the index is whole.
 
 The database is the truth and the index can be made again from it at any time, so nothing is ever repaired in
 place. Chroma is not safe between processes and can be damaged for good by a kill: it is opened and closed inside
@@ -76,18 +78,6 @@ def sync(
         return _rebuild(store, collection, model, {**everything(), **wanted}, batches, reason)
 
 
-def query(
-    index: VectorIndex, collection: str, vectors: np.ndarray, *, k: int, where: Mapping[str, Any] | None = None
-) -> tuple[list[list[str]], np.ndarray]:
-    """The k nearest ids of each of m vectors (m, d), best first, and their cosine similarities, float32 (m, k).
-
-    `where` is a Chroma filter on the metadata. Where fewer than k are found the list is shorter and the row ends
-    in NaN. Approximate: exact answers over a filter come from the database (R5). Raises IndexUnusable.
-    """
-    with _reading(index, collection) as opened:
-        return _nearest(opened, vectors, k, where)
-
-
 def self_check(index: VectorIndex, collection: str, ids: Sequence[str], vectors: np.ndarray) -> list[str]:
     """The ids that are not in the index with this vector (n, d), or that a search for their vector does not find.
 
@@ -97,7 +87,7 @@ def self_check(index: VectorIndex, collection: str, ids: Sequence[str], vectors:
         return []
     with _reading(index, collection) as opened:
         found = stored(opened, ids)
-        best = _nearest(opened, vectors, 1, None)[1][:, 0]
+        best = _best_similarities(opened, vectors)
     there = dict(zip(found.ids, found.vectors, strict=True))
     return [
         identifier
@@ -182,23 +172,16 @@ def _change(
     return SyncReport(upserted=change.upserted, removed=change.removed, rebuilt=rebuilt), after
 
 
-def _nearest(
-    opened: OpenCollection, vectors: np.ndarray, k: int, where: Mapping[str, Any] | None
-) -> tuple[list[list[str]], np.ndarray]:
+def _best_similarities(opened: OpenCollection, vectors: np.ndarray) -> np.ndarray:
+    """The cosine of each vector (n, d) to the nearest one that the index finds, float32 (n,)."""
     questions = np.ascontiguousarray(vectors, dtype=np.float32)
-    ids: list[list[str]] = []
-    similarities = np.full((len(questions), k), np.nan, dtype=np.float32)
+    similarities = np.full(len(questions), np.nan, dtype=np.float32)
     for at in range(0, len(questions), opened.limit):
-        found: Any = opened.rows.query(
-            query_embeddings=questions[at : at + opened.limit],
-            n_results=k,
-            where=dict(where) if where else None,
-            include=["distances"],
-        )
-        ids.extend(found["ids"])
+        part = questions[at : at + opened.limit]
+        found: Any = opened.rows.query(query_embeddings=part, n_results=1, include=["distances"])
         for row, distances in enumerate(found["distances"], start=at):
-            similarities[row, : len(distances)] = 1.0 - np.asarray(distances, dtype=np.float32)
-    return ids, similarities
+            similarities[row : row + len(distances)] = 1.0 - np.asarray(distances, dtype=np.float32)
+    return similarities
 
 
 def _stale(manifest: Manifest, wanted: Mapping[str, str]) -> dict[str, str]:

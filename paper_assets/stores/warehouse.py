@@ -2,32 +2,37 @@
 
 DuckDB lets one process write or several read, never both. Nothing here keeps a connection: callers load, close,
 compute, then open again to write. A conflict is retried to a deadline. What is kept in which table stands in
-schema.sql; the queries stand in the module of their subject.
+migrations/, and an older warehouse is brought up to date when it is opened; the queries stand in the module of their
+subject.
 """
 
-import fcntl
 import os
 import random
 import re
-import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import KW_ONLY, dataclass
-from datetime import date
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import KW_ONLY, dataclass, field, replace
 from pathlib import Path
 from threading import TIMEOUT_MAX, Lock
-from typing import IO, TYPE_CHECKING, Any
+from typing import Any
+
+import duckdb
+from duckdb import DuckDBPyConnection
 
 from paper_assets.errors import StoreBusy, StoreError, StoreUnwritable, StoreVersion
-
-if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection
-
-SCHEMA_VERSION = 1
+from paper_assets.small_files import leads_nowhere, lies_there
+from paper_assets.stores.creation import NO_EXTENSIONS, create_if_missing
+from paper_assets.stores.folder_lock import folder_locked
+from paper_assets.stores.migrations.registry import MIGRATIONS, Migration
+from paper_assets.stores.migrations.upgrade import pending, upgrade
+from paper_assets.stores.processes import command_of
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.01, 0.1  # seconds between two tries to open; a unit of work takes 20 ms and up
 _TURNS: dict[Path, Lock] = {}  # DuckDB's own lock does not part the threads of one process
+# What DuckDB says of a damaged file or log, whatever the class of the error; and the classes it uses for nothing else.
+_DAMAGED = ("Corrupt", "replaying WAL", "checksum", "Failed to deserialize", "not a valid DuckDB database")
+_BROKEN = (duckdb.IOException, duckdb.FatalException, duckdb.InternalException, duckdb.SerializationException)
 _UNWRITABLE = ("Could not write", "No space left", "File too large", "Read-only file system", "Permission denied")
 
 
@@ -38,24 +43,37 @@ class Warehouse:
     path: Path
     _: KW_ONLY
     deadline: float
+    migrations: tuple[Migration, ...] = field(default=MIGRATIONS, repr=False, compare=False)
+    opened: DuckDBPyConnection | None = field(default=None, repr=False, compare=False)  # by `read_together`
 
     @contextmanager
-    def reading(self) -> Iterator["DuckDBPyConnection"]:
+    def reading(self) -> Iterator[DuckDBPyConnection]:
         """A read-only connection for one unit of work, never nested. Other readers may work, writers wait.
 
         Raises StoreBusy, StoreVersion, StoreUnwritable, StoreError.
         """
+        if self.opened is not None:
+            yield self.opened
+            return
         with self._opened(read_only=True) as connection:
             yield connection
 
     @contextmanager
-    def writing(self) -> Iterator["DuckDBPyConnection"]:
+    def read_together(self) -> Iterator["Warehouse"]:
+        """The same warehouse, opened once for all that is read from it in the block: for a page that asks a dozen
+        things at a time, of which opening would cost half a second. Nothing can be written meanwhile, by nobody.
+        """
+        with self.reading() as connection:
+            yield replace(self, opened=connection)
+
+    @contextmanager
+    def writing(self) -> Iterator[DuckDBPyConnection]:
         """A connection inside one transaction: all of the block is kept, or nothing if it raises. Never nested.
 
         Raises StoreBusy, StoreVersion, StoreUnwritable, StoreError.
         """
-        import duckdb
-
+        if self.opened is not None:
+            raise RuntimeError("this warehouse was opened for reading only")
         with self._opened(read_only=False) as connection:
             connection.begin()
             try:
@@ -67,17 +85,21 @@ class Warehouse:
                 raise
 
     @contextmanager
-    def _opened(self, *, read_only: bool) -> Iterator["DuckDBPyConnection"]:
+    def _opened(self, *, read_only: bool) -> Iterator[DuckDBPyConnection]:
         ends = time.monotonic() + self.deadline
         turn = _TURNS.setdefault(self.path, Lock())
         if not turn.acquire(timeout=min(max(self.deadline, 0.0), TIMEOUT_MAX)):
             raise StoreBusy(_busy(self, f"another thread of this process (pid {os.getpid()})"))
         try:
             with _explained(self.path):
-                _create_if_missing(self.path)
-                connection = _connect(self, read_only=read_only, ends=ends)
+                if leads_nowhere(self.path):  # its disk may not be there today: no reason to begin anew
+                    raise StoreError(f"{self.path} is a link to nothing; bring back what it leads to, or remove it")
+                create_if_missing(self.path, self.migrations)
+                for file in (self.path, self.path.with_name(f"{self.path.name}.wal")):
+                    if lies_there(file) and not file.is_file():  # opening a pipe would wait for ever
+                        raise StoreError(f"{file} is no file; move it away or set PAPER_ASSETS_HOME")
+                connection = _connect_in_turn(self, read_only=read_only, ends=ends)
                 try:
-                    _check_version(connection, self.path)
                     yield connection
                 finally:
                     connection.close()
@@ -85,21 +107,7 @@ class Warehouse:
             turn.release()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Summary:
-    """What the warehouse holds: papers (`undated`: of unknown day), vectors by model, rankings by profile."""
-
-    papers: int
-    undated: int
-    days: int
-    first_day: date | None
-    last_day: date | None
-    vectors: dict[str, int]
-    rankings: dict[str, int]
-    last_ranking: dict[str, date]
-
-
-def value_of(connection: "DuckDBPyConnection", query: str, params: object = None) -> Any:
+def value_of(connection: DuckDBPyConnection, query: str, params: object = None) -> Any:
     """The first column of the first row, None without rows.
 
     A result must be read to its end (`fetchone` does not), or DuckDB 2.0 refuses the connection's next query.
@@ -108,35 +116,45 @@ def value_of(connection: "DuckDBPyConnection", query: str, params: object = None
     return rows[0][0] if rows else None
 
 
-def summary(warehouse: Warehouse) -> Summary:
-    """Counts for a status line."""
-    with warehouse.reading() as connection:
-        [(papers, undated, days, first_day, last_day)] = connection.execute(
-            "select count(*), count(*) - count(day), count(distinct day), min(day), max(day) from papers"
-        ).fetchall()
-        vectors = connection.execute("select model, count(*) from embeddings group by model order by model").fetchall()
-        rankings = connection.execute(
-            "select profile, count(*), max(day) from ranking_sets group by profile order by profile"
-        ).fetchall()
-    return Summary(
-        papers=papers,
-        undated=undated,
-        days=days,
-        first_day=first_day,
-        last_day=last_day,
-        vectors=dict(vectors),
-        rankings={profile: count for profile, count, _ in rankings},
-        last_ranking={profile: last for profile, _, last in rankings},
-    )
+def _connect_in_turn(warehouse: Warehouse, *, read_only: bool, ends: float) -> DuckDBPyConnection:
+    """Connect while holding the folder's lock: who waits for the file keeps those out who came later.
+
+    Without it a writer never finds the moment in which none of several readers has the file open.
+    """
+    with ExitStack() as queue:
+        with suppress(
+            OSError
+        ):  # the deadline is over, and the file says who holds it; or folders cannot be locked here
+            queue.enter_context(folder_locked(warehouse.path.parent, ends=ends))
+        return _connect_to_newest(warehouse, read_only=read_only, ends=ends)
 
 
-def _connect(warehouse: Warehouse, *, read_only: bool, ends: float) -> "DuckDBPyConnection":
-    import duckdb
+def _connect_to_newest(warehouse: Warehouse, *, read_only: bool, ends: float) -> DuckDBPyConnection:
+    """Connect to the warehouse in its newest version, which takes a moment as its only holder if it is an older one."""
+    connection = _connect(warehouse, read_only=read_only, ends=ends)
+    try:
+        if not pending(connection, warehouse.path, warehouse.migrations):
+            return connection
+    except BaseException:
+        connection.close()
+        raise
+    connection.close()
+    # Opened before DuckDB opens the file and closed after it has closed it: closing any handle of a file gives up the
+    # process's locks on that file, DuckDB's among them.
+    with warehouse.path.open("rb") as before:
+        connection = _connect(warehouse, read_only=False, ends=ends)
+        try:
+            upgrade(connection, warehouse.path, before, warehouse.migrations)
+        finally:
+            connection.close()
+    return _connect(warehouse, read_only=read_only, ends=ends)
 
+
+def _connect(warehouse: Warehouse, *, read_only: bool, ends: float) -> DuckDBPyConnection:
     pause = _FIRST_PAUSE
     while True:
         try:
-            return duckdb.connect(str(warehouse.path), read_only=read_only)
+            return duckdb.connect(str(warehouse.path), read_only=read_only, config=dict(NO_EXTENSIONS))
         except duckdb.IOException as error:
             if "Could not set lock" not in str(error):
                 raise
@@ -148,96 +166,9 @@ def _connect(warehouse: Warehouse, *, read_only: bool, ends: float) -> "DuckDBPy
         pause = min(2 * pause, _LONGEST_PAUSE)
 
 
-def _create_if_missing(path: Path) -> None:
-    """A new warehouse appears whole or not at all, and the first of several creators wins.
-
-    DuckDB itself would leave an empty file, which it later refuses to open, if killed while creating. What a killed
-    creator has left is swept away by the next one: nobody else can be creating, for the folder is locked.
-    """
-    import duckdb
-
-    try:
-        if path.exists():
-            return
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with _folder_locked(path.parent):
-            if path.exists():
-                return
-            new = path.with_name(f".{path.name}.new")
-            try:
-                _remove_unfinished(new)
-                with duckdb.connect(str(new)) as connection:
-                    connection.execute(Path(__file__).with_name("schema.sql").read_text(encoding="utf-8"))
-                    connection.execute("insert into meta values (?)", [SCHEMA_VERSION])
-                new.rename(path)
-            finally:
-                _remove_unfinished(new)
-    except OSError as error:
-        raise StoreUnwritable(
-            f"{path} cannot be created: {error.strerror}; free space, check permissions or set PAPER_ASSETS_HOME"
-        ) from None
-
-
-def _remove_unfinished(new: Path) -> None:
-    for left in new.parent.glob(f"{new.name}*"):  # DuckDB's log lies beside it
-        left.unlink()
-
-
-@contextmanager
-def _folder_locked(folder: Path) -> Iterator[None]:
-    """Hold the operating system's lock of the folder itself, which leaves no file behind and ends with its holder."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(handle)
-
-
-def _check_version(connection: "DuckDBPyConnection", path: Path) -> None:
-    import duckdb
-
-    try:
-        found = value_of(connection, "select max(schema_version) from meta")
-    except (duckdb.CatalogException, duckdb.BinderException):
-        found = None
-    if found is None:
-        raise StoreError(f"{path} is a database of something else; move it away or set PAPER_ASSETS_HOME")
-    if found != SCHEMA_VERSION:
-        remedy = "update paper_assets" if found > SCHEMA_VERSION else "move the file away and import its papers again"
-        raise StoreVersion(
-            f"{path} has schema version {found}, this paper_assets works with version {SCHEMA_VERSION}; {remedy}"
-        )
-
-
-@contextmanager
-def scratch_file(folder: Path) -> Iterator[IO[bytes]]:
-    """A temporary file without a name: gone when closed, or the process killed. Raises StoreUnwritable."""
-    with scratch_refusals():
-        stream = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115
-    try:
-        yield stream
-    finally:
-        with suppress(OSError):  # closing tries once more to write what the disk has refused
-            stream.close()
-
-
-@contextmanager
-def scratch_refusals() -> Iterator[None]:
-    """Say in one line what the disk refused while a scratch file was written; raises StoreUnwritable."""
-    try:
-        yield
-    except OSError as error:
-        raise StoreUnwritable(
-            f"no temporary copy beside the warehouse: {error.strerror}; free space on its disk"
-        ) from None
-
-
 @contextmanager
 def _explained(path: Path) -> Iterator[None]:
     """Say in one line what the disk or the file refused; faults in our own queries pass unchanged."""
-    import duckdb
-
     try:
         yield
     except duckdb.Error as error:
@@ -246,9 +177,16 @@ def _explained(path: Path) -> Iterator[None]:
             raise StoreUnwritable(f"{path} cannot be written: {text}; free space or check permissions") from None
         if "storage version number" in text:
             raise StoreVersion(f"{path} was written by another version of DuckDB: {text}") from None
-        if isinstance(error, duckdb.IOException | duckdb.FatalException) or text.startswith("Corrupt"):
+        if "replaying WAL" in text:
+            raise StoreError(
+                f"{path}: its log {path.name}.wal is damaged: {text}; restore both from a back-up, or move the log "
+                "away, which loses what was written last"
+            ) from None
+        if isinstance(error, _BROKEN) or any(sign in text for sign in _DAMAGED):
             raise StoreError(f"{path} cannot be used: {text}; restore it, or move it away and import again") from None
         raise
+    except UnicodeDecodeError:
+        raise StoreError(f"{path} is damaged, a text in it is none; restore it, or move it away") from None
 
 
 def _busy(warehouse: Warehouse, holder: str) -> str:
@@ -264,7 +202,4 @@ def _holder(message: str) -> str:
     if found is None:
         return "another process"
     program, pid = found.groups()
-    with suppress(OSError):
-        command = Path("/proc", pid, "cmdline").read_bytes().replace(b"\0", b" ").decode("utf-8", "replace").strip()
-        program = " ".join(command.split())[:120] or program
-    return f"pid {pid} ({program})"
+    return f"pid {pid} ({command_of(int(pid)) or program})"

@@ -9,23 +9,24 @@ from typing import Any
 import dagster as dg
 import pytest
 
-from paper_assets.defs.archive import best_practice_archive
-from paper_assets.defs.partitions import profile_day, profile_days
+from paper_assets.defs.assets import ASSETS
+from paper_assets.defs.partitions import grid_key, profile_days
 from paper_assets.defs.reports import ATTENDED
-from paper_assets.defs.resources import resources_for
 from paper_assets.errors import ModelUnavailable
+from paper_assets.pipeline.workspace import open_workspace
 from paper_assets.rewriting.best_practices import Archive, archive_of, remove
 from paper_assets.rewriting.loop import advance
 from paper_assets.settings import load_settings
 from paper_assets.stores.best_practices import best_practices
 from paper_assets.stores.rewrites import rewrite_item
 from paper_assets.stores.vectors import count
+from tests.desk import no_clock
 from tests.loopback_llm import loopback_llm
 from tests.rewriting.invented_archive import fill, invented_embedder, practice
 from tests.rewriting.scripted import Play, opened, writer_of
 
 MONDAY = datetime(2026, 3, 2, tzinfo=UTC).date()
-ASSET = best_practice_archive.key
+ASSET = dg.AssetKey("best_practice_archive")
 
 
 class Room:
@@ -34,16 +35,17 @@ class Room:
     def __init__(self, folder: Path, instance: dg.DagsterInstance) -> None:
         settings = load_settings({"PAPER_ASSETS_FIRST_DAY": "2026-01-01"}, folder)
         self.instance = instance
-        self.resources = resources_for(settings, {}) | {"embedder": invented_embedder}
-        stores = self.resources["warehouse"], self.resources["vector_index"]
+        self.workspace = replace(open_workspace(settings, {}, clock=no_clock), load_embedder=invented_embedder)
+        stores = self.workspace.warehouse, self.workspace.vector_index
         self.archive: Archive = archive_of(settings, *stores, invented_embedder())
 
     def materialize(self) -> dict[str, bool]:
         """Outcomes of the checks."""
         outcome = dg.materialize(
-            [best_practice_archive],
+            ASSETS,
+            selection=[ASSET],
             instance=self.instance,
-            resources=self.resources,
+            resources={"workspace": self.workspace},
             tags={ATTENDED: "yes"},
             run_config={"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}},
         )
@@ -98,7 +100,8 @@ def test_an_unmasked_phone_is_found_and_not_shown(room: Room) -> None:
     mails = practice(2, original_text="ada@example.edu wrote."), practice(3, keywords=("sheep", "bo@example.edu"))
     fill(room.archive, [practice(1, text="Call 010-1234-5678."), *mails])
     assert not room.materialize()["no_unmasked_pii"]
-    outcomes = dg.materialize([best_practice_archive], instance=room.instance, resources=room.resources)
+    resources = {"workspace": room.workspace}
+    outcomes = dg.materialize(ASSETS, selection=[ASSET], instance=room.instance, resources=resources)
     [found] = [each for each in outcomes.get_asset_check_evaluations() if each.check_name == "no_unmasked_pii"]
     assert found.metadata["unmasked"].value == {practice(3).id: "mail", practice(2).id: "mail", practice(1).id: "phone"}
 
@@ -117,7 +120,7 @@ def test_without_a_model_the_archive_is_shown_and_its_vectors_are_a_warning(room
         raise ModelUnavailable("model files are gone; install again")
 
     fill(room.archive, [practice(number) for number in range(3)])
-    room.resources["embedder"] = unavailable
+    room.workspace = replace(room.workspace, load_embedder=unavailable)
     assert room.materialize() == {
         "archive_is_spread_over_levels_and_categories": True,
         "no_unmasked_pii": True,
@@ -145,13 +148,14 @@ def test_it_is_due_when_rewrites_changed_and_not_when_they_are_the_same(room: Ro
     @dg.asset(name="paper_rewrites", partitions_def=profile_days)
     def rewrites() -> None: ...
 
-    definitions = dg.Definitions([rewrites, best_practice_archive], resources=room.resources)
+    archive = next(each for each in ASSETS if isinstance(each, dg.AssetsDefinition) and ASSET in each.keys)
+    definitions = dg.Definitions([rewrites, archive], resources={"workspace": room.workspace})
     instance = room.instance
     instance.add_dynamic_partitions("profile", ["graphs", "speech"])
 
     def report(profile: str, version: str) -> None:
         tags = {"dagster/data_version": version}
-        key = profile_day(MONDAY, profile)
+        key = grid_key(MONDAY, profile)
         instance.report_runless_asset_event(dg.AssetMaterialization("paper_rewrites", partition=key, tags=tags))
 
     def asked(cursor: Any = None) -> tuple[int, Any]:

@@ -8,19 +8,24 @@ from pathlib import Path
 from typing import Any
 
 import dagster as dg
+import numpy as np
 import pytest
 
-from paper_assets.defs.evaluation import ranking_quality
-from paper_assets.defs.partitions import profile_day
+from paper_assets.defs.assets import ASSETS
+from paper_assets.defs.partitions import grid_key
 from paper_assets.defs.reports import ATTENDED
-from paper_assets.defs.resources import resources_for
-from paper_assets.defs.runs import ASSETS
 from paper_assets.errors import ModelUnavailable
+from paper_assets.models.embedder import Embedder
+from paper_assets.pipeline.workspace import open_workspace
 from paper_assets.settings import load_settings
+from paper_assets.stores.candidates import candidates
+from paper_assets.stores.day_listings import day_troubles
+from paper_assets.stores.embeddings import unembedded_count
 from paper_assets.stores.papers import paper_counts, papers_by_id
-from paper_assets.stores.rankings import candidates, ranking
+from paper_assets.stores.rankings import ranking
 from tests.desk import GRAPHS, SPEECH
-from tests.loopback_arxiv import Answer, LoopbackArxiv, invented_paper, loopback_arxiv
+from tests.loopback import Answer
+from tests.loopback_arxiv import LoopbackArxiv, feed, invented_paper, loopback_arxiv
 
 MONDAY, TUESDAY = date(2026, 3, 2), date(2026, 3, 3)
 NOW = datetime(2026, 3, 5, 7, 30, tzinfo=UTC)
@@ -39,11 +44,11 @@ class Graph:
         self.arxiv = arxiv
         self.instance = instance
         self.folder = folder
-        self.resources = resources_for(load_settings(environment, folder), {}) | {"clock": lambda: NOW}
+        self.workspace = open_workspace(load_settings(environment, folder), {}, clock=lambda: NOW)
 
     @property
     def warehouse(self) -> Any:
-        return self.resources["warehouse"]
+        return self.workspace.warehouse
 
     def profile(self, name: str, content: Mapping[str, Any]) -> None:
         file = self.folder / "profiles" / name / "profile.json"
@@ -57,7 +62,7 @@ class Graph:
             ASSETS,
             selection=list(assets),
             instance=self.instance,
-            resources=self.resources,
+            resources={"workspace": self.workspace},
             partition_key=None if last else first,
             tags={ATTENDED: "yes", **(span if last else {})},
             raise_on_error=False,
@@ -96,7 +101,7 @@ def checks(outcome: dg.ExecuteInProcessResult) -> dict[str, bool]:
 
 def test_a_day_goes_from_arxiv_to_an_explained_ranking(graph: Graph) -> None:
     graph.profile("graphs", GRAPHS)
-    key = profile_day(TUESDAY, "graphs")
+    key = grid_key(TUESDAY, "graphs")
     fetched = graph.materialize("arxiv_papers", first=f"{MONDAY}", last=f"{TUESDAY}")
     embedded = graph.materialize("paper_embeddings", first=f"{MONDAY}", last=f"{TUESDAY}")
     ranked = graph.materialize("filtered_candidates", "scored_rankings", first=key)
@@ -146,8 +151,8 @@ def test_without_a_model_keywords_rank_and_everybody_is_told(graph: Graph) -> No
         raise ModelUnavailable("model files are gone; install again")
 
     graph.profile("graphs", GRAPHS)
-    graph.resources["embedder"] = unavailable
-    key = profile_day(MONDAY, "graphs")
+    graph.workspace = replace(graph.workspace, load_embedder=unavailable)
+    key = grid_key(MONDAY, "graphs")
     graph.materialize("arxiv_papers", first=f"{MONDAY}")
     embedded = graph.materialize("paper_embeddings", first=f"{MONDAY}")
     assert embedded.success and not any(checks(embedded).values())
@@ -156,14 +161,39 @@ def test_without_a_model_keywords_rank_and_everybody_is_told(graph: Graph) -> No
     assert "Traffic" in graph.metadata("scored_rankings", key)["top_papers"].splitlines()[2]
 
 
+@pytest.mark.parametrize("works_for", [(), ("paper",)], ids=["never", "until the papers"])
+def test_a_model_that_fails_when_asked_fails_no_day_and_nothing_of_it_is_kept(
+    graph: Graph, works_for: tuple[str, ...]
+) -> None:
+    model: Embedder = graph.workspace.load_embedder()
+
+    def one(text: str) -> np.ndarray:
+        return model._one(text) if text in works_for else np.full(model.dimension, np.nan)
+
+    graph.profile("graphs", GRAPHS)
+    key = grid_key(MONDAY, "graphs")
+    graph.materialize("arxiv_papers", first=f"{MONDAY}")
+    broken = replace(model, _one=one, _memory=type(model._memory)())
+    graph.workspace = replace(graph.workspace, load_embedder=lambda: broken)
+    embedded = graph.materialize("paper_embeddings", first=f"{MONDAY}")
+    assert embedded.success and not any(checks(embedded).values())
+    assert unembedded_count(graph.warehouse, MONDAY, MONDAY, model=model.name) == 6
+    assert graph.materialize("filtered_candidates", "scored_rankings", first=key).success
+    assert "keywords only" in graph.metadata("scored_rankings", key)["warnings"]
+    graph.workspace = replace(graph.workspace, load_embedder=lambda: model)
+    assert all(checks(graph.materialize("paper_embeddings", first=f"{MONDAY}")).values())
+    graph.materialize("filtered_candidates", "scored_rankings", first=key)
+    assert graph.metadata("scored_rankings", key)["evaluation_method"] == "embedding"
+
+
 def test_a_broken_profile_is_ranked_by_its_last_good_content_and_never_by_nothing(graph: Graph) -> None:
     graph.profile("graphs", GRAPHS)
     for day in (MONDAY, TUESDAY):
         graph.materialize("arxiv_papers", first=f"{day}")
         graph.materialize("paper_embeddings", first=f"{day}")
-    graph.materialize("filtered_candidates", "scored_rankings", first=profile_day(MONDAY, "graphs"))
+    graph.materialize("filtered_candidates", "scored_rankings", first=grid_key(MONDAY, "graphs"))
     (graph.folder / "profiles" / "graphs" / "profile.json").write_text('{"inter', encoding="utf-8")
-    outcome = graph.materialize("filtered_candidates", "scored_rankings", first=profile_day(TUESDAY, "graphs"))
+    outcome = graph.materialize("filtered_candidates", "scored_rankings", first=grid_key(TUESDAY, "graphs"))
     assert outcome.success
     assert (
         len(
@@ -176,7 +206,7 @@ def test_a_broken_profile_is_ranked_by_its_last_good_content_and_never_by_nothin
 
     graph.profile("new", SPEECH)
     (graph.folder / "profiles" / "new" / "profile.json").write_text("{}", encoding="utf-8")
-    failed = graph.materialize("filtered_candidates", "scored_rankings", first=profile_day(TUESDAY, "new"))
+    failed = graph.materialize("filtered_candidates", "scored_rankings", first=grid_key(TUESDAY, "new"))
     assert not failed.success
     failure = failed.get_step_failure_events()[0].step_failure_data.user_failure_data
     assert failure is not None and "new/profile.json: interests" in str(failure.description)
@@ -184,7 +214,7 @@ def test_a_broken_profile_is_ranked_by_its_last_good_content_and_never_by_nothin
 
 def test_candidates_alone_can_be_materialized_and_a_ranking_without_them_says_what_to_do(graph: Graph) -> None:
     graph.profile("graphs", GRAPHS)
-    key = profile_day(MONDAY, "graphs")
+    key = grid_key(MONDAY, "graphs")
     graph.materialize("arxiv_papers", first=f"{MONDAY}")
     alone = graph.materialize("scored_rankings", first=key)
     assert "materialize filtered_candidates" in str(
@@ -195,8 +225,99 @@ def test_candidates_alone_can_be_materialized_and_a_ranking_without_them_says_wh
 
 
 def test_the_shipped_labelled_set_is_ranked_better_by_the_default_mode_than_by_any_baseline(graph: Graph) -> None:
-    outcome = dg.materialize([ranking_quality], instance=graph.instance, resources=graph.resources)
+    outcome = dg.materialize(
+        ASSETS, selection=["ranking_quality"], instance=graph.instance, resources={"workspace": graph.workspace}
+    )
     assert checks(outcome) == {
         "default_mode_beats_every_baseline": True,
         "every_judgement_is_of_a_known_document": True,
     }
+
+
+def ranked_day(graph: Graph) -> str:
+    """Papers and vectors of Monday and a profile, with its key."""
+    graph.profile("graphs", GRAPHS)
+    graph.materialize("arxiv_papers", first=f"{MONDAY}")
+    graph.materialize("paper_embeddings", first=f"{MONDAY}")
+    return grid_key(MONDAY, "graphs")
+
+
+def test_options_of_a_run_go_before_the_profiles_and_the_same_run_without_them_goes_back(graph: Graph) -> None:
+    key = ranked_day(graph)
+
+    def ranked(**options: Any) -> dg.ExecuteInProcessResult:
+        return dg.materialize(
+            ASSETS,
+            selection=["filtered_candidates", "scored_rankings"],
+            instance=graph.instance,
+            resources={"workspace": graph.workspace},
+            partition_key=key,
+            tags={ATTENDED: "yes"},
+            raise_on_error=False,
+            run_config={"ops": {"gatekeeper": {"config": options}}} if options else None,
+        )
+
+    assert ranked(top_k=1, purpose="idea_generation").success
+    stored = ranking(graph.warehouse, MONDAY, "graphs")
+    assert (stored.header["top_k"], stored.header["purpose"]) == (1, "idea_generation")
+    assert sum(stored.rows.column("shown").to_pylist()) == 1
+    assert ranked().success
+    assert ranking(graph.warehouse, MONDAY, "graphs").header["top_k"] == 2
+    refused = ranked(purpose="leisure")
+    assert not refused.success
+    failure = refused.get_step_failure_events()[0].step_failure_data.user_failure_data
+    assert failure is not None and "purpose" in str(failure.description) and "leisure" in str(failure.description)
+
+
+def test_a_profile_that_fails_leaves_the_others_of_the_run_ranked(graph: Graph) -> None:
+    ranked_day(graph)
+    graph.profile("broken", {"interests": 3})
+    outcome = graph.materialize(
+        "filtered_candidates",
+        "scored_rankings",
+        first=grid_key(MONDAY, "graphs"),
+        last=grid_key(MONDAY, "broken"),
+    )
+    assert not outcome.success
+    failure = outcome.get_step_failure_events()[0].step_failure_data.user_failure_data
+    assert failure is not None and "1 of 2 partitions not made; 2026-03-02 broken" in str(failure.description)
+    assert grid_key(MONDAY, "graphs") in graph.versions("scored_rankings")
+
+
+def test_a_paper_that_arxiv_lists_for_another_day_is_news_of_its_own_day(graph: Graph) -> None:
+    graph.materialize("arxiv_papers", first=f"{MONDAY}", last=f"{TUESDAY}")
+    before, complete = graph.versions("arxiv_papers"), graph.arxiv.answer
+    listed = [*(paper for paper in graph.arxiv.papers if paper.day == TUESDAY), invented_paper(99, MONDAY)]
+    graph.arxiv.answer = lambda request: feed(listed) if "20260303" in str(request.query) else complete(request)  # type: ignore[method-assign]
+    for _ in range(2):
+        assert graph.materialize("arxiv_papers", first=f"{TUESDAY}").success
+        assert graph.materialize("arxiv_papers", first=f"{MONDAY}").success
+    assert paper_counts(graph.warehouse) == {MONDAY: 7, TUESDAY: 6}
+    after = graph.versions("arxiv_papers")
+    assert {day for day in before if after[day] != before[day]} == {f"{MONDAY}"}
+
+
+def test_far_fewer_papers_than_before_fail_the_day_and_remove_nothing_unless_the_run_says_so(graph: Graph) -> None:
+    graph.materialize("arxiv_papers", first=f"{MONDAY}")
+    del graph.arxiv.papers[2:]
+    assert not graph.materialize("arxiv_papers", first=f"{MONDAY}").success
+    assert paper_counts(graph.warehouse) == {MONDAY: 6}
+    believing = dg.materialize(
+        ASSETS,
+        selection=["arxiv_papers"],
+        instance=graph.instance,
+        resources={"workspace": graph.workspace},
+        partition_key=f"{MONDAY}",
+        run_config={"ops": {"arxiv_papers": {"config": {"accept_fewer": True}}}},
+    )
+    assert believing.success
+    assert paper_counts(graph.warehouse) == {MONDAY: 2}
+
+
+def test_days_that_a_run_did_not_come_to_are_named(graph: Graph) -> None:
+    graph.materialize("arxiv_papers", first=f"{MONDAY}", last=f"{TUESDAY}")
+    graph.arxiv.answer = lambda request: Answer(status=429, headers={"Retry-After": "7200"})  # type: ignore[method-assign]
+    assert not graph.materialize("arxiv_papers", first=f"{MONDAY}", last=f"{TUESDAY}").success
+    named = {trouble.day: trouble.reason for trouble in day_troubles(graph.warehouse, sources=["arxiv"])}
+    assert set(named) == {MONDAY, TUESDAY} and named[TUESDAY].startswith("not asked for, after")
+    assert paper_counts(graph.warehouse) == {MONDAY: 6, TUESDAY: 6}

@@ -7,13 +7,16 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
+from paper_assets.defs.assets import ASSETS
 from paper_assets.defs.automation import conditions, fetched_day, repaired_days
-from paper_assets.defs.partitions import profile_day
-from paper_assets.defs.resources import resources_for
-from paper_assets.defs.runs import ASSETS
+from paper_assets.defs.partitions import grid_key
+from paper_assets.pipeline.workspace import open_workspace
 from paper_assets.settings import load_settings
+from tests.desk import no_clock
 
-RESOURCES = resources_for(load_settings({}, Path("/nowhere")), {})  # conditions open nothing
+RESOURCES = {
+    "workspace": open_workspace(load_settings({}, Path("/nowhere")), {}, clock=no_clock)
+}  # conditions open nothing
 CANDIDATES, RANKINGS = "filtered_candidates", "scored_rankings"
 
 
@@ -40,7 +43,7 @@ class Desk:
         self.cursor = result.cursor
         self.asked = {
             asset: {str(key) for key in keys}
-            for asset in ("paper_embeddings", CANDIDATES, RANKINGS)
+            for asset in ("paper_embeddings", "preference_model", CANDIDATES, RANKINGS)
             if (keys := result.get_requested_partitions(dg.AssetKey(asset)))
         }
         return self.asked
@@ -48,9 +51,9 @@ class Desk:
     def carry_out(self, version: str) -> None:
         """Report as done what the last tick asked for."""
         for asset, keys in self.asked.items():
-            for key in keys:
+            for key in keys if asset != "preference_model" else ():
                 day, _, profile = key.partition("|")
-                self.report(asset, profile_day(date.fromisoformat(day), profile) if profile else key, version)
+                self.report(asset, grid_key(date.fromisoformat(day), profile) if profile else key, version)
 
     def settle(self, version: str = "settled") -> None:
         while self.tick():
@@ -150,3 +153,25 @@ def test_a_day_is_fetched_two_days_later_and_again_on_the_following_sundays() ->
     assert fetched_day(date(2026, 3, 4)) == date(2026, 3, 2)
     sunday = repaired_days(date(2026, 3, 8))
     assert (sunday[0], sunday[-1], len(sunday)) == (date(2026, 2, 21), date(2026, 3, 6), 14)
+
+
+def test_a_rating_is_learned_from_and_then_ranks_its_profile_alone(desk: Desk) -> None:
+    desk.report("reader_ratings", "ann", "rated-1")
+    assert desk.tick() == {"preference_model": {"ann"}}
+    assert desk.tick() == {}, "asked for once, and no ranking before it is made"
+    desk.report("preference_model", "ann", "model-1")
+    assert ranked(desk.tick()) == {"2026-03-02|ann"}
+    desk.carry_out("2")
+    assert desk.tick() == {}
+
+
+def test_an_edited_profile_with_ratings_is_ranked_at_once_and_again_with_what_is_learned_anew(desk: Desk) -> None:
+    desk.report("reader_ratings", "ann", "rated-1")
+    desk.tick()
+    desk.report("preference_model", "ann", "model-1")
+    desk.settle()
+    desk.report("research_profile", "ann", "ann-2")
+    asked = desk.tick()
+    assert asked["preference_model"] == {"ann"} and ranked(asked) == {"2026-03-02|ann"}
+    desk.report("preference_model", "ann", "model-2")
+    assert ranked(desk.tick()) == {"2026-03-02|ann"}

@@ -7,11 +7,12 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
+from paper_assets.defs.assets import ASSETS
 from paper_assets.defs.automation import conditions
-from paper_assets.defs.partitions import profile_day
-from paper_assets.defs.resources import resources_for
-from paper_assets.defs.runs import ASSETS
+from paper_assets.defs.partitions import grid_key
+from paper_assets.pipeline.workspace import open_workspace
 from paper_assets.settings import load_settings
+from tests.desk import no_clock
 
 DIGESTS = "reading_digests"
 
@@ -39,7 +40,7 @@ class Desk:
             dg.Definitions(
                 assets=ASSETS,
                 sensors=[conditions],
-                resources=resources_for(load_settings({}, Path("/nowhere")), {}),
+                resources={"workspace": open_workspace(load_settings({}, Path("/nowhere")), {}, clock=no_clock)},
             ),
             self.instance,
             cursor=self.cursor,
@@ -63,7 +64,7 @@ class Desk:
 
 def grid(key: str) -> str:
     day, _, profile = key.partition("|")
-    return profile_day(date.fromisoformat(day), profile)
+    return grid_key(date.fromisoformat(day), profile)
 
 
 @pytest.fixture
@@ -116,3 +117,22 @@ def test_rankings_that_stand_at_the_first_start_get_their_pages_and_days_without
         desk.report("scored_rankings", grid("2026-03-01|ann"))
         desk.report("scored_rankings", grid("2026-03-02|ann"))
         assert desk.tick() == {DIGESTS: {"2026-03-01|ann", "2026-03-02|ann"}}
+
+
+def test_nothing_is_asked_for_that_rests_on_a_ranking_whose_own_check_failed(desk: Desk) -> None:
+    def checked(passed: bool) -> None:
+        desk.instance.report_runless_asset_event(
+            dg.AssetCheckEvaluation(
+                asset_key=dg.AssetKey("scored_rankings"),
+                check_name="scores_are_in_range_and_recomputable",
+                passed=passed,
+                metadata={},
+                blocking=True,
+            )
+        )
+
+    checked(False)
+    desk.report("scored_rankings", grid("2026-03-02|ann"))
+    assert desk.tick() == {}
+    checked(True)
+    assert set(desk.tick()) == {"paper_rewrites"}

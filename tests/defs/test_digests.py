@@ -1,6 +1,7 @@
 """`reading_digests`: real stores, rankings made by the core, no model and no language model anywhere."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
@@ -9,27 +10,28 @@ import dagster as dg
 import pytest
 from lxml import etree
 
-from paper_assets.defs.partitions import profile_day
+from paper_assets.defs.assets import ASSETS
+from paper_assets.defs.partitions import grid_key
 from paper_assets.defs.reports import ATTENDED
-from paper_assets.defs.resources import resources_for
-from paper_assets.defs.runs import ASSETS
-from paper_assets.digests.daily import missing_from_pages, write_digest
 from paper_assets.errors import LLMConfigError
 from paper_assets.paper import Paper
+from paper_assets.pipeline import rankings as daily
+from paper_assets.pipeline.digests import missing_from_pages, write_digest
+from paper_assets.pipeline.workspace import open_workspace
 from paper_assets.profile import Profile, profile_content
-from paper_assets.ranking import daily
-from paper_assets.ranking.llm_check import SecondLook, unavailable
+from paper_assets.ranking.verifier import Verifier, unavailable
 from paper_assets.settings import Settings, load_settings
 from paper_assets.stores.papers import merge_papers
 from paper_assets.stores.retrievals import replace_retrievals
-from paper_assets.stores.rewrites import NewItem, finish, keep_attempt, keep_decision, replace_set
+from paper_assets.stores.rewrite_decisions import keep_decision
+from paper_assets.stores.rewrites import NewItem, finish, keep_attempt, replace_set
 from paper_assets.stores.warehouse import Warehouse
 from tests.digests.invented import answer, document, paper
 from tests.digests.invented import attempt as invented_attempt
 
 MONDAY, TUESDAY = date(2026, 3, 2), date(2026, 3, 3)
 NOW = datetime(2026, 3, 5, 7, 30, tzinfo=UTC)
-NOBODY = SecondLook(ask=unavailable(LLMConfigError("no language model")), model=None)
+NOBODY = Verifier(ask=unavailable(LLMConfigError("no language model")), model=None)
 DIGESTS = "reading_digests"
 
 
@@ -41,11 +43,11 @@ class Graph:
         self.settings: Settings = load_settings({"PAPER_ASSETS_FIRST_DAY": "2026-01-01"}, folder)
         self.warehouse: Warehouse = Warehouse(self.settings.warehouse_path, deadline=10)
 
-        def no_model() -> None:
+        def no_model(*_: Any) -> None:
             raise AssertionError("a digest loads no model")
 
-        made = resources_for(self.settings, {})
-        self.resources = {name: no_model if callable(thing) else thing for name, thing in made.items()}
+        loaders = dict.fromkeys(["load_embedder", "load_grader", "load_verifier", "load_writer"], no_model)
+        self.workspace = replace(open_workspace(self.settings, {}, clock=lambda: NOW), **loaders)
 
     @property
     def folder(self) -> Path:
@@ -67,17 +69,17 @@ class Graph:
             inputs = daily.profile_day(self.warehouse, profile, day, settings=self.settings)
             daily.keep_candidates(self.warehouse, inputs, settings=self.settings)
             daily.keep_ranking(
-                self.warehouse, profile, day, embedder=None, second_look=NOBODY, settings=self.settings, now=NOW
+                self.warehouse, profile, day, embedder=None, verifier=NOBODY, settings=self.settings, now=NOW
             )
 
     def materialize(self, first: date, last: date | None = None, *, name: str = "ponds") -> dg.ExecuteInProcessResult:
-        keys = profile_day(first, name), profile_day(last or first, name)
+        keys = grid_key(first, name), grid_key(last or first, name)
         span = {"dagster/asset_partition_range_start": keys[0], "dagster/asset_partition_range_end": keys[1]}
         return dg.materialize(
             ASSETS,
             selection=[DIGESTS],
             instance=self.instance,
-            resources=self.resources,
+            resources={"workspace": self.workspace},
             partition_key=None if last else keys[0],
             tags={ATTENDED: "yes", **(span if last else {})},
             raise_on_error=False,
@@ -86,7 +88,7 @@ class Graph:
 
     def told(self, day: date) -> tuple[str, dict[str, Any]]:
         """The data version and the metadata last reported."""
-        key = profile_day(day, "ponds")
+        key = grid_key(day, "ponds")
         record = self.instance.get_latest_data_version_record(dg.AssetKey(DIGESTS), partition_key=key)
         assert record is not None and record.asset_materialization is not None
         event = record.asset_materialization

@@ -12,13 +12,15 @@ from typing import Any
 import dagster as dg
 import pytest
 
+from paper_assets.defs.assets import ASSETS
 from paper_assets.defs.automation import conditions
-from paper_assets.defs.partitions import profile_day
-from paper_assets.defs.profiles import find_profiles
-from paper_assets.defs.runs import ASSETS, retrieve_day
+from paper_assets.defs.partitions import grid_key
+from paper_assets.defs.runs import RunResult, bring_up_to_date
 from paper_assets.models.embedder import load_embedder
 from paper_assets.paper import Paper
-from paper_assets.profile import load_profile
+from paper_assets.pipeline import retrievals
+from paper_assets.pipeline.partition import Partition
+from paper_assets.pipeline.profiles import find_profiles
 from paper_assets.retrieval.grading import similarity_grader
 from paper_assets.retrieval.search import Corpus
 from paper_assets.stores.papers import day_fingerprints
@@ -31,7 +33,7 @@ from tests.loopback_arxiv import loopback_arxiv
 from tests.retrieval.invented_corpus import add
 
 ASSET = "balanced_retrievals"
-KEY = profile_day(TUESDAY, "graphs")
+KEY = grid_key(TUESDAY, "graphs")
 QUESTION = {
     "question": "How is traffic forecast?",
     "rewritten_question": "forecasting traffic on road networks",
@@ -73,7 +75,8 @@ def graph(tmp_path: Path) -> Iterator[Graph]:
     """Two days of papers and a profile with one question."""
     with dg.DagsterInstance.ephemeral() as instance, loopback_arxiv([]) as arxiv:
         graph = Graph(tmp_path, instance, arxiv)
-        graph.resources["grader"] = lambda: replace(similarity_grader(load_embedder()), note="graded <b>otherwise</b>")
+        grader = replace(similarity_grader(load_embedder()), note="graded <b>otherwise</b>")
+        graph.workspace = replace(graph.workspace, load_grader=lambda: grader)
         graph.profile("graphs", GRAPHS)
         ask(graph, QUESTION)
         store(graph, papers_of(MONDAY, TUESDAY))
@@ -93,7 +96,7 @@ def test_the_page_of_a_day_says_for_each_side_what_was_found_by_which_filter_and
     shown = told["question_1"].splitlines()
     assert sum("](https://arxiv.org/abs/2603." in line for line in shown) == 4
     assert shown[2].startswith("| cs.CL | ") and "Traffic forecasting" in shown[2]
-    assert shown[-1] == "| cs.XX | – | – |"
+    assert shown[-1] == "| cs.XX | – | – | – |"
     assert "none with primary" in told["sides"] and "cs.XX" in told["sides"]
     assert told["filters"].splitlines()[1].startswith('{"1. cs.CL": {"$and": [{"primary_category": {"$eq": "cs.CL"}}')
     assert told["balance"].startswith("![Documents for each side, graphs")
@@ -118,7 +121,7 @@ def test_a_profiles_pdfs_are_searched_and_indexed_but_not_shown_to_everybody_and
     assert told["question_1"].count("a private document of the profile") == 1
     assert "a private document of the profile" in told["passages_1"]
     assert not any(word in str(told) for word in ("secret-offer", "counts of lorries improve"))
-    index = graph.resources["vector_index"]
+    index = graph.workspace.vector_index
     assert count(index, "fulltext") == 1
     shutil.rmtree(folder)
     assert graph.materialize(ASSET, first=KEY).success
@@ -134,7 +137,7 @@ def test_the_log_of_the_run_has_a_line_for_each_side(graph: Graph) -> None:
 
 
 def test_each_day_of_a_run_finds_nothing_of_the_days_after_it(graph: Graph) -> None:
-    first = profile_day(MONDAY, "graphs")
+    first = grid_key(MONDAY, "graphs")
     outcome = graph.materialize(ASSET, first=first, last=KEY)
     assert outcome.success and all(checks(outcome).values())
     dates = {
@@ -153,7 +156,8 @@ def test_each_day_of_a_run_finds_nothing_of_the_days_after_it(graph: Graph) -> N
 def test_the_same_again_is_not_computed_and_an_edit_is(graph: Graph) -> None:
     graph.materialize(ASSET, first=KEY)
     version, inputs = graph.versions(ASSET), retrieval_inputs(graph.warehouse, TUESDAY, "graphs")
-    graph.resources["grader"] = lambda: pytest.fail("what stands already is not graded again")
+    refuse = lambda: pytest.fail("what stands already is not graded again")  # noqa: E731
+    graph.workspace = replace(graph.workspace, load_grader=refuse)
     assert graph.materialize(ASSET, first=KEY).success
     assert (graph.versions(ASSET), retrieval_inputs(graph.warehouse, TUESDAY, "graphs")) == (version, inputs)
     ask(graph, {**QUESTION, "generation_required": False})
@@ -166,7 +170,7 @@ def test_the_same_again_is_not_computed_and_an_edit_is(graph: Graph) -> None:
 
 
 def test_papers_that_change_no_answer_are_no_news(graph: Graph) -> None:
-    first = profile_day(MONDAY, "graphs")
+    first = grid_key(MONDAY, "graphs")
     ask(graph, {**QUESTION, "filters": {"sides": ["cs.CL"], "enddate": f"{MONDAY}"}})
     graph.materialize(ASSET, first=first)
     before = graph.versions(ASSET)
@@ -188,7 +192,7 @@ def test_a_side_that_fails_fails_the_check_and_not_the_run_and_is_asked_again(gr
 
 
 def test_questions_that_are_no_plans_are_named_and_the_last_good_ones_are_asked(graph: Graph) -> None:
-    graph.materialize(ASSET, first=profile_day(MONDAY, "graphs"))
+    graph.materialize(ASSET, first=grid_key(MONDAY, "graphs"))
     ask(graph, {**QUESTION, "k": 3})
     faults = find_profiles(graph.folder / "profiles").faults
     assert "graphs/questions.json: entry 1: k: unknown key" in faults["graphs"]
@@ -197,23 +201,23 @@ def test_questions_that_are_no_plans_are_named_and_the_last_good_ones_are_asked(
 
     graph.profile("new", GRAPHS)
     ask(graph, {}, profile="new")
-    outcome = graph.materialize(ASSET, first=profile_day(TUESDAY, "new"))
+    outcome = graph.materialize(ASSET, first=grid_key(TUESDAY, "new"))
     assert not outcome.success
     failure = outcome.get_step_failure_events()[0].step_failure_data.user_failure_data
     assert failure is not None and "new/questions.json: entry 1: rewritten_question" in str(failure.description)
 
 
 def test_the_command_line_asks_only_where_there_is_something_to_do(graph: Graph) -> None:
-    def retrieve() -> bool:
-        profile = load_profile(graph.folder / "profiles" / "graphs")
-        return retrieve_day(graph.instance, graph.warehouse, graph.resources, profile, TUESDAY)
+    def retrieve(profile: str = "graphs") -> bool:
+        done = RunResult()
+        bring_up_to_date(graph.instance, graph.workspace, retrievals.STEP, [Partition(TUESDAY, profile)], done)
+        return bool(done.made[ASSET])
 
     assert [retrieve(), retrieve()] == [True, False]
     ask(graph)
     assert [retrieve(), retrieve()] == [True, False], "questions taken away take their answers with them"
     graph.profile("silent", GRAPHS)
-    silent = load_profile(graph.folder / "profiles" / "silent")
-    assert not retrieve_day(graph.instance, graph.warehouse, graph.resources, silent, TUESDAY)
+    assert not retrieve("silent")
 
 
 def test_new_embeddings_and_an_edited_profile_ask_for_the_latest_day_by_themselves(graph: Graph) -> None:
@@ -221,7 +225,7 @@ def test_new_embeddings_and_an_edited_profile_ask_for_the_latest_day_by_themselv
 
     def asked() -> set[str]:
         nonlocal cursor
-        definitions = dg.Definitions(assets=ASSETS, sensors=[conditions], resources=graph.resources)
+        definitions = dg.Definitions(assets=ASSETS, sensors=[conditions], resources={"workspace": graph.workspace})
         result = dg.evaluate_automation_conditions(definitions, graph.instance, cursor=cursor)
         cursor = result.cursor
         return {str(key) for key in result.get_requested_partitions(dg.AssetKey(ASSET))}

@@ -3,6 +3,7 @@
 import json
 import shutil
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -10,20 +11,23 @@ from typing import Any
 import dagster as dg
 import pytest
 
+from paper_assets.defs.assets import ASSETS
 from paper_assets.defs.automation import conditions
 from paper_assets.defs.decisions import decision_sensor
-from paper_assets.defs.partitions import profile_day
+from paper_assets.defs.partitions import grid_key
 from paper_assets.defs.reports import ATTENDED
-from paper_assets.defs.resources import resources_for
-from paper_assets.defs.runs import ASSETS, rewrite_day
+from paper_assets.defs.runs import RunResult, bring_up_to_date
 from paper_assets.errors import ModelUnavailable
 from paper_assets.paper import paper_from_mapping
+from paper_assets.pipeline import rankings as daily
+from paper_assets.pipeline import rewrites
+from paper_assets.pipeline.partition import Partition
+from paper_assets.pipeline.workspace import Workspace, open_workspace
 from paper_assets.profile import Profile, load_profile, profile_content
-from paper_assets.ranking import daily
-from paper_assets.ranking.llm_check import second_look
+from paper_assets.ranking.verifier import open_verifier
 from paper_assets.retrieval.search import Corpus, search
 from paper_assets.rewriting.loop import advance, cancel, decide
-from paper_assets.settings import Rewriting, load_settings
+from paper_assets.settings import RewritingConfig, load_settings
 from paper_assets.stores.documents import count_documents
 from paper_assets.stores.papers import merge_papers
 from paper_assets.stores.rewrites import RewriteItem, replace_set, rewrite_item, rewrites_of
@@ -45,7 +49,7 @@ def ranked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with two ranked days of the profile `ann` and no rewrites."""
     folder = tmp_path_factory.mktemp("ranked")
     settings = settings_in(folder)
-    warehouse = resources_for(settings, {})["warehouse"]
+    warehouse = open_workspace(settings, {}, clock=lambda: NOW).warehouse
     merge_papers(warehouse, [paper_from_mapping(record) for record in week([f"{MONDAY}", f"{TUESDAY}"])])
     profile = Profile(name="ann", content=profile_content(ASKING, source="test"))
     for day in (MONDAY, TUESDAY):
@@ -53,7 +57,7 @@ def ranked(tmp_path_factory: pytest.TempPathFactory) -> Path:
             warehouse, daily.profile_day(warehouse, profile, day, settings=settings), settings=settings
         )
         daily.keep_ranking(
-            warehouse, profile, day, embedder=None, second_look=second_look({}), settings=settings, now=NOW
+            warehouse, profile, day, embedder=None, verifier=open_verifier({}), settings=settings, now=NOW
         )
     return folder
 
@@ -65,19 +69,16 @@ class Graph:
         self.folder, self.instance = folder, instance
         self.now = NOW
         self.set_llm({})
-        self.warehouse = self.resources["warehouse"]
+        self.warehouse = self.workspace.warehouse
         self.profile("ann", ASKING)
 
     def set_llm(self, environ: Mapping[str, str], *, embed: bool = False) -> None:
-        self.resources = resources_for(settings_in(self.folder), environ) | {"clock": lambda: self.now}
-        if not embed:
-            without = resources_for(settings_in(self.folder), environ)
+        opened = open_workspace(settings_in(self.folder), environ, clock=lambda: self.now)
 
-            def unavailable() -> None:
-                raise ModelUnavailable("no model")
+        def unavailable() -> Any:
+            raise ModelUnavailable("no model")
 
-            self.resources["embedder"] = unavailable
-            self.resources["open_writer"] = lambda clock: _without_archive(without["open_writer"], clock)
+        self.workspace = opened if embed else _without_archive(replace(opened, load_embedder=unavailable))
 
     def profile(self, name: str, content: Mapping[str, Any]) -> Profile:
         file = self.folder / "profiles" / name / "profile.json"
@@ -91,8 +92,8 @@ class Graph:
             ASSETS,
             selection=["paper_rewrites"],
             instance=self.instance,
-            resources=self.resources,
-            partition_key=profile_day(day, profile),
+            resources={"workspace": self.workspace},
+            partition_key=grid_key(day, profile),
             tags={ATTENDED: "yes"},
             raise_on_error=False,
             run_config={"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}},
@@ -104,7 +105,7 @@ class Graph:
     def latest(self, day: date = TUESDAY) -> tuple[str, dict[str, Any]]:
         """Data version and metadata last reported."""
         record = self.instance.get_latest_data_version_record(
-            dg.AssetKey("paper_rewrites"), partition_key=profile_day(day, "ann")
+            dg.AssetKey("paper_rewrites"), partition_key=grid_key(day, "ann")
         )
         assert record is not None and record.asset_materialization is not None
         event = record.asset_materialization
@@ -115,7 +116,7 @@ class Graph:
         context = dg.build_sensor_context(
             instance=self.instance,
             cursor=cursor,
-            resources={name: self.resources[name] for name in ("settings", "warehouse", "look_twice", "clock")},
+            resources={"workspace": self.workspace},
         )
         result = decision_sensor(context)
         assert isinstance(result, dg.SensorResult)
@@ -124,10 +125,9 @@ class Graph:
         return [str(request.partition_key) for request in requests], result.cursor
 
 
-def _without_archive(open_writer: Any, clock: Any) -> Any:
-    from dataclasses import replace
-
-    return replace(open_writer(clock), archive=None)
+def _without_archive(workspace: Workspace) -> Workspace:
+    load = workspace.load_writer
+    return replace(workspace, load_writer=lambda given: replace(load(given), archive=None))
 
 
 @pytest.fixture
@@ -205,7 +205,7 @@ def test_a_rewrite_that_no_profile_asks_for_waits_too_long_like_any_other(graph:
     [item] = opened(graph.warehouse)
     with loopback_llm(Play(88)) as server:
         graph.set_llm(server.environ("ollama"))
-        advance(graph.warehouse, graph.resources["open_writer"](lambda: graph.now), item.item)
+        advance(graph.warehouse, graph.workspace.load_writer(graph.workspace), item.item)
     graph.profile("ann", GRAPHS)
     graph.now = NOW + timedelta(days=3)
     assert checks(graph.run()) == {**GOOD, "nothing_waits_too_long": False}
@@ -217,8 +217,7 @@ def test_an_index_that_cannot_be_used_is_a_warning_and_the_rewrites_are_kept(gra
     index.write_text("no folder", encoding="utf-8")
     with loopback_llm(Play(92)) as server:
         graph.set_llm(server.environ("ollama"), embed=True)
-        without = graph.resources["open_writer"]
-        graph.resources["open_writer"] = lambda clock: _without_archive(without, clock)
+        graph.workspace = _without_archive(graph.workspace)
         assert checks(graph.run()) == GOOD
     assert statuses(graph.rewrites()) == [("public", "passed"), ("expert", "passed")]
 
@@ -228,12 +227,18 @@ def test_a_profile_that_asks_for_rewrites_no_longer_needs_no_model_to_say_so(gra
         graph.set_llm(server.environ("ollama"))
         graph.run()
     graph.set_llm({})
-    profile = graph.profile("ann", GRAPHS)
-    assert rewrite_day(graph.instance, graph.warehouse, graph.resources, profile, TUESDAY) is None
+    partition = Partition(TUESDAY, "ann")
+
+    def run() -> RunResult:
+        done = RunResult()
+        bring_up_to_date(graph.instance, graph.workspace, rewrites.STEP, [partition], done)
+        return done
+
+    graph.profile("ann", GRAPHS)
+    assert run().waiting == {}
     assert graph.rewrites() == []
-    profile = graph.profile("ann", {**GRAPHS, "rewriting": {"target_levels": ["student"], "papers": 1}})
-    told = rewrite_day(graph.instance, graph.warehouse, graph.resources, profile, TUESDAY)
-    assert told is not None and "no rewrites for student: no language model is set up" in told
+    graph.profile("ann", {**GRAPHS, "rewriting": {"target_levels": ["student"], "papers": 1}})
+    assert "no rewrites for student: no language model is set up" in run().waiting[partition]
 
 
 def test_a_run_without_a_ranking_fails_in_one_line(graph: Graph) -> None:
@@ -259,10 +264,10 @@ def test_an_edited_profile_asks_for_other_rewrites_and_the_old_ones_stay(graph: 
 
 
 def test_a_finished_rewrite_is_found_by_search(graph: Graph) -> None:
-    with loopback_llm(Play(92, text="Roads forget no jam")) as server:
+    with loopback_llm(Play(92, text="Roads forget no jam that ever stood on them for long")) as server:
         graph.set_llm(server.environ("ollama"), embed=True)
         assert checks(graph.run()) == GOOD
-    corpus = Corpus(warehouse=graph.warehouse, embedder=graph.resources["embedder"]())
+    corpus = Corpus(warehouse=graph.warehouse, embedder=graph.workspace.load_embedder())
     found = search(corpus, "jam on roads", data_type="rewrite", where=None, k=10, method="vector")
     assert (len(found.candidates), found.unembedded) == (2, 0)
     assert {candidate.metadata["access_level"] for candidate in found.candidates} == {"public"}
@@ -278,7 +283,7 @@ def waiting(graph: Graph, server: LoopbackLLM) -> list[RewriteItem]:
 
 
 def word(graph: Graph, item: RewriteItem, decision: Any, attempt: int = 1) -> None:
-    assert decide(graph.warehouse, item.item, attempt, decision, now=graph.now, numbers=Rewriting()).counted
+    assert decide(graph.warehouse, item.item, attempt, decision, now=graph.now, config=RewritingConfig()).counted
 
 
 def test_each_decision_asks_for_its_partition_once_whatever_becomes_of_the_tick(graph: Graph) -> None:
@@ -319,7 +324,7 @@ def test_a_decision_on_a_rewrite_that_no_day_asked_for_is_carried_out_by_the_new
     graph.profile("bob", GRAPHS)
     with loopback_llm(Play(88, 92)) as server:
         graph.set_llm(server.environ("ollama"))
-        writer = graph.resources["open_writer"](lambda: graph.now)
+        writer = graph.workspace.load_writer(graph.workspace)
         advance(graph.warehouse, writer, item.item)
         word(graph, rewrite_item(graph.warehouse, item.item), "retry")
         assert graph.tick() == (["2026-03-03|ann"], "1")
@@ -331,7 +336,7 @@ def test_a_decision_that_its_run_could_not_carry_out_is_asked_for_again_the_next
     [item] = opened(graph.warehouse)
     with loopback_llm(Play(88)) as server:
         graph.set_llm(server.environ("ollama"))
-        advance(graph.warehouse, graph.resources["open_writer"](lambda: graph.now), item.item)
+        advance(graph.warehouse, graph.workspace.load_writer(graph.workspace), item.item)
         word(graph, rewrite_item(graph.warehouse, item.item), "retry")
         assert graph.tick("1") == ([], "1")
         graph.now += timedelta(days=1)
@@ -396,7 +401,7 @@ def test_rewrites_follow_a_new_ranking_and_not_an_identical_one(graph: Graph) ->
     def tick() -> set[str]:
         nonlocal cursor
         result = dg.evaluate_automation_conditions(
-            dg.Definitions(assets=ASSETS, sensors=[conditions], resources=graph.resources),
+            dg.Definitions(assets=ASSETS, sensors=[conditions], resources={"workspace": graph.workspace}),
             graph.instance,
             cursor=cursor,
         )
@@ -407,7 +412,7 @@ def test_rewrites_follow_a_new_ranking_and_not_an_identical_one(graph: Graph) ->
         return {str(key) for key in result.get_requested_partitions(dg.AssetKey("paper_rewrites"))}
 
     requested: list[tuple[str, str]] = []
-    key = profile_day(TUESDAY, "ann")
+    key = grid_key(TUESDAY, "ann")
     report("research_profile", "ann", "1")
     report("arxiv_papers", f"{TUESDAY}", "1")
     assert tick() == set()

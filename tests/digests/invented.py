@@ -8,9 +8,10 @@ import pyarrow as pa
 
 from paper_assets.digests.content import Digest, Stored, digest_of
 from paper_assets.paper import Paper
-from paper_assets.settings import DIMENSIONS, Rewriting, Scoring
-from paper_assets.stores.rankings import Ranking, ranking_schema
+from paper_assets.settings import RewritingConfig, ScoringConfig
+from paper_assets.stores.rankings import StoredRanking, ranking_schema
 from paper_assets.stores.rewrites import Attempt, RewriteItem
+from paper_assets.weights import DIMENSIONS
 
 DAY = date(2026, 3, 13)
 NOW = datetime(2026, 3, 14, tzinfo=UTC)
@@ -49,13 +50,13 @@ def row(rank: int, paper_id: str, **changes: Any) -> dict[str, Any]:
     }
 
 
-def ranking_of(rows: Sequence[Mapping[str, Any]], *, profile: str = "ponds", **header: Any) -> Ranking:
+def ranking_of(rows: Sequence[Mapping[str, Any]], *, profile: str = "ponds", **header: Any) -> StoredRanking:
     told = {
         "purpose": "general",
         "ranking_mode": "balanced",
         "interest_mode": "hybrid",
         "top_k": 5,
-        "weights": dict(zip(DIMENSIONS, Scoring().weights["general"], strict=True)),
+        "weights": dict(zip(DIMENSIONS, ScoringConfig().weights["general"], strict=True)),
         "warnings": [],
         "llm_note": None,
         "lane_places": {},
@@ -64,7 +65,7 @@ def ranking_of(rows: Sequence[Mapping[str, Any]], *, profile: str = "ponds", **h
         **header,
     }
     rows_of = pa.Table.from_pylist([dict(each) for each in rows], schema=ranking_schema())
-    return Ranking(day=DAY, profile=profile, inputs="x", header=told, rows=rows_of)
+    return StoredRanking(day=DAY, profile=profile, inputs="x", header=told, rows=rows_of)
 
 
 def candidate(paper_id: str, reason: str | None = None, title: str = "a title") -> dict[str, Any]:
@@ -73,7 +74,7 @@ def candidate(paper_id: str, reason: str | None = None, title: str = "a title") 
 
 def stored(papers: Sequence[Paper], *, rows: Sequence[Mapping[str, Any]] | None = None, **more: Any) -> Stored:
     """A day on which these papers are the list, in this order; `more` are fields of Stored and of the header."""
-    own = ("candidates", "changes", "answers", "rewrites", "decided_at")
+    own = ("candidates", "changes", "answers", "rewrites", "decided_at", "content")
     fields = {name: more.pop(name) for name in own if name in more}
     listed = rows or [row(rank, each.paper_id) for rank, each in enumerate(papers, 1)]
     return Stored(
@@ -84,7 +85,7 @@ def stored(papers: Sequence[Paper], *, rows: Sequence[Mapping[str, Any]] | None 
 
 
 def digest(*papers: Paper, **more: Any) -> Digest:
-    return digest_of(stored(papers, **more), numbers=Rewriting())
+    return digest_of(stored(papers, **more), config=RewritingConfig())
 
 
 def attempt(number: int, score: int, text: str = "Many frogs.\n\nTruly many.") -> Attempt:

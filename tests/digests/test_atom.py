@@ -10,7 +10,7 @@ from lxml import etree
 
 from paper_assets.digests.atom import Issue, atom_feed
 from paper_assets.digests.html import html_page, title_and_body, updated
-from paper_assets.digests.plain_text import storable
+from paper_assets.text.cleaning import without_controls
 from tests.digests.invented import DAY, HOSTILE, digest, paper
 
 ATOM = {"a": "http://www.w3.org/2005/Atom"}
@@ -27,6 +27,7 @@ def texts(feed: bytes, path: str) -> list[str]:
 def test_a_feed_has_all_that_the_standard_asks_for_once_each() -> None:
     feed = etree.fromstring(atom_feed("ponds", [issue(), issue(DAY - timedelta(days=1))]))
     assert feed.tag == "{http://www.w3.org/2005/Atom}feed"
+    assert feed.get("{http://www.w3.org/XML/1998/namespace}lang") == "en"
     for element in (feed, *feed.findall("a:entry", ATOM)):
         for name in ("id", "title", "updated"):
             assert len(element.findall(f"a:{name}", ATOM)) == 1
@@ -70,7 +71,7 @@ def test_the_newest_comes_first_and_times_are_the_days() -> None:
 @given(st.one_of(st.text(st.characters()), st.sampled_from(HOSTILE)))
 def test_any_text_goes_through_the_feed_but_for_what_xml_cannot_hold(text: str) -> None:
     feed = atom_feed("ponds", [issue(title=text, body=text)])
-    assert texts(feed, "a:entry/a:title") == texts(feed, "a:entry/a:content") == [storable(text)]
+    assert texts(feed, "a:entry/a:title") == texts(feed, "a:entry/a:content") == [without_controls(text)]
 
 
 def test_a_hostile_paper_stays_text_in_the_content_of_its_entry() -> None:

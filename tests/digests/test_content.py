@@ -12,7 +12,7 @@ from paper_assets.digests.evidence import Passage
 from paper_assets.digests.html import html_page
 from paper_assets.digests.markdown import markdown_page
 from paper_assets.ranking.changes import changes_between
-from paper_assets.settings import Rewriting
+from paper_assets.settings import RewritingConfig
 from tests.digests.invented import (
     NOW,
     answer,
@@ -32,10 +32,10 @@ def test_an_empty_day_says_why_it_is_empty() -> None:
     rows = [
         candidate(f"2603.0000{n}", reason) for n, reason in enumerate(["ALREADY_READ", "TOO_OLD:2019", "ALREADY_READ"])
     ]
-    found = digest_of(stored([], rows=[], candidates=rows), numbers=Rewriting())
+    found = digest_of(stored([], rows=[], candidates=rows), config=RewritingConfig())
     assert (found.headline, found.entries) == ("Nothing to read today", ())
     assert found.window == "3 papers came in, 3 left out: 2 read already, 1 too old."
-    assert digest_of(stored([], rows=[], candidates=[]), numbers=Rewriting()).window == "No paper came in."
+    assert digest_of(stored([], rows=[], candidates=[]), config=RewritingConfig()).window == "No paper came in."
 
 
 def test_a_paper_brings_its_why_its_parts_and_its_links() -> None:
@@ -49,7 +49,7 @@ def test_a_paper_brings_its_why_its_parts_and_its_links() -> None:
         ("soft_penalty", -0.15),
     ]
     assert entry.why[0] == "Place 1 of 1 with a score of 0.440."
-    assert [link.label for link in entry.links] == ["arXiv", "PDF", "Code"]
+    assert [link.label for link in entry.links] == ["arXiv", "PDF", "HTML", "Code"]
     assert entry.tags == (("VERY_RECENT", "very recent"),)
 
 
@@ -60,7 +60,7 @@ def test_a_paper_whose_id_is_not_arxivs_has_no_link_to_arxiv() -> None:
 
 def test_a_paper_that_a_later_fetch_has_removed_is_still_told_by_its_title() -> None:
     rows = stored([], rows=[row(1, "2603.00001")], candidates=[candidate("2603.00001", title="Gone frogs")])
-    [entry] = digest_of(rows, numbers=Rewriting()).entries
+    [entry] = digest_of(rows, config=RewritingConfig()).entries
     assert (entry.title, entry.lead, entry.authors) == ("Gone frogs", "", "")
 
 
@@ -74,8 +74,9 @@ def test_a_long_abstract_is_folded_and_a_short_one_is_not() -> None:
 
 
 def test_many_authors_are_counted() -> None:
-    [entry] = digest(paper(authors=tuple("ABCDEFGH"))).entries
-    assert entry.authors == "A, B, C, D, E and 3 others"
+    six, eight = digest(paper(1, authors=tuple("ABCDEF")), paper(2, authors=tuple("ABCDEFGH"))).entries
+    assert six.authors == "A, B, C, D, E, F"
+    assert eight.authors == "A, B, C, D, E and 3 others"
 
 
 def test_the_contrastive_pick_says_from_what_it_differs() -> None:
@@ -125,6 +126,30 @@ def test_a_rewrite_stands_with_its_score_or_says_what_it_waits_for(
 ) -> None:
     [version] = digest(paper(), rewrites=[item]).entries[0].versions
     assert (version.level, version.state, len(version.paragraphs)) == (level, state, texts)
+
+
+def test_a_rewrite_says_that_a_machine_wrote_it_which_one_and_what_is_doubtful() -> None:
+    doubtful = replace(attempt(1, 93), model="actor-1", unsupported=("42%", "Finland"), stopped=("3 words",))
+    kept = rewrite("public", doubtful, outcome="accepted", kept=1)
+    kept = replace(kept, accepted=frozenset({"finland"}), language="de")
+    found = digest(paper(), rewrites=[kept])
+    [version] = found.entries[0].versions
+    assert version.by == "Written by a machine (actor-1) from the abstract, and no substitute for it."
+    assert version.doubts == (
+        "Not in the original: 42%.",
+        "Not in the original, accepted by a person: Finland.",
+        "Accepted by a person, though 3 words.",
+    )
+    page, text = html_page(found), markdown_page(found)
+    assert 'lang="de"' in page and all(line in page for line in (version.by, *version.doubts))
+    assert "Written by a machine (actor-1)" in text and "Not in the original: 42%." in text
+
+
+def test_a_rewrite_that_the_gate_holds_back_waits_and_says_why() -> None:
+    attempts = [replace(attempt(n, 96), stopped=("3 words, where 120 to 200 were asked for",)) for n in range(1, 6)]
+    [version] = digest(paper(), rewrites=[rewrite("public", *attempts)]).entries[0].versions
+    assert (version.state, version.paragraphs) == ("96 of 100, waits for a decision", ())
+    assert version.doubts == ("Held back: 3 words, where 120 to 200 were asked for",)
 
 
 def test_a_rewrite_that_fell_short_says_so_and_a_cancelled_one_is_not_shown() -> None:
@@ -191,6 +216,28 @@ def test_the_chunk_that_answers_best_is_shown_without_the_title(chunk: str, show
     assert told.remarks[1:] == ("Graded so",), "once, at the foot"
 
 
+def test_a_chunk_is_cut_out_of_a_text_that_does_not_begin_with_its_title() -> None:
+    found = answer({"loud": [document(content="Frogs are loud. Night falls.")]})
+    found["sides"][0]["graded"] = {"chunks": [{"doc_id": "d", "text": "Frogs are loud."}], "notes": []}
+    [passage] = digest(paper(), answers=[found]).evidence[0].sides[0].passages
+    assert passage.text == "Frogs are loud."
+    [whole] = evidence(sides={"loud": [document(content="Frogs are loud. Night falls.")]}).sides[0].passages
+    assert whole.text == "Frogs are loud. Night falls."
+
+
+def test_a_question_without_sides_is_answered_by_all() -> None:
+    found = answer({"": [document()]})
+    found["sides"][0]["side"] = None
+    assert [side.name for side in digest(paper(), answers=[found]).evidence[0].sides] == ["all"]
+    assert [side.name for side in evidence(sides={"loud": []}).sides] == ["loud"]
+
+
+@pytest.mark.parametrize("unknown", [0, None, 2026, "20260311"])
+def test_a_document_without_a_whole_date_is_told_without_one(unknown: object) -> None:
+    [passage] = evidence(sides={"loud": [document(date_int=unknown)]}).sides[0].passages
+    assert passage.about == "2603.00009"
+
+
 def test_where_only_links_were_asked_for_there_is_no_text() -> None:
     assert evidence(sides={"loud": [document()]}, generation_required=False).sides[0].passages[0].text is None
 
@@ -209,14 +256,14 @@ def changed(before: list[dict[str, Any]], after: list[dict[str, Any]], **header:
     )
     papers = [paper(number) for number in (1, 2, 8, 9)]
     told: Digest = digest_of(
-        stored(papers, rows=after, changes=[("since yesterday", found)], **header), numbers=Rewriting()
+        stored(papers, rows=after, changes=[("since yesterday", found)], **header), config=RewritingConfig()
     )
     return told.changes
 
 
 def test_who_came_who_left_and_who_moved_is_told_with_the_reason() -> None:
     before = [row(1, "2603.00001"), row(2, "2603.00009"), row(3, "2603.00008")]
-    [told] = changed(before, [row(1, "2603.00002"), row(2, "2603.00001", final=0.1, semantic_relevance=0.2)])
+    [told] = changed(before, [row(1, "2603.00002"), row(2, "2603.00001", final=0.26, semantic_relevance=0.2)])
     assert told.since == "since yesterday"
     assert told.entered == (("new among the candidates", (1,)),)
     assert told.moved == (("On ponds, part 1", 1, 2, "relevance to your interests -0.180"),)
@@ -226,10 +273,27 @@ def test_who_came_who_left_and_who_moved_is_told_with_the_reason() -> None:
     )
 
 
+def test_a_paper_that_has_left_the_window_keeps_its_title() -> None:
+    before, after = [row(1, "2603.00001"), row(2, "2603.00008")], [row(1, "2603.00001")]
+    then, now = ranking_of(before), ranking_of(after)
+    found = changes_between(then.rows, now.rows, headers=(then.header, now.header), removed={})
+    seen = [candidate("2603.00001", title="as the candidates wrote it")]
+    day = stored([paper(1), paper(8)], rows=after, candidates=seen, changes=[("since yesterday", found)])
+    [told] = digest_of(day, config=RewritingConfig()).changes
+    assert told.left == (("no longer in the window", (("On ponds, part 8", 2),)),)
+
+
 def test_a_paper_that_moved_only_because_of_others_is_not_said_to_have_changed() -> None:
     before = [row(1, "2603.00009"), row(2, "2603.00001")]
     [told] = changed(before, [row(1, "2603.00001", final=0.4109, semantic_relevance=0.703)])
-    assert told.moved == (("On ponds, part 1", 2, 1, "others came or went"),)
+    assert told.moved == (
+        (
+            "On ponds, part 1",
+            2,
+            1,
+            "its score is the same; others came or went: 1 paper that stood above it is already shown",
+        ),
+    )
 
 
 def test_an_edited_profile_is_said_in_words_and_an_unchanged_list_not_at_all() -> None:
@@ -243,3 +307,18 @@ def test_warnings_stand_on_the_page_and_the_absence_of_a_language_model_at_its_f
     found = digest(paper(), warnings=["keywords only"], llm_note="no key.")
     assert found.warnings == ("keywords only",)
     assert found.remarks[-1] == "No key"
+
+
+def test_a_quiet_day_says_so_and_names_what_stands_under_the_line() -> None:
+    papers = [paper(number) for number in range(1, 7)]
+    rows = [row(rank, each.paper_id, shown=rank <= 2, below_line=rank > 2) for rank, each in enumerate(papers, 1)]
+    page = digest(*papers, rows=rows, line=0.65, above_line=2, quiet=True)
+    assert page.headline == "A quiet day: two papers were worth it, of 6"
+    assert [entry.rank for entry in page.entries] == [1, 2]
+    assert [under.title for under in page.under_the_line] == [each.title for each in papers[2:5]]
+    for text in (markdown_page(page), html_page(page)):
+        assert "Under the line" in text
+        assert "0.60" in text
+    nothing = digest(*papers[2:], rows=[{**each, "shown": False} for each in rows[2:]], line=0.65, quiet=True)
+    assert nothing.headline == "A quiet day: no paper was worth it, of 4"
+    assert digest(*papers[:2], rows=rows[:2]).under_the_line == ()

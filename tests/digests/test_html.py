@@ -2,6 +2,7 @@
 
 import re
 from html.parser import HTMLParser
+from itertools import pairwise
 from urllib.parse import urlsplit
 
 import lxml.html
@@ -10,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paper_assets.digests.html import html_page, title_and_body
-from paper_assets.digests.plain_text import clean, storable
+from paper_assets.text.cleaning import one_line, without_controls
+from paper_assets.text.tex import readable
 from tests.digests.invented import HOSTILE, answer, attempt, digest, document, paper, rewrite, row
 
 VOID = {"meta", "link", "img", "br", "hr", "input"}
@@ -46,7 +48,7 @@ def page(said: str, url: str = "https://example.org/a.pdf") -> str:
     return html_page(
         digest(
             hostile,
-            rows=[row(1, hostile.paper_id, tags=["CONTRASTIVE_PICK", f"SOFT_PENALTY:{storable(text)}"])],
+            rows=[row(1, hostile.paper_id, tags=["CONTRASTIVE_PICK", f"SOFT_PENALTY:{without_controls(text)}"])],
             warnings=[text],
             llm_note=text,
             comparison_notes=[
@@ -66,10 +68,10 @@ def test_hostile_papers_give_the_page_no_other_shape(text: str) -> None:
 
 
 @given(st.one_of(st.text(), st.sampled_from(HOSTILE)))
-def test_a_title_is_shown_as_it_is_written(text: str) -> None:
+def test_a_title_is_shown_as_it_is_written_but_for_its_tex(text: str) -> None:
     heading = lxml.html.fromstring(page(text).encode()).find(".//article/h2/a")
     assert heading is not None
-    assert heading.text_content() == clean(f"x{text}")
+    assert heading.text_content() == readable(one_line(f"x{text}"))
 
 
 @pytest.mark.parametrize(
@@ -88,7 +90,10 @@ def test_a_title_is_shown_as_it_is_written(text: str) -> None:
 )
 def test_an_address_that_is_none_of_the_web_is_no_link(url: str) -> None:
     hrefs = [link.get("href") for link in lxml.html.fromstring(page("", url).encode()).iter("a")]
-    assert [href for href in hrefs if href.startswith("http")] == ["https://arxiv.org/abs/2603.00001"]
+    assert [href for href in hrefs if href.startswith("http")] == [
+        "https://arxiv.org/abs/2603.00001",
+        "https://arxiv.org/html/2603.00001",
+    ]
     assert all(urlsplit(href).scheme in ("", "https") for href in hrefs)
 
 
@@ -121,5 +126,11 @@ def test_the_feed_gets_the_title_and_what_the_page_says_without_its_frame() -> N
 def test_the_bar_of_a_score_never_leaves_its_frame() -> None:
     adds = {"final": 1.4, "semantic_relevance": 1.0, "author_trust": 1.0, "practicality": 1.0, "bonus": 1.0}
     tree = lxml.html.fromstring(html_page(digest(paper(), rows=[row(1, "2603.00001", **adds)])).encode())
-    widths = [float(span.get("style", "")[6:-1]) for span in tree.findall(".//div[@class='bar']/span")]
-    assert sum(widths) == pytest.approx(100, abs=0.5)
+    parts = [(float(part.get("x", "")), float(part.get("width", ""))) for part in tree.findall(".//svg/rect")]
+    assert sum(width for _, width in parts) == pytest.approx(100, abs=0.5)
+    assert all(x + width == pytest.approx(after, abs=0.11) for (x, width), (after, _) in pairwise(parts))
+
+
+def test_a_penalty_is_written_with_a_minus_sign_and_not_with_a_hyphen() -> None:
+    page = html_page(digest(paper(), rows=[row(1, "2603.00001", soft_penalty=-0.15)]))
+    assert "−0.150" in page and "None" not in page

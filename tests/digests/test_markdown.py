@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from paper_assets.digests.markdown import escape_markdown, markdown_page
-from paper_assets.digests.plain_text import clean, storable
+from paper_assets.text.cleaning import one_line, without_controls
 from tests.digests.invented import HOSTILE, answer, attempt, digest, document, paper, rewrite, row
 
 READER = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
@@ -21,7 +21,7 @@ def kinds(text: str) -> list[str]:
 
 @given(st.one_of(st.text(), st.text(alphabet="#-+=*_`~|[]()<>!\\$&:.1 a\n"), st.sampled_from(HOSTILE)))
 def test_a_line_of_text_is_read_as_a_paragraph_of_just_this_text(text: str) -> None:
-    line = clean(text)
+    line = one_line(text)
     tokens = READER.parse(escape_markdown(line))
     if not line:
         assert tokens == []
@@ -33,7 +33,7 @@ def test_a_line_of_text_is_read_as_a_paragraph_of_just_this_text(text: str) -> N
 
 @given(st.sampled_from(HOSTILE))
 def test_escaped_text_begins_neither_mathematics_nor_a_link_of_its_own(text: str) -> None:
-    escaped = escape_markdown(clean(text))
+    escaped = escape_markdown(one_line(text))
     assert not re.search(r"(?<!\\)\$|https?://|www\.|(?<!\\)@|(?<!\\)[{}]", escaped)
 
 
@@ -44,7 +44,7 @@ def test_hostile_papers_give_the_page_no_other_shape(text: str) -> None:
         return markdown_page(
             digest(
                 hostile,
-                rows=[row(1, hostile.paper_id, tags=["VERY_RECENT", f"SOFT_PENALTY:{storable(said)}"])],
+                rows=[row(1, hostile.paper_id, tags=["VERY_RECENT", f"SOFT_PENALTY:{without_controls(said)}"])],
                 warnings=[said],
                 answers=[answer({said: [document(content=said, title=f"x{said}")]}, question=f"x{said}")],
                 rewrites=[rewrite("public", attempt(1, 95, said), outcome="passed", kept=1)],
@@ -52,7 +52,7 @@ def test_hostile_papers_give_the_page_no_other_shape(text: str) -> None:
         )
 
     # A text that is several paragraphs, or none, gives the rewrite several or none; the shape else is that of a word.
-    plain = " \n\n ".join("word" for part in re.split(r"\n\s*\n", text) if clean(part))
+    plain = " \n\n ".join("word" for part in re.split(r"\n\s*\n", text) if one_line(part))
     assert kinds(page(text)) == kinds(page(plain))
 
 
@@ -61,10 +61,10 @@ def test_the_page_reads_well_as_it_stands() -> None:
     assert text.startswith(
         "# ponds, Friday, 13 March 2026\n\n**One paper to read.** One paper came in, none was left out."
     )
-    assert "## 1\\. [Counting in \\$O(n^2)\\$](https://arxiv.org/abs/2603.00001)\n\n*Ada Moreau*  \n" in text
+    assert "## 1\\. [Counting in O(n²)](https://arxiv.org/abs/2603.00001)\n\n*Ada Moreau*  \n" in text
     assert (
-        "2603.00001 · 12 March 2026 · cs.CL · [PDF](https://arxiv.org/pdf/2603.00001v1) · [Code](https://github.com/a/b)"
-        in text
+        "2603.00001 · 12 March 2026 · cs.CL · [PDF](https://arxiv.org/pdf/2603.00001v1)"
+        " · [HTML](https://arxiv.org/html/2603.00001) · [Code](https://github.com/a/b)" in text
     )
     assert "\n0.440 = 0.240 relevance to your interests +0.200 how recent it is\n\nvery recent\n" in text
     assert "\n\nWhy it stands here: Place 1 of 1 with a score of 0.440. Relevance to your interests: 0.240 (" in text

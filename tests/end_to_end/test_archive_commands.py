@@ -8,8 +8,8 @@ import pytest
 from typer.testing import CliRunner
 
 from paper_assets.errors import PaperAssetsError
-from paper_assets.faces.cli import app
-from paper_assets.stores.best_practices import add_missing, counts
+from paper_assets.interfaces.cli.app import app
+from paper_assets.stores.best_practices import BestPractice, add_missing, counts
 from tests.desk import Desk, paper
 from tests.loopback_llm import fault, loopback_llm
 from tests.rewriting.invented_archive import practice
@@ -24,8 +24,13 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Desk:
     desk = Desk(tmp_path_factory.mktemp("desk"))
     records = [paper(number, "2026-03-02", text) for number, text in ((101, "counting sheep"), (102, "resting cows"))]
     desk.run("import", str(desk.papers("papers.jsonl", records)))
-    add_missing(desk.warehouse, [practice(number) for number in range(6)], collection=V1)
+    add_missing(desk.warehouse, [kept(number) for number in range(6)], collection=V1)
     return desk
+
+
+def kept(number: int) -> BestPractice:
+    """A best practice that is near to both papers."""
+    return practice(number, original_text=f"We study counting sheep and resting cows in subject{number}.")
 
 
 def listed(desk: Desk, *options: str) -> set[str]:
@@ -37,8 +42,8 @@ def test_list_filters_and_show_tells_all(desk: Desk) -> None:
     assert listed(desk, "--level", "public", "--min-score", "98") == {practice(3).id}
     assert listed(desk, "--keyword", "subject4") == {practice(4).id}
     shown = json.loads(desk.run("archive", "show", practice(4).id, "--json"))
-    assert (shown["original_text"], shown["made_at"]) == (practice(4).original_text, "2026-03-02T09:34:00+00:00")
-    assert practice(4).original_text in desk.run("archive", "show", practice(4).id)
+    assert (shown["original_text"], shown["made_at"]) == (kept(4).original_text, "2026-03-02T09:34:00+00:00")
+    assert kept(4).original_text in desk.run("archive", "show", practice(4).id)
     assert "6 best practices" in desk.run("archive", "list")
 
 
@@ -83,17 +88,21 @@ def test_compare_rewrites_both_ways_and_keeps_nothing(desk: Desk, tmp_path: Path
     shown = sum("<examples " in question for question in asked)
     with_examples, without = told["with_examples"], told["without_examples"]
     assert with_examples["examples"] > 0 == without["examples"]
-    assert shown == 4, "every attempt of one side and none of the other"
+    assert shown == 1 + 4, "the warm-up and every attempt of one side, and none of the other"
     assert with_examples["papers"] == without["papers"] == 2
     assert with_examples["score"] == without["score"] == 96
     assert with_examples["attempts"] == without["attempts"] == 2
-    assert with_examples["input_tokens"] == without["input_tokens"] == 8 * 100
+    assert with_examples["input_tokens"] == without["input_tokens"] == 8 * 100, "the warm-up is not counted"
+    assert told["differences"]["score"] == {"mean": 0.0, "interval": [0.0, 0.0]}
+    assert set(told["differences"]) == {"score", "attempts", "tokens", "seconds"}
     with desk.warehouse.reading() as connection:
         assert connection.execute("select count(*) from rewrite_items").fetchall() == [(0,)]
     assert counts(desk.warehouse)[V1] == 6
 
 
-@pytest.mark.parametrize(("failing", "at", "papers"), [(6, "2603.00102", 1), (2, "2603.00101", None)])
+@pytest.mark.parametrize(
+    ("failing", "at", "papers"), [(10, "paper 2603.00102", 1), (6, "paper 2603.00101", None), (3, "the warm-up", None)]
+)
 def test_a_comparison_that_fails_on_the_way_tells_what_it_has_and_names_the_paper(
     desk: Desk, failing: int, at: str, papers: int | None
 ) -> None:
@@ -103,7 +112,8 @@ def test_a_comparison_that_fails_on_the_way_tells_what_it_has_and_names_the_pape
         )
         out, err = process.communicate(timeout=240)
     assert process.returncode == 1
-    assert f"error: the comparison ended early at paper {at}: " in err and "Traceback" not in err
+    assert f"error: the comparison ended early at {at}: " in err and "Traceback" not in err
     told = json.loads(out) if papers else None
-    assert (told and [side["papers"] for side in told.values()]) == (papers and [papers, papers])
+    assert (told and [told[f"with{side}_examples"]["papers"] for side in ("", "out")]) == (papers and [papers, papers])
+    assert papers is None or (told or {})["differences"]["score"]["interval"] is None, "one paper has no interval"
     assert papers or out == ""

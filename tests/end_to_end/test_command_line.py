@@ -49,7 +49,7 @@ def test_explain_says_what_each_dimension_brought_and_what_was_missing(desk: Des
     assert "relevance to your interests" in listed.lower()
     left_out = json.loads(desk.run("explain", "graphs", "2603.00104", "--json"))
     assert not left_out["score"]["shown"]
-    assert any("short of the last of them" in sentence for sentence in left_out["why"])
+    assert any("others above the line are more probable" in sentence for sentence in left_out["why"])
 
 
 def test_changed_says_who_entered_and_what_moved_them(tmp_path: Path) -> None:
@@ -58,7 +58,7 @@ def test_changed_says_who_entered_and_what_moved_them(tmp_path: Path) -> None:
     desk.run("import", str(desk.papers("papers.jsonl", week(DAYS))))
     desk.run("run", "--since", DAYS[1])
     told = json.loads(desk.run("changed", "graphs", "--json"))
-    assert {move["reason"] for move in told["left"]} == {"removed: ALREADY_SHOWN"}
+    assert {move["reason"] for move in told["left"]} == {"already shown: it stood in your list on an earlier day"}
     assert "first of that day" in desk.refused("changed", "graphs", "--edit")
     desk.profile("graphs", {**GRAPHS, "interests": SPEECH["interests"]})
     desk.run("run", "--since", DAYS[1])

@@ -18,7 +18,7 @@ from tests.desk import GRAPHS, SPEECH, Desk, week
 
 DAYS = ("2026-03-02", "2026-03-03")
 LATEST = "2026-03-03"
-PATIENCE = 180  # seconds for what takes about 20 on an idle machine
+PATIENCE = 900  # seconds for what takes about 20 on an idle machine
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def desk(tmp_path: Path) -> Iterator[Desk]:
     yield desk
     os.killpg(daemon.pid, signal.SIGTERM)
     try:
-        daemon.wait(timeout=20)
+        daemon.wait(timeout=120)
     except subprocess.TimeoutExpired:
         os.killpg(daemon.pid, signal.SIGKILL)
         daemon.wait()
@@ -66,6 +66,7 @@ def ranked(desk: Desk, profile: str) -> tuple[str, list[str]] | None:
     return stored.inputs, shown
 
 
+@pytest.mark.timeout(4 * PATIENCE)
 def test_an_edited_profile_is_ranked_again_alone_by_itself(desk: Desk) -> None:
     until(desk, "both profiles ranked", lambda: bool(ranked(desk, "graphs") and ranked(desk, "speech")))
     before = {name: ranked(desk, name) for name in ("graphs", "speech")}
@@ -84,3 +85,20 @@ def test_an_edited_profile_is_ranked_again_alone_by_itself(desk: Desk) -> None:
     files = list(folder.glob("*/*.json"))
     assert sorted(file.parent.name for file in files) == ["graphs", "graphs", "speech"]
     assert all(json.loads(file.read_text("utf-8"))["success"] for file in files)
+
+
+def test_a_rating_is_learned_from_and_ranks_its_profile_again_alone_by_itself(desk: Desk) -> None:
+    until(desk, "both profiles ranked", lambda: bool(ranked(desk, "graphs") and ranked(desk, "speech")))
+    before = {name: ranked(desk, name) for name in ("graphs", "speech")}
+    first = before["graphs"]
+    assert first is not None
+    desk.run("rate", "graphs", first[1][0], "worth")
+    desk.run("rate", "graphs", first[1][1], "no")
+    until(desk, "the rated profile ranked again", lambda: ranked(desk, "graphs") != first)
+    until(desk, "both ratings seen", lambda: "1 papers rated worth reading, 1 not" in learning(desk, "graphs"))
+    assert ranked(desk, "speech") == before["speech"]
+
+
+def learning(desk: Desk, profile: str) -> str:
+    """What the newest ranking says of what was learned."""
+    return ranking(desk.warehouse, date.fromisoformat(LATEST), profile).header["learning"] or ""

@@ -6,7 +6,7 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
-from paper_assets.defs.runs import ASSETS
+from paper_assets.defs.assets import ASSETS
 from tests.desk import Desk
 
 ROOT = Path(__file__).parent.parent.parent

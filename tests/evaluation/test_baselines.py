@@ -12,10 +12,10 @@ from paper_assets.evaluation.compare import compare
 from paper_assets.evaluation.judge import Scorer, judge
 from paper_assets.evaluation.labelled_set import LabelledSet, load_labelled_set
 from paper_assets.models.embedder import load_embedder
-from paper_assets.settings import Judging
+from paper_assets.settings import EvaluationConfig
 from tests.evaluation.sets import write_set
 
-JUDGING = Judging(resamples=1_000)
+JUDGING = EvaluationConfig(resamples=1_000)
 
 
 @pytest.fixture
@@ -81,12 +81,26 @@ def test_on_the_shipped_set_meaning_beats_words_and_words_beat_chance(shipped: L
             assert compare(outcomes[blind], outcomes[words], judging=JUDGING)[0].low > 0.1
 
 
+def test_bm25_reaches_its_known_figure_on_the_shipped_set(shipped: LabelledSet) -> None:
+    outcome = judge(shipped, bm25(shipped), judging=JUDGING)
+    assert outcome.of("ndcg@10").mean() == pytest.approx(0.504, abs=0.03)
+
+
 @pytest.mark.shared_data
 def test_bm25_reaches_its_known_figure_on_cacm(shared_data: Path) -> None:
     cacm = load_labelled_set(shared_data / "cacm")
     assert (len(cacm.documents), len(cacm.queries), len(cacm.judged_queries), cacm.unknown) == (3204, 64, 52, 0)
     outcome = judge(cacm, bm25(cacm), judging=JUDGING)
     assert outcome.of("ndcg@10").mean() == pytest.approx(0.425, abs=0.002)
+
+
+def test_sides_of_an_invented_claim_are_its_interests(tmp_path: Path) -> None:
+    qrels = "query_id\tdoc_id\trelevance\tside\nq1\td1\t1\tSUPPORT\nq1\td3\t1\tUNDERMINE\nq2\td4\t1\tSUPPORT\n"
+    claims = load_labelled_set(write_set(tmp_path, qrels=qrels))
+    known = claims.judgements["q1"]
+    sides = {claims.documents[row].doc_id: side for row, side in zip(known.positions, known.interests, strict=True)}
+    assert sides == {"d1": "SUPPORT", "d3": "UNDERMINE"}
+    assert claims.unknown == 0
 
 
 @pytest.mark.shared_data

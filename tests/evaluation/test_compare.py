@@ -10,16 +10,16 @@ from hypothesis import strategies as st
 
 from paper_assets.errors import InvalidInput
 from paper_assets.evaluation.compare import bootstrap_mean, compare, means, randomisation_p_value
-from paper_assets.evaluation.judge import Outcome
-from paper_assets.settings import Judging
+from paper_assets.evaluation.judge import Evaluation
+from paper_assets.settings import EvaluationConfig
 
-JUDGING = Judging(resamples=2_000)
+JUDGING = EvaluationConfig(resamples=2_000)
 shares = st.lists(st.floats(0, 1), min_size=1, max_size=12).map(np.array)
 
 
-def outcome(values: list[float], *, metric: str = "ndcg@10") -> Outcome:
+def outcome(values: list[float], *, metric: str = "ndcg@10") -> Evaluation:
     ids = tuple(f"q{number}" for number in range(len(values)))
-    return Outcome(metrics=(metric,), query_ids=ids, values=np.array(values)[:, None])
+    return Evaluation(metrics=(metric,), query_ids=ids, values=np.array(values)[:, None])
 
 
 @given(shares)

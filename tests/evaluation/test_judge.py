@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from paper_assets.errors import InvalidInput
 from paper_assets.evaluation.judge import judge
 from paper_assets.evaluation.labelled_set import LabelledSet, load_labelled_set
-from paper_assets.settings import Judging
+from paper_assets.settings import EvaluationConfig
 from tests.evaluation.sets import DOCS, QUERIES, write_set
 
-JUDGING = Judging(ndcg_at=(3,), recall_at=(1, 3), coverage_at=(1, 2), resamples=200)
+JUDGING = EvaluationConfig(ndcg_at=(3,), recall_at=(1, 3), coverage_at=(1, 2), resamples=200)
 
 
 @pytest.fixture

@@ -160,7 +160,7 @@ def test_a_missing_or_damaged_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match=r"found no qrels"):
         load_labelled_set(tmp_path)
     (tmp_path / "qrels.tsv.gz").write_bytes(b"no gzip")
-    with pytest.raises(InvalidInput, match=r"qrels.tsv.gz cannot be read"):
+    with pytest.raises(InvalidInput, match=r"qrels.tsv.gz: the gzip data is damaged"):
         load_labelled_set(tmp_path)
 
 

@@ -8,10 +8,10 @@ from numpy.typing import NDArray
 from paper_assets.evaluation.judge import Scorer, judge
 from paper_assets.evaluation.labelled_set import Query, load_labelled_set
 from paper_assets.evaluation.modes import modes
-from paper_assets.settings import Judging, Scoring
+from paper_assets.settings import EvaluationConfig, ScoringConfig
 from tests.evaluation.sets import write_set
 
-SCORING, JUDGING = Scoring(), Judging(resamples=10)
+SCORING, JUDGING = ScoringConfig(), EvaluationConfig(resamples=10)
 
 
 def embed(texts: list[str]) -> NDArray[np.float32]:

@@ -14,8 +14,10 @@ import pytest
 from paper_assets.errors import StoreBusy, StoreUnwritable
 from paper_assets.paper import Paper
 from paper_assets.stores.embeddings import keep_vectors
+from paper_assets.stores.file_head import file_head
 from paper_assets.stores.papers import day_fingerprints, merge_papers, paper_counts, papers_between, replace_day
-from paper_assets.stores.warehouse import Warehouse, summary
+from paper_assets.stores.summary import summary
+from paper_assets.stores.warehouse import Warehouse
 from tests.invented_papers import MONDAY, TUESDAY, allow_files_of, listing, paper, papers_of, process, stored
 
 KILLS = 8
@@ -80,6 +82,28 @@ def test_readers_read_together_and_a_writer_waits_for_them(warehouse: Warehouse)
             pass
         answers.send("leave")
         assert replace_day(warehouse, MONDAY, [paper()]).added == 1
+
+
+def write_hastily(answers, path: Path) -> None:  # type: ignore[no-untyped-def]
+    try:
+        with Warehouse(path, deadline=0.3).writing():
+            answers.send("written")
+    except StoreBusy:
+        answers.send("refused")
+
+
+def test_looking_at_the_head_of_the_file_does_not_let_others_write_while_it_is_read(warehouse: Warehouse) -> None:
+    assert summary(warehouse).papers == 0
+    assert file_head(warehouse.path, 12) == warehouse.path.read_bytes()[:12]
+    with warehouse.reading():
+        assert file_head(warehouse.path, 12)
+        with process(write_hastily, warehouse.path) as (_, answers):
+            assert answers.recv() == "refused"
+    content = warehouse.path.read_bytes()
+    warehouse.path.unlink()
+    assert file_head(warehouse.path, 12) is None
+    warehouse.path.write_bytes(b"another file" + content)
+    assert file_head(warehouse.path, 12) == b"another file"
 
 
 ONE, OTHER = (
@@ -175,3 +199,25 @@ def test_a_full_disk_is_told_in_one_line_and_costs_nothing(warehouse: Warehouse,
     assert all("free space" in line and "\n" not in line for line in refused)
     assert set(stored(warehouse)) == {paper().paper_id}
     assert replace_day(warehouse, TUESDAY, papers_of(TUESDAY, 10)).added == 10
+
+
+def read_for_ever(answers, warehouse: Warehouse) -> None:  # type: ignore[no-untyped-def]
+    """Read again and again, each time for longer than it takes the next reader to come."""
+    while True:
+        with warehouse.reading() as connection:
+            connection.execute("select count(*) from papers").fetchall()
+            answers.send("reads")
+            time.sleep(0.1)
+
+
+def test_a_writer_gets_its_turn_among_readers_who_never_leave_the_file_closed(warehouse: Warehouse) -> None:
+    replace_day(warehouse, MONDAY, [paper()])
+    with ExitStack() as running:
+        readers = [running.enter_context(process(read_for_ever, warehouse))[1] for _ in range(4)]
+        assert [answers.recv() for answers in readers] == ["reads"] * 4
+        for number in range(5):
+            assert replace_day(warehouse, TUESDAY, papers_of(TUESDAY, 1, title=f"{number}")).unchanged == 0
+        for answers in readers:  # and nobody was kept out for good
+            while answers.poll():
+                answers.recv()
+            assert answers.recv() == "reads"

@@ -1,4 +1,4 @@
-"""The outside world on loopback for one test: arXiv with its PDFs, Semantic Scholar, and a reach to both."""
+"""The outside world on loopback for one test: arXiv with its PDFs, Semantic Scholar, and the clients of both."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -7,10 +7,11 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from paper_assets.interpreting.reach import Reach, open_reach
+from paper_assets.interpreting.clients import Clients, open_clients
 from paper_assets.paper import Paper
 from paper_assets.settings import load_settings
-from tests.loopback_arxiv import Answer, LoopbackArxiv, invented_paper, loopback_arxiv
+from tests.loopback import Answer
+from tests.loopback_arxiv import LoopbackArxiv, invented_paper, loopback_arxiv
 from tests.loopback_llm import closed_port
 from tests.loopback_semantic_scholar import LoopbackScholar, loopback_semantic_scholar
 
@@ -32,7 +33,7 @@ class Outside:
     scholar: LoopbackScholar
     folder: Path
 
-    def reach(self, *, deadline: float | None = None, **environ: str) -> Reach:
+    def clients(self, *, deadline: float | None = None, **environ: str) -> Clients:
         """As somebody has it whose environment points here; `environ` adds to it."""
         given = {
             "PAPER_ASSETS_HOME": str(self.folder / "data"),
@@ -44,7 +45,7 @@ class Outside:
             "PAPER_ASSETS_SEMANTIC_SCHOLAR_URL": self.scholar.url,
             **environ,
         }
-        return open_reach(load_settings(given, self.folder), given, deadline=deadline)
+        return open_clients(load_settings(given, self.folder), given, deadline=deadline)
 
     @property
     def asked(self) -> tuple[int, int]:

@@ -3,8 +3,8 @@
 from dataclasses import replace
 from pathlib import Path
 
+from paper_assets.ingestion.fulltexts import bring_in_pdfs
 from paper_assets.interpreting.papers import fetch_paper
-from paper_assets.retrieval.fulltext import bring_in_pdfs
 from paper_assets.stores.documents import count_documents
 from paper_assets.stores.fulltexts import public_fulltext
 from paper_assets.stores.papers import merge_papers
@@ -23,18 +23,18 @@ def two_versions(world: Outside) -> None:
 
 def test_a_fetched_text_is_kept_for_retrieval_as_everybody_s(world: Outside) -> None:
     two_versions(world)
-    reach = world.reach()
-    fetch_paper(reach, arxiv_id=f"{ID}v2")
-    assert count_documents(reach.warehouse, "fulltext", {"access_level": "public", "paper_id": ID}) == 1
+    clients = world.clients()
+    fetch_paper(clients, arxiv_id=f"{ID}v2")
+    assert count_documents(clients.warehouse, "fulltext", {"access_level": "public", "paper_id": ID}) == 1
 
 
 def test_the_text_is_that_of_the_version_asked_for(world: Outside) -> None:
     two_versions(world)
-    reach = world.reach()
+    clients = world.clients()
     for _ in range(2):
-        assert fetch_paper(reach, arxiv_id=f"{ID}v1").content == "We fold."
-        assert fetch_paper(reach, arxiv_id=f"{ID}v2").content == "We fold twice."
-    kept = public_fulltext(reach.warehouse, ID)
+        assert fetch_paper(clients, arxiv_id=f"{ID}v1").content == "We fold."
+        assert fetch_paper(clients, arxiv_id=f"{ID}v2").content == "We fold twice."
+    kept = public_fulltext(clients.warehouse, ID)
     assert kept is not None and kept.version == 2, "an older version does not take the place of a newer one"
 
 
@@ -44,8 +44,8 @@ def test_a_long_text_is_the_same_from_the_pdf_and_from_the_warehouse(world: Outs
     ]
     world.arxiv.papers.append(titled(1, "Folding"))
     world.arxiv.pdfs[f"{ID}v1"] = pdf_answer(pdf(*pages))
-    reach = world.reach()
-    first, second = (fetch_paper(reach, arxiv_id=ID) for _ in range(2))
+    clients = world.clients()
+    first, second = (fetch_paper(clients, arxiv_id=ID) for _ in range(2))
     assert (first.content_source, second.content_source) == ("pdf", "warehouse")
     assert first.content == second.content
     assert first.content is not None and first.content.split() == " ".join(pages).split()
@@ -53,26 +53,26 @@ def test_a_long_text_is_the_same_from_the_pdf_and_from_the_warehouse(world: Outs
 
 def test_the_pdf_of_a_profile_is_nobody_else_s_text(world: Outside, tmp_path: Path) -> None:
     two_versions(world)
-    reach = world.reach()
+    clients = world.clients()
     own = tmp_path / "own"
     own.mkdir()
     (own / f"{ID}v2.pdf").write_bytes(pdf("My private notes on folding."))
-    report = bring_in_pdfs(reach.warehouse, None, "somebody", own)
+    report = bring_in_pdfs(clients.warehouse, None, "somebody", own)
     assert report.added == (f"{ID}v2.pdf",)
-    assert fetch_paper(reach, arxiv_id=f"{ID}v2").content == "We fold twice."
+    assert fetch_paper(clients, arxiv_id=f"{ID}v2").content == "We fold twice."
 
 
 def test_a_record_without_version_is_fetched_anew_and_not_kept(world: Outside) -> None:
     world.scholar.papers.append(scholar_paper(5, arxiv=ID, title="Folding"))
-    reach = world.reach(PAPER_ASSETS_ARXIV_URL=NOWHERE)
+    clients = world.clients(PAPER_ASSETS_ARXIV_URL=NOWHERE)
     for text in ("We fold.", "We fold twice."):
         world.arxiv.pdfs[ID] = pdf_answer(pdf(text))
-        assert fetch_paper(reach, arxiv_id=ID).content == text
-    assert public_fulltext(reach.warehouse, ID) is None
+        assert fetch_paper(clients, arxiv_id=ID).content == text
+    assert public_fulltext(clients.warehouse, ID) is None
 
 
 def test_a_stored_paper_with_a_strange_pdf_address_is_fetched_from_arxiv(world: Outside) -> None:
     two_versions(world)
-    reach = world.reach()
-    merge_papers(reach.warehouse, [replace(titled(1, "Folding"), pdf_url="https://evil.example/x.pdf")])
-    assert fetch_paper(reach, arxiv_id=ID).content == "We fold."
+    clients = world.clients()
+    merge_papers(clients.warehouse, [replace(titled(1, "Folding"), pdf_url="https://evil.example/x.pdf")])
+    assert fetch_paper(clients, arxiv_id=ID).content == "We fold."

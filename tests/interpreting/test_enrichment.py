@@ -1,22 +1,26 @@
 """Semantic Scholar beside a day's papers: it adds what it knows and never changes what it does not (S4)."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 import dagster as dg
 import pytest
 
-from paper_assets.defs.papers import arxiv_papers
-from paper_assets.defs.resources import resources_for
-from paper_assets.interpreting.enrichment import enrich
+from paper_assets.defs.assets import ASSETS
+from paper_assets.interpreting.clients import Clients
 from paper_assets.paper import Paper
+from paper_assets.pipeline.enrichment import enricher
+from paper_assets.pipeline.workspace import open_workspace
 from paper_assets.sources import semantic_scholar
+from paper_assets.sources.enrichment import Enriched
 from paper_assets.stores.papers import find_paper
 from paper_assets.stores.scholar_records import ScholarRecord, keep_records, records_of
 from tests.interpreting.outside import DAY, Outside, titled
-from tests.loopback_arxiv import Answer
+from tests.loopback import Answer
 from tests.loopback_semantic_scholar import found_json, scholar_paper
 
+NOW = datetime(2026, 3, 5, tzinfo=UTC)
 ON = {"PAPER_ASSETS_SEMANTIC_SCHOLAR": "on"}
 CODE = "https://github.com/invented/folding"
 
@@ -27,15 +31,16 @@ def known(number: int, **more: Any) -> dict[str, Any]:
 
 def fetch(world: Outside, instance: dg.DagsterInstance, **environ: str) -> tuple[str, Mapping[str, Any]]:
     """Materialize the day; its data version and what the UI shows of it."""
-    reach = world.reach(**environ)
+    clients = world.clients(**environ)
     dg.materialize(
-        [arxiv_papers],
+        ASSETS,
+        selection=["arxiv_papers"],
         instance=instance,
         partition_key=f"{DAY}",
-        resources=resources_for(reach.settings, reach.environ),
+        resources={"workspace": open_workspace(clients.settings, clients.environ, clock=lambda: NOW)},
         run_config={"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}},
     )
-    record = instance.get_latest_data_version_record(arxiv_papers.key, partition_key=f"{DAY}")
+    record = instance.get_latest_data_version_record(dg.AssetKey("arxiv_papers"), partition_key=f"{DAY}")
     assert record is not None and record.asset_materialization is not None
     event = record.asset_materialization
     assert event.tags is not None
@@ -43,8 +48,12 @@ def fetch(world: Outside, instance: dg.DagsterInstance, **environ: str) -> tuple
     return event.tags["dagster/data_version"], shown
 
 
+def enrich(clients: Clients, papers: Sequence[Paper]) -> Enriched:
+    return enricher(clients.settings, clients.environ, clients.warehouse)(papers, True)
+
+
 def stored(world: Outside, paper_id: str = "2601.05001") -> Paper:
-    paper = find_paper(world.reach().warehouse, paper_id)
+    paper = find_paper(world.clients().warehouse, paper_id)
     assert paper is not None
     return paper
 
@@ -67,7 +76,7 @@ def test_a_day_has_affiliations_and_code_and_refetching_it_changes_nothing(day: 
         assert fetch(day, instance, **ON)[0] == first, "the same answers"
         day.scholar.papers[0]["citationCount"] = 900
         assert fetch(day, instance, **ON)[0] == first, "a count that moves is no news for a ranking"
-        assert records_of(day.reach().warehouse, ["2601.05001"])["2601.05001"].citation_count == 900
+        assert records_of(day.clients().warehouse, ["2601.05001"])["2601.05001"].citation_count == 900
         day.scholar.script = [Answer(status=500)] * 9
         silent, shown = fetch(day, instance, **ON)
         assert silent == first, "silence is no news"
@@ -104,38 +113,38 @@ def test_by_default_nobody_is_asked(day: Outside) -> None:
 )
 def test_whatever_semantic_scholar_does_the_papers_are_there(day: Outside, script: list[Answer]) -> None:
     day.scholar.script = script
-    enriched = enrich(day.reach(SEMANTIC_SCHOLAR_API_KEY="s2-hidden", **ON), day.arxiv.papers)
+    enriched = enrich(day.clients(SEMANTIC_SCHOLAR_API_KEY="s2-hidden", **ON), day.arxiv.papers)
     assert enriched.papers == day.arxiv.papers
-    assert enriched.warning is not None and enriched.warning.startswith("Semantic Scholar was not heard: ")
+    assert enriched.warning is not None and enriched.warning.startswith("Semantic Scholar did not answer: ")
     assert "hidden" not in enriched.warning
 
 
 def test_what_one_request_gave_stays_if_the_next_one_fails(day: Outside) -> None:
     others = [titled(number, "Unknown there") for number in range(2, 502)]
     day.scholar.script = [found_json([known(1), *[None] * 499]), *[Answer(status=429)] * 4]
-    enriched = enrich(day.reach(**ON), [day.arxiv.papers[0], *others])
+    enriched = enrich(day.clients(**ON), [day.arxiv.papers[0], *others])
     assert enriched.warning is not None and enriched.answered == 1
     assert enriched.papers[0].affiliations == ("Example Institute",)
 
 
 def test_a_count_that_no_store_can_hold_is_unknown(day: Outside) -> None:
     day.scholar.papers[0]["citationCount"] = 10**30
-    enriched = enrich(day.reach(**ON), day.arxiv.papers)
+    enriched = enrich(day.clients(**ON), day.arxiv.papers)
     assert (enriched.warning, enriched.answered) == (None, 1)
-    assert records_of(day.reach().warehouse, ["2601.05001"])["2601.05001"].citation_count is None
+    assert records_of(day.clients().warehouse, ["2601.05001"])["2601.05001"].citation_count is None
 
 
 def test_the_order_in_which_affiliations_come_changes_nothing(day: Outside) -> None:
-    reach = day.reach(**ON)
+    clients = day.clients(**ON)
     found = []
     for names in (["B", "A", "B"], ["A", "B"]):
         day.scholar.papers[0]["authors"][0]["affiliations"] = names
-        found.append(enrich(reach, day.arxiv.papers).papers[0].affiliations)
+        found.append(enrich(clients, day.arxiv.papers).papers[0].affiliations)
     assert found == [("A", "B")] * 2
 
 
 def test_a_key_that_is_none_is_a_warning_too(day: Outside) -> None:
-    enriched = enrich(day.reach(SEMANTIC_SCHOLAR_API_KEY="s2\nhidden", **ON), day.arxiv.papers)
+    enriched = enrich(day.clients(SEMANTIC_SCHOLAR_API_KEY="s2\nhidden", **ON), day.arxiv.papers)
     assert enriched.papers == day.arxiv.papers
     assert enriched.warning is not None
     assert "SEMANTIC_SCHOLAR_API_KEY" in enriched.warning and "hidden" not in enriched.warning
@@ -143,13 +152,13 @@ def test_a_key_that_is_none_is_a_warning_too(day: Outside) -> None:
 
 def test_what_arxiv_gave_stays(day: Outside) -> None:
     day.arxiv.papers[0] = titled(1, "Folding caches", github_url="https://github.com/a/b", affiliations=("Elsewhere",))
-    enriched = enrich(day.reach(**ON), day.arxiv.papers)
+    enriched = enrich(day.clients(**ON), day.arxiv.papers)
     assert enriched.papers == day.arxiv.papers
 
 
 def test_a_day_is_asked_for_in_one_request_and_a_large_one_in_several(day: Outside) -> None:
-    reach = day.reach(**ON)
-    with reach.scholar(reach.started()) as scholar:
+    clients = day.clients(**ON)
+    with semantic_scholar.opened(clients.access(clients.started())) as scholar:
         found = semantic_scholar.details(scholar, [f"2601.{number:05d}" for number in range(1, 502)])
     assert found == {}
     assert [len(request.body) > 100 for request in day.scholar.requests] == [True, False]
@@ -157,14 +166,14 @@ def test_a_day_is_asked_for_in_one_request_and_a_large_one_in_several(day: Outsi
 
 def test_answers_are_matched_by_place_but_not_against_what_they_say_themselves(day: Outside) -> None:
     day.scholar.script = [found_json([known(2), None, known(3)])]
-    reach = day.reach(**ON)
-    with reach.scholar(reach.started()) as scholar:
+    clients = day.clients(**ON)
+    with semantic_scholar.opened(clients.access(clients.started())) as scholar:
         found = semantic_scholar.details(scholar, ["2601.05001", "2601.05002", "2601.05003"])
     assert set(found) == {"2601.05003"}
 
 
 def test_a_record_keeps_what_a_later_one_does_not_know(day: Outside) -> None:
-    warehouse = day.reach().warehouse
+    warehouse = day.clients().warehouse
     full = ScholarRecord(paper_id="1", affiliations=("A",), github_url=CODE, citation_count=3)
     keep_records(warehouse, [full])
     keep_records(warehouse, [ScholarRecord(paper_id="1", citation_count=0)])

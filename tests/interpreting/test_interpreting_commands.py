@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from paper_assets.faces.cli import main
+from paper_assets.interfaces.cli.app import main
 from tests.interpreting.outside import NOWHERE, Outside, pdf_answer, titled
 from tests.interpreting.test_analysis import READING, reads
 from tests.invented_pdfs import pdf
@@ -32,7 +32,7 @@ def command(world: Outside, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
     def run(*arguments: str, **environ: str) -> tuple[str, str, int]:
         for name in ("LLM_PROVIDER", "OPENAI_API_KEY", "ANTHROPIC_API_KEY"):
             monkeypatch.delenv(name, raising=False)
-        for name, value in {**world.reach().environ, "COLUMNS": "150", **environ}.items():
+        for name, value in {**world.clients().environ, "COLUMNS": "150", **environ}.items():
             monkeypatch.setenv(name, value)
         monkeypatch.setattr(sys, "argv", ["paper-assets", *arguments])
         code = 0
@@ -76,7 +76,7 @@ def test_a_fetched_paper_can_be_handed_on_as_json(command: Command, tmp_path: Pa
     with loopback_llm(reads) as server:
         out, _, code = command("analyze", str(file), "--type", "detailed", **server.environ("openai"))
         assert code == 0 and "The cache is folded." in out and "detailed by gpt-6-luna" in out
-        monkeypatch.setattr(sys, "stdin", io.StringIO(fetched))
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(fetched.encode()), encoding="utf-8"))
         out, _, _ = command("analyze", "-", "--type", "detailed", "--json", **server.environ("openai"))
         assert json.loads(out)["summary"] == READING["summary"]
         assert len(server.requests) == 1

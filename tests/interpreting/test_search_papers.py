@@ -11,7 +11,8 @@ from paper_assets.interpreting.searching import wrote
 from paper_assets.sources.arxiv_search import search_query
 from paper_assets.stores.papers import merge_papers
 from tests.interpreting.outside import NOWHERE, Outside, titled
-from tests.loopback_arxiv import Answer, error_xml
+from tests.loopback import Answer
+from tests.loopback_arxiv import error_xml
 from tests.loopback_semantic_scholar import found_json, scholar_paper
 
 
@@ -31,7 +32,7 @@ def fill(world: Outside) -> None:
 
 def test_both_sources_are_one_list_merged_by_arxiv_id(world: Outside) -> None:
     fill(world)
-    result = search_papers(world.reach(), "caches")
+    result = search_papers(world.clients(), "caches")
     by_id = {found.paper.paper_id: found for found in result.papers}
     assert set(by_id) == {"2601.05001", "2601.05002", "2601.05004", f"S2:{15:040x}"}
     assert by_id["2601.05001"].sources == ("arxiv", "semantic_scholar")
@@ -47,13 +48,13 @@ def test_both_sources_are_one_list_merged_by_arxiv_id(world: Outside) -> None:
 def test_a_paper_in_print_is_its_preprint_of_the_same_title(world: Outside) -> None:
     world.arxiv.papers.append(titled(1, "Folding Caches: a Study"))
     world.scholar.papers.append(scholar_paper(7, title="Folding caches - a study."))
-    [found] = search_papers(world.reach(), "folding").papers
+    [found] = search_papers(world.clients(), "folding").papers
     assert (found.paper.paper_id, found.citation_count) == ("2601.05001", 7)
 
 
 def test_no_more_than_asked_and_the_number_of_all(world: Outside) -> None:
     world.arxiv.papers += [titled(number, f"Caches {number}") for number in range(8)]
-    result = search_papers(world.reach(), "caches", max_results=3)
+    result = search_papers(world.clients(), "caches", max_results=3)
     assert (len(result.papers), result.total_count) == (3, 8)
 
 
@@ -63,7 +64,7 @@ def test_no_more_than_asked_and_the_number_of_all(world: Outside) -> None:
 def test_arxiv_failing_leaves_semantic_scholar_and_a_warning(world: Outside, answer: Answer) -> None:
     fill(world)
     world.arxiv.script = [answer] * 4
-    result = search_papers(world.reach(), "caches")
+    result = search_papers(world.clients(), "caches")
     assert len(result.papers) == 4
     assert result.total_count == 4
     assert [line.partition(":")[0] for line in result.warnings] == ["arXiv"]
@@ -72,7 +73,7 @@ def test_arxiv_failing_leaves_semantic_scholar_and_a_warning(world: Outside, ans
 def test_semantic_scholar_failing_leaves_arxiv_and_a_warning(world: Outside) -> None:
     fill(world)
     world.scholar.script = [Answer(status=429)] * 4
-    result = search_papers(world.reach(), "caches")
+    result = search_papers(world.clients(), "caches")
     assert [found.paper.paper_id for found in result.papers] == ["2601.05001", "2601.05002"]
     assert [found.citation_count for found in result.papers] == [None, None]
     assert [line.partition(":")[0] for line in result.warnings] == ["Semantic Scholar"]
@@ -93,14 +94,14 @@ def test_both_failing_is_the_error_of_arxiv(world: Outside, answer: Answer, erro
     world.arxiv.script = [answer] * 4
     world.scholar.script = [Answer(status=500)] * 4
     with pytest.raises(error, match=r"arXiv|127\.0\.0\.1"):
-        search_papers(world.reach(), "caches")
+        search_papers(world.clients(), "caches")
 
 
 def test_nobody_at_the_other_end_is_a_network_error(world: Outside) -> None:
-    reach = world.reach(PAPER_ASSETS_ARXIV_URL=NOWHERE, PAPER_ASSETS_SEMANTIC_SCHOLAR_URL=NOWHERE)
+    clients = world.clients(PAPER_ASSETS_ARXIV_URL=NOWHERE, PAPER_ASSETS_SEMANTIC_SCHOLAR_URL=NOWHERE)
     with pytest.raises(NetworkError, match="cannot be reached"):
-        search_papers(reach, "caches")
-    unknown = world.reach(
+        search_papers(clients, "caches")
+    unknown = world.clients(
         PAPER_ASSETS_ARXIV_URL="http://no-such-host.invalid/api", PAPER_ASSETS_SEMANTIC_SCHOLAR_URL=NOWHERE
     )
     with pytest.raises(NetworkError, match=r"no-such-host\.invalid cannot be reached"):
@@ -110,32 +111,32 @@ def test_nobody_at_the_other_end_is_a_network_error(world: Outside) -> None:
 def test_a_call_out_of_time_says_so(world: Outside) -> None:
     world.arxiv.script = world.scholar.script = [Answer(hang=True)] * 4
     with pytest.raises(NetworkError, match="no whole answer within"):
-        search_papers(world.reach(deadline=0.3), "caches")
+        search_papers(world.clients(deadline=0.3), "caches")
 
 
 def test_semantic_scholar_is_not_waited_for_when_it_asks_for_long(world: Outside) -> None:
     fill(world)
     world.scholar.script = [Answer(status=429, headers={"Retry-After": "60"})]
-    result = search_papers(world.reach(), "caches")
+    result = search_papers(world.clients(), "caches")
     assert len(result.papers) == 2
     assert "asks us to wait" in result.warnings[0]
-    assert len(search_papers(world.reach(), "caches").papers) == 2
+    assert len(search_papers(world.clients(), "caches").papers) == 2
     assert world.asked == (2, 1), "nor asked again before its time"
 
 
 def test_the_pages_of_a_search_are_of_one_list_for_a_while(world: Outside) -> None:
     fill(world)
     now = [100.0]
-    reach = replace(world.reach(), clock=lambda: now[0])
-    first = search_papers(reach, "caches")
+    clients = replace(world.clients(), clock=lambda: now[0])
+    first = search_papers(clients, "caches")
     world.arxiv.script = [Answer(status=500)] * 9
-    assert search_papers(replace(reach, progress=lambda done, total, what: None), "caches") == first
+    assert search_papers(replace(clients, progress=lambda done, total, what: None), "caches") == first
     assert world.asked == (1, 1)
-    assert search_papers(reach, "caches", max_results=2).warnings, "another question"
+    assert search_papers(clients, "caches", max_results=2).warnings, "another question"
     now[0] += 601
-    assert search_papers(reach, "caches").warnings
+    assert search_papers(clients, "caches").warnings
     world.arxiv.script = None
-    assert search_papers(reach, "caches") == first, "what one source alone said was not kept"
+    assert search_papers(clients, "caches") == first, "what one source alone said was not kept"
 
 
 def test_an_author_is_asked_of_arxiv_and_checked_in_the_others_papers(world: Outside) -> None:
@@ -143,25 +144,25 @@ def test_an_author_is_asked_of_arxiv_and_checked_in_the_others_papers(world: Out
     world.scholar.papers.append(
         scholar_paper(16, arxiv="2601.05006", title="Caches of Third", authors=[{"name": "C. Third"}])
     )
-    result = search_papers(world.reach(), "", author="Cleo Third")
+    result = search_papers(world.clients(), "", author="Cleo Third")
     assert {found.paper.paper_id for found in result.papers} == {"2601.05003", "2601.05006"}
 
 
 def test_of_a_category_only_papers_known_to_be_in_it(world: Outside) -> None:
     fill(world)
-    reach = world.reach()
-    result = search_papers(reach, "caches", category="cs.LG")
+    clients = world.clients()
+    result = search_papers(clients, "caches", category="cs.LG")
     assert {found.paper.paper_id for found in result.papers} == {"2601.05002"}
-    merge_papers(reach.warehouse, [titled(4, "Caches elsewhere", categories=("cs.LG",))])
-    result = search_papers(world.reach(), "caches", category="cs.LG")
+    merge_papers(clients.warehouse, [titled(4, "Caches elsewhere", categories=("cs.LG",))])
+    result = search_papers(world.clients(), "caches", category="cs.LG")
     assert {found.paper.paper_id for found in result.papers} == {"2601.05002", "2601.05004"}
 
 
 def test_a_key_is_sent_and_one_that_is_none_is_a_warning_without_it(world: Outside) -> None:
     fill(world)
-    search_papers(world.reach(SEMANTIC_SCHOLAR_API_KEY="s2-hidden"), "caches")
+    search_papers(world.clients(SEMANTIC_SCHOLAR_API_KEY="s2-hidden"), "caches")
     assert world.scholar.requests[-1].headers["x-api-key"] == "s2-hidden"
-    result = search_papers(world.reach(SEMANTIC_SCHOLAR_API_KEY="s2 hidden"), "caches")
+    result = search_papers(world.clients(SEMANTIC_SCHOLAR_API_KEY="s2 hidden"), "caches")
     assert len(result.papers) == 2
     assert "SEMANTIC_SCHOLAR_API_KEY" in result.warnings[0] and "hidden" not in result.warnings[0]
 
@@ -181,7 +182,7 @@ def test_a_key_is_sent_and_one_that_is_none_is_a_warning_without_it(world: Outsi
 )
 def test_a_bad_question_is_refused_before_anybody_is_asked(world: Outside, arguments: dict, named: str) -> None:
     with pytest.raises(InvalidInput, match=re.escape(named)):
-        search_papers(world.reach(), **arguments)
+        search_papers(world.clients(), **arguments)
     assert world.asked == (0, 0)
 
 
@@ -217,7 +218,7 @@ def test_odd_answers_of_semantic_scholar_are_read_as_far_as_they_go(world: Outsi
         {"paperId": "b" * 40, "title": "Odd", "authors": 3},
     ]
     world.scholar.script = [found_json({"total": 5, "data": odd})]
-    result = search_papers(world.reach(), "odd")
+    result = search_papers(world.clients(), "odd")
     assert [found.paper.title for found in result.papers] == ["Odd"]
     mapping = search_to_mapping(result)
     assert mapping["papers"][0]["paper_id"] == "S2:" + "b" * 40 and mapping["total_count"] == 1
@@ -228,4 +229,4 @@ def test_odd_answers_of_semantic_scholar_are_read_as_far_as_they_go(world: Outsi
 )
 def test_an_answer_that_is_none_is_a_warning(world: Outside, answer: Answer) -> None:
     world.scholar.script = [answer]
-    assert "Semantic Scholar" in search_papers(world.reach(), "caches").warnings[0]
+    assert "Semantic Scholar" in search_papers(world.clients(), "caches").warnings[0]

@@ -5,15 +5,15 @@ from pathlib import Path
 
 from paper_assets.errors import LLMConfigError
 from paper_assets.paper import paper_from_mapping
+from paper_assets.pipeline.rankings import keep_candidates, keep_ranking, profile_day
 from paper_assets.profile import load_profile
-from paper_assets.ranking.daily import keep_candidates, keep_ranking, profile_day
-from paper_assets.ranking.llm_check import SecondLook, unavailable
+from paper_assets.ranking.verifier import Verifier, unavailable
 from paper_assets.settings import load_settings
 from paper_assets.stores.papers import merge_papers
 from tests.desk import GRAPHS, SPEECH, Desk, week
 
 DAYS = ("2026-03-02", "2026-03-03")
-NOBODY = SecondLook(ask=unavailable(LLMConfigError("no language model")), model=None)
+NOBODY = Verifier(ask=unavailable(LLMConfigError("no language model")), model=None)
 
 
 def ranked_desk(folder: Path) -> Desk:
@@ -31,7 +31,7 @@ def ranked_desk(folder: Path) -> Desk:
                 profile,
                 day,
                 embedder=None,
-                second_look=NOBODY,
+                verifier=NOBODY,
                 settings=settings,
                 now=datetime(2026, 3, 5, tzinfo=UTC),
             )

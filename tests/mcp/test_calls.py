@@ -24,8 +24,9 @@ from paper_assets.errors import (
     StoreBusy,
     StoreUnwritable,
 )
-from paper_assets.faces.mcp_calls import CallIsOver, Calls, Progress, bounded_answer, page, paged, text_page
-from paper_assets.faces.mcp_refusals import SafeFormatter, Secrets, refusal
+from paper_assets.interfaces.mcp.calls import CallIsOver, Calls, bounded_answer, page, paged, text_page
+from paper_assets.interfaces.mcp.refusals import SafeFormatter, Secrets, refusal
+from paper_assets.progress import Progress
 from tests.mcp.raw_host import error_in
 
 NOTHING_HIDDEN = Secrets({})
@@ -61,7 +62,7 @@ def test_a_call_that_takes_too_long_is_answered_and_its_work_stops_at_its_next_s
 
     error = error_in(answer(Calls(secrets=NOTHING_HIDDEN, limit=0.2), work, Listener()))
     assert error["code"] == "NETWORK_ERROR"
-    assert "not finished within 0.2 s (last heard: step 1 of 3)" in error["message"]
+    assert "not finished within 0.2 s (last report: step 1 of 3)" in error["message"]
     assert error["details"]["worth_another_try"] is True
     gone_on.set()
     assert stopped.wait(30)
@@ -115,6 +116,30 @@ def test_calls_beyond_the_threads_wait_in_line_and_say_so_when_their_time_is_ove
     found = [each.content[0].text for each in asyncio.run(many())]
     release.set()
     assert sum("not begun within" in text for text in found) == 1
+
+
+def test_what_needs_no_network_never_waits_behind_what_does() -> None:
+    release, calls = threading.Event(), Calls(secrets=NOTHING_HIDDEN, limit=30)
+
+    def searching(_: Progress) -> Mapping[str, Any]:
+        release.wait(30)
+        return {}
+
+    async def one_behind_twelve() -> Any:
+        searches = [
+            asyncio.ensure_future(calls.answer(Listener(), "a_search", searching, networked=True))  # type: ignore[arg-type]
+            for _ in range(12)
+        ]
+        await asyncio.sleep(0)  # all of them have taken their place
+        found = await calls.answer(Listener(), "a_look", lambda _: {"found": True})  # type: ignore[arg-type]
+        waiting = not any(search.done() for search in searches)
+        release.set()
+        await asyncio.gather(*searches)
+        return found, waiting
+
+    found, waiting = asyncio.run(one_behind_twelve())
+    assert json.loads(found.content[0].text) == {"found": True}
+    assert waiting
 
 
 @given(

@@ -52,7 +52,7 @@ def test_what_changed_tells_who_entered_and_why_the_others_left(host: RawHost) -
     told = host.call("what_changed", profile="traffic")
     changes = {change["paper_id"]: change for change in told["changes"]}
     assert changes[TRAFFIC]["change"] == "entered"
-    assert changes["2603.00103"]["reason"] == "removed: ALREADY_SHOWN"
+    assert changes["2603.00103"]["reason"] == "already shown: it stood in your list on an earlier day"
     assert told["total"] == len(changes)
 
 

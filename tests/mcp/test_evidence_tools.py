@@ -70,7 +70,10 @@ def test_each_side_gets_as_many_documents_or_says_why_not(host: RawHost) -> None
 def test_a_condition_that_an_answer_cannot_repeat_is_refused_and_a_long_one_fits(host: RawHost) -> None:
     def asked(count: int) -> dict[str, object]:
         days = list(range(20260300, 20260300 + count))
-        return {"question": "trains", "sides": [{"name": f"{n}", "where": {"date_int": {"$in": days}}} for n in (1, 2)]}
+        return {
+            "question": "steady gain",
+            "sides": [{"name": f"{n}", "where": {"date_int": {"$in": days}}} for n in (1, 2)],
+        }
 
     told = host.call("retrieve_balanced", **asked(198))
     assert len(json.dumps(told, ensure_ascii=False)) <= 12_000

@@ -9,7 +9,8 @@ import sys
 import pytest
 
 from tests.desk import COMMAND, Desk, paper
-from tests.loopback_arxiv import Answer, loopback_arxiv
+from tests.loopback import Answer
+from tests.loopback_arxiv import loopback_arxiv
 from tests.mcp.raw_host import LEGACY, RawHost, error_in, raw_host
 
 GARBAGE = (
@@ -29,7 +30,7 @@ GARBAGE = (
     b'"' + b"x" * 5_000_000 + b'"\n',
 )
 
-KEEP_OR_SPEND = {"fetch_paper", "analyze_paper", "interpret_paper", "rank_and_filter_papers"}
+KEEP_OR_SPEND = {"retrieve_balanced", "fetch_paper", "analyze_paper", "interpret_paper", "rank_and_filter_papers"}
 
 _HOLD = """
 import sys
@@ -184,7 +185,7 @@ def test_a_server_set_up_wrongly_says_so_in_one_line(desk: Desk) -> None:
 def test_an_older_client_is_served_in_its_own_version(host: RawHost) -> None:
     assert host.heard[0]["result"]["protocolVersion"] == LEGACY
     tools = host.request("tools/list")["result"]["tools"]
-    assert len(tools) == 10
+    assert len(tools) == 11
     for tool in tools:
         assert tool["description"]
         assert tool["outputSchema"]["type"] == "object"

@@ -20,7 +20,7 @@ from mcp.client.stdio import StdioServerParameters
 
 from tests.desk import Desk
 from tests.interpreting.outside import outside
-from tests.loopback_arxiv import Answer
+from tests.loopback import Answer
 from tests.mcp.raw_host import MODERN, serves_from
 
 TOOLS = {
@@ -34,6 +34,7 @@ TOOLS = {
     "todays_ranking",
     "explain_rank",
     "what_changed",
+    "export_citations",
 }
 PACKAGES = ("@modelcontextprotocol/inspector@2.12.0", "@modelcontextprotocol/sdk@1.32.2")
 INSTALL_SECONDS = 180

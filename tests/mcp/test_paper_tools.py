@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import threading
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -11,14 +13,14 @@ from typing import Any
 import pytest
 
 from paper_assets.errors import LLMError
-from paper_assets.faces.mcp_calls import Calls
-from paper_assets.faces.mcp_paper_tools import PaperTools
-from paper_assets.faces.mcp_refusals import Secrets
-from paper_assets.interpreting.reach import Reach, WaitedOnce
+from paper_assets.interfaces.mcp.calls import Calls
+from paper_assets.interfaces.mcp.paper_tools import PaperTools
+from paper_assets.interfaces.mcp.refusals import Secrets
+from paper_assets.interpreting.clients import Clients, WaitedOnce
 from tests.desk import Desk
 from tests.interpreting.outside import Outside, outside, pdf_answer, titled
 from tests.invented_pdfs import pdf
-from tests.loopback_arxiv import Answer
+from tests.loopback import Answer
 from tests.loopback_llm import KEY, LoopbackLLM, Raw, Request, Says, Step, fault, hang, loopback_llm, says
 from tests.mcp.raw_host import RawHost, raw_host
 
@@ -63,7 +65,7 @@ def serving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         world.arxiv.pdfs[f"{ID}v1"] = pdf_answer(pdf(*PAGES))
         world.arxiv.pdfs[f"{SCAN}v1"] = Answer(body=b"<html>sign in</html>", headers={"Content-Type": "text/html"})
         environ = {
-            **world.reach().environ,
+            **world.clients().environ,
             **llm.environ("openai"),
             "SEMANTIC_SCHOLAR_API_KEY": SCHOLAR_KEY,
             "PAPER_ASSETS_REQUEST_TIMEOUT": "1",
@@ -146,17 +148,17 @@ def test_a_paper_is_fetched_and_read_within_one_deadline_and_one_wait_for_the_wa
         async def report_progress(self, *_: object) -> None:
             pass
 
-    seen: list[Reach] = []
+    seen: list[Clients] = []
 
-    def reading(reach: Reach, *_: object, **__: object) -> None:
-        seen.append(reach)
+    def reading(clients: Clients, *_: object, **__: object) -> None:
+        seen.append(clients)
         raise LLMError("nobody reads")
 
     monkeypatch.setattr("paper_assets.interpreting.analysis.analyze_paper", reading)
     with outside(tmp_path, [titled(1, "Folding Caches")]) as world:
         world.arxiv.pdfs[f"{ID}v1"] = pdf_answer(pdf(*PAGES))
-        reach = replace(world.reach(deadline=100.0), clock=lambda: 30.0 * len(world.arxiv.requests))
-        tools = PaperTools(calls=Calls(secrets=Secrets({})), reach=lambda: reach)
+        clients = replace(world.clients(deadline=100.0), clock=lambda: 30.0 * len(world.arxiv.requests))
+        tools = PaperTools(calls=Calls(secrets=Secrets({})), clients=lambda: clients)
         asyncio.run(tools.analyze_paper(Nobody(), paper={"paper_id": ID}))  # type: ignore[arg-type]
         assert [each.deadline for each in seen] == [100.0 - 2 * 30.0]  # after the paper and its PDF
         assert isinstance(seen[0].warehouse, WaitedOnce)
@@ -195,7 +197,7 @@ def test_if_the_model_fails_the_paper_is_there_all_the_same(world: World) -> Non
         ("fetch_paper", {"arxiv_id": "2601.09999"}, "PAPER_NOT_FOUND"),
         ("fetch_paper", {}, "INVALID_INPUT"),
         ("fetch_paper", {"url": "file:///etc/passwd"}, "INVALID_INPUT"),
-        ("fetch_paper", {"url": "http://arxiv.org/abs/2601.05001"}, "INVALID_INPUT"),
+        ("fetch_paper", {"url": "http://example.org/abs/2601.05001"}, "INVALID_INPUT"),
         ("fetch_paper", {"url": "https://example.org/x.pdf"}, "INVALID_INPUT"),
         ("fetch_paper", {"arxiv_id": SCAN}, "PDF_FETCH_FAILED"),
         ("search_papers", {"query": "x", "max_results": 0}, "INVALID_INPUT"),
@@ -220,6 +222,49 @@ def test_a_source_that_asks_us_to_slow_down_is_told_as_that(world: World) -> Non
     error = world.host.refused("fetch_paper", arxiv_id="2601.05020", include_pdf_content=False)
     assert error["code"] == "RATE_LIMIT"
     assert error["details"]["worth_another_try"] is True
+
+
+def test_a_source_of_texts_that_is_down_leaves_what_is_known_of_the_paper(world: World) -> None:
+    number = "2601.05022"
+    world.outside.arxiv.pdfs[f"{number}v1"] = Answer(status=500)
+    told = world.host.call("fetch_paper", arxiv_id=number)
+    assert (told["paper"]["paper_id"], told["paper"]["content"], told["total"]) == (number, None, 0)
+    assert told["content_error"]["code"] == "NETWORK_ERROR"
+
+
+def test_a_model_slower_than_a_call_is_paid_once_and_read_when_it_has_ended(tmp_path: Path) -> None:
+    class Nobody:
+        async def report_progress(self, *_: object) -> None:
+            pass
+
+    done = threading.Event()
+
+    def slow(_: Request) -> Step:
+        done.wait(120)
+        return says(READING)
+
+    async def calls(tools: PaperTools, llm: LoopbackLLM) -> list[Any]:
+        async def call(tools: PaperTools) -> Any:
+            found = await tools.interpret_paper(Nobody(), query={"arxiv_id": ID})  # type: ignore[arg-type]
+            return json.loads(found.content[0].text)
+
+        while not llm.requests:  # until the paper is there and the model is asked
+            await call(tools)
+        impatient = [await call(tools), await call(tools)]
+        done.set()
+        return [*impatient, await call(replace(tools, calls=replace(tools.calls, limit=120.0)))]
+
+    with outside(tmp_path, [titled(1, "Folding Caches")]) as world, loopback_llm(slow) as llm:
+        world.arxiv.pdfs[f"{ID}v1"] = pdf_answer(pdf(*PAGES))
+        clients = world.clients(deadline=100.0, **llm.environ("ollama"))
+        tools = PaperTools(calls=Calls(secrets=Secrets({}), limit=0.2), clients=lambda: clients)
+        first, second, third = asyncio.run(calls(tools, llm))
+    for told in (first, second):
+        assert told["paper"]["paper_id"] == ID
+        assert told["analysis"] is None
+        assert "ask the same again" in told["analysis_error"]["message"]
+    assert third["analysis"]["summary"] == READING["summary"]
+    assert len(llm.requests) == 1
 
 
 def test_a_model_that_answers_nonsense_is_an_error_of_the_model(world: World) -> None:
@@ -247,10 +292,12 @@ def test_a_source_that_does_not_answer_is_told_as_that_and_other_calls_do_not_wa
 
 def test_a_cancelled_call_is_not_answered_and_the_server_goes_on(world: World) -> None:
     world.answers.append(hang())
+    before = len(world.llm.requests)
     ask = {"name": "analyze_paper", "arguments": {"paper": {"paper_id": ID}, "llm_config": {"model": "sleeper"}}}
     asked = world.host.ask("tools/call", {**ask, "_meta": {"progressToken": "cancelled"}})
-    while world.host.next_message().get("method") != "notifications/progress":
-        pass
+    patience = time.monotonic() + 120
+    while len(world.llm.requests) == before and time.monotonic() < patience:
+        time.sleep(0.01)
     world.host.tell("notifications/cancelled", {"requestId": asked, "reason": "no longer wanted"})
     world.host.call("search_papers", query="folding")
     assert not [message for message in world.host.heard if message.get("id") == asked and "result" in message]

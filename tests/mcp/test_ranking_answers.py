@@ -3,7 +3,7 @@
 from datetime import date
 from pathlib import Path
 
-from paper_assets.faces.ranking_answers import shown_ranking
+from paper_assets.interfaces.ranking_answers import shown_ranking
 from tests.mcp.ranked_desk import DAYS, ranked_desk
 
 

@@ -8,6 +8,7 @@ import sys
 import textwrap
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from importlib.resources import files
 from itertools import islice
 from pathlib import Path
 
@@ -62,9 +63,16 @@ def test_many_texts_agree_with_sentence_transformers_to_cosine_0_999(embedder, r
     assert (embedder.encode(MANY) * reference.encode(MANY)).sum(1).min() > 0.999
 
 
-def test_real_abstracts_agree_with_sentence_transformers_to_cosine_0_999(embedder, reference, shared_data):
-    with gzip.open(shared_data / "arxiv_papers" / "papers.jsonl.gz", "rt", encoding="utf-8") as lines:
-        papers = [json.loads(line) for line in islice(lines, FEW + 4)]
+@pytest.mark.parametrize("source", ["invented", pytest.param("recorded", marks=pytest.mark.shared_data)])
+def test_whole_abstracts_agree_with_sentence_transformers_to_cosine_0_999(embedder, reference, source, request):
+    if source == "invented":
+        example = (files("paper_assets.example") / "papers.jsonl").read_text(encoding="utf-8")
+        papers = [json.loads(line) for line in example.splitlines()]
+    else:
+        shared_data = request.getfixturevalue("shared_data")
+        with gzip.open(shared_data / "arxiv_papers" / "papers.jsonl.gz", "rt", encoding="utf-8") as lines:
+            papers = [json.loads(line) for line in islice(lines, FEW + 4)]
+    assert len(papers) > FEW
     texts = [f"{paper['title']}\n\n{paper['abstract']}" for paper in papers]
     assert (embedder.encode(texts) * reference.encode(texts)).sum(1).min() > 0.999
 
@@ -141,7 +149,9 @@ def test_two_threads_may_embed_at_once(embedder, in_order):
 
 def test_a_text_seen_before_is_a_cache_hit(embedder):
     before = embedder.cache_info()
-    first, again = embedder.encode(["kelp"]), embedder.encode(["kelp", "kelp forests"])
+    # Texts of this test alone: one process has one model, and other tests embed through it.
+    first = embedder.encode(["a hit in the cache"])
+    again = embedder.encode(["a hit in the cache", "a miss in the cache"])
     after = embedder.cache_info()
     assert (after.hits - before.hits, after.misses - before.misses) == (1, 2)
     np.testing.assert_array_equal(first[0], again[0])
@@ -278,3 +288,104 @@ def test_a_damaged_model_folder_is_one_line(tiny_model, tmp_path):
     with pytest.raises(ModelUnavailable, match="cannot be loaded") as caught:
         load_embedder(str(folder))
     assert "\n" not in str(caught.value)
+
+
+ABSTRACT = " ".join(WORDS * 14)  # 210 words: about 240 word pieces
+
+
+def test_a_handful_of_abstracts_goes_by_openvino_and_a_few_texts_do_not():
+    seen = fresh_process(f"""
+        import sys
+        from paper_assets.models.embedder import load_embedder
+        encode, abstract = load_embedder().encode, {ABSTRACT!r}
+        encode([abstract, "a b", "c d"])
+        encode([str(number) for number in range(30)])
+        print("openvino" in sys.modules)
+        encode([f"{{abstract}} {{number}}" for number in range(5)])
+        print("openvino" in sys.modules)
+    """)
+    assert seen.split() == ["False", "True"]
+
+
+def test_texts_of_a_small_call_are_remembered_whichever_way_they_went(embedder):
+    texts = [f"{ABSTRACT} {number}" for number in range(6)]  # more than numpy is given
+    first = embedder.encode(texts)
+    before, told = embedder.cache_info(), []
+    again = embedder.encode([*texts[:2], "one more"], progress=lambda done, total: told.append((done, total)))
+    after = embedder.cache_info()
+    assert (after.hits - before.hits, after.misses - before.misses) == (2, 1)
+    np.testing.assert_array_equal(again[:2], first[:2])
+    assert told[-1] == (3, 3)
+
+
+def test_a_text_embedded_either_way_has_the_same_vector_to_a_cosine_of_0_9999(embedder):
+    texts = [ABSTRACT, WORDS[0], SENTENCE, LONG, " ".join(reversed(WORDS))]
+    one_by_one = np.array([embedder._one(text) for text in texts])
+    together = np.zeros_like(one_by_one)
+    for positions, rows in embedder._many(texts):
+        together[positions] = rows
+    assert not np.array_equal(one_by_one, together)
+    assert (one_by_one * together).sum(1).min() >= 0.9999
+
+
+def test_numpy_s_blas_has_its_threads_back_after_embedding(embedder):
+    from threadpoolctl import ThreadpoolController
+
+    def threads() -> set[int]:
+        """Of the BLAS that numpy brings; other libraries bring their own."""
+        libraries = ThreadpoolController().select(user_api="blas").info()
+        return {each["num_threads"] for each in libraries if "numpy" in each["filepath"]}
+
+    with ThreadpoolController().limit(limits=2, user_api="blas"):
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(embedder.encode, [[f"kelp {number}"] for number in range(8)]))
+        with minilm.one_blas_thread():
+            assert threads() == {1}
+        assert threads() == {2}
+
+
+def failing(answer, *, dimension: int = 4) -> Embedder:
+    """An embedder whose model answers each batch with `answer(number of texts)`."""
+
+    def many(texts: list[str]):
+        yield range(len(texts)), answer(len(texts))
+
+    return Embedder(
+        name="faulty",
+        dimension=dimension,
+        _one=lambda text: answer(1)[0],
+        _many=many,
+        _too_long=lambda texts: [False] * len(texts),
+    )
+
+
+def out_of_memory(count: int) -> np.ndarray:
+    raise RuntimeError("out of memory\nand a long trace")
+
+
+FAULTS = {
+    "raises": out_of_memory,
+    "nan": lambda count: np.full((count, 4), np.nan),
+    "zeros": lambda count: np.zeros((count, 4)),
+    "not unit": lambda count: np.full((count, 4), 3.0),
+    "too narrow": lambda count: np.eye(count, 3) + 1,
+    "one number": lambda count: np.ones(count),
+    "too few": lambda count: np.eye(4)[: count - 1],
+    "words": lambda count: [["a", "b", "c", "d"]] * count,
+}
+
+
+@pytest.mark.parametrize("answer", FAULTS.values(), ids=FAULTS)
+@pytest.mark.parametrize("count", [3, FEW + 1], ids=["few", "many"])
+def test_a_model_that_fails_or_gives_no_unit_vectors_is_unavailable_in_one_line(answer, count):
+    with pytest.raises(ModelUnavailable, match=r"embedding model 'faulty' (failed|gave)") as caught:
+        failing(answer).encode([str(number) for number in range(count)])
+    assert "\n" not in str(caught.value)
+
+
+def test_a_listener_s_exception_is_not_the_model_s():
+    def stop(done: int, total: int) -> None:
+        raise ValueError("stop")
+
+    with pytest.raises(ValueError, match="stop"):
+        failing(lambda count: np.eye(4)[[0] * count]).encode(["a"], progress=stop)

@@ -12,10 +12,23 @@ import pytest
 from pydantic import BaseModel, Field
 
 from paper_assets.errors import LLMBudgetReached, LLMConfigError, LLMError
-from paper_assets.models.llm import Answer, ask, wire_schema
+from paper_assets.models.llm import Completion, ask, wire_schema
 from paper_assets.models.llm_budget import Budget, Usage
 from paper_assets.models.llm_config import PROVIDERS, Provider
-from tests.loopback_llm import KEY, LoopbackLLM, Raw, Request, Step, closed_port, fault, hang, html, loopback_llm, says
+from tests.loopback_llm import (
+    KEY,
+    Kept,
+    LoopbackLLM,
+    Raw,
+    Request,
+    Step,
+    closed_port,
+    fault,
+    hang,
+    html,
+    loopback_llm,
+    says,
+)
 
 
 class Verdict(BaseModel):
@@ -42,19 +55,6 @@ class Clock:
         self.now += seconds
 
 
-@dataclass
-class Kept:
-    """A cache in memory."""
-
-    answers: dict[str, str] = field(default_factory=dict)
-
-    def get(self, key: str) -> str | None:
-        return self.answers.get(key)
-
-    def put(self, key: str, answer: str, *, model: str, input_tokens: int, output_tokens: int) -> None:
-        self.answers[key] = answer
-
-
 @pytest.fixture
 def clock() -> Clock:
     return Clock()
@@ -66,7 +66,9 @@ def provider(request: pytest.FixtureRequest) -> Iterator[Provider]:
     yield request.param
 
 
-def put(server: LoopbackLLM, provider: Provider, clock: Clock, *, timeout: str = "20", **more: Any) -> Answer[Verdict]:
+def put(
+    server: LoopbackLLM, provider: Provider, clock: Clock, *, timeout: str = "20", **more: Any
+) -> Completion[Verdict]:
     more = {"system": "Judge.", "user": "The paper.", "deadline": DEADLINE, **more}
     config = server.config(provider, PAPER_ASSETS_LLM_TIMEOUT=timeout)
     return ask(config, schema=Verdict, clock=clock, sleep=clock.sleep, **more)

@@ -44,3 +44,26 @@ def test_a_guess_of_tokens_goes_by_bytes_so_that_korean_is_not_undercounted() ->
     assert estimated_tokens("") == 0
     assert estimated_tokens("abcd") == 2
     assert estimated_tokens("논문") == 2
+
+
+def test_calls_and_tokens_are_counted_together_from_call_to_call() -> None:
+    budget = Budget()
+    for tokens in ((90, 10), (5, 1)):
+        budget.take_call()
+        budget.add_tokens(*tokens)
+    assert budget.usage == Usage(calls=2, input_tokens=95, output_tokens=11)
+
+
+def test_a_budget_of_nothing_allows_nothing_and_one_token_less_than_all_another_call() -> None:
+    with pytest.raises(LLMBudgetReached, match="0 calls"):
+        Budget(calls=0).take_call()
+    budget = Budget(tokens=101)
+    budget.add_tokens(90, 10)
+    budget.take_call()
+    assert budget.usage.calls == 1
+
+
+@pytest.mark.parametrize("known", ["IN", "OUT"])
+def test_half_a_price_is_no_price(known: str) -> None:
+    config = llm_config({"LLM_PROVIDER": "ollama", f"PAPER_ASSETS_LLM_PRICE_{known}": "2"})
+    assert cost(config, Usage(calls=1, input_tokens=1_000, output_tokens=1_000)) is None

@@ -35,8 +35,15 @@ def test_a_missing_or_empty_key_is_not_configured_and_names_the_variable(provide
     assert raised.value.code == "LLM_CONFIG_ERROR"
 
 
-def test_ollama_needs_no_key() -> None:
-    assert llm_config({"LLM_PROVIDER": "ollama"}).base_url == "http://localhost:11434"
+def test_ollama_needs_no_key_and_is_sent_none() -> None:
+    config = llm_config(KEYS | {"LLM_PROVIDER": "ollama", "OLLAMA_API_KEY": "sk-unasked"})
+    assert (config.base_url, config.api_key) == ("http://localhost:11434", None)
+
+
+def test_each_provider_is_given_its_own_key_without_blanks_around_it() -> None:
+    environ = KEYS | {"OPENAI_API_KEY": " sk-openai-secret-1 "}
+    keys = [llm_config(environ, provider=provider).api_key for provider in ("openai", "anthropic")]
+    assert keys == ["sk-openai-secret-1", "sk-ant-secret-1"]
 
 
 def test_an_unknown_provider_is_answered_with_the_known_ones() -> None:
@@ -87,3 +94,52 @@ def test_limits_come_from_the_environment() -> None:
         KEYS | {"PAPER_ASSETS_LLM_CALLS": "3", "PAPER_ASSETS_LLM_TOKENS": "900", "PAPER_ASSETS_LLM_DEADLINE": "50"}
     )
     assert (config.budget_calls, config.budget_tokens, config.deadline) == (3, 900, 50.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "least", "field"),
+    [
+        ("OLLAMA_NUM_CTX", 1024, "num_ctx"),
+        ("PAPER_ASSETS_LLM_TIMEOUT", 0.1, "try_timeout"),
+        ("PAPER_ASSETS_LLM_DEADLINE", 0.1, "deadline"),
+        ("PAPER_ASSETS_LLM_CALLS", 0, "budget_calls"),
+        ("PAPER_ASSETS_LLM_TOKENS", 0, "budget_tokens"),
+        ("PAPER_ASSETS_LLM_PRICE_IN", 0, "price_in"),
+        ("PAPER_ASSETS_LLM_PRICE_OUT", 0, "price_out"),
+    ],
+)
+def test_a_number_is_taken_from_its_least_value_on(name: str, least: float, field: str) -> None:
+    assert getattr(llm_config({"LLM_PROVIDER": "ollama", name: str(least)}), field) == least
+    with pytest.raises(LLMConfigError, match=rf"{name} must be a number from {least:g}, got "):
+        llm_config({"LLM_PROVIDER": "ollama", name: str(least - 0.01)})
+
+
+def test_without_settings_a_run_has_limits_and_no_price() -> None:
+    config = llm_config({"LLM_PROVIDER": "ollama", "PAPER_ASSETS_LLM_PRICE_IN": " "})
+    assert (config.budget_calls, config.budget_tokens) == (200, 1_000_000)
+    assert (config.price_in, config.price_out) == (None, None)
+
+
+def test_the_name_of_a_model_is_short_and_printable() -> None:
+    assert llm_config(KEYS, model="m" * 200).model == "m" * 200
+    for name in ("m" * 201, "a\x1bb"):
+        with pytest.raises(LLMConfigError, match="OPENAI_MODEL must be the name of a model"):
+            llm_config(KEYS, model=name)
+    assert llm_config(KEYS, model="  ").model == "gpt-6-luna"
+
+
+@pytest.mark.parametrize("url", ["http://me@host/v1", "http://:hunter2@host/v1"])
+def test_half_a_login_in_the_address_is_refused_too(url: str) -> None:
+    with pytest.raises(LLMConfigError, match="must not hold a user or password"):
+        llm_config(KEYS | {"OPENAI_BASE_URL": url})
+
+
+def test_a_port_that_cannot_be_is_refused_and_one_that_can_stays() -> None:
+    assert llm_config(KEYS | {"OPENAI_BASE_URL": "https://host:1/v1/"}).base_url == "https://host:1/v1"
+    for port in ("0", "65536"):
+        with pytest.raises(LLMConfigError, match="OPENAI_BASE_URL must be an address"):
+            llm_config(KEYS | {"OPENAI_BASE_URL": f"https://host:{port}/v1"})
+
+
+def test_only_the_host_of_an_address_stands_in_messages() -> None:
+    assert llm_config(KEYS | {"OPENAI_BASE_URL": "https://host:81/v1/secret"}).named == "openai (host:81)"

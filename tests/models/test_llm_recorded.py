@@ -1,8 +1,11 @@
-"""Real recorded answers of the three providers, served again over loopback (shared_data/llm_wire)."""
+"""Answers as the three providers write them, served over loopback.
+
+Invented ones of the same shapes, which always run, and real recorded ones (shared_data/llm_wire).
+"""
 
 import gzip
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +17,9 @@ from paper_assets.models.llm import ask
 from paper_assets.models.llm_config import Provider
 from paper_assets.models.llm_providers import Prompt, Reply, exchange
 from tests.loopback_llm import LoopbackLLM, loopback_llm, recorded
+from tests.models.invented_exchanges import invented_exchanges
 
-pytestmark = pytest.mark.shared_data
+Exchanges = Callable[[Provider], list[dict[str, Any]]]
 CHAT = {"openai": "/chat/completions", "anthropic": "/v1/messages", "ollama": "/api/chat"}
 
 
@@ -23,43 +27,59 @@ class Anything(BaseModel):
     model_config = ConfigDict(extra="allow")
 
 
-def chats(shared_data: Path, provider: Provider, *, status: int = 200) -> Iterator[tuple[str, dict[str, Any]]]:
+@pytest.fixture(params=["invented", pytest.param("recorded", marks=pytest.mark.shared_data)])
+def exchanges(request: pytest.FixtureRequest) -> Exchanges:
+    """The exchanges with a provider, one record for each request."""
+    if request.param == "invented":
+        return invented_exchanges
+    shared_data: Path = request.getfixturevalue("shared_data")
+
+    def read(provider: Provider) -> list[dict[str, Any]]:
+        with gzip.open(shared_data / "llm_wire" / f"{provider}.jsonl.gz", "rt", encoding="utf-8") as lines:
+            found = [json.loads(line) for line in lines]
+        assert len(found) > 10
+        return found
+
+    return read
+
+
+def chats(exchanges: Exchanges, provider: Provider, *, status: int = 200) -> Iterator[tuple[str, dict[str, Any]]]:
     """The whole (not streamed) chat answers of a provider: body as recorded, and parsed."""
-    with gzip.open(shared_data / "llm_wire" / f"{provider}.jsonl.gz", "rt", encoding="utf-8") as lines:
-        for line in lines:
-            exchanged = json.loads(line)
-            path = exchanged["uri"].split("?")[0]
-            streamed = '"stream": true' in exchanged["request_body"] or '"stream":true' in exchanged["request_body"]
-            if path.endswith(CHAT[provider]) and not streamed and exchanged["status"] == status:
-                yield exchanged["response_body"], json.loads(exchanged["response_body"])
+    for exchanged in exchanges(provider):
+        path = exchanged["uri"].split("?")[0]
+        streamed = '"stream": true' in exchanged["request_body"] or '"stream":true' in exchanged["request_body"]
+        if path.endswith(CHAT[provider]) and not streamed and exchanged["status"] == status:
+            yield exchanged["response_body"], json.loads(exchanged["response_body"])
 
 
 def texts(answer: dict[str, Any]) -> list[str]:
-    """What the model said in a recorded answer of any provider."""
+    """What the model said in an answer of any provider; a content in parts is as many texts."""
     messages = [choice["message"] for choice in answer.get("choices", [])[:1]] or [answer.get("message", {})]
     said = [message.get("refusal") or message.get("content") or "" for message in messages]
-    return said + [block["text"] for block in answer.get("content", []) if block["type"] == "text"]
+    parts = [part["text"] for content in said if isinstance(content, list) for part in content]
+    blocks = [block["text"] for block in answer.get("content", []) if block["type"] == "text"]
+    return [text for text in said if isinstance(text, str)] + parts + blocks
 
 
 def read(server: LoopbackLLM, provider: Provider) -> Reply:
     return exchange(server.config(provider), Prompt(system="s", turns=("u",), schema=None), timeout=20)
 
 
-def structured(shared_data: Path) -> list[tuple[Provider, str, str]]:
+def structured(exchanges: Exchanges) -> list[tuple[Provider, str, str]]:
     """Recorded answers whose whole text is one JSON object."""
     found: list[tuple[Provider, str, str]] = []
-    for body, answer in chats(shared_data, "openai"):
-        text = answer["choices"][0]["message"]["content"] or ""
-        found += [("openai", body, text)] if text.startswith("{") else []
-    for body, answer in chats(shared_data, "anthropic"):
+    for body, answer in chats(exchanges, "openai"):
+        text = answer["choices"][0]["message"]["content"]
+        found += [("openai", body, text)] if isinstance(text, str) and text.startswith("{") else []
+    for body, answer in chats(exchanges, "anthropic"):
         text = "".join(block.get("text", "") for block in answer["content"])
         found += [("anthropic", body, text)] if text.startswith("{") else []
     return found
 
 
-def test_recorded_structured_answers_are_values_with_the_tokens_the_provider_counted(shared_data: Path) -> None:
-    answers = structured(shared_data)
-    assert len(answers) > 40
+def test_structured_answers_are_values_with_the_tokens_the_provider_counted(exchanges: Exchanges) -> None:
+    answers = structured(exchanges)
+    assert {provider for provider, _, _ in answers} == {"openai", "anthropic"}
     with loopback_llm(*[recorded(body) for _, body, _ in answers]) as server:
         for provider, body, text in answers:
             answer = ask(server.config(provider), system="s", user="u", schema=Anything)
@@ -69,8 +89,8 @@ def test_recorded_structured_answers_are_values_with_the_tokens_the_provider_cou
             assert (answer.usage.calls, answer.usage.output_tokens) == (1, counted)
 
 
-def test_recorded_refusals_are_refusals(shared_data: Path) -> None:
-    bodies = [body for body, answer in chats(shared_data, "openai") if answer["choices"][0]["message"].get("refusal")]
+def test_refusals_are_refusals(exchanges: Exchanges) -> None:
+    bodies = [body for body, answer in chats(exchanges, "openai") if answer["choices"][0]["message"].get("refusal")]
     assert bodies
     for body in bodies:
         with loopback_llm(recorded(body)) as server, pytest.raises(LLMError, match="refused to answer"):
@@ -78,11 +98,9 @@ def test_recorded_refusals_are_refusals(shared_data: Path) -> None:
 
 
 @pytest.mark.parametrize("provider", CHAT)
-def test_every_recorded_answer_is_read_with_the_tokens_the_provider_counted(
-    shared_data: Path, provider: Provider
-) -> None:
-    chat = list(chats(shared_data, provider))
-    assert len(chat) > 5
+def test_every_answer_is_read_with_the_tokens_the_provider_counted(exchanges: Exchanges, provider: Provider) -> None:
+    chat = list(chats(exchanges, provider))
+    assert len(chat) > 2
     with loopback_llm(*[recorded(body) for body, _ in chat]) as server:
         for body, answer in chat:
             reply = read(server, provider)
@@ -95,8 +113,8 @@ def test_every_recorded_answer_is_read_with_the_tokens_the_provider_counted(
 
 
 @pytest.mark.parametrize("provider", ["openai", "anthropic"])
-def test_a_recorded_unknown_model_is_a_matter_of_configuration(shared_data: Path, provider: Provider) -> None:
-    bodies = [body for body, _ in chats(shared_data, provider, status=404)]
+def test_an_unknown_model_is_a_matter_of_configuration(exchanges: Exchanges, provider: Provider) -> None:
+    bodies = [body for body, _ in chats(exchanges, provider, status=404)]
     assert bodies
     for body in bodies:
         with loopback_llm(recorded(body, status=404)) as server, pytest.raises(LLMConfigError, match="_MODEL"):
@@ -104,8 +122,8 @@ def test_a_recorded_unknown_model_is_a_matter_of_configuration(shared_data: Path
 
 
 @pytest.mark.parametrize("provider", ["openai", "anthropic"])
-def test_a_recorded_bad_request_says_what_the_provider_said(shared_data: Path, provider: Provider) -> None:
-    answers = list(chats(shared_data, provider, status=400))
+def test_a_bad_request_says_what_the_provider_said(exchanges: Exchanges, provider: Provider) -> None:
+    answers = list(chats(exchanges, provider, status=400))
     assert answers
     for body, answer in answers:
         with loopback_llm(recorded(body, status=400)) as server, pytest.raises(LLMError) as raised:

@@ -17,13 +17,17 @@ WORDS = [
     "graph", "graphs", "neural", "network", "networks", "language", "Language", "model", "models", "zero-shot",
     "zero", "shot", "RL", "URL", "C++", "C", "study", "studies", "class", "classes", "naïve", "Naive", "強化学習",
     "언어모델을", "언어", "GPT-4", "GPT", "R&D", "β-VAE", "vae", "biomedical", "medical", "survey.", "(survey)",
-    "\u2013", ",", "\n", "\t", "++", "\u00ad", "s",
+    "robot", "robotics", "GPT-4o", "\u2013", ",", "\n", "\t", "++", "\u00ad", "s",
 ]  # fmt: skip
 KEYWORDS = [
     "graph neural networks", "graph", "language model", "Language-Models", "zero shot", "RL", "C++", "C", "studies",
     "class", "naive", "学習", "언어", "GPT-4", "R&D", "vae", "medical", "surveys", "survey", "++", "models",
+    "title:survey", "robot", "GPT-4*", "title: mode*",
 ]  # fmt: skip
-NAMES = ["Ana Müller", "Muller, Ana", "A. Muller", "Li Wei", "Wei Li", "Søren Å. Berg", "Berg, Soren A.", "Ng, K., Jr."]
+NAMES = [
+    "Ana Müller", "Muller, Ana", "A. Muller", "Li Wei", "Wei Li", "Søren Å. Berg", "Berg, Soren A.", "Ng, K., Jr.",
+    "Ana K. Muller", "Ana L. Müller", "O’Connor, Maria K.", "Maria O'Connor",
+]  # fmt: skip
 PLACES = ["MIT", "Smith College", "Dept. of CS, MIT, Cambridge", "Université de Genève", "Geneve", "ETH"]
 
 texts = st.lists(st.sampled_from(WORDS), min_size=1, max_size=10).map(" ".join)
@@ -41,6 +45,7 @@ def papers(draw: st.DrawFn, *, most: int = 8) -> list[Paper]:
             abstract=draw(texts),
             authors=tuple(draw(st.lists(st.sampled_from(NAMES), max_size=3))),
             published=draw(instants),
+            comment=draw(st.sampled_from([None, "12 pages", "Project page: https://some-lab.github.io/thing"])),
             github_url=draw(st.none() | st.just("https://github.com/invented/thing")),
             affiliations=tuple(draw(st.lists(st.sampled_from(PLACES), max_size=2))),
             withdrawn=draw(st.booleans()) and draw(st.booleans()),
@@ -71,6 +76,7 @@ def profiles(draw: st.DrawFn) -> Profile:
             "ranking_mode": draw(st.sampled_from(["balanced", "novelty", "practicality"])),
             "interest_mode": draw(st.sampled_from(["seed", "lanes", "library", "hybrid"])),
             "hybrid_of": draw(st.lists(st.sampled_from(["seed", "lanes", "library"]), min_size=1, unique=True)),
+            "line": draw(st.sampled_from([None, None, 0.0, 1e-4, 0.02, 0.2, 1.0])),  # random vectors are seldom near
         },
     )
 

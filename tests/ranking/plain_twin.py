@@ -7,12 +7,11 @@ with the package but the records and the settings.
 import math
 import re
 import unicodedata
-from collections.abc import Callable
 from datetime import date
 
 from paper_assets.paper import Paper
 from paper_assets.profile import Profile, RankingOptions
-from paper_assets.settings import Scoring
+from paper_assets.settings import ScoringConfig
 
 LIGATURES = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "ð": "d", "ı": "i", "æ": "ae", "œ": "oe", "þ": "th"})
 CJK = "\u0e00-\u0eff\u1100-\u11ff\u3005-\u3007\u3040-\u30ff\u3130-\u318f\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
@@ -33,11 +32,21 @@ def plain(text: str) -> str:
 def keyword_pattern(keyword: str) -> re.Pattern[str] | None:
     """What finds a keyword in a plain text; None if it holds neither letter nor digit."""
     phrase = plain(keyword)
+    title = phrase.startswith("title:")
+    phrase = phrase.removeprefix("title:").strip()
     if not any(c.isalnum() for c in phrase):
         return None
+    before = "" if re.match(f"[{CJK}]", phrase) else rf"(?<![^\W{CJK}])"
+    if title:
+        before = r"\A[^\x01]*" + before
+    if re.search(r"[^\W_]\*$", phrase) and (sum(c.isalnum() for c in phrase) >= 3 or re.search(f"[{CJK}]", phrase)):
+        return re.compile(before + re.escape(phrase[:-1]))
     beginning, last = phrase[: phrase.rfind(" ") + 1], phrase[phrase.rfind(" ") + 1 :]
     endings = [re.escape(form) for form in numbers(last)]
-    before = "" if re.match(f"[{CJK}]", phrase) else rf"(?<![^\W{CJK}])"
+    others = ("class", "graph", "organ", "period", "rhetor", "system")
+    for base in [form for form in numbers(last) if re.search("[b-df-hj-np-rtv-z]$", form) and len(form) >= 5]:
+        if re.search("[a-z][a-z]$", last) and not any(form in others for form in numbers(last)):
+            endings += [base + "ic", base + "ics"]
     after = rf"(?![^\W{CJK}]|\+\+|\#)" if re.search(rf"[^\W{CJK}]$", phrase) else ""
     return re.compile(before + re.escape(beginning) + "(" + "|".join(endings) + ")" + after)
 
@@ -69,8 +78,8 @@ def distinct(keywords: list[str]) -> dict[str, re.Pattern[str]]:
 
 
 def person(name: str) -> str:
-    """A name without case, accents, dots and dashes, given name first."""
-    words = plain(name).replace(".", " ")
+    """A name without case, accents, apostrophes, dots and dashes, given name first."""
+    words = plain(re.sub("['`´‘’ʼ]", "", name)).replace(".", " ")
     if "," in words:
         family, *rest = [part.strip() for part in words.split(",")]
         suffixes = [part for part in rest if part in {"jr", "sr", "ii", "iii", "iv"}]
@@ -78,10 +87,28 @@ def person(name: str) -> str:
     return " ".join(words.split())
 
 
+def same_person(one: str, other: str) -> bool:
+    """Whether two names as `person` writes them are equal but for middle initials that one of them lacks."""
+
+    def short(words: str) -> str:
+        first, *middle = words.split()[:-1]
+        return " ".join([first, *(word for word in middle if len(word) > 1), words.split()[-1]])
+
+    if one == other or min(len(name.split()) for name in (one, other)) < 2:
+        return one == other != ""
+    if 1 in (len(one.split()[0]), len(other.split()[0])):
+        return False
+    return short(one) == other or one == short(other)
+
+
+def has_page(paper: Paper) -> bool:
+    return ".github.io" in f"{paper.comment} {paper.abstract}"
+
+
 class PlainGatekeeper:
     """A profile's filters and scores, with its patterns compiled once."""
 
-    def __init__(self, profile: Profile, options: RankingOptions, as_of: date, scoring: Scoring) -> None:
+    def __init__(self, profile: Profile, options: RankingOptions, as_of: date, scoring: ScoringConfig) -> None:
         content = profile.content
         self.content, self.options, self.as_of, self.scoring = content, options, as_of, scoring
         self.must = distinct(content.keywords.must_include)
@@ -105,7 +132,8 @@ class PlainGatekeeper:
             earliest -= 5
         if earliest and paper.published and paper.published.year < earliest:
             return f"TOO_OLD:{paper.published.year}"
-        if (self.content.constraints.require_code or self.options.purpose == "implementation") and not paper.github_url:
+        wanted = self.content.constraints.require_code or self.options.purpose == "implementation"
+        if wanted and not (paper.github_url or has_page(paper)):
             return "NO_CODE_REQUIRED"
         return None
 
@@ -116,7 +144,7 @@ class PlainGatekeeper:
         must = [keyword for keyword, pattern in self.must.items() if pattern.search(text)]
         soft = [keyword for keyword, pattern in self.soft.items() if pattern.search(text)]
         age = (self.as_of - paper.published.date()).days if paper.published else None
-        by_author = any(person(name) in self.authors for name in paper.authors)
+        by_author = any(same_person(person(name), wanted) for name in paper.authors for wanted in self.authors)
         places = [plain(place) for place in paper.affiliations]
         by_place = any(pattern.search(place) for place in places for pattern in self.institutions.values())
         parts = {
@@ -125,7 +153,7 @@ class PlainGatekeeper:
             "author_trust": 1.0 if by_author or not content.preferred_authors else 0.0,
             "institution_trust": 1.0 if by_place or not content.preferred_institutions else 0.0,
             "recency": recency(age),
-            "practicality": min(0.5 * bool(paper.github_url) + 0.3 * has_pdf, 1.0),
+            "practicality": min(0.5 * (bool(paper.github_url) or has_page(paper)) + 0.3 * has_pdf, 1.0),
         }
         rewarded = {"novelty": "recency", "practicality": "practicality"}.get(options.ranking_mode)
         bonus = 0.1 * parts[rewarded] if rewarded else 0.0
@@ -133,6 +161,7 @@ class PlainGatekeeper:
         total = 0.0
         for weight, value in zip(self.scoring.weights[options.purpose], parts.values(), strict=True):
             total += weight * value
+        page = has_page(paper)
         facts = {
             "SEMANTIC_HIGH_MATCH": relevance >= 0.7,
             "PREFERRED_AUTHOR": by_author,
@@ -141,7 +170,8 @@ class PlainGatekeeper:
             "VERY_RECENT": age is not None and age <= 14,
             "ALREADY_DOWNLOADED": has_pdf,
             "MUST_KEYWORD_MATCH": bool(must),
-            "NO_CODE": not paper.github_url,
+            "PROJECT_PAGE": page and not paper.github_url,
+            "NO_CODE": not page and not paper.github_url,
             "OLDER_PAPER": age is not None and age >= 90,
         }
         return {
@@ -168,111 +198,3 @@ def cosine(one: list[float], other: list[float]) -> float:
     """Cosine of two vectors, clamped to 0..1."""
     lengths = math.sqrt(sum(x * x for x in one)) * math.sqrt(sum(y * y for y in other))
     return min(max(sum(x * y for x, y in zip(one, other, strict=True)) / lengths, 0.0), 1.0) if lengths else 0.0
-
-
-def ordered(scored: list[tuple[Paper, dict[str, object]]]) -> list[tuple[Paper, dict[str, object]]]:
-    """Best first; ties by newer day, then by id."""
-    day = {paper.paper_id: paper.published.date().toordinal() if paper.published else 0 for paper, _ in scored}
-    return sorted(scored, key=lambda one: (-one[1]["final"], -day[one[0].paper_id], one[0].paper_id))  # type: ignore[operator]
-
-
-SMALL_WORDS = {"of", "the", "with", "a", "for", "and", "on"}  # of those that the tests use
-
-
-def bm25(texts: list[str], asked: str) -> list[float] | None:
-    """BM25 (k1 = 1.2, b = 0) of each text, as a share of a text with every asked word once; None without words."""
-    groups: list[tuple[set[str], int]] = []  # forms of a word, times asked
-    for word in re.findall(r"[^\W_]+", plain(asked)):
-        if len(word) == 1 or word in SMALL_WORDS:
-            continue
-        at = next((at for at, (forms, _) in enumerate(groups) if forms & set(numbers(word))), None)
-        if at is None:
-            groups.append((set(numbers(word)), 1))
-        else:
-            groups[at] = groups[at][0] | set(numbers(word)), groups[at][1] + 1
-    if not groups:
-        return None
-    words = [re.findall(r"[^\W_]+", plain(text)) for text in texts]
-    scores, best = [0.0] * len(texts), 0.0
-    for forms, times in groups:
-        counts = [sum(word in forms for word in one) for one in words]
-        held = sum(count > 0 for count in counts)
-        idf = math.log1p((len(texts) - held + 0.5) / (held + 0.5))
-        best += times * idf
-        for at, count in enumerate(counts):
-            scores[at] += times * idf * count * 2.2 / (count + 1.2)
-    return [min(score / best, 1.0) for score in scores]
-
-
-class PlainInterests:
-    """What a profile looks for, compared paper by paper; a vector for each text comes from `vector_of`."""
-
-    def __init__(self, profile: Profile, options: RankingOptions, vector_of: Callable[[str], list[float]]) -> None:
-        wishes = profile.content.interests
-        self.options, self.vector_of = options, vector_of
-        self.lanes = [(text, 1.0) for text in wishes.primary]
-        self.lanes += [(text, 0.7) for text in wishes.secondary] + [(text, 0.4) for text in wishes.exploratory]
-        once = wishes.primary + wishes.secondary + wishes.exploratory
-        again = wishes.primary + wishes.secondary + wishes.primary if options.interest_mode != "hybrid" else []
-        self.seed = ". ".join(once + again)
-        self.library = [f"{paper.title}\n\n{paper.abstract}" for paper in wishes.papers]
-
-    def one(self, text: str, texts: list[str], vectors: list[list[float]]) -> list[float]:
-        """Each paper's score against one text."""
-        wanted = self.vector_of(text)
-        scores = [cosine(vector, wanted) for vector in vectors]
-        words = bm25(texts, text) if self.options.interest_mode == "hybrid" else None
-        return [0.6 * score + 0.4 * word for score, word in zip(scores, words, strict=True)] if words else scores
-
-    def scale(self, score: float) -> float:
-        if self.options.interest_mode != "hybrid":
-            return score
-        for low, high, bottom, top in ((0.0, 0.3, 0.0, 0.4), (0.3, 0.68, 0.4, 0.7), (0.68, 1.0, 0.7, 1.0)):
-            if score <= high:
-                return bottom + (score - low) * (top - bottom) / (high - low)
-        return 1.0
-
-    def judge(self, texts: list[str], vectors: list[list[float]]) -> tuple[list[float], list[list[float]]]:
-        """Each paper's relevance, and for each paper and lane how relevant to it, 0 if not."""
-        mode = self.options.interest_mode
-        views = self.options.hybrid_of if mode == "hybrid" else [mode]
-        views = [view for view in views if self.library or view != "library"] or ["seed"]
-        lanes = [self.one(text, texts, vectors) for text, _ in self.lanes] if "lanes" in views else []
-        seed = self.one(self.seed, texts, vectors) if "seed" in views else []
-        library = [self.one(text, texts, vectors) for text in self.library] if "library" in views else []
-        values, serves = [], []
-        for at in range(len(texts)):
-            kinds, words = [], []
-            if seed:
-                words.append(seed[at])
-            if lanes:
-                words.append(max(weight * lane[at] for lane, (_, weight) in zip(lanes, self.lanes, strict=True)))
-            if words:
-                kinds.append(sum(words) / len(words))
-            if library:
-                nearest = sorted(liked[at] for liked in library)[-3:]
-                kinds.append(sum(nearest) / len(nearest))
-            values.append(self.scale(sum(kinds) / len(kinds)))
-            alike = [self.scale(lane[at]) for lane in lanes]
-            serves.append([score if score >= 0.4 else 0.0 for score in alike])
-        return values, serves
-
-
-def with_every_lane(order: list[int], serves: list[list[float]], places: int) -> list[int]:
-    """Bring in the best paper of each unseen lane for the lowest that is not needed; papers by number, best first."""
-    inside = order[:places]
-    for lane in range(len(serves[0]) if serves else 0):
-        seen = any(serves[paper][lane] for paper in inside)
-        best = max(order, key=lambda paper: (serves[paper][lane], -order.index(paper)))
-        free = [
-            paper
-            for paper in inside
-            if all(
-                not mine or any(serves[other][at] for other in inside if other != paper)
-                for at, mine in enumerate(serves[paper])
-            )
-        ]
-        if not seen and serves[best][lane] and free:
-            inside.remove(free[-1])
-            inside.append(best)  # as the lowest
-    return [paper for paper in order if paper in inside] + [paper for paper in order if paper not in inside]

@@ -3,8 +3,8 @@ from typing import Any
 import pyarrow as pa
 
 from paper_assets.ranking.changes import changes_between
-from paper_assets.settings import DIMENSIONS
 from paper_assets.stores.rankings import ranking_schema
+from paper_assets.weights import DIMENSIONS
 
 ADDED = ("bonus", "soft_penalty", "diversity_penalty")
 WEIGHTS = dict(zip(DIMENSIONS, (0.3, 0.1, 0.15, 0.1, 0.2, 0.15), strict=True))
@@ -64,7 +64,7 @@ def test_a_paper_that_left_says_whether_a_filter_or_the_window_took_it() -> None
     before = rows(("a", {}), ("b", {}))
     changes = compared(before, rows(("c", {}), ("d", {})), removed={"a": "ALREADY_SHOWN"})
     assert {move.paper_id: move.reason for move in changes.left} == {
-        "a": "removed: ALREADY_SHOWN",
+        "a": "already shown: it stood in your list on an earlier day",
         "b": "no longer in the window",
     }
     assert {move.reason for move in changes.entered} == {"new among the candidates"}
@@ -75,7 +75,7 @@ def test_a_soft_penalty_counts_as_a_part() -> None:
     changes = compared(before, rows(("b", {}), ("a", {"soft_penalty": -0.15}), ("c", {})))
     assert {move.paper_id: move.reason for move in changes.moved} == {
         "a": "soft penalty -0.150",
-        "b": "its score is the same; others came or went",
+        "b": "its score is the same; others came or went: 1 paper fell below it (a)",
     }
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from paper_assets.profile import ContrastiveType
 from paper_assets.ranking.contrast import SHARED, Contrast, common_traits, contrast_tags, contrastive_pick
-from paper_assets.ranking.traits import DIMENSIONS, standard_taxonomy
+from paper_assets.ranking.traits import TRAIT_DIMENSIONS, standard_taxonomy
 
 # Words and the one trait each shows.
 WORDS = {
@@ -66,7 +66,7 @@ def test_the_pick_is_the_first_that_contrasts_and_shares(
         this = papers[found.place]
         assert set(found.shared) == traits(this, SHARED[kind]) & plain_common(first, SHARED[kind])
         assert found.like and all(traits(first[place], SHARED[kind]) & set(found.shared) for place in found.like)
-        assert set(found.info["this_paper_traits"]) == set().union(*(traits(this, name) for name in DIMENSIONS))
+        assert set(found.info["this_paper_traits"]) == set().union(*(traits(this, name) for name in TRAIT_DIMENSIONS))
         differences = found.info["contrast_dimensions"]
         assert differences[0]["dimension"] == found.info["type"] == kind
         for each in differences:

@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 
 from paper_assets.ranking.diversity import alike, repeating
 from paper_assets.ranking.scoring import best_first, final_scores
-from paper_assets.settings import DIMENSIONS, Scoring
+from paper_assets.settings import ScoringConfig
+from paper_assets.weights import DIMENSIONS
 from tests.ranking.plain_greedy import greedy
 
-SCORING = Scoring()
+SCORING = ScoringConfig()
 
 # Lengths are whole numbers, so that cosines, 0.8 among them, are exact; the zero row is a missing vector.
 DIRECTIONS = [(1, 0, 0), (4, 3, 0), (3, 4, 0), (0, 5, 0), (24, 7, 0), (7, 24, 0), (-1, 0, 0), (0, 3, 4), (0, 0, 0)]

@@ -1,11 +1,16 @@
+import re
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from paper_assets.paper import papers_to_table
-from paper_assets.ranking.explain import as_sum, recompute, why, why_removed
+from paper_assets.ranking.explain import as_sum, recompute, what_was_missing, why, why_removed
 from paper_assets.ranking.rank import Ranking, rank
-from paper_assets.settings import DIMENSIONS, Scoring
+from paper_assets.settings import ScoringConfig
+from paper_assets.weights import DIMENSIONS
 from tests.ranking.invented import AS_OF, paper, profile
 
 
@@ -19,15 +24,16 @@ def ranking() -> Ranking:
     asked = profile(
         keywords={"exclude": {"soft": ["survey"]}},
         preferred_authors=["Ana Müller"],
-        ranking={"ranking_mode": "novelty", "top_k": 1},
+        ranking={"ranking_mode": "novelty", "top_k": 1, "interest_mode": "seed"},
     )
     options = asked.content.ranking
-    return rank(papers_to_table(papers), asked, options=options, as_of=AS_OF, scoring=Scoring())
+    return rank(papers_to_table(papers), asked, options=options, as_of=AS_OF, scoring=ScoringConfig())
 
 
 def told(ranking: Ranking, place: int) -> str:
     rows = ranking.rows.to_pylist()
-    return "\n".join(why(rows[place], ranking.header, scored=len(rows), cutoff=rows[0]["final"]))
+    missing = what_was_missing(rows[place]["paper_id"], rows, ranking.header)
+    return "\n".join(why(rows[place], ranking.header, scored=len(rows), missing=missing))
 
 
 def test_a_changed_number_does_not_recompute(ranking: Ranking) -> None:
@@ -36,7 +42,7 @@ def test_a_changed_number_does_not_recompute(ranking: Ranking) -> None:
         changed = rows.set_column(
             rows.schema.get_field_index(name), name, [[value + 0.01 for value in rows[name].to_pylist()]]
         )
-        assert (recompute(changed, ranking.header["weights"], Scoring()) != rows["final"].to_numpy()).all()
+        assert (recompute(changed, ranking.header["weights"], ScoringConfig()) != rows["final"].to_numpy()).all()
 
 
 def test_the_list_names_what_each_part_brought(ranking: Ranking) -> None:
@@ -61,15 +67,114 @@ def test_a_paper_outside_the_list_is_told_what_it_lacks(ranking: Ranking) -> Non
 
 
 def test_one_mark_that_would_do_is_named(ranking: Ranking) -> None:
-    row = {**ranking.rows.to_pylist()[1], "final": 0.9}
-    text = "\n".join(why(row, ranking.header, scored=3, cutoff=1.0))
+    rows = ranking.rows.to_pylist()
+    rows[1] = {**rows[1], "final": rows[0]["final"] - 0.1}
+    text = what_was_missing(rows[1]["paper_id"], rows, ranking.header) or ""
     assert "0.100 short of the last of them; the best mark in one of these would do: " in text
-    assert text.endswith("code and PDF at hand; none of the keywords you avoid.")
+    assert text.endswith("none of the keywords you avoid; code and PDF at hand.")
 
 
 def test_a_tie_is_told_as_a_tie(ranking: Ranking) -> None:
-    row = ranking.rows.to_pylist()[1]
-    assert "has the same score" in why(row, ranking.header, scored=3, cutoff=row["final"])[-1]
+    rows = ranking.rows.to_pylist()
+    rows[1] = {**rows[1], "final": rows[0]["final"]}
+    assert "has the same score" in (what_was_missing(rows[1]["paper_id"], rows, ranking.header) or "")
+
+
+def with_a_line(*probabilities: float, top_k: int = 2, mode: str = "balanced") -> tuple[list[dict[str, Any]], Any]:
+    """Rows of these probabilities in the order of the list, every other part the same, and their header."""
+    weights = dict(zip(DIMENSIONS, (0.3, 0.1, 0.15, 0.1, 0.2, 0.15), strict=True))
+    header = {"weights": weights, "line": 0.4, "top_k": top_k, "ranking_mode": mode, "lane_places": {}}
+    above = sum(each >= 0.4 for each in probabilities)
+    rows = [
+        {
+            **dict.fromkeys(DIMENSIONS, 0.0),
+            "semantic_relevance": probability,
+            "rank": rank,
+            "shown": rank <= min(above, top_k),
+            "paper_id": f"{rank}",
+            "final": 0.3 * probability,
+            "soft_penalty": 0.0,
+            "tags": [],
+        }
+        for rank, probability in enumerate(probabilities, 1)
+    ]
+    return rows, header
+
+
+def test_a_paper_under_the_line_is_told_what_the_line_asks_and_on_a_quiet_day_that_it_would_be_in() -> None:
+    rows, header = with_a_line(0.8, 0.31)
+    told = what_was_missing("2", rows, header) or ""
+    assert "the probability that it is on topic is 0.31, 0.40 is asked; with that it would be in" in told
+    rows, header = with_a_line(0.8, 0.72, 0.31)
+    told = what_was_missing("3", rows, header) or ""
+    assert told.endswith("0.721 would bring it into the list.") or told.endswith("0.720 would bring it into the list.")
+
+
+def test_a_paper_that_others_above_the_line_beat_is_told_the_probability_and_not_that_code_would_help() -> None:
+    rows, header = with_a_line(0.8, 0.72, 0.55)
+    told = what_was_missing("3", rows, header) or ""
+    assert "others above the line are more probable" in told and "instead of 0.550 it would be among them" in told
+    assert "code" not in told
+
+
+def test_within_a_tenth_the_mark_that_would_do_is_named_and_across_tenths_only_relevance() -> None:
+    rows, header = with_a_line(0.78, 0.77, 0.75, mode="novelty")
+    assert "0.006 short" in (told := what_was_missing("3", rows, header) or "") and "code and PDF at hand" in told
+    rows, header = with_a_line(0.88, 0.87, 0.75, mode="novelty")
+    told = what_was_missing("3", rows, header) or ""
+    assert (
+        "in a higher tenth of probability; the best mark in one of these would do: relevance to your interests." in told
+    )
+
+
+@given(
+    st.lists(st.integers(0, 100), min_size=2, max_size=8),
+    st.integers(1, 4),
+    st.sampled_from(["balanced", "novelty"]),
+)
+def test_a_probability_that_is_named_would_bring_the_paper_in_and_a_thousandth_less_would_not(
+    percent: list[int], top_k: int, mode: str
+) -> None:
+    rows, header = with_a_line(*(each / 100 for each in sorted(percent, reverse=True)), top_k=top_k, mode=mode)
+    for row in rows:
+        told = what_was_missing(row["paper_id"], rows, header)
+        assert (told is None) == row["shown"]
+        if found := re.search(r"(?:; |with )(\d\.\d{3}) ", told or ""):
+            named = float(found[1])
+            others = [each["semantic_relevance"] for each in rows if each is not row]
+            better = [each for each in others if each > named]
+            assert named >= 0.4 and len(better) < top_k
+            assert named < 0.401 or len([each for each in others if each >= named - 0.001]) >= top_k
+
+
+ROW = {
+    **dict.fromkeys(DIMENSIONS, 0.5), "rank": 4, "shown": True, "paper_id": "1", "final": 0.5, "bonus": 0.0,
+    "soft_penalty": 0.0, "penalty_keywords": [], "diversity_penalty": 0.0, "evaluation_method": "embedding", "tags": [],
+    "lane": "graph learning", "below_line": False, "meaning": 0.61, "words": 0.48, "library": None,
+    "lane_probability": 0.4,
+}  # fmt: skip
+HEADER = {"weights": dict.fromkeys(DIMENSIONS, 0.2), "lane_places": {}, "line": 0.4, "top_k": 3}
+
+
+def why_of(**changes: object) -> list[str]:
+    return why({**ROW, **changes}, HEADER, scored=9)
+
+
+def test_the_parts_of_a_probability_are_named() -> None:
+    nearest = (
+        "Nearest is your interest in graph learning: 0.61 by meaning and 0.48 by words, which alone would make 0.40."
+    )
+    assert nearest in why_of()
+    assert nearest.replace(" and 0.48 by words", "") in why_of(words=None)
+    assert "The papers you like alone would make 0.70." in why_of(library=0.7)
+    liked = why_of(lane="On graphs", lane_probability=None, library=0.7)
+    assert "It is near the papers you like: 0.61 by meaning and 0.48 by words, most of all to On graphs." in liked
+    assert not any("by words" in line for line in why_of(meaning=None, words=None, lane=None, lane_probability=None))
+
+
+def test_where_a_paper_stands_to_the_line_is_said() -> None:
+    below = "Under the line: the probability that it is on topic is 0.31, 0.40 is asked."
+    assert below in why_of(shown=False, below_line=True, semantic_relevance=0.31)
 
 
 @pytest.mark.parametrize(

@@ -6,18 +6,19 @@ from hypothesis import strategies as st
 
 from paper_assets.paper import Paper, papers_to_table
 from paper_assets.profile import Profile, RankingOptions
-from paper_assets.ranking.filters import FILTERS, Sieve, filter_papers
-from paper_assets.settings import Scoring
+from paper_assets.ranking.explain import why_removed
+from paper_assets.ranking.filters import FILTERS, FilterCriteria, filter_papers
+from paper_assets.settings import ScoringConfig
 from tests.ranking.invented import AS_OF, paper, papers, profile, profiles
 from tests.ranking.plain_twin import PlainGatekeeper
 
 OLD = datetime(2020, 12, 31, 23, 59, tzinfo=UTC)
 
 
-def reasons(papers: list[Paper], given: Profile | None, **sieve: object) -> list[str | None]:
+def reasons(papers: list[Paper], given: Profile | None, **criteria: object) -> list[str | None]:
     options = given.content.ranking if given else RankingOptions()
-    asked = Sieve(content=given.content if given else None, options=options)
-    rows = filter_papers(papers_to_table(papers), replace(asked, **sieve))
+    asked = FilterCriteria(content=given.content if given else None, options=options)
+    rows = filter_papers(papers_to_table(papers), replace(asked, **criteria))
     assert rows.column_names == ["paper_id", "title", "passed", "reason", "phase"]
     assert rows.column("paper_id").to_pylist() == [one.paper_id for one in papers]
     assert rows.column("passed").to_pylist() == [reason is None for reason in rows.column("reason").to_pylist()]
@@ -38,6 +39,15 @@ def test_the_first_reason_in_the_order_of_the_specification_is_kept() -> None:
     assert reasons([paper(github_url=code)], asked, shown_ids=ids) == ["ALREADY_SHOWN"]
     assert reasons([paper(github_url=code)], asked) == [None]
     assert len(FILTERS) == 6
+
+
+def test_every_reason_has_a_code_of_its_own_and_words_for_one_paper_and_for_many() -> None:
+    assert len({each.code for each in FILTERS}) == len(FILTERS)
+    for each in FILTERS:
+        for detail in ("", ":detail"):
+            sentence = why_removed(each.code + detail)
+            assert sentence.startswith("Not ranked: ") and each.words in sentence and each.code not in sentence
+        assert each.words.strip() and each.counted.strip() and each.code not in each.counted
 
 
 def test_history_is_compared_without_version() -> None:
@@ -80,5 +90,11 @@ def test_no_papers_are_no_error() -> None:
 @given(papers=papers(), profile=profiles(), read=st.sets(st.integers(0, 30), max_size=3))
 def test_filters_agree_with_the_plain_ones(papers: list[Paper], profile: Profile, read: set[int]) -> None:
     ids = frozenset(f"2603.{number:05d}" for number in read)
-    twin = PlainGatekeeper(profile, profile.content.ranking, AS_OF, Scoring())
+    twin = PlainGatekeeper(profile, profile.content.ranking, AS_OF, ScoringConfig())
     assert reasons(papers, profile, read_ids=ids) == [twin.reason(one, ids) for one in papers]
+
+
+def test_a_project_page_is_code_enough_for_who_wants_code() -> None:
+    asked = profile(constraints={"require_code": True})
+    assert reasons([paper(comment="Project page: https://some-lab.github.io/thing")], asked) == [None]
+    assert reasons([paper(github_url="https://huggingface.co/datasets/lab/set")], asked) == ["NO_CODE_REQUIRED"]

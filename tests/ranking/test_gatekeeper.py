@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 from paper_assets.errors import InvalidInput, ModelUnavailable
 from paper_assets.paper import paper_from_mapping, papers_to_table
 from paper_assets.ranking.gatekeeper import rank_and_filter_papers, ranking_options
-from paper_assets.settings import DIMENSIONS, Settings
+from paper_assets.settings import Settings
+from paper_assets.sources.bulk_files import read_papers
+from paper_assets.weights import DIMENSIONS
 from tests.ranking.invented import AS_OF, NOW
 
 PROFILE = {
@@ -70,7 +72,7 @@ def test_the_whole_answer_has_the_agreed_shape(settings: Settings, profile: Path
         record("2603.00003"),
         record("2603.00004", abstract="Clinical."),
     ]
-    result = call(papers, settings, profile_path=profile)
+    result = call(papers, settings, profile_path=profile, line=0)
     assert list(result) == [
         "success",
         "error",
@@ -93,6 +95,9 @@ def test_the_whole_answer_has_the_agreed_shape(settings: Settings, profile: Path
         "llm_verification_used": False,
         "llm_calls_made": 0,
         "llm_note": None,
+        "line": 0.0,
+        "above_line": 3,
+        "quiet": False,
         "warnings": [],
     }
     best = result["ranked_papers"][0]
@@ -199,19 +204,52 @@ def test_without_a_profile_the_ranking_is_profile_free(settings: Settings) -> No
     assert result["summary"]["profile_used"] is None
     assert result["summary"]["warnings"] == []
     assert result["ranked_papers"][0]["score"]["evaluation_method"] == "profile_free"
-    missing = call([record("2603.00001")], settings, profile_path="config/profile.json")
-    assert (missing["success"], missing["summary"]["profile_used"]) == (True, None)
-    assert "no profile at" in missing["summary"]["warnings"][0]
+
+
+@pytest.mark.parametrize("path", ["config/profile.json", "profiles/grahps", "."])
+def test_a_profile_path_with_nothing_there_fails_the_call_by_its_name(settings: Settings, path: str) -> None:
+    told = refusal([record("2603.00001")], settings, profile_path=path)
+    assert told.startswith("profile_path: ")
+    assert str(settings.output_dir / path) in told
+
+
+def test_code_named_in_an_abstract_counts_as_it_does_on_import(settings: Settings, tmp_path: Path) -> None:
+    given = record("2603.00001", abstract="Code: https://github.com/some-lab/tool.", mine=1)
+    given |= {"published": "2026-03-20T00:00:00+00:00"}
+    (tmp_path / "papers.jsonl").write_text(json.dumps(given), encoding="utf-8")
+    (imported,) = read_papers(tmp_path / "papers.jsonl")
+    best = call([given], settings, purpose="implementation")["ranked_papers"][0]
+    assert imported.github_url == "https://github.com/some-lab/tool"
+    assert ("CODE_AVAILABLE" in best["tags"], best["score"]["breakdown"]["practicality"]) == (True, 0.5)
+    assert best["original_data"] == given
+
+
+def test_a_quiet_day_shows_only_what_is_worth_it_and_says_so(settings: Settings, profile: Path) -> None:
+    papers = [record("2603.00001", title="Graph learning"), record("2603.00002"), record("2603.00003")]
+    summary = call(papers, settings, profile_path=profile)["summary"]
+    assert (summary["output_count"], summary["line"], summary["above_line"], summary["quiet"]) == (1, 0.4, 1, True)
+    nothing = call(papers[1:], settings, profile_path=profile)
+    assert (nothing["success"], nothing["ranked_papers"], nothing["summary"]["quiet"]) == (True, [], True)
+    seed = call(papers, settings, profile_path=profile, interest_mode="seed")["summary"]
+    assert (seed["output_count"], seed["line"], seed["above_line"], seed["quiet"]) == (2, None, None, False)
 
 
 def test_what_is_asked_goes_before_the_profile_and_that_before_the_default(settings: Settings, profile: Path) -> None:
     papers = [record(f"2603.0000{number}") for number in range(1, 9)]
     assert call(papers, settings)["summary"]["output_count"] == 5
-    assert call(papers, settings, profile_path=profile)["summary"]["output_count"] == 2
-    asked = call(papers, settings, profile_path=profile, top_k=3, purpose="general")["summary"]
+    assert call(papers, settings, profile_path=profile, line=0)["summary"]["output_count"] == 2
+    asked = call(papers, settings, profile_path=profile, top_k=3, purpose="general", line=0)["summary"]
     assert (asked["output_count"], asked["purpose"]) == (3, "general")
     with pytest.raises(InvalidInput, match="top: unknown option"):
         ranking_options(None, {"top": 5})
+
+
+def test_weights_of_the_profile_are_those_of_its_scores(settings: Settings, profile: Path) -> None:
+    weights = dict(zip(DIMENSIONS, (0.5, 0.0, 0.0, 0.0, 0.25, 0.25), strict=True))
+    content = {**PROFILE, "ranking": {"weights": weights}}
+    (profile / "profile.json").write_text(json.dumps(content), encoding="utf-8")
+    [ranked] = call([record("2603.00001")], settings, profile_path=profile, line=0)["ranked_papers"]
+    assert ranked["score"]["weights"] == weights
 
 
 def test_a_model_that_cannot_be_loaded_gives_way_to_keywords_with_a_warning(settings: Settings, profile: Path) -> None:
@@ -220,10 +258,39 @@ def test_a_model_that_cannot_be_loaded_gives_way_to_keywords_with_a_warning(sett
 
     papers = [record("2603.00001"), record("2603.00002", abstract="Learning of graphs.")]
     for broken in (unavailable, None):
-        result = call(papers, settings, profile_path=profile, embed=broken)
+        result = call(papers, settings, profile_path=profile, embed=broken, line=0)
         assert [paper["paper_id"] for paper in result["ranked_papers"]] == ["2603.00002", "2603.00001"]
         assert result["ranked_papers"][0]["score"]["evaluation_method"] == "keyword"
         assert "keywords only" in result["summary"]["warnings"][0]
+
+
+def raising(texts: list[str]) -> NDArray[np.float32]:
+    raise RuntimeError("out of memory\nand a trace")
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        raising,
+        lambda texts: np.full((len(texts), 2), np.nan, dtype=np.float32),
+        lambda texts: np.zeros((len(texts), 2), dtype=np.float32),
+        lambda texts: np.ones((len(texts) - 1, 2), dtype=np.float32),
+        lambda texts: np.ones(len(texts), dtype=np.float32),
+        lambda texts: [[1.0, 0.0], [1.0]],
+        lambda texts: None,
+    ],
+    ids=["raises", "nan", "zeros", "too few", "one number each", "ragged", "none"],
+)
+def test_a_model_that_fails_when_called_gives_way_to_keywords_with_a_warning(
+    settings: Settings, profile: Path, broken: Any
+) -> None:
+    papers = [record("2603.00001"), record("2603.00002", abstract="Learning of graphs.")]
+    result = call(papers, settings, profile_path=profile, embed=broken)
+    assert result["ranked_papers"][0]["paper_id"] == "2603.00002"
+    assert result["ranked_papers"][0]["score"]["evaluation_method"] == "keyword"
+    (told,) = result["summary"]["warnings"]
+    assert told.startswith("relevance was judged by keywords only: the embedding model")
+    assert "\n" not in told
 
 
 def test_a_repeated_id_is_kept_once_in_its_newest_version(settings: Settings) -> None:
@@ -254,7 +321,7 @@ def test_the_history_asked_for_replaces_the_profiles(settings: Settings, profile
 
 def test_a_pdf_at_hand_is_named_wherever_the_folder_comes_from(settings: Settings, profile: Path) -> None:
     def local(**given: Any) -> dict[str, Any]:
-        best = call([record("hep-th/9901001")], settings, **given)["ranked_papers"][0]
+        best = call([record("hep-th/9901001")], settings, line=0, **given)["ranked_papers"][0]
         assert ("ALREADY_DOWNLOADED" in best["tags"]) == best["local_status"]["already_downloaded"]
         return best["local_status"]
 

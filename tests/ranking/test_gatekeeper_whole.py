@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from paper_assets.ranking.gatekeeper import rank_and_filter_papers
-from paper_assets.ranking.llm_check import second_look
+from paper_assets.ranking.verifier import open_verifier
 from paper_assets.settings import Settings
 from paper_assets.stores.llm_answers import keep_answers, known_answers
 from paper_assets.stores.warehouse import Warehouse
@@ -62,7 +62,7 @@ def look(server: LoopbackLLM, warehouse: Warehouse | None = None) -> dict[str, A
     if warehouse:
         stores["known"] = lambda keys: known_answers(warehouse, keys)
         stores["keep"] = lambda verdicts, model: keep_answers(warehouse, verdicts, model=model)
-    return {"second_look": second_look(server.environ("openai"), **stores)}
+    return {"verifier": open_verifier(server.environ("openai"), **stores)}
 
 
 PAPERS = [record("2603.00001", "Near one"), record("2603.00002", "Middling one"), record("2603.00003", "Far one")]
@@ -99,7 +99,7 @@ def test_a_dead_llm_costs_nothing_but_a_line_and_its_key_is_not_in_it(settings: 
 
 
 def test_without_a_key_the_summary_says_so_and_nothing_fails(settings: Settings) -> None:
-    result = call(PAPERS, settings, second_look=second_look({}))
+    result = call(PAPERS, settings, verifier=open_verifier({}))
     assert result["success"]
     assert "OPENAI_API_KEY" in result["summary"]["llm_note"]
 

@@ -6,12 +6,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paper_assets.profile import Interests, RankingOptions
-from paper_assets.ranking.interest_modes import Relevance, Sought, relevance_of, what_is_sought, with_every_lane
-from paper_assets.settings import Scoring
-from tests.ranking import plain_twin
+from paper_assets.ranking.calibration import standard_calibration
+from paper_assets.ranking.interest_modes import (
+    InterestQueries,
+    Relevance,
+    interest_queries,
+    relevance_of,
+    with_every_lane,
+)
+from paper_assets.settings import ScoringConfig
+from paper_assets.text.bm25 import index_words
+from paper_assets.text.stems import stem
+from tests.ranking import plain_relevance
 from tests.ranking.invented import profile, unit_vectors
 
-SCORING = Scoring()
+SCORING = ScoringConfig()
 WISHES = {
     "primary": ["graph learning"],
     "secondary": ["pruning"],
@@ -20,93 +29,145 @@ WISHES = {
 }
 
 
-def sought(mode: str = "hybrid", wishes: dict[str, Any] | None = None, **given: Any) -> Sought:
+def queries(mode: str = "hybrid", wishes: dict[str, Any] | None = None, **given: Any) -> InterestQueries:
     interests = profile(interests=wishes or WISHES).content.interests
     options = RankingOptions.model_validate({"interest_mode": mode, **given.pop("options", {})})
-    return what_is_sought(interests, options=options, scoring=SCORING, **given)
+    return interest_queries(interests, options=options, scoring=SCORING, **given)
 
 
-def judged(wanted: Sought, cosines: list[list[float]], words: list[list[str]] | None = None) -> Relevance:
+def judged(wanted: InterestQueries, cosines: list[list[float]], words: list[list[str]] | None = None) -> Relevance:
     """Relevance of papers whose cosines (papers, texts) to the texts are given."""
     rows = np.array(cosines, dtype=np.float32)
     rest = np.sqrt(np.maximum(0, 1 - (rows**2).sum(axis=1, keepdims=True)))
     return relevance_of(
         wanted,
         vectors=np.hstack([rows, rest]).astype(np.float32),
-        asked=np.eye(rows.shape[1] + 1, dtype=np.float32)[:-1],
-        words=words or [[]] * len(rows),
+        query_vectors=np.eye(rows.shape[1] + 1, dtype=np.float32)[:-1],
+        words=index_words([" ".join(each) for each in words or [[]] * len(rows)]),
         scoring=SCORING,
     )
 
 
 def test_seed_is_one_text_lanes_one_for_each_interest_and_library_one_for_each_paper() -> None:
-    assert len(sought("seed").texts) == 1
-    assert sought("lanes").texts == ["graph learning", "pruning", "robots"]
-    assert sought("library").texts[0] == "Liked 0\n\nAn abstract."
-    assert [view.mode for view in sought("hybrid").views] == ["seed", "lanes", "library"]
-    assert [view.mode for view in sought("hybrid", options={"hybrid_of": ["library"]}).views] == ["library"]
+    assert len(queries("seed").texts) == 1
+    assert queries("lanes").texts == ["graph learning", "pruning", "robots"]
+    assert queries("library").texts[0] == "Liked 0\n\nAn abstract."
+    assert [view.mode for view in queries("hybrid").views] == ["seed", "lanes", "library"]
+    assert [view.mode for view in queries("hybrid", options={"hybrid_of": ["library"]}).views] == ["library"]
 
 
-def test_the_best_lane_counts_by_its_weight_and_is_named() -> None:
-    relevance = judged(sought("lanes"), [[0.5, 0.6, 0.0], [0.1, 0.6, 0.7], [0.0, 0.0, 0.5], [0.0, 0.0, 0.0]])
-    assert relevance.values == pytest.approx([0.5, 0.42, 0.2, 0.0])
-    assert relevance.best.tolist() == [0, 1, 2, -1]
+def test_the_best_lane_is_named_and_every_lane_counts_by_its_weight() -> None:
+    relevance = judged(queries("lanes"), [[0.5, 0.6, 0.0], [0.1, 0.6, 0.7], [0.0, 0.0, 0.5], [0.0, 0.0, 0.0]])
+    assert relevance.best.tolist() == [1, 2, 2, -1]
     assert relevance.names == ("graph learning", "pruning", "robots")
+    assert relevance.meaning == pytest.approx([0.6, 0.7, 0.5, 0.0])
+    assert relevance.values[0] > relevance.lane_probability[0] > 0.0  # others may want it too
+    first, second, third = (judged(queries("lanes"), [list(row)]).values[0] for row in np.eye(3) * 0.5)
+    assert first > second > third
 
 
-def test_a_paper_serves_a_lane_from_the_threshold_on_whatever_the_lanes_weight() -> None:
-    relevance = judged(sought("lanes"), [[0.39, 0.41, 0.5]])
-    assert relevance.serves == pytest.approx(np.array([[0.0, 0.41, 0.5]]))
+def test_a_paper_serves_a_lane_from_the_line_on() -> None:
+    for line, served in ((0.2, [True, False, True]), (0.6, [False, False, True])):
+        (relevance,) = judged(queries("lanes", options={"line": line}), [[0.51, 0.4, 0.65]]).serves
+        assert (relevance > 0).tolist() == served
+        assert relevance[2] == pytest.approx(0.88, abs=0.05)
 
 
 def test_an_interest_that_stands_on_two_levels_counts_by_the_higher() -> None:
-    (lanes,) = sought("lanes", {"secondary": ["robots"], "exploratory": ["robots", "kites"]}).views
+    (lanes,) = queries("lanes", {"secondary": ["robots"], "exploratory": ["robots", "kites"]}).views
     assert dict(zip(lanes.texts, lanes.weights, strict=True)) == {"robots": 0.7, "kites": 0.4}
 
 
-def test_library_is_the_mean_of_the_three_nearest_liked_papers() -> None:
-    relevance = judged(sought("library"), [[0.2, 0.6, 0.4, 0.5]])
-    assert relevance.values == pytest.approx([0.5])
+def test_library_knows_the_nearest_liked_paper_and_profits_from_others() -> None:
+    relevance = judged(queries("library"), [[0.2, 0.6, 0.4, 0.5], [0.2, 0.6, 0.5, 0.5]])
     assert relevance.names[relevance.best[0]] == "Liked 1"
-    two = sought("library", {"papers": WISHES["papers"][:2]})
-    assert judged(two, [[0.2, 0.6]]).values == pytest.approx([0.4])
+    assert relevance.values[0] < relevance.values[1]
+    assert np.array_equal(relevance.values, relevance.library)
 
 
-def test_hybrid_is_the_mean_of_words_and_example_each_a_mixture_of_meaning_and_words() -> None:
-    wanted = sought("hybrid", {"primary": ["graph learning"], "papers": [{"title": "Robots", "abstract": ""}]})
-    relevance = judged(wanted, [[0.5, 0.3, 0.2], [0.0, 0.0, 0.0]], [["graph", "robot"], ["learning"]])
-    # Every word stands in one paper of two, so all have the same idf, and `graph` is half of the interest.
-    seed, lane, liked = (0.6 * cosine + 0.4 * word for cosine, word in ((0.5, 0.5), (0.3, 0.5), (0.2, 1.0)))
-    fused = ((seed + lane) / 2 + liked) / 2
-    assert fused < 0.68
-    assert relevance.values[0] == pytest.approx(0.4 + (fused - 0.3) * 0.3 / 0.38)
+def test_liked_papers_move_what_is_said_in_words() -> None:
+    wishes = {"primary": ["graph learning"], "papers": [{"title": "Robots", "abstract": ""}]}
+    said = [["robot"], ["graph"]]
+    both = judged(queries("hybrid", wishes), [[0.4, 0.4, 0.7], [0.4, 0.4, 0.0]], said)
+    words = judged(queries("hybrid", {"primary": ["graph learning"]}), [[0.4, 0.4], [0.4, 0.4]], said)
+    assert both.values[0] > words.values[0]
+    assert both.values[1] < words.values[1]
+    assert both.lane_probability == pytest.approx(words.lane_probability)
 
 
 def test_an_interest_without_a_word_to_look_for_is_judged_by_its_meaning() -> None:
-    wanted = sought("hybrid", {"primary": ["C++"]}, options={"hybrid_of": ["lanes"]})
-    assert judged(wanted, [[0.3]], [["graph"]]).values == pytest.approx([0.4])
+    cpp, graphs = (
+        queries("hybrid", {"primary": [text]}, options={"hybrid_of": ["lanes"]}) for text in ("C++", "graph")
+    )
+    assert judged(cpp, [[0.6]], [["learning"]]).values[0] > judged(graphs, [[0.6]], [["learning"]]).values[0]
+    assert np.isnan(judged(cpp, [[0.6]], [["learning"]]).words).all()
+
+
+def test_the_mode_seed_is_the_cosine_and_knows_no_line() -> None:
+    wanted = queries("seed")
+    assert judged(wanted, [[0.5], [0.25]]).values == pytest.approx([0.5, 0.25])
+    assert (wanted.line, queries("hybrid").line, queries("hybrid", options={"line": 0.2}).line) == (None, 0.4, 0.2)
 
 
 @pytest.mark.parametrize("mode", ["seed", "lanes", "library", "hybrid"])
 @given(seed=st.integers(0, 2**32 - 1), lift=st.floats(0, 1), data=st.data())
-def test_a_paper_that_is_nearer_to_what_is_sought_is_not_less_relevant(
+def test_a_paper_that_is_nearer_to_its_query_is_not_less_relevant(
     mode: str, seed: int, lift: float, data: st.DataObject
 ) -> None:
-    wanted = sought(mode)
+    wanted = queries(mode)
     count = len(wanted.texts)
     cosines = np.abs(unit_vectors(2, seed=seed, dimension=count + 1))[:, :count] * 0.99
     cosines[1] = cosines[0]
     at = data.draw(st.integers(0, count - 1))
     cosines[1, at] += lift * (np.sqrt(max(0.0, 1 - (cosines[1] ** 2).sum() + cosines[1, at] ** 2)) - cosines[1, at])
     said = data.draw(st.lists(st.sampled_from(["graph", "robots", "liked", "abstract"]), max_size=3))
-    first, second = judged(wanted, cosines.tolist(), [said, [*said, "pruning"]]).values
+    # More of one's own words takes nothing from likeness to interests; from likeness to papers it may.
+    more = [] if wanted.views[-1].mode == "library" else ["pruning"]
+    first, second = judged(wanted, cosines.tolist(), [said, [*said, *more]]).values
     assert 0 <= first <= second + 1e-6
     assert second <= 1
 
 
+@pytest.mark.parametrize("count", [0, 1, 20])
+def test_any_number_of_interests_and_liked_papers_will_do(count: int) -> None:
+    wishes = {
+        "primary": ["graph learning", *(f"topic{number} graphs" for number in range(count))],
+        "papers": [{"title": f"On topic{number}", "abstract": "Graphs."} for number in range(count)],
+    }
+    wanted = queries("hybrid", wishes)
+    cosines = (np.abs(unit_vectors(3, seed=count, dimension=len(wanted.texts) + 1))[:, :-1] * 0.9).tolist()
+    relevance = judged(wanted, cosines, [["graph"], [], ["topic3"]])
+    assert ((relevance.values > 0) & (relevance.values < 1)).all()
+    assert (relevance.library is None) == (count == 0)
+
+
+def test_without_a_model_words_judge_and_the_line_holds() -> None:
+    papers = index_words(["graph learning by pruning", "liked abstract 1", "other things"])
+    for wishes in ({"primary": ["graph learning"]}, {"papers": WISHES["papers"]}):
+        wanted = queries("hybrid", wishes)
+        found = relevance_of(wanted, vectors=None, query_vectors=None, words=papers, scoring=SCORING)
+        assert found.meaning is None
+        assert found.values.argmax() == (0 if "primary" in wishes else 1)
+        assert found.values[2] < 0.05
+
+
+def test_a_handful_of_papers_is_judged_as_a_week_is() -> None:
+    chance, background = np.random.default_rng(4), standard_calibration().background
+    asked = {word: background.holders[stem(word)] / background.papers for word in ("graph", "sparse", "learning")}
+    holds = chance.random((1000, len(asked))) < list(asked.values())  # as often as in a week of arXiv
+    said = [[word for word, held in zip(asked, row, strict=True) if held] for row in holds]
+    wanted = queries("hybrid", {"primary": ["learning sparse graphs"]})
+    near = np.clip(chance.normal(0.45, 0.1, size=(1000, 1)), 0, 0.7).repeat(2, axis=1)
+    week = judged(wanted, near.tolist(), said)
+    few = [*np.argsort(-week.values)[:4], *range(0, 960, 60)]  # four on topic and sixteen others
+    alone = judged(wanted, near[few].tolist(), [said[row] for row in few])
+    assert week.values[few[3]] > SCORING.line
+    assert np.abs(alone.values - week.values[few]).max() < 0.05
+
+
 def test_an_unknown_liked_paper_is_warned_of_and_has_no_say() -> None:
     wishes = {"papers": ["2501.00001v2", "2501.00002"]}
-    wanted = sought("library", wishes, known={"2501.00001": ("Known", "Text.")})
+    wanted = queries("library", wishes, known={"2501.00001": ("Known", "Text.")})
     assert wanted.texts == ["Known\n\nText."]
     assert len(wanted.warnings) == 1
     assert "2501.00002 not known" in wanted.warnings[0]
@@ -114,9 +175,9 @@ def test_an_unknown_liked_paper_is_warned_of_and_has_no_say() -> None:
 
 def test_a_liked_papers_text_helps_out_while_its_id_is_unknown() -> None:
     wishes = {"papers": [{"paper_id": "2501.00001", "title": "Mine", "abstract": "Told."}]}
-    assert sought("library", wishes).texts == ["Mine\n\nTold."]
-    assert sought("library", wishes, known={"2501.00001": ("Known", "Text.")}).texts == ["Known\n\nText."]
-    assert sought("library", wishes).warnings == ()
+    assert queries("library", wishes).texts == ["Mine\n\nTold."]
+    assert queries("library", wishes, known={"2501.00001": ("Known", "Text.")}).texts == ["Known\n\nText."]
+    assert queries("library", wishes).warnings == ()
 
 
 @pytest.mark.parametrize(
@@ -131,26 +192,26 @@ def test_a_liked_papers_text_helps_out_while_its_id_is_unknown() -> None:
 def test_a_mode_that_the_profile_cannot_serve_gives_way_with_a_warning(
     mode: str, wishes: dict[str, Any], instead: str
 ) -> None:
-    wanted = sought(mode, wishes)
+    wanted = queries(mode, wishes)
     assert [view.mode for view in wanted.views] == [instead]
     assert f"interest_mode {mode} needs" in wanted.warnings[-1]
     assert f"{instead} took its place" in wanted.warnings[-1]
 
 
 def test_hybrid_takes_what_the_profile_has_without_a_warning() -> None:
-    words, papers = sought("hybrid", {"primary": ["robots"]}), sought("hybrid", {"papers": WISHES["papers"]})
+    words, papers = queries("hybrid", {"primary": ["robots"]}), queries("hybrid", {"papers": WISHES["papers"]})
     assert [view.mode for view in words.views] == ["seed", "lanes"]
     assert [view.mode for view in papers.views] == ["library"]
     assert words.warnings == papers.warnings == ()
 
 
 def test_a_profile_of_nothing_but_unknown_papers_finds_nothing_relevant() -> None:
-    wanted = sought("hybrid", {"papers": ["2501.00001"]})
+    wanted = queries("hybrid", {"papers": ["2501.00001"]})
     nothing = relevance_of(
         wanted,
         vectors=unit_vectors(2, seed=1),
-        asked=np.zeros((0, 24), dtype=np.float32),
-        words=[[], []],
+        query_vectors=np.zeros((0, 24), dtype=np.float32),
+        words=index_words(["", ""]),
         scoring=SCORING,
     )
     assert nothing.values.tolist() == [0.0, 0.0]
@@ -158,8 +219,8 @@ def test_a_profile_of_nothing_but_unknown_papers_finds_nothing_relevant() -> Non
 
 
 def test_without_a_model_the_titles_of_liked_papers_stand_in_for_words() -> None:
-    assert sought("hybrid").in_words == profile(interests=WISHES).content.interests
-    assert sought("library", {"papers": WISHES["papers"][:1]}).in_words == Interests(primary=["Liked 0"])
+    assert queries("hybrid").in_words == profile(interests=WISHES).content.interests
+    assert queries("library", {"papers": WISHES["papers"][:1]}).in_words == Interests(primary=["Liked 0"])
 
 
 def test_the_best_paper_of_an_unseen_lane_takes_the_lowest_place_that_can_be_spared() -> None:
@@ -196,7 +257,7 @@ def test_no_lane_with_a_relevant_paper_goes_unseen(data: st.DataObject, papers: 
     serves = np.array(rows).reshape(papers, lanes)
     order = np.array(data.draw(st.permutations(range(papers))), dtype=np.int64)
     after, entered = with_every_lane(order, serves, places=places)
-    assert after.tolist() == plain_twin.with_every_lane(order.tolist(), serves.tolist(), places)
+    assert after.tolist() == plain_relevance.with_every_lane(order.tolist(), serves.tolist(), places)
     inside, outside = after[:places], after[places:]
     assert sorted(after.tolist()) == list(range(papers))
     place = {row: at for at, row in enumerate(order.tolist())}

@@ -2,6 +2,7 @@ import gzip
 import json
 import sys
 import unicodedata
+from importlib.resources import files
 from itertools import islice
 from pathlib import Path
 
@@ -11,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paper_assets.paper import papers_to_table
-from paper_assets.ranking.keywords import distinct, keywords_in, normal_form, paper_texts
+from paper_assets.ranking.keywords import distinct, keywords_in, paper_texts
+from paper_assets.text.words import normal_form
 from tests.ranking.invented import KEYWORDS, WORDS, paper
 from tests.ranking.plain_twin import keyword_pattern, plain
 
@@ -165,10 +167,18 @@ def test_any_keyword_of_letters_is_found_in_itself_and_case_does_not_matter(keyw
         assert stands_in(keyword.swapcase(), text) or normal_form(keyword.swapcase()) != normal_form(keyword)
 
 
-@pytest.mark.shared_data
-def test_on_real_abstracts_too_the_joined_search_finds_what_the_plain_one_finds(shared_data: Path) -> None:
-    with gzip.open(shared_data / "arxiv_papers" / "papers.jsonl.gz", "rt", encoding="utf-8") as lines:
-        texts = [json.loads(line)["abstract"] for line in islice(lines, 2000)]
+@pytest.mark.parametrize("source", ["invented", pytest.param("recorded", marks=pytest.mark.shared_data)])
+def test_on_whole_abstracts_too_the_joined_search_finds_what_the_plain_one_finds(
+    source: str, request: pytest.FixtureRequest
+) -> None:
+    if source == "invented":
+        example = files("paper_assets.example") / "papers.jsonl"
+        texts = [json.loads(line)["abstract"] for line in example.read_text(encoding="utf-8").splitlines()]
+        texts.append("A survey of RL and AI: GPT-4 writes C++ and R, zero-shot, on na\u00efve datasets.")
+    else:
+        shared_data: Path = request.getfixturevalue("shared_data")
+        with gzip.open(shared_data / "arxiv_papers" / "papers.jsonl.gz", "rt", encoding="utf-8") as lines:
+            texts = [json.loads(line)["abstract"] for line in islice(lines, 2000)]
     keywords = [
         "large language model",
         "RL",
@@ -187,3 +197,60 @@ def test_on_real_abstracts_too_the_joined_search_finds_what_the_plain_one_finds(
         assert pattern
         assert found[:, column].tolist() == [bool(pattern.search(plain(text))) for text in texts], keyword
     assert found[:, [0, 1, 2, 5, 6, 7]].any(axis=0).all()
+
+
+@pytest.mark.parametrize(
+    ("keyword", "text"),
+    [
+        ("robot", "a robotic arm"),
+        ("robot", "Robotics, again"),
+        ("robots", "a robotic arm"),
+        ("mobile robot", "mobile robotics"),
+        ("agent", "agentic workflows"),
+        ("algorithm", "algorithmic fairness"),
+        ("GPT-4*", "we ask GPT-4o"),
+        ("GPT-4*", "GPT 4 and others"),
+        ("transform*", "transformers"),
+        ("A*", "the A* search"),
+        ("강화*", "심층강화학습"),
+    ],
+)
+def test_an_adjective_in_ic_and_a_star_widen_a_keyword(keyword: str, text: str) -> None:
+    assert stands_in(keyword, text)
+
+
+@pytest.mark.parametrize(
+    ("keyword", "text"),
+    [
+        ("class", "classic and classical logic"),
+        ("classes", "classics"),
+        ("graph", "computer graphics, graphical models"),
+        ("organ", "organic matter"),
+        ("system", "systemic risk"),
+        ("log", "logic and logics"),
+        ("top", "a topic"),
+        ("robotics", "a robot"),
+        ("robotic", "a robot"),
+        ("GPT-4", "we ask GPT-4o"),
+        ("A*", "all of an area"),
+        ("form*", "transformers"),
+        ("RL*", "an URL"),
+    ],
+)
+def test_widening_a_keyword_does_not_reach_another_word(keyword: str, text: str) -> None:
+    assert not stands_in(keyword, text)
+
+
+def test_a_title_keyword_looks_at_titles_only() -> None:
+    papers = [
+        paper("2603.00001", title="A survey of kelp", abstract="Kelp."),
+        paper("2603.00002", title="Kelp", abstract="A survey, the survey."),
+        paper("2603.00003", title="Surveys", abstract="A survey."),
+    ]
+    found = keywords_in(paper_texts(papers_to_table(papers)), ["title:survey", "Title: sur*", "survey", "title:"])
+    assert found.T.tolist() == [[True, False, True], [True, False, True], [True, True, True], [False] * 3]
+    assert distinct(["title:survey", "TITLE: Survey", "survey", "survey*", "title:"]) == [
+        "title:survey",
+        "survey",
+        "survey*",
+    ]

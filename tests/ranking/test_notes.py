@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from paper_assets.ranking.contrast import contrastive_pick
 from paper_assets.ranking.notes import comparison_notes
 from paper_assets.ranking.traits import standard_taxonomy
-from paper_assets.settings import Scoring
+from paper_assets.settings import ScoringConfig
 
-SCORING = Scoring()
+SCORING = ScoringConfig()
 IDS = [f"2603.{row:05d}" for row in range(10)]
 
 

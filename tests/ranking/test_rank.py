@@ -10,35 +10,37 @@ from hypothesis import strategies as st
 from paper_assets.paper import Paper, papers_to_table
 from paper_assets.profile import Profile
 from paper_assets.ranking.explain import recompute
-from paper_assets.ranking.interest_modes import what_is_sought
+from paper_assets.ranking.interest_modes import interest_queries
 from paper_assets.ranking.rank import Ranking, rank
-from paper_assets.settings import DIMENSIONS, Scoring
+from paper_assets.settings import ScoringConfig
 from paper_assets.stores.rankings import ranking_schema
+from paper_assets.weights import DIMENSIONS
 from tests.ranking.invented import AS_OF, KEYWORDS, paper, papers, profile, profiles, unit_vectors
-from tests.ranking.plain_twin import PlainGatekeeper, PlainInterests, ordered, with_every_lane
+from tests.ranking.plain_relevance import PlainInterests, final_order
+from tests.ranking.plain_twin import PlainGatekeeper
 
-SCORING = Scoring()
+SCORING = ScoringConfig()
 seeds = st.integers(0, 2**32 - 1)
 
 
 def ranked(papers: list[Paper], wanted: Profile | None, *, seed: int | None = 7, **given: object) -> Ranking:
     """The papers ranked with random vectors that depend on the id, the text and the seed; None: without vectors."""
     options = (wanted or profile()).content.ranking.model_copy(update=given)
-    sought = what_is_sought(wanted.content.interests, options=options, scoring=SCORING) if wanted else None
-    vectors = asked = None
+    queries = interest_queries(wanted.content.interests, options=options, scoring=SCORING) if wanted else None
+    vectors = query_vectors = None
     if seed is not None:
         vectors = unit_vectors(100, seed=seed)[[hash_of(one) for one in papers]].reshape(len(papers), 24)
-        texts = sought.texts if sought else []
-        asked = np.array([vector_of(text, seed) for text in texts], dtype=np.float32).reshape(len(texts), 24)
+        texts = queries.texts if queries else []
+        query_vectors = np.array([vector_of(text, seed) for text in texts], dtype=np.float32).reshape(len(texts), 24)
     return rank(
         papers_to_table(papers),
         wanted,
         options=options,
         as_of=AS_OF,
         scoring=SCORING,
-        sought=sought,
+        queries=queries,
         vectors=vectors,
-        asked=asked,
+        query_vectors=query_vectors,
         pdf_names=("2603.00003v1.pdf", "2603.00004.pdf"),
     )
 
@@ -51,29 +53,37 @@ def hash_of(one: Paper) -> int:
     return int(one.paper_id[-2:])
 
 
-@given(papers=papers(), profile=profiles(), seed=seeds)
-def test_ranking_agrees_with_the_plain_one(papers: list[Paper], profile: Profile, seed: int) -> None:
+@given(papers=papers(), profile=profiles(), seed=seeds, with_model=st.booleans())
+def test_ranking_agrees_with_the_plain_one(papers: list[Paper], profile: Profile, seed: int, with_model: bool) -> None:
     options = profile.content.ranking
+    fused = options.interest_mode != "seed"
+    assume(fused or with_model)  # what stands in for the cosine of the mode `seed` has tests of its own
     twin = PlainGatekeeper(profile, options, AS_OF, SCORING)
     vectors = unit_vectors(100, seed=seed).tolist()
     texts = [f"{one.title} \x01 {one.abstract}" for one in papers]
-    interests = PlainInterests(profile, options, lambda text: vector_of(text, seed))
+    interests = PlainInterests(profile, options, (lambda text: vector_of(text, seed)) if with_model else None)
     relevance, serves = interests.judge(texts, [vectors[hash_of(one)] for one in papers])
-    plain = ordered(
-        [
-            (one, twin.score(one, value, has_pdf=one.paper_id in {"2603.00003", "2603.00004"}))
-            for one, value in zip(papers, relevance, strict=True)
-        ]
-    )
-    number = {one.paper_id: at for at, one in enumerate(papers)}
-    by_score = [number[one.paper_id] for one, _ in plain]
-    score_of = {number[one.paper_id]: scores for one, scores in plain}
-    plain = [(papers[at], score_of[at]) for at in with_every_lane(by_score, serves, options.top_k)]
-    rows = ranked(papers, profile, seed=seed).rows.to_pylist()
-    assert [row["paper_id"] for row in rows] == [one.paper_id for one, _ in plain]
-    for row, (_, scores) in zip(rows, plain, strict=True):
-        for name, value in scores.items():
-            assert row[name] == (pytest.approx(value, rel=0, abs=1e-12) if isinstance(value, float) else value), name
+    scored = [
+        (one, twin.score(one, value, has_pdf=one.paper_id in {"2603.00003", "2603.00004"}))
+        for one, value in zip(papers, relevance, strict=True)
+    ]
+    line = (0.4 if options.line is None else options.line) if fused else None
+    assume(all(far_from(value, line) for value in relevance))
+    order, shown = final_order(scored, serves, options, line)
+    ranking = ranked(papers, profile, seed=seed if with_model else None)
+    rows = ranking.rows.to_pylist()
+    assert [row["paper_id"] for row in rows] == [papers[at].paper_id for at in order]
+    assert [row["shown"] for row in rows] == [place < shown for place in range(len(papers))]
+    for row, at in zip(rows, order, strict=True):
+        for name, value in scored[at][1].items():
+            assert row[name] == (pytest.approx(value, rel=0, abs=1e-9) if isinstance(value, float) else value), name
+        assert row["below_line"] == (line is not None and relevance[at] < line)
+
+
+def far_from(value: float, line: float | None) -> bool:
+    """Not so near to the line or to a tenth that the last bits decide, unless it is nothing."""
+    near = [abs(value - border) for border in (*np.arange(1, 10) / 10, line or 0.0)]
+    return line is None or value < 1e-6 or min(near) > 1e-9
 
 
 @given(papers=papers(), profile=profiles(), seed=seeds, data=st.data())
@@ -99,21 +109,28 @@ def test_every_score_is_in_range_and_follows_from_its_parts(
     assert ((final >= -0.5) & (final <= 1.5)).all()
     assert np.array_equal(recompute(rows, ranking.header["weights"], SCORING), final)
     assert rows.column("rank").to_pylist() == list(range(1, len(papers) + 1))
-    assert rows.column("shown").to_pylist() == [place < ranking.header["top_k"] for place in range(len(papers))]
+    below = rows.column("below_line").to_pylist()
+    assert below == sorted(below)
+    assert rows.column("shown").to_pylist() == [
+        place < ranking.header["top_k"] and not under for place, under in enumerate(below)
+    ]
     assert sum(ranking.header["weights"].values()) == pytest.approx(1.0)
 
 
 @given(papers=papers(), wanted=profiles(), keyword=st.sampled_from(KEYWORDS))
 def test_adding_an_asked_keyword_to_a_paper_never_lowers_it(papers: list[Paper], wanted: Profile, keyword: str) -> None:
     assume(papers and keyword != "++")
-    content = wanted.content
+    # Nor its likeness to interests; likeness to liked papers is one of whole texts, and may fall.
+    content = wanted.content.model_copy(
+        update={"interests": wanted.content.interests.model_copy(update={"papers": []})}
+    )
     keywords = content.keywords.model_copy(
         update={"must_include": [keyword, *content.keywords.must_include], "exclude": type(content.keywords.exclude)()}
     )
-    asked = replace(wanted, content=content.model_copy(update={"keywords": keywords}))
+    query_vectors = replace(wanted, content=content.model_copy(update={"keywords": keywords}))
     richer = [replace(papers[0], abstract=f"{papers[0].abstract} | {keyword}."), *papers[1:]]
     before, after = (
-        next(row for row in ranked(some, asked).rows.to_pylist() if row["paper_id"] == papers[0].paper_id)
+        next(row for row in ranked(some, query_vectors).rows.to_pylist() if row["paper_id"] == papers[0].paper_id)
         for some in (papers, richer)
     )
     assert after["must_keywords"] >= before["must_keywords"]
@@ -138,10 +155,12 @@ def test_without_a_profile_only_recency_and_practicality_count() -> None:
 
 def test_without_vectors_keywords_judge() -> None:
     papers = [paper("2603.00010"), paper("2603.00011", title="Learning on graphs")]
-    ranking = ranked(papers, profile(), seed=None)
-    assert ranking.header["evaluation_method"] == "keyword"
-    assert ranking.rows.column("paper_id").to_pylist() == ["2603.00011", "2603.00010"]
-    assert ranking.rows.column("semantic_relevance").to_pylist() == [1.0, 0.0]
+    for mode in ("seed", "hybrid"):
+        ranking = ranked(papers, profile(), seed=None, interest_mode=mode)
+        assert ranking.header["evaluation_method"] == "keyword"
+        assert ranking.rows.column("paper_id").to_pylist() == ["2603.00011", "2603.00010"]
+        relevance = ranking.rows.column("semantic_relevance").to_pylist()
+        assert relevance == [1.0, 0.0] if mode == "seed" else relevance[0] > SCORING.line > relevance[1]
 
 
 def test_purpose_and_mode_are_those_asked_for() -> None:
@@ -164,12 +183,12 @@ def test_tags_say_what_is_special_and_only_where_it_was_asked_for() -> None:
         github_url="https://github.com/a/b",
         published=datetime(2025, 12, 31, tzinfo=UTC),
     )
-    asked = profile(
-        keywords={"must_include": ["RL", "robots"], "exclude": {"soft": ["dataset", "Survey", "robots"]}},
+    query_vectors = profile(
+        keywords={"must_include": ["RL", "robots"], "exclude": {"soft": ["dataset", "title:Survey", "robots"]}},
         preferred_authors=["Ana Muller"],
         preferred_institutions=["MIT"],
     )
-    (row,) = ranked([special], asked).rows.to_pylist()
+    (row,) = ranked([special], query_vectors).rows.to_pylist()
     assert row["tags"] == [
         "PREFERRED_AUTHOR",
         "PREFERRED_INSTITUTION",
@@ -177,12 +196,33 @@ def test_tags_say_what_is_special_and_only_where_it_was_asked_for() -> None:
         "MUST_KEYWORD_MATCH",
         "OLDER_PAPER",
         "SOFT_PENALTY:dataset",
-        "SOFT_PENALTY:Survey",
+        "SOFT_PENALTY:title:Survey",
     ]
-    assert (row["penalty_keywords"], row["soft_penalty"]) == (["dataset", "Survey"], -0.3)
+    assert (row["penalty_keywords"], row["soft_penalty"]) == (["dataset", "title:Survey"], -0.3)
     (row,) = ranked([special], profile()).rows.to_pylist()
     assert row["tags"] == ["CODE_AVAILABLE", "OLDER_PAPER"]
     assert (row["author_trust"], row["institution_trust"], row["must_keywords"]) == (1.0, 1.0, 1.0)
+
+
+def test_a_project_page_is_said_and_counts_as_code_and_a_data_set_does_not() -> None:
+    page = "Project page: https://some-lab.github.io/thing"
+    papers = [
+        paper("2603.00010", comment=page),
+        paper("2603.00011", abstract=f"{page}."),
+        paper("2603.00013", comment=page, github_url="https://github.com/a/b"),
+        paper("2603.00014"),
+        paper("2603.00015", github_url="https://huggingface.co/datasets/lab/set"),
+    ]
+    rows = {row["paper_id"]: row for row in ranked(papers, None).rows.to_pylist()}
+    told = {"PROJECT_PAGE", "CODE_AVAILABLE", "NO_CODE"}
+    assert [told.intersection(rows[each.paper_id]["tags"]) for each in papers] == [
+        {"PROJECT_PAGE"},
+        {"PROJECT_PAGE"},
+        {"CODE_AVAILABLE"},
+        {"NO_CODE"},
+        {"NO_CODE"},
+    ]
+    assert [rows[each.paper_id]["practicality"] for each in papers] == [0.5, 0.5, 0.5, 0.0, 0.0]
 
 
 def test_a_close_paper_is_tagged_as_such() -> None:
@@ -196,7 +236,7 @@ def test_a_close_paper_is_tagged_as_such() -> None:
         as_of=AS_OF,
         scoring=SCORING,
         vectors=vector,
-        asked=vector[:1],
+        query_vectors=vector[:1],
     ).rows.to_pylist()
     assert [row["tags"] for row in rows] == [
         ["SEMANTIC_HIGH_MATCH", "VERY_RECENT", "NO_CODE"],

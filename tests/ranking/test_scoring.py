@@ -1,11 +1,19 @@
+import json
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 import pytest
 
+from paper_assets.errors import InvalidInput
+from paper_assets.profile import Profile, profile_content
+from paper_assets.ranking.gatekeeper import ranking_options
 from paper_assets.ranking.scoring import best_first, final_scores, mode_bonus, soft_penalty, weights_for
-from paper_assets.settings import Scoring
+from paper_assets.settings import ScoringConfig, load_settings
+from paper_assets.weights import DIMENSIONS, Weights
 
-SCORING = Scoring()
+SCORING = ScoringConfig()
 ONE_EACH = np.eye(6)
 
 
@@ -15,8 +23,44 @@ def test_without_a_profile_recency_and_practicality_share_the_whole_weight() -> 
 
 
 def test_weights_that_leave_nothing_without_a_profile_are_halved() -> None:
-    scoring = Scoring(weights={"general": (1.0, 0.0, 0.0, 0.0, 0.0, 0.0)})
+    scoring = ScoringConfig(weights={"general": (1.0, 0.0, 0.0, 0.0, 0.0, 0.0)})
     assert weights_for("general", scoring, profile_free=True) == (0.0, 0.0, 0.0, 0.0, 0.5, 0.5)
+
+
+def own_weights(first: float) -> dict[str, float]:
+    return {name: first if name == "semantic_relevance" else (1 - first) / 5 for name in DIMENSIONS}
+
+
+def test_weights_of_the_run_come_before_the_profiles_before_the_environments_before_the_default() -> None:
+    def leading(*, run: bool, profile: bool, environment: bool) -> float:
+        content: dict[str, Any] = {"interests": {"primary": ["graphs"]}}
+        if profile:
+            content["ranking"] = {"weights": own_weights(0.5)}
+        given = {"weights": own_weights(0.75)} if run else {}
+        options = ranking_options(Profile(name="lab", content=profile_content(content, source="lab")), given)
+        environ = {"PAPER_ASSETS_WEIGHTS": json.dumps({"general": own_weights(0.25)})} if environment else {}
+        scoring = load_settings(environ, Path("/nowhere")).scoring
+        return weights_for(options.purpose, scoring, chosen=options.weights)[0]
+
+    assert leading(run=True, profile=True, environment=True) == 0.75
+    assert leading(run=True, profile=False, environment=False) == 0.75
+    assert leading(run=False, profile=True, environment=True) == 0.5
+    assert leading(run=False, profile=False, environment=True) == 0.25
+    assert leading(run=False, profile=False, environment=False) == 0.3
+
+
+def test_weights_of_a_run_that_are_none_are_refused_with_the_key() -> None:
+    for weights, told in (
+        ({**own_weights(0.5), "recency": 0.9}, "weights: .*must sum to 1"),
+        ({**own_weights(0.5), "novelty": 0.0}, "weights.novelty: unknown option; expected one of semantic_relevance"),
+    ):
+        with pytest.raises(InvalidInput, match=told):
+            ranking_options(None, {"weights": weights})
+
+
+def test_chosen_weights_are_shared_out_too_without_a_profile() -> None:
+    chosen = Weights(**own_weights(0.5))
+    assert weights_for("general", SCORING, chosen=chosen, profile_free=True) == (0, 0, 0, 0, 0.5, 0.5)
 
 
 def test_the_mode_rewards_its_own_dimension() -> None:

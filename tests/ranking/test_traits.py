@@ -1,5 +1,6 @@
 import gzip
 import json
+from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 from paper_assets.errors import InvalidInput
 from paper_assets.ranking.keywords import keywords_in
-from paper_assets.ranking.traits import DIMENSIONS, Taxonomy, load_taxonomy, standard_taxonomy, traits_of
+from paper_assets.ranking.traits import TRAIT_DIMENSIONS, Taxonomy, load_taxonomy, standard_taxonomy, traits_of
 from tests.ranking.invented import texts
 
 PHRASES = ["graph", "graph neural networks", "language model", "zero-shot", "RL", "study", "class", "GPT", "GPT-4"]
@@ -19,7 +20,7 @@ PHRASES += ["vae", "medical", "neural network", "models", "classes"]
 
 def taxonomy_file(folder: Path, **tables: str) -> Path:
     file = folder / "taxonomy.toml"
-    given = dict.fromkeys(DIMENSIONS, "") | tables
+    given = dict.fromkeys(TRAIT_DIMENSIONS, "") | tables
     file.write_text("\n".join(f"[{name}]\n{text}" for name, text in given.items()), encoding="utf-8")
     return file
 
@@ -34,7 +35,7 @@ def one_phrase_each(tmp_path_factory: pytest.TempPathFactory) -> Taxonomy:
 def shown(text: str) -> dict[str, list[str]]:
     taxonomy = standard_taxonomy()
     (row,) = traits_of([text], taxonomy)
-    return {dimension: taxonomy.named(row, dimension) for dimension in DIMENSIONS}
+    return {dimension: taxonomy.named(row, dimension) for dimension in TRAIT_DIMENSIONS}
 
 
 @given(papers=st.lists(texts, max_size=5))
@@ -86,7 +87,7 @@ def test_a_language_model_is_a_transformer_too() -> None:
 
 def test_the_columns_of_the_dimensions_cover_all_traits_once() -> None:
     taxonomy = standard_taxonomy()
-    columns = [column for name in DIMENSIONS for column in range(len(taxonomy.names))[taxonomy.columns[name]]]
+    columns = [column for name in TRAIT_DIMENSIONS for column in range(len(taxonomy.names))[taxonomy.columns[name]]]
     assert columns == list(range(len(taxonomy.names)))
     assert traits_of([], taxonomy).shape == (0, len(taxonomy.names))
 
@@ -115,11 +116,19 @@ def test_a_missing_taxonomy_is_named(tmp_path: Path) -> None:
         load_taxonomy(tmp_path / "none.toml")
 
 
+def test_most_papers_of_the_example_show_a_problem_a_method_and_a_field() -> None:
+    lines = (files("paper_assets.example") / "papers.jsonl").read_text(encoding="utf-8").splitlines()
+    taxonomy = standard_taxonomy()
+    traits = traits_of([f"{paper['title']} . {paper['abstract']}" for paper in map(json.loads, lines)], taxonomy)
+    share = {name: traits[:, taxonomy.columns[name]].any(axis=1).mean() for name in TRAIT_DIMENSIONS}
+    assert share["problem"] > 0.6 and share["method"] > 0.5 and share["domain"] > 0.65 and share["assumption"] > 0.2
+
+
 @pytest.mark.shared_data
 def test_most_real_papers_show_a_problem_a_method_and_a_field(shared_data: Path) -> None:
     with gzip.open(shared_data / "arxiv_papers" / "papers.jsonl.gz", "rt", encoding="utf-8") as lines:
         papers = [json.loads(line) for line, _ in zip(lines, range(1500), strict=False)]
     taxonomy = standard_taxonomy()
     traits = traits_of([f"{paper['title']} . {paper['abstract']}" for paper in papers], taxonomy)
-    share = {name: traits[:, taxonomy.columns[name]].any(axis=1).mean() for name in DIMENSIONS}
+    share = {name: traits[:, taxonomy.columns[name]].any(axis=1).mean() for name in TRAIT_DIMENSIONS}
     assert share["problem"] > 0.8 and share["method"] > 0.75 and share["domain"] > 0.8 and share["assumption"] > 0.5

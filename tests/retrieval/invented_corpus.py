@@ -9,7 +9,7 @@ from paper_assets.models.embedder import load_embedder
 from paper_assets.paper import Paper
 from paper_assets.retrieval.plan import Plan, parse_plan
 from paper_assets.retrieval.search import Corpus
-from paper_assets.settings import Retrieving
+from paper_assets.settings import RetrievalConfig
 from paper_assets.stores.documents import Document, replace_documents, texts_to_embed
 from paper_assets.stores.embeddings import keep_vectors
 from paper_assets.stores.papers import merge_papers
@@ -62,7 +62,9 @@ def corpus_of(
 ) -> Corpus:
     """The papers and, by origin, the passages, all with their vectors."""
     corpus = Corpus(
-        warehouse=Warehouse(folder / "warehouse.duckdb", deadline=30), embedder=load_embedder(), numbers=Retrieving()
+        warehouse=Warehouse(folder / "warehouse.duckdb", deadline=30),
+        embedder=load_embedder(),
+        config=RetrievalConfig(),
     )
     add(corpus, papers, passages)
     return corpus

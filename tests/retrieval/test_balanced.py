@@ -14,7 +14,7 @@ from paper_assets.errors import InvalidInput, ModelUnavailable, StoreBusy
 from paper_assets.models.embedder import load_embedder
 from paper_assets.retrieval.answers import balanced_answer, has_failed
 from paper_assets.retrieval.balanced import retrieve_balanced
-from paper_assets.retrieval.evidence import Caller, Evidence
+from paper_assets.retrieval.findings import Caller, Findings
 from paper_assets.retrieval.grading import Grader, similarity_grader
 from paper_assets.retrieval.merge import most_tokens
 from paper_assets.retrieval.search import Corpus
@@ -39,11 +39,11 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
     return corpus_of(tmp_path_factory.mktemp("corpus"), [*papers, lone], passages)
 
 
-def found(evidence: Sequence[Evidence]) -> dict[str | None, list[str]]:
+def found(evidence: Sequence[Findings]) -> dict[str | None, list[str]]:
     return {side.side: [document.doc_id for document in side.documents] for side in evidence}
 
 
-def reasons(evidence: Sequence[Evidence]) -> dict[str | None, str | None]:
+def reasons(evidence: Sequence[Findings]) -> dict[str | None, str | None]:
     return {side.side: side.shortfall for side in evidence}
 
 

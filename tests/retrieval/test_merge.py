@@ -209,6 +209,14 @@ def test_of_texts_that_are_too_long_together_the_longest_are_cut_and_the_best_do
     assert most_tokens("") == 0 and most_tokens("\ud800a") == 1
 
 
+def test_a_text_that_just_fills_its_share_is_not_cut() -> None:
+    exact = "word " * 59 + "words"  # 300 bytes, counted as 100 tokens: the share of each of the two
+    found = [candidate("a", 0.9, text="word " * 300), candidate("b", 0.8, text=exact)]
+    outcome = merge([found], policy=ANYBODY, max_tokens=200)
+    assert most_tokens(exact) == 100
+    assert outcome.candidates[0].content.endswith("…") and outcome.candidates[1].content == exact
+
+
 def test_where_not_even_a_part_of_each_text_finds_room_the_best_have_it() -> None:
     found = [candidate(name, score, text="word " * 200) for name, score in (("a", 0.9), ("b", 0.8), ("c", 0.7))]
     outcome = merge([found], policy=ANYBODY, max_tokens=250)

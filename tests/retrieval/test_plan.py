@@ -10,9 +10,9 @@ import pytest
 from paper_assets.errors import InvalidInput, InvalidProfile
 from paper_assets.profile import load_profile, profile_folders
 from paper_assets.retrieval.conditions import conditions_of, joined
-from paper_assets.retrieval.daily import categories_of, check_questions, questions_of
 from paper_assets.retrieval.plan import Plan, Side, parse_plan, parse_plans
-from paper_assets.settings import Retrieving, load_settings
+from paper_assets.retrieval.questions import categories_of, check_questions, questions_of
+from paper_assets.settings import RetrievalConfig, load_settings
 from paper_assets.stores.document_filters import check_where
 
 PROFILES = Path(__file__).parent.parent.parent / "profiles"
@@ -36,10 +36,10 @@ def where_of(asked: Plan, side: int | None = None, *, owner: str | None = None, 
 
 def test_a_plan_that_says_little_has_the_usual_numbers_and_the_sides_of_whoever_asks() -> None:
     asked = plan()
-    numbers = Retrieving()
+    config = RetrievalConfig()
     assert asked.question == asked.rewritten_question == "what"
-    assert (asked.k, asked.k_per_side, asked.max_per_source) == (numbers.k, 2, 2)
-    assert asked.method == numbers.method and asked.data_types == ("abstract",)
+    assert (asked.k, asked.k_per_side, asked.max_per_source) == (config.k, 2, 2)
+    assert asked.method == config.method and asked.data_types == ("abstract",)
     assert asked.sides == (
         Side(name="cs.CL", where={"primary_category": {"$eq": "cs.CL"}}),
         Side(name="cs.LG", where={"primary_category": {"$eq": "cs.LG"}}),

@@ -10,6 +10,7 @@ import numpy as np
 
 from paper_assets.models.embedder import Embedder
 from paper_assets.rewriting.best_practices import Archive, Archived, archive_rewrite
+from paper_assets.settings import RewritingConfig
 from paper_assets.stores.best_practices import BestPractice, add_missing
 from paper_assets.stores.vectors import VectorIndex
 from paper_assets.stores.warehouse import Warehouse
@@ -37,6 +38,8 @@ def invented_embedder(known: Mapping[str, Sequence[float]] | None = None, *, nam
 
 
 def invented_archive(folder: Path, embedder: Embedder | None = None, **more: Any) -> Archive:
+    """Invented vectors mean nothing, so no example is too far."""
+    more.setdefault("config", RewritingConfig(recall_floor=-1))
     return Archive(
         Warehouse(folder / "w.duckdb", deadline=60),
         VectorIndex(folder / "chroma", deadline=60),

@@ -14,13 +14,14 @@ from typing import Any
 
 from paper_assets.paper import Paper
 from paper_assets.rewriting.best_practices import Archive
+from paper_assets.rewriting.critic import SUBSCORES
 from paper_assets.rewriting.policy import Level
 from paper_assets.rewriting.writing import Writer, new_item, open_writer
-from paper_assets.settings import Rewriting
+from paper_assets.settings import RewritingConfig
 from paper_assets.stores.papers import merge_papers
 from paper_assets.stores.rewrites import NewItem, open_items
 from paper_assets.stores.warehouse import Warehouse
-from tests.loopback_llm import LoopbackLLM, Request, Step, says
+from tests.loopback_llm import Kept, LoopbackLLM, Request, Step, says
 
 NOW = datetime(2026, 3, 5, 7, 30, tzinfo=UTC)
 
@@ -35,8 +36,32 @@ PAPER = Paper(
 )
 
 
+DRAFTS = [
+    "alpha",
+    "beta",
+    "gamma",
+    "delta",
+    "epsilon",
+    "zeta",
+    "eta",
+    "theta",
+    "iota",
+]  # no numbers: the original has none of them
+
+
+def draft(attempt: int) -> str:
+    """What every text of this attempt holds."""
+    return f"draft {DRAFTS[attempt - 1]}"
+
+
+def verdict(score: int, advice: str = "", faults: Sequence[Mapping[str, str]] = ()) -> dict[str, Any]:
+    """A critic's answer whose subscores make this total."""
+    points = [score // 5 + (place < score % 5) for place in range(5)]
+    return {"faults": list(faults), **dict(zip(SUBSCORES, points, strict=True)), "advice": advice}
+
+
 def is_critic(request: Request) -> bool:
-    return "score" in (request.schema or {}).get("properties", {})
+    return "faults" in (request.schema or {}).get("properties", {})
 
 
 def inside(name: str, text: str) -> str | None:
@@ -49,7 +74,7 @@ def attempt_of(request: Request) -> int:
     """Which attempt an actor is asked for, or a critic is shown."""
     user = request.turns[0]  # an answer that did not fit adds turns
     if is_critic(request):
-        return int(re.findall(r"draft (\d+)", inside("rewrite", user) or "")[0])
+        return 1 + DRAFTS.index(re.findall(r"draft (\w+)", inside("rewrite", user) or "")[0])
     found = re.search(r"^Your attempt (\d+) got", user, re.MULTILINE)
     return int(found[1]) + 1 if found else 1
 
@@ -60,7 +85,7 @@ class Play:
 
     scores: Sequence[int]
     steps: Mapping[int, Step] = field(default_factory=dict)
-    text: str = "Half the memory is enough to count sheep"
+    text: str = "A small memory is enough to count sheep"
 
     def __init__(self, *scores: int, steps: Mapping[int, Step] | None = None, **more: Any) -> None:
         self.scores, self.steps, self.asked = scores, steps or {}, 0
@@ -72,21 +97,8 @@ class Play:
             return self.steps[self.asked]
         attempt = attempt_of(request)
         if is_critic(request):
-            return says({"score": self.scores[attempt - 1], "critique": f"critique of draft {attempt}"})
-        return says({"text": f"{self.text}, draft {attempt}.", "keywords": ["sheep", "memory"]})
-
-
-@dataclass
-class Kept:
-    """A cache in memory; opening a warehouse takes longer than a scripted answer."""
-
-    answers: dict[str, str] = field(default_factory=dict)
-
-    def get(self, key: str) -> str | None:
-        return self.answers.get(key)
-
-    def put(self, key: str, answer: str, *, model: str, input_tokens: int, output_tokens: int) -> None:
-        self.answers[key] = answer
+            return says(verdict(self.scores[attempt - 1], f"critique of {draft(attempt)}"))
+        return says({"text": f"{self.text}, {draft(attempt)}.", "keywords": ["sheep", "memory"]})
 
 
 def writer_of(server: LoopbackLLM, *, archive: Archive | None = None, **more: Any) -> Writer:
@@ -96,7 +108,7 @@ def writer_of(server: LoopbackLLM, *, archive: Archive | None = None, **more: An
         archive=archive,
         cache=more.pop("cache", None) or Kept(),
         clock=more.pop("clock", lambda: NOW),
-        numbers=more.pop("numbers", Rewriting()),
+        config=more.pop("numbers", RewritingConfig()),
     )
 
 
@@ -111,6 +123,8 @@ def opened(warehouse: Warehouse, *papers: Paper, level: Level = "public") -> lis
 def numbered(count: int) -> list[Paper]:
     """Papers of the same day, whose texts differ."""
     return [
-        replace(PAPER, paper_id=f"2603.{number:05d}", abstract=f"We count sheep in flock {number}.")
+        replace(
+            PAPER, paper_id=f"2603.{number:05d}", abstract=f"We count sheep in flock {number} with half the memory."
+        )
         for number in range(1, count + 1)
     ]

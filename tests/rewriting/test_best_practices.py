@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 
 from paper_assets.errors import InvalidInput
 from paper_assets.models.embedder import load_embedder
-from paper_assets.retrieval.lexical import bm25, index_words
 from paper_assets.rewriting.best_practices import Archive, remove, retrieve_best_practices
-from paper_assets.rewriting.copying import copied_share
 from paper_assets.rewriting.keywords import clean_keywords, keywords_of
+from paper_assets.rewriting.overlap import copied_share
 from paper_assets.rewriting.recall import best_fitting, memory_of
-from paper_assets.settings import Retrieving, Rewriting
+from paper_assets.settings import RetrievalConfig, RewritingConfig
 from paper_assets.stores.best_practices import BestPractice, best_practice, best_practices
 from paper_assets.stores.vectors import VectorIndex, count, fetch
+from paper_assets.text.bm25 import bm25, index_words
 from tests.rewriting.invented_archive import NOW, fill, invented_archive, invented_embedder, keep, practice
 
 
@@ -60,7 +60,10 @@ def test_a_rewrite_from_95_on_is_kept_with_all_that_is_known_of_it(archive: Arch
 
 def test_texts_and_keywords_are_kept_masked_and_masking_can_be_switched_off(tmp_path: Path) -> None:
     texts = {"original": "We call 010-1234-5678 (arXiv:2501.12345).", "rewrite": "They wrote to ada@example.edu."}
-    masked, bare = invented_archive(tmp_path / "a"), invented_archive(tmp_path / "b", numbers=Rewriting(mask_pii=False))
+    masked, bare = (
+        invented_archive(tmp_path / "a"),
+        invented_archive(tmp_path / "b", config=RewritingConfig(mask_pii=False)),
+    )
     for each in (masked, bare):
         assert keep(each, texts["original"], texts["rewrite"], keywords=["calls", "bo@example.edu"]).id
     [found] = best_practices(masked.warehouse, masked.collection)
@@ -83,8 +86,27 @@ def test_an_original_like_one_of_the_same_level_is_refused(tmp_path: Path, cosin
     again = keep(archive, "second")
     assert (again.id is not None) == allowed
     if not allowed:
-        assert again.refused == f"its original is like that of {first.id}, kept for the same level"
+        assert again.refused == f"its original is like that of {first.id}, kept for the same level with 96"
     assert keep(archive, "second", target_level="expert").id is not None, "another level is another matter"
+
+
+def test_a_better_rewrite_of_the_same_original_takes_the_place_of_the_weaker_one(archive: Archive) -> None:
+    weak = keep(archive, "An original.", "A rewrite.", score=95)
+    other = keep(archive, "Another one.", "Its rewrite.", paper_id="2603.00002")
+    better = keep(archive, "An original.", "A better rewrite.", score=98)
+    assert better.id not in (None, weak.id)
+    held = best_practices(archive.warehouse, archive.collection)
+    assert {each.id for each in held} == {better.id, other.id}
+    assert count(archive.index, archive.collection) == 2, "Chroma follows"
+    worse = keep(archive, "An original.", "Yet another rewrite.", score=97)
+    assert worse.refused == f"its original is like that of {better.id}, kept for the same level with 98"
+
+
+def test_a_better_rewrite_of_another_paper_like_it_replaces_nothing(tmp_path: Path) -> None:
+    archive = invented_archive(tmp_path, invented_embedder({"first": [1.0], "second": [0.97, 0.243]}))
+    first = keep(archive, "first", paper_id="2603.00001", score=95)
+    assert keep(archive, "second", paper_id="2603.00002", score=99).refused is not None
+    assert [each.id for each in best_practices(archive.warehouse, archive.collection)] == [first.id]
 
 
 def test_the_same_rewrite_given_twice_is_kept_once_under_one_id(archive: Archive) -> None:
@@ -215,7 +237,35 @@ def recall(archive: Archive, question: str, level: str = "public", n: int = 3) -
 def test_recall_is_of_the_level_only_and_best_score_first(archive: Archive) -> None:
     fill(archive, [practice(number, score=92 + number) for number in range(6)])
     assert recall(archive, "subject0 subject1 subject2 subject3") == [practice(3).id, practice(0).id]
-    assert recall(archive, "subject0 subject3", n=1) == [practice(3).id]
+
+
+def test_the_most_relevant_is_shown_however_well_the_others_scored(tmp_path: Path) -> None:
+    vectors = {"question": [1.0], "right": [0.8, 0.6], **{f"other {n}": [0.5, 0.1 * n, 0.8] for n in range(12)}}
+    archive = invented_archive(tmp_path, invented_embedder(vectors))
+    others = [practice(3 * n + 30, original_text=f"other {n}", keywords=(), score=100) for n in range(12)]
+    fill(archive, [practice(3, original_text="right", keywords=(), score=92), *others])
+    found = recall(archive, "question", n=2)
+    assert practice(3).id in found and len(found) == 2
+    assert found[-1] == practice(3).id, "shown the best score first"
+
+
+def test_what_is_about_something_else_is_not_shown_and_other_levels_are_not_either(tmp_path: Path) -> None:
+    vectors = {"question": [1.0], "near": [0.41, 0.912], "far": [0.39, 0.921]}
+    archive = invented_archive(tmp_path, invented_embedder(vectors), config=RewritingConfig())
+    fill(archive, [practice(3, original_text="near", keywords=()), practice(6, original_text="far", keywords=())])
+    assert recall(archive, "question") == [practice(3).id]
+    fill(archive, [practice(4, original_text="far", keywords=())])
+    assert recall(archive, "question", "expert") == [practice(3).id]
+
+
+def test_a_paper_is_never_shown_its_own_other_rewrite(archive: Archive) -> None:
+    fill(archive, [practice(0), practice(3), practice(1)])
+    asked = practice(3).original_text
+    own = practice(3).paper_id
+    assert [each.id for each in retrieve_best_practices(archive, asked, "public", paper_id=own)] == [practice(0).id]
+    assert practice(1).id not in {
+        each.id for each in retrieve_best_practices(archive, practice(1).original_text, "expert", paper_id="2603.00001")
+    }
 
 
 def test_what_scored_below_92_is_never_shown(archive: Archive) -> None:
@@ -261,7 +311,7 @@ def test_archiving_what_was_recalled_for_embeds_it_only_once(tmp_path: Path) -> 
 
 def test_meaning_and_words_both_find(tmp_path: Path) -> None:
     vectors = {"question zebra": [1.0], "far": [0.0, 1.0], "near": [0.9, 0.1]}
-    archive = invented_archive(tmp_path, invented_embedder(vectors), numbers=Rewriting(recall_pool=2))
+    archive = invented_archive(tmp_path, invented_embedder(vectors), config=RewritingConfig(recall_floor=-1))
     far = {practice(3 * n, original_text=f"other {n}") for n in range(3, 20)}
     near, named = practice(3, original_text="near"), practice(6, original_text="far", keywords=("zebra",))
     fill(archive, [*far, near, named])
@@ -274,19 +324,21 @@ def plain_recall(
     asked: str,
     meant: np.ndarray,
     n: int,
-    numbers: Rewriting,
+    config: RewritingConfig,
 ) -> list[str]:
     """The same by loops over best practices of one level."""
-    rows = [at for at in range(len(kept)) if kept[at].score >= numbers.recalled]
-    words = bm25(index_words([f"{kept[at].original_text} {' '.join(kept[at].keywords)}" for at in rows]), asked)
+    good = [at for at in range(len(kept)) if kept[at].score >= config.recalled]
+    rows = [at for at in good if vectors[at] @ meant >= config.recall_floor]
+    texts = [f"{kept[at].original_text} {' '.join(kept[at].keywords)}" for at in rows]
+    words = bm25(index_words(texts), asked, k1=1.2, b=0.4)
     fused: dict[str, float] = defaultdict(float)
     lexical = {at: words[place] for place, at in enumerate(rows) if words[place] > 0}
     for scores in (lexical, {at: vectors[at] @ meant for at in rows}):
-        ranked = sorted(scores, key=lambda at: (-scores[at], kept[at].id))[: numbers.recall_depth]
+        ranked = sorted(scores, key=lambda at: (-scores[at], kept[at].id))[: config.recall_depth]
         for place, at in enumerate(ranked, 1):
             fused[kept[at].id] += 1 / (60 + place)
-    pool = sorted(fused, key=lambda name: (-fused[name], name))[: max(numbers.recall_pool, n)]
-    return sorted(pool, key=lambda name: -next(each.score for each in kept if each.id == name))[:n]
+    relevant = sorted(fused, key=lambda name: (-fused[name], name))[:n]
+    return sorted(relevant, key=lambda name: -next(each.score for each in kept if each.id == name))
 
 
 WORDS = st.sampled_from(["sparse", "attention", "memory", "sheep", "graph", "traffic", "speech", "rare"])
@@ -297,21 +349,21 @@ WORDS = st.sampled_from(["sparse", "attention", "memory", "sheep", "graph", "tra
     asked=st.lists(WORDS, min_size=1, max_size=5).map(" ".join),
     scores=st.lists(st.integers(90, 97), min_size=14, max_size=14),
     n=st.integers(1, 4),
-    pool=st.integers(1, 6),
+    floor=st.sampled_from([-1.0, 0.0, 0.3]),
     depth=st.integers(2, 9),
 )
 @settings(max_examples=40)
 def test_recall_equals_its_plain_twin(
-    texts: list[str], asked: str, scores: list[int], n: int, pool: int, depth: int
+    texts: list[str], asked: str, scores: list[int], n: int, floor: float, depth: int
 ) -> None:
-    numbers = Rewriting(recall_pool=pool, recall_depth=depth)
+    config = RewritingConfig(recall_floor=floor, recall_depth=depth)
     embedder = invented_embedder()
     kept = [practice(at, original_text=f"{text} {at}", score=scores[at], keywords=()) for at, text in enumerate(texts)]
     vectors, meant = embedder.encode([each.original_text for each in kept]), embedder.encode([asked])[0]
     memory = memory_of(kept, vectors, mark=())
     everything = np.ones(len(kept), dtype=bool)
-    found = best_fitting(memory, asked, meant, everything, n=n, numbers=numbers, retrieving=Retrieving())
-    assert [each.id for each in found] == plain_recall(kept, list(vectors), asked, meant, n, numbers)
+    found = best_fitting(memory, asked, meant, everything, n=n, config=config, retrieval=RetrievalConfig())
+    assert [each.id for each in found] == plain_recall(kept, list(vectors), asked, meant, n, config)
 
 
 def test_another_model_embeds_the_originals_anew_and_finds_them(archive: Archive) -> None:

@@ -52,13 +52,57 @@ def test_the_same_number_in_another_spelling_is_supported(text: str) -> None:
         ("It read 25 million tokens.", ("25 million",)),
         ("It took twenty-four days.", ("twenty four",)),
         ("It is 9x faster and uses 6-bit weights.", ("9", "6")),
-        ("From 10-20 sheep.", ("20",)),
+        ("From 10-20 sheep.", ("10", "20")),
         ("It is 10^7 strong.", ("10^7",)),
         ("Accuracy is 90%.", ("90%",)),  # 93.7 is not 90
     ],
 )
 def test_a_number_that_the_original_lacks_is_found_as_it_is_written(text: str, invented: tuple[str, ...]) -> None:
     assert numbers(text) == invented
+
+
+@pytest.mark.parametrize(
+    ("text", "invented"),
+    [
+        ("It saw 100,000 hours.", ("100,000",)),  # a known number times 100
+        ("It saw 10 hours.", ("10",)),
+        ("Accuracy rises by 12.5 times.", ("12.5",)),  # 12.5 percent
+        ("Accuracy rises by 0.125%.", ("0.125%",)),
+        ("It saw 1,000 days of video.", ("1,000",)),  # hours
+        ("It used five seeds.", ("five",)),  # three
+        ("It needs a third of the memory.", ("a third",)),  # half
+        ("It is twice as good.", ("twice",)),
+        ("A 7T model.", ("7T",)),  # 7B
+        ("It is tenfold better.", ("tenfold",)),
+    ],
+)
+def test_units_scale_and_number_words_are_kept_apart(text: str, invented: tuple[str, ...]) -> None:
+    assert numbers(text) == invented
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "It runs for nearly a thousand hours, 999.99 or about 1,000.",
+        "One video of 3,600,000 seconds was seen.",
+        "Four things help: half of the memory, and two more.",  # the original lists as many
+        "Half the memory: a saving of 50%.",
+    ],
+)
+def test_rounder_numbers_other_units_and_counts_of_a_list_are_no_inventions(text: str) -> None:
+    original = f"{ORIGINAL} It needs sieves, gates, dogs, and barns. It runs for 999.99 hours and saves 50%."
+    assert numbers(text, original) == ()
+
+
+@pytest.mark.parametrize("name", ["Stanford", "Google", "Zorvax", "Llama", "GPT-5", "Amazon's"])
+def test_a_name_at_the_start_of_a_sentence_is_a_name(name: str) -> None:
+    assert names(f"The sheep are counted. {name} confirms that it works.") == (name,)
+
+
+def test_initials_are_no_name_and_another_number_is_another_name() -> None:
+    assert names("The Gary Neil Norton predicts traffic.", "A GNN predicts traffic.") == ("Gary", "Neil", "Norton")
+    assert names("FlockNet-3 counts; so does BERT-large.") == ("FlockNet-3", "BERT-large")[:1]
+    assert names("The ABC method helps.", "Animals behave calmly at gates.") == ("ABC",)
 
 
 def test_digits_inside_names_and_versions_are_no_numbers() -> None:

@@ -6,20 +6,22 @@ from pathlib import Path
 import pytest
 
 from paper_assets.errors import InvalidInput, LLMBudgetReached, LLMError, NotComputed
+from paper_assets.pipeline.rewrite_report import version_of
+from paper_assets.pipeline.rewrites import advance_all
 from paper_assets.rewriting import archiving
 from paper_assets.rewriting.best_practices import Archive, Archived
-from paper_assets.rewriting.daily import advance_all, version_of
-from paper_assets.rewriting.loop import Told, advance, cancel, decide, rehearse, rewriting, take_up_again
+from paper_assets.rewriting.loop import Response, advance, cancel, decide, rehearse, rewriting, take_up_again
 from paper_assets.rewriting.policy import Decision, Done, Wait
 from paper_assets.rewriting.publishing import publish
 from paper_assets.rewriting.state import standing, state_of
-from paper_assets.settings import Rewriting
-from paper_assets.stores.rewrites import Attempt, keep_attempt, keep_decision, rewrite_item
+from paper_assets.settings import RewritingConfig
+from paper_assets.stores.rewrite_decisions import keep_decision
+from paper_assets.stores.rewrites import Attempt, keep_attempt, rewrite_item
 from paper_assets.stores.warehouse import Warehouse
 from tests.loopback_llm import fault, loopback_llm
 from tests.rewriting.scripted import NOW, PAPER, Play, attempt_of, is_critic, numbered, opened, writer_of
 
-NUMBERS = Rewriting()
+NUMBERS = RewritingConfig()
 
 
 @pytest.fixture
@@ -27,8 +29,8 @@ def warehouse(tmp_path: Path) -> Warehouse:
     return Warehouse(tmp_path / "w.duckdb", deadline=30)
 
 
-def say(warehouse: Warehouse, item: str, attempt: int, word: Decision) -> Told:
-    return decide(warehouse, item, attempt, word, now=NOW, numbers=NUMBERS)
+def say(warehouse: Warehouse, item: str, attempt: int, word: Decision) -> Response:
+    return decide(warehouse, item, attempt, word, now=NOW, config=NUMBERS)
 
 
 # Until done or waiting
@@ -42,8 +44,8 @@ def test_an_item_is_written_until_it_passes_and_each_attempt_is_stored(warehouse
     assert done == rewrite_item(warehouse, item.item)
     assert (done.outcome, done.kept, [attempt.score for attempt in done.attempts]) == ("passed", 3, [60, 80, 91])
     kept = done.kept_attempt
-    assert kept is not None and kept.text == "Half the memory is enough to count sheep, draft 3."
-    assert (kept.critique, kept.keywords, kept.model) == ("critique of draft 3", ("sheep", "memory"), "llama3.2")
+    assert kept is not None and kept.text == "A small memory is enough to count sheep, draft gamma."
+    assert (kept.critique, kept.keywords, kept.model) == ("critique of draft gamma", ("sheep", "memory"), "llama3.2")
     assert (kept.input_tokens, kept.output_tokens, kept.made_at) == (200, 20, NOW)
 
 
@@ -51,7 +53,7 @@ def test_a_finished_item_asks_nobody_again_and_keeps_its_outcome_if_thresholds_m
     [item] = opened(warehouse)
     with loopback_llm(Play(91)) as server:
         done = advance(warehouse, writer_of(server), item.item)
-        stricter = writer_of(server, numbers=Rewriting(passes=99))
+        stricter = writer_of(server, config=RewritingConfig(passes=99))
         assert advance(warehouse, stricter, item.item) == done
         assert len(server.requests) == 2
 
@@ -62,7 +64,7 @@ def test_a_waiting_item_asks_nobody_until_somebody_decides(warehouse: Warehouse)
         writer = writer_of(server)
         assert advance(warehouse, writer, item.item).outcome is None
         waiting = advance(warehouse, writer, item.item)
-        assert (len(server.requests), standing(waiting, numbers=NUMBERS)) == (2, "waiting for a decision")
+        assert (len(server.requests), standing(waiting, config=NUMBERS)) == (2, "waiting for a decision")
         assert say(warehouse, item.item, 1, "retry").counted
         done = advance(warehouse, writer, item.item)
     assert (done.outcome, done.kept, len(done.attempts)) == ("passed", 3, 3)
@@ -133,7 +135,7 @@ def test_of_two_that_write_the_same_attempt_the_first_counts_and_the_other_goes_
         done = advance(warehouse, writer_of(server), item.item)
     assert [(each.text, each.score) for each in done.attempts] == [
         ("text 1", 70),
-        ("Half the memory is enough to count sheep, draft 2.", 91),
+        ("A small memory is enough to count sheep, draft beta.", 91),
     ]
 
 
@@ -208,7 +210,7 @@ def test_next_yields_every_attempt_and_the_last_state_is_of_the_text_that_is_kep
         (2, 80, "PASS"),
     ]
     assert {state.max_retries for state in states} == {5}
-    assert states[0].feedback == "critique of draft 1"
+    assert states[0].feedback == "critique of draft alpha"
     assert rewrite_item(warehouse, item.item).kept == 2
 
 
@@ -277,7 +279,7 @@ def test_a_finished_item_yields_its_kept_text_once(warehouse: Warehouse) -> None
         [state] = rewriting(warehouse, writer_of(server), item.item)
     assert (state.attempt, state.max_retries, state.status) == (8, 8, "FAIL")
     assert state.feedback == (
-        "quality warning: no attempt was good enough, this is the best of them. critique of draft 8"
+        "quality warning: no attempt was good enough, this is the best of them. critique of draft theta"
     )
 
 
@@ -351,7 +353,7 @@ def test_a_rehearsal_goes_the_same_way_and_stores_nothing(warehouse: Warehouse) 
     with loopback_llm(Play(60, 88)) as server:
         attempts, step = rehearse(writer_of(server), item)
     assert ([each.score for each in attempts], step) == ([60, 88], Wait(attempt=2))
-    assert state_of(rewrite_item(warehouse, item.item), numbers=NUMBERS) is None
+    assert state_of(rewrite_item(warehouse, item.item), config=NUMBERS) is None
 
 
 # The archive
@@ -389,15 +391,19 @@ def test_a_finished_rewrite_is_a_document_and_the_one_of_a_newer_version_takes_i
     warehouse: Warehouse,
 ) -> None:
     [old] = opened(warehouse)
-    with loopback_llm(Play(88, text="Old")) as server:
+    with loopback_llm(Play(88, text="An old way to count sheep with a small memory")) as server:
         advance(warehouse, writer_of(server), old.item)
         assert published(warehouse) == [], "not before it is finished"
         say(warehouse, old.item, 1, "accept")
-    assert published(warehouse) == [("2603.00001:public", 1, "Old, draft 1.")]
+    assert published(warehouse) == [
+        ("2603.00001:public", 1, "An old way to count sheep with a small memory, draft alpha.")
+    ]
     [new] = opened(warehouse, replace(PAPER, version=2))
-    with loopback_llm(Play(92, text="New")) as server:
+    with loopback_llm(Play(92, text="The new way to count sheep with a small memory")) as server:
         advance(warehouse, writer_of(server), new.item)
-    assert published(warehouse) == [("2603.00001:public", 2, "New, draft 1.")]
+    assert published(warehouse) == [
+        ("2603.00001:public", 2, "The new way to count sheep with a small memory, draft alpha.")
+    ]
 
 
 def test_a_rewrite_of_an_outdated_version_is_kept_and_not_published(warehouse: Warehouse) -> None:

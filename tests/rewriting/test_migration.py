@@ -10,7 +10,7 @@ import pytest
 from paper_assets.errors import IndexUnusable, InvalidInput
 from paper_assets.rewriting.best_practices import Archive, sync_archive
 from paper_assets.rewriting.migration import Migrated, migrate
-from paper_assets.settings import Rewriting
+from paper_assets.settings import RewritingConfig
 from paper_assets.stores.best_practices import best_practices, ids_of
 from paper_assets.stores.vectors import count, fetch
 from tests.invented_papers import process
@@ -74,7 +74,7 @@ def test_what_was_kept_unmasked_is_masked_on_its_way_to_a_masked_collection(arch
     [found] = best_practices(archive.warehouse, V2)
     assert found == replace(bare, text="Call ***.", original_text="*** wrote.", keywords=("***", "frogs"))
     assert fetch(archive.index, V2, [bare.id]).documents == ["Call ***."]
-    migrate(replace(archive, collection="bare_v3", numbers=Rewriting(mask_pii=False)), V1)
+    migrate(replace(archive, collection="bare_v3", config=RewritingConfig(mask_pii=False)), V1)
     assert best_practices(archive.warehouse, "bare_v3") == [bare]
 
 

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,10 @@ KOREAN = [
     "+82 (0)10 1234 5678",
     "+82 2 123 4567",
     "+821012345678",
+    "010 - 1234 - 5678",
+    "010‑1234‑5678",
+    "0082-10-1234-5678",
+    "0082 10 1234 5678",
 ]
 INTERNATIONAL = [
     "(212) 555-0199",
@@ -61,6 +66,11 @@ MAIL = [
     "ada(at)example.com",
     "김@example.kr",
     "김.보람@example.ac.kr",
+    "ada＠example.edu",
+    "ada＠ｅｘａｍｐｌｅ．ｅｄｕ",
+    "ada@bücher.example.de",
+    "보람@한국.한국",
+    "ivan@пример.рф",
 ]
 NO_PII = [
     # identifiers
@@ -82,6 +92,12 @@ NO_PII = [
     "ISSN 2049-3630",
     "NRF-2019-123-4567",
     "IIS-2125550199",
+    "under grant 415-555-2671",
+    "NSF award 212 555 0199",
+    "supported by NRF (02-123-4567)",
+    "Project No. 031-123-4567",
+    "650 253 0000 parameters",
+    "212 555 0199 training tokens",
     "PMID 31452104",
     # dates
     "2024-01-15",
@@ -224,6 +240,14 @@ def test_several_kinds_in_one_text_are_told_apart_by_their_place() -> None:
         ("phone", "010-1234-5678"),
     ]
     assert mask_pii(text) == "***, *** (see 2501.12345)"
+
+
+def test_no_phone_is_seen_in_the_papers_of_the_example() -> None:
+    lines = (files("paper_assets.example") / "papers.jsonl").read_text(encoding="utf-8").splitlines()
+    texts = [f"{one['title']} {one['abstract']} {one.get('comment') or ''}" for one in map(json.loads, lines)]
+    texts += ["12+8 pages, 7 figures, 3 tables; hidden layers of 512-256-128 units; MSC 68T50 (2020); v2: eq. (3.14)"]
+    texts += ["J. Inv. 12 (2019) 345-367, https://doi.org/10.1000/0123-4567.2019.1234567, arXiv:2501.12345v2"]
+    assert [text for text in texts if any(pii.kind == "phone" for pii in find_pii(text))] == []
 
 
 @pytest.mark.shared_data

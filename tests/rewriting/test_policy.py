@@ -8,15 +8,15 @@ from hypothesis import strategies as st
 
 from paper_assets.errors import InvalidInput
 from paper_assets.rewriting.policy import Done, Step, Wait, Write, attempts_allowed, next_step
-from paper_assets.settings import Rewriting, load_settings
+from paper_assets.settings import RewritingConfig, load_settings
 
-NUMBERS = Rewriting()
+NUMBERS = RewritingConfig()
 
 
-def step(*scores: int, cancelled: bool = False, numbers: Rewriting = NUMBERS, **decisions: str) -> Step:
+def step(*scores: int, cancelled: bool = False, config: RewritingConfig = NUMBERS, **decisions: str) -> Step:
     """What follows; a decision on attempt 2 is given as `on2="retry"`."""
     words = {int(name.removeprefix("on")): word for name, word in decisions.items()}
-    return next_step(scores, words, cancelled=cancelled, numbers=numbers)
+    return next_step(scores, words, cancelled=cancelled, config=config)
 
 
 def done(attempt: int | None, outcome: str) -> Done:
@@ -69,9 +69,33 @@ def test_a_retry_counts_as_an_attempt_but_the_last_one_can_still_be_sent_back() 
     assert step(*[60] * 7, 88, on8="retry") == Write(attempt=9)
 
 
+def test_what_the_gate_holds_back_neither_passes_nor_waits_while_there_are_attempts_left() -> None:
+    assert next_step([96], {}, stopped={1}, config=NUMBERS) == Write(attempt=2)
+    assert next_step([87], {}, stopped={1}, config=NUMBERS) == Write(attempt=2)
+    assert next_step([96, 91], {}, stopped={1}, config=NUMBERS) == done(2, "passed")
+
+
+def test_in_the_end_the_best_that_is_free_is_kept_else_the_best_that_is_held_back_waits() -> None:
+    assert next_step([96, 80, 96, 96, 96], {}, stopped={1, 3, 4, 5}, config=NUMBERS) == done(2, "best")
+    assert next_step([96, 60, 97, 96, 96], {}, stopped={1, 3, 4, 5}, config=NUMBERS) == Wait(attempt=3)
+    assert next_step([60] * 8, {}, stopped={1, 2}, config=NUMBERS) == done(8, "best_with_warning")
+    assert next_step([60] * 8, {}, stopped=set(range(1, 9)), config=NUMBERS) == Wait(attempt=8)
+    assert next_step([96] * 5, {3: "accept"}, stopped=set(range(1, 6)), config=NUMBERS) == done(3, "accepted")
+
+
+def test_sending_back_what_is_held_back_buys_one_attempt_each_time() -> None:
+    everything = set(range(1, 9))
+    assert next_step([96] * 5, {5: "retry"}, stopped=everything, config=NUMBERS) == Write(attempt=6)
+    assert next_step([96] * 6, {5: "retry"}, stopped=everything, config=NUMBERS) == Wait(attempt=6)
+    assert next_step([96] * 6, {5: "retry", 6: "retry"}, stopped=everything, config=NUMBERS) == Write(attempt=7)
+    assert next_step([96] * 5 + [87], {3: "retry"}, stopped={1, 2, 3, 4, 5}, config=NUMBERS) == Wait(attempt=6)
+    sent_back = {3: "retry", 6: "retry"}
+    assert next_step([96] * 5 + [87], sent_back, stopped={1, 2, 3, 4, 5}, config=NUMBERS) == Write(attempt=7)
+
+
 def test_only_the_last_attempt_can_wait() -> None:
-    lower = Rewriting(asks=70, enough=60)
-    assert step(80, 50, numbers=lower) == Write(attempt=3), "thresholds that moved do not stop what has gone on"
+    lower = RewritingConfig(asks=70, enough=60)
+    assert step(80, 50, config=lower) == Write(attempt=3), "thresholds that moved do not stop what has gone on"
 
 
 def test_cancelled_is_done_with_nothing_kept_whatever_stands() -> None:
@@ -81,16 +105,16 @@ def test_cancelled_is_done_with_nothing_kept_whatever_stands() -> None:
 
 def test_thresholds_out_of_order_are_refused_by_name() -> None:
     with pytest.raises(InvalidInput, match="enough=80, asks=75"):
-        Rewriting(enough=80, asks=75)
+        RewritingConfig(enough=80, asks=75)
     with pytest.raises(InvalidInput, match="attempts must be at least 1"):
-        Rewriting(attempts=0)
+        RewritingConfig(attempts=0)
 
 
 def test_thresholds_are_configuration() -> None:
     set_to = {"PAPER_ASSETS_REWRITING": "passes=92, asks = 80 ,duplicate_similarity=0.9, mask_pii=false"}
-    numbers = load_settings(set_to, Path("/nowhere")).rewriting
-    assert numbers == Rewriting(passes=92, asks=80, duplicate_similarity=0.9, mask_pii=False)
-    assert step(91, numbers=numbers) == Wait(attempt=1)
+    config = load_settings(set_to, Path("/nowhere")).rewriting
+    assert config == RewritingConfig(passes=92, asks=80, duplicate_similarity=0.9, mask_pii=False)
+    assert step(91, config=config) == Wait(attempt=1)
     assert load_settings({}, Path("/nowhere")).rewriting == NUMBERS
     for text, told in [
         ("passs=3", "'passs' is unknown"),
@@ -104,7 +128,7 @@ def test_thresholds_are_configuration() -> None:
         ("waiting_days=-1", "waiting_days must be from 0 to 36500"),
         ("archived=500", "archived must be from 0 to 100, got 500"),
         ("recalled=200", "recalled must be from 0 to 100"),
-        ("recall_pool=0", "recall_pool must be at least 1"),
+        ("recall_depth=0", "recall_depth must be at least 1"),
         ("recall_depth=0", "recall_depth must be at least 1"),
         ("mask_pii=maybe", "true or false"),
     ]:
@@ -113,7 +137,7 @@ def test_thresholds_are_configuration() -> None:
 
 
 thresholds = st.builds(
-    lambda bounds, attempts, more: Rewriting(
+    lambda bounds, attempts, more: RewritingConfig(
         enough=bounds[0], asks=bounds[1], passes=bounds[2], attempts=attempts, more_attempts=more
     ),
     st.lists(st.integers(0, 100), min_size=3, max_size=3).map(sorted),
@@ -124,13 +148,13 @@ critics = st.lists(st.integers(0, 100), min_size=40, max_size=40)
 people = st.lists(st.sampled_from(["accept", "retry"]), max_size=20)
 
 
-def play(scores: list[int], words: list[str], numbers: Rewriting) -> tuple[list[int], dict[int, str], Step]:
+def play(scores: list[int], words: list[str], config: RewritingConfig) -> tuple[list[int], dict[int, str], Step]:
     """Write and decide until the policy is done, or waits and nobody says anything any more."""
     written: list[int] = []
     decisions: dict[int, str] = {}
     left = list(words)
     while True:
-        now = next_step(written, decisions, numbers=numbers)
+        now = next_step(written, decisions, config=config)
         if isinstance(now, Write):
             assert now.attempt == len(written) + 1
             written.append(scores[len(written)])
@@ -143,34 +167,34 @@ def play(scores: list[int], words: list[str], numbers: Rewriting) -> tuple[list[
 
 @given(critics, people, thresholds)
 def test_every_course_ends_in_time_with_the_attempt_that_the_words_of_the_policy_name(
-    scores: list[int], words: list[str], numbers: Rewriting
+    scores: list[int], words: list[str], config: RewritingConfig
 ) -> None:
-    written, decisions, end = play(scores, words, numbers)
+    written, decisions, end = play(scores, words, config)
     retries = sum(word == "retry" for word in decisions.values())
-    assert len(written) <= numbers.attempts + numbers.more_attempts + retries
-    assert len(written) <= attempts_allowed(written, decisions, numbers=numbers)
+    assert len(written) <= config.attempts + config.more_attempts + retries
+    assert len(written) <= attempts_allowed(written, decisions, config=config)
     if isinstance(end, Wait):
-        assert numbers.asks <= written[-1] < numbers.passes
+        assert config.asks <= written[-1] < config.passes
         return
     assert isinstance(end, Done) and end.attempt is not None
     kept = written[end.attempt - 1]
     if end.outcome == "passed":
-        assert kept >= numbers.passes and end.attempt == len(written)
+        assert kept >= config.passes and end.attempt == len(written)
     elif end.outcome == "accepted":
         assert decisions[end.attempt] == "accept" and end.attempt == len(written)
     else:
         assert kept == max(written) and kept not in written[end.attempt :]
-        assert (end.outcome == "best") == (kept >= numbers.enough)
-        assert len(written) >= numbers.attempts
-        if max(written[: numbers.attempts]) < numbers.enough:
-            assert len(written) >= numbers.attempts + numbers.more_attempts
+        assert (end.outcome == "best") == (kept >= config.enough)
+        assert len(written) >= config.attempts
+        if max(written[: config.attempts]) < config.enough:
+            assert len(written) >= config.attempts + config.more_attempts
 
 
 @given(critics, people, thresholds)
 def test_what_was_done_stays_done_while_the_story_is_told_again(
-    scores: list[int], words: list[str], numbers: Rewriting
+    scores: list[int], words: list[str], config: RewritingConfig
 ) -> None:
-    written, decisions, _ = play(scores, words, numbers)
+    written, decisions, _ = play(scores, words, config)
     for length in range(len(written)):
         told = {attempt: word for attempt, word in decisions.items() if attempt <= length}
-        assert next_step(written[:length], told, numbers=numbers) == Write(attempt=length + 1)
+        assert next_step(written[:length], told, config=config) == Write(attempt=length + 1)

@@ -9,7 +9,7 @@ from paper_assets.models.embedder import Embedder, load_embedder
 from paper_assets.rewriting.best_practices import Archive, retrieve_best_practices
 from paper_assets.rewriting.loop import rewriting
 from paper_assets.rewriting.state import OptimizerState, state_of
-from paper_assets.settings import Rewriting
+from paper_assets.settings import RewritingConfig
 from paper_assets.stores.best_practices import best_practices
 from paper_assets.stores.rewrites import RewriteItem, rewrite_item
 from paper_assets.stores.vectors import VectorIndex
@@ -17,6 +17,8 @@ from paper_assets.stores.warehouse import Warehouse
 from tests.loopback_llm import LoopbackLLM, loopback_llm
 from tests.rewriting.invented_archive import fill, practice
 from tests.rewriting.scripted import PAPER, Play, inside, is_critic, opened, writer_of
+
+SHEEP = "We count sheep by a new sieve that needs little memory."  # near to the paper
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +90,7 @@ def test_tc5_still_under_75_the_best_is_kept_with_a_warning(archive: Archive) ->
     item, states = play(archive, 60, 74, 60, 60, 60, 60, 74, 60)
     assert (item.outcome, item.kept, kept(archive)) == ("best_with_warning", 7, [])
     assert states[-1].feedback.startswith("quality warning")
-    assert state_of(item, numbers=Rewriting()) == states[-1]
+    assert state_of(item, config=RewritingConfig()) == states[-1]
 
 
 def actors(server: LoopbackLLM) -> list[str | None]:
@@ -97,7 +99,7 @@ def actors(server: LoopbackLLM) -> list[str | None]:
 
 
 def test_tc6_where_nothing_is_recalled_the_prompt_has_no_example_block(archive: Archive) -> None:
-    fill(archive, [practice(1, score=91)])  # below what is recalled
+    fill(archive, [practice(1, score=91, original_text=SHEEP)])  # below what is recalled
     [item] = opened(archive.warehouse)
     with loopback_llm(Play(60, 90)) as server:
         list(rewriting(archive.warehouse, writer_of(server, archive=archive), item.item))
@@ -105,7 +107,7 @@ def test_tc6_where_nothing_is_recalled_the_prompt_has_no_example_block(archive: 
 
 
 def test_tc7_the_same_text_a_second_time_is_not_embedded_again(archive: Archive, embedder: Embedder) -> None:
-    fill(archive, [practice(1, target_level="public")])
+    fill(archive, [practice(1, target_level="public", original_text=SHEEP)])
     text = f"{PAPER.abstract} Only here."
     before = embedder.cache_info()
     assert retrieve_best_practices(archive, text, "public")
@@ -117,15 +119,21 @@ def test_tc7_the_same_text_a_second_time_is_not_embedded_again(archive: Archive,
 
 
 def test_tc8_a_level_without_best_practices_is_helped_by_those_of_other_levels(archive: Archive) -> None:
-    fill(archive, [practice(1, target_level="expert"), practice(2, target_level="student")])
+    fill(
+        archive,
+        [
+            practice(number, target_level=level, original_text=f"{SHEEP} In {place}.")
+            for number, level, place in ((4, "expert", "valleys"), (5, "student", "meadows"))
+        ],
+    )
     [item] = opened(archive.warehouse)
     with loopback_llm(Play(90)) as server:
         list(rewriting(archive.warehouse, writer_of(server, archive=archive), item.item))
         [shown] = actors(server)
-    assert shown is not None and "paper 1 says" in shown and "paper 2 says" in shown
-    fill(archive, [practice(3, target_level="public")])
+    assert shown is not None and "paper 4 says" in shown and "paper 5 says" in shown
+    fill(archive, [practice(3, target_level="public", original_text=f"{SHEEP} On hills.")])
     [other] = opened(archive.warehouse, replace(PAPER, version=2))
     with loopback_llm(Play(90)) as server:
         list(rewriting(archive.warehouse, writer_of(server, archive=archive), other.item))
         [shown] = actors(server)
-    assert shown is not None and "paper 3 says" in shown and "paper 1 says" not in shown
+    assert shown is not None and "paper 3 says" in shown and "paper 4 says" not in shown

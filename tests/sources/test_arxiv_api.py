@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from paper_assets.errors import IncompleteFeed, InvalidInput, NetworkError, RateLimited
 from paper_assets.sources.arxiv_api import fetch_day, parse_feed
 from paper_assets.sources.polite_http import ask
-from tests.loopback_arxiv import Answer, error_xml, feed, feed_xml, invented_paper, loopback_arxiv
+from tests.loopback import Answer
+from tests.loopback_arxiv import error_xml, feed, feed_xml, invented_paper, loopback_arxiv
 
 DAY = date(2026, 3, 4)
 THREE = [invented_paper(number, DAY) for number in range(3)]
@@ -137,11 +138,21 @@ def test_two_versions_of_a_paper_are_one_row_with_the_newer(polite):
         assert [(paper.version, paper.title) for paper in papers] == [(2, newer.title), (1, THREE[1].title)]
 
 
-def test_a_paper_of_the_neighbouring_day_is_left_to_its_day(polite, caplog):
-    stray = invented_paper(5, DAY + timedelta(days=1))
+@pytest.mark.parametrize("away", [-1, 1])
+def test_a_paper_of_the_neighbouring_day_comes_with_the_day_that_lists_it(polite, away):
+    stray = invented_paper(5, DAY + timedelta(days=away))
     with loopback_arxiv(script=[feed([*THREE, stray])]) as arxiv:
-        assert [paper.day for paper in fetch(polite, arxiv)] == [DAY] * 3
-    assert stray.paper_id in caplog.text
+        assert [paper.day for paper in fetch(polite, arxiv)] == [DAY] * 3 + [stray.day]
+
+
+@pytest.mark.parametrize("away", [-2, 2])
+def test_a_paper_two_days_away_means_the_query_was_not_heeded(polite, away):
+    stray = invented_paper(5, DAY + timedelta(days=away))
+    with (
+        loopback_arxiv(script=[feed([*THREE, stray])]) as arxiv,
+        pytest.raises(IncompleteFeed, match=f"{stray.paper_id} of {stray.day} to the query for {DAY}"),
+    ):
+        fetch(polite, arxiv)
 
 
 def test_a_paper_of_another_month_means_the_query_was_not_heeded(polite):

@@ -9,7 +9,7 @@ import pytest
 import requests
 
 from paper_assets.errors import InvalidInput, PdfFetchFailed
-from paper_assets.interpreting.reach import open_reach
+from paper_assets.interpreting.clients import open_clients
 from paper_assets.settings import KNOWN_HOSTS, load_settings
 from paper_assets.sources.known_hosts import (
     KnownHosts,
@@ -21,7 +21,8 @@ from paper_assets.sources.known_hosts import (
 )
 from paper_assets.sources.pdf_download import download_pdf
 from paper_assets.sources.polite_http import AnswerTooLarge, ask
-from tests.loopback_arxiv import Answer, LoopbackArxiv, loopback_arxiv
+from tests.loopback import Answer
+from tests.loopback_arxiv import LoopbackArxiv, loopback_arxiv
 
 PDF = b"%PDF-1.7 invented %%EOF"
 
@@ -112,7 +113,7 @@ def test_by_default_only_https_and_only_the_listed() -> None:
 
 
 def test_the_default_address_of_arxiv_s_pdfs_may_be_no_private_machine(tmp_path: Path) -> None:
-    hosts = open_reach(load_settings({}, tmp_path), {}).hosts
+    hosts = open_clients(load_settings({}, tmp_path), {}).hosts
     assert hosts.check("https://arxiv.org/pdf/2601.00001")
     assert hosts.origins == frozenset() and not hosts.may_be_private("arxiv.org", 443)
 

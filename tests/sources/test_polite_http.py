@@ -16,7 +16,8 @@ import pytest
 
 from paper_assets.errors import InvalidInput, NetworkError, RateLimited
 from paper_assets.sources.polite_http import ask, polite_session
-from tests.loopback_arxiv import Answer, loopback_arxiv
+from tests.loopback import Answer
+from tests.loopback_arxiv import loopback_arxiv
 from tests.sources.conftest import FakeTime
 
 OK = Answer(body=b"fine")
@@ -28,8 +29,8 @@ def test_requests_are_an_interval_apart_and_name_us(polite, fake_time):
         for _ in range(3):
             assert ask(session, "GET", arxiv.url).content == b"fine"
     assert fake_time.sleeps == pytest.approx([3.0, 3.0])
-    assert arxiv.requests[0].headers["User-Agent"].startswith("paper_assets/")
-    assert arxiv.requests[0].headers["User-Agent"].endswith("(+someone@example.org)")
+    assert arxiv.requests[0].headers["user-agent"].startswith("paper_assets/")
+    assert arxiv.requests[0].headers["user-agent"].endswith("(+someone@example.org)")
 
 
 def test_two_sessions_share_the_gate(polite, fake_time):
@@ -37,6 +38,14 @@ def test_two_sessions_share_the_gate(polite, fake_time):
         ask(polite(), "GET", arxiv.url)
         ask(polite(), "GET", arxiv.url)
     assert fake_time.sleeps == pytest.approx([3.0])
+
+
+def test_who_must_wait_for_our_own_turns_is_not_told_that_the_source_asked_for_it(polite, fake_time):
+    with loopback_arxiv(script=[OK]) as arxiv:
+        ask(polite(), "GET", arxiv.url)
+        with pytest.raises(RateLimited, match=r"our own queue for .* is too long: .* 3 s apart"):
+            ask(polite(deadline=1.0), "GET", arxiv.url)
+    assert len(arxiv.requests) == 1
 
 
 def test_a_redirect_waits_its_turn_too(polite, fake_time):
@@ -272,7 +281,7 @@ def test_a_killed_process_frees_the_gate_and_its_request_counts(tmp_path):
         while not arxiv.requests and time.monotonic() < give_up:
             time.sleep(0.01)
         impatient = polite_session(gate=gate, interval=3.0, timeout=5.0, deadline=0.2)
-        with pytest.raises(RateLimited, match="other processes"):
+        with pytest.raises(RateLimited, match="our own queue for"):
             ask(impatient, "GET", arxiv.url)
         os.kill(holder.pid, signal.SIGKILL)
         holder.wait(60)

@@ -11,9 +11,19 @@ import pytest
 import requests
 
 from paper_assets.errors import InvalidInput, NetworkError, RateLimited
-from paper_assets.sources.semantic_scholar import Scholar, api_key, details, find, match_title, read_paper, search
-from tests.loopback_arxiv import Answer
-from tests.loopback_semantic_scholar import loopback_semantic_scholar
+from paper_assets.paper_id import PaperId
+from paper_assets.sources.semantic_scholar import (
+    SEMANTIC_SCHOLAR,
+    Scholar,
+    api_key,
+    details,
+    find,
+    match_title,
+    read_paper,
+    search,
+)
+from tests.loopback import Answer
+from tests.loopback_semantic_scholar import loopback_semantic_scholar, scholar_paper
 
 
 def recorded(shared_data: Path) -> list[dict[str, Any]]:
@@ -145,6 +155,31 @@ def test_a_key_is_plain_text_or_none_and_never_shown() -> None:
     assert "hid" not in str(raised.value)
 
 
+def test_a_paper_of_arxivs_has_arxivs_pdf_and_any_other_the_open_one() -> None:
+    elsewhere = {"openAccessPdf": {"url": "https://example.org/open.pdf"}}
+    at_arxiv = read_paper(scholar_paper(1, arxiv="2601.05001", **elsewhere))
+    in_print = read_paper(scholar_paper(2, **elsewhere))
+    assert at_arxiv is not None and in_print is not None
+    assert at_arxiv.as_paper().pdf_url == "https://arxiv.org/pdf/2601.05001"
+    assert in_print.as_paper().pdf_url == "https://example.org/open.pdf"
+    assert (at_arxiv.as_paper().paper_id, in_print.as_paper().paper_id) == ("2601.05001", f"S2:{2:040x}")
+
+
+@pytest.mark.parametrize(
+    ("address", "number"),
+    [
+        (f"https://www.semanticscholar.org/paper/Folding-Caches/{3:040x}", 3),
+        (f"https://semanticscholar.org/reader/{3:040x}/", 3),
+        ("https://www.semanticscholar.org/paper/Folding-Caches", None),
+        (f"https://example.org/paper/{3:040x}", None),
+    ],
+)
+def test_the_address_of_a_page_names_its_paper(address: str, number: int | None) -> None:
+    assert SEMANTIC_SCHOLAR.named_by is not None
+    found = SEMANTIC_SCHOLAR.named_by(address)
+    assert found == (None if number is None else (PaperId("S2", f"{number:040x}"), None))
+
+
 def test_text_that_could_steer_a_terminal_or_break_a_store_is_cleaned() -> None:
     paper = read_paper({"paperId": "a" * 40, "title": "A\x1b[31m red\u202e \0 title \ud800", "abstract": 7})
-    assert paper is not None and paper.title == "A [31m red title" and paper.abstract is None
+    assert paper is not None and paper.title == "A[31m red title" and paper.abstract is None

@@ -17,7 +17,8 @@ from paper_assets.stores.embeddings import (
     vectors_of,
 )
 from paper_assets.stores.papers import merge_papers, replace_day
-from paper_assets.stores.warehouse import Warehouse, summary
+from paper_assets.stores.summary import summary
+from paper_assets.stores.warehouse import Warehouse
 from tests.invented_papers import MONDAY, TUESDAY, paper, papers_of
 
 

@@ -7,18 +7,20 @@ from pathlib import Path
 import pytest
 
 from paper_assets.errors import NotComputed
-from paper_assets.stores.rewrites import (
-    Attempt,
-    NewItem,
+from paper_assets.stores.rewrite_decisions import (
     StoredDecision,
     asked_by,
     decided_items,
     decisions_after,
+    keep_decision,
+)
+from paper_assets.stores.rewrites import (
+    Attempt,
+    NewItem,
     finish,
     items_for,
     items_of,
     keep_attempt,
-    keep_decision,
     open_items,
     reopen,
     replace_set,

@@ -9,8 +9,19 @@ from hypothesis import strategies as st
 
 from paper_assets.errors import IndexUnusable
 from paper_assets.stores.index_content import VectorBatch
-from paper_assets.stores.vectors import SyncReport, VectorIndex, count, distrust, drop, fetch, query, self_check, sync
-from tests.invented_vectors import COLLECTION, DIMENSION, MODEL, all_ids, fingerprints, found, ids_of, put, vectors_of
+from paper_assets.stores.vectors import SyncReport, VectorIndex, count, distrust, drop, fetch, self_check, sync
+from tests.invented_vectors import (
+    COLLECTION,
+    DIMENSION,
+    MODEL,
+    all_ids,
+    fingerprints,
+    found,
+    ids_of,
+    put,
+    query,
+    vectors_of,
+)
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from paper_assets.errors import IndexUnusable, StoreUnwritable
-from paper_assets.stores.vectors import VectorIndex, count, query
-from tests.invented_vectors import COLLECTION, all_ids, found, ids_of, put, vectors_of
+from paper_assets.stores.vectors import VectorIndex, count
+from tests.invented_vectors import COLLECTION, all_ids, found, ids_of, put, query, vectors_of
 
 TRUTH = {"one": ids_of("a", 30), "two": ids_of("b", 20)}
 

@@ -10,9 +10,11 @@ import pytest
 
 from paper_assets.errors import PaperAssetsError, StoreBusy, StoreError, StoreUnwritable, StoreVersion
 from paper_assets.stores.embeddings import keep_vectors
+from paper_assets.stores.migrations.registry import MIGRATIONS
 from paper_assets.stores.papers import replace_day
 from paper_assets.stores.rankings import ranking_schema, replace_ranking
-from paper_assets.stores.warehouse import SCHEMA_VERSION, Warehouse, summary
+from paper_assets.stores.summary import summary
+from paper_assets.stores.warehouse import Warehouse
 from tests.invented_papers import MONDAY, TUESDAY, allow_files_of, listing, paper, process
 
 
@@ -125,16 +127,26 @@ def test_a_database_of_something_else_is_left_alone(tmp_path: Path, table: str) 
     assert path.read_bytes() == before
 
 
-@pytest.mark.parametrize(("found", "remedy"), [(SCHEMA_VERSION + 1, "update paper_assets"), (0, "import its papers")])
-def test_another_schema_version_is_refused_with_both_numbers(tmp_path: Path, found: int, remedy: str) -> None:
+def test_a_newer_warehouse_is_refused_with_both_numbers_and_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "w.duckdb"
+    newest = MIGRATIONS[-1].number
     with Warehouse(path, deadline=5).writing() as connection:
-        connection.execute("update meta set schema_version = ?", [found])
+        connection.execute("update meta set schema_version = ?", [newest + 1])
+    before = path.read_bytes()
     refused = refusal(path)
     assert isinstance(refused, StoreVersion)
-    assert f"schema version {found}" in str(refused)
-    assert f"version {SCHEMA_VERSION}" in str(refused)
-    assert remedy in str(refused)
+    assert f"schema version {newest + 1}" in str(refused)
+    assert f"version {newest}" in str(refused)
+    assert "update paper_assets" in str(refused)
+    assert path.read_bytes() == before
+    assert listing(tmp_path) == {"w.duckdb"}
+
+
+def test_a_new_home_is_private_to_its_user_and_an_existing_folder_stays_as_it_is(tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    path = tmp_path / "data" / "home" / "w.duckdb"
+    assert summary(Warehouse(path, deadline=5)).papers == 0
+    assert [entry.stat().st_mode & 0o777 for entry in (path, *path.parents[:3])] == [0o600, 0o700, 0o700, 0o755]
 
 
 def test_a_damaged_database_is_named(tmp_path: Path) -> None:

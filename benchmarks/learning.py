@@ -1,0 +1,295 @@
+"""What ratings bring: the final list after 3 to 100 of them, beside rankers retrained on the same ones (SPEC L2, L3).
+
+    python -m benchmarks.learning --lists DIR --papers FILE [--rounds 3] [--narrow]     # judged lists
+    python -m benchmarks.learning --set FOLDER [--rounds 1]                 # labelled: four queries, one profile
+
+A reader rates what the list shows of one half of the papers (drawn at random), grades 2 and 3 worth reading, lower
+ones not; the other half, of which nothing was rated, is ranked and judged by nDCG@10. `learning` is what a reader gets:
+the model where it earned its place (L3), else the list as it was. `always` is the model without that condition.
+`asked` rates as many papers, a quarter of them the questions of L5, `at random` a quarter drawn at random. The paired
+differences to the list without ratings have 95 % bootstrap intervals over profiles. `random reader`: how often
+learning takes part where ratings are drawn by lot.
+"""
+
+import argparse
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from paper_assets.evaluation.compare import bootstrap_mean
+from paper_assets.evaluation.final_lists import OWN, judged_day, newest_judged_day
+from paper_assets.evaluation.fitting import held_out_fits, parts_of
+from paper_assets.evaluation.judged_lists import ON_TOPIC, UNJUDGED, load_judged_lists
+from paper_assets.evaluation.labelled_set import load_labelled_set
+from paper_assets.evaluation.metrics import exponential_gain, ndcg
+from paper_assets.evaluation.scratch import scratch_warehouse
+from paper_assets.learning.preference_model import train
+from paper_assets.learning.proof import prove
+from paper_assets.learning.questions import questions
+from paper_assets.learning.rated import rated_papers
+from paper_assets.models.embedder import load_embedder
+from paper_assets.paper import Paper, papers_to_table
+from paper_assets.profile import Interests, Profile, RankingOptions, profile_content
+from paper_assets.ranking.calibration import Calibration
+from paper_assets.ranking.interest_modes import InterestQueries, interest_queries
+from paper_assets.ranking.preferences import Preferences
+from paper_assets.ranking.rank import Ranking, rank
+from paper_assets.settings import ScoringConfig, load_settings
+from paper_assets.sources.bulk_files import read_papers
+from paper_assets.stores.embeddings import remembered_vectors
+from paper_assets.stores.warehouse import Warehouse
+
+COUNTS = (3, 10, 30, 100)
+Rows = NDArray[np.int64]
+Embed = Callable[[list[str]], NDArray[np.float32]]
+
+
+@dataclass(frozen=True)
+class Reader:
+    """A profile, its candidates with vectors (n, d), and the grades (n,) that the reader would give."""
+
+    profile: Profile
+    options: RankingOptions
+    queries: InterestQueries
+    query_vectors: NDArray[np.float32]
+    papers: pa.Table
+    vectors: NDArray[np.float32]
+    grades: NDArray[np.int64]
+    as_of: date
+    calibration: Calibration | None
+
+    def ranking(self, rows: Rows, preferences: Preferences | None = None) -> Ranking:
+        return rank(
+            self.papers.take(rows),
+            self.profile,
+            options=self.options,
+            as_of=self.as_of,
+            scoring=ScoringConfig(),
+            queries=self.queries,
+            vectors=self.vectors[rows],
+            query_vectors=self.query_vectors,
+            calibration=self.calibration,
+            preferences=preferences,
+        )
+
+    def order(self, rows: Rows, ranking: Ranking) -> Rows:
+        place = {
+            paper_id: row for row, paper_id in zip(rows, self.papers.take(rows)["paper_id"].to_pylist(), strict=True)
+        }
+        return np.array([place[paper_id] for paper_id in ranking.rows["paper_id"].to_pylist()])
+
+    def ndcg(self, order: Rows, rows: Rows) -> float:
+        gains = exponential_gain(self.grades.astype(np.float64))
+        return ndcg(gains[order], gains[rows], k=10)
+
+
+def judged_readers(lists: Path, papers: Path, embed: Embed, *, narrow: bool) -> Iterator[Reader]:
+    judged, scoring = load_judged_lists(lists), ScoringConfig()
+    with scratch_warehouse(read_papers(papers), deadline=60) as warehouse:
+        as_of, _ = newest_judged_day(warehouse, judged)
+        days = {
+            of: [
+                judged_day(warehouse, one, as_of=as_of, purpose=of, embed=embed, scoring=scoring)
+                for one in judged.profiles
+            ]
+            for of in ("general", OWN)
+        }
+    fits = held_out_fits({day.judged.name: parts_of(day, embed=embed, scoring=scoring) for day in days["general"]})
+    for day in days[OWN]:
+        content = day.judged.profile.content
+        interests = Interests(primary=content.interests.primary[:1]) if narrow else content.interests
+        queries = interest_queries(interests, options=day.options, scoring=scoring, known=day.known)
+        yield Reader(
+            profile=day.judged.profile,
+            options=day.options,
+            queries=queries,
+            query_vectors=embed(queries.texts),
+            papers=day.candidates,
+            vectors=day.vectors,
+            grades=day.judged.grades_of(day.candidates["paper_id"].to_pylist()),
+            as_of=as_of,
+            calibration=fits[day.judged.name],
+        )
+
+
+def labelled_readers(folder: Path, embed: Embed, *, queries_each: int = 4) -> Iterator[Reader]:
+    labelled, scoring = load_labelled_set(folder), ScoringConfig()
+    day = date(2026, 1, 1)
+    papers = papers_to_table(
+        Paper(
+            paper_id=f"labelled:{number}",
+            title=document.title or "untitled",
+            abstract=document.abstract,
+            authors=("Unknown",),
+            published=datetime(2026, 1, 1, tzinfo=UTC),
+        )
+        for number, document in enumerate(labelled.documents)
+    )
+    vectors = embed([document.text for document in labelled.documents])
+    asked = labelled.judged_queries
+    order = np.random.default_rng(0).permutation(len(asked))
+    for start in range(0, len(order) - queries_each + 1, queries_each):
+        part = [asked[at] for at in order[start : start + queries_each]]
+        grades = np.zeros(len(labelled.documents), dtype=np.int64)
+        for query in part:
+            known = labelled.judgements[query.query_id]
+            grades[known.positions[known.grades > 0]] = ON_TOPIC
+        record = {"interests": {"primary": [query.text.strip()[:1000] for query in part]}, "ranking": {"top_k": 10}}
+        content = profile_content(record, source="benchmark")
+        queries = interest_queries(content.interests, options=content.ranking, scoring=scoring)
+        yield Reader(
+            profile=Profile(name="reader", content=content),
+            options=content.ranking,
+            queries=queries,
+            query_vectors=embed(queries.texts),
+            papers=papers,
+            vectors=vectors,
+            grades=grades,
+            as_of=day,
+            calibration=None,
+        )
+
+
+def judge(reader: Reader, seed: int, *, ask: bool) -> dict[tuple[str, int], float]:
+    """nDCG@10 of the unseen half by list and number of ratings, and whether learning took part."""
+    chance = np.random.default_rng([seed, len(reader.grades)])
+    first = chance.random(len(reader.grades)) < 0.5
+    seen, unseen = np.flatnonzero(first), np.flatnonzero(~first)
+    plain = reader.ranking(seen)
+    listed = reader.order(seen, plain)
+    listed = listed[reader.grades[listed] != UNJUDGED]
+    without = reader.ndcg(reader.order(unseen, reader.ranking(unseen)), unseen)
+    figures: dict[tuple[str, int], float] = {}
+    for count in COUNTS:
+        if count > len(listed):
+            break
+        rated = chance.permutation(listed[:count])  # the order in which they were rated
+        figures["without", count] = without
+        trained, proof = learned(reader, rated, reader.grades[rated] >= ON_TOPIC)
+        with_it = reader.ndcg(reader.order(unseen, reader.ranking(unseen, trained)), unseen)
+        figures["learning", count] = with_it if proof else without
+        figures["always", count] = with_it
+        figures["takes part", count] = float(proof)
+        lots = chance.random(count) < 0.5
+        figures["random reader takes part", count] = float(learned(reader, rated, lots)[1])
+        for name, scores in retrained(reader, rated, unseen).items():
+            figures[name, count] = reader.ndcg(unseen[np.argsort(-scores, kind="stable")], unseen)
+        if ask and count >= 10:
+            for name, extra in (("asked", asked_rows(reader, seen, listed, count)), ("at random", None)):
+                chosen = (
+                    chance.permutation(seen[reader.grades[seen] != UNJUDGED])[: count // 4] if extra is None else extra
+                )
+                top = listed[~np.isin(listed, chosen)][: count - len(chosen)]
+                mixed = chance.permutation(np.concatenate([top, chosen]))
+                taught, _ = learned(reader, mixed, reader.grades[mixed] >= ON_TOPIC)
+                figures[name, count] = reader.ndcg(reader.order(unseen, reader.ranking(unseen, taught)), unseen)
+    return figures
+
+
+def learned(reader: Reader, rated: Rows, liked: NDArray[np.bool_]) -> tuple[Preferences, bool]:
+    papers = reader.papers.take(rated)
+    said = dict(zip(papers["paper_id"].to_pylist(), liked.tolist(), strict=True))
+    known = rated_papers(papers, reader.ranking(rated).rows, reader.vectors[rated], liked=said)
+    return train(known), prove(known, learning="auto").earned
+
+
+def asked_rows(reader: Reader, seen: Rows, listed: Rows, count: int) -> Rows:
+    """A quarter of the ratings are answers, three questions at a time, from a model of what was rated before."""
+    answered: list[int] = []
+    ids = reader.papers["paper_id"].to_pylist()
+    number = {paper_id: row for row, paper_id in enumerate(ids)}
+    while len(answered) < count // 4:
+        rated = np.array([*listed[: max(count // 2, 4)], *answered])
+        taught, _ = learned(reader, rated, reader.grades[rated] >= ON_TOPIC)
+        rows = [
+            row for row in reader.ranking(seen, taught).rows.to_pylist() if reader.grades[number[row["paper_id"]]] >= 0
+        ]
+        found = [number[each] for each in questions(rows, {ids[row] for row in rated})]
+        if not found:
+            break
+        answered += found
+    return np.array(answered[: count // 4], dtype=np.int64)
+
+
+def retrained(reader: Reader, rated: Rows, unseen: Rows) -> dict[str, NDArray[np.float64]]:
+    """What other programs make of the same ratings."""
+    from sklearn.feature_extraction.text import TfidfVectorizer  # type: ignore[import-untyped]
+    from sklearn.linear_model import LogisticRegression  # type: ignore[import-untyped]
+    from sklearn.svm import LinearSVC  # type: ignore[import-untyped]
+
+    liked = rated[reader.grades[rated] >= ON_TOPIC]
+    if not len(liked):
+        return {name: np.zeros(len(unseen)) for name in ("svm on tf-idf", "logistic on vectors", "nearest liked")}
+    rows = np.concatenate([liked, rated[reader.grades[rated] < ON_TOPIC], unseen])
+    target = np.arange(len(rows)) < len(liked)
+    titles, abstracts = reader.papers["title"].to_pylist(), reader.papers["abstract"].to_pylist()
+    texts = [f"{titles[row]}\n{abstracts[row]}" for row in rows]
+    features = TfidfVectorizer(stop_words="english", sublinear_tf=True).fit_transform(texts)
+    last = slice(len(rows) - len(unseen), None)
+    machine = LinearSVC(C=0.01, class_weight="balanced", max_iter=10_000, random_state=0).fit(features, target)
+    regression = LogisticRegression(class_weight="balanced", max_iter=1000).fit(reader.vectors[rows], target)
+    near = -np.sort(-(reader.vectors[unseen] @ reader.vectors[liked].T), axis=1)[:, :3].mean(axis=1)
+    return {
+        "svm on tf-idf": machine.decision_function(features[last]),
+        "logistic on vectors": regression.decision_function(reader.vectors[unseen]),
+        "nearest liked": near,
+    }
+
+
+def report(by_reader: Sequence[Sequence[dict[tuple[str, int], float]]]) -> None:
+    """Means over readers of the means over rounds; differences paired by reader."""
+    keys = list(dict.fromkeys(key for rounds in by_reader for one in rounds for key in one))
+    for count in COUNTS:
+        names = [name for name, of in keys if of == count]
+        if not names:
+            continue
+        means = {
+            name: np.array([np.nanmean([one.get((name, count), np.nan) for one in rounds]) for rounds in by_reader])
+            for name in names
+        }
+        known = ~np.isnan(means["without"])
+        print(f"\n{count} ratings, {int(known.sum())} readers")
+        for name in names:
+            values = means[name][known]
+            line = f"  {name:26} {values.mean():.3f}"
+            if not name.endswith("part") and name != "without":
+                mean, low, high = bootstrap_mean(
+                    values - means["without"][known], seed=1, resamples=10_000, confidence=0.95
+                )
+                line += f"   {mean:+.3f} [{low:+.3f}, {high:+.3f}] against without"
+            print(line)
+
+
+def main() -> None:
+    """Simulate, judge, print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--lists", type=Path)
+    parser.add_argument("--papers", type=Path)
+    parser.add_argument("--set", type=Path)
+    parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--narrow", action="store_true", help="the profile names the first of the reader's interests")
+    parser.add_argument("--ask", action="store_true", help="questions too (L5), which take time")
+    given = parser.parse_args()
+    settings = load_settings(os.environ, Path.cwd())
+    warehouse = Warehouse(settings.warehouse_path, deadline=settings.store_deadline)
+    model = load_embedder(settings.embedding_model)
+
+    def embed(texts: list[str]) -> NDArray[np.float32]:
+        return remembered_vectors(warehouse, texts, model=model.name, encode=model.encode)
+
+    readers = (
+        labelled_readers(given.set, embed)
+        if given.set
+        else judged_readers(given.lists, given.papers, embed, narrow=given.narrow)
+    )
+    report([[judge(reader, seed, ask=given.ask) for seed in range(given.rounds)] for reader in readers])
+
+
+if __name__ == "__main__":
+    main()

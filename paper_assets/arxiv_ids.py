@@ -1,0 +1,147 @@
+"""How arXiv writes its ids and addresses: the only module that reads or builds one.
+
+It stands on the ground floor because an id of arXiv's is stored bare, without the name of its source (`paper_id`).
+Adding a way of writing an id: one row in the test of `split_arxiv_id`, then the pattern below.
+"""
+
+import re
+from urllib.parse import unquote, urlsplit
+
+from paper_assets.errors import InvalidArxivId
+
+_NEW_STYLE = r"\d{4}\.\d{4,5}"
+_OLD_STYLE = r"[a-z]+(?:-[a-z]+)*(?:\.[A-Z]{2})?/\d{7}"
+_ID = re.compile(rf"(?P<id>{_NEW_STYLE}|{_OLD_STYLE})(?:v(?P<version>[1-9]\d{{0,3}}))?", re.ASCII)
+_IN_FRONT = re.compile(
+    r"^(?:arxiv:|https?://(?:www\.|export\.)?arxiv\.org/(?:abs|pdf|html)/|(?:(?:https?://)?doi\.org/|doi:)?10\.48550/arxiv\.)",
+    re.IGNORECASE,
+)
+_PATH = re.compile(r"/(?:abs|pdf|html|src|e-print|format)/(?P<id>.+?)(?:\.pdf)?/?")
+_PDF = re.compile(r"https?://(?:www\.|export\.)?arxiv\.org/pdf/(?P<name>.+?)(?:\.pdf)?")
+_HOSTS = frozenset(("arxiv.org", "www.arxiv.org", "export.arxiv.org"))
+# Other sites that show arXiv's papers under its ids, by the path before the id. They are read, never asked.
+_ELSEWHERE = {
+    "doi.org": r"/10\.48550/arxiv\.",
+    "huggingface.co": r"/papers/",
+    "alphaxiv.org": r"/(?:abs|pdf|overview)/",
+    "ar5iv.org": r"/(?:abs|html)/",
+    "ar5iv.labs.arxiv.org": r"/html/",
+    "paperswithcode.com": r"/paper/arxiv:",
+}
+
+# Where arXiv had archives before April 2007; other letters before seven digits are no id.
+_ARCHIVES = (
+    "acc-phys|adap-org|alg-geom|ao-sci|astro-ph|atom-ph|bayes-an|chao-dyn|chem-ph|cmp-lg|comp-gas|cond-mat|cs|dg-ga|"
+    "funct-an|gr-qc|hep-ex|hep-lat|hep-ph|hep-th|math|math-ph|mtrl-th|nlin|nucl-ex|nucl-th|patt-sol|physics|plasm-ph|"
+    "q-alg|q-bio|quant-ph|solv-int|supr-con"
+)
+SLASH_IN_FILE_NAMES = ("_", "-", "")  # `hep-th/9901001` is saved as hep-th_9901001.pdf or the like
+_MONTH = r"\d{2}(?:0[1-9]|1[0-2])"
+_FILE_NAME = re.compile(
+    rf"(?:(?P<new>{_MONTH}\.\d{{4,5}})|(?P<archive>{_ARCHIVES})(?:{'|'.join(SLASH_IN_FILE_NAMES)})"
+    rf"(?P<number>{_MONTH}\d{{3}}))(?!\d)(?:v(?P<version>[1-9]\d{{0,3}})(?!\d)|"
+    rf"[._ -]v(?P<apart>[1-9]\d{{0,3}})(?![a-z\d]))?",
+    re.ASCII,
+)
+# What browsers and reference managers write before the id: `arXiv_`, or the DOI with its slash replaced.
+_BEFORE_ID = re.compile(r"(?:(?:doi[._ -]*)?10\.48550(?:%2f|[._ -]))?arxiv(?:%3a|[._ -])*", re.IGNORECASE | re.ASCII)
+
+# What arXiv prints on the margin of the first page of a PDF, of scans too.
+MARGIN_STAMP = re.compile(r"arXiv:\S+\s+\[[\w.-]+\]\s+\d{1,2}\s+\w+\s+\d{4}")
+
+
+def split_arxiv_id(text: str) -> tuple[str, int | None]:
+    """Split `2501.12345v2` or `hep-th/9901001` into identifier and version (None if not given).
+
+    Also accepts an `arXiv:` prefix, the DOI that arXiv gives a paper, and abs, pdf or html addresses of arxiv.org.
+    Old-style subject classes (`math.GT/0309136`) are dropped, as arXiv itself does. Raises InvalidArxivId.
+    """
+    found = _ID.fullmatch(_IN_FRONT.sub("", text.strip()).removesuffix(".pdf"))
+    if found is None:
+        shown = text if len(text) <= 60 else text[:57] + "..."
+        raise InvalidArxivId(f"{shown!r} is not an arXiv id; expected the form 2501.12345 or hep-th/9901001")
+    identifier = re.sub(r"\.[A-Z]{2}/", "/", found["id"])
+    return identifier, int(found["version"]) if found["version"] else None
+
+
+def is_arxiv_id(text: str) -> bool:
+    """Whether the text is an arXiv id without version, and nothing else."""
+    found = _ID.fullmatch(text)
+    return found is not None and found["version"] is None
+
+
+def split_arxiv_address(url: str) -> tuple[str, int | None] | None:
+    """Identifier and version of the paper that a web address names, by itself or at a site that uses arXiv's ids (I8).
+
+    None for an address that holds no such id. Raises InvalidArxivId for one of arXiv's that is no page of a paper.
+    """
+    try:
+        parts = urlsplit(url.strip())
+        host, path, port = (parts.hostname or "").rstrip("."), unquote(parts.path), parts.port
+    except ValueError:  # no address at all
+        return None
+    if parts.scheme not in ("http", "https") or "@" in parts.netloc or port not in (None, 80, 443):
+        return None
+    if host in _HOSTS:
+        found = _PATH.fullmatch(path)
+        if found is None:
+            raise InvalidArxivId(f"the url is no page of a paper; expected the form {abs_address('2501.12345')}")
+        return split_arxiv_id(found["id"])
+    before = _ELSEWHERE.get(host.removeprefix("www.").removeprefix("dx."))
+    found = re.fullmatch(rf"(?i:{before})(?P<id>.+?)(?:\.pdf)?/?", path) if before else None
+    named = _ID.fullmatch(found["id"]) if found else None
+    return split_arxiv_id(named[0]) if named else None
+
+
+def is_arxiv_host(host: str) -> bool:
+    """Whether a host is one of arXiv's machines, which share one queue of requests."""
+    return host == "arxiv.org" or host.endswith(".arxiv.org")
+
+
+def html_address(value: str) -> str | None:
+    """arXiv's own HTML of a paper; None of one from before December 2023, when arXiv began to make it."""
+    month = value[:4]
+    return f"https://arxiv.org/html/{value}" if month.isdigit() and month >= "2312" else None
+
+
+def abs_address(paper_id: str) -> str:
+    """The page where arXiv shows a paper."""
+    return f"https://arxiv.org/abs/{paper_id}"
+
+
+def pdf_address(paper_id: str, version: int | None = None) -> str:
+    """Where arXiv keeps the PDF (without version: of the newest); built, so that every source gives the same one."""
+    return f"https://arxiv.org/pdf/{paper_id}" + (f"v{version}" if version else "")
+
+
+def pdf_name(url: str) -> str | None:
+    """What names the PDF in an address of arXiv's, as a mirror of arXiv's PDFs names it too; None for another."""
+    found = _PDF.fullmatch(url)
+    return found["name"] if found else None
+
+
+def is_pdf_of(url: str, paper_id: str, version: int) -> bool:
+    """Whether a PDF's address, at arXiv or a mirror, can only be of this version of this arXiv paper."""
+    return is_arxiv_id(paper_id) and url.endswith(f"/{paper_id}v{version}")
+
+
+def names_version(url: str) -> bool:
+    """Whether a PDF's address names a version: without one it may be another PDF tomorrow."""
+    return re.search(r"v\d+$", url) is not None
+
+
+def arxiv_id_of_file(name: str) -> tuple[str, int | None] | None:
+    """Identifier and version (None: not said) of the paper that a PDF file is named after."""
+    stem = name[: -len(".pdf")] if name.lower().endswith(".pdf") else name
+    found = _FILE_NAME.match(file_stems(stem)[1])
+    if found is None:
+        return None
+    version = found["version"] or found["apart"]
+    return found["new"] or f"{found['archive']}/{found['number']}", int(version) if version else None
+
+
+def file_stems(stem: str) -> tuple[str, str]:
+    """A file's name as it is; and in lower case, as arXiv's ids are, without what may stand before one."""
+    lowered = stem.lower()
+    before = _BEFORE_ID.match(lowered)
+    return stem, lowered[before.end() :] if before else lowered

@@ -1,0 +1,131 @@
+"""Dagster's instance: opened by every command that moves the graph, and what is wrong with it in one line.
+
+Belongs here: the folder, its settings, its three SQLite files. Not here: what is asked of it.
+"""
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from importlib.resources import files
+from pathlib import Path
+
+import dagster as dg
+
+from paper_assets.errors import InvalidInput, PaperAssetsError, StoreBusy, StoreError, StoreUnwritable
+from paper_assets.stores.folder_lock import folder_locked
+
+_SETTINGS = "dagster.yaml"
+_INDEX = Path("history", "runs", "index.db")
+DATABASES = (Path("history", "runs.db"), _INDEX, Path("schedules", "schedules.db"))
+HISTORY = ("history", "schedules", "storage")  # the folders in which Dagster remembers
+_NOT_MENDED_BY = "restore it, or begin a new history with `paper-assets reset --history`; papers and results stay"
+
+
+def open_instance(dagster_home: Path) -> dg.DagsterInstance:
+    """The instance whose runs and events the UI shows; made on first use, with the settings of this project.
+
+    Raises InvalidInput for settings that cannot be used, StoreError, StoreUnwritable.
+    """
+    file = dagster_home / _SETTINGS
+    try:
+        dagster_home.mkdir(parents=True, exist_ok=True)
+        os.environ["DAGSTER_HOME"] = str(dagster_home.absolute())
+        with folder_locked(dagster_home), explained(dagster_home):
+            if not file.exists():
+                _appear(file, files("paper_assets.defs").joinpath(_SETTINGS).read_bytes())
+            try:
+                return _opened(dagster_home)
+            except dg.DagsterInvalidInvocationError:  # the index lacks tables: who made it was killed
+                if _holds_events(dagster_home / _INDEX):
+                    raise
+                for left in (dagster_home / _INDEX.parent).glob(f"{_INDEX.name}*"):
+                    left.unlink()
+                return _opened(dagster_home)
+    except OSError as fault:
+        raise StoreUnwritable(f"{dagster_home} cannot be used: {fault.strerror}; set DAGSTER_HOME") from None
+
+
+def _opened(dagster_home: Path) -> dg.DagsterInstance:
+    try:
+        instance = dg.DagsterInstance.get()
+    except Exception as fault:  # whatever reads YAML and configuration may raise
+        if _of_sqlite(fault):
+            raise
+        raise _bad_settings(dagster_home, fault) from None
+    # Dagster opens its files when it needs them; a damaged one is found here, not half-way.
+    instance.get_run_records(limit=1)
+    instance.get_dynamic_partitions("profile")
+    return instance
+
+
+def _holds_events(index: Path) -> bool:
+    """Whether an index that lacks tables holds anything: an older version of Dagster's does, an unfinished one not."""
+    connection = sqlite3.connect(index)
+    try:
+        return bool(connection.execute("select 1 from event_logs limit 1").fetchall())
+    except sqlite3.OperationalError:  # no such table
+        return False
+    finally:
+        connection.close()
+
+
+def _bad_settings(dagster_home: Path, fault: Exception) -> PaperAssetsError:
+    reason = " ".join(str(fault).split())
+    reason = reason if len(reason) <= 200 else f"{reason[:200]} …"
+    return InvalidInput(
+        f"{dagster_home / _SETTINGS} cannot be used: {reason}; mend it, or remove it to have the usual one again"
+    )
+
+
+@contextmanager
+def explained(dagster_home: Path) -> Iterator[None]:
+    """Say in one line what is wrong with the instance's files. Raises StoreError, StoreBusy, StoreUnwritable."""
+    try:
+        yield
+    except Exception as fault:
+        found = _of_sqlite(fault)
+        if found is None:
+            raise
+        reason = " ".join(str(found).split())
+        if "locked" in reason:
+            raise StoreBusy(f"{dagster_home}: another process holds Dagster's history; try again") from None
+        if any(sign in reason for sign in ("full", "readonly", "unable to open", "disk I/O")):
+            raise StoreUnwritable(
+                f"{dagster_home} cannot be written: {reason}; free space, check permissions or set DAGSTER_HOME"
+            ) from None
+        damaged = _damaged(dagster_home)
+        raise StoreError(f"{damaged or dagster_home} is damaged: {reason}; {_NOT_MENDED_BY}") from None
+
+
+def _of_sqlite(fault: BaseException) -> sqlite3.Error | None:
+    """SQLite's own error behind an exception, if there is one."""
+    found: BaseException | None = fault
+    while found is not None:
+        behind = getattr(found, "orig", found)  # as SQLAlchemy wraps it
+        if isinstance(behind, sqlite3.Error):
+            return behind
+        found = found.__cause__
+    return None
+
+
+def _damaged(dagster_home: Path) -> Path | None:
+    """The first of the files that SQLite itself cannot read."""
+    for file in (dagster_home / name for name in DATABASES):
+        if file.exists():
+            try:
+                connection = sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)
+                with suppress(sqlite3.ProgrammingError):
+                    if connection.execute("pragma quick_check(1)").fetchall() != [("ok",)]:
+                        return file
+                connection.close()
+            except sqlite3.Error:
+                return file
+    return None
+
+
+def _appear(file: Path, content: bytes) -> None:
+    """The whole file in one step."""
+    new = file.with_name(f".{file.name}.new")
+    new.write_bytes(content)
+    new.replace(file)

@@ -1,0 +1,105 @@
+"""Judged lists: profiles, and for each the grades that a reader gave to a pool of papers (SPEC G17).
+
+A folder holds `profiles.json` (name → what `profile.json` holds) and `grades.json` (name → paper id → grade). A grade
+is 3 (squarely on an interest), 2 (clearly relevant), 1 (marginal) or 0 (off topic). What is not in the pool is
+unjudged, which is not a 0. The papers themselves lie in a bulk file or in the warehouse.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from paper_assets.errors import InvalidInput, InvalidProfile
+from paper_assets.paper_id import unversioned
+from paper_assets.profile import PROFILE_NAME, Profile, profile_content, read_json
+from paper_assets.small_files import is_folder
+
+GRADES = (0, 1, 2, 3)
+ON_TOPIC = 2  # from this grade on a paper counts as relevant
+UNJUDGED = -1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgedProfile:
+    """A profile and the grades of its pool, by paper id without version."""
+
+    profile: Profile
+    grades: Mapping[str, int]
+
+    @property
+    def name(self) -> str:
+        return self.profile.name
+
+    def grades_of(self, paper_ids: list[str]) -> NDArray[np.int64]:
+        """(n,) grades of the papers, UNJUDGED where the pool does not hold one."""
+        return np.array([self.grades.get(paper_id, UNJUDGED) for paper_id in paper_ids], dtype=np.int64)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgedLists:
+    """Judged profiles by name, and the name of their folder."""
+
+    name: str
+    profiles: tuple[JudgedProfile, ...]
+
+    @property
+    def paper_ids(self) -> list[str]:
+        """Every judged paper, once."""
+        return sorted({paper_id for judged in self.profiles for paper_id in judged.grades})
+
+
+def load_judged_lists(folder: Path) -> JudgedLists:
+    """Read `profiles.json` and `grades.json`. Raises InvalidInput naming the file, the profile and the paper."""
+    if not is_folder(folder):
+        raise InvalidInput(f"{folder} is not a folder with profiles.json and grades.json")
+    profiles_file, grades_file = folder / "profiles.json", folder / "grades.json"
+    profiles, grades = _object(profiles_file, "of profiles by name"), _object(grades_file, "of grades by profile")
+    if not profiles:
+        raise InvalidInput(f"{profiles_file}: names no profile")
+    for name in grades:
+        if name not in profiles:
+            raise InvalidInput(f"{grades_file}: {name!r} is no profile of {profiles_file.name}")
+    return JudgedLists(
+        name=folder.name,
+        profiles=tuple(
+            JudgedProfile(
+                profile=_profile(name, record, profiles_file),
+                grades=_grades(name, grades.get(name), grades_file),
+            )
+            for name, record in profiles.items()
+        ),
+    )
+
+
+def _object(file: Path, what: str) -> Mapping[str, object]:
+    try:
+        record = read_json(file)
+    except InvalidProfile as error:
+        raise InvalidInput(str(error)) from None
+    if not isinstance(record, dict):
+        raise InvalidInput(f"{file}: expected an object {what}, got {type(record).__name__}")
+    return record
+
+
+def _profile(name: str, record: object, file: Path) -> Profile:
+    if not PROFILE_NAME.fullmatch(name):
+        raise InvalidInput(f"{file}: {name[:60]!r} is no name of a profile; use a-z, 0-9, _ and - only")
+    try:
+        return Profile(name=name, content=profile_content(record, source=f"{file}: {name}"))
+    except InvalidProfile as error:
+        raise InvalidInput(str(error)) from None
+
+
+def _grades(name: str, record: object, file: Path) -> dict[str, int]:
+    if not isinstance(record, dict) or not record:
+        raise InvalidInput(f"{file}: {name}: expected an object of grades by paper id")
+    grades: dict[str, int] = {}
+    for paper_id, grade in record.items():
+        if isinstance(grade, bool) or not isinstance(grade, int) or grade not in GRADES:
+            raise InvalidInput(f"{file}: {name}: {paper_id[:60]}: a grade is 0, 1, 2 or 3, got {str(grade)[:40]!r}")
+        if grades.setdefault(unversioned(paper_id), grade) != grade:
+            raise InvalidInput(f"{file}: {name}: {paper_id[:60]} is graded twice, and not alike")
+    return grades

@@ -1,0 +1,136 @@
+"""Rankers of a profile's day that a final list must beat, each a score per candidate of a day that has some.
+
+Two of them are the formulae of other people's programs, written from their description, with the interests standing
+for the papers that those programs know: a reader of ours may have named none.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from paper_assets.evaluation.baselines import BM25_B, BM25_K1
+from paper_assets.evaluation.judged_lists import JudgedProfile
+from paper_assets.evaluation.metrics import Floats
+from paper_assets.paper import embedded_text
+
+Embed = Callable[[list[str]], NDArray[np.float32]]
+
+
+class Day(Protocol):
+    """What a baseline sees of a judged day."""
+
+    @property
+    def judged(self) -> JudgedProfile: ...
+    @property
+    def candidates(self) -> pa.Table: ...
+    @property
+    def vectors(self) -> NDArray[np.float32]: ...
+    @property
+    def known(self) -> Mapping[str, tuple[str, str]]: ...
+
+
+def bm25(day: Day, embed: Embed) -> Floats:
+    """BM25 by `bm25s` of the interest that fits best; English stop words, no stemming."""
+    import bm25s
+
+    def words(texts: list[str]) -> list[list[str]]:
+        found: list[list[str]] = bm25s.tokenize(texts, stopwords="en", return_ids=False, show_progress=False)
+        return found
+
+    corpus = words(_texts(day))
+    known = {word for document in corpus for word in document}
+    if not known:
+        return np.zeros(len(corpus))
+    index = bm25s.BM25(k1=BM25_K1, b=BM25_B)
+    index.index(corpus, show_progress=False)
+    best = np.zeros(len(corpus))
+    for asked in words(_wanted(day)):
+        if found := [word for word in asked if word in known]:
+            best = np.maximum(best, index.get_scores(found))
+    return best
+
+
+def tfidf(day: Day, embed: Embed) -> Floats:
+    """Cosine of TF-IDF vectors to the interest that fits best; logarithmic term frequency, English stop words."""
+    from sklearn.feature_extraction.text import TfidfVectorizer  # type: ignore[import-untyped]
+
+    texts = _texts(day)
+    vectorizer = TfidfVectorizer(stop_words="english", sublinear_tf=True)
+    vectorizer.fit([*texts, *_wanted(day)])
+    scores: Floats = (vectorizer.transform(texts) @ vectorizer.transform(_wanted(day)).T).toarray().max(axis=1)
+    return scores
+
+
+def cosine(day: Day, embed: Embed) -> Floats:
+    """Cosine of the embeddings to the interest that fits best: meaning alone, all interests alike."""
+    scores: Floats = (day.vectors @ embed(_wanted(day)).T).max(axis=1).astype(np.float64)
+    return scores
+
+
+def zotero_arxiv_daily(day: Day, embed: Embed) -> Floats:
+    """zotero-arxiv-daily: mean of the cosines to the reader's library, weighted by how new each paper in it is.
+
+    The j-th of the library, newest first, weighs 1 / (1 + log10(j)); here liked papers, else the interests, in the
+    profile's order.
+    """
+    library = day.vectors @ embed(_library(day)).T
+    weights = 1.0 / (1.0 + np.log10(np.arange(1, library.shape[1] + 1)))
+    scores: Floats = (library.astype(np.float64) * weights).sum(axis=1) / weights.sum()
+    return scores
+
+
+def arxiv_sanity(day: Day, embed: Embed) -> Floats:
+    """arxiv-sanity: distance from the plane of a linear SVM over TF-IDF of words and pairs of words.
+
+    It is trained on what the reader has tagged (here liked papers, else the interests) against all candidates, classes
+    balanced, C = 0.01.
+    """
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.svm import LinearSVC  # type: ignore[import-untyped]
+
+    texts, liked = _texts(day), _library(day)
+    vectorizer = TfidfVectorizer(stop_words="english", sublinear_tf=True, ngram_range=(1, 2))
+    features = vectorizer.fit_transform([*texts, *liked])
+    machine = LinearSVC(C=0.01, class_weight="balanced", max_iter=10_000, random_state=0)
+    machine.fit(features, np.arange(features.shape[0]) >= len(texts))
+    scores: Floats = machine.decision_function(features[: len(texts)])
+    return scores
+
+
+LIST_BASELINES: Mapping[str, Callable[[Day, Embed], Floats]] = {
+    "bm25": bm25,
+    "tfidf": tfidf,
+    "cosine": cosine,
+    "zotero-arxiv-daily": zotero_arxiv_daily,
+    "arxiv-sanity": arxiv_sanity,
+}
+
+
+def _texts(day: Day) -> list[str]:
+    columns = (day.candidates.column(name).to_pylist() for name in ("title", "abstract"))
+    return [embedded_text(*text) for text in zip(*columns, strict=True)]
+
+
+def _wanted(day: Day) -> list[str]:
+    """The interests in words, the primary ones first; of a profile without any, the papers it likes."""
+    interests = day.judged.profile.content.interests
+    words = [*interests.primary, *interests.secondary, *interests.exploratory]
+    return list(dict.fromkeys(words)) or _liked(day)
+
+
+def _library(day: Day) -> list[str]:
+    return _liked(day) or _wanted(day)
+
+
+def _liked(day: Day) -> list[str]:
+    """Title and abstract of the liked papers, as far as they are known."""
+    found = []
+    for paper in day.judged.profile.content.interests.papers:
+        if paper.paper_id and paper.paper_id in day.known:
+            found.append(embedded_text(*day.known[paper.paper_id]))
+        elif paper.title:
+            found.append(embedded_text(paper.title, paper.abstract))
+    return found

@@ -1,0 +1,19 @@
+"""Papers in a warehouse of their own for the time of an evaluation, so that the user's days stay as they are."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from paper_assets.paper import Paper
+from paper_assets.stores.papers import merge_papers
+from paper_assets.stores.warehouse import Warehouse
+
+
+@contextmanager
+def scratch_warehouse(papers: Iterable[Paper], *, deadline: float) -> Iterator[Warehouse]:
+    """A warehouse that holds these papers and is gone afterwards; it lies alone in its folder."""
+    with TemporaryDirectory(prefix="paper_assets-") as folder:
+        warehouse = Warehouse(Path(folder) / "warehouse.duckdb", deadline=deadline)
+        merge_papers(warehouse, papers)
+        yield warehouse

@@ -1,0 +1,177 @@
+"""Full texts: PDFs cut into passages, stored with their vectors as documents of the type `fulltext` (SPEC R1, M3)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from paper_assets.arxiv_ids import arxiv_id_of_file
+from paper_assets.errors import PdfFetchFailed
+from paper_assets.models.embedder import Embedder
+from paper_assets.paper import Paper, papers_from_table
+from paper_assets.progress import Progress
+from paper_assets.sources.local_pdfs import pdf_files
+from paper_assets.sources.pdf_text import MOST_BYTES, pdf_text, read_pdf
+from paper_assets.sources.table import page_of
+from paper_assets.stores.documents import Document, origins_of, remove_documents, replace_documents, texts_to_embed
+from paper_assets.stores.embeddings import keep_vectors
+from paper_assets.stores.papers import papers_by_id
+from paper_assets.stores.warehouse import Warehouse
+from paper_assets.text.chunks import chunks_of
+from paper_assets.text.cleaning import encodable
+
+# Characters. MiniLM reads 256 word pieces: of passages of this size of arXiv abstracts 0.1 % are longer, of 1,000
+# characters 0.4 %, of 1,200 6.5 %. They do not overlap: they end with a sentence, and grading cuts them again.
+PASSAGE = 900
+
+_FORM = 1  # of what is made of a PDF; with a higher one, all are read again
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PdfReport:
+    """What became of the PDFs of a profile, by file name. `failures` says of each why it cannot be read."""
+
+    added: tuple[str, ...] = ()  # new, or changed: read just now
+    unchanged: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    copies: tuple[str, ...] = ()  # the same file as another one
+    failures: Mapping[str, str] = field(default_factory=dict)
+    passages: int = 0  # of the PDFs added
+
+    @property
+    def changed(self) -> bool:
+        """Whether searching full texts may now give something else."""
+        return bool(self.added or self.removed)
+
+
+def bring_in_pdfs(
+    warehouse: Warehouse,
+    embedder: Embedder | None,
+    profile: str,
+    folder: Path,
+    *,
+    most_bytes: int = MOST_BYTES,
+    progress: Progress | None = None,
+) -> PdfReport:
+    """Make the PDFs in a profile's `pdf/` folder its private passages; what is unchanged is not read again.
+
+    To be called before full texts are searched for the profile. A PDF named after an arXiv id has title, day and
+    categories of that paper if the warehouse knows it, else its file name for a title. One that cannot be read is
+    reported, disturbs no other and leaves what was last read of it; those no longer there are removed. Without
+    embedder the passages are kept all the same, and embedded by a later call. Raises InvalidInput if the folder
+    cannot be listed, StoreError.
+    """
+    names = pdf_files(folder)
+    beginning = f"pdf:{profile}/"
+    stored = {origin for origin in origins_of(warehouse, "fulltext") if origin.startswith(beginning)}
+    papers = _papers_of(warehouse, names)
+    added: list[str] = []
+    unchanged: list[str] = []
+    copies: list[str] = []
+    failures: dict[str, str] = {}
+    present: dict[str, str] = {}  # hash of the content -> origin
+    passages = 0
+    for name in names:
+        origin = f"{beginning}{encodable(name)}#"
+        try:
+            content = read_pdf(folder / name, name=encodable(name), most_bytes=most_bytes)
+            digest = sha256(content).hexdigest()
+            if digest in present:
+                copies.append(name)
+                continue
+            about = _about(name, profile, papers)
+            origin += sha256(f"{_FORM} {PASSAGE} {digest} {name!r} {sorted(about.items())}".encode()).hexdigest()[:16]
+            if origin in stored:
+                unchanged.append(name)
+            else:
+                documents = _passages(pdf_text(content, name=encodable(name), most_bytes=most_bytes), origin, about)
+                replace_documents(warehouse, "fulltext", origin=origin, documents=documents)
+                added.append(name)
+                passages += len(documents)
+            present[digest] = origin
+        except PdfFetchFailed as fault:
+            failures[name] = str(fault)
+            present |= {last: last for last in stored if _name_of(last) == encodable(name)}
+    gone = stored.difference(present.values())
+    remove_documents(warehouse, "fulltext", origins=gone)
+    if embedder:
+        embed_passages(warehouse, embedder, progress=progress)
+    return PdfReport(
+        added=tuple(added),
+        unchanged=tuple(unchanged),
+        removed=tuple(sorted({_name_of(origin) for origin in gone} - {encodable(name) for name in added})),
+        copies=tuple(copies),
+        failures=failures,
+        passages=passages,
+    )
+
+
+def keep_fulltext(warehouse: Warehouse, embedder: Embedder | None, paper: Paper, pages: Sequence[str]) -> bool:
+    """Keep the text of a paper that anybody may fetch as public passages; False if it is kept already.
+
+    `pages` are those of its newest version, which replace those of an older one. Raises InvalidInput, StoreError.
+    """
+    origin = f"paper:{paper.paper_id}"
+    about = {**_of_paper(paper), "version": paper.version, "access_level": "public", "owner": None}
+    changed = replace_documents(
+        warehouse, "fulltext", origin=origin, documents=_passages(pages, f"{origin}v{paper.version}", about)
+    )
+    if embedder:
+        embed_passages(warehouse, embedder)
+    return changed
+
+
+def embed_passages(warehouse: Warehouse, embedder: Embedder, *, progress: Progress | None = None) -> int:
+    """Embed all passages that have no vector yet, whoever's they are; how many different texts that were."""
+    hashes, texts = texts_to_embed(warehouse, "fulltext", model=embedder.name)
+    if texts:
+        keep_vectors(warehouse, hashes, embedder.encode(texts, progress=progress), model=embedder.name)
+    return len(texts)
+
+
+def _passages(pages: Sequence[str], beginning: str, about: Mapping[str, Any]) -> list[Document]:
+    texts = chunks_of("\n".join(pages), size=PASSAGE, overlap=0)
+    return [
+        Document(doc_id=f"{beginning}/{place}", text=text, data_type="fulltext", **about)
+        for place, text in enumerate(texts)
+    ]
+
+
+def _about(name: str, profile: str, papers: Mapping[str, Paper]) -> dict[str, Any]:
+    """What is known of a profile's PDF beside its text: always private, and the profile's."""
+    private = {"access_level": "private", "owner": profile}
+    found = arxiv_id_of_file(name)
+    paper = papers.get(found[0]) if found else None
+    if found and paper:
+        return {**_of_paper(paper), "version": found[1] or paper.version, **private}
+    stem = encodable(name)[: -len(".pdf")]
+    if found:
+        of_id = {"paper_id": found[0], "version": found[1] or 1, "url": page_of(found[0])}
+        return {**of_id, "title": stem, **private}
+    return {"paper_id": f"pdf:{profile}/{stem}", "title": stem, **private}
+
+
+def _of_paper(paper: Paper) -> dict[str, Any]:
+    """The fields of a document that are its paper's, as those of its abstract (`retrievable`)."""
+    return {
+        "paper_id": paper.paper_id,
+        "title": paper.title,
+        "date_int": int(f"{paper.day:%Y%m%d}") if paper.day else None,
+        "primary_category": paper.primary_category,
+        "categories": paper.categories,
+        "topic_id": paper.primary_category.partition(".")[0] if paper.primary_category else None,
+        "language": "en",
+        "url": page_of(paper.paper_id),
+    }
+
+
+def _papers_of(warehouse: Warehouse, names: Sequence[str]) -> dict[str, Paper]:
+    """The papers that PDF files are named after, by id, as far as the warehouse knows them."""
+    ids = {found[0] for name in names if (found := arxiv_id_of_file(name))}
+    return {paper.paper_id: paper for paper in papers_from_table(papers_by_id(warehouse, sorted(ids)))} if ids else {}
+
+
+def _name_of(origin: str) -> str:
+    """The file name in the origin `pdf:profile/name#mark`."""
+    return origin.partition("/")[2].rpartition("#")[0]

@@ -1,0 +1,256 @@
+"""`archive`: the best practices that later rewrites learn from (SPEC 4)."""
+
+import os
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from datetime import UTC, datetime
+from math import isnan
+from pathlib import Path
+from typing import Annotated, Any, cast
+
+import typer
+
+from paper_assets.errors import InvalidInput, LLMError, ModelUnavailable, PaperNotFound
+from paper_assets.interfaces.cli.arguments import AsJson, open_warehouse, read_settings
+from paper_assets.interfaces.cli.terminal import print_json, print_table, progress_bar, say
+from paper_assets.models.embedder import load_embedder
+from paper_assets.models.llm_config import llm_config
+from paper_assets.paper_id import unversioned
+from paper_assets.rewriting.best_practices import Archive, archive_of
+from paper_assets.rewriting.best_practices import remove as remove_from
+from paper_assets.rewriting.comparison import ComparedRewrite, Difference
+from paper_assets.rewriting.comparison import compare as compared
+from paper_assets.rewriting.migration import migrate as carry_over
+from paper_assets.rewriting.policy import LEVELS, Level
+from paper_assets.rewriting.writing import Writer, new_item, open_writer
+from paper_assets.settings import Settings, archive_name
+from paper_assets.small_files import is_folder
+from paper_assets.stores.best_practices import BestPractice, best_practice, best_practices
+from paper_assets.stores.papers import find_paper
+from paper_assets.stores.rewrites import NewItem
+from paper_assets.stores.vectors import VectorIndex
+
+archive = typer.Typer(
+    name="archive",
+    help="Look after the rewrites worth imitating. List, show, remove, carry over; measure what they bring.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+_SHOWN = 70  # characters of a rewrite in a table
+
+Collection = Annotated[str | None, typer.Option(help="Another collection than the one in use (PAPER_ASSETS_ARCHIVE).")]
+
+
+@archive.command(name="list")
+def list_practices(
+    level: Annotated[str | None, typer.Option(help="public, student or expert.")] = None,
+    min_score: Annotated[int | None, typer.Option(help="Only from this score on.")] = None,
+    keyword: Annotated[str | None, typer.Option(help="Only where a keyword holds this.")] = None,
+    collection: Collection = None,
+    as_json: AsJson = False,
+) -> None:
+    """List best practices, newest first."""
+    if level is not None:
+        _known_level(level)
+    name = _collection(collection)
+    found = best_practices(open_warehouse(), name, level=level, min_score=min_score, keyword=keyword)
+    if as_json:
+        return print_json([_as_record(each) for each in found])
+    print_table(
+        f"{name}: {len(found)} best practices",
+        ["id", "paper", "level", "score", "keywords", "rewrite"],
+        [
+            (each.id, each.paper_id, each.target_level, each.score, ", ".join(each.keywords), _short(each.text))
+            for each in found
+        ],
+    )
+
+
+@archive.command()
+def show(
+    identifier: Annotated[str, typer.Argument(metavar="ID")], collection: Collection = None, as_json: AsJson = False
+) -> None:
+    """Show one best practice beside its original."""
+    found = best_practice(open_warehouse(), _collection(collection), identifier)
+    if as_json:
+        return print_json(_as_record(found))
+    say(f"{found.id}\npaper {found.paper_id} ({found.category or 'category unknown'}), for {found.target_level}")
+    say(f"score {found.score}, written {found.made_at:%Y-%m-%d %H:%M} UTC by {found.model_version}")
+    say(f"keywords: {', '.join(found.keywords) or 'none'}\n\n{found.text}\n\noriginal:\n{found.original_text}")
+
+
+@archive.command()
+def remove(
+    identifier: Annotated[str, typer.Argument(metavar="ID")], collection: Collection = None, as_json: AsJson = False
+) -> None:
+    """Remove one best practice, from the table and from Chroma. Asks nothing; needs the whole id."""
+    left = remove_from(_archive(_collection(collection)), identifier)
+    if left:
+        print(f"warning: removed, but {left}", file=sys.stderr)
+    if as_json:
+        return print_json({"removed": identifier, "warning": left})
+    say(f"removed {identifier}")
+
+
+@archive.command()
+def migrate(
+    source: Annotated[str, typer.Option("--from", metavar="COLLECTION", help="Collection to carry over.")],
+    target: Annotated[str, typer.Option("--to", metavar="COLLECTION", help="Its new version, like NAME_v2.")],
+    chroma: Annotated[
+        Path | None, typer.Option(help="Chroma folder of another program that holds the collection.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Carry a collection over to another version. May be stopped and asked for again; adds what is missing."""
+    if chroma is not None and not is_folder(chroma):
+        raise InvalidInput(f"--chroma {chroma} is no folder")
+    to = _archive(archive_name(target, "--to"))
+    if to.embedder is None:
+        raise ModelUnavailable("the embedding model cannot be loaded, so nothing can be carried over; see the warning")
+    with progress_bar("carrying over") as count:
+        done = carry_over(to, source, folder=chroma, progress=count)
+    for fault in done.faults[:20]:
+        print(f"left out: {fault}", file=sys.stderr)
+    if len(done.faults) > 20:
+        print(f"left out: {len(done.faults) - 20} more", file=sys.stderr)
+    if as_json:
+        return print_json({"copied": done.copied, "embedded": done.embedded, "left_out": list(done.faults)})
+    say(f"copied {done.copied}, embedded {done.embedded}, left out {len(done.faults)}")
+    if target != read_settings().archive:
+        say(f"to use it: PAPER_ASSETS_ARCHIVE={target}")
+
+
+@archive.command()
+def compare(
+    paper_ids: Annotated[list[str], typer.Argument(metavar="PAPER_ID...", help="Stored papers to rewrite both ways.")],
+    level: Annotated[str, typer.Option(help="public, student or expert.")] = "public",
+    as_json: AsJson = False,
+) -> None:
+    """Rewrite papers with and without examples and compare score, attempts, tokens and time. Keeps nothing."""
+    settings = read_settings()
+    _known_level(level)
+    from_archive = _archive(settings.archive)
+    items = _items(from_archive, paper_ids, level)
+    writers = {shows: _writer(settings, from_archive if shows else None) for shows in (True, False)}
+    with progress_bar("rewriting both ways") as count:
+        found = compared(
+            items,
+            with_examples=writers[True],
+            without_examples=writers[False],
+            stopwatch=time.monotonic,
+            progress=count,
+        )
+    if found.with_examples and found.without_examples:
+        _print_compared(found.with_examples, found.without_examples, found.differences, level=level, as_json=as_json)
+    if found.failed:
+        raise LLMError(f"the comparison ended early at {found.failed}")
+
+
+def _print_compared(
+    with_examples: ComparedRewrite,
+    without_examples: ComparedRewrite,
+    differences: Sequence[Difference],
+    *,
+    level: str,
+    as_json: bool,
+) -> None:
+    sides = {"with examples": asdict(with_examples), "without examples": asdict(without_examples)}
+    if as_json:
+        paired = {each.of: {"mean": each.mean, "interval": _interval(each)} for each in differences}
+        return print_json({**{name.replace(" ", "_"): side for name, side in sides.items()}, "differences": paired})
+    print_table(
+        f"{with_examples.papers} papers for {level}",
+        ["", "mean score", "mean attempts", "examples shown", "tokens in", "tokens out", "seconds"],
+        [
+            (
+                name,
+                f"{side['score']:.1f}",
+                f"{side['attempts']:.2f}",
+                side["examples"],
+                side["input_tokens"],
+                side["output_tokens"],
+                f"{side['seconds']:.1f}",
+            )
+            for name, side in sides.items()
+        ],
+    )
+
+    print_table(
+        "with minus without examples, paper by paper",
+        ["", "mean difference", "95 % interval"],
+        [
+            (
+                each.of,
+                f"{each.mean:+.2f}",
+                f"{each.low:+.2f} to {each.high:+.2f}" if _interval(each) else "of one paper: none",
+            )
+            for each in differences
+        ],
+    )
+
+
+def _interval(difference: Difference) -> list[float] | None:
+    return None if isnan(difference.low) else [difference.low, difference.high]
+
+
+def _known_level(level: str) -> None:
+    if level not in LEVELS:
+        raise InvalidInput(f"--level must be one of {', '.join(LEVELS)}, got {level!r}")
+
+
+def _collection(given: str | None) -> str:
+    return archive_name(given, "--collection") if given else read_settings().archive
+
+
+def _archive(collection: str) -> Archive:
+    """A collection of the archive; without a model where none can be loaded."""
+    settings = read_settings()
+    try:
+        embedder = load_embedder(settings.embedding_model)
+    except ModelUnavailable as fault:
+        print(f"warning: {fault}", file=sys.stderr)
+        embedder = None
+    index = VectorIndex(settings.vectors_path, deadline=settings.store_deadline)
+    return replace(archive_of(settings, open_warehouse(), index, embedder), collection=collection)
+
+
+def _items(archive: Archive, paper_ids: list[str], level: str) -> list[NewItem]:
+    """The papers as tasks. One that is an example itself would be measured by its own solution: it is left out."""
+    examples = {each.paper_id for each in best_practices(archive.warehouse, archive.collection)}
+    items = []
+    for paper_id in dict.fromkeys(map(unversioned, paper_ids)):
+        paper = find_paper(archive.warehouse, paper_id)
+        if paper is None:
+            raise PaperNotFound(f"paper {paper_id} is not stored; fetch its day or import it first")
+        if paper.paper_id in examples:
+            print(f"left out: {paper_id} is in the archive itself", file=sys.stderr)
+        elif not paper.abstract.strip():
+            raise InvalidInput(f"paper {paper_id} has no abstract to rewrite")
+        else:
+            items.append(new_item(paper, cast(Level, level)))
+    if not items:
+        raise InvalidInput("no paper is left to compare; name papers that are not in the archive")
+    return items
+
+
+def _writer(settings: Settings, archive: Archive | None) -> Writer:
+    """A writer that answers nothing from a cache: time and tokens are what is measured. Raises LLMConfigError."""
+    llm_config(os.environ)
+    return open_writer(
+        os.environ,
+        archive=archive,
+        cache=None,
+        clock=lambda: datetime.now(UTC),
+        config=settings.rewriting,
+    )
+
+
+def _as_record(practice: BestPractice) -> dict[str, Any]:
+    return {**asdict(practice), "made_at": practice.made_at.isoformat()}
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _SHOWN else f"{line[: _SHOWN - 1]}…"

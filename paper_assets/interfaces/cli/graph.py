@@ -1,0 +1,302 @@
+"""Commands that move the graph: demo, import, fetch and run, on the same Dagster instance as the UI."""
+
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
+from importlib.resources import as_file, files
+from itertools import chain
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from paper_assets.defs import runs
+from paper_assets.defs.dead_runs import cancel_own_runs, end_dead_runs
+from paper_assets.defs.history_size import forget_old_logs
+from paper_assets.defs.instance import explained, open_instance
+from paper_assets.defs.ratings import report_ratings
+from paper_assets.errors import InvalidInput, InvalidProfile, NotComputed, PaperAssetsError
+from paper_assets.interfaces.cli.arguments import AsJson, read_settings
+from paper_assets.interfaces.cli.rewriting import rewrites_of_day
+from paper_assets.interfaces.cli.stopping import before_the_end
+from paper_assets.interfaces.cli.terminal import print_json, print_table, progress_bar, say
+from paper_assets.interfaces.days import parse_day
+from paper_assets.interfaces.ranking_answers import shown_ranking
+from paper_assets.pipeline import embeddings, gatekeeper, papers
+from paper_assets.pipeline.digests import digests_folder
+from paper_assets.pipeline.mending import mend
+from paper_assets.pipeline.partition import Grid, Partition
+from paper_assets.pipeline.profiles import ProfilesFound, find_profiles
+from paper_assets.pipeline.steps import STEPS
+from paper_assets.pipeline.workspace import Workspace, open_workspace
+from paper_assets.sources.bulk_files import read_papers
+from paper_assets.stores.digest_files import digest_path
+from paper_assets.stores.embeddings import days_without_vectors, unembedded_count
+from paper_assets.stores.papers import latest_day, paper_counts
+
+
+def demo(as_json: AsJson = False) -> None:
+    """Import the bundled example, embed and rank it, and show the top papers and why."""
+    with as_file(files("paper_assets.example") / "papers.jsonl") as example:
+        _import([example], skip_bad_lines=False)
+        last = max(paper.day for paper in _read(example, None) if paper.day)
+    shown, failures = _bring_up_to_date(None, last, last)
+    if as_json:
+        print_json(shown)
+        return _end(failures)
+    for ranking in shown:
+        _show_ranking(ranking, with_why=True)
+    _end(failures)
+    say(
+        "\nNext: `make desk` opens today's papers at http://127.0.0.1:8787, to read, rate and edit your profile"
+        "  ·  or open a digest in a browser  ·  paper-assets explain PROFILE PAPER_ID"
+        "  ·  `make dev` opens the graph at http://127.0.0.1:3000"
+    )
+
+
+def import_files(
+    files: Annotated[list[Path], typer.Argument(help="arXiv snapshot, our own JSON lines or an Atom feed; .gz too.")],
+    skip_bad_lines: Annotated[bool, typer.Option(help="Report lines that are no paper and import the others.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Fill days from bulk files. All of them are read before anything is stored."""
+    outcome = _import(files, skip_bad_lines=skip_bad_lines)
+    if as_json:
+        print_json(outcome)
+
+
+def fetch(
+    day: Annotated[str, typer.Option(metavar="YYYY-MM-DD", help="Day of first submission, UTC.")],
+    to: Annotated[str | None, typer.Option(metavar="YYYY-MM-DD", help="Last day, to fetch several.")] = None,
+    accept_fewer: Annotated[
+        bool, typer.Option(help="Believe an answer with far fewer papers than are stored, and remove those it lacks.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Fetch a day from arXiv and replace what is stored of it."""
+    first, last = parse_day(day, "--day"), parse_day(to or day, "--to")
+    with _desk() as (workspace, instance):
+        if not workspace.settings.first_day <= first <= last <= datetime.now(UTC).date():
+            earliest = workspace.settings.first_day
+            raise InvalidInput(f"--day and --to must lie between {earliest} and today, in this order")
+        workspace = replace(workspace, options={papers.ACCEPT_FEWER: accept_fewer})
+        runs.materialize(instance, workspace, papers.STEP, Partition(first), Partition(last))
+        counts = {f"{of}": count for of, count in paper_counts(workspace.warehouse).items() if first <= of <= last}
+    if as_json:
+        return print_json(counts)
+    print_table("papers by day", ["day", "papers"], sorted(counts.items()))
+
+
+def run(
+    profile: Annotated[str | None, typer.Option(help="One profile; without it, all.")] = None,
+    as_of: Annotated[str | None, typer.Option(metavar="YYYY-MM-DD", help="Day to rank; default: the newest.")] = None,
+    since: Annotated[str | None, typer.Option(metavar="YYYY-MM-DD", help="First of several days to rank.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Embed what is new and rank; what stands already is not computed again. Then embed all other papers, newest first.
+
+    The last can be stopped at any time: the next run goes on, and until then `retrieve` compares the others by words.
+    """
+    last = parse_day(as_of, "--as-of") if as_of else None
+    shown, failures = _bring_up_to_date(profile, parse_day(since, "--since") if since else last, last)
+    if as_json:
+        print_json(shown)
+    else:
+        for ranking in shown:
+            _show_ranking(ranking, with_why=False)
+    _end([*failures, *_embed_the_others(profile, last)])
+
+
+@contextmanager
+def _desk() -> Iterator[tuple[Workspace, Any]]:
+    """The workspace, and the Dagster instance that the UI shows too. What killed processes have left is put in order.
+
+    Raises what goes wrong with the instance's files in one line, and InvalidInput for its settings.
+    """
+    home = Path(os.environ.get("DAGSTER_HOME") or Path.cwd() / "dagster_home")
+    workspace = open_workspace(read_settings(), os.environ, clock=lambda: datetime.now(UTC))
+    instance = open_instance(home)
+    before_the_end(lambda: cancel_own_runs(instance))
+    with explained(home):
+        end_dead_runs(instance)
+        forget_old_logs(instance, home)
+        mend(workspace)
+        yield workspace, instance
+
+
+def _end(failures: Sequence[PaperAssetsError]) -> None:
+    """Say what has failed, each in a line; the first one ends the command. What did not depend on it is done."""
+    for line in list(dict.fromkeys(map(str, failures)))[1:]:
+        print(f"error: {line}", file=sys.stderr)
+    if failures:
+        raise failures[0]
+
+
+def _read(file: Path, faults: list[str] | None) -> Iterator[Any]:
+    yield from read_papers(file, on_fault=None if faults is None else faults.append)
+
+
+def _import(files: list[Path], *, skip_bad_lines: bool) -> dict[str, Any]:
+    faults: list[str] | None = [] if skip_bad_lines else None
+    with _desk() as (workspace, instance), progress_bar("reading papers") as count:
+        merged, days = runs.import_papers(
+            instance,
+            workspace,
+            chain.from_iterable(_read(file, faults) for file in files),
+            progress=lambda read: count(read, None),
+        )
+    for fault in (faults or [])[:20]:
+        print(f"skipped: {fault}", file=sys.stderr)
+    if faults and len(faults) > 20:
+        print(f"skipped: {len(faults) - 20} more", file=sys.stderr)
+    outcome = {
+        "read": merged.read,
+        "added": merged.added,
+        "updated": merged.updated,
+        "unchanged": merged.unchanged,
+        "repeated": merged.repeated,
+        "undated": merged.undated,
+        "skipped": len(faults or []),
+        "days_reported": days,
+    }
+    say(", ".join(f"{name.replace('_', ' ')} {value}" for name, value in outcome.items() if value or name == "read"))
+    return outcome
+
+
+def _bring_up_to_date(
+    only: str | None, first: date | None, last: date | None
+) -> tuple[list[dict[str, Any]], list[PaperAssetsError]]:
+    """Make what is stale of every step for first..last (None: the newest day), profile by profile.
+
+    Returns each profile's list of the last day, and what has failed.
+    """
+    with _desk() as (workspace, instance):
+        return _made_current(workspace, instance, only, first, last)
+
+
+def _made_current(
+    workspace: Workspace, instance: Any, only: str | None, first: date | None, last: date | None
+) -> tuple[list[dict[str, Any]], list[PaperAssetsError]]:
+    profiles, first, last = _asked_for(workspace, only, first, last)
+    runs.report_papers(instance, workspace)
+    runs.report_profiles(instance, profiles)
+    report_ratings(instance, workspace)
+    done = runs.RunResult()
+    with progress_bar("embedding papers") as count:
+        longest = max(profile.content.feed.window_days for profile in profiles.readable.values())
+        earliest = max(first - timedelta(days=longest - 1), workspace.settings.first_day)
+        windows = [Partition(earliest + timedelta(days=i)) for i in range((last - earliest).days + 1)]
+        runs.bring_up_to_date(instance, replace(workspace, progress=count), embeddings.STEP, windows, done)
+    filled = paper_counts(workspace.warehouse)
+    days = [first + timedelta(days=i) for i in range((last - first).days + 1)]
+    days = [day for day in days if day in filled or day == last]
+    shown = []
+    with progress_bar("ranking profiles") as count:
+        for number, profile in enumerate(profiles.readable):
+            count(number, len(profiles.readable))
+            for step in STEPS:
+                if step.grid is Grid.PROFILE:
+                    runs.bring_up_to_date(instance, workspace, step, [Partition(profile=profile)], done)
+                if step.grid is Grid.PROFILE_DAY:
+                    asked = [Partition(day, profile) for day in (days if step.backfills else [last])]
+                    runs.bring_up_to_date(instance, workspace, step, asked, done)
+            if (gatekeeper.RANKINGS, profile) not in done.failed:
+                shown.append(_shown(workspace, Partition(last, profile), done))
+    return shown, list(done.failures.values())
+
+
+def _embed_the_others(only: str | None, last: date | None) -> list[PaperAssetsError]:
+    """Embed every stored paper that has no vector yet, newest first, and answer the profiles' questions with them.
+
+    In steps of a month: each is kept as it is done, whatever stops the next one. Returns what has failed.
+    """
+    with _desk() as (workspace, instance):
+        return _others_embedded(workspace, instance, only, last)
+
+
+def _others_embedded(
+    workspace: Workspace, instance: Any, only: str | None, last: date | None
+) -> list[PaperAssetsError]:
+    model = workspace.embedding_model()
+    if model is None or not unembedded_count(workspace.warehouse, None, None, model=model):
+        return []
+    done, settings = runs.RunResult(), workspace.settings
+    with progress_bar("embedding the other papers") as count:
+        others = replace(workspace, progress=count)
+        days = days_without_vectors(workspace.warehouse, model=model)
+        for month in embeddings.steps_newest_first(day for day in days if day >= settings.first_day):
+            runs.bring_up_to_date(instance, others, embeddings.STEP, [Partition(day) for day in month], done)
+        embeddings.embed_unpartitioned(others)
+    profiles, _, newest = _asked_for(workspace, only, None, last)
+    for profile in profiles.readable:
+        for step in STEPS:
+            if step.grid is Grid.PROFILE_DAY:
+                runs.bring_up_to_date(instance, workspace, step, [Partition(newest, profile)], done)
+    return list(done.failures.values())
+
+
+def _asked_for(
+    workspace: Workspace, only: str | None, first: date | None, last: date | None
+) -> tuple[ProfilesFound, date, date]:
+    """The profiles and days that a run is for. Raises InvalidProfile, InvalidInput and NotComputed in one line each."""
+    settings = workspace.settings
+    found = find_profiles(settings.profiles_dir)
+    if only is not None and only not in found.readable:
+        raise InvalidProfile(found.faults.get(only, f"no profile {only!r} in {settings.profiles_dir}"))
+    for fault in found.faults.values() if only is None else ():
+        print(f"left out: {fault}", file=sys.stderr)
+    profiles = {name: profile for name, profile in found.readable.items() if only in (None, name)}
+    if not profiles:
+        raise InvalidProfile(f"no usable profile in {settings.profiles_dir}; put a profile.json into a folder there")
+    last = last or latest_day(workspace.warehouse)
+    if last is None:
+        raise NotComputed("no papers yet; run `paper-assets import FILE` or `paper-assets fetch --day DAY` first")
+    first = first or last
+    if not settings.first_day <= first <= last:
+        raise InvalidInput(f"days to rank must lie from {settings.first_day} on and in order, got {first} to {last}")
+    return ProfilesFound(profiles, found.faults), first, last
+
+
+def _shown(workspace: Workspace, partition: Partition, done: runs.RunResult) -> dict[str, Any]:
+    """A profile's list of a day as JSON values, with what the run did for it."""
+    day, profile, warehouse = partition.of_day, partition.of_profile, workspace.warehouse
+    list_of_day = shown_ranking(warehouse, profile, day)
+    ranked = [each for each in done.made.get(gatekeeper.STEP.name, ()) if each.profile == profile]
+    notes = [done.waiting[partition]] if partition in done.waiting else []
+    return {
+        **list_of_day,
+        "days_ranked": len(ranked),
+        "warnings": [*list_of_day["warnings"], *notes],
+        "rewrites": rewrites_of_day(warehouse, profile, day, config=workspace.settings.rewriting),
+        "digest": str(digest_path(digests_folder(workspace.settings), profile, day, "html")),
+    }
+
+
+def _show_ranking(shown: dict[str, Any], *, with_why: bool) -> None:
+    state = f"{shown['days_ranked']} days ranked" if shown["days_ranked"] else "nothing has changed"
+    for warning in shown["warnings"]:
+        print(f"warning: {warning}", file=sys.stderr)
+    worth = " worth reading on a quiet day" if shown["quiet"] else ""
+    print_table(
+        f"{shown['profile']}, {shown['day']}: {len(shown['papers'])} of {shown['scored']} candidates{worth} ({state})",
+        ["#", "score", "relevance" if shown["line"] is None else "on topic", "paper", "tags"],
+        [
+            (
+                paper["rank"],
+                f"{paper['score']:.3f}",
+                f"{paper['relevance']:.2f}",
+                f"{paper['paper_id']}  {paper['title']}",
+                ", ".join(paper["tags"]),
+            )
+            for paper in shown["papers"]
+        ],
+    )
+    if with_why:
+        for paper in shown["papers"]:
+            say(f"{paper['rank']}. {paper['sum']}")
+    if shown["rewrites"]:
+        say(f"rewrites: {', '.join(f'{count} {standing}' for standing, count in shown['rewrites'].items())}")
+    say(f"file: {shown['file']}\ndigest: {shown['digest']}\n")

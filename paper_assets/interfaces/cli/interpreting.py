@@ -1,0 +1,172 @@
+"""Commands about single papers: search the sources, fetch one with its text, let a language model read it."""
+
+import os
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from paper_assets.errors import InvalidArxivId
+from paper_assets.interfaces.cli.arguments import AsJson, open_warehouse, read_settings
+from paper_assets.interfaces.cli.terminal import print_json, print_table, progress_bar, say
+from paper_assets.interpreting import papers
+from paper_assets.interpreting.analysis import (
+    Analysis,
+    analysis_to_mapping,
+    analyze_paper,
+    interpret_paper,
+    interpretation_to_mapping,
+)
+from paper_assets.interpreting.clients import Clients, open_clients
+from paper_assets.interpreting.papers import FetchedPaper, fetched_from_mapping, search_papers, search_to_mapping
+from paper_assets.paper_id import split_paper_id
+from paper_assets.progress import Progress, nobody
+from paper_assets.small_files import read_json
+from paper_assets.text.cleaning import without_controls
+
+_MOST_BYTES = 50_000_000  # of a paper with its text; pdf_text gives at most 5 million characters
+
+Named = Annotated[str, typer.Argument(help="arXiv id, address of a paper or of its PDF, or title.")]
+Provider = Annotated[str | None, typer.Option(help="openai, anthropic or ollama; default: LLM_PROVIDER.")]
+Model = Annotated[str | None, typer.Option(help="Model of the provider; default: the environment's.")]
+Kind = Annotated[str, typer.Option("--type", help="summary, detailed or comparison.")]
+
+
+def search(
+    query: Annotated[str, typer.Argument(help='Words; "in quotes" for a phrase.')] = "",
+    author: Annotated[str | None, typer.Option()] = None,
+    category: Annotated[str | None, typer.Option(help="An arXiv category such as cs.CL.")] = None,
+    max_results: Annotated[int, typer.Option()] = 10,
+    as_json: AsJson = False,
+) -> None:
+    """Search arXiv and Semantic Scholar for papers."""
+    result = search_papers(_clients(), query, author=author, category=category, max_results=max_results)
+    if as_json:
+        return print_json(search_to_mapping(result))
+    print_table(
+        f"{len(result.papers)} of {result.total_count} papers",
+        ["id", "title", "authors", "first", "cited"],
+        [
+            (
+                found.paper.paper_id if len(found.paper.paper_id) < 20 else found.url,
+                found.paper.title,
+                _authors(found.paper.authors),
+                f"{found.paper.day or ''}",
+                "" if found.citation_count is None else found.citation_count,
+            )
+            for found in result.papers
+        ],
+    )
+    _warn(result.warnings)
+
+
+def fetch_paper(
+    paper: Named,
+    content: Annotated[bool, typer.Option(help="Fetch the PDF's text too.")] = True,
+    as_json: AsJson = False,
+) -> None:
+    """Show a paper and its text. The warehouse is asked first, then arXiv, then Semantic Scholar."""
+    with progress_bar("paper") as bar:
+        fetched = papers.fetch_paper(_clients(bar), **_named(paper), include_pdf_content=content)
+    if as_json:
+        return print_json(papers.fetched_to_mapping(fetched))
+    _show_paper(fetched)
+    _tell(f"\n{fetched.content or fetched.paper.abstract}")
+    _warn(fetched.warnings)
+
+
+def analyze(
+    paper: Annotated[Path, typer.Argument(help="A paper as JSON, as fetch-paper --json writes it; - for stdin.")],
+    kind: Kind = "summary",
+    provider: Provider = None,
+    model: Model = None,
+    as_json: AsJson = False,
+) -> None:
+    """Let a language model read a paper given as JSON."""
+    given = fetched_from_mapping(read_json(paper, most_bytes=_MOST_BYTES))
+    with progress_bar("analysis") as bar:
+        clients = _clients(bar)
+        analysis = analyze_paper(clients, given, analysis_type=kind, provider=provider, model=model)
+    if as_json:
+        return print_json(analysis_to_mapping(analysis))
+    _show_paper(given)
+    _show_analysis(analysis)
+
+
+def interpret(
+    paper: Named,
+    kind: Kind = "summary",
+    provider: Provider = None,
+    model: Model = None,
+    as_json: AsJson = False,
+) -> None:
+    """Fetch a paper and let a language model read it. Without one the paper is shown, and why nobody read it."""
+    with progress_bar("interpretation") as bar:
+        clients = _clients(bar)
+        found = interpret_paper(clients, _named(paper), analysis_type=kind, provider=provider, model=model)
+    if as_json:
+        return print_json(interpretation_to_mapping(found))
+    _show_paper(found.paper)
+    if found.analysis is not None:
+        _show_analysis(found.analysis)
+    elif found.analysis_error is not None:
+        code, reason = found.analysis_error["code"], found.analysis_error["message"]
+        _tell(f"\n{found.paper.paper.abstract}\n\nnot analyzed ({code}): {reason}")
+    _warn(found.paper.warnings)
+
+
+def _clients(progress: Progress = nobody) -> Clients:
+    return open_clients(read_settings(), os.environ, warehouse=open_warehouse(), progress=progress)
+
+
+def _named(text: str) -> dict[str, Any]:
+    """What somebody has typed, as one of the identifiers of I2."""
+    if "://" in text:
+        return {"url": text}
+    try:
+        split_paper_id(text)
+    except InvalidArxivId:
+        if not any(map(str.isspace, text.strip())):  # one word is a slip of an id rather than a title
+            raise
+        return {"title": text}
+    return {"arxiv_id": text}
+
+
+def _show_paper(fetched: FetchedPaper) -> None:
+    paper = fetched.paper
+    lines = {
+        "": f"{paper.title}",
+        "authors": _authors(paper.authors, most=12),
+        "first submitted": f"{paper.day or ''}",
+        "categories": " ".join(paper.categories),
+        "code": paper.github_url,
+        "cited": None if fetched.citation_count is None else f"{fetched.citation_count} times",
+        "read it at": fetched.url,
+    }
+    _tell("\n".join(f"{name}: {text}" if name else text for name, text in lines.items() if text))
+
+
+def _show_analysis(analysis: Analysis) -> None:
+    _tell(f"\n{analysis.summary}")
+    for name in ("key_contributions", "limitations", "related_work"):
+        if name == "limitations" and analysis.methodology:
+            _tell(f"\nMethodology\n  {analysis.methodology}")
+        if lines := getattr(analysis, name):
+            _tell(f"\n{name.replace('_', ' ').capitalize()}\n" + "\n".join(f"  - {line}" for line in lines))
+    read = f"the {analysis.read}" + (f" in {analysis.parts} parts" if analysis.parts > 1 else "")
+    took = f"requests: {analysis.usage.calls}" if analysis.usage.calls else "known already"
+    _tell(f"\n({analysis.analysis_type} by {analysis.model}, which read {read}; {took})")
+
+
+def _tell(text: str) -> None:
+    """Say what strangers wrote: nothing in it may steer the terminal."""
+    say(without_controls(text))
+
+
+def _authors(names: tuple[str, ...], *, most: int = 3) -> str:
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+def _warn(warnings: tuple[str, ...]) -> None:
+    for line in warnings:
+        _tell(f"note: {line}")

@@ -1,0 +1,120 @@
+"""Commands about rankings: rank papers from a file, explain a place, tell what changed, measure the modes."""
+
+import os
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from paper_assets.errors import InvalidInput
+from paper_assets.interfaces.cli.arguments import AsJson, open_warehouse, read_settings
+from paper_assets.interfaces.cli.terminal import print_json, say
+from paper_assets.interfaces.days import parse_day
+from paper_assets.interfaces.embedding import remembering_embedder
+from paper_assets.interfaces.ranking_answers import explained_rank, list_changes, ranked_now
+from paper_assets.ranking.changes import sentences
+from paper_assets.small_files import read_json
+
+_MOST_BYTES = 300_000_000  # of the papers to rank; 100,000 with their abstracts have half
+
+
+def rank(
+    papers: Annotated[
+        Path, typer.Argument(help="JSON list of papers (G2), or an object with the key papers; - for stdin.")
+    ],
+    profile_path: Annotated[str | None, typer.Option(help="A profile's folder or its profile.json.")] = None,
+    top_k: Annotated[int | None, typer.Option()] = None,
+    purpose: Annotated[str | None, typer.Option()] = None,
+    ranking_mode: Annotated[str | None, typer.Option()] = None,
+    include_contrastive: Annotated[bool | None, typer.Option()] = None,
+    contrastive_type: Annotated[str | None, typer.Option()] = None,
+    history_path: Annotated[str | None, typer.Option(help="JSON list of ids already read.")] = None,
+    local_pdf_dir: Annotated[str | None, typer.Option(help="Folder with PDFs already downloaded.")] = None,
+    enable_llm_verification: Annotated[bool | None, typer.Option()] = None,
+    interest_mode: Annotated[str | None, typer.Option(help="seed, lanes, library or hybrid (G4).")] = None,
+    line: Annotated[float | None, typer.Option(help="Probability from which a paper is shown (G17).")] = None,
+    as_of: Annotated[
+        str | None, typer.Option(metavar="YYYY-MM-DD", help="Day from which age counts; default: today.")
+    ] = None,
+    save: Annotated[bool, typer.Option(help="Keep the result under output/rankings.")] = True,
+) -> None:
+    """Rank papers given as JSON; the result is JSON too (G15). Exit code 1 if it did not succeed."""
+    settings = read_settings()
+    now = datetime.now(UTC)
+
+    warehouse = open_warehouse()
+    result = ranked_now(
+        _papers(papers),
+        settings=settings,
+        warehouse=warehouse,
+        environ=os.environ,
+        embed=remembering_embedder(settings, warehouse),
+        as_of=parse_day(as_of, "--as-of") if as_of else now.date(),
+        now=now,
+        working_dir=Path.cwd(),
+        profile_path=profile_path,
+        history_path=history_path,
+        local_pdf_dir=local_pdf_dir,
+        top_k=top_k,
+        purpose=purpose,
+        ranking_mode=ranking_mode,
+        include_contrastive=include_contrastive,
+        contrastive_type=contrastive_type,
+        enable_llm_verification=enable_llm_verification,
+        interest_mode=interest_mode,
+        line=line,
+        save=save,
+    )
+    print_json(result)
+    if not result["success"]:
+        raise InvalidInput(result["error"])
+
+
+def explain(
+    profile: str,
+    paper_id: str,
+    day: Annotated[
+        str | None, typer.Option(metavar="YYYY-MM-DD", help="Day of the ranking; default: the newest.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say why a paper stands where it stands for a profile, or why it was removed."""
+    explained = explained_rank(open_warehouse(), profile, paper_id, day=parse_day(day, "--day") if day else None)
+    if as_json:
+        return print_json(explained)
+    title = (explained["candidate"] or {}).get("title", "")
+    lines = "\n".join(f"  {line}" for line in explained["why"])
+    say(f"{paper_id} {title}\nfor {profile} on {explained['day']}:\n{lines}")
+
+
+def changed(
+    profile: str,
+    day: Annotated[str | None, typer.Option(metavar="YYYY-MM-DD", help="Day of the list; default: the newest.")] = None,
+    before: Annotated[
+        str | None, typer.Option(metavar="YYYY-MM-DD", help="Earlier day; default: the one before it.")
+    ] = None,
+    edit: Annotated[
+        bool, typer.Option("--edit", help="Compare with the same day's ranking before the last edit.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Say who entered, left or moved in a profile's list, and why. Since the day before, or since the last edit."""
+    listed = list_changes(
+        open_warehouse(),
+        profile,
+        day=parse_day(day, "--day") if day else None,
+        before=parse_day(before, "--before") if before else None,
+        edit=edit,
+    )
+    if as_json:
+        return print_json({"profile": profile, "day": f"{listed.day}", **asdict(listed.changes)})
+    say(f"{profile}, {listed.day}:")
+    for line in sentences(listed.changes, listed.titles):
+        say(f"  {line}")
+
+
+def _papers(file: Path) -> Any:
+    record = read_json(file, most_bytes=_MOST_BYTES)
+    return record["papers"] if isinstance(record, dict) and "papers" in record else record

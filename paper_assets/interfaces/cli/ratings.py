@@ -1,0 +1,96 @@
+"""Commands about what the reader says of papers: rate, list, export, erase (SPEC L1, L6)."""
+
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import Annotated
+
+import typer
+
+from paper_assets.errors import InvalidInput
+from paper_assets.interfaces.cli.arguments import AsJson, open_warehouse, read_settings
+from paper_assets.interfaces.cli.terminal import print_json, print_table, say
+from paper_assets.learning.ratings import (
+    IN_WORDS,
+    Rated,
+    check_profile,
+    erase_ratings,
+    export_ratings,
+    ratings_of,
+    take_back,
+)
+from paper_assets.learning.ratings import rate as keep_rating
+
+UNDO = "undo"
+
+ratings = typer.Typer(
+    name="ratings",
+    help="Look at what you said of papers, take it with you, or erase it. List, export, erase.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+
+def rate(
+    profile: str,
+    paper_id: str,
+    rating: Annotated[str, typer.Argument(metavar="worth|later|no|undo", help="undo takes the last word back.")],
+    as_json: AsJson = False,
+) -> None:
+    """Say that a paper is worth reading, for later or not for you, so that the profile's lists learn from it."""
+    now, settings, warehouse = datetime.now(UTC), read_settings(), open_warehouse()
+    folder = settings.profiles_dir
+    if rating == UNDO:
+        rated = take_back(warehouse, profile, paper_id, given_in="command line", now=now, profiles_dir=folder)
+    else:
+        rated = keep_rating(warehouse, profile, paper_id, rating, given_in="command line", now=now, profiles_dir=folder)
+    if as_json:
+        return print_json({**asdict(rated), "changed": rated.changed})
+    say(_in_words(rated))
+
+
+@ratings.command(name="list")
+def list_ratings(profile: str, as_json: AsJson = False) -> None:
+    """List the last word on each rated paper, newest first."""
+    warehouse = open_warehouse()
+    check_profile(warehouse, profile, read_settings().profiles_dir)
+    found = ratings_of(warehouse, profile)[::-1]
+    if as_json:
+        return print_json(
+            [{name: value for name, value in asdict(each).items() if name != "abstract"} for each in found]
+        )
+    print_table(
+        f"{profile}: {len(found)} rated papers",
+        ["paper", "rating", "when (UTC)", "where", "title"],
+        [
+            (each.paper_id, IN_WORDS[each.rating], f"{each.rated_at:%Y-%m-%d %H:%M}", each.given_in, each.title or "–")
+            for each in found
+        ],
+    )
+
+
+@ratings.command()
+def export(profile: str) -> None:
+    """Print everything that was ever said in the profile, taken back or not, as JSON."""
+    print_json(export_ratings(open_warehouse(), profile, profiles_dir=read_settings().profiles_dir))
+
+
+@ratings.command()
+def erase(
+    profile: str, yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False, as_json: AsJson = False
+) -> None:
+    """Erase all ratings of a profile, and what was learned from them, for good."""
+    warehouse, folder = open_warehouse(), read_settings().profiles_dir
+    check_profile(warehouse, profile, folder)
+    if not yes and not typer.confirm(f"Erase every rating of {profile}? There is no way back", err=True):
+        raise InvalidInput("nothing was erased")
+    erased = erase_ratings(warehouse, profile, profiles_dir=folder)
+    if as_json:
+        return print_json({"profile": profile, "erased": erased})
+    say(f"{profile}: {erased} ratings erased, and what was learned from them")
+
+
+def _in_words(rated: Rated) -> str:
+    paper = f"{rated.paper_id} {rated.title or ''}".strip()
+    now = f"is {IN_WORDS[rated.rating]}" if rated.rating else "has no rating"
+    before = f" (before: {IN_WORDS[rated.before]})" if rated.before and rated.changed else ""
+    return f"{paper} {now} for {rated.profile}{before}{'' if rated.changed else ', as before'}"

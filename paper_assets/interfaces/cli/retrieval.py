@@ -1,0 +1,115 @@
+"""The command about evidence: retrieve documents for a plan, side by side or all together (SPEC R2, R3)."""
+
+import logging
+import os
+import sys
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from paper_assets.errors import InvalidInput, ModelUnavailable, PaperAssetsError
+from paper_assets.interfaces.cli.arguments import AsJson, open_warehouse, read_settings
+from paper_assets.interfaces.cli.terminal import print_json, print_table, say
+from paper_assets.interfaces.days import parse_day
+from paper_assets.models.cross_encoder import load_cross_encoder
+from paper_assets.models.embedder import load_embedder
+from paper_assets.pipeline.profiles import load_valid_profile
+from paper_assets.pipeline.retrievals import bring_in_own_pdfs
+from paper_assets.profile import PROFILE_NAME, read_json
+from paper_assets.retrieval.answers import balanced_answer, stance_in_words, standard_answer
+from paper_assets.retrieval.findings import Caller, log_handler
+from paper_assets.retrieval.grading import load_grader
+from paper_assets.retrieval.plan import parse_plan, parse_plans
+from paper_assets.retrieval.questions import categories_of
+from paper_assets.retrieval.search import Corpus
+from paper_assets.retrieval.stance_judges import open_judge
+
+
+def retrieve(
+    plan: Annotated[Path, typer.Argument(help="JSON file with a plan (R1), or a list of plans like questions.json.")],
+    profile: Annotated[
+        str | None, typer.Option(help="Ask as this profile: its categories, and its own private documents.")
+    ] = None,
+    as_of: Annotated[
+        str | None, typer.Option(metavar="YYYY-MM-DD", help="Find nothing of after this day; default: no limit.")
+    ] = None,
+    standard: Annotated[bool, typer.Option("--standard", help="The best k, whatever their side.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", help="Log each search, with filter and counts.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Find the documents that answer a plan's question, as many for each side. Where there are fewer, it says why."""
+    settings, warehouse = read_settings(), open_warehouse()
+    if profile is not None and not PROFILE_NAME.fullmatch(profile):
+        raise InvalidInput(f"--profile must be the name of a folder in {settings.profiles_dir}, got {profile[:60]!r}")
+    caller = Caller(owner=profile, as_of=parse_day(as_of, "--as-of") if as_of else None)
+    asking = load_valid_profile(settings.profiles_dir / profile) if profile is not None else None
+    record = read_json(plan)
+    given: dict[str, Any] = {"default_sides": categories_of(asking, settings), "config": settings.retrieval}
+    if isinstance(record, list):
+        plans = parse_plans(record, source=str(plan), **given)
+    else:
+        plans = (parse_plan(record, source=str(plan), **given),)
+    if not plans:
+        raise InvalidInput(f"{plan} holds no plan; write an object with rewritten_question, or a list of them")
+    embedder = _embedder_or_none(settings.embedding_model)
+    if asking:
+        for fault in bring_in_own_pdfs(warehouse, asking, plans, embedder=embedder):
+            print(f"left out: {fault}", file=sys.stderr)
+
+    @cache
+    def grader() -> Any:
+        return load_grader(
+            lambda: load_cross_encoder(settings.cross_encoder), lambda: load_embedder(settings.embedding_model)
+        )
+
+    corpus = Corpus(warehouse=warehouse, embedder=embedder, config=settings.retrieval)
+    judge = open_judge(settings, os.environ, warehouse)
+    with log_handler(logging.StreamHandler(sys.stderr) if verbose else logging.NullHandler()):
+        answers = [
+            standard_answer(corpus, asked, caller=caller, load_grader=grader)
+            if standard
+            else balanced_answer(corpus, asked, caller=caller, load_grader=grader, load_judge=lambda: judge)
+            for asked in plans
+        ]
+    if as_json:
+        print_json(answers if isinstance(record, list) else answers[0])
+    else:
+        for answer in answers:
+            _show(answer)
+    faults = [side["error"] for answer in answers for side in answer["sides"]]
+    if all(faults):
+        raise PaperAssetsError(f"{plan}: nothing could be searched: {faults[0]}")
+
+
+def _show(answer: dict[str, Any]) -> None:
+    """One table a question, then what a reader should know."""
+    rows: list[tuple[object, ...]] = []
+    for side in answer["sides"]:
+        name = side["side"] or "all"
+        for at, document in enumerate(side["documents"], 1):
+            said = document["metadata"]
+            quoted = f"“{document['sentence']}”" if document["sentence"] else None
+            lines = filter(None, (said["title"], quoted, said["url"]))
+            rows.append((name, at, f"{document['score']:.3f}", "\n".join(lines)))
+        if why := side["error"] or side["shortfall"]:
+            rows.append((name, "–", "", f"{len(side['documents'])} of {side['wanted']}: {why}"))
+        rows.extend((name, "!", "", warning) for warning in side["warnings"])
+    print_table(answer["question"], ["side", "#", "score", "document"], rows)
+    for side in answer["sides"]:
+        for chunk in (side.get("graded") or {}).get("chunks", ())[:1]:
+            say(f"{side['side'] or 'best'}: “{' '.join(chunk['text'].split())}” ({chunk['title']})")
+    if answer["stance"] and answer["stance"]["judge"]:
+        say(stance_in_words(answer["stance"]))
+    graded = [side.get("graded") or {} for side in answer["sides"]]
+    for note in dict.fromkeys([*answer["notes"], *(note for each in graded for note in each.get("notes", ()))]):
+        print(f"note: {note}", file=sys.stderr)
+
+
+def _embedder_or_none(name: str) -> Any:
+    try:
+        return load_embedder(name)
+    except ModelUnavailable as fault:
+        print(f"warning: {fault}; only words are compared", file=sys.stderr)
+        return None

@@ -1,0 +1,233 @@
+"""`rewrite`: a paper's abstract rewritten for a level, with a person's word where the critic is in doubt (SPEC 4)."""
+
+import os
+import shlex
+import sys
+from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import asdict
+from datetime import UTC, date, datetime
+from functools import partial
+from typing import Annotated
+
+import typer
+
+from paper_assets.errors import InvalidInput, ModelUnavailable, PaperNotFound
+from paper_assets.interfaces.cli.arguments import AsJson, open_warehouse, read_settings
+from paper_assets.interfaces.cli.terminal import print_json, say
+from paper_assets.models.embedder import load_embedder
+from paper_assets.paper_id import split_paper_id
+from paper_assets.rewriting import loop
+from paper_assets.rewriting.best_practices import archive_of
+from paper_assets.rewriting.gate import held_back, unaccepted
+from paper_assets.rewriting.loop import rewriting
+from paper_assets.rewriting.personas import persona
+from paper_assets.rewriting.policy import LEVELS, Decision, Wait
+from paper_assets.rewriting.publishing import embed_published
+from paper_assets.rewriting.state import OptimizerState, standing, state_of, step_of
+from paper_assets.rewriting.writing import Writer, new_item, open_writer
+from paper_assets.settings import RewritingConfig, Settings
+from paper_assets.stores.documents import texts_to_embed
+from paper_assets.stores.llm_answers import StoredAnswers
+from paper_assets.stores.papers import find_paper
+from paper_assets.stores.rewrites import (
+    Attempt,
+    NewItem,
+    RewriteItem,
+    items_for,
+    open_items,
+    rewrite_item,
+    rewrites_of,
+)
+from paper_assets.stores.vectors import VectorIndex
+from paper_assets.stores.warehouse import Warehouse
+from paper_assets.text.languages import LANGUAGES
+
+
+def rewrite(
+    paper_id: str,
+    level: Annotated[str, typer.Option(help="public, student or expert.")],
+    accept: Annotated[int | None, typer.Option(metavar="ATTEMPT", help="Take this attempt, which waits.")] = None,
+    retry: Annotated[int | None, typer.Option(metavar="ATTEMPT", help="Send this attempt back and go on.")] = None,
+    cancel: Annotated[bool, typer.Option("--cancel", help="Give this rewrite up.")] = False,
+    reopen: Annotated[bool, typer.Option("--reopen", help="Take a cancellation back and go on.")] = False,
+    release: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="Accept this number or name in every rewrite of the paper.")
+    ] = None,
+    language: Annotated[
+        str | None, typer.Option(help="Two-letter code of the rewrite's language; default: the original's.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Rewrite a stored paper's abstract for a level. Goes on where an earlier call, a run or the page has stopped."""
+    if sum((accept is not None, retry is not None, cancel, reopen, release is not None)) > 1:
+        raise InvalidInput("give only one of --accept, --retry, --cancel, --reopen and --release")
+    if language is not None and language not in LANGUAGES:
+        raise InvalidInput(f"--language must be one of {', '.join(LANGUAGES)}, got {language[:40]!r}")
+    settings, warehouse = read_settings(), open_warehouse()
+    meant = partial(_meant, warehouse, paper_id, level, language)
+    now, result, said = datetime.now(UTC), None, _decision(accept, retry)
+    if said is not None:
+        attempt, word = said
+        item = meant(lambda stored: _waits(stored, settings.rewriting) == attempt)
+        result = loop.decide(warehouse, item, attempt, word, now=now, config=settings.rewriting)
+    elif cancel:
+        item = meant(lambda stored: stored.outcome is None)
+        result = loop.cancel(warehouse, item)
+    elif reopen:
+        item = meant(lambda stored: stored.outcome == "cancelled")
+        result = loop.take_up_again(warehouse, item)
+    elif release is not None:
+        item = meant(lambda stored: stored.outcome is None)
+        result = loop.release(warehouse, item, release, now=now)
+    else:
+        task = _task(warehouse, paper_id, level, language)
+        item = task.item
+        open_items(warehouse, [task], now=now)
+    # The same word said again goes on: who said it first may have been killed.
+    again = said is not None and rewrite_item(warehouse, item).decisions.get(said[0]) == said[1]
+    if result is not None and not result.counted and not again:
+        raise InvalidInput(result.note)
+    if result is not None:
+        say(result.note)
+    if not cancel:
+        _go_on(settings, warehouse, item, ask=not as_json)
+    _show(warehouse, item, settings.rewriting, as_json=as_json)
+
+
+def rewrites_of_day(warehouse: Warehouse, profile: str, day: date, *, config: RewritingConfig) -> dict[str, int]:
+    """How many rewrites of the profile's day stand how."""
+    return dict(Counter(standing(item, config=config) for item in rewrites_of(warehouse, profile=profile, day=day)))
+
+
+def _decision(accept: int | None, retry: int | None) -> tuple[int, Decision] | None:
+    if accept is not None:
+        return accept, "accept"
+    return (retry, "retry") if retry is not None else None
+
+
+def _meant(
+    warehouse: Warehouse, paper_id: str, level: str, language: str | None, fits: Callable[[RewriteItem], bool]
+) -> str:
+    """The stored rewrite that a word is about: the newest that fits it, else the newest, whose state refuses it.
+
+    Also one of an older version, text or prompt, which the same command would not ask for today.
+    """
+    stored = items_for(warehouse, str(split_paper_id(paper_id)[0]), level)
+    stored = [each for each in stored if language in (None, each.language)]
+    if not stored:
+        task = _task(warehouse, paper_id, level, language)
+        raise InvalidInput(
+            f"there is no rewrite of {task.paper_id} for {level} yet, so nothing waits for a decision; "
+            f"begin it with: paper-assets rewrite {task.paper_id} --level {level}"
+        )
+    return next((item.item for item in stored if fits(item)), stored[0].item)
+
+
+def _waits(item: RewriteItem, config: RewritingConfig) -> int | None:
+    """The attempt that waits for a decision."""
+    step = step_of(item, config=config)
+    return step.attempt if isinstance(step, Wait) else None
+
+
+def _task(warehouse: Warehouse, paper_id: str, level: str, language: str | None) -> NewItem:
+    known = next((name for name in LEVELS if name == level), None)
+    if known is None:
+        raise InvalidInput(f"--level must be one of {', '.join(LEVELS)}, got {level!r}")
+    paper = find_paper(warehouse, str(split_paper_id(paper_id)[0]))
+    if paper is None:
+        raise PaperNotFound(f"paper {paper_id} is not stored; fetch its day or import it first")
+    if not paper.abstract.strip():
+        raise InvalidInput(f"paper {paper_id} has no abstract to rewrite")
+    return new_item(paper, known, language=language)
+
+
+def _go_on(settings: Settings, warehouse: Warehouse, item: str, *, ask: bool) -> None:
+    """Write until the item is done or waits; at a terminal, ask the person who sits there."""
+    stands = rewrite_item(warehouse, item)
+    attended = ask and sys.stdin.isatty()
+    if stands.outcome is not None:  # closed by the decision just made, or long ago
+        _embed(settings, warehouse)
+        return
+    if _waits(stands, settings.rewriting) is not None and not attended:
+        return
+    writer = _writer(settings, warehouse)
+    steps = rewriting(warehouse, writer, item)
+    said: Decision | None = None
+    try:
+        while True:
+            state = steps.send(said)
+            say(f"attempt {state.attempt} of at most {state.max_retries}: {state.current_score} ({state.status})")
+            said = _ask(state) if state.decision_required and attended else None
+            if state.decision_required and said is None:
+                return
+    except StopIteration:
+        _embed(settings, warehouse)
+
+
+def _embed(settings: Settings, warehouse: Warehouse) -> None:
+    """Embed what is published; the model is not loaded where nothing lacks its vector."""
+    if texts_to_embed(warehouse, "rewrite", model=settings.embedding_model)[1]:
+        with suppress(ModelUnavailable):  # the next run of paper_rewrites embeds it
+            embed_published(warehouse, load_embedder(settings.embedding_model))
+
+
+def _ask(state: OptimizerState) -> Decision | None:
+    """The person's word; None to leave it for later."""
+    say(f"\n{state.current_text}\n\nThe critic: {state.feedback}\n")
+    answer = typer.prompt("accept, retry or later", default="later", err=True).strip().lower()
+    if answer in ("a", "accept"):
+        return "accept"
+    return "retry" if answer in ("r", "retry") else None
+
+
+def _writer(settings: Settings, warehouse: Warehouse) -> Writer:
+    try:
+        embedder = load_embedder(settings.embedding_model)
+    except ModelUnavailable as fault:
+        print(f"warning: {fault}; examples are found by words only", file=sys.stderr)
+        embedder = None
+    index = VectorIndex(settings.vectors_path, deadline=settings.store_deadline)
+    return open_writer(
+        os.environ,
+        archive=archive_of(settings, warehouse, index, embedder),
+        cache=StoredAnswers(warehouse),
+        clock=lambda: datetime.now(UTC),
+        config=settings.rewriting,
+    )
+
+
+def _show(warehouse: Warehouse, item: str, config: RewritingConfig, *, as_json: bool) -> None:
+    stands = rewrite_item(warehouse, item)
+    state = state_of(stands, config=config)
+    if as_json:
+        told = {"standing": standing(stands, config=config), "state": asdict(state) if state else None}
+        held = {attempt.attempt: held_back(stands, attempt) for attempt in stands.attempts}
+        print_json({**told, "held_back": held, **asdict(stands), "accepted": sorted(stands.accepted)})
+        return
+    say(f"{stands.paper_id} for {stands.target_level}: {standing(stands, config=config)}")
+    if state is None:
+        return
+    say(f"\n{state.current_text}\n")
+    shown = stands.attempts[state.attempt - 1]
+    say(f"written by {shown.model}{f', judged by {shown.critic}' if shown.critic else ''}{_readable(stands, shown)}")
+    for reason in held_back(stands, shown):
+        say(f"held back: {reason}")
+    say(f"attempt {state.attempt}, score {state.current_score}. The critic: {state.feedback}")
+    if stands.note:
+        say(stands.note)
+    if state.decision_required:
+        claims = unaccepted(shown.unsupported, stands.accepted)
+        release = f", --release {shlex.quote(claims[0])}" if claims else ""
+        say(
+            f"decide: paper-assets rewrite {stands.paper_id} --level {stands.target_level} "
+            f"--accept {state.attempt} (or --retry {state.attempt}, --cancel{release})"
+        )
+
+
+def _readable(item: RewriteItem, attempt: Attempt) -> str:
+    if attempt.readability is None:
+        return ""
+    most = persona(item.target_level).lix
+    return f"; readability (LIX) {attempt.readability:.0f}" + (f", for this level at most {most}" if most else "")

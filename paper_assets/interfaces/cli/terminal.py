@@ -1,0 +1,43 @@
+"""What a person sees in a terminal: tables and progress on a narrow or piped one, JSON for programs."""
+
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from rich import progress as bars
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from paper_assets.interfaces.json_values import numbers_or_null
+from paper_assets.progress import Progress
+
+
+def print_json(value: Any) -> None:
+    """On stdout, as JSON that every parser takes: what is no number (NaN) becomes null."""
+    print(json.dumps(numbers_or_null(value), ensure_ascii=False, indent=2, default=str, allow_nan=False))
+
+
+def say(text: str) -> None:
+    """For people: on stderr where stdout carries JSON."""
+    print(text, file=sys.stderr if "--json" in sys.argv else sys.stdout)
+
+
+def print_table(title: str, header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    table = Table(title=escape(title), title_justify="left")
+    for name in header:
+        table.add_column(name)
+    for row in rows:
+        table.add_row(*(escape(str(value)) for value in row))
+    Console().print(table)
+
+
+@contextmanager
+def progress_bar(label: str) -> Iterator[Progress]:
+    """A progress bar on stderr; what is yielded moves it."""
+    columns = (bars.TextColumn("{task.description}"), bars.MofNCompleteColumn(), bars.TimeElapsedColumn())
+    with bars.Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(label, total=None)
+        yield lambda done, total, what="": bar.update(task, completed=done, total=total)

@@ -1,0 +1,61 @@
+"""The days that lack papers, for a person to mend: neighbouring ones together, each with the command that does it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+
+from paper_assets.stores.day_listings import DayTrouble
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DaysToMend:
+    """Days in a row with the same trouble; `command` mends them."""
+
+    first: date
+    last: date
+    days: int
+    source: str
+    kind: str
+    reason: str
+    command: str
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.reason}; {self.command}"
+
+
+def days_to_mend(troubles: Sequence[DayTrouble]) -> list[DaysToMend]:
+    """Troubles (ascending) as spans of days that one command mends, ascending."""
+    spans: list[list[DayTrouble]] = []
+    open_spans: dict[str, list[DayTrouble]] = {}
+    for trouble in troubles:
+        span = open_spans.get(trouble.source)
+        if span and _continues(span[-1], trouble):
+            span.append(trouble)
+        else:
+            span = open_spans[trouble.source] = [trouble]
+            spans.append(span)
+    return [
+        DaysToMend(
+            first=span[0].day,
+            last=span[-1].day,
+            days=len(span),
+            source=span[0].source,
+            kind=span[0].kind,
+            reason=span[-1].reason,
+            command=_command(span),
+        )
+        for span in spans
+    ]
+
+
+def _continues(before: DayTrouble, trouble: DayTrouble) -> bool:
+    """Whether a day has the trouble of the one before it; a weekend may lie between two empty days."""
+    gap = trouble.day - before.day
+    near = gap == timedelta(days=1) or (before.kind == "empty" and before.day.weekday() == 4 and gap.days == 3)
+    return near and (before.kind, before.reason) == (trouble.kind, trouble.reason)
+
+
+def _command(span: Sequence[DayTrouble]) -> str:
+    to = f" --to {span[-1].day}" if len(span) > 1 else ""
+    believe = " --accept-fewer" if span[0].kind == "doubted" else ""
+    return f"`paper-assets fetch --day {span[0].day}{to}{believe}`"

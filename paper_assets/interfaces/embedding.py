@@ -1,0 +1,18 @@
+"""Embedding for one call: the model is loaded when a text is new, else its vector is read."""
+
+from typing import Any
+
+from paper_assets.models.embedder import load_embedder
+from paper_assets.settings import Settings
+from paper_assets.stores.embeddings import remembered_vectors
+from paper_assets.stores.warehouse import Warehouse
+
+
+def remembering_embedder(settings: Settings, warehouse: Warehouse) -> Any:
+    """Texts to unit vectors (n, d); what was embedded once is read from the warehouse. Loads the model on first use."""
+
+    def embed(texts: list[str]) -> Any:
+        model = load_embedder(settings.embedding_model)
+        return remembered_vectors(warehouse, texts, model=model.name, encode=model.encode)
+
+    return embed

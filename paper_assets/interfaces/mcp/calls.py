@@ -1,0 +1,326 @@
+"""One call of a tool: work in a thread, progress, a time limit, an answer of bounded length (SPEC I6).
+
+A call that passes its limit, or that the client cancels, is answered (or dropped) at once; its thread learns so at
+its next report of progress and stops there. What it has learned until then is kept by content, so that asking again
+goes on from it. Work that asks a language model goes on instead, and the same call made again joins it: what has been
+paid for is not paid twice (I5).
+"""
+
+import asyncio
+import json
+import logging
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from typing import Any
+
+from mcp.server.mcpserver import Context
+from mcp_types import CallToolResult, TextContent
+
+from paper_assets.errors import InvalidInput
+from paper_assets.interfaces.json_values import numbers_or_null
+from paper_assets.interfaces.mcp.refusals import Secrets, TimeLimit, refusal
+from paper_assets.progress import Progress
+from paper_assets.settings import Settings
+from paper_assets.text.cleaning import encodable
+
+MOST_CHARACTERS = 12_000  # of an answer, unless the caller asks for more of a text
+_MOST_AT_WORK = 8  # threads for those calls that ask the network, and so many for those that do not; others wait
+# To how many characters strings and to how many entries lists are cut, one after the other, until an answer fits.
+_CUTS = ((4_000, 40), (1_000, 40), (200, 40), (100, 20), (100, 10), (60, 5))
+_PAGE_MARKS = 100  # characters that name the items of a page, how many there are, and where the next begins
+
+Work = Callable[[Progress], Mapping[str, Any]]
+Meanwhile = Callable[[str], Mapping[str, Any] | None]
+
+logger = logging.getLogger(__name__)
+
+
+class CallIsOver(Exception):
+    """Nobody waits for this work any more."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Calls:
+    """The threads of a server, and what holds for each of its calls. Times in seconds.
+
+    What needs no network has threads of its own, so that it never waits behind what does (I6).
+    """
+
+    secrets: Secrets
+    limit: float = 50.0
+    heartbeat: float = 5.0  # between two signs of life while the work says nothing
+    local: ThreadPoolExecutor = field(default_factory=lambda: _threads("local"))
+    networked: ThreadPoolExecutor = field(default_factory=lambda: _threads("networked"))
+    lasting: ThreadPoolExecutor = field(default_factory=lambda: _threads("lasting"))
+    _under_way: dict[str, "_Joined"] = field(default_factory=dict)
+    _at_work: set[Future[Mapping[str, Any]]] = field(default_factory=set)
+
+    @property
+    def work_deadline(self) -> float:
+        """What the work itself may take, so that it can say what went wrong before the limit cuts it off."""
+        return 0.9 * self.limit
+
+    def store_deadline(self, settings: Settings) -> float:
+        """How long to wait for a store that another process holds: less than half of a call, which may wait twice."""
+        return min(settings.store_deadline, 0.4 * self.limit)
+
+    def wind_up(self, seconds: float) -> None:
+        """Take no more work, and wait so long at most for what is being done."""
+        for pool in (self.local, self.networked, self.lasting):
+            pool.shutdown(wait=False, cancel_futures=True)
+        wait(list(self._at_work), timeout=seconds)
+
+    async def answer(
+        self,
+        context: Context,
+        tool: str,
+        work: Work,
+        *,
+        most: int | None = MOST_CHARACTERS,
+        networked: bool = False,
+        joined_as: str | None = None,
+        meanwhile: Meanwhile = lambda _: None,
+    ) -> CallToolResult:
+        """Do the work and answer what came of it, good or bad; never raises but when the client cancels.
+
+        joined_as: the work goes on when the call is over, and calls of the same name join it. meanwhile: what is known
+        when the time is over, with the reason why it is not more; None: that reason is the error.
+        """
+        try:
+            if joined_as:
+                found = await self._joined(context, f"{tool} {joined_as}", work, meanwhile)
+            else:
+                found = await self._worked(context, work, meanwhile, self.networked if networked else self.local)
+            return bounded_answer(found, most=most, secrets=self.secrets)
+        except Exception as error:
+            return refusal(error, tool=tool, secrets=self.secrets)
+
+    async def _worked(
+        self, context: Context, work: Work, meanwhile: Meanwhile, pool: ThreadPoolExecutor
+    ) -> Mapping[str, Any]:
+        over, reports = threading.Event(), _Reports(context)
+        job = self._started(pool, work, reports, over)
+        pending = asyncio.wrap_future(job)
+        try:
+            if await self._waited(pending, reports):
+                return pending.result()
+            return _known(meanwhile, _too_slow(job, reports.last, limit=self.limit))
+        finally:
+            over.set()
+            reports.over = True
+            pending.cancel()
+
+    async def _joined(self, context: Context, name: str, work: Work, meanwhile: Meanwhile) -> Mapping[str, Any]:
+        """What comes of the work, begun by this call or by an earlier one of the same name that is still at it."""
+        reports = _Reports(context)
+        joined = self._under_way.get(name)
+        if joined is None:
+            over = threading.Event()
+            joined = _Joined(self._started(self.lasting, work, reports, over), over, meanwhile)
+            self._under_way[name] = joined
+            joined.job.add_done_callback(lambda _: self._left(name, joined))
+        pending = asyncio.shield(asyncio.wrap_future(joined.job))
+        pending.add_done_callback(lambda ended: ended.cancelled() or ended.exception())  # after the call nobody asks
+        joined.waiting += 1
+        try:
+            if await self._waited(pending, reports):
+                return pending.result()
+        except asyncio.CancelledError:
+            if joined.waiting == 1:  # nobody wants it any more: it stops at its next step
+                joined.over.set()
+                self._left(name, joined)
+            raise
+        finally:
+            joined.waiting -= 1
+            reports.over = True
+        reason = (
+            f"not finished within {self.limit:g} s (last report: {reports.last}); it goes on: ask the same again, "
+            "which joins it and is not paid for twice"
+        )
+        return _known(joined.meanwhile, reason)
+
+    def _left(self, name: str, joined: "_Joined") -> None:
+        """The next call of this name begins the work anew."""
+        if self._under_way.get(name) is joined:
+            self._under_way.pop(name, None)
+
+    def _started(
+        self, pool: ThreadPoolExecutor, work: Work, reports: "_Reports", over: threading.Event
+    ) -> Future[Mapping[str, Any]]:
+        loop = asyncio.get_running_loop()
+
+        def progress(done: int, total: int | None, what: str = "") -> None:
+            if over.is_set():
+                raise CallIsOver
+            if not reports.over:
+                line = f"{what} {done} of {total}" if total else what
+                asyncio.run_coroutine_threadsafe(reports.say(line), loop)
+
+        job: Future[Mapping[str, Any]] = pool.submit(_quietly, work, progress, over)
+        self._at_work.add(job)
+        job.add_done_callback(self._at_work.discard)
+        return job
+
+    async def _waited(self, pending: "asyncio.Future[Mapping[str, Any]]", reports: "_Reports") -> bool:
+        """Wait for the work within the limit, with signs of life; whether it is done."""
+        loop = asyncio.get_running_loop()
+        ends = loop.time() + self.limit
+        await reports.say("started")
+        while not pending.done():
+            left = ends - loop.time()
+            if left <= 0:
+                return False
+            await asyncio.wait({pending}, timeout=min(self.heartbeat, left))
+            if not pending.done():
+                await reports.say(reports.last)
+        return True
+
+
+def _known(meanwhile: Meanwhile, reason: str) -> Mapping[str, Any]:
+    """What is known when the time of a call is over. Raises TimeLimit if that is nothing."""
+    known = meanwhile(reason)
+    if known is None:
+        raise TimeLimit(reason)
+    return known
+
+
+def _threads(name: str) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(max_workers=_MOST_AT_WORK, thread_name_prefix=name)
+
+
+@dataclass(slots=True)
+class _Joined:
+    """Work that several calls may wait for, one after the other or at once."""
+
+    job: Future[Mapping[str, Any]]
+    over: threading.Event
+    meanwhile: Meanwhile
+    waiting: int = 0
+
+
+class _Reports:
+    """Progress as the protocol wants it: a number that only grows (seconds since the call began), and words."""
+
+    def __init__(self, context: Context) -> None:
+        self.last = "started"
+        self.over = False
+        self._context = context
+        self._began = asyncio.get_running_loop().time()
+        self._before = -1.0
+
+    async def say(self, what: str) -> None:
+        if self.over:
+            return
+        self.last = what
+        seconds = round(asyncio.get_running_loop().time() - self._began, 3)
+        self._before = max(seconds, round(self._before + 0.001, 3))
+        await self._context.report_progress(self._before, None, what)
+
+
+def _quietly(work: Work, progress: Progress, over: threading.Event) -> Mapping[str, Any]:
+    """The work; its failure after its call has ended is a line in the log, since nobody waits for it."""
+    try:
+        return work(progress)
+    except CallIsOver:
+        logger.info("the work of a call that is over has stopped")
+        raise
+    except Exception as fault:
+        if over.is_set():
+            logger.info("the work of a call that is over failed: %s", fault)
+        raise
+
+
+def _too_slow(job: Future[Any], last: str, *, limit: float) -> str:
+    if job.cancel():
+        return f"not begun within {limit:g} s: it stood in our own queue behind {_MOST_AT_WORK} calls; ask again"
+    return (
+        f"not finished within {limit:g} s (last report: {last}); what is known so far is kept, "
+        "so ask again later or ask for less"
+    )
+
+
+def bounded_answer(found: Mapping[str, Any], *, most: int | None, secrets: Secrets) -> CallToolResult:
+    """The answer as text and as structured content, the same JSON; `most` None: its maker has bounded it already.
+
+    Raises InvalidInput if it cannot be cut to `most` characters.
+    """
+    value: Any = secrets.hide_within(json.loads(_text(found)))
+    text = _text(value if most is None else within(value, most))
+    return CallToolResult(content=[TextContent(text=text)], structured_content=json.loads(text))
+
+
+def within(value: dict[str, Any], most: int) -> dict[str, Any]:
+    """The JSON object in at most so many characters: its long texts and lists are cut, and `shortened` says so.
+
+    Pages are cut where their items end, so that this concerns single items of unusual length. Raises InvalidInput.
+    """
+    cut = _cut(value, most)
+    if (length := len(_text(cut))) > most:
+        raise InvalidInput(f"the answer would have {length:,} characters, more than {most:,}; ask for less")
+    return cut
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """Some of many things, how many there are, and where the next page begins (None: this is the last)."""
+
+    items: list[Any]
+    total: int
+    next_offset: int | None
+
+
+def page(items: Sequence[Any], *, offset: int, limit: int | None = None, most: int = MOST_CHARACTERS) -> Page:
+    """The items from `offset` on, at most `limit`, and no more than fit into `most` characters (but one at least)."""
+    shown: list[Any] = []
+    used = 0
+    for item in items[offset:]:
+        used += len(_text(item)) + len(", ")
+        if shown and (used > most or len(shown) == limit):
+            break
+        shown.append(item)
+    ends = offset + len(shown)
+    return Page(items=shown, total=len(items), next_offset=ends if ends < len(items) else None)
+
+
+def paged(
+    rest: Mapping[str, Any], name: str, items: Sequence[Any], *, offset: int, most: int = MOST_CHARACTERS
+) -> dict[str, Any]:
+    """The answer `rest` with a page of the items under `name`, as long as there is room for beside it."""
+    beside = _cut(dict(rest), most * 3 // 4)
+    listed = page(items, offset=offset, most=most - len(_text(beside)) - _PAGE_MARKS)
+    return {**beside, name: listed.items, "total": listed.total, "next_offset": listed.next_offset}
+
+
+def text_page(text: str, *, offset: int, limit: int) -> Page:
+    """The characters offset..offset + limit of a text, as one item."""
+    part = text[offset : offset + limit]
+    ends = offset + len(part)
+    return Page(items=[part], total=len(text), next_offset=ends if part and ends < len(text) else None)
+
+
+def _text(value: Any) -> str:
+    return encodable(json.dumps(numbers_or_null(value), ensure_ascii=False, default=str))
+
+
+def _cut(value: dict[str, Any], most: int) -> dict[str, Any]:
+    """The value cut to `most` characters, or as near to that as it gets."""
+    for longest, entries in _CUTS:
+        if len(_text(value)) <= most:
+            break
+        value = {**_shortened(value, longest, entries), "shortened": True}
+    return value
+
+
+def _shortened(value: Any, longest: int, entries: int) -> Any:
+    if isinstance(value, dict):
+        return {key: _shortened(entry, longest, entries) for key, entry in value.items()}
+    if isinstance(value, list):
+        kept = [_shortened(entry, longest, entries) for entry in value[:entries]]
+        left_out = len(value) - len(kept)
+        # Among objects a text would be none of the kind that the schema of the tool promises.
+        return [*kept, f"… ({left_out} more)"] if left_out and not isinstance(value[0], dict) else kept
+    if isinstance(value, str) and len(value) > longest:
+        return f"{value[:longest]}… ({len(value) - longest} more characters)"
+    return value

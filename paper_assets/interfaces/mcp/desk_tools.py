@@ -1,0 +1,358 @@
+"""Tools over what the desk has stored: rankings, why they are as they are, and what changed in them (SPEC I1)."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from datetime import UTC, date, datetime, timedelta
+from functools import cache
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from mcp.server.mcpserver import Context
+from mcp_types import CallToolResult
+from pydantic import Field
+
+from paper_assets.errors import InvalidInput, NotComputed, PaperNotFound, StoreBusy
+from paper_assets.interfaces.days import parse_day
+from paper_assets.interfaces.mcp.calls import MOST_CHARACTERS, Calls, paged, text_page
+from paper_assets.interfaces.mcp.paths import local_path, profile_folder
+from paper_assets.interfaces.mcp.shapes import (
+    CitationsExported,
+    Day,
+    GivenPaper,
+    Offset,
+    PaperRated,
+    Profile,
+    RankAnswer,
+    RankExplained,
+    TodaysRanking,
+    WhatChanged,
+    Words,
+)
+from paper_assets.paper_id import split_paper_id
+from paper_assets.profile import ContrastiveType, InterestMode, Purpose, RankingMode
+from paper_assets.progress import Progress
+from paper_assets.settings import Settings
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from paper_assets.stores.warehouse import Warehouse
+
+_MOST_REMOVED = 20  # removed papers in one answer; the others are counted
+_WINDOW_DAYS = 7  # stored papers that are ranked where none are given
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeskTools:
+    """The tools over the warehouse and the profiles of this desk."""
+
+    calls: Calls
+    settings: Settings
+    environ: Mapping[str, str]
+
+    async def rank_and_filter_papers(
+        self,
+        ctx: Context,
+        papers: Annotated[
+            list[GivenPaper] | None,
+            Field(description="Papers to rank; paper_id, title, abstract and authors are needed.", max_length=2_000),
+        ] = None,
+        paper_ids: Annotated[
+            list[Words] | None, Field(description="Or ids of papers that the desk has stored.", max_length=2_000)
+        ] = None,
+        profile_path: Annotated[Words | None, Field(description="Name of a research profile.")] = None,
+        top_k: Annotated[int | None, Field(ge=1, le=1000, description="Length of the list.")] = None,
+        purpose: Annotated[Purpose | None, Field(description="What the weights are for.")] = None,
+        ranking_mode: Annotated[RankingMode | None, Field(description="What is preferred beside the score.")] = None,
+        include_contrastive: Annotated[bool | None, Field(description="The last place for a contrast.")] = None,
+        contrastive_type: Annotated[ContrastiveType | None, Field(description="In what it differs.")] = None,
+        interest_mode: Annotated[InterestMode | None, Field(description="How relevance is judged.")] = None,
+        history_path: Annotated[
+            Words | None, Field(description="JSON file of ids already read, in the output or profiles folder.")
+        ] = None,
+        local_pdf_dir: Annotated[
+            Words | None, Field(description="Folder with downloaded PDFs, in the PDF, output or profiles folder.")
+        ] = None,
+        enable_llm_verification: Annotated[bool | None, Field(description="A model judges the doubtful.")] = None,
+        as_of: Day = None,
+        save: Annotated[bool, Field(description="Keep the result as a file under output/rankings.")] = True,
+        offset: Offset = 0,
+    ) -> Annotated[CallToolResult, RankAnswer]:
+        """Filter papers, score them in six dimensions and order them for a research profile, every score explained.
+
+        Without papers and paper_ids the stored papers of the week up to as_of (or the newest day) are ranked.
+        Options that are left out are the profile's own. For the list that is computed every day, use todays_ranking.
+        """
+
+        def work(progress: Progress) -> Mapping[str, Any]:
+            if papers is not None and paper_ids is not None:
+                raise InvalidInput("papers and paper_ids: give one of them")
+            settings = self.settings
+            profile = profile_folder(profile_path, settings)
+            history = local_path(history_path, "history_path", (settings.output_dir, settings.profiles_dir))
+            pdfs = local_path(
+                local_pdf_dir, "local_pdf_dir", (settings.pdf_dir, settings.output_dir, settings.profiles_dir)
+            )
+            now = datetime.now(UTC)
+            records, day = self._records(papers, paper_ids, _day(as_of, "as_of"), now)
+            found = self._ranked(
+                records,
+                progress,
+                now=now,
+                as_of=day,
+                profile_path=profile,
+                history_path=history,
+                local_pdf_dir=pdfs,
+                top_k=top_k,
+                purpose=purpose,
+                ranking_mode=ranking_mode,
+                include_contrastive=include_contrastive,
+                contrastive_type=contrastive_type,
+                enable_llm_verification=enable_llm_verification,
+                interest_mode=interest_mode,
+                save=save and not offset,
+            )
+            return _ranking_answer(found, offset=offset)
+
+        return await self.calls.answer(ctx, "rank_and_filter_papers", work)
+
+    async def todays_ranking(
+        self, ctx: Context, profile: Profile = None, day: Day = None, offset: Offset = 0
+    ) -> Annotated[CallToolResult, TodaysRanking]:
+        """The papers worth reading for a research profile, best first, each with its score and why it stands there.
+
+        The newest stored ranking, unless a day is given; `day` of the answer says which it is.
+        """
+        from paper_assets.interfaces.ranking_answers import newest_ranking, shown_ranking
+        from paper_assets.sources.table import page_of
+
+        def work(_: Progress) -> Mapping[str, Any]:
+            name = self._profile(profile)
+            shown = shown_ranking(self._warehouse, name, _day(day, "day") or newest_ranking(self._warehouse, name))
+            papers = [{**paper, "url": page_of(paper["paper_id"])} for paper in shown.pop("papers")]
+            del shown["file"]
+            return paged(shown, "papers", papers, offset=offset)
+
+        return await self.calls.answer(ctx, "todays_ranking", work)
+
+    async def explain_rank(
+        self,
+        ctx: Context,
+        paper_id: Annotated[Words, Field(description="arXiv id, such as 2501.12345.")],
+        profile: Profile = None,
+        day: Day = None,
+    ) -> Annotated[CallToolResult, RankExplained]:
+        """Say in plain sentences why a paper stands where it stands for a profile, or why it was removed."""
+        from paper_assets.interfaces.ranking_answers import explained_rank
+
+        def work(_: Progress) -> Mapping[str, Any]:
+            known_as = str(split_paper_id(paper_id)[0])
+            return explained_rank(self._warehouse, self._profile(profile), known_as, day=_day(day, "day"))
+
+        return await self.calls.answer(ctx, "explain_rank", work)
+
+    async def rate_paper(
+        self,
+        ctx: Context,
+        paper_id: Annotated[Words, Field(description="arXiv id, such as 2501.12345.")],
+        rating: Annotated[
+            Literal["worth", "later", "no", "undo"], Field(description="Worth reading, for later, not for the reader.")
+        ],
+        profile: Profile = None,
+    ) -> Annotated[CallToolResult, PaperRated]:
+        """Keep what the reader says of a paper, so that the profile's rankings learn from it. Only at their wish."""
+        from paper_assets.learning.ratings import rate, take_back
+
+        def work(_: Progress) -> Mapping[str, Any]:
+            name, now, folder = self._profile(profile), datetime.now(UTC), self.settings.profiles_dir
+            if rating == "undo":
+                rated = take_back(self._warehouse, name, paper_id, given_in="mcp", now=now, profiles_dir=folder)
+            else:
+                rated = rate(self._warehouse, name, paper_id, rating, given_in="mcp", now=now, profiles_dir=folder)
+            return asdict(rated)
+
+        return await self.calls.answer(ctx, "rate_paper", work)
+
+    async def export_citations(
+        self,
+        ctx: Context,
+        profile: Profile = None,
+        day: Day = None,
+        rated: Annotated[
+            Literal["worth", "later", "no"] | None, Field(description="Instead of a day's list: papers rated so.")
+        ] = None,
+        style: Annotated[Literal["bibtex", "ris", "csl-json"], Field(description="Format of the text.")] = "bibtex",
+        offset: Offset = 0,
+    ) -> Annotated[CallToolResult, CitationsExported]:
+        """The papers that a profile's ranking shows, or those rated so, in the format of a reference manager."""
+        from paper_assets.interfaces.citations import citations
+
+        def work(_: Progress) -> Mapping[str, Any]:
+            if rated and not self.settings.rating_over_mcp:
+                raise InvalidInput(
+                    "rated: ratings are not open to assistants; PAPER_ASSETS_RATING_OVER_MCP=yes opens them"
+                )
+            text = citations(self._warehouse, self._profile(profile), style, day=_day(day, "day"), rated=rated)
+            part = text_page(text, offset=offset, limit=MOST_CHARACTERS - 1_000)
+            return {"text": part.items[0], "total": part.total, "next_offset": part.next_offset}
+
+        return await self.calls.answer(ctx, "export_citations", work)
+
+    async def what_changed(
+        self,
+        ctx: Context,
+        profile: Profile = None,
+        day: Day = None,
+        before: Annotated[
+            Day, Field(description="The earlier day to compare with; default: the ranked one before.")
+        ] = None,
+        edit: Annotated[bool, Field(description="Compare with the same day before the profile's last edit.")] = False,
+        offset: Offset = 0,
+    ) -> Annotated[CallToolResult, WhatChanged]:
+        """Say which papers entered, left or moved in a profile's list, and what was the cause."""
+        from paper_assets.interfaces.ranking_answers import list_changes
+
+        def work(_: Progress) -> Mapping[str, Any]:
+            name = self._profile(profile)
+            listed = list_changes(self._warehouse, name, day=_day(day, "day"), before=_day(before, "before"), edit=edit)
+            moves = (
+                ("entered", listed.changes.entered),
+                ("left", listed.changes.left),
+                ("moved", listed.changes.moved),
+            )
+            changes = [
+                {
+                    "change": change,
+                    "paper_id": move.paper_id,
+                    "title": listed.titles.get(move.paper_id),
+                    "rank_before": move.before,
+                    "rank_after": move.after,
+                    "score_before": move.score_before,
+                    "score_after": move.score_after,
+                    "reason": move.reason,
+                }
+                for change, those in moves
+                for move in those
+            ]
+            rest = {
+                "profile": name,
+                "day": f"{listed.day}",
+                "lineage": {name: list(pair) for name, pair in listed.changes.lineage.items()},
+            }
+            return paged(rest, "changes", changes, offset=offset)
+
+        return await self.calls.answer(ctx, "what_changed", work)
+
+    @property
+    def _warehouse(self) -> "Warehouse":
+        from paper_assets.stores.warehouse import Warehouse
+
+        return Warehouse(self.settings.warehouse_path, deadline=self.calls.store_deadline(self.settings))
+
+    def _profile(self, name: str | None) -> str:
+        """The name as given, or of the only profile with a ranking. Raises NotComputed, InvalidInput."""
+        from paper_assets.stores.summary import summary
+
+        if name is not None:
+            return name
+
+        ranked = sorted(summary(self._warehouse).rankings)
+        if not ranked:
+            raise NotComputed("no profile has a ranking yet; run `paper-assets run` first")
+        if len(ranked) > 1:
+            raise InvalidInput(f"profile: say which, one of {', '.join(ranked)}")
+        return ranked[0]
+
+    def _records(
+        self, papers: list[GivenPaper] | None, paper_ids: list[str] | None, day: date | None, now: datetime
+    ) -> tuple[list[Any], date]:
+        """The papers to rank, and the day from which their age counts."""
+        from paper_assets.paper import paper_to_mapping, papers_from_table
+        from paper_assets.stores.papers import latest_day, papers_between, papers_by_id
+
+        if papers is not None:
+            return list(papers), day or now.date()
+
+        if paper_ids is not None:
+            wanted = list(dict.fromkeys(str(split_paper_id(paper_id)[0]) for paper_id in paper_ids))
+            stored = papers_from_table(papers_by_id(self._warehouse, wanted))
+            known = {paper.paper_id for paper in stored}
+            if missing := [paper_id for paper_id in wanted if paper_id not in known]:
+                raise PaperNotFound(f"paper_ids: the desk has not stored {', '.join(missing[:10])}")
+            return [paper_to_mapping(paper) for paper in stored], day or now.date()
+
+        last = day or latest_day(self._warehouse)
+        if last is None:
+            raise NotComputed("no papers are stored yet; give papers, or run `paper-assets fetch` first")
+        table = papers_between(self._warehouse, last - timedelta(days=_WINDOW_DAYS - 1), last)
+        return [paper_to_mapping(paper) for paper in papers_from_table(table)], last
+
+    def _ranked(self, records: list[Any], progress: Progress, **options: Any) -> dict[str, Any]:
+        """The gatekeeper's result; where it has failed, the error that it failed with."""
+        from paper_assets.interfaces.embedding import remembering_embedder
+        from paper_assets.interfaces.ranking_answers import ranked_now
+
+        embed, busy = remembering_embedder(self.settings, self._warehouse), []
+
+        def embed_telling(texts: list[str]) -> "np.ndarray[Any, Any]":
+            progress(0, None, f"embedding {len(texts)} texts")
+            try:
+                vectors = embed(texts)
+            except StoreBusy as error:
+                busy.append(error)
+                raise
+            progress(0, None, "scoring")
+            return vectors
+
+        result = ranked_now(
+            records,
+            settings=self.settings,
+            warehouse=self._warehouse,
+            environ={
+                "PAPER_ASSETS_LLM_DEADLINE": f"{self.calls.limit / 2:g}",
+                **self.environ,
+            },  # else the call ends first
+            embed=embed_telling,
+            **options,
+        )
+        if not result["success"]:
+            raise busy[0] if busy else InvalidInput(result["error"])
+        return result
+
+
+def _day(text: str | None, name: str) -> date | None:
+    return parse_day(text, name) if text else None
+
+
+def _ranking_answer(result: Mapping[str, Any], *, offset: int) -> dict[str, Any]:
+    """The result of G15 within bounds: a page of the ranking, the removed papers counted, no path of a local PDF."""
+    ranked = [_as_told(paper) for paper in result["ranked_papers"]]
+    pick = result["contrastive_paper"]
+    rest = {
+        "summary": result["summary"],
+        "contrastive_paper": pick and {name: pick[name] for name in ("rank", "paper_id", "title", "contrastive_info")},
+        "comparison_notes": result["comparison_notes"][:_MOST_REMOVED],
+        "filtered_by_reason": dict(
+            Counter(paper["filter_reason"] for paper in result["filtered_papers"]).most_common()
+        ),
+        "filtered_papers": result["filtered_papers"][:_MOST_REMOVED],
+        "output_path": result["output_path"],
+        "generated_at": result["generated_at"],
+    }
+    return paged(rest, "ranked_papers", ranked, offset=offset)
+
+
+def _as_told(paper: Mapping[str, Any]) -> dict[str, Any]:
+    """Local PDFs are private (M3): that there is one may be said, not where. Of the caller's own record only what is
+    a paper's comes back: its other keys can be of any length.
+    """
+    original = {name: value for name, value in paper["original_data"].items() if name in _paper_keys()}
+    return {**paper, "local_status": {**paper["local_status"], "local_path": None}, "original_data": original}
+
+
+@cache
+def _paper_keys() -> frozenset[str]:
+    """The keys of a paper's record."""
+    from paper_assets.paper import Paper
+
+    return frozenset(field.name for field in fields(Paper))

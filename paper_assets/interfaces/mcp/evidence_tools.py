@@ -1,0 +1,208 @@
+"""Tools that find passages which answer a question: retrieve_standard and retrieve_balanced (SPEC R2, R3).
+
+The caller is nobody in particular, so that private documents never come to light here (M3).
+"""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from mcp.server.mcpserver import Context
+from mcp_types import CallToolResult
+from pydantic import Field
+
+from paper_assets.errors import InvalidInput, ModelUnavailable
+from paper_assets.interfaces.mcp.calls import Calls, paged
+from paper_assets.interfaces.mcp.paths import profile_folder
+from paper_assets.interfaces.mcp.shapes import Offset, RetrieveBalancedAnswer, RetrieveStandardAnswer, SideGiven, Words
+from paper_assets.progress import Progress
+from paper_assets.settings import Settings
+
+if TYPE_CHECKING:
+    from paper_assets.models.embedder import Embedder
+    from paper_assets.retrieval.plan import Plan
+    from paper_assets.retrieval.stance import StanceJudge
+
+Question = Annotated[Words, Field(min_length=1, max_length=2_000, description="What is looked for, in plain words.")]
+Days = Annotated[str | None, Field(max_length=40, description="YYYY-MM-DD, by day of first submission.")]
+Topic = Annotated[Words | None, Field(description="Only this archive of arXiv, such as cs.")]
+DataTypes = Annotated[
+    list[Literal["abstract", "fulltext", "rewrite"]] | None,
+    Field(description="What is searched; default: abstracts. fulltext: passages of PDFs that the desk has read."),
+]
+SearchMethod = Annotated[
+    Literal["vector", "lexical", "hybrid"] | None, Field(description="By meaning, by words, or both (default).")
+]
+Graded = Annotated[bool, Field(description="Grade the passages and give those that answer best; else a list of links.")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvidenceTools:
+    """The tools over the collections of documents."""
+
+    calls: Calls
+    settings: Settings
+    environ: Mapping[str, str]  # says which language model may judge stances, if any (I3)
+
+    async def retrieve_standard(
+        self,
+        ctx: Context,
+        question: Question,
+        k: Annotated[int | None, Field(ge=1, le=100, description="So many documents at most; default 10.")] = None,
+        startdate: Days = None,
+        enddate: Days = None,
+        topic_id: Topic = None,
+        data_type: DataTypes = None,
+        method: SearchMethod = None,
+        generation_required: Graded = False,
+        offset: Offset = 0,
+    ) -> Annotated[CallToolResult, RetrieveStandardAnswer]:
+        """Find the stored documents that answer a question best, within dates and a topic.
+
+        `filter` is the condition that was used; `shortfall` says why there are fewer documents than asked for.
+        """
+
+        def work(progress: Progress) -> Mapping[str, Any]:
+            plan = self._plan(
+                question,
+                parameters={"k": k, "method": method},
+                filters={"startdate": startdate, "enddate": enddate, "topic_id": topic_id},
+                data_type=data_type,
+                generation_required=generation_required,
+            )
+            answer = self._answered(plan, progress, balanced=False)
+            [found] = answer.pop("sides")
+            documents = found.pop("documents")
+            return paged({**answer, **found}, "documents", documents, offset=offset)
+
+        return await self.calls.answer(ctx, "retrieve_standard", work)
+
+    async def retrieve_balanced(
+        self,
+        ctx: Context,
+        question: Question,
+        sides: Annotated[
+            list[str | SideGiven] | None,
+            Field(
+                max_length=20, description="Values of side_field, or sides with a stance, where or query of their own."
+            ),
+        ] = None,
+        side_field: Annotated[
+            Literal["primary_category", "categories", "topic_id", "language", "data_type"],
+            Field(description="What the sides are values of."),
+        ] = "primary_category",
+        k_per_side: Annotated[int | None, Field(ge=1, le=20, description="Documents of each side; default 2.")] = None,
+        profile: Annotated[
+            Words | None, Field(description="Without sides: this profile's categories are them.")
+        ] = None,
+        startdate: Days = None,
+        enddate: Days = None,
+        topic_id: Topic = None,
+        data_type: DataTypes = None,
+        method: SearchMethod = None,
+        generation_required: Graded = False,
+        offset: Offset = 0,
+    ) -> Annotated[CallToolResult, RetrieveBalancedAnswer]:
+        """Find documents that answer a question, the same number for each side under the same conditions.
+
+        A side is a group that is to have as many documents as the others, such as a field of arXiv. Each says in
+        `shortfall` or `error` why it has fewer documents; the others do not suffer for it. For and against are two
+        sides with a `stance`: two wordings of a question find the same papers.
+        """
+
+        def work(progress: Progress) -> Mapping[str, Any]:
+            plan = self._plan(
+                question,
+                parameters={"k_per_side": k_per_side, "method": method},
+                filters={
+                    "sides": sides,
+                    "side_field": side_field,
+                    "startdate": startdate,
+                    "enddate": enddate,
+                    "topic_id": topic_id,
+                },
+                data_type=data_type,
+                generation_required=generation_required,
+                profile=profile,
+            )
+            answer = self._answered(plan, progress, balanced=True)
+            found = answer.pop("sides")
+            return paged(answer, "sides", found, offset=offset)
+
+        return await self.calls.answer(ctx, "retrieve_balanced", work)
+
+    def _plan(
+        self,
+        question: str,
+        *,
+        parameters: Mapping[str, Any],
+        filters: Mapping[str, Any],
+        data_type: list[Any] | None,
+        generation_required: bool,
+        profile: str | None = None,
+    ) -> "Plan":
+        """The plan of R1 that the arguments make. Raises InvalidInput."""
+        from paper_assets.pipeline.profiles import load_valid_profile
+        from paper_assets.retrieval.plan import parse_plan
+        from paper_assets.retrieval.questions import categories_of
+
+        folder = profile_folder(profile, self.settings)
+        record = {
+            "rewritten_question": question,
+            "parameters": {name: value for name, value in parameters.items() if value is not None},
+            "filters": {name: value for name, value in filters.items() if value is not None},
+            "data_type": data_type or ["abstract"],
+            "generation_required": generation_required,
+        }
+        return parse_plan(
+            record,
+            source="the question",
+            default_sides=categories_of(load_valid_profile(folder) if folder else None, self.settings),
+            config=self.settings.retrieval,
+        )
+
+    def _answered(self, plan: "Plan", progress: Progress, *, balanced: bool) -> dict[str, Any]:
+        from paper_assets.models.cross_encoder import load_cross_encoder
+        from paper_assets.models.embedder import load_embedder
+        from paper_assets.retrieval.answers import balanced_answer, standard_answer
+        from paper_assets.retrieval.findings import Caller
+        from paper_assets.retrieval.grading import load_grader
+        from paper_assets.retrieval.search import Corpus
+        from paper_assets.retrieval.stance_judges import open_judge
+        from paper_assets.sources.access import seconds_from_now
+        from paper_assets.stores.warehouse import Warehouse
+
+        left = seconds_from_now(self.calls.work_deadline, time.monotonic)  # what it has learned by then is kept
+
+        def judge() -> "StanceJudge":
+            progress(0, None, "judging stances")
+            return open_judge(self.settings, self.environ, warehouse, deadline=left)
+
+        def grader() -> Any:
+            progress(0, None, "grading")
+            return load_grader(
+                lambda: load_cross_encoder(self.settings.cross_encoder),
+                lambda: load_embedder(self.settings.embedding_model),
+            )
+
+        progress(0, None, "searching")
+        warehouse = Warehouse(self.settings.warehouse_path, deadline=self.calls.store_deadline(self.settings))
+        corpus = Corpus(warehouse=warehouse, embedder=self._embedder(), config=self.settings.retrieval)
+        if balanced:
+            answer = balanced_answer(corpus, plan, caller=Caller(), load_grader=grader, load_judge=judge)
+        else:
+            answer = standard_answer(corpus, plan, caller=Caller(), load_grader=grader)
+        faults = [side["error"] for side in answer["sides"]]
+        if all(faults):
+            raise InvalidInput(f"nothing could be searched: {faults[0]}")
+        return answer
+
+    def _embedder(self) -> "Embedder | None":
+        """The model; without one only words are compared, which the answer says in its methods."""
+        from paper_assets.models.embedder import load_embedder
+
+        try:
+            return load_embedder(self.settings.embedding_model)
+        except ModelUnavailable:
+            return None

@@ -1,0 +1,259 @@
+"""Tools that find and read one paper: search_papers, fetch_paper, analyze_paper, interpret_paper (SPEC I1)."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from mcp.server.mcpserver import Context
+from mcp_types import CallToolResult
+from pydantic import Field
+
+from paper_assets.arxiv_ids import split_arxiv_id
+from paper_assets.errors import (
+    InvalidArxivId,
+    InvalidInput,
+    LLMError,
+    NetworkError,
+    PaperAssetsError,
+    PaperNotFound,
+    PdfFetchFailed,
+    RateLimited,
+)
+from paper_assets.interfaces.mcp.calls import MOST_CHARACTERS, Calls, paged, text_page, within
+from paper_assets.interfaces.mcp.shapes import (
+    AnalyzeAnswer,
+    FetchAnswer,
+    GivenPaper,
+    InterpretAnswer,
+    LLMChoice,
+    Offset,
+    PaperQuery,
+    SearchAnswer,
+    TextLimit,
+    Words,
+)
+from paper_assets.progress import Progress
+
+if TYPE_CHECKING:
+    from paper_assets.interpreting.clients import Clients
+    from paper_assets.interpreting.papers import FetchedPaper
+    from paper_assets.sources.access import SecondsLeft
+
+AnalysisKind = Annotated[
+    Literal["summary", "detailed", "comparison"],
+    Field(description="Short, in detail, or beside other work."),
+]
+
+_LEAST_SECONDS = 0.1  # of a step, in which it says that the time is over
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PaperTools:
+    """The tools over arXiv, Semantic Scholar and the language model; `clients` is made when a tool first needs it."""
+
+    calls: Calls
+    clients: "Callable[[], Clients]"
+
+    async def search_papers(
+        self,
+        ctx: Context,
+        query: Annotated[Words, Field(description="Words of title, abstract or subject.")],
+        author: Annotated[Words | None, Field(description="Only papers by this author.")] = None,
+        category: Annotated[Words | None, Field(description="Only this arXiv category, such as cs.CL.")] = None,
+        max_results: Annotated[int, Field(ge=1, le=100, description="Of all pages.")] = 10,
+        offset: Offset = 0,
+    ) -> Annotated[CallToolResult, SearchAnswer]:
+        """Search arXiv and Semantic Scholar for papers; best matches first, one entry per paper.
+
+        If next_offset is not null, more papers of this search did not fit: ask again with it as offset.
+        """
+        from paper_assets.interpreting.papers import search_papers, search_to_mapping
+
+        def work(progress: Progress) -> Mapping[str, Any]:
+            found = search_to_mapping(
+                search_papers(self._clients(progress), query, author=author, category=category, max_results=max_results)
+            )
+            papers = found.pop("papers")
+            return paged(found, "papers", papers, offset=offset)
+
+        return await self.calls.answer(ctx, "search_papers", work, networked=True)
+
+    async def fetch_paper(
+        self,
+        ctx: Context,
+        arxiv_id: Annotated[Words | None, Field(description="Such as 2501.12345, with or without version.")] = None,
+        url: Annotated[Words | None, Field(description="https address on a known host, where there is no id.")] = None,
+        include_pdf_content: Annotated[bool, Field(description="Also the text of its PDF.")] = True,
+        offset: Offset = 0,
+        limit: TextLimit = MOST_CHARACTERS,
+    ) -> Annotated[CallToolResult, FetchAnswer]:
+        """Get one paper: its metadata and a page of the text of its PDF.
+
+        The whole text has `total` characters; go on with offset = next_offset until that is null. If it cannot be had
+        now, the metadata is there all the same, and content_error says why.
+        """
+        from paper_assets.interpreting.papers import fetch_paper
+
+        known: list[FetchedPaper] = []
+
+        def without_text(error: PaperAssetsError) -> Mapping[str, Any]:
+            answer = _with_text(known[-1], offset=0, limit=limit)
+            return {**answer, "content_error": {"code": error.code, "message": str(error)}}
+
+        def work(progress: Progress) -> Mapping[str, Any]:
+            try:
+                fetched = fetch_paper(
+                    self._clients(progress),
+                    arxiv_id=arxiv_id,
+                    url=url,
+                    include_pdf_content=include_pdf_content,
+                    found=known.append,
+                )
+            except (NetworkError, RateLimited) as error:  # the source of its text, not of the paper
+                if not known:
+                    raise
+                return without_text(error)
+            return _with_text(fetched, offset=offset, limit=limit)
+
+        def meanwhile(reason: str) -> Mapping[str, Any] | None:
+            return without_text(NetworkError(reason)) if known else None
+
+        return await self.calls.answer(ctx, "fetch_paper", work, most=None, networked=True, meanwhile=meanwhile)
+
+    async def analyze_paper(
+        self,
+        ctx: Context,
+        paper: Annotated[
+            GivenPaper,
+            Field(description='As fetch_paper gives it, or {"paper_id": …} alone: its text is then fetched.'),
+        ],
+        llm_config: LLMChoice | None = None,
+        analysis_type: AnalysisKind = "summary",
+    ) -> Annotated[CallToolResult, AnalyzeAnswer]:
+        """Let a language model read a paper: summary, key contributions, methodology, limitations, related work.
+
+        `read` of the answer says what was read: the full text, or the abstract where no more could be had.
+        """
+        from paper_assets.interpreting.analysis import analysis_to_mapping, analyze_paper
+
+        def work(progress: Progress) -> Mapping[str, Any]:
+            clients, chosen = self._clients(progress, models_go_on=True), llm_config or {}
+            left = clients.started()
+            whole = _whole(clients, paper, left)
+            analysis = analyze_paper(
+                _going_on(clients, left),
+                whole,
+                analysis_type=analysis_type,
+                provider=chosen.get("provider"),
+                model=chosen.get("model"),
+            )
+            return {"analysis": analysis_to_mapping(analysis)}
+
+        asked = _asked(paper, llm_config, analysis_type)
+        return await self.calls.answer(ctx, "analyze_paper", work, joined_as=asked)
+
+    async def interpret_paper(
+        self,
+        ctx: Context,
+        query: PaperQuery,
+        llm_config: LLMChoice | None = None,
+        analysis_type: AnalysisKind = "summary",
+    ) -> Annotated[CallToolResult, InterpretAnswer]:
+        """Find a paper, get its text and let a language model read it, in one call.
+
+        If the language model fails or takes long, the paper is there all the same: analysis is null, analysis_error
+        says why. The paper comes without its text, which fetch_paper gives.
+        """
+        from paper_assets.interpreting.analysis import Interpretation, interpret_paper, interpretation_to_mapping
+
+        known: list[FetchedPaper] = []
+
+        def work(progress: Progress) -> Mapping[str, Any]:
+            chosen = llm_config or {}
+            found = interpret_paper(
+                self._clients(progress, models_go_on=True),
+                query,
+                analysis_type=analysis_type,
+                provider=chosen.get("provider"),
+                model=chosen.get("model"),
+                found=known.append,
+            )
+            return _without_text(interpretation_to_mapping(found))
+
+        def meanwhile(reason: str) -> Mapping[str, Any] | None:
+            if not known:
+                return None
+            error = {"code": LLMError.code, "message": reason}
+            return _without_text(
+                interpretation_to_mapping(Interpretation(paper=known[-1], analysis=None, analysis_error=error))
+            )
+
+        asked = _asked(query, llm_config, analysis_type)
+        return await self.calls.answer(ctx, "interpret_paper", work, joined_as=asked, meanwhile=meanwhile)
+
+    def _clients(self, progress: Progress, *, models_go_on: bool = False) -> "Clients":
+        return replace(self.clients().of_one_call(), progress=progress, models_go_on=models_go_on)
+
+
+def _asked(*arguments: Any) -> str:
+    """What a call asks for, so that the same call is known again."""
+    return sha256(json.dumps(arguments, sort_keys=True, default=str).encode("utf-8", "replace")).hexdigest()
+
+
+def _without_text(found: Mapping[str, Any]) -> dict[str, Any]:
+    return {**found, "paper": {name: value for name, value in found["paper"].items() if name != "content"}}
+
+
+def _with_text(fetched: "FetchedPaper", *, offset: int, limit: int) -> dict[str, Any]:
+    """The paper with one page of its text; `content_is_part` lets analyze_paper know that there is more."""
+    from paper_assets.interpreting.papers import fetched_to_mapping
+
+    paper = within(fetched_to_mapping(replace(fetched, content=None)), MOST_CHARACTERS)
+    if fetched.content is None:
+        return {"paper": paper, "content_error": None, "total": 0, "offset": 0, "next_offset": None}
+    part = text_page(fetched.content, offset=offset, limit=limit)
+    [content] = part.items
+    paper |= {"content": content, "content_is_part": len(content) < part.total}
+    page = {"total": part.total, "offset": offset, "next_offset": part.next_offset}
+    return {"paper": paper, "content_error": None, **page}
+
+
+def _going_on(clients: "Clients", left: "SecondsLeft") -> "Clients":
+    """The clients for a further step of a call, which may take what the steps before it have left."""
+    return replace(clients, deadline=max(left(), _LEAST_SECONDS))
+
+
+def _whole(clients: "Clients", record: Mapping[str, Any], left: "SecondsLeft") -> "FetchedPaper":
+    """The paper that is meant: as given if it brings all of its text, else fetched by its id or its PDF's address.
+
+    Without a text to be had, an abstract that was given has to do; a part of a text is never taken for it.
+    """
+    from paper_assets.interpreting.papers import fetch_paper, fetched_from_mapping
+    from paper_assets.sources.table import source_of
+
+    if record.get("content") and not record.get("content_is_part"):
+        return fetched_from_mapping(record)
+    named = str(record.get("paper_id") or record.get("arxiv_id") or "")
+    if not named and not record.get("title"):
+        raise InvalidInput("paper: give its paper_id, or its title with content or abstract")
+    try:
+        if (source := source_of(named)) is None or source.texts is None:
+            split_arxiv_id(named)  # raises: no source of this id keeps its text
+        return fetch_paper(_going_on(clients, left), arxiv_id=named)
+    except (InvalidArxivId, PdfFetchFailed) as error:
+        if not record.get("title"):
+            raise
+        failure: PaperAssetsError = error
+    part = bool(record.get("content_is_part"))
+    given = fetched_from_mapping({**record, "content": None, "content_is_part": False} if part else record)
+    if isinstance(failure, InvalidArxivId) and part and isinstance(address := record.get("pdf_url"), str):
+        try:
+            text = fetch_paper(_going_on(clients, left), pdf_url=address).content
+            return replace(given, content=text)
+        except (InvalidInput, PaperNotFound, PdfFetchFailed) as error:
+            failure = error
+    if part and not given.paper.abstract.strip():
+        raise failure
+    return given

@@ -1,0 +1,58 @@
+"""Which files of this machine a caller may name: those below the desk's own folders, and no others.
+
+An assistant passes on what it has read somewhere, so a path is not to be trusted. Whether a file outside exists, and
+what it holds, is never said.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from paper_assets.errors import InvalidInput
+from paper_assets.profile import PROFILE_NAME, profile_folders
+from paper_assets.settings import Settings
+
+
+def profile_folder(given: str | None, settings: Settings) -> Path | None:
+    """The folder of a profile given by name or by a path in the folder of profiles. Raises InvalidInput."""
+    if given is None:
+        return None
+    name = given.strip()
+    by_name = PROFILE_NAME.fullmatch(name)
+    folder = settings.profiles_dir / name if by_name else _inside(name, (settings.profiles_dir,))
+    if folder is not None and folder.name == "profile.json":
+        folder = folder.parent
+    if folder is None or not _holds_a_profile(folder):
+        known = ", ".join(each.name for each in profile_folders(settings.profiles_dir)[:20])
+        raise InvalidInput(f"profile_path: no such profile; use the name of one: {known or 'there are none yet'}")
+    return folder
+
+
+def _holds_a_profile(folder: Path) -> bool:
+    try:
+        return (folder / "profile.json").is_file()
+    except OSError:  # a name too long for any file
+        return False
+
+
+def local_path(given: str | None, option: str, folders: Sequence[Path]) -> Path | None:
+    """The file or folder that is meant, below one of `folders`. Raises InvalidInput if there is none."""
+    if given is None:
+        return None
+    found = _inside(given.strip(), folders)
+    if found is None:
+        places = " or ".join(dict.fromkeys(str(folder) for folder in folders))
+        raise InvalidInput(f"{option}: nothing of that name below {places}")
+    return found
+
+
+def _inside(text: str, folders: Sequence[Path]) -> Path | None:
+    """The existing place that `text` names, absolute or relative to one of the folders, if it really lies below one."""
+    try:
+        roots = [folder.resolve() for folder in folders]
+        for root in roots:
+            place = (root / Path(text)).resolve()
+            if any(place.is_relative_to(allowed) for allowed in roots) and place.exists():
+                return place
+    except (OSError, ValueError, RuntimeError):  # too long, a NUL byte, links in a circle
+        return None
+    return None

@@ -1,0 +1,208 @@
+"""What the tools take and give, as an assistant sees it in their schemas."""
+
+from typing import Annotated, Any, Literal, Required
+
+from pydantic import AfterValidator, ConfigDict, Field, WithJsonSchema
+from typing_extensions import TypedDict
+
+from paper_assets.interfaces.mcp.calls import MOST_CHARACTERS
+
+MOST_TEXT = 50_000  # characters of one page of a text
+MOST_VALUES = 200  # in the condition of a side, which the answer repeats
+
+Offset = Annotated[int, Field(ge=0, description="next_offset of the answer before.")]
+TextLimit = Annotated[
+    int, Field(ge=1, le=MOST_TEXT, description=f"Characters of text in one answer; default {MOST_CHARACTERS:,}.")
+]
+Day = Annotated[str | None, Field(description="YYYY-MM-DD.", max_length=40)]
+Profile = Annotated[
+    str | None,
+    Field(description="Name of a research profile; may be left out where there is one only.", max_length=200),
+]
+Words = Annotated[str, Field(max_length=10_000)]
+
+
+class LLMChoice(TypedDict, total=False):
+    """The language model to ask, if not the one that the server is set up for."""
+
+    __pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[misc]
+
+    provider: Literal["openai", "anthropic", "ollama"]
+    model: Words
+
+
+class PaperQuery(TypedDict, total=False):
+    """One paper; of several identifiers the first counts, in this order."""
+
+    __pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[misc]
+
+    arxiv_id: Annotated[Words, Field(description="Such as 2501.12345 or hep-th/9901001, with or without version.")]
+    url: Annotated[Words, Field(description="Its page: any address that holds an arXiv id, or https on a known host.")]
+    pdf_url: Annotated[Words, Field(description="https address of its PDF on a known host.")]
+    title: Annotated[Words, Field(description="Its title, or most of it.")]
+
+
+class PaperRecord(TypedDict, total=False):
+    """A paper as search_papers and fetch_paper give it; keys that are not a paper's are ignored."""
+
+    __pydantic_config__ = ConfigDict(extra="allow")  # type: ignore[misc]
+
+    paper_id: str
+    title: str
+    abstract: str
+    authors: list[Any]
+    published: str | None
+    categories: list[str]
+    content: str | None
+
+
+# A host's model has seen such a record before it gives one: its keys need not be told again in every conversation.
+GivenPaper = Annotated[PaperRecord, WithJsonSchema({"type": "object"})]
+
+
+class SearchAnswer(TypedDict):
+    papers: list[dict[str, Any]]
+    total_count: Annotated[int, Field(description="Papers that the sources have for the query.")]
+    total: Annotated[int, Field(description="Papers of this search, over all pages.")]
+    next_offset: int | None
+    warnings: list[str]
+
+
+class FetchAnswer(TypedDict):
+    paper: Annotated[
+        dict[str, Any], Field(description="Metadata and content: the characters offset to offset + limit of its text.")
+    ]
+    content_error: Annotated[
+        dict[str, Any] | None, Field(description="Why there is no text now, though there is a paper.")
+    ]
+    total: Annotated[int, Field(description="Characters of the whole text; 0 if there is none.")]
+    offset: int
+    next_offset: int | None
+
+
+class AnalyzeAnswer(TypedDict):
+    analysis: Annotated[
+        dict[str, Any], Field(description="summary, key_contributions, methodology, limitations, related_work.")
+    ]
+
+
+class InterpretAnswer(TypedDict):
+    paper: dict[str, Any]
+    analysis: dict[str, Any] | None
+    analysis_error: Annotated[
+        dict[str, Any] | None, Field(description="Why there is no analysis, though there is a paper.")
+    ]
+
+
+class RankAnswer(TypedDict):
+    summary: dict[str, Any]
+    ranked_papers: list[dict[str, Any]]
+    total: int
+    next_offset: int | None
+    contrastive_paper: dict[str, Any] | None
+    comparison_notes: list[dict[str, Any]]
+    filtered_by_reason: Annotated[dict[str, int], Field(description="How many papers each filter removed.")]
+    filtered_papers: Annotated[list[dict[str, Any]], Field(description="The first of those removed, with reasons.")]
+    output_path: str | None
+    generated_at: str
+
+
+class TodaysRanking(TypedDict):
+    profile: str
+    day: str
+    scored: Annotated[int, Field(description="Papers that were scored, shown or not.")]
+    line: Annotated[float | None, Field(description="Probability of being on topic from which papers are shown.")]
+    above_line: int | None
+    quiet: Annotated[bool, Field(description="Fewer papers than places were worth it.")]
+    learning: Annotated[str | None, Field(description="Whether the reader's ratings take part, and why.")]
+    questions: Annotated[list[str], Field(description="Papers about which a rating would teach most.")]
+    papers: list[dict[str, Any]]
+    total: int
+    next_offset: int | None
+    warnings: list[str]
+
+
+class RankExplained(TypedDict):
+    profile: str
+    day: str
+    paper_id: str
+    why: list[str]
+    score: Annotated[dict[str, Any] | None, Field(description="Its row of the ranking; null if it was removed.")]
+    candidate: dict[str, Any] | None
+
+
+class PaperRated(TypedDict):
+    profile: str
+    paper_id: str
+    title: str | None
+    rating: Annotated[str | None, Field(description="worth, later or no; null: none any more.")]
+    before: str | None
+
+
+class CitationsExported(TypedDict):
+    text: str
+    total: Annotated[int, Field(description="Characters of the whole text.")]
+    next_offset: int | None
+
+
+class WhatChanged(TypedDict):
+    profile: str
+    day: str
+    changes: Annotated[list[dict[str, Any]], Field(description="Papers that entered, left or moved, and what did it.")]
+    total: int
+    next_offset: int | None
+    lineage: Annotated[dict[str, Any], Field(description="What the two rankings were computed from, where it differs.")]
+
+
+def _few_values(where: dict[str, Any]) -> dict[str, Any]:
+    """The condition, if it has no more values, on any depth, than an answer can repeat. Raises ValueError."""
+    count, open_ones = 0, list[Any]([where])
+    while open_ones:
+        inner = open_ones.pop()
+        entries = list(inner.values()) if isinstance(inner, dict) else inner
+        count += len(entries)
+        if count > MOST_VALUES:
+            raise ValueError(f"a condition may have {MOST_VALUES} values, this one has more")
+        open_ones += [entry for entry in entries if isinstance(entry, dict | list)]
+    return where
+
+
+class SideGiven(TypedDict, total=False):
+    """A side by a stance, or by a condition or wording of its own, besides its name."""
+
+    __pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[misc]
+
+    name: Required[Words]
+    where: Annotated[
+        dict[str, Any],
+        AfterValidator(_few_values),
+        Field(description='Such as {"primary_category": {"$eq": "cs.CL"}}.'),
+    ]
+    query: Annotated[Words, Field(description="Searched INSTEAD of the question. No way to get for and against.")]
+    stance: Annotated[
+        Literal["supports", "contradicts"],
+        Field(description="Evidence for or against the question as a claim, judged by a model, with the sentence."),
+    ]
+
+
+class RetrieveStandardAnswer(TypedDict):
+    documents: Annotated[list[dict[str, Any]], Field(description="doc_id, page_content, metadata and score of each.")]
+    total: int
+    next_offset: int | None
+    matching: Annotated[int, Field(description="Documents that meet the filter.")]
+    filter: dict[str, Any] | None
+    warnings: Annotated[list[str], Field(description="What was compared by words only, cut, undated or weak.")]
+    shortfall: str | None
+    error: str | None
+    notes: list[str]
+
+
+class RetrieveBalancedAnswer(TypedDict):
+    sides: Annotated[
+        list[dict[str, Any]],
+        Field(description="For each: side, documents (of a stance with the sentence), shortfall, error, warnings."),
+    ]
+    stance: Annotated[dict[str, Any] | None, Field(description="How many were examined, by whom; judge null: nobody.")]
+    total: Annotated[int, Field(description="Number of sides.")]
+    next_offset: int | None
+    notes: list[str]

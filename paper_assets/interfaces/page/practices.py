@@ -1,0 +1,64 @@
+"""Best practices: what later rewrites learn from, read beside its original, removed where it teaches ill (SPEC V4)."""
+
+from collections import Counter
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from paper_assets.digests.versions import LEVELS_IN_WORDS
+from paper_assets.errors import InvalidInput
+from paper_assets.interfaces.page.desk import desk_of, page, profile_of, then
+from paper_assets.rewriting.best_practices import archive_of
+from paper_assets.rewriting.best_practices import remove as remove_from
+from paper_assets.rewriting.policy import LEVELS
+from paper_assets.stores.best_practices import best_practice, best_practices
+from paper_assets.stores.rewrites import attempts_by_examples
+
+_MOST = 200
+
+
+def listed(request: Request) -> Response:
+    desk, _, asked = desk_of(request), profile_of(request), request.query_params
+    collection = desk.settings.archive
+    level = asked.get("level") if asked.get("level") in LEVELS else None
+    score = asked.get("score", "")
+    if score and not (score.isascii() and score.isdigit() and len(score) < 4):
+        raise InvalidInput(f"the least score must be a number from 0 to 100, got {score[:20]!r}")
+    keyword = asked.get("keyword", "").strip()[:100]
+    found = best_practices(
+        desk.warehouse, collection, level=level, min_score=int(score) if score else None, keyword=keyword or None
+    )
+    kept = best_practices(desk.warehouse, collection)
+    categories = [name for name, _ in Counter(each.category or "unknown" for each in kept).most_common(6)]
+    spread = Counter((each.target_level, each.category or "unknown") for each in kept)
+    return page(
+        request,
+        "practices.html.jinja",
+        found=found[:_MOST],
+        count=len(found),
+        kept=len(kept),
+        asked={"level": level, "score": score, "keyword": keyword},
+        levels=LEVELS_IN_WORDS,
+        categories=categories,
+        spread=spread,
+        with_and_without=attempts_by_examples(desk.warehouse),
+        collection=collection,
+    )
+
+
+def show(request: Request) -> Response:
+    desk, _ = desk_of(request), profile_of(request)
+    found = best_practice(desk.warehouse, desk.settings.archive, str(request.path_params["identifier"]))
+    asks = request.query_params.get("remove") == "ask"
+    return page(request, "practice.html.jinja", practice=found, levels=LEVELS_IN_WORDS, asks=asks)
+
+
+def remove(request: Request) -> Response:
+    """Remove one, which its page has asked once more."""
+    desk, profile, identifier = desk_of(request), profile_of(request), str(request.path_params["identifier"])
+    if request.state.form.get("sure") != "yes":
+        raise InvalidInput("a best practice is removed from its own page, which asks once more")
+    archive = archive_of(desk.settings, desk.for_writing, desk.workspace.vector_index, desk.workspace.embedder())
+    left = remove_from(archive, identifier)
+    note = f"Removed, but {left}." if left else "The best practice is removed."
+    return then(request, f"/p/{profile}/practices", note)

@@ -1,0 +1,154 @@
+"""Rewrites: where each stands, its attempts beside the original, and a person's decision (SPEC V3, B4, B5)."""
+
+import logging
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+
+from paper_assets.digests.versions import LEVELS_IN_WORDS
+from paper_assets.errors import InvalidInput, PaperAssetsError
+from paper_assets.interfaces.page.desk import Desk, desk_of, now, page, profile_of, then
+from paper_assets.pipeline.rewrites import publish_vectors
+from paper_assets.rewriting import loop
+from paper_assets.rewriting.loop import advance
+from paper_assets.rewriting.marking import marked
+from paper_assets.rewriting.policy import DECISIONS, Wait, Write
+from paper_assets.rewriting.state import standing, state_of, step_of
+from paper_assets.rewriting.unattended import run_to_end
+from paper_assets.rewriting.writing import Writer
+from paper_assets.stores.rewrites import RewriteItem, rewrite_item, rewrites_of
+from paper_assets.stores.warehouse import Warehouse
+
+_MOST_DONE = 60
+_ONE_AT_A_TIME = ThreadPoolExecutor(max_workers=1, thread_name_prefix="rewriting")
+
+logger = logging.getLogger(__name__)
+
+
+def listed(request: Request) -> Response:
+    desk, profile = desk_of(request), profile_of(request)
+    config = desk.settings.rewriting
+    items = rewrites_of(desk.warehouse, profile=profile)
+    groups: dict[str, list[RewriteItem]] = {"wait": [], "open": [], "done": []}
+    for item in items:
+        step = step_of(item, config=config)
+        groups["wait" if isinstance(step, Wait) else "open" if isinstance(step, Write) else "done"].append(item)
+    rows = {
+        kind: [(item, standing(item, config=config), state_of(item, config=config)) for item in those[:_MOST_DONE]]
+        for kind, those in groups.items()
+    }
+    return page(
+        request,
+        "rewrites.html.jinja",
+        groups=rows,
+        counts={kind: len(those) for kind, those in groups.items()},
+        levels=LEVELS_IN_WORDS,
+    )
+
+
+def show(request: Request) -> Response:
+    desk, _ = desk_of(request), profile_of(request)
+    config = desk.settings.rewriting
+    item = rewrite_item(desk.warehouse, str(request.path_params["item"]))
+    step = step_of(item, config=config)
+    chosen = _attempt(request, item)
+    state = state_of(item, config=config, attempt=chosen)
+    shown = item.attempts[state.attempt - 1] if state else None
+    against = request.query_params.get("against", "before" if shown and shown.attempt > 1 else "original")
+    before = item.attempts[shown.attempt - 2] if shown and shown.attempt > 1 and against == "before" else None
+    return page(
+        request,
+        "rewrite.html.jinja",
+        item=item,
+        level=LEVELS_IN_WORDS.get(item.target_level, item.target_level),
+        standing=standing(item, config=config),
+        waits=step.attempt if isinstance(step, Wait) else None,
+        unfinished=isinstance(step, Write),
+        auto=item.outcome is None and request.query_params.get("auto") == "1",
+        state=state,
+        attempt=shown,
+        against="before" if before else "original",
+        pieces=marked(shown.text, before.text if before else item.original_text, shown.unsupported) if shown else (),
+        marks=(config.enough, config.asks, config.passes, config.archived),
+        model=_model(desk),
+        stage=_stage(item),
+    )
+
+
+def state(request: Request) -> Response:
+    """A word that changes when the rewrite goes on, for the script that watches it."""
+    return PlainTextResponse(_stage(rewrite_item(desk_of(request).warehouse, str(request.path_params["item"]))))
+
+
+def decide(request: Request) -> Response:
+    """Accept, retry, cancel, take up again, or run to its end; what is stale or said twice changes nothing."""
+    desk, profile, form = desk_of(request), profile_of(request), request.state.form
+    name, word = str(request.path_params["item"]), str(form.get("decision", ""))
+    warehouse = desk.for_writing
+    item = rewrite_item(warehouse, name)
+    if word in DECISIONS:
+        attempt = _number(str(form.get("attempt", "")))
+        response = loop.decide(
+            warehouse,
+            name,
+            attempt,
+            "accept" if word == "accept" else "retry",
+            now=now(),
+            config=desk.settings.rewriting,
+        )
+        note = response.note
+        if response.counted:
+            note += _resumed(desk, name, advance)
+    elif word == "cancel":
+        note = loop.cancel(warehouse, name).note
+    elif word == "reopen":
+        note = loop.take_up_again(warehouse, name).note + _resumed(desk, name, advance)
+    elif word == "auto":
+        note = f"the rewrite of {item.paper_id} for {item.target_level} runs to its end" + _resumed(
+            desk, name, run_to_end
+        )
+    else:
+        raise InvalidInput(f"a decision is accept, retry, auto, cancel or reopen, got {word[:40]!r}")
+    alone = "?auto=1" if word == "auto" and _model(desk) is not None else ""
+    return then(request, f"/p/{profile}/rewrites/{name}{alone}", f"{note[:1].upper()}{note[1:]}.")
+
+
+def _resumed(desk: Desk, item: str, go_on: Callable[[Warehouse, Writer, str], RewriteItem]) -> str:
+    """Let the rewrite go on in a thread of this process, and what to say of it. A killed one goes on elsewhere (B5)."""
+    if _model(desk) is None:
+        return "; no language model is set up, so nothing more is written (LLM_PROVIDER and its key)"
+
+    def work() -> None:
+        workspace = desk.workspace
+        try:
+            go_on(desk.for_writing, workspace.load_writer(workspace), item)
+            publish_vectors(desk.for_writing, workspace)
+        except PaperAssetsError as fault:  # what was written is kept; a run, or the next click, goes on from there
+            logger.warning("the rewrite %s stopped: %s", item, fault)
+        except Exception:
+            logger.exception("the rewrite %s stopped", item)
+
+    _ONE_AT_A_TIME.submit(work)
+    return ""
+
+
+def _stage(item: RewriteItem) -> str:
+    return f"{len(item.attempts)} {len(item.decisions)} {item.outcome}"
+
+
+def _model(desk: Desk) -> str | None:
+    return desk.workspace.load_verifier().model
+
+
+def _attempt(request: Request, item: RewriteItem) -> int | None:
+    given = request.query_params.get("attempt")
+    number = _number(given) if given else None
+    return number if number is not None and 1 <= number <= len(item.attempts) else None
+
+
+def _number(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) < 6):
+        raise InvalidInput(f"attempt must be a number, got {text[:20]!r}")
+    return int(text)

@@ -1,0 +1,76 @@
+"""Why and why not: what brought a paper where it stands, or which filter or score kept it out (SPEC V1, G16)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from paper_assets.digests.content import Link, Part, authors_line, links_of
+from paper_assets.errors import InvalidArxivId, PaperNotFound
+from paper_assets.interfaces.page.desk import Desk, day_of, desk_of, page, profile_of
+from paper_assets.interfaces.ranking_answers import explained_rank, outside_the_window, papers_meant
+from paper_assets.ranking.explain import parts_of
+from paper_assets.stores.papers import find_paper
+from paper_assets.stores.rankings import ranking
+from paper_assets.text.cleaning import one_line
+from paper_assets.text.tex import readable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownPaper:
+    """A paper as its own head and abstract."""
+
+    paper_id: str
+    title: str
+    authors: str
+    published: date | None
+    abstract: str
+    links: tuple[Link, ...]
+
+
+def show(request: Request) -> Response:
+    desk, profile = desk_of(request), profile_of(request)
+    day, asked = day_of(request, profile), one_line(request.query_params.get("paper", ""))[:300]
+    found = papers_meant(desk.warehouse, profile, day, asked) if asked else []
+    said: dict[str, Any] = {"paper": None, "explained": None, "parts_of_score": (), "verdict": None, "outside": None}
+    if asked and len(found) <= 1:
+        paper_id = found[0][0] if found else asked
+        said["paper"] = _shown(desk, paper_id) if found else None
+        try:
+            explained = explained_rank(desk.warehouse, profile, paper_id, day=day)
+            said |= {"explained": explained, "verdict": _verdict(explained)}
+            if explained["score"]:
+                weights = ranking(desk.warehouse, day, profile).header["weights"]
+                said["parts_of_score"] = [
+                    Part(name=name, words=words, points=by) for name, words, by in parts_of(explained["score"], weights)
+                ]
+        except (PaperNotFound, InvalidArxivId):
+            said["outside"] = outside_the_window(desk.warehouse, profile, day, paper_id)
+    return page(request, "why.html.jinja", day=day, asked=asked, found=found, **said)
+
+
+def _verdict(explained: Mapping[str, Any]) -> str:
+    """What somebody wants to know first."""
+    row = explained["score"]
+    if row is None:
+        return "It is not in the list: a filter removed it."
+    if row["shown"]:
+        return f"It is in the list, at place {row['rank']}."
+    return "It is not in the list: its score did not bring it in."
+
+
+def _shown(desk: Desk, paper_id: str) -> ShownPaper | None:
+    paper = find_paper(desk.warehouse, paper_id)
+    if paper is None:
+        return None
+    return ShownPaper(
+        paper_id=paper.paper_id,
+        title=paper.title,
+        authors=authors_line(paper.authors),
+        published=paper.day,
+        abstract=readable(one_line(paper.abstract)),
+        links=links_of(paper),
+    )

@@ -1,0 +1,204 @@
+"""Answers about stored rankings, as plain values: the command line and the MCP server give the same."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from typing import Any
+
+from paper_assets.digests.plain_text import in_words
+from paper_assets.errors import InvalidArxivId, NotComputed
+from paper_assets.paper_id import split_paper_id
+from paper_assets.pipeline.profiles import load_valid_profile
+from paper_assets.pipeline.rankings import changes_of
+from paper_assets.ranking.changes import Changes
+from paper_assets.ranking.explain import as_sum, what_was_missing, why, why_removed
+from paper_assets.ranking.gatekeeper import Embed, rank_and_filter_papers
+from paper_assets.ranking.profile_edits import profile_edits
+from paper_assets.ranking.verifier import open_verifier
+from paper_assets.settings import Settings
+from paper_assets.stores.candidates import candidates
+from paper_assets.stores.llm_answers import keep_answers, known_answers
+from paper_assets.stores.papers import find_paper, paper_titled, papers_by_id, papers_with_words
+from paper_assets.stores.profiles import profile_version
+from paper_assets.stores.rankings import latest_ranking_day, ranked_paper, ranking
+from paper_assets.stores.warehouse import Warehouse
+from paper_assets.text.words import normal_form
+
+_MOST_MEANT = 12
+_GONE: Mapping[str, Any] = {"title": "(no longer stored)", "authors": []}  # ranked once, then removed from the papers
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListChanges:
+    """What changed in a profile's list of a day, with the titles of the papers concerned; `edits` of the profile in
+    between, in words (none where one of its contents is not kept).
+    """
+
+    day: date
+    changes: Changes
+    titles: Mapping[str, str]
+    edits: tuple[str, ...]
+
+
+def newest_ranking(warehouse: Warehouse, profile: str) -> date:
+    """The day of the profile's newest ranking. Raises NotComputed."""
+    day = latest_ranking_day(warehouse, profile)
+    if day is None:
+        raise NotComputed(f"profile {profile!r} has no ranking yet; run `paper-assets run --profile {profile}` first")
+    return day
+
+
+def shown_ranking(warehouse: Warehouse, profile: str, day: date) -> dict[str, Any]:
+    """The top K of a stored ranking with titles and the why; a paper removed since then has neither title nor authors.
+
+    Raises NotComputed.
+    """
+    stored = ranking(warehouse, day, profile)
+    rows = stored.rows.filter(stored.rows.column("shown")).to_pylist()
+    papers = {row["paper_id"]: row for row in papers_by_id(warehouse, [row["paper_id"] for row in rows]).to_pylist()}
+    return {
+        "profile": profile,
+        "day": f"{day}",
+        "scored": stored.rows.num_rows,
+        **{name: stored.header.get(name) for name in ("line", "above_line")},
+        "quiet": stored.header.get("quiet", False),
+        "learning": stored.header.get("learning"),
+        "questions": stored.header.get("questions") or [],
+        "warnings": stored.header["warnings"],
+        "file": stored.header["output_path"],
+        "papers": [
+            {
+                "rank": row["rank"],
+                "paper_id": row["paper_id"],
+                **{name: papers.get(row["paper_id"], _GONE)[name] for name in ("title", "authors")},
+                "score": row["final"],
+                "relevance": row["semantic_relevance"],
+                "learned": row["learned"],
+                "tags": row["tags"],
+                "sum": as_sum(row, stored.header["weights"]),
+                "why": why(row, stored.header, scored=stored.rows.num_rows),
+            }
+            for row in rows
+        ],
+    }
+
+
+def explained_rank(warehouse: Warehouse, profile: str, paper_id: str, *, day: date | None = None) -> dict[str, Any]:
+    """Why a paper stands where it stands, or why it was removed. Raises InvalidArxivId, NotComputed, PaperNotFound."""
+    standing = ranked_paper(warehouse, profile, str(split_paper_id(paper_id)[0]), day=day)
+    if standing.ranked is None:
+        sentences = [why_removed((standing.candidate or {})["reason"])]
+    else:
+        rows = ranking(warehouse, standing.day, profile).rows.to_pylist()
+        missing = what_was_missing(standing.ranked["paper_id"], rows, standing.header)
+        sentences = why(standing.ranked, standing.header, scored=len(rows), missing=missing)
+    return {
+        "day": f"{standing.day}",
+        "profile": profile,
+        "paper_id": paper_id,
+        "why": sentences,
+        "score": standing.ranked,
+        "candidate": standing.candidate,
+    }
+
+
+def list_changes(
+    warehouse: Warehouse, profile: str, *, day: date | None = None, before: date | None = None, edit: bool = False
+) -> ListChanges:
+    """What changed in the profile's list of `day` (None: the newest) since `before` or since the last edit.
+
+    Raises NotComputed.
+    """
+    last = day or newest_ranking(warehouse, profile)
+    changes = changes_of(warehouse, profile, last, before=before, edit=edit)
+    moves = (*changes.entered, *changes.left, *changes.moved)
+    papers = papers_by_id(warehouse, [move.paper_id for move in moves]).to_pylist()
+    hashes = changes.lineage.get("profile_hash", (None, None))
+    contents = [profile_version(warehouse, profile, known or "") for known in hashes]
+    return ListChanges(
+        day=last,
+        changes=changes,
+        titles={paper["paper_id"]: paper["title"] for paper in papers},
+        edits=tuple((profile_edits(contents[0], contents[1]) or {}).values()),
+    )
+
+
+def papers_meant(warehouse: Warehouse, profile: str, day: date, text: str) -> list[tuple[str, str]]:
+    """The (id, title) of what somebody names by an id, an address, a title or words of it; at most `_MOST_MEANT`.
+
+    Among the papers of the profile's window first, then among all that are stored.
+    """
+    try:
+        paper = find_paper(warehouse, str(split_paper_id(text)[0]))
+    except InvalidArxivId:
+        paper = paper_titled(warehouse, text)
+    if paper is not None:
+        return [(paper.paper_id, paper.title)]
+    words = normal_form(text).split()
+    if not words:
+        return []
+    judged = candidates(warehouse, day, profile).select(["paper_id", "title"]).to_pylist()
+    found = [(row["paper_id"], row["title"]) for row in judged if _holds(row["title"], words)]
+    return (found or papers_with_words(warehouse, words, most=_MOST_MEANT))[:_MOST_MEANT]
+
+
+def _holds(title: str, words: Sequence[str]) -> bool:
+    known = normal_form(title)
+    return all(word in known for word in words)
+
+
+def outside_the_window(warehouse: Warehouse, profile: str, day: date, paper_id: str) -> str:
+    """Why a paper was not among those that were looked at for the day's list, in a sentence."""
+    paper = find_paper(warehouse, paper_id) if split_or_none(paper_id) else None
+    if paper is None:
+        return "No such paper is stored: its day was not fetched, or it is in none of the categories that are followed."
+    header = ranking(warehouse, day, profile).header
+    content = profile_version(warehouse, profile, header.get("profile_hash") or "")
+    if paper.day is None:
+        return "It has no date, so it is in no window of days."
+    if content is not None:
+        feed = content.content.feed
+        first = day - timedelta(days=feed.window_days - 1)
+        if not first <= paper.day <= day:
+            return (
+                f"It was submitted on {in_words(paper.day)}; this list looks at the {feed.window_days} days from "
+                f"{in_words(first)} to {in_words(day)}."
+            )
+        if feed.categories is not None and not set(feed.categories) & set(paper.categories):
+            return f"It is in {', '.join(paper.categories)}; the profile looks at {', '.join(feed.categories)} only."
+    return "It was not stored when the list was made; the next run takes it along."
+
+
+def split_or_none(text: str) -> str | None:
+    """The id without version, None if the text is none."""
+    try:
+        return str(split_paper_id(text)[0])
+    except InvalidArxivId:
+        return None
+
+
+def ranked_now(
+    records: Any,
+    *,
+    settings: Settings,
+    warehouse: Warehouse,
+    environ: Mapping[str, str],
+    embed: Embed,
+    now: datetime,
+    **options: Any,
+) -> dict[str, Any]:
+    """`rank_and_filter_papers` on this desk: its warehouse, its embedder, and the language model of `environ`."""
+    return rank_and_filter_papers(
+        records,
+        settings=settings,
+        now=now,
+        embed=embed,
+        find_papers=lambda ids: papers_by_id(warehouse, ids),
+        verifier=open_verifier(
+            environ,
+            known=lambda keys: known_answers(warehouse, keys),
+            keep=lambda verdicts, model: keep_answers(warehouse, verdicts, model=model),
+        ),
+        read_profile=load_valid_profile,
+        **options,
+    )

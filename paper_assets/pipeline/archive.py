@@ -1,0 +1,173 @@
+"""`best_practice_archive`: rewrites worth imitating, with the Chroma collection that follows the table (B1).
+
+Best practices are kept where rewrites end (rewriting/best_practices.py); here their index is brought up to date, and a
+person sees whether the archive is worth learning from.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from hashlib import sha256
+from itertools import groupby
+
+from paper_assets.pipeline.embeddings import SAMPLE, found_by_themselves
+from paper_assets.pipeline.partition import WHOLE, Grid, Partition
+from paper_assets.pipeline.report import Bars, Columns, Report, StackedBars, Table, Value
+from paper_assets.pipeline.step import Check, Checked, Made, Product, Step
+from paper_assets.pipeline.workspace import Workspace
+from paper_assets.rewriting.archiving import offer_again
+from paper_assets.rewriting.best_practices import Archive, archive_of, sync_archive
+from paper_assets.rewriting.pii import find_pii
+from paper_assets.rewriting.policy import LEVELS
+from paper_assets.stores.best_practices import BestPractice, best_practices, with_vectors
+
+NAME = "best_practice_archive"
+_SPREAD_FROM = 10  # fewer best practices say nothing about their spread
+_MOST_SHARE = 0.8  # of one level or one category; more, and the others learn from strangers
+
+
+def _make(workspace: Workspace, partitions: Sequence[Partition], wanted: frozenset[str]) -> Made:
+    """Take in what waited for the model and bring the collection up to date."""
+    archive = archive_of(workspace.settings, workspace.warehouse, workspace.vector_index, workspace.embedder())
+    if archive.embedder is not None:
+        if again := offer_again(archive):
+            workspace.log.info(f"{again} rewrites offered again that no embedding model could judge")
+        workspace.log.info(f"index: {sync_archive(archive, progress=workspace.progress)}")
+    return Made(new={WHOLE: True}, details=archive)
+
+
+def _kept(workspace: Workspace, made: Made) -> list[BestPractice]:
+    return best_practices(workspace.warehouse, made.details.collection)
+
+
+def _report(workspace: Workspace, partition: Partition, made: Made) -> Report:
+    return archive_report(made.details, _kept(workspace, made))
+
+
+def archive_report(archive: Archive, kept: Sequence[BestPractice]) -> Report:
+    """How many of which level, category and score, and the newest; its version changes with what is kept."""
+    model = archive.embedder.name if archive.embedder else "none"
+    levels = [level for level in LEVELS if any(each.target_level == level for each in kept)]
+    categories = Counter(each.category or "unknown" for each in kept).most_common()
+    by_level = {
+        level: Counter(each.category or "unknown" for each in kept if each.target_level == level) for level in levels
+    }
+    values: dict[str, Value] = {
+        "dagster/row_count": len(kept),
+        "dagster/column_schema": Columns(
+            [
+                ("id", "string", "UUIDv4, kept by migrations"),
+                ("text", "string", "the rewrite, masked"),
+                ("original_text", "string", "what it was made from, masked; what is embedded"),
+                ("score", "int", "the critic's, 0 to 100"),
+                ("target_level", "string", "public, student or expert"),
+                ("keywords", "list<string>", "keywords of the paper"),
+                ("made_at", "timestamp", "when the rewrite was written, UTC"),
+                ("model_version", "string", "model that wrote it"),
+                ("paper_id", "string", "arXiv id without version"),
+                ("category", "string", "primary category"),
+            ]
+        ),
+        "collection": archive.collection,
+        "model": model,
+        "levels": Bars({level: by_level[level].total() for level in levels}, title="Best practices by level"),
+        "categories": Bars(dict(categories[:12]), title="Best practices by category"),
+        "scores": Bars(
+            {f"{score}": count for score, count in sorted(Counter(each.score for each in kept).items(), reverse=True)},
+            title="Best practices by score",
+        ),
+        "newest": Table(
+            ["id", "paper", "level", "score", "keywords", "rewrite"],
+            [
+                (each.id, each.paper_id, each.target_level, each.score, ", ".join(each.keywords), each.text)
+                for each in kept[:10]
+            ],
+        ),
+    }
+    if kept:
+        shown = [name for name, _ in categories[:6]]
+        values["spread"] = StackedBars(
+            levels,
+            {name: [by_level[level][name] for level in levels] for name in shown},
+            title="Best practices by level and category",
+        )
+    ids = "\n".join(sorted(each.id for each in kept))
+    version = sha256(f"{archive.collection} {model}\n{ids}".encode()).hexdigest()[:32]
+    return Report(version, values)
+
+
+def _spread(workspace: Workspace, partitions: Sequence[Partition], made: Made) -> Checked:
+    kept = _kept(workspace, made)
+    levels = Counter(each.target_level for each in kept)
+    categories = Counter(each.category or "unknown" for each in kept)
+    lopsided = [
+        f"{name}: {count} of {len(kept)}"
+        for counted in (levels, categories)
+        for name, count in counted.items()
+        if count > _MOST_SHARE * len(kept)
+    ]
+    missing = [level for level in LEVELS if not levels[level]]
+    return Checked(
+        passed=len(kept) < _SPREAD_FROM or not (lopsided or missing),
+        counted={"best_practices": len(kept), "levels_without": missing, "lopsided": lopsided},
+    )
+
+
+def _no_unmasked_pii(workspace: Workspace, partitions: Sequence[Partition], made: Made) -> Checked:
+    kept = _kept(workspace, made)
+    unmasked = {each.id: kinds for each in kept if (kinds := _pii_in(each))}
+    return Checked(
+        passed=not unmasked, counted={"best_practices": len(kept), "unmasked": dict(list(unmasked.items())[:20])}
+    )
+
+
+def _pii_in(practice: BestPractice) -> str:
+    """The kinds of what should be masked, never the thing itself."""
+    found = [pii.kind for text in (practice.text, practice.original_text, *practice.keywords) for pii in find_pii(text)]
+    return ", ".join(kind for kind, _ in groupby(sorted(found)))
+
+
+def _vectors_find_themselves(workspace: Workspace, partitions: Sequence[Partition], made: Made) -> Checked:
+    archive: Archive = made.details
+    if archive.embedder is None:
+        return Checked(passed=False, counted={"reason": "the embedding model cannot be loaded"})
+    ids = sorted(each.id for each in _kept(workspace, made))
+    sample = ids[:: max(1, len(ids) // SAMPLE)][:SAMPLE]
+    practices, vectors = with_vectors(archive.warehouse, archive.collection, sample, model=archive.embedder.name)
+    return found_by_themselves(archive.index, archive.collection, [each.id for each in practices], vectors)
+
+
+STEP = Step(
+    name=NAME,
+    products=(
+        Product(
+            name=NAME,
+            description="Rewrites that scored 95 or more, masked, each unlike the others, as examples for later ones.",
+            kinds=frozenset({"duckdb", "chroma"}),
+            report=_report,
+            deps=("paper_rewrites",),
+            checks=(
+                Check(
+                    name="archive_is_spread_over_levels_and_categories",
+                    holds=_spread,
+                    description="Every level has best practices, and no level or category nearly all of them.",
+                ),
+                Check(
+                    name="no_unmasked_pii",
+                    holds=_no_unmasked_pii,
+                    description="No phone number and no mail address stands in a text or a keyword.",
+                ),
+                Check(
+                    name="vectors_find_themselves",
+                    holds=_vectors_find_themselves,
+                    description="A sample of originals is found by its own vectors.",
+                ),
+            ),
+        ),
+    ),
+    grid=Grid.WHOLE,
+    group="rewriting",
+    code_version="1",
+    make=_make,
+    trigger="new_rewrites",
+    partitions_per_run=None,
+)

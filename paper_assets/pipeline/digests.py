@@ -1,0 +1,281 @@
+"""`reading_digests`: one page to read for each day and profile, and a feed for each profile (SPEC 1).
+
+What stands on a page is digests/content.py's business; here a day is gathered from the stores, written, and checked.
+"""
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import date, timedelta
+from functools import partial
+from hashlib import sha256
+from pathlib import Path
+
+from markupsafe import escape
+
+from paper_assets.digests.atom import Issue, atom_feed
+from paper_assets.digests.content import Digest, Stored, digest_of
+from paper_assets.digests.excluded import papers_named, without_excluded
+from paper_assets.digests.html import html_page, title_and_body, updated
+from paper_assets.digests.markdown import escape_markdown, markdown_page
+from paper_assets.digests.plain_text import in_words
+from paper_assets.errors import NotComputed
+from paper_assets.paper import papers_from_table
+from paper_assets.pipeline.partition import Grid, Partition, ascending
+from paper_assets.pipeline.rankings import changes_since
+from paper_assets.pipeline.report import Link, Markdown, Report
+from paper_assets.pipeline.step import Check, Checked, Made, Product, Step, one_by_one
+from paper_assets.pipeline.workspace import Workspace
+from paper_assets.settings import Settings
+from paper_assets.stores.candidates import candidates
+from paper_assets.stores.digest_files import FEED, digest_path, feed_is_current, keep_digest, read_page
+from paper_assets.stores.papers import papers_by_id
+from paper_assets.stores.profiles import last_good_profile, profile_version
+from paper_assets.stores.rankings import StoredRanking, latest_ranking_day, previous_ranking, ranking
+from paper_assets.stores.retrievals import retrievals_of
+from paper_assets.stores.rewrite_decisions import last_decision
+from paper_assets.stores.rewrites import rewrites_of
+from paper_assets.stores.warehouse import Warehouse
+from paper_assets.text.cleaning import one_line
+
+CODE_VERSION = "3"  # raise it when the pages change, so that the graph shows which days were made before
+
+_IN_FEED = 30  # digests
+_PREVIEW = 6_000  # characters of the page in the event log; a list of five fits
+NAME = "reading_digests"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """A day's digest and where it lies. `version` changes only with what the pages say."""
+
+    digest: Digest
+    page: Path
+    markdown: str
+    version: str
+    new: bool
+
+
+def write_digest(warehouse: Warehouse, profile: str, day: date, *, settings: Settings) -> Written:
+    """Make the day's pages and the profile's feed from what is stored. What says the same does not touch its file.
+
+    Raises NotComputed if there is no ranking, StoreBusy, StoreUnwritable.
+    """
+    digest = gather(warehouse, profile, day, settings=settings)
+    pages = _pages(digest, settings)
+    folder = digests_folder(settings)
+    new = keep_digest(
+        folder,
+        profile,
+        day,
+        pages,
+        feed=partial(_feed, profile),
+        latest=_IN_FEED,
+        deadline=settings.store_deadline,
+    )
+    return Written(
+        digest=digest,
+        page=digest_path(folder, profile, day, "html"),
+        markdown=pages["md"].decode(),
+        version=_version(list(pages.values())),
+        new=new,
+    )
+
+
+def digests_folder(settings: Settings) -> Path:
+    return settings.output_dir / "digests"
+
+
+def missing_from_pages(warehouse: Warehouse, profile: str, day: date, *, settings: Settings) -> list[str]:
+    """Papers of the stored list that the day's files do not show, or all of them where a file is not there."""
+    rows = ranking(warehouse, day, profile).rows
+    shown = rows.filter(rows.column("shown")).column("paper_id").to_pylist()
+    page, markdown = (
+        (read_page(digests_folder(settings), profile, day, ending) or b"").decode(errors="replace")
+        for ending in ("html", "md")
+    )
+    return [
+        paper_id
+        for paper_id in shown
+        if f'id="paper-{escape(one_line(paper_id))}"' not in page or escape_markdown(one_line(paper_id)) not in markdown
+    ]
+
+
+def gather(warehouse: Warehouse, profile: str, day: date, *, settings: Settings) -> Digest:
+    """What is stored for the profile's day, as a digest. Raises NotComputed if there is no ranking."""
+    ranked, judged = ranking(warehouse, day, profile), candidates(warehouse, day, profile).to_pylist()
+    changes = [(since, changes_since(warehouse, then, ranked)) for since, then in _earlier(warehouse, profile, day)]
+    moves = [move for _, found in changes for move in (*found.entered, *found.left, *found.moved)]
+    shown = ranked.rows.filter(ranked.rows.column("shown")).column("paper_id").to_pylist()
+    answers, rewrites = retrievals_of(warehouse, day, profile), rewrites_of(warehouse, profile=profile, day=day)
+    named = {*shown, *(move.paper_id for move in moves), *papers_named(answers), *(each.paper_id for each in rewrites)}
+    known = papers_from_table(papers_by_id(warehouse, sorted(named)))
+    papers, of_profile = {paper.paper_id: paper for paper in known}, last_good_profile(warehouse, profile)
+    excludes = of_profile.content.keywords.exclude.hard if of_profile else ()
+    answers, rewrites = without_excluded(answers, rewrites, papers=papers, keywords=excludes)
+    ranked_for = profile_version(warehouse, profile, ranked.header.get("profile_hash") or "")
+    return digest_of(
+        Stored(
+            ranking=ranked,
+            papers=papers,
+            candidates=judged,
+            changes=changes,
+            answers=answers,
+            rewrites=rewrites,
+            decided_at=last_decision(warehouse, [item.item for item in rewrites]),
+            content=ranked_for.content if ranked_for else None,
+        ),
+        config=settings.rewriting,
+    )
+
+
+def desk_address(settings: Settings, profile: str, day: date) -> str:
+    """Where the desk shows the profile's day, while it runs."""
+    return f"{settings.desk_url}/p/{profile}/{day}"
+
+
+def _pages(digest: Digest, settings: Settings) -> dict[str, bytes]:
+    """The pages by their ending."""
+    desk = desk_address(settings, digest.profile, digest.day)
+    return {
+        "html": html_page(digest, desk=desk).encode(),
+        "md": markdown_page(digest, desk=desk).encode(),
+    }
+
+
+def _earlier(warehouse: Warehouse, profile: str, day: date) -> list[tuple[str, StoredRanking]]:
+    """The ranking of the ranked day before, and the one of this very day that an edit or new papers have replaced."""
+    found = []
+    before = latest_ranking_day(warehouse, profile, until=day - timedelta(days=1))
+    if before is not None:
+        found.append((f"since {in_words(before)}", ranking(warehouse, before, profile)))
+    with suppress(NotComputed):
+        found.append(("since this day was last ranked", previous_ranking(warehouse, day, profile)))
+    return found
+
+
+def feed_stands(profile: str, *, settings: Settings) -> bool:
+    """Whether the profile's feed is made from the pages that lie beside it."""
+    return feed_is_current(digests_folder(settings), profile, feed=partial(_feed, profile), latest=_IN_FEED)
+
+
+def _feed(profile: str, pages: Sequence[tuple[date, str]]) -> bytes:
+    return atom_feed(profile, [_issue(day, page) for day, page in pages])
+
+
+def _issue(day: date, page: str) -> Issue:
+    title, body = title_and_body(page)
+    return Issue(day=day, title=title, body=body, updated=updated(page))
+
+
+def _make(workspace: Workspace, partitions: Sequence[Partition], wanted: frozenset[str]) -> Made:
+    """Write each day's page and the feed, ascending by day. What says the same does not touch its file."""
+    written: dict[Partition, Written] = {}
+
+    def write(each: Partition) -> bool:
+        page = write_digest(workspace.warehouse, each.of_profile, each.of_day, settings=workspace.settings)
+        written[each] = page
+        workspace.log.info(f"{each}: {'written' if page.new else 'unchanged'}")
+        return page.new
+
+    new, failures = one_by_one(partitions, write)
+    return Made(new=new, failures=failures, details=written)
+
+
+def _inputs(workspace: Workspace, partitions: Sequence[Partition]) -> Mapping[Partition, str]:
+    """What the pages would say now. A day without a ranking has none."""
+    found = {}
+    for each in partitions:
+        with suppress(NotComputed):
+            digest = gather(workspace.warehouse, each.of_profile, each.of_day, settings=workspace.settings)
+            found[each] = _version(list(_pages(digest, workspace.settings).values()))
+    return found
+
+
+def _stored(workspace: Workspace, partitions: Sequence[Partition]) -> Mapping[Partition, str | None]:
+    folder = digests_folder(workspace.settings)
+    found: dict[Partition, str | None] = {}
+    for each in partitions:
+        pages = [read_page(folder, each.of_profile, each.of_day, ending) for ending in ("html", "md")]
+        whole = [page for page in pages if page is not None]
+        if len(whole) == len(pages):
+            found[each] = _version(whole)
+    # A writer that was killed between a page and the feed: the newest page is made again, and the feed with it.
+    newest = {each.of_profile: each for each in ascending(partitions)}
+    stale = {each for profile, each in newest.items() if not feed_stands(profile, settings=workspace.settings)}
+    return {each: version for each, version in found.items() if each not in stale}
+
+
+def _reported(workspace: Workspace, partitions: Sequence[Partition]) -> Mapping[str, Mapping[Partition, str]]:
+    return {NAME: {each: version for each, version in _stored(workspace, partitions).items() if version}}
+
+
+def _version(pages: Sequence[bytes]) -> str:
+    return sha256(b"\0".join(pages)).hexdigest()[:32]
+
+
+def _report(workspace: Workspace, partition: Partition, made: Made) -> Report:
+    """Where the page lies, what it says and how much of each kind."""
+    written: Written = made.details[partition]
+    digest = written.digest
+    versions = [version for entry in digest.entries for version in entry.versions]
+    versions += [version for paper in digest.also_rewritten for version in paper.versions]
+    preview = written.markdown
+    if len(preview) > _PREVIEW:
+        preview = preview[:_PREVIEW].rpartition("\n")[0] + "\n\n…"
+    return Report(
+        written.version,
+        {
+            "dagster/row_count": len(digest.entries),
+            "page": written.page,
+            "markdown": written.page.with_suffix(".md"),
+            "feed": written.page.with_name(FEED),
+            "desk": Link(desk_address(workspace.settings, partition.of_profile, partition.of_day)),
+            "preview": Markdown(preview),
+            "questions": len(digest.evidence),
+            "sides_with_a_gap": sum(bool(side.gap) for each in digest.evidence for side in each.sides),
+            "rewrites": len(versions),
+            "rewrites_without_text": sum(not version.paragraphs for version in versions),
+            "warnings": len(digest.warnings),
+        },
+    )
+
+
+def _every_paper_stands_in_its_page(workspace: Workspace, partitions: Sequence[Partition], made: Made) -> Checked:
+    missing = [
+        f"{each} {paper_id}"
+        for each in partitions
+        for paper_id in missing_from_pages(
+            workspace.warehouse, each.of_profile, each.of_day, settings=workspace.settings
+        )
+    ]
+    return Checked(passed=not missing, counted={"partitions": len(partitions), "missing": missing[:20]})
+
+
+STEP = Step(
+    name=NAME,
+    products=(
+        Product(
+            name=NAME,
+            description="A page to read: the ranking with its reasons, what changed, contrast, evidence, rewrites.",
+            kinds=frozenset({"html", "markdown"}),
+            report=_report,
+            deps=("scored_rankings", "balanced_retrievals", "paper_rewrites"),
+            checks=(
+                Check(
+                    name="every_paper_of_the_list_stands_in_its_page",
+                    holds=_every_paper_stands_in_its_page,
+                    serious=True,
+                ),
+            ),
+        ),
+    ),
+    grid=Grid.PROFILE_DAY,
+    group="reading",
+    code_version=CODE_VERSION,
+    make=_make,
+    inputs=_inputs,
+    stored=_stored,
+    reported=_reported,
+    trigger="new_reading",
+)

@@ -1,0 +1,256 @@
+"""`paper_embeddings`: the vector of each paper's title and abstract, in DuckDB, with the Chroma index beside it."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import date
+from hashlib import sha256
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from paper_assets.errors import ModelUnavailable
+from paper_assets.models.embedder import Embedder
+from paper_assets.pipeline.partition import Grid, Partition, days_of
+from paper_assets.pipeline.report import Columns, Report, Scatter, Value
+from paper_assets.pipeline.step import Check, Checked, Made, Product, Step, one_by_one
+from paper_assets.pipeline.workspace import Workspace
+from paper_assets.stores.document_index import FORM, document_batches
+from paper_assets.stores.embeddings import (
+    days_without_vectors,
+    keep_vectors,
+    newest_without_vector,
+    texts_without_vector,
+    unembedded_count,
+    vectors_between,
+    vectors_of,
+)
+from paper_assets.stores.index_content import VectorBatch
+from paper_assets.stores.papers import day_fingerprints, papers_between
+from paper_assets.stores.vectors import SyncReport, VectorIndex, distrust, self_check, sync
+
+NAME: Final = "paper_embeddings"
+COLLECTION: Final = "abstract"
+SAMPLE = 64  # stored vectors that must find themselves, per run
+_TEXTS_IN_A_STEP, _DAYS_IN_A_STEP = 1_000, 31  # some ten seconds of work
+_LOST_AT_MOST = 0.05  # an approximate index may miss a vector or two for good; losing more means that it is damaged
+
+
+def _make(workspace: Workspace, partitions: Sequence[Partition], wanted: frozenset[str]) -> Made:
+    """Embed what has no vector yet, day by day, then bring the index up to date."""
+    model = workspace.embedder()
+    if model is None:
+        return Made(new=dict.fromkeys(partitions, False))
+    counts: dict[date, int] = {}
+    faults: list[ModelUnavailable] = []
+
+    def embed(partition: Partition) -> bool:
+        try:
+            counts[partition.of_day] = 0 if faults else _embed_day(workspace, model, partition.of_day)
+        except ModelUnavailable as fault:  # it loads and then fails: a day is not lost by that (G6)
+            faults.append(fault)
+        return bool(counts.get(partition.of_day))
+
+    new, failures = one_by_one(partitions, embed)
+    for fault in faults:
+        workspace.log.warning(f"{fault}; relevance will be judged by keywords only")
+    synced = _bring_index_up_to_date(workspace, model.name, days_of(list(new))) if new else "unchanged"
+    workspace.log.info(f"embedded {sum(counts.values())} texts; index: {synced}")
+    return Made(new=new, failures=failures, details=None if faults else counts)
+
+
+def _embed_day(workspace: Workspace, model: Embedder, day: date) -> int:
+    """Embed and keep the day's texts that have no vector yet; their number."""
+    hashes, texts = texts_without_vector(workspace.warehouse, day, day, model=model.name)
+    if texts:
+        vectors = model.encode(texts, progress=workspace.progress)
+        keep_vectors(workspace.warehouse, hashes, vectors, model=model.name)
+    return len(texts)
+
+
+def embed_unpartitioned(workspace: Workspace) -> int:
+    """Embed the papers that no partition holds: of days before the first one, newest first, then those without a date.
+
+    In steps, each of which is kept: what interrupts it costs at most the step it was in. Returns how many texts.
+    """
+    model = workspace.embedder()
+    if model is None:
+        return 0
+    done, before = 0, workspace.settings.first_day
+    while True:
+        hashes, texts, days = newest_without_vector(
+            workspace.warehouse, before=before, model=model.name, limit=_TEXTS_IN_A_STEP
+        )
+        if not texts:
+            return done
+        keep_vectors(workspace.warehouse, hashes, model.encode(texts, progress=workspace.progress), model=model.name)
+        if days:
+            _bring_index_up_to_date(workspace, model.name, days)
+        done += len(texts)
+
+
+def steps_newest_first(days: Iterable[date]) -> Iterator[list[date]]:
+    """Days that lie within a month of one another, ascending; the newest month first."""
+    step: list[date] = []
+    for day in sorted(days, reverse=True):
+        if step and (step[0] - day).days >= _DAYS_IN_A_STEP:
+            yield step[::-1]
+            step = []
+        step.append(day)
+    if step:
+        yield step[::-1]
+
+
+def embedding_version(papers: str, model: str) -> str:
+    """Data version of a day's embeddings: changes with the day's papers or the model."""
+    return sha256(f"{papers} {model}".encode()).hexdigest()[:32]
+
+
+def _inputs(workspace: Workspace, partitions: Sequence[Partition]) -> Mapping[Partition, str]:
+    """A day without papers asks for nothing; without a model there is nothing to make."""
+    model, days = workspace.embedding_model(), days_of(partitions)
+    if model is None:
+        return {}
+    papers = day_fingerprints(workspace.warehouse, days[0], days[-1])
+    return {each: embedding_version(papers[each.of_day], model) for each in partitions if each.of_day in papers}
+
+
+def _stored(workspace: Workspace, partitions: Sequence[Partition]) -> Mapping[Partition, str | None]:
+    """A day is embedded where none of its papers lacks a vector; of the rest nothing is recorded."""
+    model = workspace.embedding_model()
+    if model is None:
+        return {}
+    unfinished = days_without_vectors(workspace.warehouse, model=model)
+    wanted = _inputs(workspace, partitions)
+    return {each: version for each, version in wanted.items() if each.of_day not in unfinished}
+
+
+def _bring_index_up_to_date(workspace: Workspace, model: str, days: Sequence[date]) -> SyncReport:
+    """Make Chroma hold exactly DuckDB's vectors of the days; a damaged index is made again from all of them."""
+    warehouse = workspace.warehouse
+
+    def versions(first: date | None, last: date | None) -> dict[str, str]:
+        unfinished = days_without_vectors(warehouse, model=model)
+        found = day_fingerprints(warehouse, first, last)
+        return {
+            day.isoformat(): f"{FORM} {embedding_version(papers, model)}"
+            for day, papers in found.items()
+            if day not in unfinished
+        }
+
+    def batches(partitions: Sequence[str]) -> Iterator[VectorBatch]:
+        return document_batches(warehouse, COLLECTION, partitions, model=model)
+
+    current = versions(days[0], days[-1])
+    wanted = {day.isoformat(): current.get(day.isoformat(), "empty") for day in days}
+    return sync(
+        workspace.vector_index,
+        COLLECTION,
+        model=model,
+        wanted=wanted,
+        everything=lambda: versions(None, None),
+        batches=batches,
+    )
+
+
+def _report(workspace: Workspace, partition: Partition, made: Made) -> Report:
+    """How many vectors, how many of them new, and how the day's papers lie together."""
+    if made.details is None:
+        return Report("no model", {"dagster/row_count": 0})
+    day, model, warehouse = partition.of_day, workspace.load_embedder(), workspace.warehouse
+    papers = papers_between(warehouse, day, day)
+    vectors, found = vectors_of(warehouse, papers.column("paper_id").to_pylist(), model=model.name)
+    values: dict[str, Value] = {
+        "dagster/row_count": int(found.sum()),
+        "dagster/column_schema": Columns(
+            [
+                ("model", "string", "model that made the vector"),
+                ("text_hash", "string", "hash of title and abstract"),
+                ("vector", "float[]", f"unit vector, {model.dimension} numbers"),
+            ]
+        ),
+        "model": model.name,
+        "dimension": model.dimension,
+        "embedded_now": made.details.get(day, 0),
+    }
+    if found.sum() >= 3:
+        groups = [(listed or ["none"])[0] for listed in papers.column("categories").to_pylist()]
+        centred = vectors[found] - vectors[found].mean(axis=0)
+        axes = np.linalg.svd(centred, full_matrices=False)[2][:2]
+        values["map"] = Scatter(
+            centred @ axes.T,
+            [group for group, has in zip(groups, found, strict=True) if has],
+            title=f"The papers of {day} by likeness (two principal axes)",
+        )
+    version = embedding_version(day_fingerprints(warehouse, day, day).get(day, "empty"), model.name)
+    return Report(version, values)
+
+
+_NO_MODEL = Checked(passed=False, counted={"reason": "the embedding model cannot be loaded"})
+
+
+def _no_paper_without_vector(workspace: Workspace, partitions: Sequence[Partition], made: Made) -> Checked:
+    if made.details is None:
+        return _NO_MODEL
+    days, model = days_of(partitions), workspace.load_embedder().name
+    without = unembedded_count(workspace.warehouse, days[0], days[-1], model=model)
+    return Checked(passed=without == 0, counted={"without_vector": without})
+
+
+def _vectors_are_unit_length_and_finite(workspace: Workspace, partitions: Sequence[Partition], made: Made) -> Checked:
+    if made.details is None:
+        return _NO_MODEL
+    days, faulty, vectors = days_of(partitions), 0, 0
+    for ids, _, matrix in vectors_between(workspace.warehouse, days[0], days[-1], model=workspace.load_embedder().name):
+        vectors += len(ids)
+        faulty += int((~(np.abs(np.linalg.norm(matrix, axis=1) - 1) < 1e-3)).sum())
+    return Checked(passed=faulty == 0, counted={"vectors": vectors, "faulty": faulty})
+
+
+def _stored_vectors_find_themselves(workspace: Workspace, partitions: Sequence[Partition], made: Made) -> Checked:
+    if made.details is None:
+        return _NO_MODEL
+    days, sample = days_of(partitions), []
+    for ids, _, matrix in vectors_between(workspace.warehouse, days[0], days[-1], model=workspace.load_embedder().name):
+        sample += [(ids[row], matrix[row]) for row in range(0, len(ids), max(1, len(ids) // SAMPLE))]
+    sample = sample[:: max(1, len(sample) // SAMPLE)][:SAMPLE]
+    if not sample:
+        return Checked(passed=True, counted={"asked": 0, "lost": []})
+    names, rows = zip(*sample, strict=True)
+    return found_by_themselves(workspace.vector_index, COLLECTION, names, np.stack(rows))
+
+
+def found_by_themselves(
+    index: VectorIndex, collection: str, ids: Sequence[str], vectors: NDArray[np.float32]
+) -> Checked:
+    """Whether the index finds each vector by itself; one that loses too many is made again by the next run."""
+    lost = self_check(index, collection, list(ids), vectors)
+    if len(lost) > _LOST_AT_MOST * len(ids):
+        distrust(index, collection)
+    return Checked(passed=not lost, counted={"asked": len(ids), "lost": lost[:20]})
+
+
+STEP = Step(
+    name=NAME,
+    products=(
+        Product(
+            name=NAME,
+            description='Unit vectors of "title + abstract", each text embedded once; Chroma is an index over them.',
+            kinds=frozenset({"duckdb", "chroma"}),
+            report=_report,
+            deps=("arxiv_papers",),
+            checks=(
+                Check(name="no_paper_without_vector", holds=_no_paper_without_vector),
+                Check(name="vectors_are_unit_length_and_finite", holds=_vectors_are_unit_length_and_finite),
+                Check(name="stored_vectors_find_themselves", holds=_stored_vectors_find_themselves),
+            ),
+        ),
+    ),
+    grid=Grid.DAY,
+    group="papers",
+    code_version="1",
+    make=_make,
+    inputs=_inputs,
+    stored=_stored,
+    trigger="new_papers",
+    reported=lambda workspace, partitions: {NAME: _inputs(workspace, partitions)},
+)

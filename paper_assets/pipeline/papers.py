@@ -1,0 +1,200 @@
+"""`arxiv_papers`: the metadata of every paper first submitted on a day, fetched and replaced as a whole (S1, S2)."""
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import date
+from functools import partial
+from typing import Any
+
+from paper_assets.errors import SourceError
+from paper_assets.pipeline.days import keep_day
+from paper_assets.pipeline.partition import Grid, Partition, days_of
+from paper_assets.pipeline.report import Bars, Columns, Report, Table, Value
+from paper_assets.pipeline.step import Check, Checked, Made, Product, Step, one_by_one
+from paper_assets.pipeline.workspace import Workspace
+from paper_assets.sources.days import open_days
+from paper_assets.sources.enrichment import Enriched
+from paper_assets.sources.table import sources_of_days
+from paper_assets.stores.day_listings import note_asked, note_failure
+from paper_assets.stores.papers import DayChange, day_fingerprints, papers_between
+
+NAME = "arxiv_papers"
+EMPTY = "empty"  # data version of a day without papers
+
+_COLUMNS = Columns(
+    [
+        ("paper_id", "string", "arXiv id without version"),
+        ("version", "int", "newest known version"),
+        ("title", "string", "title in plain text"),
+        ("abstract", "string", "abstract in one paragraph"),
+        ("authors", "list<string>", "as printed, in order"),
+        ("categories", "list<string>", "arXiv categories, cross-lists included"),
+        ("published", "timestamp", "first submission, UTC: the partition"),
+        ("github_url", "string", "code found in comment or abstract (S5)"),
+        ("withdrawn", "bool", "kept, never a candidate (S6)"),
+    ]
+)
+
+
+ACCEPT_FEWER = "accept_fewer"  # option of a run: an answer of fewer papers than are stored is right (A6)
+
+
+@dataclass(frozen=True, slots=True)
+class _Fetched:
+    """What a run has changed, and what Semantic Scholar added, by day."""
+
+    changes: dict[date, DayChange] = field(default_factory=dict)
+    scholar: dict[date, Enriched] = field(default_factory=dict)
+
+
+def _make(workspace: Workspace, partitions: Sequence[Partition], wanted: frozenset[str]) -> Made:
+    """Fetch each day from every source and replace it; a day that fails leaves the others done."""
+    fetched, sources = _Fetched(), sources_of_days(workspace.settings)
+    for source in sources:
+        if source.prefix:
+            note_asked(workspace.warehouse, days_of(partitions), source=source.prefix)
+    with open_days(sources, workspace.access) as papers_of_day:
+
+        def fetch(partition: Partition) -> bool:
+            day = partition.of_day
+            found = papers_of_day(day)
+            silent = any(enriched.warning for enriched in fetched.scholar.values())  # once is enough for a run
+            enrich_papers = partial(workspace.enrich_papers, ask=not silent)
+            kept = keep_day(
+                workspace.warehouse,
+                day,
+                found,
+                sources,
+                enrich_papers,
+                now=workspace.clock(),
+                accept_fewer=bool(workspace.options.get(ACCEPT_FEWER)),
+            )
+            fetched.scholar[day], fetched.changes[day] = kept.enriched, kept.change
+            if found.failure:
+                # While one source answers, the other days are worth trying too.
+                raise SourceError(str(found.failure)) if found.papers else found.failure
+            if kept.failure:
+                raise kept.failure
+            workspace.log.info(f"{day}: {len(kept.enriched.papers)} papers, {kept.change}")
+            return True
+
+        new, failures = one_by_one(partitions, fetch)
+    for partition, failure in failures.items():
+        workspace.log.error(f"{partition}: {failure}")
+    not_asked = [each for each in partitions if each not in new and each not in failures]
+    last = next(reversed(failures.values()), None)
+    if not_asked and isinstance(last, SourceError):
+        reason = f"not asked for, after {last}"
+        for source in sources:
+            if source.prefix:
+                note_failure(workspace.warehouse, days_of(not_asked), reason, source=source.prefix)
+    return Made(new=new, failures=failures, besides=_changed_besides(workspace, fetched, new), details=fetched)
+
+
+def _changed_besides(workspace: Workspace, fetched: _Fetched, new: Collection[Partition]) -> list[Partition]:
+    """Days that are changed and not made: of papers listed for another day, and of answers that were not whole."""
+    first, last = workspace.settings.first_day, workspace.clock().date()
+    days = {other for change in fetched.changes.values() for other in change.other_days}
+    days |= {day for day, change in fetched.changes.items() if change.added or change.updated or change.removed}
+    return [Partition(day) for day in sorted(days) if first <= day <= last and Partition(day) not in new]
+
+
+def day_reports(workspace: Workspace, days: Sequence[date]) -> dict[date, Report]:
+    """What is shown of stored days, ascending; their content is the data version."""
+    if not days:
+        return {}
+    first, last = min(days), max(days)
+    fingerprints = day_fingerprints(workspace.warehouse, first, last)
+    by_day: dict[date, list[dict[str, Any]]] = {day: [] for day in sorted(days)}
+    for row in papers_between(workspace.warehouse, first, last).to_pylist():
+        if row["published"].date() in by_day:
+            by_day[row["published"].date()].append(row)
+    return {day: Report(fingerprints.get(day, EMPTY), _values(day, rows)) for day, rows in by_day.items()}
+
+
+def _values(day: date, rows: Sequence[Mapping[str, Any]]) -> dict[str, Value]:
+    categories = Counter(name for row in rows for name in row["categories"])
+    return {
+        "dagster/row_count": len(rows),
+        "dagster/column_schema": _COLUMNS,
+        "preview": Table(
+            ["id", "title", "authors", "categories", "code"],
+            [
+                (
+                    row["paper_id"],
+                    row["title"],
+                    ", ".join(row["authors"][:3]),
+                    " ".join(row["categories"]),
+                    "yes" if row["github_url"] else "",
+                )
+                for row in rows[:10]
+            ],
+        ),
+        "withdrawn": sum(row["withdrawn"] for row in rows),
+        "with_code": sum(row["github_url"] is not None for row in rows),
+        "categories": Bars(dict(categories.most_common(8)), title=f"Papers by category, {day}"),
+    }
+
+
+def _report(workspace: Workspace, partition: Partition, made: Made) -> Report:
+    day, fetched = partition.of_day, made.details
+    stored = day_reports(workspace, [day])[day]
+    values = dict(stored.values)
+    if day in fetched.changes:
+        values |= asdict(fetched.changes[day])
+        other_days = fetched.changes[day].other_days.items()
+        values["other_days"] = ", ".join(f"{other}: {count}" for other, count in other_days) or "none"
+    if workspace.settings.semantic_scholar and day in fetched.scholar:
+        scholar = fetched.scholar[day]
+        values["semantic_scholar"] = scholar.warning or f"{scholar.answered} of {len(scholar.papers)} papers known"
+    return Report(stored.data_version, values)
+
+
+def _ids_are_unique(workspace: Workspace, partitions: Sequence[Partition], made: Made) -> Checked:
+    days = days_of(partitions)
+    ids = papers_between(workspace.warehouse, days[0], days[-1]).column("paper_id").to_pylist()
+    repeated = [paper_id for paper_id, times in Counter(ids).items() if times > 1]
+    return Checked(passed=not repeated, counted={"papers": len(ids), "repeated": repeated[:20]})
+
+
+def _no_weekday_without_papers(workspace: Workspace, partitions: Sequence[Partition], made: Made) -> Checked:
+    days = days_of(partitions)
+    filled = day_fingerprints(workspace.warehouse, days[0], days[-1])
+    empty = [day.isoformat() for day in days if day.weekday() < 5 and day not in filled]
+    return Checked(passed=not empty, counted={"days": len(days), "empty_weekdays": empty})
+
+
+STEP = Step(
+    name=NAME,
+    products=(
+        Product(
+            name=NAME,
+            description="Metadata of every paper first submitted on the day (UTC) in the followed categories.",
+            kinds=frozenset({"arxiv", "duckdb"}),
+            report=_report,
+            checks=(
+                Check(
+                    name="ids_are_unique",
+                    holds=_ids_are_unique,
+                    description="No paper stands in two rows.",
+                    serious=True,
+                    blocking=True,
+                ),
+                Check(
+                    name="no_weekday_without_papers",
+                    holds=_no_weekday_without_papers,
+                    description="A weekday with no paper is a holiday at arXiv, or a day lost.",
+                ),
+            ),
+        ),
+    ),
+    grid=Grid.DAY,
+    group="papers",
+    code_version="1",
+    make=_make,
+    partitions_per_run=31,
+    retries=3,
+    retry_delay=120,
+    pool="arxiv",
+)

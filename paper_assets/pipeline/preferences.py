@@ -1,0 +1,251 @@
+"""`preference_model`: what a profile's ratings teach, whether it earned its place, and the proof (SPEC L2, L3).
+
+Belongs here: from the stored ratings to a stored model, and from that to what a ranking is given. Not here: how a model
+is trained and proved (learning/), how it moves a ranking (ranking/preferences.py).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from datetime import date
+from hashlib import sha256
+
+import numpy as np
+import pyarrow as pa
+
+from paper_assets.learning.preference_model import RatedPapers, train
+from paper_assets.learning.proof import Proof, prove
+from paper_assets.learning.rated import rated_papers
+from paper_assets.learning.ratings import ratings_version
+from paper_assets.models.embedder import Embedder
+from paper_assets.paper import embedded_text, papers_from_table
+from paper_assets.pipeline.partition import Grid, Partition
+from paper_assets.pipeline.profiles import usable_profile
+from paper_assets.pipeline.queries import profile_queries, query_vectors
+from paper_assets.pipeline.report import Bars, Columns, Report, Table
+from paper_assets.pipeline.step import Made, Product, Step, one_by_one
+from paper_assets.pipeline.workspace import Workspace
+from paper_assets.profile import Profile
+from paper_assets.ranking.calibration import standard_calibration
+from paper_assets.ranking.preferences import (
+    LEARNED_DIMENSIONS,
+    Preferences,
+    telling_words,
+)
+from paper_assets.ranking.rank import rank
+from paper_assets.stores.embeddings import vectors_of
+from paper_assets.stores.papers import papers_by_id
+from paper_assets.stores.preference_models import StoredModel, model_inputs, replace_model, stored_model
+from paper_assets.stores.ratings import Rating, last_ratings
+from paper_assets.stores.warehouse import Warehouse
+
+NAME = "preference_model"
+CODE_VERSION = "1"  # raise it when training or proof change
+_ANY_DAY = date(2000, 1, 1)  # recency is not learned from, so any day will do
+_SHOWN_WORDS = 12
+_NOTHING = "nothing rated"
+
+
+def ratings_that_teach(warehouse: Warehouse, profile: str) -> list[Rating]:
+    """The last words that say worth reading or not for me. `later` says neither, and an imported library holds liked
+    papers, which the profile's library view compares with (G4).
+    """
+    return [each for each in last_ratings(warehouse, profile) if each.rating != "later" and each.given_in != "import"]
+
+
+def current_preferences(
+    warehouse: Warehouse, profile: Profile, *, model: str | None
+) -> tuple[Preferences | None, Proof | None]:
+    """What the profile's rankings are given: the model if it may take part, else None, and its proof (None: no model).
+
+    `model` is the embedding model's name; without one nothing is learned.
+    """
+    stored = stored_model(warehouse, profile.name) if model else None
+    if stored is None or model is None:
+        return None, None
+    proof = _proof(stored, profile)
+    if not proof.earned:
+        return None, proof
+    vectors, found = vectors_of(warehouse, list(stored.rated), model=model)
+    return (
+        Preferences(
+            vector=stored.vector,
+            words=stored.words,
+            dimensions=stored.dimensions,
+            rated=tuple(paper_id for paper_id, known in zip(stored.rated, found, strict=True) if known),
+            vectors=vectors[found],
+            pull=stored.pull[found],
+            version=stored.version,
+        ),
+        proof,
+    )
+
+
+def proof_of(warehouse: Warehouse, profile: Profile) -> Proof | None:
+    """Whether what the profile's ratings teach may take part; None where nothing was learned yet."""
+    stored = stored_model(warehouse, profile.name)
+    return _proof(stored, profile) if stored else None
+
+
+def _proof(stored: StoredModel, profile: Profile) -> Proof:
+    return replace(Proof(**stored.proof), learning=profile.content.ranking.learning)
+
+
+def preferences_inputs(warehouse: Warehouse, profile: str) -> str | None:
+    """What the rankings of a profile rest on of its model: changes with each new one. None without a model."""
+    return model_inputs(warehouse).get(profile)
+
+
+def _make(workspace: Workspace, partitions: Sequence[Partition], wanted: frozenset[str]) -> Made:
+    """Train and prove each profile's model anew, where its ratings or its profile have changed."""
+    embedder = workspace.embedder()
+
+    def make(partition: Partition) -> bool:
+        name, warehouse = partition.of_profile, workspace.warehouse
+        inputs = _inputs_of(workspace, name)
+        if model_inputs(warehouse).get(name, _NOTHING) == inputs:
+            return False
+        profile = usable_profile(workspace, name)
+        rated = _rated(workspace, profile, embedder)
+        trained, proof = train(rated), prove(rated, learning=profile.content.ranking.learning)
+        replace_model(
+            warehouse,
+            StoredModel(
+                profile=name,
+                inputs=inputs,
+                version=trained.version,
+                proof=asdict(proof),
+                vector=trained.vector,
+                words=trained.words,
+                dimensions=trained.dimensions,
+                rated=trained.rated,
+                pull=trained.pull,
+            ),
+        )
+        workspace.log.info(f"{name}: {proof.sentence}")
+        return True
+
+    new, failures = one_by_one(partitions, make)
+    return Made(new=new, failures=failures)
+
+
+def _rated(workspace: Workspace, profile: Profile, embedder: Embedder | None) -> RatedPapers:
+    """The rated papers in the order in which they were rated; those that are stored no more, or have no vector yet, are
+    left out.
+    """
+    warehouse = workspace.warehouse
+    liked = {each.paper_id: each.rating == "worth" for each in ratings_that_teach(warehouse, profile.name)}
+    papers = papers_by_id(warehouse, list(liked) if embedder else [])
+    vectors, found, asked = np.zeros((0, 0), dtype=np.float32), np.zeros(0, dtype=np.bool_), None
+    queries = profile_queries(warehouse, profile, settings=workspace.settings)
+    if embedder and papers.num_rows:
+        vectors, found = vectors_of(warehouse, papers.column("paper_id").to_pylist(), model=embedder.name)
+        asked = query_vectors(warehouse, profile, queries, embedder)
+    papers, vectors = papers.filter(pa.array(found)), vectors[found]
+    by_formula = rank(
+        papers,
+        profile,
+        options=profile.content.ranking,
+        as_of=_ANY_DAY,
+        scoring=workspace.settings.scoring,
+        queries=queries,
+        vectors=vectors if papers.num_rows else None,
+        query_vectors=asked,
+        pdf_names=profile.pdf_names,
+    )
+    return rated_papers(papers, by_formula.rows, vectors, liked=liked)
+
+
+def _inputs_of(workspace: Workspace, name: str) -> str:
+    warehouse, profile = workspace.warehouse, usable_profile(workspace, name)
+    ratings = last_ratings(warehouse, name)
+    if not ratings and name not in model_inputs(warehouse):
+        return _NOTHING
+    papers = papers_from_table(papers_by_id(warehouse, [each.paper_id for each in ratings]))
+    texts = sorted(embedded_text(paper.title, paper.abstract) for paper in papers)
+    parts = (
+        CODE_VERSION,
+        ratings_version(ratings),
+        profile.content_hash,
+        workspace.embedding_model() or "",
+        standard_calibration().version,
+        *texts,
+    )
+    return sha256("\n".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def _inputs(workspace: Workspace, partitions: Sequence[Partition]) -> Mapping[Partition, str]:
+    return {each: _inputs_of(workspace, each.of_profile) for each in partitions}
+
+
+def _stored(workspace: Workspace, partitions: Sequence[Partition]) -> Mapping[Partition, str | None]:
+    kept = model_inputs(workspace.warehouse)
+    return {each: kept.get(each.of_profile, _NOTHING) for each in partitions}
+
+
+def _report(workspace: Workspace, partition: Partition, made: Made) -> Report:
+    """How many ratings, whether they take part and why, and what they say."""
+    stored = stored_model(workspace.warehouse, partition.of_profile)
+    if stored is None:
+        return Report(_NOTHING)
+    profile = usable_profile(workspace, partition.of_profile)
+    proof = _proof(stored, profile)
+    up, down = telling_words(stored.words, _SHOWN_WORDS)
+    return Report(
+        stored.inputs,
+        {
+            "dagster/row_count": len(stored.rated),
+            "dagster/column_schema": Columns(
+                [
+                    ("vector", "list<double>", "weight of each component of a paper's vector"),
+                    ("words", "list<string>", "stems, most telling first"),
+                    ("word_weights", "list<double>", "their weights"),
+                    ("dimensions", "list<double>", f"weights of {', '.join(LEARNED_DIMENSIONS)}"),
+                    ("rated", "list<string>", "rated papers that it was trained on"),
+                    ("pull", "list<double>", "how strongly each draws papers like it"),
+                ]
+            ),
+            "takes_part": "yes" if proof.earned else "no",
+            "why": proof.sentence,
+            "ratings": Bars({"worth reading": proof.worth, "not for you": proof.no}, title="Ratings learned from"),
+            "gain_on_later_ratings": proof.gain,
+            "pairs_in_order_with": proof.with_learning,
+            "pairs_in_order_without": proof.without,
+            "pairs": proof.pairs,
+            "telling_words": Table(
+                ["for", "weight", "against", "weight "],
+                [
+                    (
+                        *((up[at], stored.words[up[at]]) if at < len(up) else ("", "")),
+                        *((down[at], stored.words[down[at]]) if at < len(down) else ("", "")),
+                    )
+                    for at in range(max(len(up), len(down)))
+                ],
+            ),
+            "coefficients": Table(
+                ["of", "weight"], list(zip(LEARNED_DIMENSIONS, stored.dimensions.tolist(), strict=True))
+            ),
+            "version": stored.version,
+        },
+    )
+
+
+STEP = Step(
+    name=NAME,
+    products=(
+        Product(
+            name=NAME,
+            description="What the reader's ratings teach of words, meaning and dimensions, whether it has earned a say "
+            "in the ranking, and the proof.",
+            kinds=frozenset({"duckdb"}),
+            report=_report,
+            deps=("reader_ratings", "research_profile"),
+        ),
+    ),
+    grid=Grid.PROFILE,
+    group="ranking",
+    code_version=CODE_VERSION,
+    inputs=_inputs,
+    stored=_stored,
+    make=_make,
+    trigger="new_ratings",
+)

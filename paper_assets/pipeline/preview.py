@@ -1,0 +1,78 @@
+"""What an edit of a profile would do to its list, ranked as a run would rank it and stored nowhere (SPEC V6)."""
+
+from collections import Counter
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import date
+
+from paper_assets.errors import LLMConfigError, NotComputed
+from paper_assets.pipeline.preferences import current_preferences
+from paper_assets.pipeline.rankings import (
+    CODE_VERSION,
+    changes_since,
+    judged_papers,
+    profile_day,
+    profile_queries,
+    ranked_papers,
+)
+from paper_assets.pipeline.workspace import Workspace
+from paper_assets.profile import Profile
+from paper_assets.ranking.changes import Changes
+from paper_assets.ranking.verifier import Verifier, unavailable
+from paper_assets.stores.papers import papers_by_id
+from paper_assets.stores.rankings import StoredRanking, ranking
+
+_ASKS_NOBODY = LLMConfigError("a preview asks no language model; the run may")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preview:
+    """The list of `ranking.day` as the edited profile would have it.
+
+    `changes`: from the stored list of that day (None: there is none); `titles` of the papers shown or moved;
+    `left_out`: removed papers by the code of their reason.
+    """
+
+    ranking: StoredRanking
+    warnings: tuple[str, ...]
+    changes: Changes | None
+    titles: Mapping[str, str]
+    left_out: Mapping[str, int]
+
+
+def preview(workspace: Workspace, profile: Profile, day: date) -> Preview:
+    """Rank the day with this profile, whatever stands in its folder. Verdicts of a language model that are kept count,
+    none is asked for. Raises NotComputed if papers of the window have no vector, StoreBusy.
+    """
+    warehouse, settings = workspace.warehouse, workspace.settings
+    judged = judged_papers(warehouse, profile_day(warehouse, profile, day, settings=settings), settings=settings)
+    asked, embedder = workspace.load_verifier(), workspace.embedder()
+    preferences, _ = current_preferences(warehouse, profile, model=embedder.name if embedder else None)
+    ranked, warnings = ranked_papers(
+        warehouse,
+        profile,
+        day,
+        judged,
+        queries=profile_queries(warehouse, profile, settings=settings),
+        embedder=embedder,
+        verifier=Verifier(ask=unavailable(_ASKS_NOBODY), model=asked.model, known=asked.known),
+        preferences=preferences,
+        settings=settings,
+    )
+    header = {**ranked.header, "model": embedder.name if embedder else None, "code_version": CODE_VERSION}
+    found = StoredRanking(day=day, profile=profile.name, inputs="", header=header, rows=ranked.rows)
+    changes = None
+    with suppress(NotComputed):
+        changes = changes_since(warehouse, ranking(warehouse, day, profile.name), found, judged=judged, profile=profile)
+    moves = (*changes.entered, *changes.left, *changes.moved) if changes else ()
+    shown = ranked.shown.column("paper_id").to_pylist()
+    papers = papers_by_id(warehouse, sorted({*shown, *(move.paper_id for move in moves)})).to_pylist()
+    reasons = (reason for reason in judged.column("reason").to_pylist() if reason)
+    return Preview(
+        ranking=found,
+        warnings=tuple(warnings),
+        changes=changes,
+        titles={paper["paper_id"]: paper["title"] for paper in papers},
+        left_out=Counter(reason.partition(":")[0] for reason in reasons),
+    )

@@ -1,0 +1,86 @@
+"""The profile folders as a step finds them: readable ones, faults in words, and the last good content of a broken one.
+
+Not here: what a profile is (profile.py), what Dagster knows of it (defs/profiles.py).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from paper_assets.errors import InvalidProfile
+from paper_assets.pipeline.workspace import Workspace
+from paper_assets.profile import Profile, load_profile, profile_folders
+from paper_assets.retrieval.questions import check_questions
+from paper_assets.stores.profiles import keep_profile, last_good_profile
+
+
+@dataclass(frozen=True, slots=True)
+class ProfilesFound:
+    """What stands in the folder: readable profiles, and for the others the line that says what to mend."""
+
+    readable: Mapping[str, Profile]
+    faults: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileChanges:
+    """What is new to somebody who knows the profiles by hash: added and removed names, names of new content."""
+
+    added: tuple[str, ...]
+    removed: tuple[str, ...]
+    changed: tuple[str, ...]
+
+
+def load_valid_profile(folder: Path) -> Profile:
+    """A profile all of which can be used: its questions too are plans. Raises InvalidProfile."""
+    profile = load_profile(folder)
+    check_questions(profile)
+    return profile
+
+
+def find_profiles(profiles_dir: Path) -> ProfilesFound:
+    """Read every profile folder. Raises InvalidProfile only if the folder itself cannot be listed."""
+    readable: dict[str, Profile] = {}
+    faults: dict[str, str] = {}
+    for folder in profile_folders(profiles_dir):
+        try:
+            readable[folder.name] = load_valid_profile(folder)
+        except InvalidProfile as fault:
+            faults[folder.name] = str(fault)
+    return ProfilesFound(readable, faults)
+
+
+def profile_changes(known: Mapping[str, str | None], found: ProfilesFound) -> ProfileChanges:
+    """Compare known hashes (None: a name without one) with what stands in the folder.
+
+    A profile that cannot be read is neither changed nor removed: "could not read" is not "empty".
+    """
+    return ProfileChanges(
+        added=tuple(sorted(found.readable.keys() - known.keys())),
+        removed=tuple(sorted(known.keys() - found.readable.keys() - found.faults.keys())),
+        changed=tuple(
+            sorted(name for name, profile in found.readable.items() if known.get(name) != profile.content_hash)
+        ),
+    )
+
+
+def usable_profile(workspace: Workspace, name: str) -> Profile:
+    """The profile as it stands, or its last good content where the folder is broken or gone, said in the log.
+
+    Raises InvalidProfile if there never was a good one.
+    """
+    try:
+        return load_valid_profile(workspace.settings.profiles_dir / name)
+    except InvalidProfile as fault:
+        kept = last_good_profile(workspace.warehouse, name)
+        if kept is None:
+            raise
+        workspace.log.warning(f"{fault}; the last good content of {name!r} is used")
+        return kept
+
+
+def remembered_profile(workspace: Workspace, name: str) -> Profile:
+    """`usable_profile`, kept as the content that what is made now comes from."""
+    profile = usable_profile(workspace, name)
+    keep_profile(workspace.warehouse, profile)
+    return profile

@@ -1,0 +1,104 @@
+"""Consecutive days of judged profiles through the real steps, in a warehouse that is thrown away (SPEC G17).
+
+The same functions that the graph calls filter, rank and store each day, so that a paper shown once is ALREADY_SHOWN on
+the next; nothing is asked of a language model.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import UTC, date, datetime, time, timedelta
+
+from paper_assets.errors import InvalidInput
+from paper_assets.evaluation.judged_lists import JudgedLists, JudgedProfile
+from paper_assets.evaluation.replay import ReplayedDay
+from paper_assets.models.embedder import Embedder
+from paper_assets.paper import embedded_text, text_hash
+from paper_assets.pipeline.rankings import keep_candidates, keep_ranking, profile_day
+from paper_assets.profile import Profile
+from paper_assets.ranking.gatekeeper import Embed, ranking_options
+from paper_assets.ranking.verifier import Verifier, open_verifier
+from paper_assets.settings import Settings
+from paper_assets.stores.candidates import candidates
+from paper_assets.stores.embeddings import keep_vectors
+from paper_assets.stores.papers import paper_counts, papers_between
+from paper_assets.stores.rankings import ranking
+from paper_assets.stores.warehouse import Warehouse
+
+
+def replayed_days(
+    warehouse: Warehouse,
+    lists: JudgedLists,
+    *,
+    last: date,
+    days: int,
+    top_k: int,
+    interest_mode: str | None,
+    embedder: Embedder,
+    embed: Embed,
+    settings: Settings,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> Mapping[str, tuple[ReplayedDay, ...]]:
+    """Each profile's `days` days up to `last`, in order, without repeats and with K = `top_k`.
+
+    Fewer days where the papers do not reach back so far: a day before the first of them is none that anybody saw.
+    `warehouse` is a scratch one: rankings are written to it and JSON files beside it. The papers of the days are given
+    the vectors of `embed`, which are those of `embedder`, remembered or not.
+    """
+    first = last - timedelta(days=days - 1)
+    home = warehouse.path.parent
+    scratch = settings.model_copy(update={"home": home, "output_dir": home / "output", "first_day": date(1970, 1, 1)})
+    _embed_papers(warehouse, lists, first, last, model=embedder.name, embed=embed)
+    nobody = open_verifier({})
+    first = max([first, *list(paper_counts(warehouse))[:1]])
+    if first > last:
+        raise InvalidInput(f"no paper is known up to {last}; name a later day with --as-of, or another file")
+    walk = [first + timedelta(days=number) for number in range((last - first).days + 1)]
+    seen, done = {}, 0
+    for judged in lists.profiles:
+        profile = _subscriber(judged, top_k=top_k, interest_mode=interest_mode)
+        found = []
+        for day in walk:
+            progress(done, len(walk) * len(lists.profiles))
+            found.append(_replayed(warehouse, profile, day, embedder=embedder, verifier=nobody, settings=scratch))
+            done += 1
+        seen[judged.name] = tuple(found)
+    return seen
+
+
+def _subscriber(judged: JudgedProfile, *, top_k: int, interest_mode: str | None) -> Profile:
+    """The profile as one who reads it every day would set it: K papers a day, none of them twice."""
+    content = judged.profile.content
+    options = ranking_options(judged.profile, {"top_k": top_k, "interest_mode": interest_mode})
+    feed = content.feed.model_copy(update={"repeat": False})
+    return replace(judged.profile, content=content.model_copy(update={"ranking": options, "feed": feed}))
+
+
+def _embed_papers(
+    warehouse: Warehouse, lists: JudgedLists, first: date, last: date, *, model: str, embed: Embed
+) -> None:
+    """Vectors for the papers of every window in first..last that a profile follows."""
+    feeds = [judged.profile.content.feed for judged in lists.profiles]
+    earliest = first - timedelta(days=max(feed.window_days for feed in feeds) - 1)
+    followed = {category for feed in feeds for category in feed.categories or ()}
+    categories = None if any(feed.categories is None for feed in feeds) else sorted(followed)
+    papers = papers_between(warehouse, earliest, last, categories=categories)
+    columns = (papers.column(name).to_pylist() for name in ("title", "abstract"))
+    texts = sorted({embedded_text(*text) for text in zip(*columns, strict=True)})
+    keep_vectors(warehouse, [text_hash(text) for text in texts], embed(texts), model=model)
+
+
+def _replayed(
+    warehouse: Warehouse, profile: Profile, day: date, *, embedder: Embedder, verifier: Verifier, settings: Settings
+) -> ReplayedDay:
+    keep_candidates(warehouse, profile_day(warehouse, profile, day, settings=settings), settings=settings)
+    now = datetime.combine(day, time(), tzinfo=UTC)
+    keep_ranking(warehouse, profile, day, embedder=embedder, verifier=verifier, settings=settings, now=now)
+    stored, filtered = ranking(warehouse, day, profile.name), candidates(warehouse, day, profile.name)
+    shown = stored.rows.filter(stored.rows.column("shown")).column("paper_id").to_pylist()
+    passed = filtered.filter(filtered.column("passed")).column("paper_id").to_pylist()
+    return ReplayedDay(
+        day=day,
+        shown=tuple(shown),
+        candidates=frozenset(passed),
+        quiet=stored.header.get("quiet", len(shown) < profile.content.ranking.top_k),
+    )

@@ -1,0 +1,297 @@
+"""`paper_rewrites`: the day's best papers rewritten for the levels that each profile asks for (SPEC 4).
+
+A run goes as far as it can: until each rewrite is done or waits for a person, who blocks nothing. Whatever the
+language model does, the run ends green; what it left undone is a warning. What a person is shown stands in
+rewrite_report.py.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from itertools import chain
+
+from paper_assets.errors import (
+    InvalidInput,
+    LLMBudgetReached,
+    LLMConfigError,
+    LLMError,
+    LLMUnreachable,
+    StoreBusy,
+    StoreError,
+)
+from paper_assets.paper import papers_from_table
+from paper_assets.pipeline.partition import Grid, Partition
+from paper_assets.pipeline.profiles import usable_profile
+from paper_assets.pipeline.report import Report
+from paper_assets.pipeline.rewrite_report import attempts_are_whole, nothing_waits_too_long, rewrites_report, version_of
+from paper_assets.pipeline.step import Check, Checked, Made, Product, Step, one_by_one
+from paper_assets.pipeline.workspace import Workspace
+from paper_assets.profile import Profile
+from paper_assets.rewriting.loop import Claimed, advance
+from paper_assets.rewriting.policy import Wait, Write
+from paper_assets.rewriting.publishing import embed_published
+from paper_assets.rewriting.state import step_of
+from paper_assets.rewriting.writing import Writer, new_item
+from paper_assets.settings import RewritingConfig
+from paper_assets.stores.document_index import sync_documents
+from paper_assets.stores.papers import papers_by_id
+from paper_assets.stores.rankings import ranking
+from paper_assets.stores.rewrite_decisions import asked_by, decided_items
+from paper_assets.stores.rewrites import (
+    NewItem,
+    RewriteItem,
+    items_of,
+    replace_set,
+    rewrite_items,
+    rewrites_of,
+    unfinished_items,
+)
+from paper_assets.stores.warehouse import Warehouse
+
+NAME = "paper_rewrites"
+CODE_VERSION = "1"
+
+GIVEN_UP_AFTER = timedelta(days=14)  # an item with which nothing could be done for so long is left alone
+
+_MOST_FAILURES = 2  # questions without any answer, one after the other, after which the server is let be
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """What a run could do, for its reports: by whom it was written (None: nothing was), and what is left."""
+
+    writer: Writer | None
+    left: "Advanced"
+
+
+def _make(workspace: Workspace, partitions: Sequence[Partition], wanted: frozenset[str]) -> Made:
+    """For each day and profile: say what is asked for; then advance all of it and publish what is done."""
+    warehouse, asked = workspace.warehouse, []
+
+    def ask(partition: Partition) -> bool:
+        profile = usable_profile(workspace, partition.of_profile)
+        asked.extend(ask_for_rewrites(warehouse, profile, partition.of_day, now=workspace.clock()))
+        return True
+
+    new, failures = one_by_one(partitions, ask)
+    asked += decided_lately(warehouse, now=workspace.clock())
+    left, writer = Advanced(unfinished=(), reason=None), None
+    if asked:
+        writer = workspace.load_writer(workspace)
+        left = advance_all(warehouse, writer, asked, log=workspace.log.info)
+        publish_vectors(warehouse, workspace)
+    if left.warning:
+        workspace.log.warning(left.warning)
+    return Made(new=new, failures=failures, details=Written(writer=writer, left=left))
+
+
+def publish_vectors(warehouse: Warehouse, workspace: Workspace) -> None:
+    """Embed the finished rewrites that lack a vector, so that retrieval finds them by meaning."""
+    model = workspace.embedder()
+    if model is not None:
+        embed_published(warehouse, model)
+        _index(workspace, model.name)
+
+
+def _index(workspace: Workspace, model: str) -> None:
+    """Bring the index up to date; the rewrites are done without it, and the next run tries again."""
+    try:
+        sync_documents(workspace.warehouse, workspace.vector_index, "rewrite", model=model)
+    except StoreBusy:
+        raise
+    except (StoreError, InvalidInput) as fault:
+        workspace.log.warning(f"the rewrites are stored but not in the vector index: {fault}")
+
+
+def _inputs(workspace: Workspace, partitions: Sequence[Partition]) -> Mapping[Partition, str]:
+    return {
+        each: _named(
+            item.item
+            for item in wanted_items(workspace.warehouse, usable_profile(workspace, each.of_profile), each.of_day)
+        )
+        for each in partitions
+    }
+
+
+def _stored(workspace: Workspace, partitions: Sequence[Partition]) -> Mapping[Partition, str | None]:
+    """Not all there while anything of it, or anything that was decided on lately, can be written on or closed."""
+    warehouse, found = workspace.warehouse, {}
+    decided = decided_lately(warehouse, now=workspace.clock())
+    for each in partitions:
+        asked = items_of(warehouse, each.of_day, each.of_profile) or []
+        items = rewrite_items(warehouse, dict.fromkeys([*asked, *decided]))
+        config = workspace.settings.rewriting
+        unfinished = any(item.outcome is None and not isinstance(step_of(item, config=config), Wait) for item in items)
+        found[each] = None if unfinished else _named(asked)
+    return found
+
+
+def _reported(workspace: Workspace, partitions: Sequence[Partition]) -> Mapping[str, Mapping[Partition, str]]:
+    return {
+        NAME: {
+            each: version_of(rewrites_of(workspace.warehouse, profile=each.of_profile, day=each.of_day))
+            for each, stored in _stored(workspace, partitions).items()
+            if stored not in (None, _named([]))
+        }
+    }
+
+
+def _waits_for(workspace: Workspace, partition: Partition) -> str | None:
+    wanted = usable_profile(workspace, partition.of_profile).content.rewriting
+    if wanted.target_levels and wanted.papers and workspace.load_verifier().model is None:
+        levels = ", ".join(wanted.target_levels)
+        return f"no rewrites for {levels}: no language model is set up; set LLM_PROVIDER and its key"
+    return None
+
+
+def _named(items: Iterable[str]) -> str:
+    return " ".join(items) or "none"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Advanced:
+    """What a run could not do: items left unfinished for want of a language model, and why."""
+
+    unfinished: tuple[str, ...]
+    reason: str | None
+
+    @property
+    def warning(self) -> str | None:
+        if not self.unfinished:
+            return None
+        wait = "1 rewrite waits" if len(self.unfinished) == 1 else f"{len(self.unfinished)} rewrites wait"
+        return f"{wait} for the language model: {self.reason}"
+
+
+def ask_for_rewrites(warehouse: Warehouse, profile: Profile, day: date, *, now: datetime) -> list[str]:
+    """Open the items that the profile's day asks for; all of them, best paper first. Raises NotComputed."""
+    items = wanted_items(warehouse, profile, day)
+    replace_set(warehouse, day, profile.name, items, now=now)
+    return [item.item for item in items]
+
+
+def wanted_items(warehouse: Warehouse, profile: Profile, day: date) -> list[NewItem]:
+    """One item for each of the day's best papers and each level the profile asks for, which may be none.
+
+    Raises NotComputed without a ranking of the day.
+    """
+    wanted = profile.content.rewriting
+    if not (wanted.target_levels and wanted.papers):
+        return []
+    best = ranking(warehouse, day, profile.name).rows.slice(0, wanted.papers).column("paper_id").to_pylist()
+    papers = papers_from_table(papers_by_id(warehouse, best))
+    levels = dict.fromkeys(wanted.target_levels)
+    spoken = wanted.language
+    return [new_item(paper, level, language=spoken) for paper in papers if paper.abstract.strip() for level in levels]
+
+
+def decided_lately(warehouse: Warehouse, *, now: datetime) -> list[str]:
+    """Unfinished items that somebody has decided on, and which every run takes along: a decision counts also where
+    no profile's day asks for the rewrite, or no longer.
+    """
+    return decided_items(warehouse, since=now - GIVEN_UP_AFTER)
+
+
+def waiting_by_profile(warehouse: Warehouse, *, config: RewritingConfig) -> dict[str, int]:
+    """How many rewrites that a profile's days ask for wait for a person."""
+    waiting = [item.item for item in unfinished_items(warehouse) if isinstance(step_of(item, config=config), Wait)]
+    found: dict[str, set[str]] = {}
+    for (_, profile), items in asked_by(warehouse, waiting).items():
+        found.setdefault(profile, set()).update(items)
+    return {profile: len(items) for profile, items in found.items()}
+
+
+def advance_all(
+    warehouse: Warehouse, writer: Writer, items: Iterable[str], *, log: Callable[[str], None] = lambda line: None
+) -> Advanced:
+    """Advance each item until it is done or waits for a person; never fails for the language model's sake.
+
+    Without one, items are still closed that need no more writing. A server that cannot be reached is let be after
+    two items; one that refuses an item is asked for the others.
+    """
+    left: list[str] = []
+    failures, reason, given_up = 0, None, writer.model is None
+    elsewhere: list[RewriteItem] = []  # another process writes on them: they come last, and are waited for
+    todo = rewrite_items(warehouse, dict.fromkeys(items))
+    for place, stands in enumerate(chain(todo, elsewhere)):
+        item = stands.item
+        if given_up and reason and isinstance(step_of(stands, config=writer.config), Write):
+            left.append(item)
+            continue
+        try:
+            before = len(stands.attempts)
+            stands = advance(warehouse, writer, item, patient=place >= len(todo))
+            if len(stands.attempts) > before:
+                failures = 0
+            log(f"{stands.paper_id} for {stands.target_level}: {len(stands.attempts)} attempts, {stands.outcome}")
+        except Claimed:
+            elsewhere.append(stands)
+        except LLMError as error:
+            left.append(item)
+            failures, reason = failures + isinstance(error, LLMUnreachable), str(error)
+            given_up |= isinstance(error, LLMConfigError | LLMBudgetReached) or failures == _MOST_FAILURES
+            log(f"{stands.paper_id} for {stands.target_level}: {error}")
+    return Advanced(unfinished=tuple(left), reason=reason)
+
+
+def _report(workspace: Workspace, partition: Partition, made: Made) -> Report:
+    items = rewrites_of(workspace.warehouse, profile=partition.of_profile, day=partition.of_day)
+    details: Written = made.details
+    concerned = {item.item for item in items} & set(details.left.unfinished)
+    return rewrites_report(
+        partition,
+        items,
+        price=details.writer.price if details.writer else None,
+        warning=details.left.warning if concerned else None,
+        config=workspace.settings.rewriting,
+    )
+
+
+def _nothing_waits_for_the_model(workspace: Workspace, partitions: Sequence[Partition], made: Made) -> Checked:
+    left = made.details.left
+    return Checked(
+        passed=not left.unfinished, counted={"unfinished": len(left.unfinished), "reason": left.reason or ""}
+    )
+
+
+STEP = Step(
+    name=NAME,
+    products=(
+        Product(
+            name=NAME,
+            description="The day's best papers rewritten for the profile's levels by actor and critic, attempts kept.",
+            kinds=frozenset({"duckdb", "chroma", "llm"}),
+            report=_report,
+            deps=("scored_rankings",),
+            checks=(
+                Check(
+                    name="nothing_waits_for_the_model",
+                    holds=_nothing_waits_for_the_model,
+                    description="Every rewrite is done or waits for a person, not for a missing or unreachable model.",
+                ),
+                Check(
+                    name="nothing_waits_too_long",
+                    holds=nothing_waits_too_long,
+                    description="Nobody has decided on a rewrite for days.",
+                ),
+                Check(
+                    name="attempts_are_whole",
+                    holds=attempts_are_whole,
+                    description="Attempts count up from 1; scores are 0 to 100.",
+                    serious=True,
+                ),
+            ),
+        ),
+    ),
+    grid=Grid.PROFILE_DAY,
+    group="rewriting",
+    code_version=CODE_VERSION,
+    make=_make,
+    inputs=_inputs,
+    stored=_stored,
+    reported=_reported,
+    waits_for=_waits_for,
+    trigger="new_ranking",
+    backfills=False,
+    pool="llm",
+)

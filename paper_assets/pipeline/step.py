@@ -1,0 +1,152 @@
+"""A step: what is made of what, how, whether it is current, and what a person is shown and may rely on.
+
+The lineage is stated once, in the steps. From a step come its Dagster asset with data versions, checks and metadata
+(defs/assets.py), the answer to "is it current?" (`stale`), the command line's `run` and `status`. A new asset is a file
+with a `Step` and a line in `pipeline/steps.py`.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from paper_assets.errors import PaperAssetsError, RateLimited, StoreBusy
+from paper_assets.pipeline.partition import Grid, Partition, ascending
+from paper_assets.pipeline.report import Report
+from paper_assets.pipeline.workspace import Workspace
+
+# What sets a step off by itself (A2); defs/automation.py says what each means in Dagster.
+Trigger = Literal[
+    "nothing", "new_papers", "new_papers_or_profile", "new_ratings", "new_ranking", "new_rewrites", "new_reading"
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Made:
+    """What one run of a step brought about: for each partition whether it is new, or the failure that stopped it.
+
+    `besides` are partitions of the step that were changed without being made. `details` is for the step's own reports
+    and checks.
+    """
+
+    new: Mapping[Partition, bool] = field(default_factory=dict)
+    failures: Mapping[Partition, PaperAssetsError] = field(default_factory=dict)
+    besides: Sequence[Partition] = ()
+    details: Any = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checked:
+    """The outcome of a check, with what it counted."""
+
+    passed: bool
+    counted: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """A claim about an asset that is computed again from what is stored.
+
+    `blocking`: nothing that rests on the asset is made while it does not hold. `serious`: an error, not a warning.
+    """
+
+    name: str
+    holds: Callable[[Workspace, Sequence[Partition], Made], Checked]
+    description: str = ""
+    serious: bool = False
+    blocking: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Product:
+    """An asset of the lineage that a step makes. `deps` are assets; those of `any_day` are read over a window."""
+
+    name: str
+    description: str
+    kinds: frozenset[str]
+    report: Callable[[Workspace, Partition, Made], Report]
+    deps: tuple[str, ...] = ()
+    any_day: frozenset[str] = frozenset()
+    checks: tuple[Check, ...] = ()
+
+
+Reported = Callable[[Workspace, Sequence[Partition]], Mapping[str, Mapping[Partition, str]]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One or several products made together, partition by partition.
+
+    `inputs` gives for each partition the fingerprint of what it would be made from now, `stored` that of what it was
+    made from (None: it is not there, or only in part): it is current where both are equal. `reported` gives for each
+    product and partition that is there the data version that Dagster has heard of, unless a run was killed before it
+    could say so. `make` makes the partitions, ascending; `products` of several may be asked for alone. `waits_for` says
+    in a sentence what a partition waits for that no run can bring about. `in_order`: a later day rests on the earlier
+    ones of its profile. `backfills`: the command line makes it for every day it was asked for, otherwise for the last.
+    """
+
+    name: str
+    products: tuple[Product, ...]
+    grid: Grid
+    group: str
+    code_version: str
+    make: Callable[[Workspace, Sequence[Partition], frozenset[str]], Made]
+    inputs: Callable[[Workspace, Sequence[Partition]], Mapping[Partition, str]] = lambda workspace, partitions: {}
+    stored: Callable[[Workspace, Sequence[Partition]], Mapping[Partition, str | None]] = lambda workspace, asked: {}
+    waits_for: Callable[[Workspace, Partition], str | None] = lambda workspace, partition: None
+    trigger: Trigger = "nothing"
+    in_order: bool = False
+    reported: Reported = lambda workspace, partitions: {}
+    backfills: bool = True
+    partitions_per_run: int | None = 100
+    retries: int = 2
+    retry_delay: int = 30  # seconds before the first one, twice as long before each further one
+    pool: str | None = None
+
+    @property
+    def makes(self) -> frozenset[str]:
+        """The names of all products."""
+        return frozenset(product.name for product in self.products)
+
+
+def stale(step: Step, workspace: Workspace, partitions: Sequence[Partition]) -> list[Partition]:
+    """The partitions that are not made from what is there now, ascending.
+
+    Where a step goes in order, every later day of a profile with a stale one is stale too.
+    """
+    inputs, stored = step.inputs(workspace, partitions), step.stored(workspace, partitions)
+    out_of_date = [each for each in ascending(partitions) if inputs.get(each) != stored.get(each)]
+    if not step.in_order:
+        return out_of_date
+    first = {each.profile: each.of_day for each in reversed(out_of_date)}
+    return [each for each in ascending(partitions) if each.profile in first and each.of_day >= first[each.profile]]
+
+
+def one_by_one(
+    partitions: Sequence[Partition], make: Callable[[Partition], bool], *, in_order: bool = False
+) -> tuple[dict[Partition, bool], dict[Partition, PaperAssetsError]]:
+    """Make each partition, ascending; one that fails stops no other that does not rest on it.
+
+    After RateLimited and StoreBusy nothing more is tried: the next would meet the same. Returns (new, failures).
+    """
+    new: dict[Partition, bool] = {}
+    failures: dict[Partition, PaperAssetsError] = {}
+    for partition in ascending(partitions):
+        if in_order and any(failed.profile == partition.profile for failed in failures):
+            continue
+        try:
+            new[partition] = make(partition)
+        except PaperAssetsError as failure:
+            failures[partition] = failure
+            if isinstance(failure, RateLimited | StoreBusy):
+                break
+    return new, failures
+
+
+def failure_of(made: Made, partitions: Sequence[Partition]) -> PaperAssetsError | None:
+    """The failures of a run as one, of the kind of the first; None if there was none."""
+    if not made.failures:
+        return None
+    (failed, reason), missing = next(iter(made.failures.items())), len(partitions) - len(made.new)
+    if len(partitions) == 1:
+        return reason
+    return type(reason)(f"{missing} of {len(partitions)} partitions not made; {failed}: {reason}")

@@ -1,0 +1,26 @@
+"""All steps, in the order in which a day is made. A new one is a line here and a file beside it."""
+
+from paper_assets.pipeline import (
+    archive,
+    digests,
+    embeddings,
+    gatekeeper,
+    papers,
+    preferences,
+    quality,
+    retrievals,
+    rewrites,
+)
+from paper_assets.pipeline.step import Step
+
+STEPS: tuple[Step, ...] = (
+    papers.STEP,
+    embeddings.STEP,
+    preferences.STEP,
+    gatekeeper.STEP,
+    retrievals.STEP,
+    rewrites.STEP,
+    archive.STEP,
+    digests.STEP,
+    quality.STEP,
+)

@@ -1,0 +1,127 @@
+"""The workspace: what every step works with. Stores are opened for each unit of work, models on first use.
+
+Belongs here: building it from settings and environment, once a process. Not here: what a step does with it.
+"""
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cache
+from typing import Any
+
+from paper_assets.errors import ModelUnavailable
+from paper_assets.models.cross_encoder import load_cross_encoder
+from paper_assets.models.embedder import Embedder, load_embedder
+from paper_assets.pipeline.enrichment import EnrichPapers, enricher
+from paper_assets.progress import Progress, nobody
+from paper_assets.ranking.verifier import Verifier, open_verifier
+from paper_assets.retrieval.grading import Grader, load_grader
+from paper_assets.retrieval.stance import StanceJudge
+from paper_assets.retrieval.stance_judges import open_judge
+from paper_assets.rewriting.best_practices import archive_of
+from paper_assets.rewriting.writing import Writer, open_writer
+from paper_assets.settings import Settings
+from paper_assets.sources.access import Access
+from paper_assets.stores.llm_answers import StoredAnswers, keep_answers, known_answers
+from paper_assets.stores.vectors import VectorIndex
+from paper_assets.stores.warehouse import Warehouse
+
+Clock = Callable[[], datetime]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Workspace:
+    """Settings, stores, models and clock of one process; `options` are the run's own, which go before a profile's.
+
+    Tests and callers put their own in the place of a field by `dataclasses.replace`.
+    """
+
+    settings: Settings
+    warehouse: Warehouse
+    vector_index: VectorIndex
+    load_embedder: Callable[[], Embedder]
+    load_grader: Callable[[], Grader]
+    load_judge: Callable[[], StanceJudge]
+    load_verifier: Callable[[], Verifier]
+    load_writer: Callable[["Workspace"], Writer]
+    access: Access  # what sources are asked with
+    enrich_papers: EnrichPapers
+    clock: Clock
+    progress: Progress = nobody
+    log: logging.Logger = field(default_factory=lambda: logging.getLogger("paper_assets.pipeline"))
+    options: Mapping[str, Any] = field(default_factory=dict)
+    assumed_model: str | None = None  # the embedding model's name for who only looks, and need not load it
+
+    def embedder(self) -> Embedder | None:
+        """The embedding model, or None with a visible warning, so that keyword matching takes over (G6)."""
+        try:
+            return self._working_embedder()
+        except ModelUnavailable as fault:
+            self.log.warning(f"{fault}; relevance will be judged by keywords only")
+            return None
+
+    def embedding_model(self) -> str | None:
+        """The name of the embedding model; None if it cannot be used."""
+        if self.assumed_model:
+            return self.assumed_model
+        try:
+            return self._working_embedder().name
+        except ModelUnavailable:
+            return None
+
+    def _working_embedder(self) -> Embedder:
+        """Raises ModelUnavailable, also for a model that loads and then fails; it remembers the text it is tried on."""
+        model = self.load_embedder()
+        model.encode(["paper"])
+        return model
+
+
+def open_workspace(settings: Settings, environ: Mapping[str, str], *, clock: Clock) -> Workspace:
+    """The workspace of one set of settings; `environ` says which LLM to ask, if any (I3). Nothing is opened yet."""
+    warehouse = Warehouse(settings.warehouse_path, deadline=settings.store_deadline)
+
+    @cache
+    def embedder() -> Embedder:
+        return load_embedder(settings.embedding_model)
+
+    @cache
+    def grader() -> Grader:
+        return load_grader(lambda: load_cross_encoder(settings.cross_encoder), embedder)
+
+    def judge() -> StanceJudge:
+        return open_judge(settings, environ, warehouse)
+
+    def verifier() -> Verifier:
+        return open_verifier(
+            environ,
+            known=lambda keys: known_answers(warehouse, keys),
+            keep=lambda verdicts, model: keep_answers(warehouse, verdicts, model=model),
+        )
+
+    def writer(workspace: Workspace) -> Writer:
+        try:
+            model = workspace.load_embedder()
+        except ModelUnavailable:
+            model = None
+        return open_writer(
+            environ,
+            archive=archive_of(settings, warehouse, workspace.vector_index, model),
+            cache=StoredAnswers(warehouse),
+            clock=workspace.clock,
+            config=settings.rewriting,
+        )
+
+    return Workspace(
+        settings=settings,
+        warehouse=warehouse,
+        vector_index=VectorIndex(settings.vectors_path, deadline=settings.store_deadline),
+        load_embedder=embedder,
+        load_grader=grader,
+        load_judge=judge,
+        load_verifier=verifier,
+        load_writer=writer,
+        access=Access(settings=settings, environ=environ),
+        enrich_papers=enricher(settings, environ, warehouse),
+        clock=clock,
+    )

@@ -1,0 +1,15 @@
+"""Progress: how far a piece of work has come, said to whoever watches it."""
+
+from typing import Protocol
+
+
+class Progress(Protocol):
+    """Called as the work goes on; may raise, which ends the work."""
+
+    def __call__(self, done: int, total: int | None, what: str = "", /) -> None:
+        """`done` of `total` (None: unknown), and what is being done, if that is more than the label says."""
+        ...
+
+
+def nobody(done: int, total: int | None, what: str = "", /) -> None:
+    """The progress of work that nobody watches."""

@@ -1,0 +1,102 @@
+"""Preferences that match nothing: what a profile asks for by name and no recent paper has (SPEC G18). Pure.
+
+Asked twice: of the papers at hand, which settles most of it, and for the rest of all papers of the last `DAYS` days.
+A further kind of preference: a field of `Preferences`, its test in `unmet`, its sentence in `sentences`.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from paper_assets.profile import ProfileContent
+from paper_assets.ranking.dimensions import same_person
+from paper_assets.ranking.keywords import distinct, keywords_in, paper_texts
+
+DAYS: Final = 30
+UNMET: Final = f"no paper of the last {DAYS} days"  # begins each sentence
+_FOR_TEXTS = ("title", "abstract")
+_FOR_PEOPLE = ("authors", "affiliations")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preferences:
+    """What a profile asks for, as it writes it."""
+
+    authors: tuple[str, ...]
+    institutions: tuple[str, ...]
+    must_keywords: tuple[str, ...]
+
+    def __bool__(self) -> bool:
+        return bool(self.authors or self.institutions or self.must_keywords)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of the papers that tell whether these are met."""
+        return (
+            *(_FOR_PEOPLE if self.authors or self.institutions else ()),
+            *(_FOR_TEXTS if self.must_keywords else ()),
+        )
+
+
+def preferences_of(content: ProfileContent) -> Preferences:
+    """Each preference of the profile once."""
+    return Preferences(
+        authors=tuple(dict.fromkeys(content.preferred_authors)),
+        institutions=tuple(dict.fromkeys(content.preferred_institutions)),
+        must_keywords=tuple(distinct(content.keywords.must_include)),
+    )
+
+
+def unmet(preferences: Preferences, papers: pa.Table) -> Preferences:
+    """The preferences that no paper of the table meets; it holds at least their `columns`."""
+    return Preferences(
+        authors=_without_match(
+            preferences.authors, lambda asked: same_person(_names(papers, "authors").to_pylist(), asked)
+        ),
+        institutions=_without_match(
+            preferences.institutions,
+            lambda asked: keywords_in(pa.chunked_array([_names(papers, "affiliations")]), asked),
+        ),
+        must_keywords=_without_match(preferences.must_keywords, lambda asked: keywords_in(paper_texts(papers), asked)),
+    )
+
+
+def sentences(preferences: Preferences, papers: pa.Table) -> list[str]:
+    """What to tell of the preferences that no paper of the last `DAYS` days meets; nothing if there was no paper."""
+    left = unmet(preferences, papers) if papers.num_rows else None
+    if not left:
+        return []
+    told = []
+    if left.authors:
+        told.append(f"{UNMET} is by {_listed(left.authors)}")
+    if left.institutions and not len(_names(papers, "affiliations")):
+        told.append(
+            f"{UNMET} has an affiliation, so none counts as from {_listed(left.institutions)}: arXiv supplies none; "
+            "PAPER_ASSETS_SEMANTIC_SCHOLAR=on fills them"
+        )
+    elif left.institutions:
+        told.append(f"{UNMET} is from {_listed(left.institutions)}")
+    if left.must_keywords:
+        told.append(f"{UNMET} holds the must keyword {_listed(left.must_keywords)}")
+    return told
+
+
+def _without_match(asked: tuple[str, ...], found_in: Callable[[tuple[str, ...]], NDArray[np.bool_]]) -> tuple[str, ...]:
+    if not asked:
+        return ()
+    met: NDArray[np.bool_] = np.logical_or.reduce(found_in(asked), axis=0)
+    return tuple(each for each, known in zip(asked, met, strict=True) if not known)
+
+
+def _names(papers: pa.Table, column: str) -> pa.Array:
+    """Every name in a column of lists, once."""
+    return pc.unique(pc.list_flatten(papers.column(column).combine_chunks()))
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " or ".join(names) if len(names) < 3 else f"{', '.join(names[:-1])} or {names[-1]}"

@@ -1,0 +1,109 @@
+"""Findings: the documents of one side of a plan or of all of it, and what a reader should know of them (R2, R3, R8)."""
+
+import json
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import date
+
+from paper_assets.retrieval.candidates import Candidate
+from paper_assets.retrieval.merge import Drop
+from paper_assets.retrieval.stance import Stance
+from paper_assets.stores.document_filters import Where
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caller:
+    """Who asks, and until which day: private documents come to their `owner` only (M3), nothing of after `as_of`."""
+
+    owner: str | None = None
+    as_of: date | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """How the stance of documents was judged (R7): of so many `examined`, each label how often.
+
+    `judge` is None where nobody could judge; `reasons` say why some were not judged. `failed`: asking again may help.
+    """
+
+    judge: str | None
+    kind: str
+    examined: int
+    supports: int = 0
+    contradicts: int = 0
+    neutral: int = 0
+    unjudged: int = 0
+    reasons: tuple[str, ...] = ()
+    failed: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Findings:
+    """What was found: `matching` documents meet the `filter`, the `wanted` best of them are `documents`.
+
+    `unembedded` of the matching ones have no vector and were compared by words; `undated` ones more would match, had
+    they a date. `search_scores` of the documents by id, whatever a reranker made of them; `cut`: characters left out
+    of a document's text. `shortfall` says why there are fewer than wanted, `error` what could not be searched, all of
+    it or a type of documents, `warnings` what else a reader should know, in words; `methods` are the ones really used.
+    Of a side that is a stance, `quotes` has for each document the sentence that says so, and `judged` how it was found.
+    """
+
+    side: str | None
+    query: str
+    filter: Where | None
+    wanted: int
+    documents: tuple[Candidate, ...] = ()
+    matching: int = 0
+    unembedded: int = 0
+    undated: int = 0
+    methods: tuple[str, ...] = ()
+    search_scores: Mapping[str, float] = field(default_factory=dict)
+    cut: Mapping[str, int] = field(default_factory=dict)
+    stance: Stance | None = None
+    quotes: Mapping[str, str] = field(default_factory=dict)
+    judged: Judged | None = None
+    warnings: tuple[str, ...] = ()
+    shortfall: str | None = None
+    error: str | None = None
+    drops: tuple[Drop, ...] = ()
+
+
+@contextmanager
+def log_handler(listener: logging.Handler) -> Iterator[None]:
+    """While it lasts, the lines of this package, one a side, go to `listener` too."""
+    core = logging.getLogger(__package__)
+    level = core.level
+    core.addHandler(listener)
+    core.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        core.removeHandler(listener)
+        core.setLevel(level)
+
+
+def log_findings(findings: Findings) -> None:
+    """A line for the side, as a warning where something could not be searched."""
+    _log.log(logging.WARNING if findings.error else logging.INFO, "%s", log_line(findings))
+
+
+def log_line(findings: Findings) -> str:
+    """One line that tells a side's whole story: how many of how many, by which filter, what was dropped, why short."""
+    dropped = "; ".join(f"{drop.stage} dropped {len(drop.doc_ids)} ({drop.reason})" for drop in findings.drops)
+    return "; ".join(
+        part
+        for part in (
+            f"{findings.side or 'search'}: {len(findings.documents)} of {findings.wanted} documents",
+            f"{findings.matching} meet the filter {json.dumps(findings.filter, ensure_ascii=False)}",
+            f"by {' and '.join(findings.methods)}" if findings.methods else "",
+            dropped,
+            *findings.warnings,
+            f"short: {findings.shortfall}" if findings.shortfall else "",
+            f"failed: {findings.error}" if findings.error else "",
+        )
+        if part
+    )

@@ -1,0 +1,160 @@
+"""The gate: what no score can buy (B2). Pure code between the critic and a pass, and before the archive.
+
+Each check names its reason in words for a person, who may release what is stopped by accepting it. Numbers and names
+that a person has accepted for a paper are accepted in every rewrite of it.
+
+Adding a check: a function like those below, and a line in `_CHECKS`.
+"""
+
+import re
+import unicodedata
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+
+from paper_assets.rewriting.faithfulness import claim_key
+from paper_assets.rewriting.overlap import copied_share
+from paper_assets.rewriting.personas import persona
+from paper_assets.rewriting.readability import lix
+from paper_assets.stores.rewrites import Attempt, NewItem, RewriteItem
+from paper_assets.text.languages import LANGUAGES, is_in_language, language_of
+from paper_assets.text.stems import stems_in
+
+_SAME_AGAIN = 0.75  # share of word triples from which a text is its original over again; docs/decisions.md
+_SHORTER, _LONGER = 0.6, 1.6  # of the length that is asked for
+_OF_THE_ORIGINAL = 0.4  # a rewrite of a short abstract need not be longer than this share of it
+_LETTERS_A_WORD = 1.8  # of a script without spaces
+_UNSPACED = re.compile(r"[぀-ヿ㐀-鿿฀-๿]")
+_FEWEST_WORDS = 40  # different ones, from which a text says what it is about
+_SHOWN = 5  # numbers and names in a reason
+
+_REFUSAL = re.compile(
+    r"""
+    \bI(?:['’]m|\ am)\ (?:really\ |very\ |so\ )?(?:sorry|afraid|unable|not\ able)
+    | \bI\ (?:can(?:no|['’])t|can\ not|won['’]t|will\ not|must\ decline|apologi[sz]e)\ ?
+      (?:help|assist|comply|provide|rewrite|fulfil|do|process|write|create|generate|continue)?
+    | \b(?:as|being)\ an?\ (?:AI|artificial\ intelligence|(?:large\ )?language\ model)\b
+    | \b(?:please|could\ you|kindly)\ (?:provide|share|send|paste)\ (?:me\ )?(?:with\ )?the[ ]
+      (?:original|abstract|text|paper)
+    | \bno\ (?:abstract|text|original)\ (?:was|is|has\ been)\ (?:provided|given)
+    | \b(?:es\ tut\ mir\ leid|ich\ kann\ (?:dabei\ |dir\ |Ihnen\ )*nicht)
+    | \b(?:je\ suis\ désolée?|je\ ne\ peux\ pas|lo\ siento|no\ puedo\ ayudar|mi\ dispiace|sinto\ muito|desculpe)
+    | 죄송(?:합니다|하지만|해요)|도와드릴\ 수\ 없|抱歉|对不起|對不起|無法協助|无法(?:协助|提供|帮助)
+    | 申し訳(?:ありません|ございません)
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+_BEGINNING = 250  # characters in which a refusal stands
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Case:
+    text: str
+    item: NewItem
+
+
+def stops(item: NewItem, text: str) -> tuple[str, ...]:
+    """Why a rewrite of the item may neither pass nor be archived, claims apart; () lets it through."""
+    case = _Case(text=text, item=item)
+    if reason := _invisible(case):
+        return (reason,)
+    return tuple(reason for check in _CHECKS if (reason := check(case)))
+
+
+def held_back(item: RewriteItem, attempt: Attempt) -> tuple[str, ...]:
+    """Every reason that holds an attempt back now: the gate's, and the claims that nobody has accepted."""
+    return doubts(attempt, item.accepted)
+
+
+def doubts(attempt: Attempt, accepted: Collection[str] = ()) -> tuple[str, ...]:
+    """The same, with the claims that are accepted given."""
+    open_claims = unaccepted(attempt.unsupported, accepted)
+    return (*attempt.stopped, *([f"not in the original: {listed(open_claims)}"] if open_claims else ()))
+
+
+def stopped_attempts(item: RewriteItem) -> frozenset[int]:
+    """The attempts that the gate holds back."""
+    return frozenset(attempt.attempt for attempt in item.attempts if held_back(item, attempt))
+
+
+def unaccepted(claims: Sequence[str], accepted: Collection[str]) -> tuple[str, ...]:
+    """Those of the numbers and names that no person has accepted for the paper."""
+    return tuple(claim for claim in claims if claim_key(claim) not in accepted)
+
+
+def listed(claims: Sequence[str]) -> str:
+    """The first few, and how many more."""
+    more = f" and {len(claims) - _SHOWN} more" if len(claims) > _SHOWN else ""
+    return ", ".join(claims[:_SHOWN]) + more
+
+
+def length_in_words(text: str) -> int:
+    """Words; of a script without spaces its letters, by the letters of a word."""
+    unspaced = len(_UNSPACED.findall(text))
+    return len(_UNSPACED.sub(" ", text).split()) + round(unspaced / _LETTERS_A_WORD)
+
+
+def _invisible(case: _Case) -> str | None:
+    visible = sum(unicodedata.category(letter)[0] in "LN" for letter in case.text)
+    hidden = sum(
+        unicodedata.category(letter) in ("Cf", "Cc", "Co", "Cn") for letter in case.text if letter not in "\n\t"
+    )
+    if not visible or hidden > visible:
+        return "no visible text"
+    return None
+
+
+def _refuses(case: _Case) -> str | None:
+    found = _REFUSAL.search(case.text[:_BEGINNING])
+    if found is None or _REFUSAL.search(case.item.original_text):  # a paper on refusals quotes them
+        return None
+    return f"a refusal: “{' '.join(case.text[found.start() : found.start() + 60].split())}”"
+
+
+def _in_another_language(case: _Case) -> str | None:
+    wanted = case.item.language
+    if is_in_language(case.text, wanted):
+        return None
+    return f"not in {LANGUAGES.get(wanted, wanted)} throughout"
+
+
+def _of_another_length(case: _Case) -> str | None:
+    least, most = persona(case.item.target_level).words
+    words = length_in_words(case.text)
+    original = length_in_words(case.item.original_text)
+    if words < min(_SHORTER * least, _OF_THE_ORIGINAL * original) or words > _LONGER * most:
+        return f"{words} words, where {least} to {most} were asked for"
+    return None
+
+
+def _is_the_original(case: _Case) -> str | None:
+    share = copied_share(case.text, case.item.original_text, original="")
+    if share < _SAME_AGAIN:
+        return None
+    return f"the original over again: {share:.0%} of its word triples stand there"
+
+
+def _is_about_something_else(case: _Case) -> str | None:
+    """Told by words in common, where both are of one language and the text is long enough to say."""
+    said = {word for word in stems_in(case.text) if len(word) > 3}
+    least = persona(case.item.target_level).shared_words
+    if len(said) < _FEWEST_WORDS or language_of(case.item.original_text) != case.item.language:
+        return None
+    share = len(said & set(stems_in(f"{case.item.title} {case.item.original_text}"))) / len(said)
+    return f"about something else: {share:.0%} of its words stand in the original" if share < least else None
+
+
+def _is_hard_to_read(case: _Case) -> str | None:
+    measured, most = lix(case.text, language=case.item.language), persona(case.item.target_level).lix
+    if measured is None or most is None or measured <= most:
+        return None
+    return f"hard to read: LIX {measured:.0f}, for this reader at most {most}"
+
+
+_CHECKS: tuple[Callable[[_Case], str | None], ...] = (
+    _refuses,
+    _in_another_language,
+    _of_another_length,
+    _is_the_original,
+    _is_about_something_else,
+    _is_hard_to_read,
+)

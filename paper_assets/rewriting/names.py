@@ -1,0 +1,295 @@
+"""Names in a rewrite that the original lacks: words with a capital or digit inside, and capitals that are no beginning.
+
+A word that begins a sentence is a name unless it is an ordinary word (`text/english_words.py`) or stands in the
+original. A name counts whole: GPT-5 is not GPT-4, and three words with the right initials are no expansion of GNN.
+Known are the expansions in `acronyms.tsv` and those whose words the original has.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+
+from paper_assets.rewriting.quantities import WORD
+from paper_assets.text.english_words import is_ordinary_word
+
+_SENTENCE_END = re.compile(r"(?:^|[.!?:;…]['\"”’)\]]*\s+|\n\s*)(?:[-*•#>]+\s+|\d+[.)]\s+)?['\"“‘(\[]*$")
+_EVERYDAY = frozenset(("i", "a", "ai", "internet", "web", "earth", "ok", "tv", "phd", "dna", "ii", "iii", "iv"))
+# Ordinary words that mostly stand for a product, a place or a person where they begin a sentence.
+_NAMES_THAT_ARE_WORDS = frozenset(
+    [
+        "adam",
+        "adroit",
+        "alpaca",
+        "amazon",
+        "android",
+        "ant",
+        "apple",
+        "arctic",
+        "ascend",
+        "atari",
+        "aurora",
+        "bard",
+        "basque",
+        "bellman",
+        "bitcoin",
+        "blackwell",
+        "blender",
+        "brier",
+        "byzantine",
+        "chameleon",
+        "china",
+        "chinchilla",
+        "claude",
+        "codex",
+        "copilot",
+        "cosmos",
+        "cox",
+        "dice",
+        "dutch",
+        "euclidean",
+        "falcon",
+        "fisher",
+        "flan",
+        "flamingo",
+        "french",
+        "gazebo",
+        "gemini",
+        "google",
+        "granite",
+        "hamming",
+        "hermitian",
+        "hessian",
+        "hydra",
+        "intel",
+        "japan",
+        "java",
+        "kestrel",
+        "lion",
+        "llama",
+        "mamba",
+        "mandarin",
+        "mars",
+        "martian",
+        "meta",
+        "metropolis",
+        "mistral",
+        "muon",
+        "mach",
+        "microsoft",
+        "newton",
+        "opus",
+        "orca",
+        "oracle",
+        "oxford",
+        "pascal",
+        "phi",
+        "pong",
+        "polish",
+        "prophet",
+        "python",
+        "raspberry",
+        "ray",
+        "ruby",
+        "rust",
+        "sentinel",
+        "sonnet",
+        "spark",
+        "stokes",
+        "sora",
+        "swift",
+        "terry",
+        "titans",
+        "titan",
+        "transformer",
+        "triton",
+        "tucker",
+        "turkish",
+        "twitter",
+        "vicuna",
+        "viking",
+        "whisper",
+        "wiener",
+        "yelp",
+        "zephyr",
+        "boston",
+        "cambridge",
+        "london",
+        "paris",
+        "berlin",
+        "sydney",
+        "turkey",
+        "hume",
+        "faraday",
+        "dickens",
+    ]
+)
+_ENGLISH = "en"
+_NOUNS_HAVE_CAPITALS = frozenset(("de", "lb"))
+
+
+def new_names(source: str, text: str, *, language: str = _ENGLISH) -> Iterator[str]:
+    """The names of `text` that `source` lacks, as they are written, each once; both made `plain`."""
+    words = words_of(source)
+    acronyms = {squeezed(word).removesuffix("s") for word in words if _is_acronym(word)}
+    spaced = f" {' '.join(_lowered(word) for word in words)} "
+    known, hyphenated = _known(source) | _defined(text, spaced), _initials_of_compounds(source)
+    reported: set[str] = set()
+    for run in _capitalised_runs(text):
+        spelt_out = _spelling(run, acronyms, spaced)
+        for place, (word, begins) in enumerate(run):
+            name = _name_in(word)
+            letters = squeezed(name)
+            if not letters or place in spelt_out or letters in reported or letters in _EVERYDAY:
+                continue
+            if (
+                squeezed(word) in known
+                or _stands_in(name, known)
+                or (_is_acronym(name) and _abbreviates(letters, hyphenated, spaced))
+            ):
+                continue
+            if not _is_marked(name):
+                if begins and _is_beginning(letters, language):
+                    continue
+                if language in _NOUNS_HAVE_CAPITALS:
+                    continue
+            reported.add(letters)
+            yield word
+
+
+def words_of(text: str) -> list[str]:
+    """The words of a text as they are written, GPT-4 as one."""
+    return WORD.findall(text)
+
+
+def squeezed(word: str) -> str:
+    """Without case, accents, marks and the possessive s."""
+    word = re.sub(r"['’]s$", "", word)
+    return "".join(letter for letter in unicodedata.normalize("NFKD", word) if letter.isalnum()).casefold()
+
+
+def _is_beginning(letters: str, language: str) -> bool:
+    """Whether the word begins its sentence as any word would. Only English words are known."""
+    return language != _ENGLISH or (is_ordinary_word(letters) and letters not in _NAMES_THAT_ARE_WORDS)
+
+
+def _is_marked(name: str) -> bool:
+    """A capital or digit inside, as in RoBERTa, LLM, GPT-4."""
+    return name[1:] != name[1:].lower() or any(letter.isdigit() for letter in name)
+
+
+def _known(source: str) -> set[str]:
+    words = words_of(source)
+    parts = [part for word in words for part in _parts(word)]
+    known = {squeezed(word) for word in (*words, *parts)}
+    return known | {squeezed(one + other) for one, other in pairwise(parts)}  # "GPT 4" for "GPT-4"
+
+
+def _capitalised_runs(text: str) -> Iterator[list[tuple[str, bool]]]:
+    """Neighbouring words with a capital, and whether each begins a sentence."""
+    run: list[tuple[str, bool]] = []
+    end = 0
+    for found in WORD.finditer(text):
+        word = found.group()
+        if run and text[end : found.start()].strip(" \n-"):
+            yield run
+            run = []
+        if any(letter.isupper() for letter in word):
+            run.append((word, bool(_SENTENCE_END.search(text[max(0, found.start() - 12) : found.start()]))))
+        elif run:
+            yield run
+            run = []
+        end = found.end()
+    if run:
+        yield run
+
+
+def _spelling(run: list[tuple[str, bool]], acronyms: set[str], spaced: str) -> set[int]:
+    """Places of the words in a run that spell out an acronym of the original, in a way that is known."""
+    letters = [
+        (squeezed(part)[:1], squeezed(part), place) for place, (word, _) in enumerate(run) for part in _parts(word)
+    ]
+    found: set[int] = set()
+    for acronym in acronyms:
+        for start in range(len(letters) - len(acronym) + 1):
+            part = letters[start : start + len(acronym)]
+            if "".join(initial for initial, _, _ in part) != acronym or len(acronym) < 2:
+                continue
+            said = " ".join(_singular(word) for _, word, _ in part)
+            if said in _expansions().get(acronym, ()) or all(f" {word}" in spaced for _, word, _ in part):
+                found |= {place for _, _, place in part}
+    return found
+
+
+def _abbreviates(acronym: str, hyphenated: str, spaced: str) -> bool:
+    """Whether words of the original are known to be called so, or a hyphenated one has just these initials."""
+    short = acronym.removesuffix("s")
+    if any(f" {expansion}" in spaced for expansion in _expansions().get(short, ())):
+        return True
+    return f"-{short}-" in hyphenated
+
+
+def _initials_of_compounds(source: str) -> str:
+    """The initials of the hyphenated words, apart."""
+    compounds = (_parts(word) for word in words_of(source) if "-" in word)
+    return " ".join(f"-{''.join(squeezed(part)[:1] for part in parts)}-" for parts in compounds)
+
+
+def _defined(text: str, spaced: str) -> set[str]:
+    """Acronyms in brackets behind the words that they stand for, which the original has too."""
+    found = set()
+    for bracket in re.finditer(r"\(([A-Za-z]*[A-Z][A-Za-z]*)\)", text):
+        acronym = squeezed(bracket[1]).removesuffix("s")
+        words = [
+            part for word in words_of(text[max(0, bracket.start() - 120) : bracket.start()]) for part in _parts(word)
+        ]
+        said = [_singular(squeezed(word)) for word in words][-len(acronym) :]
+        if "".join(word[:1] for word in said) == acronym and all(f" {word} " in spaced for word in said):
+            found.add(squeezed(bracket[1]))
+    return found
+
+
+def _stands_in(name: str, known: set[str]) -> bool:
+    whole = squeezed(name)
+    if _forms(whole) & known:
+        return True
+    if any(letter.isdigit() for letter in name):  # GPT-5 is not GPT-4 with a 5 from elsewhere
+        return False
+    return all(_forms(squeezed(part)) & known for part in _parts(name) if any(letter.isupper() for letter in part))
+
+
+def _forms(word: str) -> set[str]:
+    return {word, word.removesuffix("s"), word + "s", word.removesuffix("es")}
+
+
+def _name_in(word: str) -> str:
+    """The word from its first to its last part with a capital or a digit: BERT of BERT-based."""
+    parts = re.split(r"([-/_.'’+])", re.sub(r"['’]s$", "", word))
+    named = [place for place, part in enumerate(parts) if any(one.isupper() or one.isdigit() for one in part)]
+    return "".join(parts[named[0] : named[-1] + 1]) if named else ""
+
+
+def _is_acronym(word: str) -> bool:
+    return sum(letter.isupper() for letter in word) >= 2
+
+
+def _parts(word: str) -> list[str]:
+    return [part for part in re.split(r"[-/_.'’]", word) if part] or [word]
+
+
+def _lowered(word: str) -> str:
+    return " ".join(_singular(squeezed(part)) for part in _parts(word))
+
+
+def _singular(word: str) -> str:
+    return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word
+
+
+@cache
+def _expansions() -> dict[str, tuple[str, ...]]:
+    """What acronyms of the field stand for, in lower case and the singular; an acronym may have several."""
+    lines = Path(__file__).with_name("acronyms.tsv").read_text(encoding="utf-8").splitlines()
+    rows = [line.split("\t") for line in lines if line and not line.startswith("#")]
+    return {row[0]: tuple(" ".join(map(_singular, words.split())) for words in row[1:]) for row in rows}

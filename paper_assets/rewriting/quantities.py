@@ -1,0 +1,325 @@
+"""Numbers of a text as what they say: their value, whether they are a share, a factor or a count, and their unit.
+
+Read are digits in the spellings of papers (LaTeX, 1,000 and 1 000, 10^{6}, 7B, 2.5 million), English number words
+(three, twenty-five, a hundred, twice, threefold, a third, half) and ranges, where a sign belongs to both ends
+("37 to 52 %"). Digits inside a name (GPT-4) are no number, 7B behind a name is one.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Literal
+
+from paper_assets.text.stems import stem
+
+Kind = Literal["count", "percent", "times", "share"]  # share: half, a third, 1/2
+
+_ONES = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen"
+ONES = {word: float(value) for value, word in enumerate((*_ONES.split(), "seventeen", "eighteen", "nineteen"))}
+_TENS = {
+    word: 10.0 * (place + 2)
+    for place, word in enumerate(["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"])
+}
+_SCALES = {"hundred": 1e2, "thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
+_SUFFIXES = {"k": 1e3, "m": 1e6, "b": 1e9, "bn": 1e9, "t": 1e12}
+_FACTORS = {
+    "twice": 2.0, "double": 2.0, "doubles": 2.0, "doubled": 2.0, "doubling": 2.0, "thrice": 3.0, "triple": 3.0,
+    "triples": 3.0, "tripled": 3.0, "tripling": 3.0, "quadruple": 4.0, "quadruples": 4.0, "quadrupled": 4.0,
+    "quadrupling": 4.0,
+}  # fmt: skip
+_HALVES = dict.fromkeys(("half", "halve", "halves", "halved", "halving"), 0.5)
+_PARTS = {"third": 3, "quarter": 4, "fourth": 4, "fifth": 5, "sixth": 6, "seventh": 7, "eighth": 8, "tenth": 10}
+_UNITS: dict[str, tuple[str, float]] = {
+    **dict.fromkeys(("ns", "nanosecond", "nanoseconds"), ("time", 1e-9)),
+    **dict.fromkeys(("us", "µs", "μs", "microsecond", "microseconds"), ("time", 1e-6)),
+    **dict.fromkeys(("ms", "millisecond", "milliseconds"), ("time", 1e-3)),
+    **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), ("time", 1.0)),
+    **dict.fromkeys(("min", "mins", "minute", "minutes"), ("time", 60.0)),
+    **dict.fromkeys(("h", "hr", "hrs", "hour", "hours"), ("time", 3600.0)),
+    **dict.fromkeys(("day", "days"), ("time", 86_400.0)),
+    **dict.fromkeys(("week", "weeks"), ("time", 604_800.0)),
+    **dict.fromkeys(("month", "months"), ("time", 2_629_800.0)),
+    **dict.fromkeys(("year", "years"), ("time", 31_557_600.0)),
+    **dict.fromkeys(("kb", "kilobyte", "kilobytes"), ("bytes", 1e3)),
+    **dict.fromkeys(("mb", "megabyte", "megabytes"), ("bytes", 1e6)),
+    **dict.fromkeys(("gb", "gigabyte", "gigabytes"), ("bytes", 1e9)),
+    **dict.fromkeys(("tb", "terabyte", "terabytes"), ("bytes", 1e12)),
+    **dict.fromkeys(("nm", "nanometer", "nanometers", "nanometre", "nanometres"), ("length", 1e-9)),
+    **dict.fromkeys(("um", "µm", "μm", "micrometer", "micrometers", "micrometre", "micrometres"), ("length", 1e-6)),
+    **dict.fromkeys(("mm", "millimeter", "millimeters", "millimetre", "millimetres"), ("length", 1e-3)),
+    **dict.fromkeys(("cm", "centimeter", "centimeters", "centimetre", "centimetres"), ("length", 1e-2)),
+    **dict.fromkeys(("meter", "meters", "metre", "metres"), ("length", 1.0)),
+    **dict.fromkeys(("km", "kilometer", "kilometers", "kilometre", "kilometres"), ("length", 1e3)),
+    **dict.fromkeys(("hz", "hertz"), ("frequency", 1.0)),
+    **dict.fromkeys(("khz", "kilohertz"), ("frequency", 1e3)),
+    **dict.fromkeys(("mhz", "megahertz"), ("frequency", 1e6)),
+    **dict.fromkeys(("ghz", "gigahertz"), ("frequency", 1e9)),
+}
+# Letters that say a unit only right behind the digits ("5s"), or where the case is right; elsewhere they are words.
+_ONLY_TOUCHING = frozenset(("s", "h"))
+
+_MOST_DIGITS = 60  # longer ones, and greater powers, say nothing to a reader, and floats have an end
+_SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-")
+_DIGITS = re.compile(
+    r"""
+    (?P<sign>(?<![\w.)])[-−])?                                          # a range 10-20 has no negative number
+    (?P<digits>\d{1,3}(?:,\d{3})+(?!\d)(?:\.\d+)?|\d+(?:\.\d+)*|(?<![\d.])\.\d+)
+    (?:\s*(?:\\times|[×x*])\s*10\s*\^?\s*\{?(?P<power>[-−]?\d+)\}?|[eE](?P<exponent>[-+]?\d+)\b)?
+    (?:\^\s*\{?(?P<raised>[-−]?\d+)\}?|/(?P<below>[2-9]|10)(?![\d/]|[.,]\d))?
+    (?:\s*[-\s]?(?P<scale>hundred|thousand|million|billion|trillion)\b|(?P<suffix>[kKMBT]|bn)(?![\w]))?
+    """,
+    re.VERBOSE,
+)
+_SIGN = re.compile(
+    r"""
+    (?P<percent>\s?%|\s?[-]?(?:percent|per\ cent|pct)\b|\s?-?(?:percentage\ |\bpp\b|absolute\ |%-)?points?\b|\s?pp\b)
+    |(?P<times>\s?(?:\\times|×)(?!\s*\d)|\s?[xX](?![\w])(?!\s*\d)|\s?-?fold\b|\s?-?times\b)
+    |(?P<unit>\s?-?(?:[a-zµμ]+|[KMGT]B|[kMG]?Hz)\b)
+    """,
+    re.VERBOSE,
+)
+_RANGE = re.compile(r"\s*(?:,?\s*(?:to|and|or|versus|vs\.?|against)|up to|[-–/,±+]|\\pm|--)\s*(?:up to|from)?\s*")
+_HEDGE = re.compile(
+    r"(?:about|around|roughly|nearly|almost|approximately|over|under|some|more than|less than|fewer than|at least|"
+    r"up to|close to|just|well|below|above|exceeding|≈|>|<)\s*(?:a\s+)?$",
+    re.IGNORECASE,
+)
+_LESS = re.compile(r"less|fewer|smaller|lower|reduc|faster|speed|shorter|cheaper|compress|sav|improve|accelerat")
+WORD = re.compile(r"[^\W_]+(?:['’.+#/_-][^\W_]+)*[+#]*")  # not `text/words.py`: GPT-4, C++ and O'Brien are one word
+_ADJECTIVES = frozenset(
+    [
+        "different",
+        "new",
+        "large",
+        "public",
+        "real",
+        "popular",
+        "standard",
+        "open",
+        "diverse",
+        "main",
+        "key",
+        "major",
+        "common",
+        "distinct",
+        "separate",
+        "other",
+        "such",
+        "independent",
+        "widely",
+        "used",
+        "small",
+        "benchmark",
+        "challenging",
+        "additional",
+        "recent",
+        "existing",
+        "of",
+        "the",
+        "these",
+        "those",
+        "more",
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quantity:
+    """A number of a text: `kinds` are those that it may be of; `decimals` as written, None of a word.
+
+    `unit`: dimension and what one is in its base unit. `counted`: the stem of the word that is counted. `hedged`: said
+    to be about so many.
+    """
+
+    value: float
+    kinds: frozenset[Kind]
+    shown: str
+    start: int
+    end: int
+    before: str = ""
+    unit: tuple[str, float] | None = None
+    decimals: int | None = None
+    digits: int = 0
+    hedged: bool = False
+    less: bool = False  # a factor by which something is less
+    counted: str | None = None
+
+
+def plain(text: str) -> str:
+    """LaTeX and Unicode spelt the way the patterns read it."""
+    text = unicodedata.normalize("NFC", text)
+    text = re.sub(r"[⁰¹²³⁴⁵⁶⁷⁸⁹⁻]+", lambda found: "^" + found.group().translate(_SUPERSCRIPTS), text)
+    text = text.translate({0x2010: "-", 0x2011: "-", 0x2012: "-", 0x2013: "-", 0x2212: "-"})
+    for mark, digits in (("½", " 1/2"), ("⅓", " 1/3"), ("⅔", " 2/3"), ("¼", " 1/4"), ("¾", " 3/4"), ("％", "%")):
+        text = text.replace(mark, digits)
+    text = re.sub(r"\\(?:sim|simeq|approx|geq?|leq?|gtrsim|lesssim)(?![A-Za-z])", " ≈ ", text)
+    text = text.replace("{,}", ",").replace("\\%", "%").replace("$", "").replace("~", " ")
+    text = re.sub(r"(?<=\d)(?:\\[,;: !]|[\u00a0\u2009\u202f'’])(?=\d{3}(?!\d))", ",", text)  # 1\,000, 1 000, 1'000
+    text = re.sub(r"(?<![\d.,])(\d{1,3}) (?=\d{3}(?!\d))", r"\1,", text)
+    text = re.sub(r"\\[,;:! ]", " ", text)
+    text = re.sub(r"\\(?:d|t)?frac\s*\{(\d+)\}\s*\{(\d+)\}", r"\1/\2", text)
+    return re.sub(r"\\(?:mathrm|mathbf|mathcal|text\w*|emph|operatorname|url)\s*\{([^{}]*)\}", r"\1", text)
+
+
+def quantities(text: str) -> list[Quantity]:
+    """The numbers of a text made `plain`, in their order; both ends of a range have its sign."""
+    found = sorted([*_in_digits(text), *_in_words(text)], key=lambda each: each.start)
+    spread: list[Quantity] = []
+    for each in found:
+        if spread and each.start < spread[-1].end:
+            continue
+        spread.append(each)
+    for _ in range(3):  # a list "10, 20 and 30 %" is filled from its end
+        for place, (one, other) in enumerate(pairwise(spread)):
+            if not _RANGE.fullmatch(text[one.end : other.start]):
+                continue
+            if one.kinds == {"count"} and one.unit is None and (other.kinds != {"count"} or other.unit):
+                spread[place] = replace(one, kinds=one.kinds | other.kinds, unit=other.unit)
+            elif other.kinds == {"count"} and other.unit is None and "percent" in one.kinds:
+                spread[place + 1] = replace(other, kinds=other.kinds | one.kinds)
+    return spread
+
+
+def _in_digits(text: str) -> Iterator[Quantity]:
+    for found in _DIGITS.finditer(text):
+        start = found.start("digits")
+        inside = _inside_name(text, start)
+        if inside and not (found["suffix"] and text[start - 1] == "-"):
+            continue
+        digits = found["digits"].replace(",", "")
+        if digits.count(".") > 1 or len(digits) > _MOST_DIGITS:  # 3.1.4 is a version
+            continue
+        value = float(digits)
+        if found["power"] is not None:
+            value *= 10.0 ** _bounded(found["power"])
+        elif found["exponent"] is not None:
+            value *= 10.0 ** _bounded(found["exponent"])
+        elif found["raised"] is not None and value <= 1000:
+            value = value ** _bounded(found["raised"]) if value or _bounded(found["raised"]) > 0 else 0.0
+        if found["scale"]:
+            value *= _SCALES[found["scale"]]
+        elif found["suffix"]:
+            value *= _SUFFIXES[found["suffix"].lower()]
+        kind: Kind = "count"
+        if found["below"]:
+            value, kind = value / float(found["below"]), "share"
+        before = re.search(r"(\w+)\s$", text[max(0, start - 30) : start])
+        yield _signed(
+            text,
+            Quantity(
+                value=value,
+                kinds=frozenset({kind}),
+                shown=found.group().strip(),
+                start=found.start(),
+                end=found.end(),
+                before=before[1] if before else "",
+                decimals=len(digits.partition(".")[2]),
+                digits=len(digits.replace(".", "").strip("0")),
+            ),
+        )
+
+
+def _in_words(text: str) -> Iterator[Quantity]:
+    """Numbers in words: twenty-five, three hundred, a thousand, twice, threefold, two thirds, half."""
+    words = [
+        (found.group().lower(), whole.start() + found.start(), whole.start() + found.end(), "-" in whole.group())
+        for whole in WORD.finditer(text)
+        for found in re.finditer(r"[^-]+", whole.group())
+    ]
+    place = 0
+    while place < len(words):
+        first, (word, start, end, compound) = place, words[place]
+        follows = words[place + 1][0] if place + 1 < len(words) else ""
+        value: float | None = None
+        kind: Kind = "count"
+        if word in _FACTORS:
+            value, kind = _FACTORS[word], "times"
+        elif word in _HALVES:
+            value, kind = _HALVES[word], "share"
+        elif word in ("a", "an", "one") and follows in _PARTS and _is_share(words, place + 1):
+            value, kind, place = 1 / _PARTS[follows], "share", place + 1
+        elif ONES.get(word, 0) > 1 and follows.removesuffix("s") in _PARTS and follows != "seconds":
+            value, kind, place = ONES[word] / _PARTS[follows.removesuffix("s")], "share", place + 1
+        elif word in ("a", "an") and follows in _SCALES:
+            value, place = _SCALES[follows], place + 1
+        elif word.endswith("fold") and word.removesuffix("fold") in ONES | _TENS:
+            value, kind = (ONES | _TENS)[word.removesuffix("fold")], "times"
+        elif word in _TENS or word in ONES or word == "dozen":
+            value = _TENS.get(word, ONES.get(word, 12.0))
+            if word in _TENS and 0 < ONES.get(follows, 0) < 10:
+                value, place = value + ONES[follows], place + 1
+            while place + 1 < len(words) and words[place + 1][0] in _SCALES:
+                value, place = value * _SCALES[words[place + 1][0]], place + 1
+            if compound and words[first][0] in ("zero", "one") and place == first:
+                value = None  # zero-shot, one-dimensional
+        if value is not None:
+            shown = " ".join(each[0] for each in words[first : place + 1])
+            end = words[place][2]
+            before = words[first - 1][0] if first else ""
+            found = Quantity(value=value, kinds=frozenset({kind}), shown=shown, start=start, end=end, before=before)
+            signed = _signed(text, found) if kind == "count" else replace(found, hedged=_is_hedged(text, start))
+            part = words[place][3] and place == first and place + 1 < len(words) and words[place + 1][1] == end + 1
+            yield replace(signed, counted=f"-{stem(follows)}") if part and kind == "count" else signed  # two-stage
+        place += 1
+
+
+def _is_share(words: list[tuple[str, int, int, bool]], part: int) -> bool:
+    """ "A third of", "a third less", not "a third method"."""
+    after = words[part + 1][0] if part + 1 < len(words) else ""
+    return words[part - 1][0] == "one" or after in ("of", "the", "less", "more", "fewer", "as", "lower", "higher", "")
+
+
+def _signed(text: str, found: Quantity) -> Quantity:
+    """With what stands behind it: its sign or unit, and the word that it counts."""
+    sign = _SIGN.match(text, found.end)
+    end, kinds, unit = found.end, found.kinds, None
+    if sign and sign["percent"]:
+        end, kinds = sign.end(), frozenset({"percent"})
+    elif sign and sign["times"]:
+        end, kinds = sign.end(), frozenset({"times"})
+    elif sign and sign["unit"]:
+        written = sign["unit"].lstrip(" -")
+        if written.lower() in _UNITS and (written not in _ONLY_TOUCHING or sign["unit"] == written):
+            end, unit = sign.end(), _UNITS[written.lower()]
+    per_cent = text[found.end : end] if text[found.end : end].strip() == "%" else ""
+    counted = None if unit or kinds != {"count"} else _counted(text[end : end + 60])
+    return replace(
+        found,
+        kinds=kinds,
+        unit=unit,
+        end=end,
+        shown=f"{found.shown}{per_cent}",
+        counted=counted,
+        hedged=_is_hedged(text, found.start),
+        less=bool(_LESS.search(text[max(0, found.start - 30) : found.start]) or _LESS.search(text[end : end + 30])),
+    )
+
+
+def _counted(after: str) -> str | None:
+    """The first plural among the next five words."""
+    words = re.match(r"\s([\w-]+)(?:\s([\w-]+))?(?:\s([\w-]+))?(?:\s([\w-]+))?(?:\s([\w-]+))?", after)
+    things = (word for word in (words.groups() if words else ()) if word and word not in _ADJECTIVES)
+    return next(
+        (stem(word) for word in things if len(word) > 3 and word.endswith("s") and not word.endswith("ss")), None
+    )
+
+
+def _is_hedged(text: str, start: int) -> bool:
+    return bool(_HEDGE.search(text[max(0, start - 20) : start]))
+
+
+def _inside_name(text: str, start: int) -> bool:
+    """Whether the digits belong to a name: a letter touches them before, or a hyphen after a capitalised word does."""
+    before = re.search(r"[^\s(\[,;]*$", text[max(0, start - 40) : start])
+    touching = before.group() if before else ""
+    if not touching:
+        return False
+    if touching[-1].isalpha() or touching[-1] == "_":
+        return True
+    return touching[-1] in "-." and any(letter.isupper() for letter in touching)
+
+
+def _bounded(exponent: str) -> int:
+    return max(-_MOST_DIGITS, min(_MOST_DIGITS, int(exponent[:6].replace("−", "-"))))

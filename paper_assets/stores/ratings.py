@@ -1,0 +1,177 @@
+"""Readers' ratings (L1): appended, never rewritten; the last word of a profile on a paper counts.
+
+Belongs here: the queries. Not here: what may be rated by whom (learning/ratings.py).
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from typing import Literal, get_args
+
+import pyarrow as pa
+from duckdb import DuckDBPyConnection
+
+from paper_assets.stores.rewrites import stored_time
+from paper_assets.stores.warehouse import Warehouse, value_of
+
+Word = Literal["worth", "later", "no"]
+Place = Literal["page", "command line", "mcp", "import"]
+WORDS: tuple[Word, ...] = get_args(Word)
+TAKEN_BACK = "none"  # the word that leaves a paper without a rating
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewRating:
+    """A word on a paper; `title` and `abstract` only of papers that may be in no store (Z1)."""
+
+    paper_id: str
+    rating: str
+    title: str | None = None
+    abstract: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rating:
+    """A stored word: what, of which paper, when, where it was given, and the ranking that showed the paper (if any).
+
+    `title` is that of the paper as it is stored now, else the one that came with the rating, else None.
+    """
+
+    place: int
+    paper_id: str
+    rating: str
+    rated_at: datetime
+    given_in: str
+    ranking_day: date | None
+    ranking_inputs: str | None
+    title: str | None
+    abstract: str | None
+
+
+def append_ratings(
+    warehouse: Warehouse, profile: str, given: Iterable[NewRating], *, given_in: Place, now: datetime
+) -> list[str]:
+    """Append what is not the last word already, all or nothing; the papers whose word is new, in the given order.
+
+    A paper's rating notes the newest ranking of the profile that showed it. Raises StoreBusy, StoreUnwritable.
+    """
+    with warehouse.writing() as connection:
+        stands, new = _last_words(connection, profile), list[NewRating]()
+        for each in given:
+            if stands.get(each.paper_id, TAKEN_BACK) != each.rating:
+                stands[each.paper_id] = each.rating
+                new.append(each)
+        if new:
+            first = 1 + value_of(connection, "select coalesce(max(place), 0) from ratings")
+            connection.register("incoming", _incoming(new, first))
+            connection.execute(
+                """
+                insert into ratings by name
+                with shown_on as (
+                    select paper_id, max(day) as day
+                    from rankings
+                    where profile = $profile and shown
+                    group by paper_id
+                )
+                select
+                    incoming.*,
+                    $profile as profile,
+                    $now::timestamp as rated_at,
+                    $given_in as given_in,
+                    shown_on.day as ranking_day,
+                    ranking_sets.inputs as ranking_inputs
+                from incoming
+                left join shown_on using (paper_id)
+                left join ranking_sets on ranking_sets.day = shown_on.day and ranking_sets.profile = $profile
+                """,
+                {"profile": profile, "now": stored_time(now), "given_in": given_in},
+            )
+    return [each.paper_id for each in new]
+
+
+def last_ratings(warehouse: Warehouse, profile: str) -> list[Rating]:
+    """The profile's last word on each paper that has one, in the order in which they were given."""
+    return [each for each in _read(warehouse, profile, only_last=True) if each.rating != TAKEN_BACK]
+
+
+def rating_history(warehouse: Warehouse, profile: str) -> list[Rating]:
+    """Every word ever given in the profile, those taken back too, in the order in which they were given."""
+    return _read(warehouse, profile, only_last=False)
+
+
+def rated_profiles(warehouse: Warehouse) -> list[str]:
+    """The profiles for which a word was ever given."""
+    with warehouse.reading() as connection:
+        rows = connection.execute("select distinct profile from ratings order by profile").fetchall()
+    return [profile for (profile,) in rows]
+
+
+def delete_ratings(warehouse: Warehouse, profile: str) -> int:
+    """Remove every word of the profile, and what was learned from them, for good; how many words there were."""
+    with warehouse.writing() as connection:
+        count: int = value_of(connection, "select count(*) from ratings where profile = ?", [profile])
+        connection.execute("delete from ratings where profile = ?", [profile])
+        connection.execute("delete from preference_models where profile = ?", [profile])
+        for forget in (
+            "update rankings set learned_words = null, learned_near = null where profile = ?",
+            "update previous_rankings set learned_words = null, learned_near = null where profile = ?",
+        ):
+            connection.execute(forget, [profile])
+    return count
+
+
+def _incoming(given: Sequence[NewRating], first: int) -> pa.Table:
+    return pa.table(
+        {
+            "place": pa.array(range(first, first + len(given)), pa.int64()),
+            **{
+                name: pa.array([getattr(each, name) for each in given], pa.string())
+                for name in ("paper_id", "rating", "title", "abstract")
+            },
+        }
+    )
+
+
+def _last_words(connection: DuckDBPyConnection, profile: str) -> dict[str, str]:
+    rows = connection.execute(
+        "select paper_id, arg_max(rating, place) from ratings where profile = ? group by paper_id", [profile]
+    ).fetchall()
+    return dict(rows)
+
+
+def _read(warehouse: Warehouse, profile: str, *, only_last: bool) -> list[Rating]:
+    with warehouse.reading() as connection:
+        rows = connection.execute(
+            """
+            select
+                place,
+                ratings.paper_id,
+                rating,
+                rated_at,
+                given_in,
+                ranking_day,
+                ranking_inputs,
+                coalesce(papers.title, ratings.title) as title,
+                coalesce(papers.abstract, ratings.abstract) as abstract
+            from ratings
+            left join papers using (paper_id)
+            where profile = $profile
+            qualify not $only_last or row_number() over (partition by ratings.paper_id order by place desc) = 1
+            order by place
+            """,
+            {"profile": profile, "only_last": only_last},
+        ).fetchall()
+    return [
+        Rating(
+            place=place,
+            paper_id=paper_id,
+            rating=rating,
+            rated_at=rated_at.replace(tzinfo=UTC),
+            given_in=given_in,
+            ranking_day=ranking_day,
+            ranking_inputs=ranking_inputs,
+            title=title,
+            abstract=abstract,
+        )
+        for place, paper_id, rating, rated_at, given_in, ranking_day, ranking_inputs, title, abstract in rows
+    ]

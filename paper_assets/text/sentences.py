@@ -1,0 +1,61 @@
+"""Sentences of a text, and where a quoted one stands in it."""
+
+import re
+
+# After "et al.", "e.g." and single letters a point ends no sentence.
+_END = re.compile(r"(?:[.!?][\"'”’)\]]*(?=\s)|[。！？]+|\n\s*\n)")
+_ABBREVIATED = re.compile(r"(?:\b(?:et al|e\.g|i\.e|cf|vs|Fig|Figs|Eq|Eqs|Sec|Dr|Prof|resp|approx|No)|\b[A-Z])\.$")
+_SAME = str.maketrans(
+    {"“": '"', "”": '"', "„": '"', "‘": "'", "’": "'", "–": "-", "—": "-", "‐": "-", "‑": "-", "−": "-"}
+)
+_AROUND = " \t\r\n\"'.…"  # what a model puts around a quotation; the words between are what counts
+_FEWEST_LETTERS = 8  # of a quotation that is not the whole text: fewer stand in any text
+
+
+def sentence_spans(text: str) -> list[tuple[int, int]]:
+    """Where each sentence begins and ends, ascending, without the white space between them."""
+    spans: list[tuple[int, int]] = []
+    start = 0
+    for found in [*_END.finditer(text), None]:
+        end = found.end() if found else len(text)
+        if found and _ABBREVIATED.search(text, start, found.start() + 1):
+            continue
+        inner = text[start:end]
+        if inner.strip():
+            spans.append((start + len(inner) - len(inner.lstrip()), start + len(inner.rstrip())))
+        start = end
+    return spans
+
+
+def quoted_sentence(quotation: str, text: str) -> str | None:
+    """The whole sentences of the text that hold the quotation, as they stand there; None if it does not stand there.
+
+    White space, capitals, kinds of quotation marks and dashes, and points around it make no difference. A quotation
+    of fewer than 8 letters must be the whole text.
+    """
+    wanted, _ = _normal(quotation.translate(_SAME).strip(_AROUND))
+    whole, places = _normal(text)
+    at = whole.find(wanted) if wanted else -1
+    if at < 0:
+        return None
+    if sum(map(str.isalnum, wanted)) < _FEWEST_LETTERS and wanted != whole.strip(_AROUND):
+        return None
+    first, last = places[at], places[at + len(wanted) - 1]
+    touched = [(start, end) for start, end in sentence_spans(text) if start <= last and end > first]
+    return " ".join(text[touched[0][0] : touched[-1][1]].split()) if touched else None
+
+
+def _normal(text: str) -> tuple[str, list[int]]:
+    """The text in one spelling, and for each of its characters the place of the one it comes from."""
+    letters: list[str] = []
+    places: list[int] = []
+    for at, letter in enumerate(text.translate(_SAME)):  # one character for one, so that places stay
+        if letter.isspace():
+            if letters and letters[-1] != " ":
+                letters.append(" ")
+                places.append(at)
+            continue
+        for each in letter.casefold():
+            letters.append(each)
+            places.append(at)
+    return "".join(letters), places

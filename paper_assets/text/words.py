@@ -1,0 +1,83 @@
+"""Words: the one normal form in which texts are compared, and the one way in which they are split.
+
+Whatever asks whether two texts say the same word asks here: keywords, BM25, names, notes, the taxonomy. What needs
+another splitter (PDF text, the check of a rewrite's claims) has it in its own module and says why.
+"""
+
+import re
+from unicodedata import normalize
+
+import numpy as np
+
+# What an interest may hold without meaning it.
+SMALL_WORDS = frozenset([
+    "a", "an", "and", "any", "are", "as", "at", "be", "but", "by", "can", "do", "for", "from", "has", "have", "how",
+    "if", "in", "into", "is", "it", "its", "no", "not", "of", "on", "or", "our", "such", "than", "that", "the",
+    "their", "then", "there", "these", "they", "this", "those", "to", "use", "used", "using", "via", "was", "we",
+    "were", "what", "when", "where", "which", "who", "why", "will", "with",
+])  # fmt: skip
+# With auxiliaries, pronouns and the like, of which interests are free and sentences (questions, claims) full.
+FUNCTION_WORDS = SMALL_WORDS.union([
+    "about", "above", "after", "again", "against", "all", "also", "am", "because", "been", "before", "being",
+    "below", "between", "both", "could", "did", "does", "doing", "down", "during", "each", "few", "further", "had",
+    "having", "he", "her", "here", "hers", "him", "his", "i", "just", "may", "me", "might", "more", "most", "must",
+    "my", "nor", "off", "once", "only", "other", "out", "over", "own", "s", "same", "she", "should", "so", "some",
+    "t", "through", "too", "under", "until", "up", "us", "very", "while", "whom", "would", "you", "your",
+])  # fmt: skip
+
+_DASHES = (
+    "-\u058a\u05be\u1400\u1806\u2010\u2011\u2012\u2013\u2014\u2015\u2043\u2212\u2e17\u2e1a\u2e3a\u2e3b\u2e40\u2e5d"
+    "\u301c\u3030\u30a0\ufe31\ufe32\ufe58\ufe63\uff0d\U00010ead"
+)
+_BREAKS = re.compile(rf"[\s{re.escape(_DASHES)}]+")
+_ASCII_BREAKS = str.maketrans(dict.fromkeys("-\t\n\v\f\r\x1c\x1d\x1e\x1f", " "))
+_INVISIBLE = re.compile("[\u00ad\u200b-\u200d\u2060\ufeff]+")
+_LIGATURES = {"ø": "o", "ł": "l", "đ": "d", "ð": "d", "ı": "i", "æ": "ae", "œ": "oe", "þ": "th"}
+_LIGATURE = re.compile(f"[{''.join(_LIGATURES)}]")
+_ACCENTS = re.compile("[\u0300-\u036f]")  # not the Japanese voicing marks: those make another letter
+_NOT_PLURALS = frozenset({"dynamics", "genetics", "logistics", "news"})  # without s another word
+
+_WORD = re.compile(r"[^\W_]+")
+_ASCII_BLANKS = str.maketrans({letter: " " for letter in map(chr, range(128)) if not letter.isalnum()})
+
+
+def normal_form(text: str) -> str:
+    """Text as it is compared: no case, no accents, compatibility forms resolved, dashes and white space one space."""
+    if text.isascii():
+        return _single_spaced(text.lower().translate(_ASCII_BREAKS))
+    text = _ACCENTS.sub("", normalize("NFKD", text)).casefold()
+    text = _LIGATURE.sub(lambda letter: _LIGATURES[letter[0]], normalize("NFKC", text))
+    return _BREAKS.sub(" ", _INVISIBLE.sub("", text))
+
+
+def words_in(text: str) -> list[str]:
+    """The words of a text in their order: letters and digits only, in normal form."""
+    if text.isascii():
+        return text.lower().translate(_ASCII_BLANKS).split()
+    return _WORD.findall(normal_form(text))
+
+
+def word_forms(word: str) -> list[str]:
+    """The word, its plural, and what it may be the plural of. A form that is no word does no harm."""
+    if not re.search(r"[a-z]{2}$", word) or not _NOT_PLURALS.isdisjoint({word, word + "s"}):
+        return [word]
+    forms = [word]
+    if re.search(r"[^aeiou]y$", word):
+        forms.append(word[:-1] + "ies")
+    else:
+        forms.append(word + ("es" if re.search(r"(?:s|x|z|ch|sh)$", word) else "s"))
+    if len(word) > 3 and word.endswith("s") and not word.endswith("ss"):
+        forms.append(word[:-1])
+        if word.endswith("ies"):
+            forms.append(word[:-3] + "y")
+        elif re.search(r"(?:s|x|z|ch|sh)es$", word):
+            forms.append(word[:-2])
+    return forms
+
+
+def _single_spaced(text: str) -> str:
+    """Runs of spaces as one, in ASCII; on numpy, because str.replace and re take twice as long on whole papers."""
+    letters = np.frombuffer(text.encode("ascii"), dtype=np.uint8)
+    keep = np.ones(len(letters), dtype=bool)
+    keep[1:] = (letters[1:] != ord(" ")) | (letters[:-1] != ord(" "))
+    return letters[keep].tobytes().decode("ascii")

@@ -1,0 +1,74 @@
+"""The weights of the six dimensions (SPEC G8): what a set of them must be, wherever it is given."""
+
+import math
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Annotated, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from paper_assets.errors import InvalidInput
+from paper_assets.small_files import parse_json
+from paper_assets.validation import first_fault
+
+_Share = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
+class Weights(BaseModel):
+    """What each dimension counts; all six are named, and they sum to 1."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    semantic_relevance: _Share
+    must_keywords: _Share
+    author_trust: _Share
+    institution_trust: _Share
+    recency: _Share
+    practicality: _Share
+
+    @model_validator(mode="after")
+    def _sum_to_one(self) -> Self:
+        total = sum(self.in_order)
+        if not math.isclose(total, 1.0, abs_tol=1e-9):
+            raise ValueError(f"the six weights sum to {total:g}; they must sum to 1")
+        return self
+
+    @property
+    def in_order(self) -> tuple[float, ...]:
+        """The weights in the order of DIMENSIONS."""
+        return tuple(getattr(self, name) for name in DIMENSIONS)
+
+
+DIMENSIONS = tuple(Weights.model_fields)
+
+# In the order of DIMENSIONS.
+DEFAULT_WEIGHTS: Mapping[str, tuple[float, ...]] = MappingProxyType(
+    {
+        "general": (0.30, 0.10, 0.15, 0.10, 0.20, 0.15),
+        "literature_review": (0.35, 0.10, 0.15, 0.10, 0.05, 0.25),
+        "implementation": (0.20, 0.10, 0.10, 0.10, 0.10, 0.40),
+        "idea_generation": (0.35, 0.10, 0.10, 0.05, 0.35, 0.05),
+    }
+)
+
+
+def weights_from_json(text: str, *, given_as: str) -> Mapping[str, tuple[float, ...]]:
+    """DEFAULT_WEIGHTS with those over them that `text` gives: a JSON object of the six weights by purpose.
+
+    Raises InvalidInput: one line with `given_as`, the purpose, the key and the mend.
+    """
+    try:
+        record = parse_json(text, source=given_as)
+    except InvalidInput:
+        record = None
+    if not isinstance(record, dict):
+        raise InvalidInput(f'{given_as} must be JSON like {{"general": {{"semantic_relevance": 0.3, ...}}}}')
+    chosen = dict(DEFAULT_WEIGHTS)
+    for purpose, weights in record.items():
+        if purpose not in DEFAULT_WEIGHTS:
+            raise InvalidInput(f"{given_as}: {purpose[:40]!r} is no purpose; use {', '.join(DEFAULT_WEIGHTS)}")
+        try:
+            chosen[purpose] = Weights.model_validate(weights).in_order
+        except ValidationError as error:
+            raise InvalidInput(f"{given_as}: {purpose}: {first_fault(error)}") from None
+    return MappingProxyType(chosen)

@@ -1,0 +1,151 @@
+"""Runs whose process is gone are failed, their slots freed; who waits for a slot waits to a deadline."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import dagster as dg
+import pytest
+from dagster import DagsterRunStatus
+
+from paper_assets.defs.dead_runs import PROCESS, cancel_own_runs, dead_runs, end_dead_runs, own_tag
+from paper_assets.defs.history_size import forget_old_logs
+from paper_assets.defs.pool_slots import bounded_waiting
+from paper_assets.pipeline.workspace import open_workspace
+from paper_assets.settings import load_settings
+from paper_assets.stores.processes import this_process
+from tests.desk import no_clock
+
+GONE = {PROCESS: str(replace(this_process(), started="1"))}
+
+
+@dg.asset(pool="arxiv")
+def papers() -> None:
+    """Needs the only place of its pool."""
+
+
+@pytest.fixture
+def instance(tmp_path: Path) -> Iterator[dg.DagsterInstance]:
+    settings = {"concurrency": {"pools": {"default_limit": 1}}, "telemetry": {"enabled": False}}
+    with dg.instance_for_test(temp_dir=str(tmp_path), overrides=settings) as instance:
+        yield instance
+
+
+def begun(instance: dg.DagsterInstance, tags: dict[str, str], *, holds: str | None = "arxiv") -> str:
+    """A run under way, as a killed process leaves it, with its pool's slot."""
+    job = dg.Definitions([papers]).resolve_implicit_global_asset_job_def()
+    run = instance.create_run_for_job(job, status=DagsterRunStatus.STARTED, tags=tags)
+    if holds:
+        instance.event_log_storage.initialize_concurrency_limit_to_default(holds)
+        assert instance.event_log_storage.claim_concurrency_slot(holds, run.run_id, "papers").is_claimed
+    return run.run_id
+
+
+def status(instance: dg.DagsterInstance, run_id: str) -> DagsterRunStatus:
+    run = instance.get_run_by_id(run_id)
+    assert run
+    return run.status
+
+
+def held(instance: dg.DagsterInstance) -> set[str]:
+    return instance.event_log_storage.get_concurrency_info("arxiv").active_run_ids
+
+
+def test_a_run_whose_process_is_gone_is_failed_and_its_slot_is_free(instance: dg.DagsterInstance) -> None:
+    dead = begun(instance, GONE)
+    assert end_dead_runs(instance) == [dead]
+    assert status(instance, dead) is DagsterRunStatus.FAILURE
+    assert held(instance) == set()
+    assert end_dead_runs(instance) == []
+
+
+def test_the_daemon_ends_dead_runs_too(instance: dg.DagsterInstance, tmp_path: Path) -> None:
+    dead = begun(instance, GONE)
+    settings = load_settings({"PAPER_ASSETS_HOME": str(tmp_path / "data")}, tmp_path)
+    workspace = open_workspace(settings, {}, clock=no_clock)
+    told = dead_runs(dg.build_sensor_context(instance, resources={"workspace": workspace}))
+    assert isinstance(told, dg.SkipReason) and dead in str(told.skip_message)
+    assert status(instance, dead) is DagsterRunStatus.FAILURE
+
+
+def test_a_run_at_work_keeps_its_status_and_its_slot(instance: dg.DagsterInstance) -> None:
+    alive = begun(instance, own_tag())
+    elsewhere = begun(instance, {PROCESS: str(replace(this_process(), host="elsewhere.example"))}, holds=None)
+    unnamed = begun(instance, {}, holds=None)
+    assert end_dead_runs(instance) == []
+    assert {status(instance, each) for each in (alive, elsewhere, unnamed)} == {DagsterRunStatus.STARTED}
+    assert held(instance) == {alive}
+
+
+def test_a_run_that_names_no_process_is_over_once_the_machine_has_started_again(
+    instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = begun(instance, {})
+    monkeypatch.setattr("paper_assets.defs.dead_runs._boot_time", lambda: 4e9)
+    assert end_dead_runs(instance) == [before]
+    assert held(instance) == set()
+
+
+def test_the_slot_of_a_run_that_was_killed_after_its_end_is_freed(instance: dg.DagsterInstance) -> None:
+    over = begun(instance, own_tag())
+    run = instance.get_run_by_id(over)
+    assert run
+    instance.report_run_failed(run)
+    end_dead_runs(instance)
+    assert held(instance) == set()
+
+
+def test_a_command_that_is_stopped_leaves_its_run_cancelled_and_no_slot_held(instance: dg.DagsterInstance) -> None:
+    own, other = begun(instance, own_tag()), begun(instance, GONE, holds=None)
+    cancel_own_runs(instance)
+    assert status(instance, own) is DagsterRunStatus.CANCELED
+    assert status(instance, other) is DagsterRunStatus.STARTED
+    assert held(instance) == set()
+
+
+def test_who_waits_for_a_slot_gives_up_at_the_deadline_and_is_told_who_holds_it(instance: dg.DagsterInstance) -> None:
+    holder = begun(instance, own_tag())
+    with bounded_waiting(instance, deadline=0.2) as refused:
+        result = dg.materialize([papers], instance=instance, raise_on_error=False)
+    assert not result.success
+    [told] = refused
+    assert holder[:8] in told and f"pid {this_process().pid}" in told and "'arxiv'" in told and "\n" not in told
+    assert held(instance) == {holder}
+    assert instance.event_log_storage.get_concurrency_run_ids() == {holder}
+
+
+def test_who_waits_for_a_slot_gets_it_when_its_holder_is_killed(
+    instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun(instance, GONE)
+    monkeypatch.setattr("paper_assets.defs.pool_slots._PAUSE", 0.01)
+    with bounded_waiting(instance, deadline=200):
+        assert dg.materialize([papers], instance=instance).success
+
+
+def test_a_run_of_the_daemon_names_its_process_before_its_first_step(instance: dg.DagsterInstance) -> None:
+    from paper_assets.defs.resources import resources
+
+    @dg.asset(required_resource_keys={"workspace"})
+    def looks(context: dg.AssetExecutionContext) -> None:
+        run = context.instance.get_run_by_id(context.run.run_id)
+        assert run and run.tags[PROCESS] == str(this_process())
+
+    made = dg.materialize([looks], instance=instance, resources=resources().resources)
+    assert made.success
+
+
+def test_old_logs_go_and_what_was_made_stays_known(
+    instance: dg.DagsterInstance, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("paper_assets.defs.history_size.KEPT_LOGS", 2)
+    home = Path(instance.root_directory)
+    going = begun(instance, own_tag(), holds=None)
+    instance.report_engine_event("at work", instance.get_run_by_id(going))
+    free = dg.asset(name="free")(lambda: None)
+    made = [dg.materialize([free], instance=instance).run_id for _ in range(4)]
+    assert forget_old_logs(instance, home) == 2
+    left = {file.stem for file in (home / "history" / "runs").glob("*.db")} - {"index"}
+    assert left == {going, *made[2:]}
+    assert instance.get_latest_materialization_event(dg.AssetKey("free")) is not None
+    assert {run.run_id for run in instance.get_runs()} == {going, *made}

@@ -1,0 +1,109 @@
+"""The walk of a first user, in a browser, with the daemon running: read, rate, ask why, decide, edit, ask (SPEC V)."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from datetime import date
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from paper_assets.learning.ratings import ratings_by_id
+from paper_assets.pipeline.rewrites import wanted_items
+from paper_assets.profile import load_profile
+from paper_assets.stores.rankings import ranking
+from paper_assets.stores.rewrites import keep_attempt, replace_set, rewrite_item
+from tests.desk import Desk, week
+from tests.page.browser import keep_picture, visitor
+from tests.page.invented_desk import attempt, served
+from tests.rewriting.scripted import NOW
+
+DAYS = ("2026-03-02", "2026-03-03")
+LATEST = date(2026, 3, 3)
+RANKED = 900_000  # milliseconds for what the daemon does within about 20 s on an idle machine
+CONTENT = {
+    "interests": {"primary": ["traffic forecasting on road networks"]},
+    "keywords": {"exclude": {"hard": ["protein"]}},
+    "ranking": {"top_k": 3, "line": 0},
+    "rewriting": {"target_levels": ["student"], "papers": 1},
+}
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Desk]:
+    """Two days ranked, a rewrite that waits, and a daemon that looks every two seconds."""
+    desk = Desk(tmp_path)
+    file = desk.profile("reader", CONTENT)
+    desk.run("import", str(desk.papers("papers.jsonl", week(DAYS))))
+    desk.run("run")
+    [item] = wanted_items(desk.warehouse, load_profile(file.parent), LATEST)
+    replace_set(desk.warehouse, LATEST, "reader", [item], now=NOW)
+    keep_attempt(desk.warehouse, item.item, attempt(1, 88, "Roads fill up; forecasts say when."))
+    with (tmp_path / "daemon.log").open("w", encoding="utf-8") as log:
+        daemon = subprocess.Popen(
+            [str(Path(sys.executable).with_name("dagster-daemon")), "run", "-m", "paper_assets.definitions"],
+            cwd=tmp_path,
+            env={**os.environ, **desk.environment, "PAPER_ASSETS_SENSOR_INTERVAL": "2"},
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+        yield desk
+        os.killpg(daemon.pid, signal.SIGTERM)
+        try:
+            daemon.wait(timeout=120)
+        except subprocess.TimeoutExpired:
+            os.killpg(daemon.pid, signal.SIGKILL)
+            daemon.wait()
+
+
+@pytest.mark.timeout(2_400)
+def test_a_first_user_reads_rates_asks_decides_and_edits(desk: Desk, browser: Browser) -> None:
+    with served(desk) as served_page, visitor(browser) as page, visitor(browser) as left_open:
+        left_open.goto(served_page.url)
+        page.goto(served_page.url)  # one profile: Today opens at once
+        expect(page.locator(".papers article")).to_have_count(3)
+        first = page.locator(".papers article").first.get_attribute("id")
+        for key in ("j", "w", "j", "w", "j", "n"):
+            page.keyboard.press(key)
+            if key != "j":
+                expect(page.locator(f'article:focus-within [data-key="{key}"]')).to_have_attribute(
+                    "aria-pressed", "true"
+                )
+        assert sorted(ratings_by_id(desk.warehouse, "reader").values()) == ["no", "worth", "worth"]
+
+        page.get_by_label("An arXiv id, or words of its title").fill("2603.00101")
+        page.keyboard.press("Enter")
+        expect(page.locator(".verdict")).to_have_text("It is not in the list: a filter removed it.")
+        expect(page.locator(".sentences")).to_contain_text("protein")
+
+        page.get_by_role("link", name="Rewrites").click()
+        page.locator("section", has_text="Waiting for your decision").get_by_role("link").click()
+        item = page.url.rpartition("/")[2].partition("?")[0]
+        page.get_by_role("button", name="Accept").click()
+        expect(page.get_by_role("status")).to_contain_text("is accepted")
+        assert rewrite_item(desk.warehouse, item).outcome == "accepted"
+
+        page.get_by_role("link", name="Profile", exact=True).click()
+        interests = page.get_by_label("Most of all")
+        interests.fill("speech recognition for rare languages")
+        entering = page.locator("#preview li.new")
+        expect(entering.first).to_contain_text("Speech recognition")
+        papers = page.locator("#preview li[data-paper]")
+        foreseen = [papers.nth(at).get_attribute("data-paper") for at in range(papers.count())]
+        page.get_by_role("button", name="Save").click()
+        expect(page.get_by_role("status")).to_contain_text("Saved")
+
+        expect(left_open.get_by_role("status")).to_have_text("The list was ranked again.", timeout=RANKED)
+        expect(left_open.locator(".papers article").first).not_to_have_attribute("id", first or "", timeout=RANKED)
+        rows = ranking(desk.warehouse, LATEST, "reader").rows
+        assert rows.filter(rows.column("shown")).column("paper_id").to_pylist() == foreseen
+        keep_picture(left_open, "first-user")
+
+        page.get_by_role("link", name="Evidence").click()
+        page.get_by_label("Ask a question").fill("Does speech recognition work for rare languages?")
+        page.get_by_role("button", name="Ask").click()
+        expect(page.locator("#answer .passage").first).to_contain_text("peech recognition")

@@ -1,0 +1,64 @@
+"""Coefficients fitted to grades find what the grades were made of, and no profile has a say in its own."""
+
+import numpy as np
+import pytest
+
+from paper_assets.errors import InvalidInput
+from paper_assets.evaluation.fitting import Parts, fit, held_out_fits
+from paper_assets.ranking.calibration import standard_calibration
+from paper_assets.ranking.probability import Judged
+
+LEVELS = np.log(np.array([1.0, 0.7]))
+FITTED = ("seed_and_lanes", "lanes_wordless", "seed")
+
+
+def parts(
+    seed: int, *, intercept: float = -6.0, meaning: float = 8.0, words: float = 4.0, papers: int = 3_000
+) -> Parts:
+    """Papers of two interests whose grades come from known coefficients."""
+    rng = np.random.default_rng(seed)
+    near, share = rng.random((2, papers)), rng.random((2, papers)) ** 3
+    logits = intercept + meaning * near + words * share + LEVELS[:, None]
+    missed = np.prod(1 / (1 + np.exp(logits)), axis=0)
+    judged = {
+        "seed_and_lanes": Judged(logits=logits, meaning=near, words=share),
+        "lanes_wordless": Judged(logits=logits, meaning=near, words=None),
+        "seed": Judged(logits=logits[:1], meaning=near[:1], words=share[:1]),
+    }
+    return Parts(judged=judged, levels=LEVELS, relevant=rng.random(papers) > missed)
+
+
+def test_a_fit_finds_the_coefficients_that_made_the_grades() -> None:
+    found = fit([parts(seed) for seed in range(4)], version="mine")
+    assert found.version == "mine"
+    assert found.seed_and_lanes.intercept == pytest.approx(-6.0, abs=0.4)
+    assert found.seed_and_lanes.meaning == pytest.approx(8.0, abs=0.5)
+    assert found.seed_and_lanes.words == pytest.approx(4.0, abs=0.4)
+    assert found.lanes_wordless.words == 0.0
+    assert found.library == standard_calibration().library  # no judged list likes papers
+
+
+def test_a_part_that_speaks_against_relevance_counts_nothing_rather_than_less() -> None:
+    found = fit([parts(seed, words=-4.0) for seed in range(3)], version="mine")
+    assert found.seed_and_lanes.words == 0.0
+
+
+def test_a_profile_has_no_say_in_the_coefficients_that_judge_it() -> None:
+    plain, odd = parts(1, papers=500), parts(2, meaning=2.0, papers=500)
+    fits = held_out_fits({"a": plain, "b": parts(3, papers=500), "c": plain})
+    others = held_out_fits({"a": odd, "b": parts(3, papers=500), "c": plain})
+    assert fits["a"] == others["a"]
+    assert fits["b"] != others["b"]
+    assert fits["a"].version == "fitted without a"
+
+
+def test_a_profile_without_interests_in_words_is_judged_by_all_the_others() -> None:
+    fits = held_out_fits({"a": parts(1, papers=300), "b": parts(2, papers=300), "liked": None})
+    assert set(fits) == {"a", "b", "liked"}
+
+
+def test_one_profile_alone_or_nothing_relevant_cannot_be_fitted() -> None:
+    with pytest.raises(InvalidInput, match="at least two profiles"):
+        held_out_fits({"a": parts(1, papers=10), "liked": None})
+    with pytest.raises(InvalidInput, match="relevant papers"):
+        fit([parts(1, intercept=-99.0, papers=10)], version="mine")

@@ -1,0 +1,55 @@
+"""Work done in a process of its own, so that a crash, a hang or a flood of memory is an outcome and not the end.
+
+The processes are forked from one that has imported the stores once, so that each costs milliseconds.
+"""
+
+import multiprocessing
+import resource
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+
+from paper_assets.errors import PaperAssetsError
+
+MOST_MEMORY = 6_000_000_000  # bytes of address space; DuckDB and Chroma reserve much more than they use
+_PRELOADED = ["paper_assets.stores.summary", "paper_assets.stores.papers", "chromadb"]
+
+Work = Callable[..., None]
+
+
+class Crashed(Exception):
+    """The process did not come to its end by itself."""
+
+
+def alone(work: Work, *arguments: object, seconds: float) -> None:
+    """Do the work in a process of its own; raises PaperAssetsError if it did, Crashed for any other end."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(_PRELOADED)
+    here, there = context.Pipe(duplex=False)
+    child = context.Process(target=_reported, args=(there, work, arguments), daemon=True)
+    child.start()
+    there.close()
+    try:
+        outcome = here.recv() if here.poll(seconds) else ("hangs", f"no end after {seconds:g} s")
+    except EOFError:
+        child.join(seconds)
+        outcome = ("crashes", f"exit code {child.exitcode}")
+    finally:
+        child.kill()
+        child.join()
+        here.close()
+    kind, text = outcome
+    if kind == "refused":
+        raise PaperAssetsError(text)
+    if kind != "taken":
+        raise Crashed(f"{kind}: {text}")
+
+
+def _reported(answer: Connection, work: Work, arguments: tuple[object, ...]) -> None:
+    resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
+    try:
+        work(*arguments)
+        answer.send(("taken", ""))
+    except PaperAssetsError as error:
+        answer.send(("refused", str(error)))
+    except BaseException as error:
+        answer.send(("raises", f"{type(error).__name__}: {str(error)[:300]}"))

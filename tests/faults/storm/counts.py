@@ -1,0 +1,40 @@
+"""What a part of the storm counts, and how a person reads it.
+
+Every part offers `run(seed: int, size: int, folder: Path) -> Counts` and works below `folder` alone. A part does not
+raise for what it finds: it counts it and says in `findings` how to see it again.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counts:
+    """The outcome of one part: of `tried` things, `whole` came out as if nothing had happened.
+
+    Visibly `missing` is allowed: the user is shown what lacks and the command that mends it. `lost` (was there, is
+    gone), `doubled` (there twice) and `silent` (wrong, late or hanging without a word) are not.
+    """
+
+    part: str  # kills, processes, year, inputs
+    unit: str  # what `tried` counts, in the plural: "kill points", "days", "inputs"
+    tried: int
+    whole: int
+    missing: int = 0
+    lost: int = 0
+    doubled: int = 0
+    silent: int = 0
+    findings: tuple[str, ...] = ()  # a line for each lost, doubled or silent one: what, and where to see it again
+    figures: tuple[str, ...] = ()  # what else was measured: "longest wait 3.1 s"
+
+    @property
+    def held(self) -> bool:
+        """Nothing lost, doubled or silent, and everything that was tried is accounted for."""
+        return not (self.lost or self.doubled or self.silent) and self.whole + self.missing == self.tried > 0
+
+    def lines(self) -> list[str]:
+        """For the terminal: the counts, what else was measured, and the findings."""
+        counted = (
+            f"{self.part}: {self.tried} {self.unit}, {self.whole} whole, {self.missing} visibly missing; "
+            f"{self.lost} lost, {self.doubled} doubled, {self.silent} silent"
+        )
+        return [counted, *(f"  {line}" for line in self.figures), *(f"  FOUND {line}" for line in self.findings)]

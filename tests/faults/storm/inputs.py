@@ -1,0 +1,131 @@
+"""The storm's inputs: odd things pushed through every door; only our own errors may come back, in one line, soon.
+
+    python -m tests.faults.storm --part inputs --seed 7
+    python -m tests.faults.storm.inputs 7 123        # input 123 of that storm again, with its stack trace
+
+Each input has dice of its own, thrown from the seed and its number. Time and memory of each are bounded.
+"""
+
+import random
+import resource
+import shutil
+import signal
+import sys
+import tempfile
+import threading
+import traceback
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from paper_assets.errors import PaperAssetsError
+from tests.faults.storm.counts import Counts
+from tests.faults.storm.doors import DOORS, Surroundings, chosen
+
+SECONDS = 60.0  # for one input; most take milliseconds, and the machine may be busy
+MEGABYTES = 800  # by which one input may raise the most memory the process ever had
+LONGEST_LINE = 1_500
+
+
+class TooLong(BaseException):
+    """An input has taken more than its time; nothing that catches Exception may swallow this."""
+
+
+def run(seed: int, size: int, folder: Path, *, doors: tuple[str, ...] = tuple(DOORS)) -> Counts:
+    """Try `size` inputs."""
+    findings: list[str] = []
+    taken, refused = 0, Counter[str]()
+    with ExitStack() as stack:
+        around = Surroundings(folder / "inputs", stack)
+        for number in range(size):
+            dice = random.Random(f"{seed}:{number}")
+            door = chosen(dice, doors)
+            wrong = _tried(door, dice, around, refused)
+            taken += not wrong
+            if wrong:
+                again = f"python -m tests.faults.storm.inputs {seed} {number}"
+                findings.append(f"{door}: {wrong}; {again}")
+    return Counts(
+        part="inputs",
+        unit="inputs",
+        tried=size,
+        whole=taken,
+        silent=len(findings),
+        findings=tuple(findings),
+        figures=(
+            f"{sum(refused.values())} refused in one line, {taken - sum(refused.values())} taken, "
+            f"through {len(doors)} doors",
+        ),
+    )
+
+
+def _tried(door: str, dice: random.Random, around: Surroundings, refused: Counter[str]) -> str | None:
+    """Push one input through a door; what is wrong with how it came out, None if nothing is."""
+    shutil.rmtree(around.folder, ignore_errors=True)
+    around.folder.mkdir(parents=True)
+    before = _megabytes()
+    try:
+        with _at_most(SECONDS):
+            DOORS[door][0](dice, around)
+    except PaperAssetsError as error:
+        refused[door] += 1
+        if fault := _unclear(str(error)):
+            return f"{type(error).__name__} {fault}"
+    except TooLong:
+        return f"no end after {SECONDS:g} s"
+    except Exception as error:
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        return f"{type(error).__name__} at {place.filename.rpartition('/')[2]}:{place.lineno}: {str(error)[:200]!r}"
+    grown = _megabytes() - before
+    return f"took {grown} MB of memory" if grown > MEGABYTES else None
+
+
+def _unclear(text: str) -> str | None:
+    """What keeps a message from being one clear line; None if it is one."""
+    if not text.strip():
+        return "says nothing"
+    if "\n" in text or "\r" in text:
+        return f"is not one line: {text[:200]!r}"
+    if not text.isprintable():
+        return f"holds characters that steer a terminal: {text[:300]!r}"
+    return f"has {len(text)} characters: {text[:200]!r}" if len(text) > LONGEST_LINE else None
+
+
+def _megabytes() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+
+
+@contextmanager
+def _at_most(seconds: float) -> Iterator[None]:
+    """Raise TooLong in this thread after so many seconds; only the main thread can be interrupted."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def ring(*_: object) -> None:
+        raise TooLong
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def _again(seed: int, number: int) -> None:
+    """One input once more, with whatever it raises."""
+    dice = random.Random(f"{seed}:{number}")
+    door = chosen(dice, tuple(DOORS))
+    print(f"door: {door}")
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
+        around = Surroundings(Path(folder) / "inputs", stack)
+        around.folder.mkdir()
+        DOORS[door][0](dice, around)
+    print("taken")
+
+
+if __name__ == "__main__":
+    _again(int(sys.argv[1]), int(sys.argv[2]))

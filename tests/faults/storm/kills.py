@@ -1,0 +1,205 @@
+"""SIGKILL at the n-th write of every command; after the same command again the home is that of an undisturbed twin.
+
+Adding a command: a line in `CASES`.
+"""
+
+import gzip
+import random
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any
+
+from paper_assets.stores.best_practices import add_missing
+from tests.desk import GRAPHS, SPEECH, Desk, paper, week
+from tests.faults.storm.counts import Counts
+from tests.faults.storm.likeness import differences, likeness
+from tests.faults.storm.victims import Victims, victims
+from tests.loopback_arxiv import invented_paper, loopback_arxiv
+from tests.loopback_llm import Request, Step, loopback_llm
+from tests.rewriting.invented_archive import practice
+from tests.rewriting.scripted import Play
+
+DAYS = ("2026-03-02", "2026-03-03")
+FETCHED = date(2026, 3, 4)
+SHEEP = "2603.00901"
+V1, V2 = "optim_best_practices_v1", "optim_best_practices_v2"
+_WAREHOUSES = Path(__file__).parents[2] / "stores" / "warehouses"
+
+IMPORT, AGAIN = ("import", "papers.jsonl"), ("import", "later.jsonl")
+RUN, REWRITE = ("run", "--since", DAYS[0]), ("rewrite", SHEEP, "--level", "public")
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A command to be killed: what goes before it, how many of ten points it gets, whether it may refuse to be said
+    twice (in one line).
+    """
+
+    name: str
+    command: tuple[str, ...]
+    before: tuple[tuple[str, ...], ...] = ()
+    prepare: Callable[[Desk], None] = lambda desk: None
+    share: int = 3
+    refuses: bool = False
+    costly: bool = False  # not for every change
+    scores: tuple[int, ...] = field(default=(60, 96))  # the critic's, of attempts 1, 2 …
+
+
+def _older_warehouse(desk: Desk) -> None:
+    newest = sorted(_WAREHOUSES.glob("version-*.duckdb.gz"))[0]
+    desk.warehouse.path.parent.mkdir(parents=True, exist_ok=True)
+    desk.warehouse.path.write_bytes(gzip.decompress(newest.read_bytes()))
+    desk.warehouse.path.chmod(0o600)
+
+
+def _practices(desk: Desk) -> None:
+    add_missing(desk.warehouse, [practice(number) for number in range(6)], collection=V1)
+
+
+CASES = (
+    Case("import", IMPORT),
+    Case("import of newer versions", AGAIN, (IMPORT,)),
+    Case("fetch", ("fetch", "--day", f"{FETCHED}")),
+    Case("run over several days", RUN, (IMPORT,), share=2),
+    Case("run after an edit", RUN, (IMPORT, RUN), lambda desk: _edit(desk), share=1, costly=True),
+    Case(
+        "digests anew",
+        ("run",),
+        (IMPORT, RUN),
+        lambda desk: shutil.rmtree(desk.folder / "data" / "output"),
+        share=1,
+        costly=True,
+    ),
+    Case("rewrite", REWRITE, (IMPORT,)),
+    Case("decision", (*REWRITE, "--accept", "1"), (IMPORT, REWRITE), scores=(88,)),
+    Case("archive migrate", ("archive", "migrate", "--from", V1, "--to", V2), (IMPORT,), _practices),
+    Case("archive remove", ("archive", "remove", practice(4).id), (IMPORT,), _practices, share=2, refuses=True),
+    Case("migration", ("status", "--json"), (), _older_warehouse),
+    Case("rating", ("rate", "graphs", SHEEP, "worth"), (IMPORT,), share=2),
+)
+
+
+def run(seed: int, size: int, folder: Path, *, cases: tuple[Case, ...] = CASES) -> Counts:
+    """Kill `size` commands at a write of their own and compare what the same command then makes of it."""
+    chance = random.Random(seed)
+    findings: list[str] = []
+    tried = whole = lost = doubled = silent = writes = 0
+    with _home(folder) as (desk, victim, environ, play):
+        for case in cases:
+            base, twin, taken = _twin(case, desk, victim, environ, play, folder)
+            writes += taken.writes
+            points = _points(case, size, cases)
+            print(f"kills: {case.name}, {points} of {taken.writes} writes, {taken.seconds:.1f} s", flush=True)
+            for _ in range(points):
+                at, after = chance.randint(1, max(taken.writes, 1)), chance.uniform(0.0, taken.seconds)
+                _restore(base, desk)
+                if victim.counts:
+                    victim.run(case.command, environ, at_write=at)
+                else:
+                    victim.run(case.command, environ, after=after)
+                again = victim.run(case.command, environ)
+                found = differences(twin, _likeness(desk))
+                if again.code != 0 and not (case.refuses and _one_line(again.err)):
+                    found.insert(0, f"silent: exit code {again.code}: {again.err[-300:]!r}")
+                tried += 1
+                whole += not found
+                lost += any(line.startswith("lost") for line in found)
+                doubled += any(line.startswith("more") for line in found)
+                silent += any(line.startswith("silent") for line in found)
+                if found:
+                    shutil.copytree(desk.folder, folder / f"found-{tried}")
+                findings += [f"{case.name}, write {at} of {taken.writes}, seed {seed}: {line}" for line in found[:4]]
+    return Counts(
+        part="kills",
+        unit="kill points" if victim.counts else "kills at random moments (no C compiler)",
+        tried=tried,
+        whole=whole,
+        lost=lost,
+        doubled=doubled,
+        silent=silent,
+        findings=tuple(findings),
+        figures=(f"{len(cases)} commands with {writes} writes between them",),
+    )
+
+
+def _points(case: Case, size: int, cases: tuple[Case, ...]) -> int:
+    return max(1, round(size * case.share / sum(each.share for each in cases)))
+
+
+@contextmanager
+def _home(folder: Path) -> Iterator[tuple[Desk, Victims, dict[str, str], Callable[[tuple[int, ...]], None]]]:
+    """The desk (always at one path), the server of victims, the environment of commands, and how the critic scores."""
+    desk = Desk(folder / "desk")
+    desk.folder.mkdir(parents=True)
+    scores: list[Play] = [Play(96)]
+
+    def answer(request: Request) -> Step:
+        return scores[0](request)
+
+    def play(wanted: tuple[int, ...]) -> None:
+        scores[0] = Play(*wanted, text="Counting sheep takes half the memory")
+
+    fetched = [invented_paper(number, FETCHED, categories=("cs.LG",)) for number in range(5)]
+    with loopback_arxiv(fetched) as arxiv, loopback_llm(answer) as llm:
+        environ = {
+            **desk.environment,
+            **llm.environ("ollama"),
+            "PAPER_ASSETS_ARXIV_URL": arxiv.url,
+            "PAPER_ASSETS_REQUEST_GATE": str(desk.folder / "gate"),
+        }
+        with victims(desk.folder, environ) as victim:
+            yield desk, victim, environ, play
+
+
+def _twin(
+    case: Case,
+    desk: Desk,
+    victim: Victims,
+    environ: dict[str, str],
+    play: Callable[[tuple[int, ...]], None],
+    folder: Path,
+) -> tuple[Path, dict[str, Any], Any]:
+    """The home before the command, what an undisturbed one makes of it, and how that went."""
+    play(case.scores)
+    shutil.rmtree(desk.folder)
+    desk.folder.mkdir()
+    for name, profile in (("graphs", GRAPHS), ("speech", SPEECH)):
+        desk.profile(name, profile)
+    sheep = paper(901, DAYS[0], "counting sheep with half the memory")
+    papers = [*week(DAYS, each=4), sheep]
+    desk.papers("papers.jsonl", papers)
+    newer = [{**each, "title": f"{each['title']}, again", "version": 2} for each in papers[:3]]
+    desk.papers("later.jsonl", [*newer, paper(777, DAYS[1], "traffic forecasting on road networks")])
+    for command in case.before:
+        done = victim.run(command, environ)
+        assert done.code == 0, done.err
+    case.prepare(desk)
+    base = folder / "base"
+    shutil.rmtree(base, ignore_errors=True)
+    shutil.copytree(desk.folder, base)
+    taken = victim.run(case.command, environ)
+    assert taken.code == 0, taken.err
+    return base, _likeness(desk), taken
+
+
+def _restore(base: Path, desk: Desk) -> None:
+    shutil.rmtree(desk.folder)
+    shutil.copytree(base, desk.folder)
+
+
+def _likeness(desk: Desk) -> dict[str, Any]:
+    today = f"{datetime.now(UTC):%Y-%m-%d}"
+    return likeness(desk.folder / "data", desk.folder / "dagster_home", today=today)
+
+
+def _edit(desk: Desk) -> None:
+    desk.profile("graphs", {**GRAPHS, "interests": {"primary": ["calibration of tree ensembles"]}})
+
+
+def _one_line(err: str) -> bool:
+    lines = [line for line in err.splitlines() if line.strip()]
+    return len(lines) == 1 and lines[0].startswith("error: ")

@@ -1,0 +1,147 @@
+"""What two homes must have in common: everything that is stored, byte by byte, but for the time and drawn names.
+
+The homes lie at the same path, one after the other, so that the paths they store are equal.
+"""
+
+import re
+import sqlite3
+from collections import Counter
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+# Today's times, drawn ids, and the number of a file among those of one second.
+_DRAWN = re.compile(
+    r"\d{4}-\d{2}-\d{2}[T_ ]\d{2}:?\d{2}:?\d{2}(?:\.\d+)?(?:\+00:00|Z)?(?=_ranked|\"|<|\s|$|')|"
+    r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|"
+    r"(?<=_ranked)_\d+(?=\.json)"
+)
+# An attempt whose answers were paid for and kept before the kill costs nothing when it is made.
+_PAID_ONCE = "exclude (input_tokens, output_tokens)"
+
+
+def likeness(home: Path, dagster_home: Path, *, today: str) -> dict[str, Any]:
+    """Tables row by row, files byte by byte, Chroma's vectors, what Dagster has heard, and what lies about."""
+    return {
+        **_tables(home / "warehouse.duckdb", today),
+        **_files(home, today),
+        **_vectors(home / "chroma", today),
+        **_heard(dagster_home),
+    }
+
+
+def differences(one: dict[str, Any], other: dict[str, Any]) -> list[str]:
+    """What stands in one and not in the other, a line each: `lost` from one, or `more` in the other."""
+    found = []
+    for name in sorted(one.keys() | other.keys()):
+        had, has = Counter(one.get(name, ())), Counter(other.get(name, ()))
+        found += [f"lost {name}: {what[:200]}" for what in (had - has)]
+        found += [f"more {name}: {what[:200]}" for what in (has - had)]
+    return found
+
+
+def _plain(text: str, today: str) -> str:
+    """Without the times of today and drawn ids; invented papers are of other days."""
+    return _DRAWN.sub(lambda found: "…" if found[0][:10] == today or "-" not in found[0][:5] else found[0], text)
+
+
+def _tables(file: Path, today: str) -> dict[str, list[str]]:
+    if not file.exists():
+        return {}
+    try:
+        return _rows(file, today)
+    except duckdb.Error as fault:
+        return {"warehouse": [f"cannot be read: {fault}"]}
+
+
+def _rows(file: Path, today: str) -> dict[str, list[str]]:
+    found = {}
+    with duckdb.connect(str(file), read_only=True) as connection:
+        for (name,) in connection.execute("select table_name from duckdb_tables() order by all").fetchall():
+            left_out = _PAID_ONCE if name == "rewrite_attempts" else ""
+            rows = connection.execute(f'select * {left_out} from "{name}"').fetchall()
+            found[f"table {name}"] = [_plain(repr([_worded(value) for value in row]), today) for row in rows]
+    return found
+
+
+def _worded(value: Any) -> Any:
+    return value.isoformat() if isinstance(value, date) else value
+
+
+def _files(home: Path, today: str) -> dict[str, list[str]]:
+    files = [each for each in sorted(home.rglob("*")) if each.is_file() and "chroma" not in each.parts[len(home.parts)]]
+    shown = [each for each in files if each.name not in ("warehouse.duckdb", "warehouse.duckdb.wal")]
+    return {
+        "file": [
+            f"{_plain(str(each.relative_to(home)), today)} {_plain(each.read_text('utf-8', 'replace'), today)}"
+            for each in shown
+            if "output" in each.parts and not each.name.endswith(".lock")
+        ],
+        "lying about": [
+            str(each.relative_to(home))
+            for each in shown
+            if ("output" not in each.parts or each.name.startswith("."))
+            and not each.name.endswith(".lock")
+            and not re.fullmatch(r"warehouse\.duckdb\.before-\d{4}", each.name)
+        ],
+    }
+
+
+def _vectors(folder: Path, today: str) -> dict[str, list[str]]:
+    if not folder.exists():
+        return {}
+    import chromadb
+    from chromadb.config import Settings
+
+    found = {}
+    for store in sorted(folder.iterdir()):
+        if not store.is_dir():
+            continue
+        copies = sorted(store.glob("index-*"))
+        current = (store / "CURRENT").read_text(encoding="utf-8").strip() if (store / "CURRENT").exists() else ""
+        found[f"copies of {store.name}"] = [f"{len(copies)}, marked open: {bool(list(store.glob('*/OPEN')))}"]
+        for copy in [each for each in copies if each.name == current and not (each / "OPEN").exists()]:
+            client = chromadb.PersistentClient(copy / "database", settings=Settings(anonymized_telemetry=False))
+            for collection in client.list_collections():
+                held = collection.get(include=["embeddings", "metadatas", "documents"])
+                rows = zip(held["ids"], held["embeddings"], held["metadatas"], held["documents"], strict=True)
+                found[f"vectors {collection.name}"] = [
+                    _plain(f"{name} {[round(float(each), 5) for each in vector[:8]]} {_sorted(kept)} {text}", today)
+                    for name, vector, kept, text in rows
+                ]
+            client.close()
+    return found
+
+
+def _sorted(metadata: Any) -> str:
+    """Without the partition, which follows from the drawn id."""
+    return str(sorted((name, value) for name, value in (metadata or {}).items() if name != "partition"))
+
+
+def _heard(dagster_home: Path) -> dict[str, list[str]]:
+    """The partitions that Dagster believes made, with their last data version; runs under way; slots held."""
+    index, runs = dagster_home / "history" / "runs" / "index.db", dagster_home / "history" / "runs.db"
+    if not index.exists():
+        return {}
+    with sqlite3.connect(index) as connection:
+        heard = connection.execute(
+            """
+            select latest.asset_key, latest.partition, value from asset_event_tags
+            join (
+                select max(id) as id, asset_key, partition from event_logs
+                where dagster_event_type = 'ASSET_MATERIALIZATION' group by asset_key, partition
+            ) as latest on latest.id = asset_event_tags.event_id
+            where key = 'dagster/data_version'
+            """
+        ).fetchall()
+        slots = connection.execute("select run_id from concurrency_slots where run_id is not null").fetchall()
+    with sqlite3.connect(runs) as connection:
+        going = connection.execute("select count(*) from runs where status in ('STARTED', 'STARTING')").fetchall()
+    return {
+        # What a page says holds the time at which it was ranked, and its version with it.
+        "heard by Dagster": [str(row[: 2 if "reading_digests" in row[0] else 3]) for row in heard],
+        "runs under way": [str(going)],
+        "slots": list(map(str, slots)),
+    }

@@ -1,0 +1,183 @@
+"""Odd things through every door, with fixed dice, and the cases that once hung, traced or stopped all (SPEC 8)."""
+
+import json
+import os
+import resource
+import shutil
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from paper_assets.errors import PaperAssetsError
+from paper_assets.interfaces.cli.app import app
+from tests.desk import GRAPHS, SPEECH, Desk, week
+from tests.faults.storm import inputs
+from tests.faults.storm.doors import DOORS
+
+DAYS = ("2026-03-02", "2026-03-03")
+NAME = "warehouse.duckdb"
+
+
+@pytest.mark.parametrize(
+    ("doors", "size"),
+    [
+        (tuple(name for name, (_, share) in DOORS.items() if share >= 4 and name != "MCP arguments"), 250),
+        (("MCP arguments",), 25),
+        (("warehouse", "Chroma folder", "PDF"), 12),
+    ],
+    ids=["files and answers", "MCP", "stores and PDFs"],
+)
+def test_only_our_own_errors_come_back_in_one_line(tmp_path: Path, doors: tuple[str, ...], size: int) -> None:
+    counts = inputs.run(seed=20260313, size=size, folder=tmp_path, doors=doors)
+    assert counts.findings == ()
+    assert counts.held
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Desk:
+    """Two imported days and two profiles, ranked for the newest day."""
+    desk = Desk(tmp_path_factory.mktemp("desk"))
+    desk.profile("graphs", GRAPHS)
+    desk.profile("speech", SPEECH)
+    desk.run("import", str(desk.papers("papers.jsonl", week(DAYS))))
+    desk.run("run")
+    return desk
+
+
+@pytest.fixture
+def desk(whole: Desk, tmp_path: Path) -> Desk:
+    shutil.copytree(whole.folder, tmp_path / "desk")
+    return Desk(tmp_path / "desk")
+
+
+def test_bad_profiles_of_every_kind_stop_neither_status_nor_run_nor_the_good_ones(desk: Desk) -> None:
+    folder = desk.folder / "profiles"
+    desk.profile("digits", '{"constraints": {"min_year": %s}}' % ("7" * 5_000))
+    desk.profile("deep", "[" * 100_000)
+    desk.profile("endless", "")
+    (folder / "endless" / "profile.json").unlink()
+    (folder / "endless" / "profile.json").symlink_to("/dev/zero")
+    for name, file in (("pipe", "profile.json"), ("asks", "questions.json"), ("has-read", "read_papers.json")):
+        desk.profile(name, GRAPHS)
+        (folder / name / file).unlink(missing_ok=True)
+        os.mkfifo(folder / name / file)
+    (folder / "gone").symlink_to(folder / "nothing")
+    (folder / "circle").symlink_to("circle")
+    (folder / "linked").symlink_to(folder / "graphs")
+    told = json.loads(desk.run("status", "--json"))["profiles"]
+    good = {name for name, state in told.items() if state == "good"}
+    assert good == {"graphs", "speech", "linked"}
+    assert set(told) - good == {"digits", "deep", "endless", "pipe", "asks", "has-read", "gone", "circle"}
+    assert all(name in line for name, line in told.items() if name not in good)
+    shown = json.loads(desk.run("run", "--json"))
+    assert {each["profile"] for each in shown} == good
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("rank", "papers.json", "--profile-path", "n" * 300),
+        ("rank", "papers.json", "--history-path", "n" * 300),
+        ("rank", "papers.json", "--local-pdf-dir", "n" * 300),
+        ("rank", "papers.json", "--profile-path", "pipes"),
+        ("rank", "pipe"),
+        ("rank", "n" * 300),
+        ("retrieve", "pipe"),
+        ("analyze", "pipe"),
+        ("import", "/dev/zero"),
+        ("evaluate", "n" * 300),
+        ("explain", "n" * 300, "n" * 300),
+    ],
+    ids=lambda command: " ".join(command)[:40],
+)
+def test_a_name_that_no_file_has_or_a_pipe_is_refused_in_a_line(
+    whole: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
+) -> None:
+    (tmp_path / "pipes").mkdir()
+    os.mkfifo(tmp_path / "pipe")
+    os.mkfifo(tmp_path / "pipes" / "profile.json")
+    (tmp_path / "papers.json").write_text("[]", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    refused(whole, monkeypatch, *command)
+
+
+def refused(desk: Desk, monkeypatch: pytest.MonkeyPatch, *command: str) -> str:
+    """Run a command in this process; the one line in which it must end."""
+    for name, value in desk.environment.items():
+        monkeypatch.setenv(name, value)
+    outcome = CliRunner().invoke(app, command)
+    assert isinstance(outcome.exception, PaperAssetsError), outcome
+    return str(outcome.exception)
+
+
+def _foreign(file: Path) -> None:
+    file.unlink()
+    with sqlite3.connect(file) as database:
+        database.execute("create table meta (schema_version integer)")
+
+
+def _pipe(file: Path) -> None:
+    file.unlink()
+    os.mkfifo(file)
+
+
+def _lead_nowhere(file: Path) -> None:
+    file.unlink()
+    file.symlink_to("gone")
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        (lambda file: os.truncate(file, file.stat().st_size // 2), "cannot be used"),
+        (lambda file: os.truncate(file, 0), "cannot be used"),
+        (lambda file: file.write_bytes(b"a letter\n" * 3_000), "cannot be used"),
+        (_foreign, "cannot be used"),
+        (_pipe, "is no file"),
+        (_lead_nowhere, "is a link to nothing"),
+    ],
+    ids=["half of it", "empty", "a letter", "SQLite's", "a pipe", "a dangling link"],
+)
+def test_a_damaged_or_foreign_warehouse_is_named_and_left_as_it_is(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, damage: Callable[[Path], None], said: str
+) -> None:
+    file = desk.folder / "data" / NAME
+    damage(file)
+    before = file.read_bytes() if file.is_file() else None
+    line = refused(desk, monkeypatch, "status")
+    assert str(file) in line and said in line and "download" not in line
+    assert before is None or file.read_bytes() == before
+
+
+def test_a_deleted_warehouse_is_an_empty_one_and_the_import_brings_it_back(desk: Desk) -> None:
+    (desk.folder / "data" / NAME).unlink()
+    assert json.loads(desk.run("status", "--json"))["papers"] == 0
+    desk.run("import", str(desk.folder / "papers.jsonl"))
+    assert json.loads(desk.run("status", "--json"))["papers"] == 12
+
+
+def test_a_full_disk_is_a_line_and_with_room_again_the_same_command_does_the_rest(desk: Desk) -> None:
+    started = desk.start("run", "--as-of", DAYS[0])
+    # Before Python has imported anything of ours: files may not grow beyond so much, as on a disk that is full.
+    resource.prlimit(started.pid, resource.RLIMIT_FSIZE, (60_000, resource.RLIM_INFINITY))
+    _, said = started.communicate(timeout=240)
+    assert started.returncode != 0
+    lines = [line for line in said.splitlines() if line.strip()]
+    assert lines and all(line.startswith("error: ") for line in lines), said
+    undisturbed = json.loads(desk.run("run", "--as-of", DAYS[0], "--json"))
+    assert [len(each["papers"]) for each in undisturbed] == [2, 2]
+    assert all(Path(each["file"]).exists() and Path(each["digest"]).exists() for each in undisturbed)
+
+
+def test_damaged_files_of_dagsters_are_a_line_each(desk: Desk) -> None:
+    home = desk.folder / "dagster_home"
+    settings = (home / "dagster.yaml").read_text(encoding="utf-8")
+    (home / "dagster.yaml").write_text("telemetry: {enabled: [", encoding="utf-8")
+    assert f"{home}/dagster.yaml cannot be used" in desk.refused("run")
+    (home / "dagster.yaml").write_text(settings, encoding="utf-8")
+    for database in (home / "history").rglob("*.db"):
+        database.write_bytes(b"a letter" * 1_000)
+    assert f"{home}/history/runs.db is damaged" in desk.refused("run")

@@ -1,0 +1,81 @@
+"""What a killed or careless process leaves is put in order by the next run, and a reset leaves no ghosts (A4)."""
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import dagster as dg
+import pytest
+
+from paper_assets.defs.instance import open_instance
+from paper_assets.defs.runs import known_versions
+from paper_assets.stores.processes import this_process
+from tests.desk import GRAPHS, Desk, week
+
+DAYS = ("2026-03-02", "2026-03-03")
+
+
+@pytest.fixture(scope="module")
+def ranked(tmp_path_factory: pytest.TempPathFactory) -> Desk:
+    """A desk with two ranked days of a profile, with files and pages."""
+    desk = Desk(tmp_path_factory.mktemp("ranked"))
+    desk.profile("graphs", GRAPHS)
+    desk.run("import", str(desk.papers("papers.jsonl", week(DAYS))))
+    desk.run("run", "--since", DAYS[0])
+    return desk
+
+
+def output(desk: Desk) -> dict[str, bytes]:
+    folder = desk.folder / "data" / "output"
+    return {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+
+
+def test_a_run_brings_back_the_files_pages_and_feed_that_lack_and_sweeps_away_what_was_not_finished(
+    ranked: Desk,
+) -> None:
+    whole, digests = output(ranked), ranked.folder / "data" / "output" / "digests" / "graphs"
+    assert {name.rpartition("/")[2] for name in whole} >= {"feed.atom", f"{DAYS[0]}.html", f"{DAYS[1]}.md"}
+    first = min((ranked.folder / "data" / "output" / "rankings" / "graphs").iterdir())
+    # A ranking whose file was never written, a page of an earlier day, a feed that was never renamed.
+    first.rename(first.with_name(f".{first.name}-0123456789abcdef"))
+    (digests / f"{DAYS[0]}.html").unlink()
+    (digests / "feed.atom").rename(digests / ".unfinished-feed.atom")
+    (digests / ".writing.lock.holder").write_text(str(replace(this_process(), started="1")))
+    ranked.run("run")
+    assert output(ranked) == whole
+
+    shutil.rmtree(ranked.folder / "data" / "output")
+    ranked.run("run")
+    assert output(ranked) == whole
+
+
+def test_dagster_hears_of_what_was_stored_before_a_run_was_killed(
+    ranked: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def heard() -> dict[str, dict[str, str]]:
+        with open_instance(ranked.folder / "dagster_home") as instance:
+            return {name: known_versions(instance, name) for name in assets}
+
+    monkeypatch.setenv("DAGSTER_HOME", str(ranked.folder / "dagster_home"))
+    assets = ("arxiv_papers", "paper_embeddings", "filtered_candidates", "scored_rankings", "reading_digests")
+    before = heard()
+    assert [len(versions) for versions in before.values()] == [2] * 5
+    with open_instance(ranked.folder / "dagster_home") as instance:
+        instance.wipe_assets([dg.AssetKey(name) for name in assets])
+    assert [len(versions) for versions in heard().values()] == [0] * 5
+    ranked.run("run", "--since", DAYS[0])
+    assert heard() == before
+
+
+def test_a_reset_leaves_neither_papers_nor_partitions_and_keeps_the_profiles(ranked: Desk, tmp_path: Path) -> None:
+    desk = Desk(tmp_path / "copy")
+    shutil.copytree(ranked.folder, desk.folder)
+    assert "--yes" in desk.refused("reset")
+    desk.run("reset", "--yes")
+    left = {path.name for path in (desk.folder / "data").rglob("*") if path.is_file()}
+    assert not {name for name in left if not name.endswith(".lock")}
+    assert (desk.folder / "profiles" / "graphs" / "profile.json").exists()
+    assert "no papers yet" in desk.refused("run")
+    desk.run("import", str(desk.papers("later.jsonl", week(["2026-02-02"]))))
+    with open_instance(desk.folder / "dagster_home") as instance:
+        assert instance.get_materialized_partitions(dg.AssetKey("arxiv_papers")) == {"2026-02-02"}

@@ -1,0 +1,116 @@
+"""A command that is told to stop stops, whatever it is doing, and the same command goes on from there (A3, A4)."""
+
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from tests.desk import GRAPHS, Desk, week
+from tests.loopback import Answer
+from tests.loopback_arxiv import LoopbackArxiv, invented_paper, loopback_arxiv
+
+DAY = date(2026, 3, 2)
+PATIENCE = 240  # seconds for what takes a few on an idle machine
+STOPPED = "stopped; nothing is half-written, the same command goes on where this one ended"
+
+
+@pytest.fixture
+def arxiv() -> Iterator[LoopbackArxiv]:
+    """An arXiv that never answers until its script is taken away."""
+    papers = [invented_paper(number, DAY, categories=("cs.LG",)) for number in range(5)]
+    with loopback_arxiv(papers, script=[Answer(hang=True)] * 20) as arxiv:
+        yield arxiv
+
+
+def wait_until_it_asks(process: "subprocess.Popen[str]", arxiv: LoopbackArxiv) -> None:
+    ends = time.monotonic() + PATIENCE
+    while not arxiv.requests:
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < ends
+        time.sleep(0.05)
+
+
+def asking(arxiv: LoopbackArxiv) -> dict[str, str]:
+    return {"PAPER_ASSETS_ARXIV_URL": arxiv.url}
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_fetch_that_waits_for_arxiv_ends_when_told_to_and_is_not_begun_again_by_itself(
+    number: signal.Signals, arxiv: LoopbackArxiv, tmp_path: Path
+) -> None:
+    desk = Desk(tmp_path)
+    process = desk.start("fetch", "--day", f"{DAY}", **asking(arxiv))
+    wait_until_it_asks(process, arxiv)
+    process.send_signal(number)
+    _, err = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 128 + number
+    assert err.strip().endswith(STOPPED)
+    assert "Traceback" not in err
+    assert len(arxiv.requests) == 1
+
+
+def test_a_fetch_that_was_killed_holds_no_slot_and_the_same_command_goes_on(
+    arxiv: LoopbackArxiv, tmp_path: Path
+) -> None:
+    desk = Desk(tmp_path)
+    process = desk.start("fetch", "--day", f"{DAY}", **asking(arxiv))
+    wait_until_it_asks(process, arxiv)
+    process.kill()
+    process.communicate()
+    arxiv.script = None
+    assert "5" in desk.run("fetch", "--day", f"{DAY}", **asking(arxiv))
+
+
+def test_a_fetch_that_finds_another_one_at_work_says_whose_it_is(arxiv: LoopbackArxiv, tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    first = desk.start("fetch", "--day", f"{DAY}", **asking(arxiv))
+    wait_until_it_asks(first, arxiv)
+    told = desk.refused("fetch", "--day", f"{DAY}", PAPER_ASSETS_STORE_DEADLINE="1", **asking(arxiv))
+    assert f"pid {first.pid}" in told and "'arxiv'" in told and "PAPER_ASSETS_STORE_DEADLINE" in told
+    first.kill()
+    first.communicate()
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "says"),
+    [
+        ("dagster.yaml", b"telemetry: [\n", "mend it, or remove it"),
+        ("dagster.yaml", b"\xff\xfe\x00", "mend it, or remove it"),
+        ("dagster.yaml", b"telemetri: {}\n", "mend it, or remove it"),
+        ("history/runs.db", b"no database" * 500, "reset --history"),
+        ("history/runs/index.db", b"no database" * 500, "reset --history"),
+    ],
+)
+def test_a_damaged_file_of_dagsters_is_named_in_one_line(
+    desk_with_history: Desk, file: str, content: bytes, says: str
+) -> None:
+    damaged = desk_with_history.folder / "dagster_home" / file
+    whole = damaged.read_bytes()
+    for log in damaged.parent.glob(f"{damaged.name}-*"):
+        log.unlink()
+    damaged.write_bytes(content)
+    try:
+        told = desk_with_history.refused("run")
+        assert f"{damaged}" in told and says in told
+    finally:
+        damaged.write_bytes(whole)
+
+
+@pytest.fixture(scope="module")
+def desk_with_history(tmp_path_factory: pytest.TempPathFactory) -> Desk:
+    desk = Desk(tmp_path_factory.mktemp("history"))
+    desk.profile("graphs", GRAPHS)
+    desk.run("import", str(desk.papers("papers.jsonl", week(["2026-03-02"], each=2))))
+    return desk
+
+
+def test_a_history_whose_maker_was_killed_is_made_anew(tmp_path: Path) -> None:
+    index = tmp_path / "dagster_home" / "history" / "runs" / "index.db"
+    index.parent.mkdir(parents=True)
+    index.touch()
+    Desk(tmp_path).run("import", str(Desk(tmp_path).papers("papers.jsonl", week(["2026-03-02"], each=2))))
+    assert index.stat().st_size

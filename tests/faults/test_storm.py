@@ -1,0 +1,32 @@
+"""A part of the storm that every change can afford; `make storm` is the whole (A4, SPEC 8)."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.faults.storm import kills, processes
+from tests.faults.storm.counts import Counts
+
+
+@pytest.mark.xfail(
+    reason="seed 20261122 finds two: a ranking of the second day made under another header, and a torn block of DuckDB"
+)
+@pytest.mark.timeout(1800)  # minutes on an idle machine
+def test_a_command_killed_at_any_write_and_said_again_leaves_the_home_of_an_undisturbed_one(tmp_path: Path) -> None:
+    cases = tuple(case for case in kills.CASES if not case.costly)
+    counts = kills.run(20261122, 30, tmp_path, cases=cases)
+    assert counts.held, "\n".join(counts.lines())
+
+
+@pytest.mark.timeout(1800)
+def test_five_processes_on_one_home_lose_nothing_and_no_reader_fails(tmp_path: Path) -> None:
+    counts = processes.run(20261122, 20, tmp_path)
+    assert counts.held, "\n".join(counts.lines())
+
+
+def test_a_storm_that_loses_doubles_or_hides_anything_has_not_held() -> None:
+    counts = {"part": "kills", "unit": "kill points", "tried": 3}
+    assert Counts(**counts, whole=2, missing=1).held  # type: ignore[arg-type]
+    for fault in ("lost", "doubled", "silent"):
+        assert not Counts(**counts, whole=3, **{fault: 1}).held  # type: ignore[arg-type]
+    assert not Counts(**counts, whole=2).held, "one is not accounted for"  # type: ignore[arg-type]

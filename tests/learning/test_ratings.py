@@ -1,0 +1,176 @@
+"""What a reader says of papers: the last word counts, whoever asks, whatever happens on the way (SPEC L1)."""
+
+import os
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from paper_assets.errors import InvalidArxivId, InvalidInput, InvalidProfile, PaperNotFound
+from paper_assets.learning.ratings import (
+    Rated,
+    erase_ratings,
+    export_ratings,
+    rate,
+    ratings_by_id,
+    ratings_of,
+    ratings_version,
+    take_back,
+)
+from paper_assets.stores.papers import replace_day
+from paper_assets.stores.rankings import ranking_schema, replace_ranking
+from paper_assets.stores.ratings import NewRating, append_ratings
+from paper_assets.stores.warehouse import Warehouse
+from paper_assets.weights import DIMENSIONS
+from tests.invented_papers import MONDAY, TUESDAY, papers_of, process
+
+NOW = datetime(2026, 1, 7, 8, 30, tzinfo=UTC)
+FIRST, SECOND = "2601.05000", "2601.05001"
+
+
+@pytest.fixture
+def warehouse(tmp_path: Path) -> Warehouse:
+    """Two stored papers, and the profiles `lab` and `other`."""
+    found = Warehouse(tmp_path / "warehouse.duckdb", deadline=30)
+    replace_day(found, MONDAY, papers_of(MONDAY, 2))
+    for name in ("lab", "other"):
+        folder = tmp_path / "profiles" / name
+        folder.mkdir(parents=True)
+        (folder / "profile.json").write_text('{"interests": {"primary": ["graphs"]}}', encoding="utf-8")
+    return found
+
+
+def say(warehouse: Warehouse, paper_id: str, word: str | None, *, profile: str = "lab", minute: int = 0) -> Rated:
+    now, folder = NOW + timedelta(minutes=minute), warehouse.path.parent / "profiles"
+    if word is None:
+        return take_back(warehouse, profile, paper_id, given_in="command line", now=now, profiles_dir=folder)
+    return rate(warehouse, profile, paper_id, word, given_in="command line", now=now, profiles_dir=folder)
+
+
+def test_the_last_word_on_a_paper_counts(warehouse: Warehouse) -> None:
+    assert say(warehouse, FIRST, "worth").before is None
+    assert say(warehouse, f"arXiv:{FIRST}v3", "no", minute=1).before == "worth"
+    say(warehouse, SECOND, "later", minute=2)
+    assert ratings_by_id(warehouse, "lab") == {FIRST: "no", SECOND: "later"}
+
+
+def test_a_word_given_twice_is_kept_once(warehouse: Warehouse) -> None:
+    assert say(warehouse, FIRST, "worth").changed
+    assert not say(warehouse, FIRST, "worth", minute=1).changed
+    history = export_ratings(warehouse, "lab", profiles_dir=warehouse.path.parent / "profiles")["ratings"]
+    assert [each["rated_at"] for each in history] == [NOW.isoformat()]
+
+
+def test_a_word_taken_back_leaves_the_paper_unrated_and_stands_in_the_history(warehouse: Warehouse) -> None:
+    say(warehouse, FIRST, "worth")
+    assert say(warehouse, FIRST, None, minute=1).before == "worth"
+    assert not say(warehouse, FIRST, None, minute=2).changed
+    assert ratings_of(warehouse, "lab") == []
+    history = export_ratings(warehouse, "lab", profiles_dir=warehouse.path.parent / "profiles")["ratings"]
+    assert [each["rating"] for each in history] == ["worth", None]
+
+
+def test_the_same_last_words_have_the_same_version_however_they_came(warehouse: Warehouse) -> None:
+    def version() -> str:
+        return ratings_version(ratings_of(warehouse, "lab"))
+
+    nothing = version()
+    say(warehouse, FIRST, "worth")
+    once = version()
+    say(warehouse, FIRST, "no", minute=1)
+    assert len({nothing, once, version()}) == 3
+    say(warehouse, FIRST, "worth", minute=2)
+    assert version() == once
+    say(warehouse, FIRST, None, minute=3)
+    assert version() == nothing
+
+
+def test_a_rating_notes_the_newest_ranking_that_showed_the_paper(warehouse: Warehouse) -> None:
+    for day, inputs, shown in ((MONDAY, "monday", [FIRST, SECOND]), (TUESDAY, "tuesday", [FIRST])):
+        rows = [
+            {**dict.fromkeys(DIMENSIONS, 0.5), "rank": at + 1, "shown": each in shown, "paper_id": each, "final": 0.5}
+            | {"bonus": 0.0, "soft_penalty": 0.0, "diversity_penalty": 0.0, "penalty_keywords": [], "tags": []}
+            | {"evaluation_method": "embedding"}
+            for at, each in enumerate((FIRST, SECOND))
+        ]
+        table = pa.Table.from_pylist(rows, schema=ranking_schema())
+        replace_ranking(warehouse, day, "lab", table, {}, inputs=inputs)
+    for paper_id in (FIRST, SECOND):
+        say(warehouse, paper_id, "worth")
+        say(warehouse, paper_id, "worth", profile="other")
+    assert [(each.ranking_day, each.ranking_inputs) for each in ratings_of(warehouse, "lab")] == [
+        (TUESDAY, "tuesday"),
+        (MONDAY, "monday"),
+    ]
+    assert [each.ranking_day for each in ratings_of(warehouse, "other")] == [None, None]
+
+
+def test_erasing_leaves_nothing_of_the_profile_and_all_of_the_others(warehouse: Warehouse) -> None:
+    say(warehouse, FIRST, "worth")
+    say(warehouse, FIRST, "no", minute=1)
+    say(warehouse, FIRST, "worth", profile="other")
+    folder = warehouse.path.parent / "profiles"
+    assert erase_ratings(warehouse, "lab", profiles_dir=folder) == 2
+    assert export_ratings(warehouse, "lab", profiles_dir=folder)["ratings"] == []
+    assert ratings_by_id(warehouse, "other") == {FIRST: "worth"}
+
+
+def test_what_cannot_be_rated_is_refused_by_name_and_leaves_nothing(warehouse: Warehouse) -> None:
+    with pytest.raises(InvalidInput, match="worth, later, no, got 'great'"):
+        say(warehouse, FIRST, "great")
+    with pytest.raises(InvalidArxivId, match="no-paper"):
+        say(warehouse, "no-paper", "worth")
+    with pytest.raises(PaperNotFound, match=r"2601\.99999 is not stored"):
+        say(warehouse, "2601.99999", "worth")
+    for profile in ("nobody", "../lab", ""):
+        with pytest.raises(InvalidProfile, match="no profile"):
+            say(warehouse, FIRST, "worth", profile=profile)
+    assert ratings_of(warehouse, "lab") == []
+
+
+def test_an_imported_paper_that_is_not_stored_can_be_rated_anew(warehouse: Warehouse) -> None:
+    known = NewRating(paper_id="doi:10.1000/xyz", rating="worth", title="On graphs", abstract="We study graphs.")
+    assert append_ratings(warehouse, "lab", [known], given_in="import", now=NOW) == ["doi:10.1000/xyz"]
+    assert append_ratings(warehouse, "lab", [known], given_in="import", now=NOW) == []
+    say(warehouse, "doi:10.1000/xyz", "no")
+    [found] = ratings_of(warehouse, "lab")
+    assert (found.rating, found.title, found.abstract) == ("no", "On graphs", "We study graphs.")
+
+
+def rate_and_die(answers: object, path: Path) -> None:
+    warehouse = Warehouse(path, deadline=30)
+    say(warehouse, FIRST, "worth")
+    with warehouse.writing() as connection:
+        connection.execute("update ratings set rating = 'no'")
+        os.kill(os.getpid(), 9)
+
+
+def test_a_process_killed_half_way_leaves_the_last_word_that_was_kept(warehouse: Warehouse) -> None:
+    with process(rate_and_die, warehouse.path) as (child, _):
+        child.join()
+    assert ratings_by_id(warehouse, "lab") == {FIRST: "worth"}
+
+
+def rate_by_turns(answers: object, path: Path, word: str) -> None:
+    warehouse = Warehouse(path, deadline=60)
+    for minute in range(10):
+        say(warehouse, FIRST, (word, None)[minute % 2])
+        say(warehouse, SECOND, word)
+
+
+def test_two_processes_that_rate_at_once_lose_no_word(warehouse: Warehouse) -> None:
+    with (
+        process(rate_by_turns, warehouse.path, "worth") as (one, _),
+        process(rate_by_turns, warehouse.path, "no") as (two, _),
+    ):
+        one.join()
+        two.join()
+    assert (one.exitcode, two.exitcode) == (0, 0)
+    history = export_ratings(warehouse, "lab", profiles_dir=warehouse.path.parent / "profiles")["ratings"]
+    said: dict[str, list[str | None]] = {FIRST: [None], SECOND: [None]}
+    for each in history:
+        said[each["paper_id"]].append(each["rating"])
+    assert all(before != after for words in said.values() for before, after in pairwise(words))
+    assert said[FIRST][-1] is None and len(said[SECOND]) > 1

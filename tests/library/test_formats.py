@@ -1,0 +1,198 @@
+"""Libraries in, lists out: what is written is read again as the same papers, and works are matched by what they say."""
+
+import json
+import sqlite3
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from paper_assets.errors import InvalidInput, InvalidProfile, NetworkError
+from paper_assets.learning.ratings import erase_ratings, rate, ratings_by_id, ratings_of
+from paper_assets.library.entries import Entry, known_as
+from paper_assets.library.formats import FORMATS, read_library, written
+from paper_assets.library.likes import import_library
+from paper_assets.library.zotero import zotero_file, zotero_web
+from paper_assets.paper import Paper
+from paper_assets.stores.papers import replace_day
+from paper_assets.stores.warehouse import Warehouse
+from tests.invented_papers import MONDAY, paper, papers_of
+from tests.loopback import Answer, Request, serving
+
+NOW = datetime(2026, 1, 7, 8, 30, tzinfo=UTC)
+ODD = Paper(
+    paper_id="2601.05001",
+    title="R&D on {Graph}s: 100% of $O(n^2)$ #roads_ahead",
+    abstract="We study José's graphs, 5 % faster & {unbalanced.",
+    authors=("José Núñez", "van der Berg, Anna"),
+    published=NOW,
+    doi=None,
+    categories=("cs.LG",),
+    primary_category="cs.LG",
+)
+
+
+def plain(text: str) -> str:
+    return text.replace("{", "").replace("}", "")
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_what_is_written_is_read_again_as_the_same_papers(name: str, tmp_path: Path) -> None:
+    papers = [ODD, paper("hep-th/9901001"), paper("2601.05002", doi="10.1000/xyz")]
+    file = tmp_path / f"list{FORMATS[name].endings[0]}"
+    file.write_text(written(papers, name), encoding="utf-8")
+    entries = read_library(file)
+    assert [known_as(entry) for entry in entries] == [each.paper_id for each in papers]
+    assert [entry.title for entry in entries] == [plain(each.title) for each in papers]
+    assert [entry.abstract for entry in entries] == [plain(each.abstract) for each in papers]
+    assert [entry.year for entry in entries] == ["2026"] * 3
+
+
+@pytest.mark.parametrize(
+    ("entry", "expected"),
+    [
+        ({"arxiv": "arXiv:2501.12345v2 [cs.CL]"}, "2501.12345"),
+        ({"doi": "10.48550/arXiv.2501.12345"}, "2501.12345"),
+        ({"url": "https://arxiv.org/pdf/2501.12345v3.pdf"}, "2501.12345"),
+        ({"doi": "https://doi.org/10.1000/ABC.1", "title": "On graphs"}, "doi:10.1000/abc.1"),
+        ({"title": "On  Graphs!"}, known_as(Entry(where="", title="on graphs"))),
+        ({}, None),
+    ],
+)
+def test_a_work_is_known_by_its_arxiv_id_its_doi_or_its_title(entry: dict[str, str], expected: str | None) -> None:
+    assert known_as(Entry(where="here", **entry)) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.bib", "no bibtex at all"),
+        ("a.ris", "no ris at all"),
+        ("a.json", "{"),
+        ("a.json", '{"a": 1}'),
+        ("a.pdf", ""),
+        ("none.bib", None),
+    ],
+)
+def test_what_is_no_library_is_refused_in_one_line_that_names_the_file(
+    name: str, content: str | None, tmp_path: Path
+) -> None:
+    file = tmp_path / name
+    if content is not None:
+        file.write_text(content, encoding="utf-8")
+    with pytest.raises(InvalidInput) as refused:
+        read_library(file)
+    assert str(file) in str(refused.value) and "\n" not in str(refused.value)
+
+
+@pytest.fixture
+def warehouse(tmp_path: Path) -> Warehouse:
+    """Two stored papers and a profile."""
+    found = Warehouse(tmp_path / "warehouse.duckdb", deadline=30)
+    replace_day(found, MONDAY, papers_of(MONDAY, 2))
+    folder = tmp_path / "profiles" / "lab"
+    folder.mkdir(parents=True)
+    (folder / "profile.json").write_text('{"interests": {"primary": ["graphs"]}}', encoding="utf-8")
+    return found
+
+
+ENTRIES = (
+    Entry(where="entry 1", arxiv="2601.05000"),
+    Entry(where="entry 2", title="On 2601.05001", doi="10.1000/other"),
+    Entry(where="entry 3", title="Elsewhere", abstract="We look elsewhere.", doi="10.1000/xyz"),
+    Entry(where="entry 4"),
+    Entry(where="entry 5", arxiv="2301.00001"),
+)
+
+
+def test_a_library_is_liked_once_and_what_cannot_be_matched_is_listed(warehouse: Warehouse) -> None:
+    folder = warehouse.path.parent / "profiles"
+    first = import_library(warehouse, "lab", ENTRIES, now=NOW, profiles_dir=folder)
+    assert first.new == ("2601.05000", "2601.05001", "doi:10.1000/xyz")
+    assert (first.read, first.stored) == (5, 2)
+    assert [line.partition(":")[0] for line in first.left_out] == ["entry 4", "entry 5"]
+    assert import_library(warehouse, "lab", ENTRIES, now=NOW, profiles_dir=folder).new == ()
+    [*_, elsewhere] = ratings_of(warehouse, "lab")
+    assert (elsewhere.title, elsewhere.abstract, elsewhere.given_in) == ("Elsewhere", "We look elsewhere.", "import")
+
+
+def test_an_import_undoes_no_word_that_was_given_elsewhere_and_is_erased_with_the_ratings(warehouse: Warehouse) -> None:
+    folder = warehouse.path.parent / "profiles"
+    rate(warehouse, "lab", "2601.05000", "no", given_in="page", now=NOW, profiles_dir=folder)
+    import_library(warehouse, "lab", ENTRIES, now=NOW, profiles_dir=folder)
+    assert ratings_by_id(warehouse, "lab")["2601.05000"] == "no"
+    with pytest.raises(InvalidProfile):
+        import_library(warehouse, "nobody", ENTRIES, now=NOW, profiles_dir=folder)
+    assert erase_ratings(warehouse, "lab", profiles_dir=folder) == 3
+    assert ratings_of(warehouse, "lab") == []
+
+
+def zotero_library(file: Path) -> None:
+    """The tables of Zotero's own schema that a library is read from."""
+    with sqlite3.connect(file) as connection:
+        connection.executescript(
+            """
+            create table itemTypes (itemTypeID integer primary key, typeName text);
+            create table items (itemID integer primary key, itemTypeID int, key text);
+            create table fields (fieldID integer primary key, fieldName text);
+            create table itemDataValues (valueID integer primary key, value);
+            create table itemData (itemID int, fieldID int, valueID int);
+            create table deletedItems (itemID integer primary key);
+            insert into itemTypes values (1, 'preprint'), (2, 'attachment');
+            insert into items values (1, 1, 'AAAA'), (2, 1, 'BBBB'), (3, 1, 'GONE'), (4, 2, 'FILE');
+            insert into fields values (1, 'title'), (2, 'archiveID'), (3, 'abstractNote'), (4, 'DOI');
+            insert into itemDataValues values
+                (1, 'On 2601.05000'), (2, 'arXiv:2601.05000'), (3, 'Elsewhere'), (4, '10.1000/xyz'), (5, 'Gone');
+            insert into itemData values (1, 1, 1), (1, 2, 2), (2, 1, 3), (2, 4, 4), (3, 1, 5), (4, 1, 5);
+            insert into deletedItems values (3);
+            """
+        )
+
+
+def test_zoteros_file_is_read_from_a_copy_without_deleted_works_and_attachments(tmp_path: Path) -> None:
+    file = tmp_path / "zotero.sqlite"
+    zotero_library(file)
+    before = file.read_bytes()
+    holder = sqlite3.connect(file)
+    holder.execute("begin exclusive")  # as Zotero holds it while it runs
+    try:
+        assert [known_as(entry) for entry in zotero_file(file)] == ["2601.05000", "doi:10.1000/xyz"]
+    finally:
+        holder.close()
+    assert file.read_bytes() == before
+    (tmp_path / "other.sqlite").write_text("no database", encoding="utf-8")
+    with pytest.raises(InvalidInput, match=r"other\.sqlite is no Zotero library"):
+        zotero_file(tmp_path / "other.sqlite")
+
+
+def test_a_library_on_zoteros_server_is_read_page_by_page(tmp_path: Path) -> None:
+    asked = []
+
+    def answer(request: Request) -> Answer:
+        asked.append((request.path, request.headers.get("authorization"), request.headers.get("zotero-api-key")))
+        start = int(request.query.get("start", 0))
+        items = [
+            {
+                "key": "AAAA",
+                "data": {"key": "AAAA", "itemType": "preprint", "title": "A", "archiveID": "arXiv:2601.05000"},
+            },
+            {"key": "NOTE", "data": {"key": "NOTE", "itemType": "note"}},
+            {"key": "BBBB", "data": {"key": "BBBB", "itemType": "journalArticle", "title": "B", "DOI": "10.1000/xyz"}},
+        ]
+        more = f'<{address}{request.path}?start=2&format=json>; rel="next"' if start == 0 else ""
+        headers = {"Content-Type": "application/json", "Total-Results": "3", **({"Link": more} if more else {})}
+        page = items[:2] if start == 0 else items[2:]
+        return Answer(body=json.dumps(page).encode(), headers=headers)
+
+    with serving(answer) as address:
+        entries = zotero_web("4711", kind="user", key="invented-key", url=address, timeout=10)
+    assert [known_as(entry) for entry in entries] == ["2601.05000", "doi:10.1000/xyz"]
+    assert {path for path, *_ in asked} == {"/users/4711/items/top"}
+    assert all("invented-key" in f"{one}{other}" for _, one, other in asked)
+
+
+@pytest.mark.parametrize(("status", "error"), [(403, InvalidInput), (404, InvalidInput), (500, NetworkError)])
+def test_a_refusal_of_zoteros_server_is_one_line_without_the_key(status: int, error: type[Exception]) -> None:
+    with serving(lambda _: Answer(body=b"no", status=status)) as address, pytest.raises(error) as refused:
+        zotero_web("4711", kind="group", key="invented-key", url=address, timeout=10)
+    assert "invented-key" not in str(refused.value) and "\n" not in str(refused.value)

@@ -1,0 +1,100 @@
+"""A real HTTP server on 127.0.0.1 that answers as a function says; what every invented source stands on."""
+
+import socket
+import struct
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import parse_qs, urlsplit
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """One HTTP answer. `missing` bytes are promised and not sent; `hang` gives no answer until the server stops.
+
+    `drip` are seconds between two pieces of the body, of which there are twenty. `reset` breaks off in its middle.
+    """
+
+    body: bytes = b""
+    status: int = 200
+    headers: dict[str, str] = field(default_factory=dict)
+    missing: int = 0
+    hang: bool = False
+    drip: float = 0.0
+    reset: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What a client sent; names of headers in lower case."""
+
+    method: str
+    path: str
+    query: dict[str, str]
+    headers: dict[str, str]
+    body: bytes
+
+
+@contextmanager
+def serving(answer: Callable[[Request], Answer]) -> Iterator[str]:
+    """The address of a running server."""
+    stopping = threading.Event()
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            address = urlsplit(self.path)
+            length = int(self.headers.get("Content-Length", 0))
+            given = answer(
+                Request(
+                    method=self.command,
+                    path=address.path,
+                    query={name: values[0] for name, values in parse_qs(address.query, keep_blank_values=True).items()},
+                    headers={name.lower(): value for name, value in self.headers.items()},
+                    body=self.rfile.read(length) if length else b"",
+                )
+            )
+            if given.hang:
+                stopping.wait()
+                return
+            self.send_response(given.status)
+            for name, value in given.headers.items():
+                self.send_header(name, value)
+            self.send_header("Content-Length", str(len(given.body) + given.missing))
+            self.end_headers()
+            try:
+                self._write_body(given)
+            except OSError:  # the client has given up
+                self.close_connection = True
+
+        def _write_body(self, given: Answer) -> None:
+            size = max(1, len(given.body) // 20)
+            pieces = [given.body[at : at + size] for at in range(0, len(given.body), size)]
+            if given.reset:
+                self.wfile.write(given.body[: len(given.body) // 2])
+                self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            elif given.drip:
+                for piece in pieces:
+                    self.wfile.write(piece)
+                    stopping.wait(given.drip)
+            else:
+                self.wfile.write(given.body)
+            self.close_connection = given.missing > 0 or given.reset
+
+        do_POST = do_GET
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        stopping.set()
+        server.shutdown()
+        server.server_close()

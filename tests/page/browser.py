@@ -1,0 +1,102 @@
+"""A browser with the network shut: what it asks of any other host, and what it complains of, fails the test."""
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Request
+from playwright.sync_api import Page as BrowserPage
+
+AXE = "axe-core@4.14.1"
+PATIENCE = 180_000  # milliseconds for what takes one second on an idle machine, and a run of the daemon twenty
+_INSTALL_SECONDS = 180
+_PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+
+
+def chromium() -> str:
+    """The browser of this machine; skips where there is none."""
+    found = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, _PROGRAMS)), None)
+    if not found:
+        pytest.skip("no Chromium on this machine: the page is not tried in a browser (CHROMIUM names one)")
+    return found
+
+
+@contextmanager
+def visitor(browser: Browser, *, width: int = 1280, **more: Any) -> Iterator[BrowserPage]:
+    """A page in a context of its own; at the end nothing may have been asked of another host, or complained of."""
+    context: BrowserContext = browser.new_context(viewport={"width": width, "height": 844}, **more)
+    context.set_default_timeout(PATIENCE)
+    asked: list[str] = []
+    complaints: list[str] = []
+
+    def request(sent: Request) -> None:
+        if urlsplit(sent.url).hostname != "127.0.0.1" and not sent.url.startswith("data:"):
+            asked.append(sent.url)
+
+    def console(message: ConsoleMessage) -> None:
+        expected = "Failed to load resource" in message.text  # an answer that refuses, which the test is about
+        if message.type in ("error", "warning") and not expected:
+            complaints.append(message.text)
+
+    context.on("request", request)
+    page = context.new_page()
+    page.on("console", console)
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    try:
+        yield page
+    finally:
+        context.close()
+    assert asked == [], "the page asked another host"
+    assert complaints == []
+
+
+def axe_script() -> str | None:
+    """axe-core's source, installed once by npm and kept outside the tree; None where that cannot be had."""
+    if not (shutil.which("node") and shutil.which("npm")):
+        return None
+    name = sha256(AXE.encode()).hexdigest()[:12]
+    kept = Path(tempfile.gettempdir()) / f"paper_assets_axe-{os.getuid()}-{name}"
+    script = kept / "node_modules" / "axe-core" / "axe.min.js"
+    if not script.is_file():
+        new = Path(tempfile.mkdtemp(prefix="paper_assets_axe-"))
+        install = ["npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix", str(new), AXE]
+        try:
+            done = subprocess.run(install, capture_output=True, text=True, timeout=_INSTALL_SECONDS)
+            if done.returncode:
+                return None
+            new.rename(kept)
+        except subprocess.TimeoutExpired:
+            return None
+        except OSError:
+            assert kept.is_dir()  # another run was faster
+        finally:
+            shutil.rmtree(new, ignore_errors=True)
+    return script.read_text(encoding="utf-8")
+
+
+def serious_findings(page: BrowserPage, script: str) -> list[str]:
+    """What axe finds serious or worse on the page as it stands."""
+    page.evaluate(script)  # by the debugger, which the page's policy does not bind
+    found = page.evaluate("() => axe.run({resultTypes: ['violations']})")
+    return [
+        f"{each['id']}: {node['target']} {node.get('failureSummary', '')[:160]}"
+        for each in found["violations"]
+        if each["impact"] in ("serious", "critical")
+        for node in each["nodes"]
+    ]
+
+
+def keep_picture(page: BrowserPage, name: str) -> None:
+    """A picture of the whole page where TEST_ARTEFACTS asks for it, for people to look at."""
+    if folder := os.environ.get("TEST_ARTEFACTS"):
+        target = Path(folder) / "page"
+        target.mkdir(parents=True, exist_ok=True)
+        page.screenshot(path=target / f"{name}.png", full_page=True)

@@ -1,0 +1,110 @@
+"""The profile on the page: the preview is what the run then stores, and nothing is saved that is wrong or stale."""
+
+import json
+from pathlib import Path
+
+from playwright.sync_api import Browser, expect
+from playwright.sync_api import Page as BrowserPage
+
+from paper_assets.models.embedder import load_embedder
+from paper_assets.pipeline.rankings import keep_candidates, keep_ranking, profile_day
+from paper_assets.profile import load_profile
+from paper_assets.settings import load_settings
+from paper_assets.stores.rankings import ranking, ranking_inputs
+from tests.desk import Desk
+from tests.mcp.ranked_desk import NOBODY
+from tests.page.browser import keep_picture, visitor
+from tests.page.invented_desk import CONTENT, LATEST, PROFILE, Page
+from tests.rewriting.scripted import NOW
+
+
+def file_of(page: Page) -> Path:
+    return page.desk.folder / "profiles" / PROFILE / "profile.json"
+
+
+def ranked_by_a_run(desk: Desk) -> list[tuple[str, float, float]]:
+    """The list that is stored once the profile as it stands has been ranked."""
+    settings = load_settings(desk.environment, desk.folder)
+    profile = load_profile(desk.folder / "profiles" / PROFILE)
+    keep_candidates(desk.warehouse, profile_day(desk.warehouse, profile, LATEST, settings=settings), settings=settings)
+    embedder = load_embedder(settings.embedding_model)
+    keep_ranking(desk.warehouse, profile, LATEST, embedder=embedder, verifier=NOBODY, settings=settings, now=NOW)
+    rows = ranking(desk.warehouse, LATEST, PROFILE).rows
+    shown = rows.filter(rows.column("shown")).to_pylist()
+    return [(row["paper_id"], row["final"], row["semantic_relevance"]) for row in shown]
+
+
+def previewed(page: BrowserPage) -> list[tuple[str, str]]:
+    """Paper and figures of the preview, as they stand on the page."""
+    items = page.locator("#preview li[data-paper]")
+    return [
+        (items.nth(at).get_attribute("data-paper") or "", items.nth(at).locator("small").inner_text())
+        for at in range(items.count())
+    ]
+
+
+def test_a_preview_shows_what_the_run_then_stores_and_stores_nothing_itself(
+    page_of_a_year: Page, browser: Browser
+) -> None:
+    desk = page_of_a_year.desk
+    before = ranking_inputs(desk.warehouse, LATEST, PROFILE), file_of(page_of_a_year).read_bytes()
+    with visitor(browser) as page:
+        page.goto(f"{page_of_a_year.today}/profile")
+        page.get_by_label("Most of all").fill("speech recognition for rare languages")
+        page.get_by_label("Should hold").fill("speech\nlanguages")
+        expect(page.locator("#preview li[data-paper].new").first).to_be_visible()
+        expect(page.locator("#preview .changes")).to_contain_text("interests.primary")
+        expect(page.locator("#preview .changes")).not_to_contain_text("embedding model")
+        keep_picture(page, "profile-preview")
+        seen = previewed(page)
+        assert (ranking_inputs(desk.warehouse, LATEST, PROFILE), file_of(page_of_a_year).read_bytes()) == before
+        page.get_by_role("button", name="Save").click()
+        expect(page.get_by_role("status")).to_contain_text("Saved")
+    written = json.loads(file_of(page_of_a_year).read_text("utf-8"))
+    assert written["interests"] == {**CONTENT["interests"], "primary": ["speech recognition for rare languages"]}
+    assert written["rewriting"] == CONTENT["rewriting"], "what was not edited stays as it was written"
+    stored = ranked_by_a_run(desk)
+    assert seen == [
+        (paper, f"{final:.3f}, on topic {probability:.2f}" + (", new" if "new" in figures else ""))
+        for (paper, final, probability), (_, figures) in zip(stored, seen, strict=True)
+    ]
+    file_of(page_of_a_year).write_bytes(before[1])
+    ranked_by_a_run(desk)
+
+
+def test_weights_that_do_not_sum_to_one_are_refused_in_the_files_own_words(
+    page_of_a_year: Page, browser: Browser
+) -> None:
+    before = file_of(page_of_a_year).read_bytes()
+    with visitor(browser, java_script_enabled=False) as page:
+        page.goto(f"{page_of_a_year.today}/profile")
+        page.get_by_label("Weights of my own").check()
+        page.get_by_label("how recent it is").fill("0.9")
+        page.get_by_label("Papers a day", exact=True).fill("ten")
+        page.get_by_role("button", name="See what would change").click()
+        expect(page.locator("#preview .warning")).to_contain_text("top_k")
+        page.get_by_label("Papers a day", exact=True).fill("3")
+        page.get_by_role("button", name="Save").click()
+        expect(page.get_by_role("alert")).to_contain_text("they must sum to 1")
+        expect(page.get_by_label("how recent it is")).to_have_value("0.9")
+    assert file_of(page_of_a_year).read_bytes() == before
+
+
+def test_somebody_elses_edit_is_not_written_over_unasked(page_of_a_year: Page, browser: Browser) -> None:
+    file = file_of(page_of_a_year)
+    before = file.read_bytes()
+    with visitor(browser, java_script_enabled=False) as page:
+        page.goto(f"{page_of_a_year.today}/profile")
+        page.get_by_label("Curious about").fill("quantised inference")
+        elsewhere = {**CONTENT, "preferred_authors": ["Edited Elsewhere"]}
+        file.write_text(json.dumps(elsewhere), encoding="utf-8")
+        page.get_by_role("button", name="Save").click()
+        expect(page.get_by_role("alert")).to_contain_text("edited elsewhere meanwhile")
+        assert json.loads(file.read_text("utf-8")) == elsewhere
+        expect(page.get_by_label("Curious about")).to_have_value("quantised inference")
+        page.get_by_role("button", name="Save").click()
+        expect(page.get_by_role("status")).to_contain_text("Saved")
+    written = json.loads(file.read_text("utf-8"))
+    assert written["interests"]["exploratory"] == ["quantised inference"]
+    assert [*file.parent.glob(".*")] == [], "nothing unfinished is left"
+    file.write_bytes(before)

@@ -1,0 +1,61 @@
+"""Every view at three sizes: it fits, it can be read by everybody, it asks nobody else; pictures for people."""
+
+import pytest
+from playwright.sync_api import Browser
+
+from paper_assets.stores.rewrites import rewrites_of
+from tests.page.browser import axe_script, keep_picture, serious_findings, visitor
+from tests.page.invented_desk import LATEST, PROFILE, Page
+
+SIZES = {"phone": (390, "light"), "laptop": (1280, "light"), "dark": (1280, "dark")}
+
+
+def views(page: Page) -> dict[str, str]:
+    waiting, done = rewrites_of(page.desk.warehouse, profile=PROFILE, day=LATEST)
+    return {
+        "home": "/",
+        "today": f"/p/{PROFILE}",
+        "days": f"/p/{PROFILE}/days",
+        "why": f"/p/{PROFILE}/{LATEST}/why?paper=2603.00201",
+        "why-not": f"/p/{PROFILE}/{LATEST}/why?paper=protein",
+        "changes": f"/p/{PROFILE}/{LATEST}/changes",
+        "evidence": f"/p/{PROFILE}/evidence?question=Are+roads+full%3F",
+        "rewrites": f"/p/{PROFILE}/rewrites",
+        "rewrite": f"/p/{PROFILE}/rewrites/{waiting.item}",
+        "rewrite-done": f"/p/{PROFILE}/rewrites/{done.item}",
+        "practices": f"/p/{PROFILE}/practices",
+        "practice": f"/p/{PROFILE}/practices/00000000-0000-4000-8000-000000000000?remove=ask",
+        "map": f"/p/{PROFILE}/map?span=month",
+        "profile": f"/p/{PROFILE}/profile",
+        "health": f"/p/{PROFILE}/health",
+        "fault": "/p/nobody",
+    }
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_every_view_fits_its_screen_and_shuts_nobody_out(
+    page_of_a_year: Page, browser: Browser, size: str, axe: str | None
+) -> None:
+    width, scheme = SIZES[size]
+    found = {}
+    with visitor(browser, width=width, color_scheme=scheme) as page:
+        for name, path in views(page_of_a_year).items():
+            page.goto(page_of_a_year.url + path)
+            assert page.locator("h1").count() == 1, name
+            overflow = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+            assert overflow <= 0, f"{name} is wider than {width} px"
+            keep_picture(page, f"{name}-{size}")
+            if axe and size != "laptop" and (findings := serious_findings(page, axe)):
+                found[name] = findings
+    assert found == {}
+
+
+def test_accessibility_was_checked(axe: str | None) -> None:
+    if axe is None:
+        pytest.skip("axe-core cannot be had here (Node, npm and its registry), so the views were not checked by it")
+    assert "axe.run" in axe or "axe" in axe[:200]
+
+
+@pytest.fixture(scope="module")
+def axe() -> str | None:
+    return axe_script()

@@ -1,0 +1,140 @@
+"""From ratings to a ranking: what was learned moves it, is explained, recomputes, and goes when the ratings go."""
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from paper_assets.learning.ratings import erase_ratings, rate, take_back
+from paper_assets.pipeline.partition import Partition
+from paper_assets.pipeline.preferences import STEP
+from paper_assets.pipeline.step import stale
+from paper_assets.pipeline.workspace import open_workspace
+from paper_assets.ranking.changes import changes_between
+from paper_assets.ranking.explain import recompute, why
+from paper_assets.stores.preference_models import stored_model
+from paper_assets.stores.rankings import StoredRanking, previous_ranking
+from paper_assets.stores.ratings import NewRating, append_ratings
+from tests.pipeline.test_rankings import Day, paper
+from tests.ranking.invented import AS_OF
+
+ANN = Partition(profile="ann")
+NOW = datetime(2026, 4, 1, 8, tzinfo=UTC)
+WORDS = ("pond", "marsh", "rain", "night", "spring", "leaf", "reed", "mud", "song", "egg", "bank", "fly")
+
+
+@pytest.fixture
+def day(tmp_path: Path) -> Day:
+    """Twelve papers on frogs and twelve on stones of one week, of which a profile says that it likes nature."""
+    found = Day(tmp_path, primary=["field studies of nature"])
+    record = '{"interests": {"primary": ["field studies of nature"]}, "ranking": {"line": 0}}'
+    folder = tmp_path / "profiles" / "ann"
+    folder.mkdir(parents=True)
+    (folder / "profile.json").write_text(record, encoding="utf-8")
+    for start, topic in ((100, "frogs and toads"), (200, "granite and basalt")):
+        found.add(*(paper(start + at, f"Field studies of nature: {topic}, {word}") for at, word in enumerate(WORDS)))
+    return found
+
+
+def said(day: Day, frogs: str = "worth", stones: str = "no", *, count: int = 10) -> None:
+    for at in range(count):
+        for number, word in ((100 + at, frogs), (200 + at, stones)):
+            now = NOW + timedelta(minutes=2 * at + number // 200)
+            rate(
+                day.warehouse,
+                "ann",
+                f"2603.{number:05d}",
+                word,
+                given_in="page",
+                now=now,
+                profiles_dir=day.settings.profiles_dir,
+            )
+
+
+def learn(day: Day) -> list[Partition]:
+    """Bring the model up to date; what was stale."""
+    workspace = open_workspace(day.settings, {}, clock=lambda: NOW)
+    todo = stale(STEP, workspace, [ANN])
+    made = STEP.make(workspace, todo, STEP.makes)
+    assert not made.failures
+    for each in todo:
+        STEP.products[0].report(workspace, each, made)
+    assert stale(STEP, workspace, [ANN]) == []
+    return todo
+
+
+def means(stored: StoredRanking) -> tuple[float, float]:
+    """The mean places of the two unrated papers on each topic."""
+    places = {row["paper_id"]: row["rank"] for row in stored.rows.to_pylist()}
+    return tuple(float(np.mean([places[f"2603.{start + at:05d}"] for at in (10, 11)])) for start in (100, 200))  # type: ignore[return-value]
+
+
+def test_what_ratings_teach_moves_unrated_papers_and_is_explained_and_recomputes(day: Day) -> None:
+    before = day.ranked()
+    said(day)
+    assert learn(day) == [ANN]
+    assert day.stale
+    after = day.ranked()
+    frogs, stones = means(after)
+    assert frogs < stones
+    assert "take part" in after.header["learning"]
+    final = recompute(after.rows, after.header["weights"], day.settings.scoring)
+    assert np.abs(final - after.rows.column("final").to_numpy()).max() < 1e-12
+    [row] = [row for row in after.rows.to_pylist() if row["paper_id"] == "2603.00110"]
+    told = " ".join(why(row, after.header, scored=after.rows.num_rows))
+    assert "Your ratings moved that by +" in told and "which you rated" in told
+    assert set(row["learned_near"]) <= {f"2603.{100 + at:05d}" for at in range(10)}
+    changes = changes_between(
+        before.rows, after.rows, headers=(before.header, after.header), removed={}, removed_before={}
+    )
+    moves = (*changes.entered, *changes.left, *changes.moved)
+    assert moves and all("what your ratings taught" in move.reason for move in moves)
+
+
+def test_three_ratings_change_nothing(day: Day) -> None:
+    before = day.ranked()
+    said(day, count=1)
+    learn(day)
+    after = day.ranked()
+    assert after.rows == before.rows
+    assert after.header["learning"].startswith("Not yet")
+
+
+def test_erased_ratings_are_gone_from_the_model_and_the_ranking_is_as_it_was_to_the_byte(day: Day) -> None:
+    before = day.ranked()
+    said(day)
+    learn(day)
+    assert day.ranked().rows != before.rows
+    erase_ratings(day.warehouse, "ann", profiles_dir=day.settings.profiles_dir)
+    assert stored_model(day.warehouse, "ann") is None
+    learn(day)
+    after = day.ranked()
+    assert (after.rows, after.inputs) == (before.rows, before.inputs)
+    kept = previous_ranking(day.warehouse, AS_OF, "ann").rows
+    assert kept.column("learned_near").null_count == kept.num_rows
+
+
+def test_a_model_is_trained_again_for_another_last_word_and_not_for_the_same(day: Day) -> None:
+    said(day)
+    learn(day)
+    first = stored_model(day.warehouse, "ann")
+    said(day)
+    assert learn(day) == []
+    take_back(day.warehouse, "ann", "2603.00100", given_in="page", now=NOW, profiles_dir=day.settings.profiles_dir)
+    assert learn(day) == [ANN]
+    second = stored_model(day.warehouse, "ann")
+    assert first and second and first.version != second.version and len(second.rated) == 19
+
+
+def test_an_imported_library_is_liked_and_no_candidate(day: Day) -> None:
+    day.ranked()
+    liked = NewRating(paper_id="title:abc", rating="worth", title="Granite in the rain", abstract="Stones and basalt.")
+    append_ratings(
+        day.warehouse, "ann", [liked, NewRating(paper_id="2603.00200", rating="worth")], given_in="import", now=NOW
+    )
+    assert day.stale
+    after = day.ranked()
+    assert "2603.00200" not in after.rows.column("paper_id").to_pylist()
+    assert "library" in after.header["views"]
+    assert not day.stale

@@ -1,0 +1,119 @@
+"""Which profiles can be used, what is wrong with the others, what the sensor decides."""
+
+import json
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from paper_assets.errors import InvalidProfile
+from paper_assets.interfaces.ranking_answers import ranked_now
+from paper_assets.pipeline.profiles import ProfilesFound, find_profiles, load_valid_profile, profile_changes
+from paper_assets.settings import load_settings
+from paper_assets.stores.warehouse import Warehouse
+from tests.invented_papers import MONDAY
+
+CONTENT = {"interests": {"primary": ["graph neural networks"]}}
+
+
+def write(folder: Path, name: str, content: object = CONTENT) -> Path:
+    file = folder / name / "profile.json"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
+    return file
+
+
+def hashes(found: ProfilesFound) -> dict[str, str | None]:
+    return {name: profile.content_hash for name, profile in found.readable.items()}
+
+
+def test_a_new_profile_is_added_and_reported(tmp_path: Path) -> None:
+    write(tmp_path, "lab")
+    changes = profile_changes({}, find_profiles(tmp_path))
+    assert (changes.added, changes.changed, changes.removed) == (("lab",), ("lab",), ())
+
+
+def test_the_same_content_written_differently_is_no_change(tmp_path: Path) -> None:
+    write(tmp_path, "lab")
+    known = hashes(find_profiles(tmp_path))
+    reordered = {"keywords": {"must_include": []}, "interests": {"secondary": [], **CONTENT["interests"]}}
+    write(tmp_path, "lab", json.dumps(reordered, indent=8))
+    assert profile_changes(known, find_profiles(tmp_path)).changed == ()
+
+
+def test_only_the_edited_profile_changes(tmp_path: Path) -> None:
+    write(tmp_path, "lab")
+    write(tmp_path, "other")
+    known = hashes(find_profiles(tmp_path))
+    write(tmp_path, "lab", {"interests": {"primary": ["diffusion models"]}})
+    assert profile_changes(known, find_profiles(tmp_path)).changed == ("lab",)
+
+
+def test_reading_a_paper_or_adding_a_pdf_or_a_question_changes_the_profile(tmp_path: Path) -> None:
+    write(tmp_path, "lab")
+    known = hashes(find_profiles(tmp_path))
+    questions = ("questions.json", '[{"rewritten_question": "why"}]')
+    for name, text in (("read_papers.json", '["2501.12345"]'), questions, ("pdf/2501.12345.pdf", "")):
+        file = tmp_path / "lab" / name
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+        found = find_profiles(tmp_path)
+        assert profile_changes(known, found).changed == ("lab",), name
+        known = hashes(found)
+
+
+def test_a_half_written_profile_changes_nothing_deletes_nothing_and_is_named(tmp_path: Path) -> None:
+    file = write(tmp_path, "lab")
+    known = hashes(find_profiles(tmp_path))
+    file.write_text('{"interests": {"prim', encoding="utf-8")
+    found = find_profiles(tmp_path)
+    changes = profile_changes(known, found)
+    assert (changes.added, changes.changed, changes.removed) == ((), (), ())
+    assert str(file) in found.faults["lab"]
+
+
+def test_a_removed_profile_leaves_and_the_others_stay(tmp_path: Path) -> None:
+    file = write(tmp_path, "lab")
+    write(tmp_path, "other")
+    known = hashes(find_profiles(tmp_path))
+    file.unlink()
+    assert profile_changes(known, find_profiles(tmp_path)).removed == ("lab",)
+
+
+def test_a_folder_name_that_would_break_a_partition_key_is_a_named_fault(tmp_path: Path) -> None:
+    write(tmp_path, "a|b")
+    found = find_profiles(tmp_path)
+    assert not found.readable
+    assert "a|b" in found.faults["a|b"]
+
+
+def test_a_question_that_is_no_plan_is_a_fault_for_whoever_reads_the_profile(tmp_path: Path) -> None:
+    folder = write(tmp_path, "lab").parent
+    (folder / "questions.json").write_text('[{"rewritten_question": "q", "k": 1}]', encoding="utf-8")
+    told = "lab/questions.json: entry 1: k: unknown key"
+    with pytest.raises(InvalidProfile, match=told):
+        load_valid_profile(folder)
+    assert told in find_profiles(tmp_path).faults["lab"]
+    settings = load_settings({}, tmp_path)
+    result = ranked_now(
+        [{"paper_id": "2601.00001", "title": "On graphs", "abstract": "Graphs.", "authors": ["Ada Moreau"]}],
+        settings=settings,
+        warehouse=Warehouse(settings.warehouse_path, deadline=5),
+        environ={},
+        embed=lambda texts: np.ones((len(texts), 1), dtype=np.float32),
+        now=datetime(2026, 1, 7, tzinfo=UTC),
+        as_of=MONDAY,
+        profile_path=folder,
+        save=False,
+    )
+    assert not result["success"]
+    assert told in result["error"]
+
+
+def test_telling_the_state_of_the_profiles_loads_no_dagster() -> None:
+    code = "import sys, paper_assets.interfaces.cli.status; print('dagster' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"

@@ -1,0 +1,177 @@
+"""A profile's day with papers it likes: a real warehouse, the real model."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from paper_assets.errors import LLMConfigError, NotComputed
+from paper_assets.models.embedder import Embedder, load_embedder
+from paper_assets.paper import Paper, embedded_text
+from paper_assets.pipeline.rankings import inputs_by_day, keep_candidates, keep_ranking, profile_day
+from paper_assets.profile import Profile, profile_content
+from paper_assets.ranking.verifier import Verifier, unavailable
+from paper_assets.settings import Settings, load_settings
+from paper_assets.stores.candidates import candidates
+from paper_assets.stores.embeddings import keep_vectors, texts_without_vector
+from paper_assets.stores.papers import merge_papers
+from paper_assets.stores.rankings import StoredRanking, ranking, stored_inputs
+from paper_assets.stores.warehouse import Warehouse
+from tests.ranking.invented import AS_OF, NOW
+
+NOBODY = Verifier(ask=unavailable(LLMConfigError("no language model")), model=None)
+TOPICS = ("Frogs in the marsh", "Granite and other stones", "Sorting networks of small depth")
+
+
+def paper(number: int, title: str, *, year: int = 2026) -> Paper:
+    return Paper(
+        paper_id=f"2603.{number:05d}",
+        title=title,
+        abstract=f"We study {title.lower()}.",
+        authors=("A B",),
+        published=datetime(year, 3, 30, tzinfo=UTC),
+    )
+
+
+class Day:
+    """One profile's day over one warehouse."""
+
+    def __init__(self, folder: Path, **interests: Any) -> None:
+        self.settings: Settings = load_settings({}, folder)
+        self.warehouse = Warehouse(self.settings.warehouse_path, deadline=10)
+        self.embedder: Embedder = load_embedder()
+        record = {"interests": interests, "ranking": {"enable_llm_verification": False}}
+        self.profile = Profile(name="ann", content=profile_content(record, source="ann"))
+        self.add(*(paper(number, title) for number, title in enumerate(TOPICS, 1)))
+
+    def add(self, *papers: Paper) -> None:
+        merge_papers(self.warehouse, papers)
+        hashes, texts = texts_without_vector(self.warehouse, None, None, model=self.embedder.name)
+        keep_vectors(self.warehouse, hashes, self.embedder.encode(texts), model=self.embedder.name)
+
+    def ranked(self, *, embedder: bool = True) -> StoredRanking:
+        day = profile_day(self.warehouse, self.profile, AS_OF, settings=self.settings)
+        keep_candidates(self.warehouse, day, settings=self.settings)
+        keep_ranking(
+            self.warehouse,
+            self.profile,
+            AS_OF,
+            embedder=self.embedder if embedder else None,
+            verifier=NOBODY,
+            settings=self.settings,
+            now=NOW,
+        )
+        return ranking(self.warehouse, AS_OF, "ann")
+
+    @property
+    def stale(self) -> bool:
+        wanted = inputs_by_day(
+            self.warehouse, self.profile, [AS_OF], model=self.embedder.name, llm=None, settings=self.settings
+        )
+        return stored_inputs(self.warehouse, "ann", AS_OF, AS_OF) != wanted
+
+
+def titles(stored: StoredRanking) -> list[str]:
+    return [TOPICS[int(paper_id[-2:]) - 1] for paper_id in stored.rows.column("paper_id").to_pylist()]
+
+
+def test_papers_like_the_liked_one_come_first_and_their_row_names_it(tmp_path: Path) -> None:
+    day = Day(tmp_path, papers=["2603.00009"])
+    day.add(paper(9, "A toad and a frog by the pond", year=2020))
+    stored = day.ranked()
+    assert titles(stored)[0] == "Frogs in the marsh"
+    assert stored.rows.column("lane").to_pylist()[0] == "A toad and a frog by the pond"
+    assert stored.header["views"] == ["library"]
+    assert stored.header["warnings"] == []
+
+
+def test_a_liked_papers_stored_vector_is_used_and_only_a_missing_one_embedded(tmp_path: Path) -> None:
+    day = Day(tmp_path, papers=["2603.00009", {"title": "Deep pits of granite", "abstract": ""}])
+    toads = paper(9, "Newts and toads by the pond", year=2020)
+    merge_papers(day.warehouse, [toads])
+    hashes, texts = texts_without_vector(day.warehouse, None, None, model=day.embedder.name)
+    assert texts == [embedded_text(toads.title, toads.abstract)]
+    stones = day.embedder.encode(["Rows of comparators that sort"])
+    keep_vectors(day.warehouse, hashes, stones, model=day.embedder.name)  # a vector that gives itself away
+    relevance = dict(zip(titles(day.ranked()), day.ranked().rows.column("semantic_relevance").to_pylist(), strict=True))
+    assert relevance["Granite and other stones"] > relevance["Frogs in the marsh"]
+    assert relevance["Sorting networks of small depth"] > relevance["Frogs in the marsh"]
+
+
+def test_an_unknown_liked_paper_is_a_warning_until_it_is_imported_and_then_ranks_anew(tmp_path: Path) -> None:
+    day = Day(tmp_path, primary=["stones"], papers=["2603.00009"])
+    before = day.ranked()
+    assert "2603.00009 not known" in before.header["warnings"][0]
+    assert titles(before)[0] == "Granite and other stones"
+    assert not day.stale
+    day.add(paper(9, "A toad and a frog by the pond", year=2020))
+    assert day.stale
+    after = day.ranked()
+    assert after.header["warnings"] == []
+    assert after.header["views"] == ["seed", "lanes", "library"]
+    gain = {
+        title: now - then
+        for title, now, then in zip(sorted(titles(before)), by_title(after), by_title(before), strict=True)
+    }
+    assert max(gain, key=lambda title: gain[title]) == "Frogs in the marsh"
+
+
+def broken(embedder: Embedder) -> Embedder:
+    """The model by its name, giving vectors of nan."""
+
+    def many(texts: list[str]) -> Any:
+        yield range(len(texts)), np.full((len(texts), embedder.dimension), np.nan, np.float32)
+
+    return replace(
+        embedder, _one=lambda text: np.full(embedder.dimension, np.nan), _many=many, _memory=type(embedder._memory)()
+    )
+
+
+def test_a_model_that_fails_when_asked_ranks_by_keywords_and_anew_once_it_works(tmp_path: Path) -> None:
+    day = Day(tmp_path, primary=["stones"])
+    works, day.embedder = day.embedder, broken(day.embedder)
+    stored = day.ranked()
+    assert stored.header["evaluation_method"] == "keyword"
+    assert "keywords only: embedding model 'all-MiniLM-L6-v2' gave" in stored.header["warnings"][0]
+    assert titles(stored)[0] == "Granite and other stones"
+    assert day.stale
+    day.embedder = works
+    assert (day.ranked().header["evaluation_method"], day.ranked().header["warnings"]) == ("embedding", [])
+    assert not day.stale
+
+
+def test_papers_without_vector_are_ranked_by_keywords_where_the_model_fails_and_refused_where_it_works(
+    tmp_path: Path,
+) -> None:
+    day = Day(tmp_path, primary=["stones"])
+    merge_papers(day.warehouse, [paper(4, "Pebbles")])
+    with pytest.raises(NotComputed, match="materialize paper_embeddings"):
+        day.ranked()
+    day.embedder = broken(day.embedder)
+    stored = day.ranked()
+    assert (stored.header["evaluation_method"], stored.rows.num_rows) == ("keyword", len(TOPICS) + 1)
+    assert texts_without_vector(day.warehouse, None, None, model=day.embedder.name)[0]
+
+
+def by_title(stored: StoredRanking) -> np.ndarray:
+    return stored.rows.column("semantic_relevance").to_numpy()[np.argsort(titles(stored))]
+
+
+def test_a_paper_liked_by_its_id_counts_as_read(tmp_path: Path) -> None:
+    day = Day(tmp_path, papers=["2603.00001"])
+    assert titles(day.ranked()) != []
+    reasons = candidates(day.warehouse, AS_OF, "ann").to_pylist()
+    assert [(row["paper_id"], row["reason"]) for row in reasons if row["reason"]] == [("2603.00001", "ALREADY_READ")]
+
+
+def test_without_a_model_the_titles_of_liked_papers_are_the_keywords(tmp_path: Path) -> None:
+    day = Day(tmp_path, papers=["2603.00009"])
+    day.add(paper(9, "Granite", year=2020))
+    stored = day.ranked(embedder=False)
+    assert stored.header["evaluation_method"] == "keyword"
+    assert titles(stored)[0] == "Granite and other stones"
+    assert stored.rows.column("semantic_relevance").to_pylist() == pytest.approx([1.0, 0.0, 0.0], abs=0.01)
+    assert stored.rows.column("lane").to_pylist()[0] == "Granite"

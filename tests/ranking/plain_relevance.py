@@ -1,0 +1,259 @@
+"""Relevance and the final list once more, plain and slow: one paper, one interest, one word at a time.
+
+The reference beside which `ranking/probability.py` and `ranking/final_list.py` stand. Of the package it shares only the
+records, the settings and the coefficients, which are data.
+"""
+
+import json
+import math
+import re
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import paper_assets.ranking as package
+from paper_assets.paper import Paper
+from paper_assets.profile import Profile, RankingOptions
+from tests.ranking.plain_twin import cosine, numbers, plain
+
+FOLDER = Path(package.__file__).parent if package.__file__ else Path(next(iter(package.__path__)))
+DATA = json.loads((FOLDER / "calibration.json").read_text(encoding="utf-8"))
+LOGITS, LIBRARY = DATA["logits"], DATA["library"]
+HOLDERS = dict(line.split("\t") for line in (FOLDER / "stem_frequencies.tsv").read_text(encoding="utf-8").splitlines())
+SMALL_WORDS = {"of", "the", "with", "a", "an", "for", "and", "on"}  # of those that the tests use
+ENDINGS = [
+    "ization", "isation", "izations", "ational", "fulness", "ousness", "iveness", "ations", "ation", "ating",
+    "ators", "ator", "ative", "ated", "ates", "ions", "ion", "ings", "ing", "ness", "ment", "ments", "ities", "ity",
+    "ically", "ical", "ics", "ic", "ive", "ous", "ful", "ers", "er", "ed", "es", "ly", "al", "ate", "s", "e", "y",
+]  # fmt: skip
+
+
+def stem(word: str) -> str:
+    """A word without the s of its plural and without its ending."""
+    if len(word) > 3 and re.search("[a-z]s$", word) and not word.endswith("ss") and len(numbers(word)) > 1:
+        if word.endswith("ies"):
+            word = word[:-3] + "y"
+        else:
+            word = word[:-2] if re.search("(s|x|z|ch|sh)es$", word) else word[:-1]
+    if not word.isalpha() or len(word) < 5:
+        return word
+    for ending in ENDINGS:
+        if word.endswith(ending) and len(word) - len(ending) >= 4:
+            word = word[: -len(ending)]
+            break
+    return word[:-1] if len(word) > 4 and word[-1] == word[-2] and word[-1] not in "lsz" else word
+
+
+def stems(text: str) -> list[str]:
+    """The stems of a text's words, small words and single letters left out."""
+    words = re.findall(r"[^\W_]+", plain(text))
+    return [stem(word) for word in words if len(word) > 1 and word not in SMALL_WORDS]
+
+
+def idf(one: str, papers: list[Counter[str]]) -> float:
+    """Worth of a stem among these papers and the background."""
+    known = DATA["background_weight"] * int(HOLDERS.get(one, 0)) / DATA["background_papers"]
+    held = sum(one in paper for paper in papers) + known
+    return math.log1p((len(papers) + DATA["background_weight"] - held + 0.5) / (held + 0.5))
+
+
+def shares(papers: list[Counter[str]], text: str) -> list[float] | None:
+    """The share of a text's words that each paper holds; None for a text without words."""
+    asked = Counter(stems(text))
+    if not asked:
+        return None
+    worth = {one: often * idf(one, papers) ** 2 for one, often in asked.items()}
+    found = [sum(worth[one] * paper[one] * 2.2 / (paper[one] + 1.2) for one in asked) for paper in papers]
+    return [min(score / sum(worth.values()), 1.0) for score in found]
+
+
+def tfidf(papers: list[Counter[str]], text: str) -> list[float]:
+    """Cosine of each paper to a text by TF-IDF."""
+    known = {one: idf(one, papers) for paper in [*papers, Counter(stems(text))] for one in paper}
+
+    def weights(counts: Counter[str]) -> dict[str, float]:
+        return {one: (1 + math.log(often)) * known[one] for one, often in counts.items()}
+
+    asked = weights(Counter(stems(text)))
+    length = math.sqrt(sum(weight**2 for weight in asked.values()))
+    cosines = []
+    for paper in map(weights, papers):
+        both = math.sqrt(sum(weight**2 for weight in paper.values())) * length
+        cosines.append(sum(weight * asked.get(one, 0) for one, weight in paper.items()) / both if both else 0.0)
+    return cosines
+
+
+def sigmoid(logit: float) -> float:
+    return 1 / (1 + math.exp(-logit)) if logit > -700 else 0.0
+
+
+def nearest(scores: list[float]) -> float:
+    """Root mean square of the nearest ones."""
+    best = sorted(scores, reverse=True)[: LIBRARY["nearest"]]
+    return math.sqrt(sum(score**2 for score in best) / len(best))
+
+
+class PlainInterests:
+    """What a profile looks for, compared paper by paper; a vector for each text comes from `vector_of`, if any."""
+
+    def __init__(
+        self, profile: Profile, options: RankingOptions, vector_of: Callable[[str], list[float]] | None
+    ) -> None:
+        wishes = profile.content.interests
+        self.options, self.vector_of = options, vector_of
+        self.lanes: dict[str, float] = {}
+        levels = ((wishes.primary, 1.0), (wishes.secondary, 0.7), (wishes.exploratory, 0.4))
+        for interest, weight in [(interest, weight) for level, weight in levels for interest in level]:
+            self.lanes.setdefault(interest, weight)
+        self.once = ". ".join(self.lanes)
+        self.repeated = ". ".join(
+            interest
+            for round_ in range(3)
+            for level, times in ((wishes.primary, 3), (wishes.secondary, 2), (wishes.exploratory, 1))
+            if round_ < times
+            for interest in level
+        )
+        self.library = list(dict.fromkeys(f"{paper.title}\n\n{paper.abstract}" for paper in wishes.papers))
+
+    def judge(self, texts: list[str], vectors: list[list[float]]) -> tuple[list[float], list[list[float]]]:
+        """Each paper's relevance, and for each paper and interest its probability by that alone, 0 below the line."""
+        mode = self.options.interest_mode
+        views = list(self.options.hybrid_of) if mode == "hybrid" else [mode]
+        views = [view for view in views if self.library or view != "library"] or ["seed"]
+        if mode == "seed":
+            return [self.near(self.repeated, vector) for vector in vectors], [[] for _ in texts]
+        papers = [Counter(stems(text)) for text in texts]
+        by_words = mode in ("hybrid", "library") or self.vector_of is None
+        said = [shares(papers, text) if by_words else None for text in self.lanes]
+        seed = shares(papers, self.once) if by_words else None
+        liked = [tfidf(papers, text) for text in self.library] if "library" in views else []
+        alike = self.likeness() if self.vector_of else []
+        values, serves = [], []
+        for at in range(len(texts)):
+            vector = vectors[at] if self.vector_of else None
+            each: list[float] = []
+            logit = None
+            if "lanes" in views:
+                each = self.interests(at, vector, said, alike, with_seed="seed" in views)
+                none = math.prod(1 - sigmoid(one) for one in each)
+                logit = math.log(1 - none) - math.log(none)
+            elif "seed" in views:
+                logit = self.one_text(at, vector, seed)
+            if "library" in views:
+                by_example = self.liked(at, vector, liked)
+                half = LIBRARY["library_share"] * len(liked) / (len(liked) + LIBRARY["library_half"])
+                logit = by_example if logit is None else logit + half * (by_example - LIBRARY["library_base"])
+            assert logit is not None
+            values.append(sigmoid(logit))
+            line = 0.4 if self.options.line is None else self.options.line
+            serves.append([p if p >= line else 0.0 for p in map(sigmoid, each)])
+        return values, serves
+
+    def near(self, text: str, vector: list[float]) -> float:
+        assert self.vector_of
+        return cosine(vector, self.vector_of(text))
+
+    def interests(
+        self,
+        at: int,
+        vector: list[float] | None,
+        said: list[list[float] | None],
+        alike: list[list[float]],
+        *,
+        with_seed: bool,
+    ) -> list[float]:
+        """The logit of each interest."""
+        logits = []
+        for number, (text, weight) in enumerate(self.lanes.items()):
+            own = said[number]
+            if vector is None:
+                logit = LOGITS["words_only"]["intercept"] + LOGITS["words_only"]["words"] * (own[at] if own else 0.0)
+            else:
+                meaning = self.near(text, vector)
+                meaning = (meaning + self.near(self.once, vector)) / 2 if with_seed else meaning
+                name = "seed_and_lanes" if with_seed else "lanes"
+                if own is None:
+                    logit = LOGITS[f"{name}_wordless"]["intercept"] + LOGITS[f"{name}_wordless"]["meaning"] * meaning
+                else:
+                    held = [share[at] if share else 0.0 for share in said]
+                    company = sum(a * b for a, b in zip(alike[number], held, strict=True)) / sum(alike[number])
+                    words = (own[at] + company) / 2
+                    parts = LOGITS[name]
+                    logit = parts["intercept"] + parts["meaning"] * meaning + parts["words"] * words
+            logits.append(logit + math.log(weight))
+        return logits
+
+    def likeness(self) -> list[list[float]]:
+        """How alike the interests are."""
+        assert self.vector_of
+        wanted = {text: self.vector_of(text) for text in self.lanes}
+        return [[1.0 if one == other else self.near(one, wanted[other]) for other in wanted] for one in wanted]
+
+    def one_text(self, at: int, vector: list[float] | None, share: list[float] | None) -> float:
+        """The logit where all interests are one text."""
+        held = share[at] if share else 0.0
+        if vector is None:
+            return float(LOGITS["words_only"]["intercept"] + LOGITS["words_only"]["words"] * held)
+        parts = LOGITS["seed" if share else "seed_and_lanes_wordless"]
+        words = parts["words"] * share[at] if share else 0.0
+        return float(parts["intercept"] + parts["meaning"] * self.near(self.once, vector) + words)
+
+    def liked(self, at: int, vector: list[float] | None, liked: list[list[float]]) -> float:
+        """The logit by liked papers."""
+        words = nearest([one[at] for one in liked])
+        if vector is None:
+            return float(LOGITS["library_words_only"]["intercept"] + LOGITS["library_words_only"]["words"] * words)
+        parts = LOGITS["library"]
+        meaning = nearest([self.near(text, vector) for text in self.library])
+        return float(parts["intercept"] + parts["meaning"] * meaning + parts["words"] * words)
+
+
+def tenth(probability: float) -> int:
+    return min(int(10 * probability), 9)
+
+
+def final_order(
+    papers: list[tuple[Paper, dict[str, float]]], serves: list[list[float]], options: RankingOptions, line: float | None
+) -> tuple[list[int], int]:
+    """Papers by number in the order of the list, best first, and how many of them are in it."""
+
+    def tie(at: int) -> tuple[float, int, str]:
+        paper, scores = papers[at]
+        return -scores["final"], -(paper.published.date().toordinal() if paper.published else 0), paper.paper_id
+
+    everybody = range(len(papers))
+    if line is None:
+        return sorted(everybody, key=tie), min(options.top_k, len(papers))
+    relevance = [scores["semantic_relevance"] for _, scores in papers]
+    above = {at for at in everybody if relevance[at] >= line}
+    first: list[int] = []
+    if options.ranking_mode == "balanced":
+        first = sorted(above, key=lambda at: (-relevance[at], tie(at)))[: options.top_k]
+    order = sorted(above, key=lambda at: (at not in first, -tenth(relevance[at]), tie(at)))
+    order += sorted(set(everybody) - above, key=lambda at: (-relevance[at], tie(at)))
+    places = min(options.top_k, len(above))
+    claims = [[p if at in above else 0.0 for p in serves[at]] for at in everybody]
+    return with_every_lane(order, claims, places, most=options.top_k // 3), places
+
+
+def with_every_lane(order: list[int], serves: list[list[float]], places: int, *, most: int | None = None) -> list[int]:
+    """Bring in the best paper of each unseen lane for the lowest that is not needed; papers by number, best first."""
+    inside, entered = order[:places], list[int]()
+    for lane in range(len(serves[0]) if serves else 0):
+        if most is not None and len(set(entered) & set(inside)) >= most:
+            break
+        seen = any(serves[paper][lane] for paper in inside)
+        best = max(order, key=lambda paper: serves[paper][lane])  # of equals the first
+        free = [
+            paper
+            for paper in inside
+            if all(
+                not mine or any(serves[other][at] for other in inside if other != paper)
+                for at, mine in enumerate(serves[paper])
+            )
+        ]
+        if not seen and serves[best][lane] and free:
+            inside.remove(free[-1])
+            inside.append(best)  # as the lowest
+            entered.append(best)
+    return [paper for paper in order if paper in inside] + [paper for paper in order if paper not in inside]

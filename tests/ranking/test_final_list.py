@@ -1,0 +1,158 @@
+"""The list as a reader gets it: the line, tenths, shortlist, lanes, the pick, quiet days."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from paper_assets.profile import RankingOptions
+from paper_assets.ranking.final_list import FinalList, Scored, asked_first, final_list
+from paper_assets.ranking.traits import standard_taxonomy
+from paper_assets.settings import ScoringConfig
+
+SCORING = ScoringConfig()
+WEIGHTS = SCORING.weights["general"]
+
+
+def scored(
+    relevance: Sequence[float],
+    *,
+    code: Sequence[int] = (),
+    author: Sequence[int] = (),
+    serves: Sequence[Sequence[float]] | None = None,
+    line: float | None = 0.4,
+    texts: Sequence[str] | None = None,
+    vectors: np.ndarray | None = None,
+) -> Scored:
+    """Papers `0`, `1` ... of one day that differ only in what is given; `code` and `author`: numbers of papers."""
+    count = len(relevance)
+    dimensions = np.zeros((count, 6))
+    dimensions[:, 0], dimensions[:, 4] = relevance, 1.0
+    dimensions[list(author), 2] = 1.0
+    dimensions[list(code), 5] = 0.5
+    return Scored(
+        paper_ids=pa.chunked_array([[f"{number:02d}" for number in range(count)]]),
+        texts=pa.chunked_array([list(texts or ["a text"] * count)]),
+        days=np.zeros(count),
+        dimensions=dimensions,
+        weights=WEIGHTS,
+        bonus=np.zeros(count),
+        penalty=np.zeros(count),
+        serves=np.zeros((count, 0)) if serves is None else np.array(serves, dtype=float).reshape(count, -1),
+        vectors=vectors,
+        line=line,
+    )
+
+
+def listed(papers: Scored, **options: Any) -> FinalList:
+    wanted = RankingOptions.model_validate({"top_k": 3, **options})
+    return final_list(papers, options=wanted, scoring=SCORING, taxonomy=standard_taxonomy())
+
+
+def test_code_and_a_followed_author_never_lift_a_paper_over_the_line() -> None:
+    found = listed(scored([0.41, 0.39, 0.42], code=[1], author=[1]), ranking_mode="novelty")
+    assert found.final[1] > max(found.final[0], found.final[2])
+    assert found.order.tolist() == [2, 0, 1]
+    assert found.shown == 2
+
+
+def test_within_a_tenth_of_probability_the_score_decides_and_between_tenths_it_does_not() -> None:
+    papers = scored([0.62, 0.68, 0.71, 0.55], code=[0, 3], author=[3])
+    assert listed(papers, ranking_mode="novelty").order.tolist() == [2, 0, 1, 3]
+
+
+def test_a_balanced_list_holds_the_most_probable_papers_whatever_the_rest_scores() -> None:
+    papers = scored([0.62, 0.68, 0.66, 0.65], code=[0])
+    assert listed(papers).order.tolist() == [1, 2, 3, 0]
+    assert listed(papers, ranking_mode="practicality").order[0] == 0
+    assert listed(papers, top_k=4).order.tolist() == [0, 1, 2, 3]
+
+
+def test_below_the_line_papers_stand_by_probability() -> None:
+    assert listed(scored([0.1, 0.3, 0.2, 0.9], code=[0], author=[0])).order.tolist() == [3, 1, 2, 0]
+
+
+def test_a_quiet_day_shows_what_is_worth_it_and_a_day_without_anything_shows_nothing() -> None:
+    assert listed(scored([0.5, 0.1, 0.6])).shown == 2
+    assert listed(scored([0.1, 0.39, 0.2])).shown == 0
+    assert listed(scored([])).shown == 0
+    assert listed(scored([0.1, 0.39, 0.2]), top_k=1, include_contrastive=True).shown == 0
+
+
+def test_without_a_line_the_score_alone_decides_and_every_place_is_filled() -> None:
+    found = listed(scored([0.1, 0.39, 0.2, 0.0], code=[0], author=[0], line=None))
+    assert (found.order.tolist(), found.shown) == ([0, 1, 2, 3], 3)
+
+
+@pytest.mark.parametrize(("line", "shown"), [(0.0, 3), (0.5, 1), (1.0, 0)])
+def test_the_line_may_be_set(line: float, shown: int) -> None:
+    assert listed(scored([0.1, 0.39, 0.6], line=line)).shown == shown
+
+
+LANES = [[0.9, 0, 0, 0], [0.9, 0, 0, 0], [0.9, 0, 0, 0], [0, 0.5, 0, 0], [0, 0, 0.45, 0], [0, 0, 0, 0.3]]
+
+
+def test_a_lane_gets_a_place_for_its_best_paper_and_all_lanes_together_a_third() -> None:
+    papers = scored([0.9, 0.9, 0.9, 0.5, 0.45, 0.3], serves=LANES)
+    found = listed(papers)
+    assert found.order[:3].tolist() == [0, 1, 3]
+    assert found.lane_places == {3: 1}
+
+
+def test_with_too_few_places_for_a_third_no_lane_gets_one() -> None:
+    assert listed(scored([0.9, 0.9, 0.9, 0.5, 0.45, 0.3], serves=LANES), top_k=2).lane_places == {}
+
+
+def test_a_lane_never_lifts_a_paper_over_the_line() -> None:
+    papers = scored([0.9, 0.9, 0.9, 0.39, 0.39, 0.3], serves=LANES)  # a verdict has put two of them below it
+    assert listed(papers).lane_places == {}
+
+
+PLAIN, OTHER = "segmentation by a transformer", "segmentation by an LSTM"  # same problem, other method
+
+
+def test_the_pick_has_the_last_place_and_is_above_the_line() -> None:
+    texts = [PLAIN, PLAIN, PLAIN, OTHER]
+    found = listed(scored([0.9, 0.8, 0.7, 0.5], texts=texts), include_contrastive=True)
+    assert found.pick is not None
+    assert found.order.tolist() == [0, 1, 3, 2]
+    below = listed(scored([0.9, 0.8, 0.7, 0.3], texts=texts), include_contrastive=True)
+    assert below.pick is None
+    assert (below.order[:3].tolist(), below.shown) == ([0, 1, 2], 3)
+
+
+def test_with_fewer_papers_above_the_line_than_places_there_is_no_pick() -> None:
+    found = listed(scored([0.9, 0.8, 0.3], texts=[PLAIN, PLAIN, OTHER]), include_contrastive=True, top_k=4)
+    assert (found.pick, found.shown) == (None, 2)
+
+
+def test_likeness_to_a_paper_above_costs_places_within_a_tenth_only() -> None:
+    vectors = np.array([[1, 0], [1, 0], [0, 1], [0, 1]], dtype=np.float32)
+    found = listed(scored([0.69, 0.68, 0.65, 0.55], vectors=vectors), ranking_mode="diversity")
+    assert found.order.tolist() == [0, 2, 1, 3]
+    assert found.diversity_penalty.tolist() == [0.0, SCORING.diversity_penalty, 0.0, SCORING.diversity_penalty]
+
+
+def test_papers_below_the_line_lower_nobody() -> None:
+    vectors = np.array([[1, 0], [1, 0]], dtype=np.float32)
+    found = listed(scored([0.3, 0.2], vectors=vectors), ranking_mode="diversity")
+    assert found.diversity_penalty.tolist() == [0.0, 0.0]
+
+
+def test_the_verifier_asks_the_most_promising_first() -> None:
+    papers = scored([0.45, 0.95, 0.65, 0.2, 0.55])
+    doubtful = np.array([0, 2, 4])
+    options = RankingOptions(top_k=3)
+    assert asked_first(papers, doubtful, options=options, scoring=SCORING).tolist() == [2, 4, 0]
+
+
+def test_the_verifier_is_not_asked_about_papers_that_no_verdict_brings_into_the_list() -> None:
+    papers = scored([0.95, 0.96, 0.65, 0.66], code=[0, 1, 2], author=[0, 1])
+    doubtful = np.array([2, 3])
+    for mode, asked in (("practicality", []), ("balanced", [2, 3])):
+        options = RankingOptions(top_k=2, ranking_mode=mode)
+        assert asked_first(papers, doubtful, options=options, scoring=SCORING).tolist() == asked
+    with_pick = RankingOptions(top_k=2, ranking_mode="practicality", include_contrastive=True)
+    assert len(asked_first(papers, doubtful, options=with_pick, scoring=SCORING)) == 2

@@ -1,0 +1,165 @@
+"""The same on a month of real days: two profiles as a subscriber sees them, five places, nothing shown twice.
+
+Judged by words alone, so that no model is needed. A cause that lies with other papers is undone by ranking the day
+again with the papers that were there, or without those that were not; one that lies with the paper's own score, or a
+lane's place, by sorting the stored rows by the list's rule, written out here.
+"""
+
+import json
+from collections import Counter
+from dataclasses import dataclass
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from paper_assets.paper import Paper, papers_to_table
+from paper_assets.profile import Profile, profile_content
+from paper_assets.ranking.changes import Move, changes_between
+from paper_assets.ranking.filters import FilterCriteria, filter_papers
+from paper_assets.ranking.rank import rank
+from paper_assets.settings import ScoringConfig
+from paper_assets.sources.bulk_files import read_papers
+
+FIRST, DAYS, WINDOW, TOP_K = date(2026, 2, 24), 31, 7, 5
+
+
+@dataclass(frozen=True)
+class Ranked:
+    as_of: date
+    papers: dict[str, Paper]  # of the window
+    removed: dict[str, str]
+    rows: list[dict[str, Any]]
+    header: dict[str, Any]
+
+    @property
+    def candidates(self) -> set[str]:
+        return set(self.papers) - set(self.removed)
+
+    @property
+    def listed(self) -> list[str]:
+        return [row["paper_id"] for row in self.rows if row["shown"]]
+
+
+class Subscriber:
+    """A profile's days, one after the other."""
+
+    def __init__(self, name: str, record: dict[str, Any], papers: list[Paper]) -> None:
+        record = {**record, "feed": {**record["feed"], "repeat": False}}
+        record["ranking"] = {**record["ranking"], "top_k": TOP_K, "enable_llm_verification": False}
+        self.profile = Profile(name=name, content=profile_content(record, source=name))
+        categories = set(self.profile.content.feed.categories or ())
+        self.papers = [paper for paper in papers if categories & set(paper.categories)]
+        self.shown: dict[str, date] = {}
+        self.again: dict[tuple[date, frozenset[str]], Ranked] = {}  # days with some causes undone
+
+    def day(self, as_of: date) -> Ranked:
+        first = as_of - timedelta(days=WINDOW - 1)
+        papers = [paper for paper in self.papers if paper.day and first <= paper.day <= as_of]
+        criteria = FilterCriteria(
+            content=self.profile.content,
+            options=self.profile.content.ranking,
+            scoring=ScoringConfig(),
+            shown_ids=frozenset(paper_id for paper_id, day in self.shown.items() if first <= day),
+        )
+        judged = filter_papers(papers_to_table(papers), criteria).to_pylist()
+        removed = {row["paper_id"]: row["reason"] for row in judged if row["reason"]}
+        return self.ranked(as_of, {paper.paper_id: paper for paper in papers}, removed)
+
+    def ranked(self, as_of: date, papers: dict[str, Paper], removed: dict[str, str]) -> Ranked:
+        left = papers_to_table([paper for paper in papers.values() if paper.paper_id not in removed])
+        found = rank(left, self.profile, options=self.profile.content.ranking, as_of=as_of, scoring=ScoringConfig())
+        return Ranked(as_of, papers, removed, found.rows.to_pylist(), found.header)
+
+
+def by_the_rule(rows: list[dict[str, Any]], header: dict[str, Any], days: dict[str, date]) -> list[str]:
+    """The list without places for lanes."""
+    line = header.get("line")
+
+    def score(row: dict[str, Any]) -> tuple[Any, ...]:
+        return -row["final"], -days[row["paper_id"]].toordinal(), row["paper_id"]
+
+    if line is None:
+        return [row["paper_id"] for row in sorted(rows, key=score)][:TOP_K]
+    above = [row for row in rows if row["semantic_relevance"] >= line]
+    first = sorted(above, key=lambda row: (-row["semantic_relevance"], *score(row)))[:TOP_K]
+    tenths = {row["paper_id"]: min(int(10 * row["semantic_relevance"]), 9) for row in rows}
+    return [row["paper_id"] for row in sorted(first, key=lambda row: (-tenths[row["paper_id"]], *score(row)))]
+
+
+def undone(move: Move, before: Ranked, after: Ranked, subscriber: Subscriber) -> list[str] | None:
+    """The later list without what decided; None if that alone settles it (a paper that is no candidate)."""
+    cause, m = move.causes[0], move.paper_id
+    days = {paper_id: paper.day for each in (before, after) for paper_id, paper in each.papers.items() if paper.day}
+    gone, new = before.candidates - after.candidates, after.candidates - before.candidates
+    papers, removed = dict(after.papers), dict(after.removed)
+    kinds = {each.kind for each in move.causes[: move.decisive]}
+    if cause.kind == "new":
+        return None if m in new else after.listed
+    again = after
+    if kinds & {"shown", "window", "removed", "came"}:
+        for paper_id in gone:
+            kind = {None: "window", "ALREADY_SHOWN": "shown"}.get(after.removed.get(paper_id), "removed")
+            if kind in kinds:
+                papers[paper_id] = before.papers[paper_id]
+                removed.pop(paper_id, None)
+        if "came" in kinds:
+            removed |= dict.fromkeys(new, "undone")
+        key = after.as_of, frozenset(kinds)
+        if key not in subscriber.again:
+            subscriber.again[key] = subscriber.ranked(after.as_of, papers, removed)
+        again = subscriber.again[key]
+        if kinds <= {"shown", "window", "removed", "came"}:
+            return again.listed
+    if cause.kind == "lane":
+        return by_the_rule(after.rows, after.header, days)
+    old = {row["paper_id"]: row for row in before.rows}
+    others = "others" in kinds
+    rows = [old.get(row["paper_id"], row) if (row["paper_id"] == m) != others else row for row in again.rows]
+    return by_the_rule(rows, after.header, days)
+
+
+def is_true(move: Move, before: Ranked, after: Ranked, subscriber: Subscriber) -> bool:
+    if move.paper_id not in after.candidates:
+        reason = after.removed.get(move.paper_id)
+        return move.causes[0].kind == {None: "window", "ALREADY_SHOWN": "shown"}.get(reason, "removed")
+    listed = undone(move, before, after, subscriber)
+    if listed is None:
+        return True
+    if move.before is None:
+        return move.paper_id not in listed
+    if move.after is None:
+        return move.paper_id in listed
+    place = listed.index(move.paper_id) + 1 if move.paper_id in listed else TOP_K + 1
+    return place > move.after if move.before > move.after else place < move.after
+
+
+@pytest.mark.shared_data
+@pytest.mark.parametrize("name", ["fast-diffusion", "llm-safety"])
+def test_on_a_month_of_real_days_every_mover_has_its_true_cause(shared_data: Path, name: str) -> None:
+    record = json.loads((shared_data / "judged_lists" / "profiles.json").read_text(encoding="utf-8"))[name]
+    papers = list(read_papers(shared_data / "arxiv_papers" / "papers.jsonl.gz"))
+    subscriber = Subscriber(name, record, papers)
+    counts, false, before = Counter[str](), [], None
+    for as_of in (FIRST + timedelta(days=count) for count in range(DAYS)):
+        after = subscriber.day(as_of)
+        subscriber.shown |= dict.fromkeys(after.listed, as_of)
+        if before:
+            changes = changes_between(
+                pa.Table.from_pylist(before.rows),
+                pa.Table.from_pylist(after.rows),
+                headers=(before.header, after.header),
+                removed=after.removed,
+                removed_before=before.removed,
+                days={each.paper_id: each.day for each in papers if each.day},
+                edits={},
+            )
+            for move in (*changes.entered, *changes.left, *changes.moved):
+                counts[move.causes[0].kind] += 1
+                if not is_true(move, before, after, subscriber):
+                    false.append((as_of.isoformat(), move))
+        before = after
+    assert counts.total() > 15  # a quiet profile moves little
+    assert not false

@@ -1,0 +1,94 @@
+"""G18: what a profile asks for and no paper of the last 30 days has is told by name."""
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from paper_assets.digests.content import Stored, digest_of
+from paper_assets.errors import LLMConfigError
+from paper_assets.paper import papers_to_table
+from paper_assets.pipeline.rankings import keep_candidates, keep_ranking, profile_day
+from paper_assets.profile import Profile, profile_content
+from paper_assets.ranking.unmatched import preferences_of, sentences
+from paper_assets.ranking.verifier import Verifier, unavailable
+from paper_assets.settings import RewritingConfig, load_settings
+from paper_assets.stores.candidates import candidates
+from paper_assets.stores.papers import merge_papers
+from paper_assets.stores.rankings import StoredRanking, ranking
+from paper_assets.stores.warehouse import Warehouse
+from tests.ranking.invented import AS_OF, NOW, paper
+
+NOBODY = Verifier(ask=unavailable(LLMConfigError("no language model")), model=None)
+ASKED = {
+    "preferred_authors": ["Maria O'Connor", "Nobody Known"],
+    "preferred_institutions": ["ETH", "MIT"],
+    "keywords": {"must_include": ["kelp", "title:forest", "sea urchin"]},
+}
+
+
+def told(papers: list[Any], **asked: Any) -> list[str]:
+    content = profile_content({"interests": {"primary": ["x"]}, **asked}, source="ann")
+    return sentences(preferences_of(content), papers_to_table(papers))
+
+
+def test_each_preference_that_no_paper_meets_is_named_and_no_other() -> None:
+    papers = [
+        paper("2603.00001", authors=("Maria K. O’Connor",), affiliations=("ETH Zürich",), abstract="Kelps, forests."),
+        paper("2603.00002", title="Urchins"),
+    ]
+    assert told(papers, **ASKED) == [
+        "no paper of the last 30 days is by Nobody Known",
+        "no paper of the last 30 days is from MIT",
+        "no paper of the last 30 days holds the must keyword title:forest or sea urchin",
+    ]
+
+
+def test_without_any_affiliation_the_reason_and_the_way_out_are_told() -> None:
+    (line,) = told([paper()], preferred_institutions=["ETH", "MIT", "Bell Labs"])
+    assert "has an affiliation" in line
+    assert "ETH, MIT or Bell Labs" in line
+    assert "PAPER_ASSETS_SEMANTIC_SCHOLAR=on" in line
+
+
+def test_nothing_asked_or_no_paper_at_all_is_no_complaint() -> None:
+    assert told([paper()]) == []
+    assert told([], **ASKED) == []
+
+
+def ranked(folder: Path, *ages: int, **feed: Any) -> StoredRanking:
+    """The ranking of a profile with one preferred author, who wrote papers of these ages in days."""
+    settings = load_settings({"PAPER_ASSETS_FIRST_DAY": "2025-01-01"}, folder)
+    warehouse = Warehouse(settings.warehouse_path, deadline=10)
+    by_her = [
+        paper(f"2603.1{number:04d}", authors=("Ana Li",), published=NOW - timedelta(days=age), categories=("cs.CL",))
+        for number, age in enumerate(ages)
+    ]
+    other = paper("2603.00001", published=datetime(2026, 3, 30, tzinfo=UTC), categories=("cs.LG",))
+    merge_papers(warehouse, [other, *by_her])
+    record = {"interests": {"primary": ["graphs"]}, "preferred_authors": ["Ana Li"], "feed": feed}
+    profile = Profile(name="ann", content=profile_content(record, source="ann"))
+    keep_candidates(warehouse, profile_day(warehouse, profile, AS_OF, settings=settings), settings=settings)
+    keep_ranking(warehouse, profile, AS_OF, embedder=None, verifier=NOBODY, settings=settings, now=NOW)
+    stored = ranking(warehouse, AS_OF, "ann")
+    digest = digest_of(
+        Stored(ranking=stored, papers={}, candidates=candidates(warehouse, AS_OF, "ann").to_pylist()),
+        config=RewritingConfig(),
+    )
+    assert digest.warnings == tuple(stored.header["warnings"])
+    return stored
+
+
+@pytest.mark.parametrize(
+    ("ages", "missed"), [((2,), False), ((29,), False), ((30,), True), ((-1, 45), True), ((), True)]
+)
+def test_the_ranking_and_the_digest_tell_it_as_of_the_day_and_for_thirty_days(
+    tmp_path: Path, ages: tuple[int, ...], missed: bool
+) -> None:
+    lines = [line for line in ranked(tmp_path, *ages).header["warnings"] if "Ana Li" in line]
+    assert lines == (["no paper of the last 30 days is by Ana Li"] if missed else [])
+
+
+def test_a_paper_outside_the_profile_s_categories_meets_nothing(tmp_path: Path) -> None:
+    assert any("Ana Li" in line for line in ranked(tmp_path, 20, categories=["cs.LG"]).header["warnings"])

@@ -1,0 +1,186 @@
+"""A small warehouse with something in every table, as the stores of today write it.
+
+Each schema version leaves one behind in `warehouses/`, which every later version must be able to read. The last act of
+a version, before a new migration changes the tables:
+
+    python -m tests.stores.invented_warehouse    # writes warehouses/version-<number>.duckdb.gz, once and for ever
+"""
+
+import gzip
+import tempfile
+from datetime import UTC, datetime
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+
+from paper_assets.paper import embedded_text, text_hash
+from paper_assets.paper_id import ARXIV
+from paper_assets.profile import Profile, profile_content
+from paper_assets.stores.accepted_claims import accept_claims
+from paper_assets.stores.best_practices import BestPractice, add_missing
+from paper_assets.stores.candidates import candidate_schema, replace_candidates
+from paper_assets.stores.day_listings import keep_listing
+from paper_assets.stores.documents import Document, replace_documents
+from paper_assets.stores.embeddings import keep_vectors
+from paper_assets.stores.llm_answers import keep_answers
+from paper_assets.stores.preference_models import StoredModel, replace_model
+from paper_assets.stores.profiles import keep_profile
+from paper_assets.stores.rankings import ranking_schema, replace_ranking
+from paper_assets.stores.ratings import NewRating, append_ratings
+from paper_assets.stores.retrievals import replace_retrievals
+from paper_assets.stores.rewrite_claims import claim_item
+from paper_assets.stores.rewrite_decisions import keep_decision
+from paper_assets.stores.rewrites import Attempt, NewItem, finish, keep_attempt, replace_set
+from paper_assets.stores.scholar_records import ScholarRecord, keep_records
+from paper_assets.stores.warehouse import Warehouse
+from paper_assets.weights import DIMENSIONS
+from tests.invented_papers import MONDAY, TUESDAY, paper
+
+WAREHOUSES = Path(__file__).with_name("warehouses")
+PROFILE = "lab"
+ARCHIVE = "optim_best_practices_v1"
+NOW = datetime(2026, 1, 7, 8, 30, tzinfo=UTC)
+
+
+def fill(warehouse: Warehouse) -> None:
+    """A few rows in every table."""
+    papers = [paper("2601.00001"), paper("2601.00002", affiliations=("Aalto University",)), paper("2601.00003", None)]
+    keep_listing(warehouse, MONDAY, papers, source=ARXIV, now=NOW)
+    linked = paper("2601.00004", TUESDAY, version=2, github_url="https://github.com/a/b")
+    keep_listing(warehouse, TUESDAY, [linked], source=ARXIV, now=NOW)
+    texts = [text_hash(embedded_text(each.title, each.abstract)) for each in papers]
+    keep_vectors(warehouse, texts, np.eye(3, 4, dtype=np.float32), model="invented")
+    profile = Profile(
+        name=PROFILE,
+        content=profile_content({"interests": {"primary": ["graphs"]}}, source="invented"),
+        questions=({"rewritten_question": "why graphs"},),
+    )
+    keep_profile(warehouse, profile)
+    passed = pa.Table.from_pylist(
+        [
+            {"paper_id": "2601.00001", "title": "On 2601.00001", "passed": True, "reason": None, "phase": None},
+            {"paper_id": "2601.00002", "title": "On 2601.00002", "passed": False, "reason": "read", "phase": 1},
+        ],
+        schema=candidate_schema(),
+    )
+    replace_candidates(warehouse, MONDAY, PROFILE, passed, inputs="candidates")
+    for number, inputs in enumerate(("before", "after")):  # the first becomes the previous one
+        row = {
+            "rank": 1,
+            "shown": True,
+            "paper_id": "2601.00001",
+            "final": 0.5 + number / 10,
+            **dict.fromkeys(DIMENSIONS, 0.5),
+            "bonus": 0.0,
+            "soft_penalty": -0.15,
+            "diversity_penalty": 0.0,
+            "penalty_keywords": ["survey"],
+            "evaluation_method": "keywords",
+            "tags": ["VERY_RECENT"],
+            "lane": "graphs",
+            "below_line": False,
+            "meaning": 0.6,
+            "words": 0.4,
+            "library": None,
+            "lane_probability": 0.5,
+            "learned": 0.1,
+            "learned_words": ["+graph"],
+            "learned_near": ["2601.00001"],
+        }
+        table = pa.Table.from_pylist([row], schema=ranking_schema())
+        header = {"profile_hash": profile.content_hash, "purpose": "general"}
+        replace_ranking(warehouse, MONDAY, PROFILE, table, header, inputs=inputs)
+    append_ratings(warehouse, PROFILE, [NewRating(paper_id="2601.00001", rating="worth")], given_in="page", now=NOW)
+    replace_model(
+        warehouse,
+        StoredModel(
+            profile=PROFILE,
+            inputs="ratings",
+            version="one",
+            proof={"worth": 1, "no": 0},
+            vector=np.ones(4),
+            words={"graph": 0.5},
+            dimensions=np.zeros(4),
+            rated=("2601.00001",),
+            pull=np.ones(1),
+        ),
+    )
+    keep_answers(warehouse, {"key": '{"score": 1}'}, model="invented-llm", input_tokens=10, output_tokens=2)
+    keep_records(warehouse, [ScholarRecord(paper_id="2601.00001", affiliations=("ETH Zurich",), citation_count=7)])
+    document = Document(
+        doc_id="2601.00001#0",
+        text="A passage.",
+        paper_id="2601.00001",
+        title="On 2601.00001",
+        data_type="fulltext",
+        access_level="private",
+        owner=PROFILE,
+    )
+    replace_documents(warehouse, "fulltext", origin="2601.00001.pdf", documents=[document])
+    replace_retrievals(warehouse, MONDAY, PROFILE, [{"question": "why graphs", "sides": []}], inputs="retrievals")
+    items = [
+        NewItem(
+            item=item,
+            paper_id="2601.00001",
+            version=1,
+            title="On 2601.00001",
+            category="cs.CL",
+            target_level=level,
+            original_text="We study 2601.00001.",
+            prompt="1",
+        )
+        for item, level in (("waiting", "public"), ("done", "student"))
+    ]
+    replace_set(warehouse, MONDAY, PROFILE, items, now=NOW)
+    for item, score in (("waiting", 86), ("done", 97)):
+        attempt = Attempt(
+            attempt=1,
+            text="Simply put.",
+            keywords=("graphs",),
+            score=score,
+            critique="fine",
+            unsupported=(),
+            examples=(),
+            model="invented-llm",
+            input_tokens=100,
+            output_tokens=20,
+            made_at=NOW,
+        )
+        assert keep_attempt(warehouse, item, attempt)
+    assert keep_decision(warehouse, "waiting", 1, "retry", now=NOW)
+    accept_claims(warehouse, "2601.00001", ["42%"], now=NOW)
+    assert claim_item(warehouse, "waiting", holder="invented", now=NOW, until=NOW)
+    assert finish(warehouse, "done", outcome="passed", kept=1, note="archived")
+    practice = BestPractice(
+        id="0b0f7a5e-1111-4222-8333-444455556666",
+        text="Simply put.",
+        original_text="We study 2601.00001.",
+        score=97,
+        target_level="student",
+        keywords=("graphs",),
+        made_at=NOW,
+        model_version="invented-llm",
+        paper_id="2601.00001",
+        category="cs.CL",
+    )
+    assert add_missing(warehouse, [practice], collection=ARCHIVE) == 1
+
+
+def store() -> Path:
+    """Write the stored warehouse of the present version. Refuses to replace one."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "warehouse.duckdb")
+        fill(Warehouse(path, deadline=5))
+        with duckdb.connect(str(path)) as connection:
+            [(version,)] = connection.execute("select max(schema_version) from meta").fetchall()
+            connection.execute("checkpoint")
+        stored = WAREHOUSES / f"version-{version}.duckdb.gz"
+        with stored.open("xb") as stream:
+            stream.write(gzip.compress(path.read_bytes(), compresslevel=9, mtime=0))
+    return stored
+
+
+if __name__ == "__main__":
+    print(store())

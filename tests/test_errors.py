@@ -1,0 +1,23 @@
+"""Whatever an error repeats of an input, a person reads one clear line (SPEC 8)."""
+
+import pytest
+
+from paper_assets.errors import LLMError, PaperAssetsError, RateLimited, StoreBusy
+
+
+@pytest.mark.parametrize("kind", [PaperAssetsError, RateLimited, StoreBusy, LLMError])
+def test_a_line_steers_no_terminal_and_stays_a_line(kind: type[PaperAssetsError]) -> None:
+    told = str(kind("profile \x1b[31mred\x07 \u202egnp.exe: line\nbreak\r\nand \udcff"))
+    assert told.isprintable() and "\n" not in told
+    assert told.startswith("profile ") and "line break" in told and "[31mred" in told
+
+
+def test_a_long_input_is_cut_in_the_middle() -> None:
+    told = str(PaperAssetsError(f"--profile-path {'n' * 70_000} is no folder; name one"))
+    assert told.startswith("--profile-path nnn") and told.endswith("is no folder; name one")
+    assert len(told) < 1_300
+
+
+def test_a_clear_line_is_left_as_it_is() -> None:
+    for line in ("", "Zoë: 한국어 – “fine” …", "a" * 1_200):
+        assert str(PaperAssetsError(line)) == line

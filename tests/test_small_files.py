@@ -1,0 +1,95 @@
+"""What lies where a small file should: it is read, or one line says what it is, at once and without filling memory."""
+
+import gzip
+import os
+import socket
+from pathlib import Path
+
+import pytest
+
+from paper_assets.errors import InvalidInput
+from paper_assets.small_files import lies_there, parse_json, read_json, unpacked
+
+
+def refused(file: Path) -> str:
+    with pytest.raises(InvalidInput) as fault:
+        read_json(file)
+    assert "\n" not in str(fault.value)
+    return str(fault.value)
+
+
+def test_what_is_no_regular_file_is_named_and_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "nowhere").symlink_to(tmp_path / "gone")
+    (tmp_path / "circle").symlink_to(tmp_path / "circle")
+    (tmp_path / "zeros").symlink_to("/dev/zero")
+    monkeypatch.chdir(tmp_path)  # an address may not be longer than 107 characters
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind("socket")
+        assert "is a socket" in refused(tmp_path / "socket")
+    assert "is a pipe" in refused(tmp_path / "pipe")
+    assert "is a folder" in refused(tmp_path / "folder")
+    assert "is a link to nothing" in refused(tmp_path / "nowhere")
+    assert "symbolic links" in refused(tmp_path / "circle")
+    assert "is a device" in refused(tmp_path / "zeros")
+    assert "does not exist" in refused(tmp_path / "gone")
+    assert "File name too long" in refused(tmp_path / ("n" * 300))
+    assert "no file can have this name" in refused(tmp_path / "a\0b")
+
+
+def test_a_file_without_end_is_refused_before_it_is_read(tmp_path: Path) -> None:
+    file = tmp_path / "huge.json"
+    with file.open("wb") as stream:
+        stream.truncate(1 << 40)  # a terabyte of nothing
+    assert "is larger than 5 MB" in refused(file)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("7" * 5_000, "a number of 5000 digits"),
+        ('{"a": -%s}' % ("7" * 5_000), "a number of 5001 digits"),
+        ("1." + "7" * 5_000, "a number of 5002 digits"),
+        ("[" * 100_000, "nested too deeply"),
+        ("[" * 900 + "]" * 900, "nested too deeply"),
+        ('{"a":' * 65 + "1" + "}" * 65, "nested too deeply"),
+        ("[1,\n2,]", "not valid JSON at line 2, column 3"),
+        ("", "not valid JSON at line 1"),
+    ],
+)
+def test_json_beyond_reason_is_one_line(tmp_path: Path, text: str, said: str) -> None:
+    file = tmp_path / "a.json"
+    file.write_text(text, encoding="utf-8")
+    assert said in refused(file)
+
+
+def test_what_a_person_may_write_is_read(tmp_path: Path) -> None:
+    file = tmp_path / "a.json"
+    file.write_text("\ufeff" + "[" * 60 + "123456789012345678901234567890, 1e-300, -0.5" + "]" * 60, encoding="utf-8")
+    value = read_json(file)
+    for _ in range(59):
+        [value] = value  # type: ignore[misc]
+    assert value == [123456789012345678901234567890, 1e-300, -0.5]
+    assert parse_json(b'{"a": "\xc3\xa4"}', source="a") == {"a": "ä"}
+
+
+def test_text_that_is_none_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "a.json"
+    file.write_bytes(b'{"a": "\xff"}')
+    assert "is not UTF-8 text" in refused(file)
+
+
+def test_a_place_that_nobody_may_look_at_is_not_taken_for_empty(tmp_path: Path) -> None:
+    (tmp_path / "circle").symlink_to(tmp_path / "circle")
+    assert lies_there(tmp_path / "circle") and lies_there(tmp_path / "circle" / "profile.json")
+    assert not lies_there(tmp_path / "gone") and not lies_there(tmp_path / ("n" * 300))
+
+
+def test_gzip_data_is_unpacked_up_to_a_size(tmp_path: Path) -> None:
+    twice = gzip.compress(b"a" * 1000) + gzip.compress(b"b" * 1000)
+    assert unpacked(twice, source="f", most_bytes=5000) == b"a" * 1000 + b"b" * 1000
+    bomb = gzip.compress(b"\0" * 50_000_000)
+    for content, said in ((bomb, "more than 1 MB"), (twice[:-9], "cut off"), (b"\x1f\x8bnonsense", "damaged")):
+        with pytest.raises(InvalidInput, match=said):
+            unpacked(content, source="f", most_bytes=1_000_000)

@@ -1,0 +1,130 @@
+"""BM25 over any part of the texts is what bm25s gives when it is built over that part alone."""
+
+import bm25s
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from paper_assets.settings import RetrievalConfig
+from paper_assets.text.bm25 import bm25, index_words, query_words
+from paper_assets.text.words import word_forms, words_in
+
+K1, B = RetrievalConfig().bm25_k1, RetrievalConfig().bm25_b
+WORDS = ("graph", "tree", "loop", "sparse", "bee")
+
+
+@given(
+    texts=st.lists(st.lists(st.sampled_from(WORDS), max_size=8).map(" ".join), min_size=1, max_size=12),
+    question=st.lists(st.sampled_from([*WORDS, "unheard"]), min_size=1, max_size=5).map(" ".join),
+    drawn=st.data(),
+)
+@settings(max_examples=60)
+def test_scores_are_in_proportion_to_those_of_bm25s_built_over_these_rows_alone(
+    texts: list[str], question: str, drawn: st.DataObject
+) -> None:
+    rows = np.array(sorted(drawn.draw(st.sets(st.sampled_from(range(len(texts))), min_size=1))))
+    part = [words_in(texts[row]) for row in rows]
+    plain = bm25s.BM25(k1=1.2, b=0.4, method="lucene")
+    known = {word for words in part for word in words}
+    if not known:
+        return
+    plain.index(part, show_progress=False)
+    asked = [word for word in words_in(question) if word in known]
+    expected = plain.get_scores(asked) if asked else np.zeros(len(rows))
+    found = bm25(index_words(texts), question, rows=rows, k1=1.2, b=0.4)
+    assert found.max(initial=0.0) < 1.0
+    if expected.any():
+        np.testing.assert_allclose(found / found.sum(), expected / expected.sum(), atol=1e-6)
+    assert (found > 0).tolist() == (expected > 0).tolist()
+
+
+def test_a_text_of_mean_length_with_every_asked_word_once_has_a_known_share_and_saying_more_still_counts() -> None:
+    scores = bm25(index_words(["graph tree", "graph loop", "bee bee"]), "graph tree", k1=1.2, b=B)
+    assert scores[0] == pytest.approx(1 / 2.2)
+    often = share(["graph tree graph tree", "graph tree bee loop", "bee bee bee loop"], "graph tree")
+    assert often[0] > often[1] > 0
+    assert 0 < scores[1] < scores[0]
+    assert scores[2] == 0
+
+
+def share(texts: list[str], query: str) -> np.ndarray:
+    return bm25(index_words(texts), query, k1=K1, b=B)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("Graph-based RE-RANKING, 2nd ed.", ["graph", "based", "re", "ranking", "2nd", "ed"]),
+        ("Poincaré naïveté — ÉTUDE", ["poincare", "naivete", "etude"]),
+        ("Zero-shot GPT_4, (naïve) Å β-VAE\u00a0C++!", ["zero", "shot", "gpt", "4", "naive", "a", "β", "vae", "c"]),
+        ("Zero-shot GPT_4, (naive) C++!", ["zero", "shot", "gpt", "4", "naive", "c"]),
+        ("", []),
+        ("...", []),
+    ],
+)
+def test_words_are_letters_and_digits_without_case_and_accents(text: str, words: list[str]) -> None:
+    assert words_in(text) == words
+    assert list(index_words([text]).columns) == list(dict.fromkeys(words))
+
+
+@given(st.lists(st.text(), max_size=5))
+def test_counting_finds_the_words_that_splitting_finds(texts: list[str]) -> None:
+    index = index_words(texts)
+    for row, text in enumerate(texts):
+        words = words_in(text)
+        assert index.lengths[row] == len(words)
+        for word in words:
+            rows, times = index.holders([word])
+            assert times[rows == row].tolist() == [words.count(word)]
+
+
+def test_a_plural_is_the_same_word() -> None:
+    plurals = {"study": "studies", "class": "classes", "box": "boxes", "phase": "phases", "graph": "graphs"}
+    for word, plural in plurals.items():
+        assert plural in word_forms(word) and word in word_forms(plural)
+        assert share([plural, "other"], word)[0] == share([word, "other"], plural)[0] > 0
+    assert word_forms("dynamics") == ["dynamics"]
+    assert [word.often for word in query_words("A phase and two phases")] == [2, 1]
+
+
+def test_texts_in_any_script_lie_in_one_index() -> None:
+    texts = ["étude of graphs", "plain graph", "그래프 검색", ""]
+    assert (share(texts, "Etude") > 0).tolist() == [True, False, False, False]
+    assert (share(texts, "graph") > 0).tolist() == [True, True, False, False]
+    assert (share(texts, "검색") > 0).tolist() == [False, False, True, False]
+
+
+def test_small_words_ask_for_nothing() -> None:
+    assert [word.forms[0] for word in query_words("What is the role of graphs in it?")] == ["role", "graphs"]
+    assert not share(["the of it", "graph"], "what is it").any()
+    assert not share(["they should", "graph"], "should they").any(), "a question's function words"
+    vitamins = share(["vitamin d", "vitamin c"], "Is it vitamin C?")
+    assert vitamins[1] > vitamins[0] > 0, "a letter may mean much"
+
+
+@given(
+    texts=st.lists(st.lists(st.sampled_from(WORDS), max_size=8).map(" ".join), min_size=1, max_size=12),
+    asked=st.lists(st.sampled_from(WORDS), min_size=1, max_size=5).map(" ".join),
+    drawn=st.data(),
+)
+def test_the_order_of_the_texts_changes_no_score(texts: list[str], asked: str, drawn: st.DataObject) -> None:
+    order = drawn.draw(st.permutations(range(len(texts))))
+    np.testing.assert_array_equal(share([texts[at] for at in order], asked), share(texts, asked)[order])
+
+
+def test_an_abbreviation_beside_a_plural_is_another_word() -> None:
+    assert [word.forms[0] for word in query_words("phases PHA phase")] == ["phases", "pha"]
+    assert (share(["Retrieval of phases", "A PHA", "nothing"], "PHA") > 0).tolist() == [False, True, False]
+
+
+def test_no_texts_and_no_rows_have_no_scores() -> None:
+    assert share([], "graph").shape == (0,)
+    assert bm25(index_words(["graph"]), "graph", k1=K1, b=B, rows=np.array([], dtype=np.intp)).shape == (0,)
+
+
+def test_many_texts_are_counted_as_a_few_are() -> None:
+    few = ["graph tree", "bee", "étude of a graph"]
+    many = index_words(few * 7_000)
+    scores = bm25(many, "graph étude", k1=K1, b=B, rows=np.array([20_997, 20_998, 20_999]))
+    np.testing.assert_array_equal(scores, bm25(index_words(few), "graph étude", k1=K1, b=B))

@@ -1,0 +1,55 @@
+"""Sentences, and quotations found again in the text they are said to come from."""
+
+import pytest
+
+from paper_assets.text.sentences import quoted_sentence, sentence_spans
+
+TEXT = (
+    "Retrieval and truth\n\nWe follow Moreau et al. in asking models twice. Retrieved passages cut “errors” by half — "
+    "in both languages.\nNothing else changed, e.g. speed! Is it enough?"
+)
+
+
+def test_sentences_end_at_points_and_paragraphs_and_not_after_abbreviations() -> None:
+    found = [" ".join(TEXT[start:end].split()) for start, end in sentence_spans(TEXT)]
+    assert found == [
+        "Retrieval and truth",
+        "We follow Moreau et al. in asking models twice.",
+        "Retrieved passages cut “errors” by half — in both languages.",
+        "Nothing else changed, e.g. speed!",
+        "Is it enough?",
+    ]
+    assert sentence_spans("") == [] and sentence_spans(" \n\n ") == []
+    assert len(sentence_spans("文が一つ。もう一つ。")) == 2
+
+
+@pytest.mark.parametrize(
+    ("quotation", "found"),
+    [
+        ("Retrieved passages cut “errors” by half", "Retrieved passages cut “errors” by half — in both languages."),
+        (
+            'retrieved  passages cut "errors" by half - in',
+            "Retrieved passages cut “errors” by half — in both languages.",
+        ),
+        ('"Nothing else changed, e.g. speed!"', "Nothing else changed, e.g. speed!"),
+        ("…cut “errors” by half…", "Retrieved passages cut “errors” by half — in both languages."),
+        (
+            "models twice. Retrieved passages",
+            "We follow Moreau et al. in asking models twice. "
+            "Retrieved passages cut “errors” by half — in both languages.",
+        ),
+        ("Retrieved passages double errors", None),
+        ("cut", None),
+        ("", None),
+        (" . ", None),
+    ],
+)
+def test_a_quotation_is_the_whole_sentence_as_it_stands_in_the_text_or_nothing(
+    quotation: str, found: str | None
+) -> None:
+    assert quoted_sentence(quotation, TEXT) == found
+
+
+def test_a_short_text_may_be_quoted_whole() -> None:
+    assert quoted_sentence("it heals", "It heals.") == "It heals."
+    assert quoted_sentence("heals", "It heals.") is None
