@@ -6,6 +6,7 @@ from pathlib import Path
 import duckdb
 
 from paper_assets.errors import StoreUnwritable
+from paper_assets.stores.checkpoint import put_aside_of
 from paper_assets.stores.folder_lock import folder_locked
 from paper_assets.stores.migrations.registry import Migration
 from paper_assets.stores.migrations.upgrade import create
@@ -31,6 +32,7 @@ def create_if_missing(path: Path, migrations: Sequence[Migration]) -> None:
             new = path.with_name(f".{path.name}.new")
             try:
                 _remove_unfinished(new)
+                put_aside_of(path).unlink(missing_ok=True)  # of a warehouse that somebody has taken away
                 with duckdb.connect(str(new), config=dict(NO_EXTENSIONS)) as connection:
                     create(connection, migrations)
                 new.chmod(0o600)

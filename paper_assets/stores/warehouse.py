@@ -6,6 +6,7 @@ migrations/, and an older warehouse is brought up to date when it is opened; the
 subject.
 """
 
+import errno
 import os
 import random
 import re
@@ -15,19 +16,21 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import KW_ONLY, dataclass, field, replace
 from pathlib import Path
 from threading import TIMEOUT_MAX, Lock
-from typing import Any
+from typing import Any, BinaryIO
 
 import duckdb
 from duckdb import DuckDBPyConnection
 
 from paper_assets.errors import StoreBusy, StoreError, StoreUnwritable, StoreVersion
 from paper_assets.small_files import leads_nowhere, lies_there
+from paper_assets.stores.checkpoint import checkpoint, mend_checkpoint, only_when_asked
 from paper_assets.stores.creation import NO_EXTENSIONS, create_if_missing
 from paper_assets.stores.folder_lock import folder_locked
 from paper_assets.stores.migrations.registry import MIGRATIONS, Migration
 from paper_assets.stores.migrations.upgrade import pending, upgrade
 from paper_assets.stores.processes import command_of
 
+_NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL)  # a file system that has none
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.01, 0.1  # seconds between two tries to open; a unit of work takes 20 ms and up
 _TURNS: dict[Path, Lock] = {}  # DuckDB's own lock does not part the threads of one process
 # What DuckDB says of a damaged file or log, whatever the class of the error; and the classes it uses for nothing else.
@@ -98,11 +101,19 @@ class Warehouse:
                 for file in (self.path, self.path.with_name(f"{self.path.name}.wal")):
                     if lies_there(file) and not file.is_file():  # opening a pipe would wait for ever
                         raise StoreError(f"{file} is no file; move it away or set PAPER_ASSETS_HOME")
-                connection = _connect_in_turn(self, read_only=read_only, ends=ends)
-                try:
-                    yield connection
-                finally:
-                    connection.close()
+                with ExitStack() as held:
+                    before = _take_turn(held, self, ends, read_only=read_only)
+                    connection = _connect_to_newest(self, read_only=read_only, ends=ends)
+                    try:
+                        if read_only:
+                            held.close()
+                        yield connection
+                        if before:
+                            # What was asked is kept, in the log: a disk that has no room for more tells the next one.
+                            with suppress(duckdb.Error, OSError):
+                                checkpoint(connection, self.path, before)
+                    finally:
+                        connection.close()
         finally:
             turn.release()
 
@@ -116,17 +127,35 @@ def value_of(connection: DuckDBPyConnection, query: str, params: object = None) 
     return rows[0][0] if rows else None
 
 
-def _connect_in_turn(warehouse: Warehouse, *, read_only: bool, ends: float) -> DuckDBPyConnection:
-    """Connect while holding the folder's lock: who waits for the file keeps those out who came later.
+def _take_turn(held: ExitStack, warehouse: Warehouse, ends: float, *, read_only: bool) -> BinaryIO | None:
+    """Take the folder's lock: a reader until it has the file open, a writer until it has closed it. What a writer needs
+    for its `checkpoint`.
 
-    Without it a writer never finds the moment in which none of several readers has the file open.
+    DuckDB reads the head of the file before it locks the file, and never again: who opens it while another process
+    ends its writing would work on what the file was before, and write that back. And who waits for the file keeps
+    those out who came later, or a writer would never find the moment in which none of several readers has it open.
     """
-    with ExitStack() as queue:
-        with suppress(
-            OSError
-        ):  # the deadline is over, and the file says who holds it; or folders cannot be locked here
-            queue.enter_context(folder_locked(warehouse.path.parent, ends=ends))
-        return _connect_to_newest(warehouse, read_only=read_only, ends=ends)
+    try:
+        try:
+            held.enter_context(folder_locked(warehouse.path.parent, ends=ends))
+        except OSError as error:
+            if error.errno not in _NO_LOCKS:
+                raise
+        mend_checkpoint(warehouse.path)
+        return None if read_only else held.enter_context(warehouse.path.open("rb"))
+    except BlockingIOError:
+        raise StoreBusy(_busy(warehouse, _holder_found(warehouse))) from None
+    except OSError as error:
+        raise StoreUnwritable(f"{warehouse.path} cannot be used: {error.strerror}; check permissions") from None
+
+
+def _holder_found(warehouse: Warehouse) -> str:
+    """Who has the file open for writing, as DuckDB says it when we ask for it."""
+    try:
+        duckdb.connect(str(warehouse.path), read_only=True, config=dict(NO_EXTENSIONS)).close()
+    except duckdb.Error as error:
+        return _holder(str(error))
+    return _holder("")
 
 
 def _connect_to_newest(warehouse: Warehouse, *, read_only: bool, ends: float) -> DuckDBPyConnection:
@@ -145,6 +174,7 @@ def _connect_to_newest(warehouse: Warehouse, *, read_only: bool, ends: float) ->
         connection = _connect(warehouse, read_only=False, ends=ends)
         try:
             upgrade(connection, warehouse.path, before, warehouse.migrations)
+            checkpoint(connection, warehouse.path, before)
         finally:
             connection.close()
     return _connect(warehouse, read_only=read_only, ends=ends)
@@ -154,7 +184,10 @@ def _connect(warehouse: Warehouse, *, read_only: bool, ends: float) -> DuckDBPyC
     pause = _FIRST_PAUSE
     while True:
         try:
-            return duckdb.connect(str(warehouse.path), read_only=read_only, config=dict(NO_EXTENSIONS))
+            connection = duckdb.connect(str(warehouse.path), read_only=read_only, config=dict(NO_EXTENSIONS))
+            if not read_only:
+                only_when_asked(connection)
+            return connection
         except duckdb.IOException as error:
             if "Could not set lock" not in str(error):
                 raise

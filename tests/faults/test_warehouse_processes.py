@@ -2,6 +2,8 @@
 
 import os
 import random
+import shutil
+import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -51,6 +53,24 @@ def test_four_processes_that_begin_at_once_on_no_warehouse_lose_nothing(warehous
     assert len(papers) == 4 * 2 * 20 + 1
     assert papers["shared"].version == 32
     assert listing(warehouse.path.parent) == {warehouse.path.name}
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
+def test_what_changes_between_looking_at_the_file_and_locking_it_is_not_lost(
+    warehouse: Warehouse, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """DuckDB reads the head of the file before it locks it; here so slowly that somebody always comes between."""
+    source, library = Path(__file__).with_name("slow_lock.c"), tmp_path / "slow_lock.so"
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", str(library), str(source), "-ldl"], check=True)
+    assert summary(warehouse).papers == 0
+    monkeypatch.setenv("LD_PRELOAD", str(library))
+    with ExitStack() as running:
+        writers = [running.enter_context(process(write_days, warehouse, writer))[1] for writer in range(3)]
+        assert [answers.recv() for answers in writers] == ["ready"] * 3
+        for answers in writers:
+            answers.send("go")
+        assert [answers.recv() for answers in writers] == ["done"] * 3
+    assert len(stored(warehouse)) == 3 * 2 * 20 + 1
 
 
 def hold(answers, warehouse: Warehouse, writes: bool) -> None:  # type: ignore[no-untyped-def]

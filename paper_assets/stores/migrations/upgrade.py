@@ -11,6 +11,7 @@ import duckdb
 from duckdb import DuckDBPyConnection
 
 from paper_assets.errors import StoreError, StoreUnwritable, StoreVersion
+from paper_assets.stores.checkpoint import checkpoint
 from paper_assets.stores.migrations.registry import Migration
 
 KEPT_COPIES = 2  # the newest ones: the version before, and one more for whoever notices late
@@ -54,7 +55,7 @@ def upgrade(
     ahead = pending(connection, path, migrations)  # whoever held the file meanwhile may have done it
     if not ahead:
         return []
-    connection.execute("checkpoint")  # from here on the file alone holds everything
+    checkpoint(connection, path, before)  # from here on the file alone holds everything
     copy = path.with_name(f"{path.name}.before-{ahead[0].number:04}")
     _put_aside(before, path, copy)
     for migration in ahead:

@@ -1,5 +1,6 @@
 /* Ends the process by SIGKILL at its n-th write, fsync, rename, link or unlink below a folder; a large write
-   is torn between two pages, as the kernel may do it.
+   is torn between two pages, as the kernel may do it: a stream in the middle, a block of a database after its first
+   page, where its checksum stands.
    Loaded by LD_PRELOAD; says nothing until storm_arm is called. */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -51,7 +52,7 @@ ssize_t write(int handle, const void *from, size_t size) {
 }
 
 ssize_t pwrite64(int handle, const void *from, size_t size, off64_t place) {
-    if (due(open_below(handle))) { syscall(SYS_pwrite64, handle, from, size / 2 & ~4095UL, place); end(); }
+    if (due(open_below(handle))) { syscall(SYS_pwrite64, handle, from, size > 4096 ? 4096 : 0, place); end(); }
     return syscall(SYS_pwrite64, handle, from, size, place);
 }
 ssize_t pwrite(int handle, const void *from, size_t size, off_t place) { return pwrite64(handle, from, size, place); }

@@ -67,23 +67,30 @@ class Victims:
         return Ended(**json.loads(answer))
 
 
+def compiled_killer(folder: Path) -> Path | None:
+    """`killer.c` as a library in the folder, for LD_PRELOAD; None without a C compiler."""
+    compiler, library = shutil.which("cc") or shutil.which("gcc"), folder / "killer.so"
+    if compiler is None:
+        return None
+    subprocess.run([compiler, "-shared", "-fPIC", "-O1", "-o", str(library), str(_SOURCE)], check=True)
+    return library
+
+
 @contextmanager
 def victims(folder: Path, environ: Mapping[str, str]) -> Iterator[Victims]:
     """A server whose commands work below `folder`; what it imports reads `environ`."""
-    compiler, library = shutil.which("cc") or shutil.which("gcc"), folder.parent / "killer.so"
-    if compiler:
-        subprocess.run([compiler, "-shared", "-fPIC", "-O1", "-o", str(library), str(_SOURCE)], check=True)
+    library = compiled_killer(folder.parent)
     root = Path(__file__).parents[3]
     server = subprocess.Popen(
         [sys.executable, "-m", "tests.faults.storm.victims"],
         cwd=root,
-        env={**os.environ, **environ, "PYTHONPATH": str(root), **({"LD_PRELOAD": str(library)} if compiler else {})},
+        env={**os.environ, **environ, "PYTHONPATH": str(root), **({"LD_PRELOAD": str(library)} if library else {})},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
     )
     try:
-        yield Victims(server, folder, bool(compiler))
+        yield Victims(server, folder, library is not None)
     finally:
         server.kill()
         server.communicate()

@@ -1,0 +1,91 @@
+"""Bringing DuckDB's log into its file so that a kill in the middle of any write leaves the warehouse whole (A4).
+
+DuckDB keeps 64 pieces of metadata in one block with one checksum, and a checkpoint writes the new pieces beside those
+that the file's head still points at: in place. A process killed in that write (the kernel looks for SIGKILL between
+two pages) leaves a block whose checksum is wrong, and a warehouse that nothing opens any more. So the blocks of
+metadata are put aside first; whoever opens the warehouse next writes them back if the head is still the old one, and
+the log, which is removed last, then brings the rest.
+"""
+
+import fcntl
+import os
+import struct
+from pathlib import Path
+from typing import BinaryIO
+
+from duckdb import DuckDBPyConnection
+
+_HEAD = 3 * 4096  # bytes before the first block: the file's own head and two of the database, written in turns
+_PLACE = struct.Struct("<QQ")  # before the bytes of a block: where it begins in the file, and its length
+_NEVER = "1TB"  # the size of a log at which DuckDB would make a checkpoint of its own accord
+
+
+def only_when_asked(connection: DuckDBPyConnection) -> None:
+    """Keep DuckDB from bringing its log into the file by itself, at a commit or when it is closed."""
+    connection.execute(f"set checkpoint_threshold = '{_NEVER}'")
+    connection.execute("pragma disable_checkpoint_on_shutdown")
+
+
+def checkpoint(connection: DuckDBPyConnection, path: Path, before: BinaryIO) -> None:
+    """Bring the log of a warehouse that is open for writing into its file.
+
+    `before` reads the file; it was opened before `connection` and is closed after it, for closing any handle of a file
+    gives up the locks that the process has on it. Raises duckdb.Error, OSError.
+    """
+    if not path.with_name(f"{path.name}.wal").exists():
+        return
+    aside = put_aside_of(path)
+    _put_aside(connection, before.fileno(), aside)
+    connection.execute("checkpoint")
+    aside.unlink()
+
+
+def mend_checkpoint(path: Path) -> None:
+    """Take back what a killed checkpoint has begun; nothing to do in nearly all cases.
+
+    The caller holds the folder's lock and has no connection: closing the file gives up the locks of this process on it.
+    Raises BlockingIOError if another process works on the file, OSError.
+    """
+    aside = put_aside_of(path)
+    if not aside.exists():
+        return
+    with path.open("r+b", buffering=0) as file:
+        fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        kept = aside.read_bytes()
+        if file.read(_HEAD) == kept[:_HEAD]:  # else the checkpoint had come to its end
+            _write_back(file.fileno(), kept)
+        aside.unlink()
+
+
+def put_aside_of(path: Path) -> Path:
+    """Where the blocks of this warehouse are put aside."""
+    return path.with_name(f".{path.name}.checkpoint")
+
+
+def _put_aside(connection: DuckDBPyConnection, before: int, aside: Path) -> None:
+    """The head, then every block of metadata with its place before it; the file appears whole or not at all."""
+    [(size,)] = connection.execute("select block_size from pragma_database_size()").fetchall()
+    blocks = connection.execute("select distinct block_id from pragma_metadata_info() order by 1").fetchall()
+    unfinished = aside.with_name(f"{aside.name}.new")
+    unfinished.unlink(missing_ok=True)  # a killed process has left it
+    try:
+        with os.fdopen(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as stream:
+            stream.write(os.pread(before, _HEAD, 0))
+            for (block,) in blocks:
+                start = _HEAD + block * size
+                content = os.pread(before, size, start)
+                stream.write(_PLACE.pack(start, len(content)) + content)
+            stream.flush()
+            os.fsync(stream.fileno())
+        unfinished.replace(aside)
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def _write_back(handle: int, kept: bytes) -> None:
+    rest = memoryview(kept)[_HEAD:]
+    while rest:
+        start, size = _PLACE.unpack_from(rest)
+        os.pwrite(handle, rest[_PLACE.size : _PLACE.size + size], start)
+        rest = rest[_PLACE.size + size :]
+    os.fsync(handle)
