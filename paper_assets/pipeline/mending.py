@@ -4,7 +4,9 @@ The tables are the truth: a ranking whose file is gone gets it back, a day whose
 follows its pages, and nothing unfinished stays lying about. Nothing is computed anew here.
 """
 
+from collections.abc import Callable
 from contextlib import suppress
+from datetime import date
 from itertools import chain
 from pathlib import Path
 
@@ -19,10 +21,11 @@ from paper_assets.stores.ranking_files import sweep_rankings
 from paper_assets.stores.rankings import all_output_paths
 
 
-def mend(workspace: Workspace) -> None:
-    """Write the files and pages that stored rankings lack, and remove what killed writers have left.
+def mend(workspace: Workspace, *, told: Callable[[int], None] | None = None) -> None:
+    """Write the files and pages that stored rankings lack, newest day first, and remove what killed writers have left.
 
-    Raises StoreError. A profile that cannot be read is left as it is.
+    `told` hears how many are to be written, if any are: a year of them takes minutes. Raises StoreError. A profile that
+    cannot be read is left as it is.
     """
     settings = workspace.settings
     folder = digests_folder(settings)
@@ -30,13 +33,24 @@ def mend(workspace: Workspace) -> None:
     sweep_rankings(settings.output_dir / "rankings")
     if not settings.warehouse_path.exists():
         return
-    unfinished = unfinished_profiles(folder)
-    stored = all_output_paths(workspace.warehouse)
-    newest = dict(stored.keys())  # by profile, for its days ascend
-    for (profile, day), file in stored.items():
+    lacking = _lacking(folder, all_output_paths(workspace.warehouse))
+    if lacking and told:
+        told(len(lacking))
+    for profile, day, file_too in lacking:
         with suppress(InvalidProfile, NotComputed):
-            if file is None or not Path(file).exists():
+            if file_too:
                 keep_file(workspace.warehouse, usable_profile(workspace, profile), day, settings=settings)
-            pages = [digest_path(folder, profile, day, ending) for ending in ("html", "md")]
-            if not all(page.exists() for page in pages) or (profile in unfinished and day == newest[profile]):
-                write_digest(workspace.warehouse, profile, day, settings=settings)
+            write_digest(workspace.warehouse, profile, day, settings=settings)
+
+
+def _lacking(folder: Path, stored: dict[tuple[str, date], str | None]) -> list[tuple[str, date, bool]]:
+    """Profile and day of what is to be written anew, newest day first, and whether its ranking's file is gone too."""
+    unfinished = unfinished_profiles(folder)
+    newest = dict(stored.keys())  # by profile, for its days ascend
+    found = []
+    for (profile, day), file in stored.items():
+        gone = file is None or not Path(file).exists()
+        pages = all(digest_path(folder, profile, day, ending).exists() for ending in ("html", "md"))
+        if gone or not pages or (profile in unfinished and day == newest[profile]):
+            found.append((profile, day, gone))
+    return sorted(found, key=lambda each: each[1], reverse=True)

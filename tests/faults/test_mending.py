@@ -10,7 +10,7 @@ import pytest
 from paper_assets.defs.instance import open_instance
 from paper_assets.defs.runs import known_versions
 from paper_assets.stores.processes import this_process
-from tests.desk import GRAPHS, Desk, week
+from tests.desk import GRAPHS, PATIENCE, Desk, week
 
 DAYS = ("2026-03-02", "2026-03-03")
 
@@ -45,7 +45,8 @@ def test_a_run_brings_back_the_files_pages_and_feed_that_lack_and_sweeps_away_wh
     assert output(ranked) == whole
 
     shutil.rmtree(ranked.folder / "data" / "output")
-    ranked.run("run")
+    _, told = ranked.start("run").communicate(timeout=PATIENCE)
+    assert "2 days lack a file or page" in told
     assert output(ranked) == whole
 
 

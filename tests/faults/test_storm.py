@@ -8,9 +8,6 @@ from tests.faults.storm import kills, processes
 from tests.faults.storm.counts import Counts
 
 
-@pytest.mark.xfail(
-    reason="seed 20261122 finds two: a ranking of the second day made under another header, and a torn block of DuckDB"
-)
 @pytest.mark.timeout(1800)  # minutes on an idle machine
 def test_a_command_killed_at_any_write_and_said_again_leaves_the_home_of_an_undisturbed_one(tmp_path: Path) -> None:
     cases = tuple(case for case in kills.CASES if not case.costly)

@@ -123,8 +123,12 @@ def _desk() -> Iterator[tuple[Workspace, Any]]:
     with explained(home):
         end_dead_runs(instance)
         forget_old_logs(instance, home)
-        mend(workspace)
+        mend(workspace, told=_tell_of_missing)
         yield workspace, instance
+
+
+def _tell_of_missing(count: int) -> None:
+    print(f"{count} days lack a file or page and get it back", file=sys.stderr)
 
 
 def _end(failures: Sequence[PaperAssetsError]) -> None:

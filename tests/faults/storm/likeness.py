@@ -12,11 +12,12 @@ from typing import Any
 
 import duckdb
 
-# Today's times, drawn ids, and the number of a file among those of one second.
+# The number of a file among those of one second: whether two fall into one is chance.
+_NUMBER = re.compile(r"(?<=_ranked)_\d+(?=\.json)")
+# Today's times, and drawn ids.
 _DRAWN = re.compile(
     r"\d{4}-\d{2}-\d{2}[T_ ]\d{2}:?\d{2}:?\d{2}(?:\.\d+)?(?:\+00:00|Z)?(?=_ranked|\"|<|\s|$|')|"
-    r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|"
-    r"(?<=_ranked)_\d+(?=\.json)"
+    r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 )
 # An attempt whose answers were paid for and kept before the kill costs nothing when it is made.
 _PAID_ONCE = "exclude (input_tokens, output_tokens)"
@@ -44,7 +45,8 @@ def differences(one: dict[str, Any], other: dict[str, Any]) -> list[str]:
 
 def _plain(text: str, today: str) -> str:
     """Without the times of today and drawn ids; invented papers are of other days."""
-    return _DRAWN.sub(lambda found: "…" if found[0][:10] == today or "-" not in found[0][:5] else found[0], text)
+    shown = _DRAWN.sub(lambda found: "…" if found[0][:10] == today or "-" not in found[0][:5] else found[0], text)
+    return _NUMBER.sub("", shown)
 
 
 def _tables(file: Path, today: str) -> dict[str, list[str]]:
