@@ -2,9 +2,12 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -76,6 +79,47 @@ class Desk:
         lines = [line for line in err.splitlines() if line.strip()]
         assert len(lines) == 1, err
         return lines[0]
+
+    @contextmanager
+    def daemon(
+        self, *, interval: int = 3, stopped_within: float = 120, **more: str
+    ) -> Iterator["subprocess.Popen[str]"]:
+        """Dagster's daemon in a session of its own, its sensors looking every `interval` seconds; what it says stands
+        in `daemon.log`. At the end it is told to stop, and killed with all its processes if it does not.
+        """
+        with (self.folder / "daemon.log").open("a", encoding="utf-8") as log:
+            daemon = subprocess.Popen(
+                [str(Path(sys.executable).with_name("dagster-daemon")), "run", "-m", "paper_assets.definitions"],
+                cwd=self.folder,
+                env={**os.environ, **self.environment, "PAPER_ASSETS_SENSOR_INTERVAL": str(interval), **more},
+                stdout=log,
+                stderr=log,
+                text=True,
+                start_new_session=True,
+            )
+            try:
+                yield daemon
+            finally:
+                with suppress(ProcessLookupError):
+                    os.killpg(daemon.pid, signal.SIGTERM)
+                try:
+                    daemon.wait(timeout=stopped_within)
+                except subprocess.TimeoutExpired:
+                    os.killpg(daemon.pid, signal.SIGKILL)
+                    daemon.wait()
+
+    def happens(self, happened: Callable[[], bool], *, within: float) -> bool:
+        """Wait for what the daemon does, `within` seconds at most; whether it did."""
+        ends = time.monotonic() + within
+        while not happened():
+            if time.monotonic() > ends:
+                return False
+            time.sleep(1)
+        return True
+
+    def last_words(self) -> str:
+        """The end of what the daemon has said."""
+        return (self.folder / "daemon.log").read_text("utf-8")[-4000:]
 
     def state(self) -> dict[str, list[Any]]:
         """Everything stored that a re-run must neither lose nor double, without times and names of files."""

@@ -6,7 +6,7 @@ Belongs here: the folder, its settings, its three SQLite files. Not here: what i
 import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from importlib.resources import files
 from pathlib import Path
 
@@ -61,13 +61,11 @@ def _opened(dagster_home: Path) -> dg.DagsterInstance:
 
 def _holds_events(index: Path) -> bool:
     """Whether an index that lacks tables holds anything: an older version of Dagster's does, an unfinished one not."""
-    connection = sqlite3.connect(index)
-    try:
-        return bool(connection.execute("select 1 from event_logs limit 1").fetchall())
-    except sqlite3.OperationalError:  # no such table
-        return False
-    finally:
-        connection.close()
+    with closing(sqlite3.connect(index)) as connection:
+        try:
+            return bool(connection.execute("select 1 from event_logs limit 1").fetchall())
+        except sqlite3.OperationalError:  # no such table
+            return False
 
 
 def _bad_settings(dagster_home: Path, fault: Exception) -> PaperAssetsError:
@@ -114,11 +112,12 @@ def _damaged(dagster_home: Path) -> Path | None:
     for file in (dagster_home / name for name in DATABASES):
         if file.exists():
             try:
-                connection = sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)
-                with suppress(sqlite3.ProgrammingError):
+                with (
+                    closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)) as connection,
+                    suppress(sqlite3.ProgrammingError),
+                ):
                     if connection.execute("pragma quick_check(1)").fetchall() != [("ok",)]:
                         return file
-                connection.close()
             except sqlite3.Error:
                 return file
     return None

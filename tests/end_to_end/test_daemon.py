@@ -1,11 +1,6 @@
 """The graph left to itself: a real daemon, a profile edited under it, that profile alone ranked again (A1, A2)."""
 
 import json
-import os
-import signal
-import subprocess
-import sys
-import time
 from collections.abc import Callable, Iterator
 from datetime import date
 from pathlib import Path
@@ -28,32 +23,14 @@ def desk(tmp_path: Path) -> Iterator[Desk]:
     desk.profile("graphs", GRAPHS)
     desk.profile("speech", SPEECH)
     desk.run("import", str(desk.papers("papers.jsonl", week(DAYS))))
-    log = (tmp_path / "daemon.log").open("w", encoding="utf-8")
-    daemon = subprocess.Popen(
-        [str(Path(sys.executable).with_name("dagster-daemon")), "run", "-m", "paper_assets.definitions"],
-        cwd=tmp_path,
-        env={**os.environ, **desk.environment, "PAPER_ASSETS_SENSOR_INTERVAL": "3"},
-        stdout=log,
-        stderr=log,
-        start_new_session=True,
-    )
-    yield desk
-    os.killpg(daemon.pid, signal.SIGTERM)
-    try:
-        daemon.wait(timeout=120)
-    except subprocess.TimeoutExpired:
-        os.killpg(daemon.pid, signal.SIGKILL)
-        daemon.wait()
-    log.close()
+    with desk.daemon():
+        yield desk
 
 
 def until(desk: Desk, what: str, happened: Callable[[], bool]) -> None:
     """Wait for an outcome, however long the machine takes within PATIENCE; the daemon's last words if it fails."""
-    ends = time.monotonic() + PATIENCE
-    while not happened():
-        if time.monotonic() > ends:
-            pytest.fail(f"{what}: not within {PATIENCE} s\n{(desk.folder / 'daemon.log').read_text('utf-8')[-4000:]}")
-        time.sleep(1)
+    if not desk.happens(happened, within=PATIENCE):
+        pytest.fail(f"{what}: not within {PATIENCE} s\n{desk.last_words()}")
 
 
 def ranked(desk: Desk, profile: str) -> tuple[str, list[str]] | None:

@@ -1,9 +1,5 @@
 """The walk of a first user, in a browser, with the daemon running: read, rate, ask why, decide, edit, ask (SPEC V)."""
 
-import os
-import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
@@ -42,22 +38,8 @@ def desk(tmp_path: Path) -> Iterator[Desk]:
     [item] = wanted_items(desk.warehouse, load_profile(file.parent), LATEST)
     replace_set(desk.warehouse, LATEST, "reader", [item], now=NOW)
     keep_attempt(desk.warehouse, item.item, attempt(1, 88, "Roads fill up; forecasts say when."))
-    with (tmp_path / "daemon.log").open("w", encoding="utf-8") as log:
-        daemon = subprocess.Popen(
-            [str(Path(sys.executable).with_name("dagster-daemon")), "run", "-m", "paper_assets.definitions"],
-            cwd=tmp_path,
-            env={**os.environ, **desk.environment, "PAPER_ASSETS_SENSOR_INTERVAL": "2"},
-            stdout=log,
-            stderr=log,
-            start_new_session=True,
-        )
+    with desk.daemon(interval=2):
         yield desk
-        os.killpg(daemon.pid, signal.SIGTERM)
-        try:
-            daemon.wait(timeout=120)
-        except subprocess.TimeoutExpired:
-            os.killpg(daemon.pid, signal.SIGKILL)
-            daemon.wait()
 
 
 @pytest.mark.timeout(2_400)

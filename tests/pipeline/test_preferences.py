@@ -1,10 +1,13 @@
 """From ratings to a ranking: what was learned moves it, is explained, recomputes, and goes when the ratings go."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from paper_assets.learning.ratings import erase_ratings, rate, take_back
 from paper_assets.pipeline.partition import Partition
@@ -125,6 +128,38 @@ def test_a_model_is_trained_again_for_another_last_word_and_not_for_the_same(day
     assert learn(day) == [ANN]
     second = stored_model(day.warehouse, "ann")
     assert first and second and first.version != second.version and len(second.rated) == 19
+
+
+def test_a_rating_given_while_the_model_is_made_is_learned_from_afterwards(day: Day) -> None:
+    said(day)
+    given: list[list[str]] = []
+
+    def interrupted(texts: list[str]) -> NDArray[np.float32]:
+        """The model is asked for the interests in the middle of the work; a rating comes in then."""
+        if not given and "field studies of nature" in texts:
+            given.append(texts)
+            rate(
+                day.warehouse,
+                "ann",
+                "2603.00110",
+                "no",
+                given_in="page",
+                now=NOW + timedelta(days=1),
+                profiles_dir=day.settings.profiles_dir,
+            )
+        return day.embedder.encode(texts)
+
+    own = day.embedder
+    model = SimpleNamespace(name=own.name, dimension=own.dimension, encode=interrupted)
+    workspace = replace(open_workspace(day.settings, {}, clock=lambda: NOW), load_embedder=lambda: model)  # type: ignore[arg-type,return-value]
+    made = STEP.make(workspace, [ANN], STEP.makes)
+    assert given and not made.failures
+    before = day.ranked()
+    assert stale(STEP, workspace, [ANN]) == [ANN], "what came in between is known to be missing"
+    learn(day)
+    kept = stored_model(day.warehouse, "ann")
+    assert kept and len(kept.rated) == 21
+    assert day.ranked().rows != before.rows
 
 
 def test_an_imported_library_is_liked_and_no_candidate(day: Day) -> None:

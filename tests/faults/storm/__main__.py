@@ -1,4 +1,4 @@
-"""The storm, whole or in parts: python -m tests.faults.storm [--seed N] [--part kills|processes|year|inputs] [--size N]
+"""The storm, whole or in parts: python -m tests.faults.storm [--seed N] [--part NAME] [--size N]
 
 Adding a part: a module of this folder with `run(seed, size, folder) -> Counts`, and a line in `PARTS`.
 """
@@ -13,7 +13,7 @@ from pathlib import Path
 from tests.faults.storm.counts import Counts
 
 # part: how many of its things the whole storm tries
-PARTS = {"kills": 300, "processes": 180, "year": 365, "inputs": 2000}
+PARTS = {"kills": 300, "daemon": 20, "processes": 180, "year": 365, "inputs": 2000}
 
 
 def main() -> int:

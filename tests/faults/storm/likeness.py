@@ -6,6 +6,7 @@ The homes lie at the same path, one after the other, so that the paths they stor
 import re
 import sqlite3
 from collections import Counter
+from contextlib import closing
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -29,7 +30,7 @@ def likeness(home: Path, dagster_home: Path, *, today: str) -> dict[str, Any]:
         **_tables(home / "warehouse.duckdb", today),
         **_files(home, today),
         **_vectors(home / "chroma", today),
-        **_heard(dagster_home),
+        **heard(dagster_home),
     }
 
 
@@ -122,12 +123,12 @@ def _sorted(metadata: Any) -> str:
     return str(sorted((name, value) for name, value in (metadata or {}).items() if name != "partition"))
 
 
-def _heard(dagster_home: Path) -> dict[str, list[str]]:
+def heard(dagster_home: Path) -> dict[str, list[str]]:
     """The partitions that Dagster believes made, with their last data version; runs under way; slots held."""
     index, runs = dagster_home / "history" / "runs" / "index.db", dagster_home / "history" / "runs.db"
     if not index.exists():
         return {}
-    with sqlite3.connect(index) as connection:
+    with closing(sqlite3.connect(index)) as connection:
         heard = connection.execute(
             """
             select latest.asset_key, latest.partition, value from asset_event_tags
@@ -139,7 +140,7 @@ def _heard(dagster_home: Path) -> dict[str, list[str]]:
             """
         ).fetchall()
         slots = connection.execute("select run_id from concurrency_slots where run_id is not null").fetchall()
-    with sqlite3.connect(runs) as connection:
+    with closing(sqlite3.connect(runs)) as connection:
         going = connection.execute("select count(*) from runs where status in ('STARTED', 'STARTING')").fetchall()
     return {
         # What a page says holds the time at which it was ranked, and its version with it.

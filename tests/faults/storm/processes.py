@@ -9,10 +9,8 @@ import os
 import random
 import signal
 import subprocess
-import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event, Thread
@@ -75,7 +73,7 @@ def run(seed: int, size: int, folder: Path) -> Counts:
             _kill_after(desk.start("run", **_patient()), chance.uniform(0.5, 10.0))
         return _command(desk, "run")
 
-    with _daemon(desk), raw_host(desk, **_patient()) as host:
+    with desk.daemon(interval=5, **_patient()) as daemon, raw_host(desk, **_patient()) as host:
         host.handshake()
         work: dict[str, Callable[[], str | None]] = {
             "import": one_import,
@@ -91,6 +89,7 @@ def run(seed: int, size: int, folder: Path) -> Counts:
         over.set()
         for thread in threads:
             thread.join()
+        os.killpg(daemon.pid, signal.SIGKILL)  # as a power cut would: what it had begun is put in order by the run
     diary.note("last run", 0.0, _command(desk, "run", "--since", DAYS[0]))
     with desk.warehouse.reading() as connection:
         ids = [row[0] for row in connection.execute("select paper_id from papers").fetchall()]
@@ -161,21 +160,3 @@ def _read(desk: Desk) -> str | None:
 
 def _asked(host: RawHost) -> str | None:
     return None if host.call("todays_ranking", profile="graphs")["papers"] else "an empty list"
-
-
-@contextmanager
-def _daemon(desk: Desk) -> Iterator[None]:
-    with (desk.folder / "daemon.log").open("w", encoding="utf-8") as log:
-        daemon = subprocess.Popen(
-            [str(Path(sys.executable).with_name("dagster-daemon")), "run", "-m", "paper_assets.definitions"],
-            cwd=desk.folder,
-            env={**os.environ, **desk.environment, **_patient(), "PAPER_ASSETS_SENSOR_INTERVAL": "5"},
-            stdout=log,
-            stderr=log,
-            start_new_session=True,
-        )
-        try:
-            yield
-        finally:
-            os.killpg(daemon.pid, signal.SIGKILL)  # as a power cut would: what it had begun is put in order by the run
-            daemon.wait()
