@@ -82,7 +82,12 @@ on_new_ratings = (
     & ~AutomationCondition.any_deps_missing()
     & _quiet
 ).with_label("on_new_ratings")
-on_new_papers_or_profile = (LatestEmbeddedDay() & _due & _quiet).with_label("on_new_papers_or_profile")
+# Who looks for the first time knows no earlier state to compare with: a profile edited before that is found by asking
+# for the newest day once, which finds all others unchanged.
+_due_or_unknown = (_something_new | AutomationCondition.initial_evaluation()).since(
+    AutomationCondition.newly_requested() & ~_something_new
+)
+on_new_papers_or_profile = (LatestEmbeddedDay() & _due_or_unknown & _quiet).with_label("on_new_papers_or_profile")
 # What follows a ranking waits until nothing above it is about to be made again.
 _settled = ~AutomationCondition.any_deps_missing() & ~AutomationCondition.any_deps_match(
     AutomationCondition.will_be_requested()

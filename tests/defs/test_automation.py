@@ -91,6 +91,14 @@ def test_papers_found_at_the_first_start_are_embedded_and_only_the_latest_day_is
         assert ranked(desk.tick()) == {"2026-03-02|ann"}
 
 
+def test_a_profile_edited_before_anybody_looked_is_ranked_again(desk: Desk) -> None:
+    first = Desk(desk.instance)
+    first.report("research_profile", "ann", "ann-2")
+    assert ranked(first.tick()) == {"2026-03-02|ann", "2026-03-02|bob"}, "nobody knows which it was; bob stays the same"
+    first.carry_out("2")
+    assert first.tick() == {}
+
+
 def test_an_edited_profile_is_ranked_again_alone_and_once(desk: Desk) -> None:
     desk.report("research_profile", "ann", "ann-2")
     assert ranked(desk.tick()) == {"2026-03-02|ann"}

@@ -7,7 +7,10 @@ import os
 import random
 import shutil
 import signal
+import sqlite3
 import time
+from collections.abc import Callable
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -17,6 +20,7 @@ from tests.faults.storm.counts import Counts
 from tests.faults.storm.likeness import differences, heard, likeness
 
 DAYS = ("2026-03-02", "2026-03-03")
+_AT_REST = 20.0  # seconds without news; sensors look every 3
 _PATIENCE = 600.0  # seconds for what takes some 20 undisturbed; runs without process are looked for every 30
 EDITED = {**GRAPHS, "interests": {"primary": ["calibration of tree ensembles"]}}
 
@@ -30,15 +34,16 @@ def run(seed: int, size: int, folder: Path) -> Counts:
         desk.profile(name, profile)
     desk.run("import", str(desk.papers("papers.jsonl", week(DAYS))))
     desk.run("run")
-    with desk.daemon():  # it looks once at what is there
-        assert desk.happens(lambda: _quiet(desk) and _seen(desk), within=_PATIENCE), desk.last_words()
+    with desk.daemon():  # it looks at what is there, and makes what a command leaves to it
+        assert desk.happens(_rest(desk), within=_PATIENCE), desk.last_words()
     shutil.copytree(desk.folder, base)
 
-    before, began = heard(desk.folder / "dagster_home"), time.monotonic()
     with desk.daemon():
         desk.profile("graphs", EDITED)
-        assert desk.happens(lambda: _settled(desk, before), within=_PATIENCE), desk.last_words()
+        began = time.monotonic()
+        assert desk.happens(lambda: _page(desk.folder) != _page(base), within=_PATIENCE), desk.last_words()
         took = time.monotonic() - began
+        assert desk.happens(_rest(desk), within=_PATIENCE), desk.last_words()
     twin, wanted = _likeness(desk), heard(desk.folder / "dagster_home")
     print(f"daemon: undisturbed {took:.1f} s", flush=True)
 
@@ -75,21 +80,35 @@ def run(seed: int, size: int, folder: Path) -> Counts:
     )
 
 
-def _settled(desk: Desk, before: dict[str, list[str]]) -> bool:
-    """Ranking and page of the edited profile are made anew, and nothing is under way."""
-    now = heard(desk.folder / "dagster_home")
-    changed = "".join(sorted(set(now["heard by Dagster"]) - set(before["heard by Dagster"])))
-    pages = (desk.folder / "data" / "output" / "digests" / "graphs").glob(f"{DAYS[-1]}.html")
-    return "scored_rankings" in changed and _quiet(desk) and any("calibration" in each.read_text() for each in pages)
+def _rest(desk: Desk) -> Callable[[], bool]:
+    """Asked again and again: whether nothing is under way or asked for, and has not been for `_AT_REST` seconds."""
+    since = [time.monotonic()]
+    last: list[Any] = [None]
+
+    def rests() -> bool:
+        now = heard(desk.folder / "dagster_home")
+        if now != last[0] or _asked_for(desk):
+            last[0], since[0] = now, time.monotonic()
+        return time.monotonic() - since[0] > _AT_REST
+
+    return rests
 
 
-def _seen(desk: Desk) -> bool:
-    """The daemon has evaluated its sensors and conditions once."""
-    return "profile" in desk.last_words() or "sensor" in desk.last_words().lower()
+def _asked_for(desk: Desk) -> int:
+    """Runs and backfills that are not over."""
+    with closing(sqlite3.connect(desk.folder / "dagster_home" / "history" / "runs.db")) as connection:
+        counts = connection.execute(
+            """
+            select (select count(*) from runs where status not in ('SUCCESS', 'FAILURE', 'CANCELED'))
+                + (select count(*) from bulk_actions where status in ('REQUESTED', 'CANCELING'))
+            """
+        ).fetchall()
+    return int(counts[0][0])
 
 
-def _quiet(desk: Desk) -> bool:
-    return heard(desk.folder / "dagster_home")["runs under way"] == ["[(0,)]"]
+def _page(folder: Path) -> str:
+    page = folder / "data" / "output" / "digests" / "graphs" / f"{DAYS[-1]}.html"
+    return page.read_text("utf-8") if page.exists() else ""
 
 
 def _likeness(desk: Desk) -> dict[str, Any]:

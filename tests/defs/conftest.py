@@ -1,0 +1,13 @@
+"""The graph is loaded in the checkout; what lies in its own home, of a demo say, is nothing to a test."""
+
+from pathlib import Path
+
+import pytest
+
+from paper_assets.defs import environment
+from paper_assets.settings import load_settings
+
+
+@pytest.fixture(autouse=True)
+def no_home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(environment, "settings", load_settings({}, tmp_path / "nobody-lives-here"))
