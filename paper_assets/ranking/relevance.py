@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from paper_assets.profile import Interests
 from paper_assets.ranking.keywords import distinct, keywords_in
+from paper_assets.text.forward_index import IndexedTexts
 from paper_assets.text.words import SMALL_WORDS, normal_form
 
 _ROWS_AT_ONCE = 4096  # 12 MB of float64 at 384 dimensions
@@ -46,7 +47,9 @@ def cosines(vectors: NDArray[np.float32], texts: NDArray[np.float32]) -> NDArray
     return np.clip(np.nan_to_num(found), 0.0, 1.0).T
 
 
-def keyword_relevance(texts: pa.ChunkedArray, interests: Interests, *, repeats: Sequence[int]) -> NDArray[np.float64]:
+def keyword_relevance(
+    texts: pa.ChunkedArray | IndexedTexts, interests: Interests, *, repeats: Sequence[int]
+) -> NDArray[np.float64]:
     """Without a model: the mean, weighted as in `interest_text`, of the share of each interest's words in the text."""
     asked = [
         (times, _words(interest))
