@@ -223,7 +223,7 @@ def _facts(
     must_found, soft_found = found[:, : len(must)], found[:, len(must) :]
     ages = ages_in_days(candidates, as_of)
     repository = has_repository(candidates)
-    page = has_project_page(candidates, among=~repository)
+    page = has_project_page(candidates, among=~repository, texts=words)
     ids = candidates.column("paper_id").to_pylist() if pdf_names else []
     downloaded = among(candidates, local_pdfs(ids, pdf_names) if pdf_names else ())
     facts = DimensionFacts(

@@ -29,6 +29,7 @@ _FEW = 4  # a part smaller than a fourth of all is copied before it is asked
 _Number = TypeVar("_Number", bound=np.generic)
 
 _NO_BORDERS, _JOINING = 1, 2  # what a text may hold, as bits
+_UNKNOWN, _NO, _YES = range(3)
 
 
 @dataclass(slots=True)
@@ -44,6 +45,7 @@ class _Kept:
     words: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
     times: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
     holds: NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, np.uint8))
+    marks: dict[tuple[str, ...], NDArray[np.uint8]] = field(default_factory=dict)  # of each row what is known
     lock: Lock = field(default_factory=Lock)
 
 
@@ -75,6 +77,18 @@ class IndexedTexts:
     def joining(self) -> NDArray[np.bool_]:
         """(n,) which texts hold a sign that makes another word of one beside it: `x_1`, `C++`, `C#`."""
         return (self._kept.holds[self.rows] & _JOINING) != 0
+
+    def holding(self, marks: tuple[str, ...]) -> NDArray[np.bool_]:
+        """(n,) which texts hold any of the marks in their normal form; each is searched for them once."""
+        kept = self._kept
+        with kept.lock:
+            known = kept.marks.get(marks, np.zeros(0, np.uint8))
+            if len(known) < len(kept.normal):
+                known = kept.marks[marks] = np.concatenate((known, np.zeros(len(kept.normal) - len(known), np.uint8)))
+            for row in np.unique(self.rows[known[self.rows] == _UNKNOWN]).tolist():
+                text = kept.normal[row]
+                known[row] = _YES if any(mark in text for mark in marks) else _NO
+            return known[self.rows] == _YES
 
     def beginning(self, start: str) -> list[str]:
         """All words that begin so; some of them may stand in none of the texts."""
@@ -144,15 +158,17 @@ class ForwardIndex:
         given: list[str] = texts.to_pylist()
         with self._lock:
             kept = self._kept
-            new = [text for text in dict.fromkeys(given) if text not in kept.row_of]
+            found = [kept.row_of.get(text, -1) for text in given]
+            new = list(dict.fromkeys(text for text, row in zip(given, found, strict=True) if row < 0))
             if new and len(kept.normal) + len(new) > self._most:
                 kept, new = _Kept(), list(dict.fromkeys(given))
                 if len(new) <= self._most:
                     self._kept = kept
             for start in range(0, len(new), _AT_ONCE):
                 _read(kept, new[start : start + _AT_ONCE])
-            known = kept.row_of
-            rows = np.fromiter((known[text] for text in given), dtype=np.intp, count=len(given))
+            if new:
+                found = [kept.row_of[text] for text in given]
+            rows = np.array(found, dtype=np.intp)
             starts = kept.starts[: len(kept.normal) + 1]
             words, times = kept.words[: starts[-1]], kept.times[: starts[-1]]
         at = rows
