@@ -87,7 +87,7 @@ class IndexedTexts:
                 known = kept.marks[marks] = np.concatenate((known, np.zeros(len(kept.normal) - len(known), np.uint8)))
             for row in np.unique(self.rows[known[self.rows] == _UNKNOWN]).tolist():
                 text = kept.normal[row]
-                known[row] = _YES if any(mark in text for mark in marks) else _NO
+                known[row] = _YES if any(map(text.__contains__, marks)) else _NO
             return known[self.rows] == _YES
 
     def beginning(self, start: str) -> list[str]:
