@@ -1,5 +1,6 @@
 from dataclasses import replace
 from datetime import UTC, datetime
+from itertools import combinations
 from zlib import crc32
 
 import numpy as np
@@ -69,6 +70,7 @@ def test_ranking_agrees_with_the_plain_one(papers: list[Paper], profile: Profile
     ]
     line = (0.4 if options.line is None else options.line) if fused else None
     assume(all(far_from(value, line) for value in relevance))
+    assume(told_apart([scores for _, scores in scored]))
     order, shown = final_order(scored, serves, options, line)
     ranking = ranked(papers, profile, seed=seed if with_model else None)
     rows = ranking.rows.to_pylist()
@@ -84,6 +86,15 @@ def far_from(value: float, line: float | None) -> bool:
     """Not so near to the line or to a tenth that the last bits decide, unless it is nothing."""
     near = [abs(value - border) for border in (*np.arange(1, 10) / 10, line or 0.0)]
     return line is None or value < 1e-6 or min(near) > 1e-9
+
+
+def told_apart(scored: list[dict[str, object]]) -> bool:
+    """Whether no two papers have all but the same score out of different parts, so that the last bits decide."""
+    return all(
+        abs(float(str(one["final"])) - float(str(other["final"]))) > 1e-9
+        or all(one[name] == other[name] for name in [*DIMENSIONS, "bonus", "soft_penalty"])
+        for one, other in combinations(scored, 2)
+    )
 
 
 @given(papers=papers(), profile=profiles(), seed=seeds, data=st.data())
