@@ -30,7 +30,7 @@ from paper_assets.errors import (
     StoreError,
 )
 from paper_assets.settings import Settings
-from paper_assets.text.cleaning import encodable
+from paper_assets.text.cleaning import encodable, without_controls
 from paper_assets.text.secrets import Secrets
 
 INTERNAL_ERROR = "INTERNAL_ERROR"  # the one code beside those of I4: nothing that the caller could mend
@@ -48,7 +48,7 @@ class TimeLimit(NetworkError):
 
 
 class Outgoing(Secrets):
-    """What leaves by the protocol: neither a secret nor a place on this machine.
+    """What leaves by the protocol: no secret, no place on this machine, no character that steers a terminal.
 
     A known folder is called by its variable; in an error any other absolute path is cut to its last part.
     """
@@ -62,7 +62,7 @@ class Outgoing(Secrets):
         self._places = re.compile(rf"(?<![\w.-])(?:{one_of})(?![\w-])") if one_of else None
 
     def hide(self, text: str) -> str:
-        text = super().hide(text)
+        text = super().hide(without_controls(text))
         return self._places.sub(lambda found: self._named[found[0]], text) if self._places else text
 
 
