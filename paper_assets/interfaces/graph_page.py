@@ -13,7 +13,7 @@ from starlette.middleware import Middleware
 from paper_assets.interfaces.local_only import LocalOnly
 
 
-class GuardedWebserver(DagsterWebserver):  # type: ignore[misc]
+class GuardedWebserver(DagsterWebserver):
     """Dagster's web server, of which every request passes the door first, websockets too."""
 
     def build_middleware(self) -> list[Middleware]:
@@ -22,7 +22,7 @@ class GuardedWebserver(DagsterWebserver):  # type: ignore[misc]
 
 def main() -> None:
     """Serve until somebody ends it."""
-    dagster_webserver.app.DagsterWebserver = GuardedWebserver  # what its own command makes
+    dagster_webserver.app.DagsterWebserver = GuardedWebserver  # type: ignore[misc]  # what its own command makes
     cli(auto_envvar_prefix="DAGSTER_WEBSERVER")
 
 

@@ -68,7 +68,6 @@ def test_no_command_that_needs_no_network_asks_for_anybody(
     desk.run("run", **environ)
     plan = {"rewritten_question": "evidence for contested topics", "generation_required": True}
     (desk.folder / "plan.json").write_text(json.dumps(plan), encoding="utf-8")
-    desk.run("retrieve", "plan.json", **environ)
     model = tiny_cross_encoder(tmp_path / "tiny")
     desk.run("retrieve", "plan.json", **environ, PAPER_ASSETS_CROSS_ENCODER=str(model))
     with served(desk, **environ) as page:

@@ -205,8 +205,8 @@ class DeskTools:
             try:
                 listed = list_changes(self._warehouse, name, day=last, before=_day(before, "before"), edit=edit)
             except NothingEarlier as first:  # a first day is no mistake of the caller
-                rest = {"profile": name, "day": f"{last}", "lineage": {}, "note": str(first)}
-                return paged(rest, "changes", [], offset=0)
+                nothing = {"profile": name, "day": f"{last}", "lineage": {}, "note": str(first)}
+                return paged(nothing, "changes", [], offset=0)
             moves = (
                 ("entered", listed.changes.entered),
                 ("left", listed.changes.left),
@@ -226,11 +226,11 @@ class DeskTools:
                 for change, those in moves
                 for move in those
             ]
-            rest = {
+            rest: dict[str, Any] = {
                 "profile": name,
+                "note": None,
                 "day": f"{listed.day}",
                 "lineage": {name: list(pair) for name, pair in listed.changes.lineage.items()},
-                "note": None,
             }
             return paged(rest, "changes", changes, offset=offset)
 

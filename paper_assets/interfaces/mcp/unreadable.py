@@ -22,7 +22,7 @@ async def serve_stdio(server: MCPServer[Any]) -> None:
     """Serve on standard input and output until the client leaves."""
     async with stdio_server() as (heard, said):
         low = server._lowlevel_server
-        await low.run(_Heard(heard, said), said, low.create_initialization_options())  # type: ignore[arg-type]
+        await low.run(_Heard(heard, said), said, low.create_initialization_options())
 
 
 class _Heard:
