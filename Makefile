@@ -14,7 +14,7 @@ test: $(VENV)/installed   ## every test, on two processes
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 dev: $(VENV)/installed    ## the Dagster UI on the same data, sensors and schedules running
-	$(BIN)/dagster dev -w workspace.yaml
+	$(BIN)/python -m paper_assets.defs.dev -w workspace.yaml
 
 desk: $(VENV)/installed   ## the desk in a browser, on the same data
 	$(BIN)/paper-assets desk

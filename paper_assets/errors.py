@@ -52,6 +52,10 @@ class NotComputed(PaperAssetsError):
     """The asset asked for has not been materialized yet."""
 
 
+class NothingEarlier(NotComputed):
+    """A ranking is the first of its kind: there is nothing to compare it with."""
+
+
 class SourceError(PaperAssetsError):
     """A source outside the machine did not give what was asked."""
 
@@ -101,6 +105,13 @@ class LLMConfigError(LLMError):
 
 class LLMUnreachable(LLMError):
     """No try got an answer: unreachable, overloaded or too slow; another question would fare no better now."""
+
+
+class LLMRateLimited(LLMUnreachable):
+    """The model's server asks us to slow down (429) for longer than we may wait."""
+
+    code = "RATE_LIMIT"
+    retry_after: float | None = None  # seconds that it asked for
 
 
 class LLMBudgetReached(LLMError):

@@ -117,7 +117,7 @@ def test_every_variable_named_is_read_somewhere(document: Path) -> None:
 def test_every_asset_check_key_and_tool_named_exists(name: str) -> None:
     texts = [text for text in quoted(ROOT / name) if re.fullmatch(r"[a-z_.]+", text) and not text.endswith(".json")]
     named = {part for text in texts for part in text.split(".") if "_" in part.strip("_")}
-    files = [*PACKAGE.rglob("*.py"), ROOT / "dagster_home" / "dagster.yaml"]
+    files = [*PACKAGE.rglob("*.py"), PACKAGE / "defs" / "dagster.yaml"]
     known = set(re.findall(r"\w+", "\n".join(file.read_text(encoding="utf-8") for file in files)))
     assert named - known - FOLDERS == set()
 

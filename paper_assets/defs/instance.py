@@ -14,6 +14,7 @@ import dagster as dg
 
 from paper_assets.errors import InvalidInput, PaperAssetsError, StoreBusy, StoreError, StoreUnwritable
 from paper_assets.stores.folder_lock import folder_locked
+from paper_assets.stores.private import make_private_folder
 
 _SETTINGS = "dagster.yaml"
 _INDEX = Path("history", "runs", "index.db")
@@ -29,7 +30,7 @@ def open_instance(dagster_home: Path) -> dg.DagsterInstance:
     """
     file = dagster_home / _SETTINGS
     try:
-        dagster_home.mkdir(parents=True, exist_ok=True)
+        make_private_folder(dagster_home)
         os.environ["DAGSTER_HOME"] = str(dagster_home.absolute())
         with folder_locked(dagster_home), explained(dagster_home):
             if not file.exists():

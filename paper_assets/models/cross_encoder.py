@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from paper_assets.errors import ModelUnavailable
-from paper_assets.models.hub import hub_has, reason_of
+from paper_assets.models.hub import hub_has, need_on_this_machine, reason_of
 from paper_assets.text.cleaning import encodable
 
 DEFAULT = "cross-encoder/ms-marco-MiniLM-L6-v2"  # English, 23 million parameters
@@ -61,8 +61,12 @@ def loaded_model(name: str, *, kind: str, variable: str) -> tuple[Any, np.ndarra
 
     Raises ModelUnavailable.
     """
-    in_folder = Path(name).is_absolute()
-    local = in_folder or not hub_has(name, kind=kind, instead=f"the folder of a model in {variable}")
+    local, instead = Path(name).is_absolute(), f"the folder of a model in {variable}"
+    if name == DEFAULT:  # which nobody has asked for: no hub is told of it
+        need_on_this_machine(name, kind=kind, instead=instead)
+        local = True
+    elif not local:
+        local = not hub_has(name, kind=kind, instead=instead)
     try:
         import sentence_transformers
         import torch

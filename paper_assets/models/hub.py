@@ -1,4 +1,7 @@
-"""Whether the hub has a model, asked once and with a time limit: the libraries retry each absent file for minutes."""
+"""Whether the hub has a model, asked once and with a time limit: the libraries retry each absent file for minutes.
+
+Only a model that somebody has named is asked for; of a default nothing leaves this machine (SPEC 8).
+"""
 
 import re
 
@@ -27,6 +30,14 @@ def hub_has(name: str, *, kind: str, instead: str) -> bool:
             f"{kind} {name!r} is not on this machine and the hub does not give it ({reason_of(error)}); give {instead}"
         ) from None
     return True
+
+
+def need_on_this_machine(name: str, *, kind: str, instead: str) -> None:
+    """Raises ModelUnavailable, with what fetches it, unless the model lies in the local cache. Asks nobody."""
+    if not isinstance(try_to_load_from_cache(name, "config.json"), str):
+        raise ModelUnavailable(
+            f"{kind} {name!r} is not on this machine; fetch it once with `hf download {name}`, or give {instead}"
+        )
 
 
 def reason_of(error: Exception) -> str:

@@ -15,7 +15,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from paper_assets.errors import LLMError, LLMUnreachable
+from paper_assets.errors import LLMError, LLMRateLimited, LLMUnreachable
 from paper_assets.models.llm_budget import Budget, Usage
 from paper_assets.models.llm_config import LLMConfig
 from paper_assets.models.llm_providers import Prompt, Reply, exchange, load
@@ -160,11 +160,12 @@ def _told(
         raise LLMError(f"the prompt of about {prompt.tokens:,} tokens is too long for {config.named}: at most {room:,}")
     wait = config.first_wait
     tries = 0
-    last = "no time for a try"
+    last: TryFailed | None = None
     while tries < config.tries:
         left = ends - clock()
         if left <= 0:
-            raise LLMUnreachable(f"{config.named} gave no answer before the deadline ({tries} tries; last: {last})")
+            said = f"{tries} tries; last: {last or 'no time for a try'}"
+            raise _given_up(f"{config.named} gave no answer before the deadline ({said})", last)
         for meter in meters:
             meter.take_call()
         try:
@@ -174,19 +175,29 @@ def _told(
             continue
         except TryFailed as failed:
             tries += 1
-            last = str(failed)
+            last = failed
             pause = wait if failed.wait is None else failed.wait
             if tries < config.tries:
                 if pause >= ends - clock():
                     asked = f"waiting the {pause:.3g} s it asks for" if failed.wait is not None else "another try"
-                    raise LLMUnreachable(f"{config.named} failed: {last}; {asked} would pass the deadline") from None
+                    raise _given_up(f"{config.named} failed: {last}; {asked} would pass the deadline", last) from None
                 sleep(pause)
             wait *= 2
             continue
         for meter in meters:
             meter.add_tokens(reply.input_tokens, reply.output_tokens)
         return _whole(config, reply), prompt
-    raise LLMUnreachable(f"{config.named} failed {tries} times; last: {last}")
+    raise _given_up(f"{config.named} failed {tries} times; last: {last}", last)
+
+
+def _given_up(line: str, last: TryFailed | None) -> LLMUnreachable:
+    """What the last try that failed makes of it: the server is not there, or it asks us to slow down."""
+    if last is None or not last.slow_down:
+        return LLMUnreachable(line)
+    asks = "" if last.wait is None or f"{last.wait:.3g} s" in line else f"; it asks to wait {last.wait:.3g} s"
+    error = LLMRateLimited(f"{line}{asks}")
+    error.retry_after = last.wait
+    return error
 
 
 def _whole(config: LLMConfig, reply: Reply) -> str:

@@ -17,6 +17,7 @@ from paper_assets.errors import LLMConfigError, LLMError
 from paper_assets.models.llm_budget import estimated_tokens
 from paper_assets.models.llm_config import LLMConfig
 from paper_assets.models.llm_refusals import TryFailed, judged, said, tidy
+from paper_assets.text.secrets import hiding
 
 if TYPE_CHECKING:
     import ssl
@@ -102,6 +103,7 @@ def exchange(config: LLMConfig, prompt: Prompt, *, timeout: float) -> Reply:
     read = {"openai": _read_openai, "anthropic": _read_anthropic, "ollama": _read_ollama}[config.provider]
     try:
         text, ended, input_tokens, output_tokens = read(answer)
+        text = hiding(config.api_key).without_keys(text)  # answers are kept and shown, and a server may repeat it
         return Reply(
             text=text,
             ended=ended,

@@ -2,7 +2,8 @@
 
 Thinking and talk around the answer are dropped and the object that fits is taken, the last of several. A whole float or
 a number in quotes is a number, null is empty, one thing a list of one, too long is cut. What is out of range, of
-another kind, or empty throughout is refused, as is an object that was cut off.
+another kind, or empty throughout is refused, as is an object that was cut off. Control characters and the like, which
+JSON may hold as escapes, are taken out of every text (SPEC 8).
 """
 
 import json
@@ -13,6 +14,8 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import PydanticCustomError
+
+from paper_assets.text.cleaning import without_controls
 
 Value = TypeVar("Value", bound=BaseModel)
 
@@ -137,6 +140,7 @@ def _fitted_text(value: Any, shape: Schema) -> Any:
         return ""
     if not isinstance(value, str):
         return value
+    value = without_controls(value)
     allowed = shape.get("enum") or ([shape["const"]] if "const" in shape else [])
     if allowed and value not in allowed:
         return next((one for one in allowed if str(one).lower() == value.strip().lower()), value)

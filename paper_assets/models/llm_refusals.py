@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from paper_assets.errors import LLMConfigError, LLMError
 from paper_assets.models.llm_config import LLMConfig
 from paper_assets.text.cleaning import one_line
+from paper_assets.text.secrets import HIDDEN, hiding
 
 if TYPE_CHECKING:
     import httpx2
@@ -26,9 +27,10 @@ _LIKE_A_KEY = re.compile(r"sk-[\w*.-]{6,}|bearer\s+\S+", re.IGNORECASE)
 class TryFailed(Exception):
     """This exchange failed in a way that another may not. `wait`: seconds the server asks for, or None."""
 
-    def __init__(self, message: str, *, wait: float | None = None) -> None:
+    def __init__(self, message: str, *, wait: float | None = None, slow_down: bool = False) -> None:
         super().__init__(message)
         self.wait = wait
+        self.slow_down = slow_down
 
 
 class SchemaRefused(Exception):
@@ -67,7 +69,8 @@ def judged(config: LLMConfig, response: "httpx2.Response", *, with_schema: bool)
     if 300 <= status < 400:
         raise LLMConfigError(f"{config.named} sends us elsewhere ({status}); check {prefix}_BASE_URL")
     if status in _WORTH_ANOTHER_TRY:
-        raise TryFailed(f"{status}{message or ' ' + _phrase(status)}", wait=_wait(response.headers))
+        line = f"{status}{message or ' ' + _phrase(status)}"
+        raise TryFailed(line, wait=_wait(response.headers), slow_down=status == 429)
     if with_schema and status in (400, 422) and _ABOUT_THE_SCHEMA.search(message):
         raise SchemaRefused(message)
     raise LLMError(f"{config.named} refused the request ({status}){message}")
@@ -90,9 +93,7 @@ def said(body: object, config: LLMConfig) -> str:
 
 def tidy(text: str, config: LLMConfig) -> str:
     """Foreign text fit for a message: one line, at most 200 characters, the key and what looks like one hidden."""
-    if config.api_key:
-        text = text.replace(config.api_key, "***")
-    text = _LIKE_A_KEY.sub("***", text)
+    text = _LIKE_A_KEY.sub(HIDDEN, hiding(config.api_key).hide(text))
     line = one_line(text)
     return line if len(line) <= 200 else line[:197] + "..."
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from paper_assets.errors import ModelUnavailable, NotComputed
+from paper_assets.errors import ModelUnavailable, NotComputed, NothingEarlier
 from paper_assets.learning.questions import questions
 from paper_assets.models.embedder import FEW, Embedder
 from paper_assets.paper import embedded_text, papers_from_table
@@ -333,7 +333,7 @@ def changes_of(
     else:
         before = before or latest_ranking_day(warehouse, profile, until=day - timedelta(days=1))
         if before is None:
-            raise NotComputed(f"profile {profile!r} has no ranking before {day}; nothing to compare")
+            raise NothingEarlier(f"profile {profile!r} has no ranking before {day}; nothing to compare")
         earlier = ranking(warehouse, before, profile)
     return changes_since(warehouse, earlier, after)
 

@@ -87,14 +87,14 @@ def unfinished_profiles(folder: Path) -> set[str]:
 
 def _newest(target: Path, latest: int) -> list[tuple[date, str]]:
     """The HTML pages of the `latest` days that have one, ascending."""
-    days = _days(target)[-latest:]
+    days = days_with_pages(target)[-latest:]
     return [(each, (target / f"{each}.html").read_text(encoding="utf-8", errors="replace")) for each in days]
 
 
-def _days(target: Path) -> list[date]:
-    """The days that have a page, ascending."""
+def days_with_pages(target: Path) -> list[date]:
+    """The days of which a profile's folder holds a page, ascending; none where there is no folder."""
     found = []
-    for path in target.iterdir():
+    for path in target.glob("*.html"):
         if named := _PAGE.fullmatch(path.name):
             with suppress(ValueError):  # somebody's own 2026-99-99.html
                 found.append(date.fromisoformat(named[1]))

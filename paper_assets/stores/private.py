@@ -1,6 +1,17 @@
-"""Folders that nobody but their user can look into (SPEC 8). What exists already keeps the permissions it was given."""
+"""Folders and files that nobody but their user can look into (SPEC 8).
 
+What exists already keeps the permissions it was given.
+"""
+
+import os
 from pathlib import Path
+
+_OTHERS = 0o077
+
+
+def make_files_private() -> None:
+    """From now on whatever this process and those that it starts make is for its user alone."""
+    os.umask(_OTHERS)
 
 
 def make_private_folder(folder: Path) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 from duckdb import DuckDBPyConnection
 
-from paper_assets.errors import NotComputed, PaperNotFound
+from paper_assets.errors import NotComputed, NothingEarlier, PaperNotFound
 from paper_assets.paper_id import unversioned
 from paper_assets.stores.warehouse import Warehouse, value_of
 from paper_assets.weights import DIMENSIONS
@@ -180,7 +180,9 @@ def previous_ranking(warehouse: Warehouse, day: date, profile: str) -> StoredRan
             "select inputs, header from previous_ranking_sets where day = $day and profile = $profile", params
         ).fetchall()
         if not found:
-            raise NotComputed(f"the ranking of profile {profile!r} on {day} is the first of that day; nothing changed")
+            raise NothingEarlier(
+                f"the ranking of profile {profile!r} on {day} is the first of that day; nothing to compare"
+            )
         rows = connection.sql(
             """
             select * exclude (day, profile)

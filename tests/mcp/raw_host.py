@@ -72,7 +72,7 @@ class RawHost:
         self._send({"id": asked, "method": method, **({"params": params} if params else {})})
         return asked
 
-    def answer_to(self, asked: int) -> dict[str, Any]:
+    def answer_to(self, asked: int | str) -> dict[str, Any]:
         """The answer to a request; what comes before it is kept in `heard`."""
         for message in self.heard:
             if message.get("id") == asked:
@@ -137,7 +137,8 @@ def error_in(result: Mapping[str, Any]) -> dict[str, Any]:
 
 def serves_from(desk: Desk, **environ: str) -> dict[str, Any]:
     """The server as hosts of their own configure it: command, arguments, environment."""
-    return {"command": sys.executable, "args": [*COMMAND[1:], "mcp"], "env": {**desk.environment, **environ}}
+    kept = {name: os.environ[name] for name in ("PYTHONPATH",) if name in os.environ}  # a host passes nothing on
+    return {"command": sys.executable, "args": [*COMMAND[1:], "mcp"], "env": {**kept, **desk.environment, **environ}}
 
 
 @contextmanager

@@ -5,6 +5,7 @@ import json
 import logging
 import threading
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from paper_assets.errors import (
     LLMBudgetReached,
     LLMConfigError,
     LLMError,
+    LLMRateLimited,
     NetworkError,
     PaperNotFound,
     PdfFetchFailed,
@@ -25,8 +27,10 @@ from paper_assets.errors import (
     StoreUnwritable,
 )
 from paper_assets.interfaces.mcp.calls import CallIsOver, Calls, bounded_answer, page, paged, text_page
-from paper_assets.interfaces.mcp.refusals import SafeFormatter, Secrets, refusal
+from paper_assets.interfaces.mcp.refusals import Outgoing, SafeFormatter, folders_of, refusal
 from paper_assets.progress import Progress
+from paper_assets.settings import load_settings
+from paper_assets.text.secrets import Secrets
 from tests.mcp.raw_host import error_in
 
 NOTHING_HIDDEN = Secrets({})
@@ -257,6 +261,37 @@ def test_a_secret_of_any_characters_is_hidden_and_the_answer_is_still_json(secre
     assert error["message"] == "sent ***"
     logged = logging.LogRecord("a", logging.INFO, "f", 1, "%s %r", (json.dumps(secret), secret), None)
     assert SafeFormatter(secrets).format(logged).endswith("""a: "***" '***'""")
+
+
+def test_no_place_on_this_machine_is_in_an_answer_or_an_error(tmp_path: Path) -> None:
+    settings = load_settings({"PAPER_ASSETS_HOME": str(tmp_path / "desk"), "PAPER_ASSETS_PROFILES": "/srv/p"}, tmp_path)
+    door = Outgoing({}, folders_of(settings))
+    home = settings.home
+    told = bounded_answer(
+        {
+            "file": f"{home}/output/rankings/a.json",
+            "why": [f"{home}/warehouse.duckdb is held"],
+            "url": "http://a.b/srv/p",
+        },
+        most=1_000,
+        secrets=door,
+    )
+    assert told.structured_content == {
+        "file": "$OUTPUT_DIR/rankings/a.json",
+        "why": ["$PAPER_ASSETS_HOME/warehouse.duckdb is held"],
+        "url": "http://a.b/srv/p",
+    }
+    fault = StoreUnwritable(f"{home}/chroma: /mnt/disk 1/full and '/var/lib/x.db' (see https://a.b/c/d, cs/0501001)")
+    message = error_in(refusal(fault, tool="a_tool", secrets=door).model_dump(by_alias=True))["message"]
+    assert message == "$PAPER_ASSETS_HOME/chroma: …/disk 1/full and '…/x.db' (see https://a.b/c/d, cs/0501001)"
+
+
+def test_a_model_that_asks_to_slow_down_is_told_with_its_time() -> None:
+    error = LLMRateLimited("x")
+    error.retry_after = 90.0
+    told = error_in(refusal(error, tool="a_tool", secrets=NOTHING_HIDDEN).model_dump(by_alias=True))
+    assert (told["code"], told["details"]["worth_another_try"]) == ("RATE_LIMIT", True)
+    assert told["details"]["retry_after_seconds"] == 90.0
 
 
 def test_a_secret_at_the_end_of_a_long_message_is_not_told_by_half() -> None:

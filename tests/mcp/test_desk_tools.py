@@ -1,7 +1,7 @@
 """The tools over stored assets, asked over stdio: rankings, their reasons, their changes, and ranking anew."""
 
 import json
-from pathlib import Path
+import sys
 
 import pytest
 
@@ -54,6 +54,14 @@ def test_what_changed_tells_who_entered_and_why_the_others_left(host: RawHost) -
     assert changes[TRAFFIC]["change"] == "entered"
     assert changes["2603.00103"]["reason"] == "already shown: it stood in your list on an earlier day"
     assert told["total"] == len(changes)
+    assert told["note"] is None
+
+
+@pytest.mark.parametrize("asked", [{"day": DAYS[0]}, {"edit": True}])
+def test_of_a_first_day_it_is_said_that_there_is_nothing_earlier(host: RawHost, asked: dict[str, object]) -> None:
+    told = host.call("what_changed", profile="traffic", **asked)
+    assert (told["changes"], told["total"]) == ([], 0)
+    assert "nothing to compare" in told["note"]
 
 
 @pytest.mark.parametrize(
@@ -94,9 +102,10 @@ def test_papers_are_ranked_for_a_profile_and_the_result_is_kept(host: RawHost, d
     assert [entry["rank"] for entry in told["ranked_papers"]] == [1, 2, 3]
     assert told["ranked_papers"][0]["paper_id"] == "2603.00103"
     assert told["summary"]["input_count"] == 6
-    kept = json.loads(Path(told["output_path"]).read_text(encoding="utf-8"))
+    place, _, name = told["output_path"].partition("/")
+    assert place == "$OUTPUT_DIR"  # where that lies is nobody's business but the operator's
+    kept = json.loads((desk.folder / "data" / "output" / name).read_text(encoding="utf-8"))
     assert kept["ranked_papers"][0]["score"] == told["ranked_papers"][0]["score"]
-    assert Path(told["output_path"]).is_relative_to(desk.folder)
 
 
 def test_stored_papers_are_ranked_by_their_ids_or_as_the_newest_week(host: RawHost) -> None:
@@ -161,6 +170,11 @@ def test_a_path_outside_the_folders_of_the_desk_is_refused_whether_it_exists_or_
     messages = {host.refused("rank_and_filter_papers", papers=papers, **{option: way})["message"] for way in ways}
     assert len(messages) == 1  # nothing tells what exists from what does not
     assert "stranger" not in messages.pop()
+
+
+def test_no_answer_tells_a_place_on_this_machine(host: RawHost, desk: Desk) -> None:
+    assert str(desk.folder) not in json.dumps(host.heard)
+    assert sys.prefix not in json.dumps(host.heard)
 
 
 def test_no_stack_trace_was_logged_for_what_a_caller_can_cause(host: RawHost) -> None:

@@ -66,6 +66,24 @@ def test_a_request_that_breaks_the_protocol_gets_the_error_of_the_protocol(
     assert "Traceback" not in json.dumps(answer)
 
 
+@pytest.mark.parametrize("depth", [150, 200, 250, 100_000])
+def test_json_nested_beyond_reason_gets_a_clear_error_and_the_server_goes_on(host: RawHost, depth: int) -> None:
+    nested, asked = '{"id":1,"a":' * depth + "1" + "}" * depth, f"deep {depth}"
+    call = f'"method":"tools/call","params":{{"name":"analyze_paper","arguments":{{"paper":{nested}}}}}'
+    host.write(f'{{"jsonrpc":"2.0",{call},"id":"{asked}"}}\n'.encode())
+    answer = host.answer_to(asked)
+    if depth < 200:
+        assert error_in(answer["result"])["code"] == "INVALID_INPUT"
+    else:
+        assert answer["error"] == {"code": -32700, "message": "the request is nested too deep; send plain values"}
+    assert host.call("todays_ranking", profile="traffic")["profile"] == "traffic"
+
+
+def test_a_request_that_is_no_json_is_told_so_under_its_id(host: RawHost) -> None:
+    host.write(b'{"jsonrpc": "2.0", "id": 9001, "method": "tools/list"\n')
+    assert host.answer_to(9001)["error"]["message"] == "the request is no JSON"
+
+
 def test_half_a_surrogate_pair_does_not_break_the_pipe(host: RawHost) -> None:
     record = paper(1, "2026-03-01", "trains")
     host.write(
@@ -185,7 +203,7 @@ def test_a_server_set_up_wrongly_says_so_in_one_line(desk: Desk) -> None:
 def test_an_older_client_is_served_in_its_own_version(host: RawHost) -> None:
     assert host.heard[0]["result"]["protocolVersion"] == LEGACY
     tools = host.request("tools/list")["result"]["tools"]
-    assert len(tools) == 11
+    assert len(tools) == 15
     for tool in tools:
         assert tool["description"]
         assert tool["outputSchema"]["type"] == "object"

@@ -35,6 +35,10 @@ TOOLS = {
     "explain_rank",
     "what_changed",
     "export_citations",
+    "list_profiles",
+    "read_digest",
+    "list_rewrites",
+    "best_practices",
 }
 PACKAGES = ("@modelcontextprotocol/inspector@2.12.0", "@modelcontextprotocol/sdk@1.32.2")
 INSTALL_SECONDS = 180

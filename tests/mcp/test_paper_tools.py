@@ -15,8 +15,8 @@ import pytest
 from paper_assets.errors import LLMError
 from paper_assets.interfaces.mcp.calls import Calls
 from paper_assets.interfaces.mcp.paper_tools import PaperTools
-from paper_assets.interfaces.mcp.refusals import Secrets
 from paper_assets.interpreting.clients import Clients, WaitedOnce
+from paper_assets.text.secrets import Secrets
 from tests.desk import Desk
 from tests.interpreting.outside import Outside, outside, pdf_answer, titled
 from tests.invented_pdfs import pdf

@@ -24,11 +24,11 @@ import asyncio, os, sys
 from pathlib import Path
 from paper_assets.interfaces.cli import app as cli
 from paper_assets.interfaces.mcp.calls import Calls
-from paper_assets.interfaces.mcp.refusals import Secrets
+from paper_assets.text.secrets import Secrets
 from paper_assets.interfaces.mcp.server import build_server
 from paper_assets.settings import load_settings
 server = build_server(load_settings({}, Path.cwd()), {}, calls=Calls(secrets=Secrets({})))
-assert len(asyncio.run(server.list_tools())) == 11
+assert len(asyncio.run(server.list_tools())) == 15
 print([name for name in sys.argv[1:] if name in sys.modules])
 """
 

@@ -4,6 +4,7 @@ import json
 import logging
 import subprocess
 import sys
+from base64 import b64encode
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, Field
 
-from paper_assets.errors import LLMBudgetReached, LLMConfigError, LLMError
+from paper_assets.errors import LLMBudgetReached, LLMConfigError, LLMError, LLMRateLimited
 from paper_assets.models.llm import Completion, ask, wire_schema
 from paper_assets.models.llm_budget import Budget, Usage
 from paper_assets.models.llm_config import PROVIDERS, Provider
@@ -224,6 +225,15 @@ def test_a_wait_longer_than_the_deadline_is_given_up_at_once(provider: Provider,
     assert len(requests) == 1
     assert clock.waits == []
     assert "120 s" in str(error)
+
+
+def test_a_server_that_asks_to_slow_down_is_told_as_that_with_its_time(provider: Provider, clock: Clock) -> None:
+    error, _ = failure(*[fault(429, "slow down", retry_after="7")] * 4, provider=provider, clock=clock)
+    assert isinstance(error, LLMRateLimited)
+    assert (error.code, error.retry_after) == ("RATE_LIMIT", 7.0)
+    assert "it asks to wait 7 s" in str(error)
+    busy, _ = failure(*[fault(503, "slow down")] * 4, provider=provider, clock=clock)
+    assert busy.code == "LLM_ERROR"
 
 
 def test_a_used_up_quota_is_not_tried_again(provider: Provider, clock: Clock) -> None:
@@ -452,6 +462,14 @@ def test_the_key_is_in_no_message_and_no_log_even_if_the_server_repeats_it(
     error, _ = failure(*[echo] * 4, provider=provider, clock=clock)
     assert KEY not in str(error) + repr(error)
     assert KEY not in caplog.text
+
+
+@pytest.mark.parametrize("sent", ["openai", "anthropic"])  # the third provider is sent no key
+@pytest.mark.parametrize("part", [KEY[:6], KEY[:20], KEY[-9:], b64encode(KEY.encode()).decode()])
+@pytest.mark.parametrize("status", [400, 403, 404, 500])
+def test_no_part_of_the_key_is_in_a_message_either(clock: Clock, sent: Provider, part: str, status: int) -> None:
+    error, _ = failure(*[fault(status, f"the account {part}... is unknown")] * 4, provider=sent, clock=clock)
+    assert "the account ***... is unknown" in str(error)
 
 
 def test_a_key_that_does_not_look_like_one_is_hidden_too(clock: Clock) -> None:

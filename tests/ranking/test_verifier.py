@@ -2,12 +2,14 @@
 
 import json
 import re
+from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import numpy as np
 import pytest
@@ -22,7 +24,7 @@ from paper_assets.paper import Paper, papers_to_table
 from paper_assets.profile import Interests
 from paper_assets.ranking.verifier import LLMCheck, Verdicts, check_relevance, scores_in, unavailable
 from paper_assets.settings import ScoringConfig
-from tests.loopback_llm import LoopbackLLM, Request, Says, fault, loopback_llm, says
+from tests.loopback_llm import KEY, LoopbackLLM, Request, Says, fault, loopback_llm, says
 
 INTERESTS = Interests(primary=["graph learning"], secondary=["protein folding"], exploratory=["origami"])
 
@@ -325,6 +327,13 @@ def test_a_wrong_key_or_model_is_asked_once(status: int) -> None:
         assert len(server.requests) == 1
     assert not result.used
     assert str(status) in (result.warning or "")
+
+
+@pytest.mark.parametrize("part", [KEY[:20], KEY[-12:], quote(KEY, safe=""), b64encode(f"x:{KEY}".encode()).decode()])
+def test_no_part_of_a_key_that_a_server_repeats_is_in_the_warning_that_rankings_and_digests_show(part: str) -> None:
+    with loopback_llm(lambda request: fault(400, f"we know the account {part} and no other")) as server:
+        result = check(papers(3), [0.5] * 3, over(server))
+    assert "we know the account *** and no other" in (result.warning or "").replace("eDp***", "***")
 
 
 def test_a_server_that_keeps_failing_is_let_be_after_two_batches() -> None:

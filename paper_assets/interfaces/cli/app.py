@@ -16,6 +16,7 @@ from typer.core import TyperGroup
 from paper_assets.errors import PaperAssetsError
 from paper_assets.interfaces.cli.disk import refusal_of_the_disk
 from paper_assets.interfaces.cli.stopping import STOPPED, end_on_signals
+from paper_assets.stores.private import make_files_private
 
 # command: module of this folder, function (or group), and the first sentence of its help
 COMMANDS: dict[str, tuple[str, str, str]] = {
@@ -102,6 +103,7 @@ def program() -> NoReturn:
     The interpreter's own way out would take half a second, in which libraries report what they have not tidied up.
     """
     end_on_signals()
+    make_files_private()
     code: object = 0
     try:
         main()

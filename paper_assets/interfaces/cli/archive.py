@@ -1,7 +1,6 @@
 """`archive`: the best practices that later rewrites learn from (SPEC 4)."""
 
 import os
-import sys
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, replace
@@ -14,7 +13,7 @@ import typer
 
 from paper_assets.errors import InvalidInput, LLMError, ModelUnavailable, PaperNotFound
 from paper_assets.interfaces.cli.arguments import AsJson, open_warehouse, read_settings
-from paper_assets.interfaces.cli.terminal import print_json, print_table, progress_bar, say
+from paper_assets.interfaces.cli.terminal import print_json, print_table, progress_bar, say, warn
 from paper_assets.models.embedder import load_embedder
 from paper_assets.models.llm_config import llm_config
 from paper_assets.paper_id import unversioned
@@ -88,7 +87,7 @@ def remove(
     """Remove one best practice, from the table and from Chroma. Asks nothing; needs the whole id."""
     left = remove_from(_archive(_collection(collection)), identifier)
     if left:
-        print(f"warning: removed, but {left}", file=sys.stderr)
+        warn(f"warning: removed, but {left}")
     if as_json:
         return print_json({"removed": identifier, "warning": left})
     say(f"removed {identifier}")
@@ -112,9 +111,9 @@ def migrate(
     with progress_bar("carrying over") as count:
         done = carry_over(to, source, folder=chroma, progress=count)
     for fault in done.faults[:20]:
-        print(f"left out: {fault}", file=sys.stderr)
+        warn(f"left out: {fault}")
     if len(done.faults) > 20:
-        print(f"left out: {len(done.faults) - 20} more", file=sys.stderr)
+        warn(f"left out: {len(done.faults) - 20} more")
     if as_json:
         return print_json({"copied": done.copied, "embedded": done.embedded, "left_out": list(done.faults)})
     say(f"copied {done.copied}, embedded {done.embedded}, left out {len(done.faults)}")
@@ -210,7 +209,7 @@ def _archive(collection: str) -> Archive:
     try:
         embedder = load_embedder(settings.embedding_model)
     except ModelUnavailable as fault:
-        print(f"warning: {fault}", file=sys.stderr)
+        warn(f"warning: {fault}")
         embedder = None
     index = VectorIndex(settings.vectors_path, deadline=settings.store_deadline)
     return replace(archive_of(settings, open_warehouse(), index, embedder), collection=collection)
@@ -225,7 +224,7 @@ def _items(archive: Archive, paper_ids: list[str], level: str) -> list[NewItem]:
         if paper is None:
             raise PaperNotFound(f"paper {paper_id} is not stored; fetch its day or import it first")
         if paper.paper_id in examples:
-            print(f"left out: {paper_id} is in the archive itself", file=sys.stderr)
+            warn(f"left out: {paper_id} is in the archive itself")
         elif not paper.abstract.strip():
             raise InvalidInput(f"paper {paper_id} has no abstract to rewrite")
         else:

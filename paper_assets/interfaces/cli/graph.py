@@ -1,7 +1,6 @@
 """Commands that move the graph: demo, import, fetch and run, on the same Dagster instance as the UI."""
 
 import os
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -22,7 +21,7 @@ from paper_assets.errors import InvalidInput, InvalidProfile, NotComputed, Paper
 from paper_assets.interfaces.cli.arguments import AsJson, read_settings
 from paper_assets.interfaces.cli.rewriting import rewrites_of_day
 from paper_assets.interfaces.cli.stopping import before_the_end
-from paper_assets.interfaces.cli.terminal import print_json, print_table, progress_bar, say
+from paper_assets.interfaces.cli.terminal import print_json, print_table, progress_bar, say, warn
 from paper_assets.interfaces.days import parse_day
 from paper_assets.interfaces.ranking_answers import shown_ranking
 from paper_assets.pipeline import embeddings, gatekeeper, papers
@@ -134,7 +133,7 @@ def _tell_of_missing(count: int) -> None:
 def _end(failures: Sequence[PaperAssetsError]) -> None:
     """Say what has failed, each in a line; the first one ends the command. What did not depend on it is done."""
     for line in list(dict.fromkeys(map(str, failures)))[1:]:
-        print(f"error: {line}", file=sys.stderr)
+        warn(f"error: {line}")
     if failures:
         raise failures[0]
 
@@ -153,9 +152,9 @@ def _import(files: list[Path], *, skip_bad_lines: bool) -> dict[str, Any]:
             progress=lambda read: count(read, None),
         )
     for fault in (faults or [])[:20]:
-        print(f"skipped: {fault}", file=sys.stderr)
+        warn(f"skipped: {fault}")
     if faults and len(faults) > 20:
-        print(f"skipped: {len(faults) - 20} more", file=sys.stderr)
+        warn(f"skipped: {len(faults) - 20} more")
     outcome = {
         "read": merged.read,
         "added": merged.added,
@@ -251,7 +250,7 @@ def _asked_for(
     if only is not None and only not in found.readable:
         raise InvalidProfile(found.faults.get(only, f"no profile {only!r} in {settings.profiles_dir}"))
     for fault in found.faults.values() if only is None else ():
-        print(f"left out: {fault}", file=sys.stderr)
+        warn(f"left out: {fault}")
     profiles = {name: profile for name, profile in found.readable.items() if only in (None, name)}
     if not profiles:
         raise InvalidProfile(f"no usable profile in {settings.profiles_dir}; put a profile.json into a folder there")
@@ -282,7 +281,7 @@ def _shown(workspace: Workspace, partition: Partition, done: runs.RunResult) -> 
 def _show_ranking(shown: dict[str, Any], *, with_why: bool) -> None:
     state = f"{shown['days_ranked']} days ranked" if shown["days_ranked"] else "nothing has changed"
     for warning in shown["warnings"]:
-        print(f"warning: {warning}", file=sys.stderr)
+        warn(f"warning: {warning}")
     worth = " worth reading on a quiet day" if shown["quiet"] else ""
     print_table(
         f"{shown['profile']}, {shown['day']}: {len(shown['papers'])} of {shown['scored']} candidates{worth} ({state})",

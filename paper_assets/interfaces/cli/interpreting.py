@@ -22,7 +22,6 @@ from paper_assets.interpreting.papers import FetchedPaper, fetched_from_mapping,
 from paper_assets.paper_id import split_paper_id
 from paper_assets.progress import Progress, nobody
 from paper_assets.small_files import read_json
-from paper_assets.text.cleaning import without_controls
 
 _MOST_BYTES = 50_000_000  # of a paper with its text; pdf_text gives at most 5 million characters
 
@@ -160,7 +159,7 @@ def _show_analysis(analysis: Analysis) -> None:
 
 def _tell(text: str) -> None:
     """Say what strangers wrote: nothing in it may steer the terminal."""
-    say(without_controls(text))
+    say(text)
 
 
 def _authors(names: tuple[str, ...], *, most: int = 3) -> str:

@@ -17,6 +17,7 @@ from paper_assets.library.entries import Entry
 from paper_assets.library.formats import read_library
 from paper_assets.library.likes import import_library
 from paper_assets.library.zotero import zotero_file, zotero_web
+from paper_assets.text.cleaning import without_controls
 
 library = typer.Typer(
     name="library",
@@ -63,7 +64,8 @@ def cite(
     form: Annotated[str, typer.Option("--format", help="bibtex, ris or csl-json.")] = "bibtex",
 ) -> None:
     """Print a list for a reference manager: the papers that a profile's ranking shows, or those rated so."""
-    print(citations(open_warehouse(), profile, form, day=parse_day(day, "--day") if day else None, rated=rated), end="")
+    text = citations(open_warehouse(), profile, form, day=parse_day(day, "--day") if day else None, rated=rated)
+    print(without_controls(text), end="")
 
 
 def _like(profile: str, entries: list[Entry], *, as_json: bool) -> None:

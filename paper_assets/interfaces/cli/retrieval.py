@@ -11,7 +11,7 @@ import typer
 
 from paper_assets.errors import InvalidInput, ModelUnavailable, PaperAssetsError
 from paper_assets.interfaces.cli.arguments import AsJson, open_warehouse, read_settings
-from paper_assets.interfaces.cli.terminal import print_json, print_table, say
+from paper_assets.interfaces.cli.terminal import print_json, print_table, say, warn
 from paper_assets.interfaces.days import parse_day
 from paper_assets.models.cross_encoder import load_cross_encoder
 from paper_assets.models.embedder import load_embedder
@@ -56,7 +56,7 @@ def retrieve(
     embedder = _embedder_or_none(settings.embedding_model)
     if asking:
         for fault in bring_in_own_pdfs(warehouse, asking, plans, embedder=embedder):
-            print(f"left out: {fault}", file=sys.stderr)
+            warn(f"left out: {fault}")
 
     @cache
     def grader() -> Any:
@@ -104,12 +104,12 @@ def _show(answer: dict[str, Any]) -> None:
         say(stance_in_words(answer["stance"]))
     graded = [side.get("graded") or {} for side in answer["sides"]]
     for note in dict.fromkeys([*answer["notes"], *(note for each in graded for note in each.get("notes", ()))]):
-        print(f"note: {note}", file=sys.stderr)
+        warn(f"note: {note}")
 
 
 def _embedder_or_none(name: str) -> Any:
     try:
         return load_embedder(name)
     except ModelUnavailable as fault:
-        print(f"warning: {fault}; only words are compared", file=sys.stderr)
+        warn(f"warning: {fault}; only words are compared")
         return None

@@ -15,7 +15,7 @@ import typer
 
 from paper_assets.errors import InvalidInput, ModelUnavailable, PaperNotFound
 from paper_assets.interfaces.cli.arguments import AsJson, open_warehouse, read_settings
-from paper_assets.interfaces.cli.terminal import print_json, say
+from paper_assets.interfaces.cli.terminal import print_json, say, warn
 from paper_assets.models.embedder import load_embedder
 from paper_assets.paper_id import split_paper_id
 from paper_assets.rewriting import loop
@@ -186,7 +186,7 @@ def _writer(settings: Settings, warehouse: Warehouse) -> Writer:
     try:
         embedder = load_embedder(settings.embedding_model)
     except ModelUnavailable as fault:
-        print(f"warning: {fault}; examples are found by words only", file=sys.stderr)
+        warn(f"warning: {fault}; examples are found by words only")
         embedder = None
     index = VectorIndex(settings.vectors_path, deadline=settings.store_deadline)
     return open_writer(

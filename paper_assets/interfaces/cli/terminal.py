@@ -1,4 +1,7 @@
-"""What a person sees in a terminal: tables and progress on a narrow or piped one, JSON for programs."""
+"""What a person sees in a terminal: tables and progress on a narrow or piped one, JSON for programs.
+
+Nothing that is shown steers the terminal or turns its text round, whoever wrote it (SPEC 8).
+"""
 
 import json
 import sys
@@ -13,24 +16,31 @@ from rich.table import Table
 
 from paper_assets.interfaces.json_values import numbers_or_null
 from paper_assets.progress import Progress
+from paper_assets.text.cleaning import without_controls
 
 
 def print_json(value: Any) -> None:
     """On stdout, as JSON that every parser takes: what is no number (NaN) becomes null."""
-    print(json.dumps(numbers_or_null(value), ensure_ascii=False, indent=2, default=str, allow_nan=False))
+    text = json.dumps(numbers_or_null(value), ensure_ascii=False, indent=2, default=str, allow_nan=False)
+    print(without_controls(text))
 
 
 def say(text: str) -> None:
     """For people: on stderr where stdout carries JSON."""
-    print(text, file=sys.stderr if "--json" in sys.argv else sys.stdout)
+    print(without_controls(text), file=sys.stderr if "--json" in sys.argv else sys.stdout)
+
+
+def warn(text: str) -> None:
+    """For people, always on stderr: errors, warnings, what was left out."""
+    print(without_controls(text), file=sys.stderr)
 
 
 def print_table(title: str, header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    table = Table(title=escape(title), title_justify="left")
+    table = Table(title=escape(without_controls(title)), title_justify="left")
     for name in header:
         table.add_column(name)
     for row in rows:
-        table.add_row(*(escape(str(value)) for value in row))
+        table.add_row(*(escape(without_controls(str(value))) for value in row))
     Console().print(table)
 
 

@@ -20,10 +20,11 @@ from mcp_types import CallToolResult, TextContent
 
 from paper_assets.errors import InvalidInput
 from paper_assets.interfaces.json_values import numbers_or_null
-from paper_assets.interfaces.mcp.refusals import Secrets, TimeLimit, refusal
+from paper_assets.interfaces.mcp.refusals import TimeLimit, refusal
 from paper_assets.progress import Progress
 from paper_assets.settings import Settings
 from paper_assets.text.cleaning import encodable
+from paper_assets.text.secrets import Secrets
 
 MOST_CHARACTERS = 12_000  # of an answer, unless the caller asks for more of a text
 _MOST_AT_WORK = 8  # threads for those calls that ask the network, and so many for those that do not; others wait

@@ -11,7 +11,7 @@ from mcp.server.mcpserver import Context
 from mcp_types import CallToolResult
 from pydantic import Field
 
-from paper_assets.errors import InvalidInput, NotComputed, PaperNotFound, StoreBusy
+from paper_assets.errors import InvalidInput, NotComputed, NothingEarlier, PaperNotFound, StoreBusy
 from paper_assets.interfaces.days import parse_day
 from paper_assets.interfaces.mcp.calls import MOST_CHARACTERS, Calls, paged, text_page
 from paper_assets.interfaces.mcp.paths import local_path, profile_folder
@@ -28,6 +28,7 @@ from paper_assets.interfaces.mcp.shapes import (
     WhatChanged,
     Words,
 )
+from paper_assets.interfaces.mcp.stored import open_warehouse, profile_meant
 from paper_assets.paper_id import split_paper_id
 from paper_assets.profile import ContrastiveType, InterestMode, Purpose, RankingMode
 from paper_assets.progress import Progress
@@ -55,33 +56,28 @@ class DeskTools:
         ctx: Context,
         papers: Annotated[
             list[GivenPaper] | None,
-            Field(description="Papers to rank; paper_id, title, abstract and authors are needed.", max_length=2_000),
+            Field(description="With paper_id, title, abstract, authors.", max_length=2_000),
         ] = None,
         paper_ids: Annotated[
-            list[Words] | None, Field(description="Or ids of papers that the desk has stored.", max_length=2_000)
+            list[Words] | None, Field(description="Or ids of stored papers.", max_length=2_000)
         ] = None,
-        profile_path: Annotated[Words | None, Field(description="Name of a research profile.")] = None,
+        profile_path: Annotated[Words | None, Field(description="Name of a profile.")] = None,
         top_k: Annotated[int | None, Field(ge=1, le=1000, description="Length of the list.")] = None,
-        purpose: Annotated[Purpose | None, Field(description="What the weights are for.")] = None,
-        ranking_mode: Annotated[RankingMode | None, Field(description="What is preferred beside the score.")] = None,
-        include_contrastive: Annotated[bool | None, Field(description="The last place for a contrast.")] = None,
-        contrastive_type: Annotated[ContrastiveType | None, Field(description="In what it differs.")] = None,
+        purpose: Annotated[Purpose | None, Field(description="Chooses the weights.")] = None,
+        ranking_mode: Annotated[RankingMode | None, Field(description="What is preferred beside it.")] = None,
+        include_contrastive: Annotated[bool | None, Field(description="Give the last place to a contrast.")] = None,
+        contrastive_type: Annotated[ContrastiveType | None, Field(description="What the contrast differs in.")] = None,
         interest_mode: Annotated[InterestMode | None, Field(description="How relevance is judged.")] = None,
-        history_path: Annotated[
-            Words | None, Field(description="JSON file of ids already read, in the output or profiles folder.")
-        ] = None,
-        local_pdf_dir: Annotated[
-            Words | None, Field(description="Folder with downloaded PDFs, in the PDF, output or profiles folder.")
-        ] = None,
-        enable_llm_verification: Annotated[bool | None, Field(description="A model judges the doubtful.")] = None,
-        as_of: Day = None,
-        save: Annotated[bool, Field(description="Keep the result as a file under output/rankings.")] = True,
+        history_path: Annotated[Words | None, Field(description="JSON of ids read, below output or profiles.")] = None,
+        local_pdf_dir: Annotated[Words | None, Field(description="Folder of PDFs already here.")] = None,
+        enable_llm_verification: Annotated[bool | None, Field(description="An LLM judges the doubtful.")] = None,
+        as_of: Annotated[Day, Field(description="YYYY-MM-DD; age counts from it.")] = None,
+        save: Annotated[bool, Field(description="Keep it as a file.")] = True,
         offset: Offset = 0,
     ) -> Annotated[CallToolResult, RankAnswer]:
-        """Filter papers, score them in six dimensions and order them for a research profile, every score explained.
+        """Filter, score and order papers for a research profile, every score explained. The daily list: todays_ranking.
 
-        Without papers and paper_ids the stored papers of the week up to as_of (or the newest day) are ranked.
-        Options that are left out are the profile's own. For the list that is computed every day, use todays_ranking.
+        Without papers and paper_ids: the stored week up to as_of. Options left out are the profile's own.
         """
 
         def work(progress: Progress) -> Mapping[str, Any]:
@@ -119,10 +115,7 @@ class DeskTools:
     async def todays_ranking(
         self, ctx: Context, profile: Profile = None, day: Day = None, offset: Offset = 0
     ) -> Annotated[CallToolResult, TodaysRanking]:
-        """The papers worth reading for a research profile, best first, each with its score and why it stands there.
-
-        The newest stored ranking, unless a day is given; `day` of the answer says which it is.
-        """
+        """The papers worth reading for a research profile, best first, each with its score and why it stands there."""
         from paper_assets.interfaces.ranking_answers import newest_ranking, shown_ranking
         from paper_assets.sources.table import page_of
 
@@ -138,7 +131,7 @@ class DeskTools:
     async def explain_rank(
         self,
         ctx: Context,
-        paper_id: Annotated[Words, Field(description="arXiv id, such as 2501.12345.")],
+        paper_id: Annotated[Words, Field(description="Such as 2501.12345.")],
         profile: Profile = None,
         day: Day = None,
     ) -> Annotated[CallToolResult, RankExplained]:
@@ -154,10 +147,8 @@ class DeskTools:
     async def rate_paper(
         self,
         ctx: Context,
-        paper_id: Annotated[Words, Field(description="arXiv id, such as 2501.12345.")],
-        rating: Annotated[
-            Literal["worth", "later", "no", "undo"], Field(description="Worth reading, for later, not for the reader.")
-        ],
+        paper_id: Annotated[Words, Field(description="Such as 2501.12345.")],
+        rating: Annotated[Literal["worth", "later", "no", "undo"], Field(description="no: not for the reader.")],
         profile: Profile = None,
     ) -> Annotated[CallToolResult, PaperRated]:
         """Keep what the reader says of a paper, so that the profile's rankings learn from it. Only at their wish."""
@@ -178,13 +169,11 @@ class DeskTools:
         ctx: Context,
         profile: Profile = None,
         day: Day = None,
-        rated: Annotated[
-            Literal["worth", "later", "no"] | None, Field(description="Instead of a day's list: papers rated so.")
-        ] = None,
-        style: Annotated[Literal["bibtex", "ris", "csl-json"], Field(description="Format of the text.")] = "bibtex",
+        rated: Annotated[Literal["worth", "later", "no"] | None, Field(description="Instead, papers rated so.")] = None,
+        style: Annotated[Literal["bibtex", "ris", "csl-json"], Field(description="Format.")] = "bibtex",
         offset: Offset = 0,
     ) -> Annotated[CallToolResult, CitationsExported]:
-        """The papers that a profile's ranking shows, or those rated so, in the format of a reference manager."""
+        """A profile's ranking as a file for a reference manager."""
         from paper_assets.interfaces.citations import citations
 
         def work(_: Progress) -> Mapping[str, Any]:
@@ -203,18 +192,21 @@ class DeskTools:
         ctx: Context,
         profile: Profile = None,
         day: Day = None,
-        before: Annotated[
-            Day, Field(description="The earlier day to compare with; default: the ranked one before.")
-        ] = None,
-        edit: Annotated[bool, Field(description="Compare with the same day before the profile's last edit.")] = False,
+        before: Annotated[Day, Field(description="Day to compare with; default: the ranked one before.")] = None,
+        edit: Annotated[bool, Field(description="Compare with before the profile's last edit.")] = False,
         offset: Offset = 0,
     ) -> Annotated[CallToolResult, WhatChanged]:
         """Say which papers entered, left or moved in a profile's list, and what was the cause."""
-        from paper_assets.interfaces.ranking_answers import list_changes
+        from paper_assets.interfaces.ranking_answers import list_changes, newest_ranking
 
         def work(_: Progress) -> Mapping[str, Any]:
             name = self._profile(profile)
-            listed = list_changes(self._warehouse, name, day=_day(day, "day"), before=_day(before, "before"), edit=edit)
+            last = _day(day, "day") or newest_ranking(self._warehouse, name)
+            try:
+                listed = list_changes(self._warehouse, name, day=last, before=_day(before, "before"), edit=edit)
+            except NothingEarlier as first:  # a first day is no mistake of the caller
+                nothing = {"profile": name, "day": f"{last}", "lineage": {}, "note": str(first)}
+                return paged(nothing, "changes", [], offset=0)
             moves = (
                 ("entered", listed.changes.entered),
                 ("left", listed.changes.left),
@@ -234,8 +226,9 @@ class DeskTools:
                 for change, those in moves
                 for move in those
             ]
-            rest = {
+            rest: dict[str, Any] = {
                 "profile": name,
+                "note": None,
                 "day": f"{listed.day}",
                 "lineage": {name: list(pair) for name, pair in listed.changes.lineage.items()},
             }
@@ -245,23 +238,10 @@ class DeskTools:
 
     @property
     def _warehouse(self) -> "Warehouse":
-        from paper_assets.stores.warehouse import Warehouse
-
-        return Warehouse(self.settings.warehouse_path, deadline=self.calls.store_deadline(self.settings))
+        return open_warehouse(self.calls, self.settings)
 
     def _profile(self, name: str | None) -> str:
-        """The name as given, or of the only profile with a ranking. Raises NotComputed, InvalidInput."""
-        from paper_assets.stores.summary import summary
-
-        if name is not None:
-            return name
-
-        ranked = sorted(summary(self._warehouse).rankings)
-        if not ranked:
-            raise NotComputed("no profile has a ranking yet; run `paper-assets run` first")
-        if len(ranked) > 1:
-            raise InvalidInput(f"profile: say which, one of {', '.join(ranked)}")
-        return ranked[0]
+        return profile_meant(self._warehouse, name)
 
     def _records(
         self, papers: list[GivenPaper] | None, paper_ids: list[str] | None, day: date | None, now: datetime

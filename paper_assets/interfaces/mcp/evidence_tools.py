@@ -24,17 +24,15 @@ if TYPE_CHECKING:
     from paper_assets.retrieval.plan import Plan
     from paper_assets.retrieval.stance import StanceJudge
 
-Question = Annotated[Words, Field(min_length=1, max_length=2_000, description="What is looked for, in plain words.")]
-Days = Annotated[str | None, Field(max_length=40, description="YYYY-MM-DD, by day of first submission.")]
-Topic = Annotated[Words | None, Field(description="Only this archive of arXiv, such as cs.")]
+Question = Annotated[Words, Field(min_length=1, max_length=2_000, description="In plain words.")]
+Days = Annotated[str | None, Field(max_length=40, description="YYYY-MM-DD.")]
+Topic = Annotated[Words | None, Field(description="Archive of arXiv, such as cs.")]
 DataTypes = Annotated[
     list[Literal["abstract", "fulltext", "rewrite"]] | None,
-    Field(description="What is searched; default: abstracts. fulltext: passages of PDFs that the desk has read."),
+    Field(description="Default: abstract. fulltext: of PDFs read here."),
 ]
-SearchMethod = Annotated[
-    Literal["vector", "lexical", "hybrid"] | None, Field(description="By meaning, by words, or both (default).")
-]
-Graded = Annotated[bool, Field(description="Grade the passages and give those that answer best; else a list of links.")]
+SearchMethod = Annotated[Literal["vector", "lexical", "hybrid"] | None, Field(description="Default: hybrid.")]
+Graded = Annotated[bool, Field(description="Give the best passages, not links.")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +47,7 @@ class EvidenceTools:
         self,
         ctx: Context,
         question: Question,
-        k: Annotated[int | None, Field(ge=1, le=100, description="So many documents at most; default 10.")] = None,
+        k: Annotated[int | None, Field(ge=1, le=100, description="Documents; default 10.")] = None,
         startdate: Days = None,
         enddate: Days = None,
         topic_id: Topic = None,
@@ -58,10 +56,7 @@ class EvidenceTools:
         generation_required: Graded = False,
         offset: Offset = 0,
     ) -> Annotated[CallToolResult, RetrieveStandardAnswer]:
-        """Find the stored documents that answer a question best, within dates and a topic.
-
-        `filter` is the condition that was used; `shortfall` says why there are fewer documents than asked for.
-        """
+        """Find the stored documents that answer a question best; `shortfall` says why there are fewer than asked."""
 
         def work(progress: Progress) -> Mapping[str, Any]:
             plan = self._plan(
@@ -84,18 +79,14 @@ class EvidenceTools:
         question: Question,
         sides: Annotated[
             list[str | SideGiven] | None,
-            Field(
-                max_length=20, description="Values of side_field, or sides with a stance, where or query of their own."
-            ),
+            Field(max_length=20, description="Values of side_field, or a name with stance, where or query."),
         ] = None,
         side_field: Annotated[
             Literal["primary_category", "categories", "topic_id", "language", "data_type"],
-            Field(description="What the sides are values of."),
+            Field(description="What sides are values of."),
         ] = "primary_category",
-        k_per_side: Annotated[int | None, Field(ge=1, le=20, description="Documents of each side; default 2.")] = None,
-        profile: Annotated[
-            Words | None, Field(description="Without sides: this profile's categories are them.")
-        ] = None,
+        k_per_side: Annotated[int | None, Field(ge=1, le=20, description="Documents; default 2.")] = None,
+        profile: Annotated[Words | None, Field(description="Its categories are the sides.")] = None,
         startdate: Days = None,
         enddate: Days = None,
         topic_id: Topic = None,
@@ -104,11 +95,9 @@ class EvidenceTools:
         generation_required: Graded = False,
         offset: Offset = 0,
     ) -> Annotated[CallToolResult, RetrieveBalancedAnswer]:
-        """Find documents that answer a question, the same number for each side under the same conditions.
+        """Find documents that answer a question, as many for each side; `shortfall` says why one has fewer.
 
-        A side is a group that is to have as many documents as the others, such as a field of arXiv. Each says in
-        `shortfall` or `error` why it has fewer documents; the others do not suffer for it. For and against are two
-        sides with a `stance`: two wordings of a question find the same papers.
+        Sides are fields of arXiv, or for and against: two sides with a `stance` (two wordings find the same papers).
         """
 
         def work(progress: Progress) -> Mapping[str, Any]:

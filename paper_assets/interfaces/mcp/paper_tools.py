@@ -25,9 +25,9 @@ from paper_assets.interfaces.mcp.calls import MOST_CHARACTERS, Calls, paged, tex
 from paper_assets.interfaces.mcp.shapes import (
     AnalyzeAnswer,
     FetchAnswer,
+    GivenChoice,
     GivenPaper,
     InterpretAnswer,
-    LLMChoice,
     Offset,
     PaperQuery,
     SearchAnswer,
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 AnalysisKind = Annotated[
     Literal["summary", "detailed", "comparison"],
-    Field(description="Short, in detail, or beside other work."),
+    Field(description="How deep."),
 ]
 
 _LEAST_SECONDS = 0.1  # of a step, in which it says that the time is over
@@ -59,16 +59,13 @@ class PaperTools:
     async def search_papers(
         self,
         ctx: Context,
-        query: Annotated[Words, Field(description="Words of title, abstract or subject.")],
-        author: Annotated[Words | None, Field(description="Only papers by this author.")] = None,
-        category: Annotated[Words | None, Field(description="Only this arXiv category, such as cs.CL.")] = None,
+        query: Annotated[Words, Field(description="Words of title or abstract.")],
+        author: Annotated[Words | None, Field(description="Only by this one.")] = None,
+        category: Annotated[Words | None, Field(description="Of arXiv, such as cs.CL.")] = None,
         max_results: Annotated[int, Field(ge=1, le=100, description="Of all pages.")] = 10,
         offset: Offset = 0,
     ) -> Annotated[CallToolResult, SearchAnswer]:
-        """Search arXiv and Semantic Scholar for papers; best matches first, one entry per paper.
-
-        If next_offset is not null, more papers of this search did not fit: ask again with it as offset.
-        """
+        """Search arXiv and Semantic Scholar for papers, best matches first."""
         from paper_assets.interpreting.papers import search_papers, search_to_mapping
 
         def work(progress: Progress) -> Mapping[str, Any]:
@@ -83,17 +80,13 @@ class PaperTools:
     async def fetch_paper(
         self,
         ctx: Context,
-        arxiv_id: Annotated[Words | None, Field(description="Such as 2501.12345, with or without version.")] = None,
-        url: Annotated[Words | None, Field(description="https address on a known host, where there is no id.")] = None,
-        include_pdf_content: Annotated[bool, Field(description="Also the text of its PDF.")] = True,
+        arxiv_id: Annotated[Words | None, Field(description="Such as 2501.12345.")] = None,
+        url: Annotated[Words | None, Field(description="Its page, where there is no id.")] = None,
+        include_pdf_content: Annotated[bool, Field(description="Also its text.")] = True,
         offset: Offset = 0,
         limit: TextLimit = MOST_CHARACTERS,
     ) -> Annotated[CallToolResult, FetchAnswer]:
-        """Get one paper: its metadata and a page of the text of its PDF.
-
-        The whole text has `total` characters; go on with offset = next_offset until that is null. If it cannot be had
-        now, the metadata is there all the same, and content_error says why.
-        """
+        """Get a paper: metadata and a page of its text of `total` characters; content_error says why there is none."""
         from paper_assets.interpreting.papers import fetch_paper
 
         known: list[FetchedPaper] = []
@@ -127,15 +120,12 @@ class PaperTools:
         ctx: Context,
         paper: Annotated[
             GivenPaper,
-            Field(description='As fetch_paper gives it, or {"paper_id": …} alone: its text is then fetched.'),
+            Field(description="As fetch_paper gives it, or {paper_id} alone."),
         ],
-        llm_config: LLMChoice | None = None,
+        llm_config: GivenChoice | None = None,
         analysis_type: AnalysisKind = "summary",
     ) -> Annotated[CallToolResult, AnalyzeAnswer]:
-        """Let a language model read a paper: summary, key contributions, methodology, limitations, related work.
-
-        `read` of the answer says what was read: the full text, or the abstract where no more could be had.
-        """
+        """Let an LLM read a paper: summary, contributions, methodology, limitations, related work; `read`: how much."""
         from paper_assets.interpreting.analysis import analysis_to_mapping, analyze_paper
 
         def work(progress: Progress) -> Mapping[str, Any]:
@@ -157,15 +147,11 @@ class PaperTools:
     async def interpret_paper(
         self,
         ctx: Context,
-        query: PaperQuery,
-        llm_config: LLMChoice | None = None,
+        query: Annotated[PaperQuery, Field(description="One of these.")],
+        llm_config: GivenChoice | None = None,
         analysis_type: AnalysisKind = "summary",
     ) -> Annotated[CallToolResult, InterpretAnswer]:
-        """Find a paper, get its text and let a language model read it, in one call.
-
-        If the language model fails or takes long, the paper is there all the same: analysis is null, analysis_error
-        says why. The paper comes without its text, which fetch_paper gives.
-        """
+        """Find a paper and let an LLM read it. If the LLM fails, analysis is null and analysis_error says why."""
         from paper_assets.interpreting.analysis import Interpretation, interpret_paper, interpretation_to_mapping
 
         known: list[FetchedPaper] = []

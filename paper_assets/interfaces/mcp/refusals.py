@@ -1,4 +1,5 @@
-"""How a failed call is answered over MCP (SPEC I4), and what never leaves the server: keys and stack traces.
+"""How a failed call is answered over MCP (SPEC I4), and what never leaves the server: keys, places on this machine and
+stack traces.
 
 The error is JSON in the first text of the answer and nowhere else: structured content on an error makes widely used
 clients throw.
@@ -7,9 +8,10 @@ clients throw.
 import json
 import logging
 import re
+import sys
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl, unquote, urlsplit
 
 from mcp_types import CallToolResult, TextContent
 from pydantic import ValidationError
@@ -17,6 +19,7 @@ from pydantic import ValidationError
 from paper_assets.errors import (
     LLMConfigError,
     LLMError,
+    LLMRateLimited,
     ModelUnavailable,
     NetworkError,
     PaperAssetsError,
@@ -26,15 +29,16 @@ from paper_assets.errors import (
     StoreBusy,
     StoreError,
 )
-from paper_assets.text.cleaning import encodable
+from paper_assets.settings import Settings
+from paper_assets.text.cleaning import encodable, without_controls
+from paper_assets.text.secrets import Secrets
 
 INTERNAL_ERROR = "INTERNAL_ERROR"  # the one code beside those of I4: nothing that the caller could mend
 
 _LONGEST_MESSAGE = 1_000
 _LONGEST_SHOWN = 60  # characters of a refused value that a message repeats
-_SHORTEST_SECRET = 8  # shorter ones ("none", "ollama") are placeholders, and words of ordinary text
-_NAMES_A_SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL")
-_NAMES_AN_ADDRESS = re.compile(r"_(?:URL|PROXY)$")
+# A path from the root on, not one within an address.
+_ABSOLUTE_PATH = re.compile(r"""(?<![\w/:.$~…-])/(?:[^/\s"'<>|,;:()]+/)+([^/\s"'<>|,;:()]*)""")
 
 logger = logging.getLogger(__name__)
 
@@ -43,31 +47,42 @@ class TimeLimit(NetworkError):
     """A call has not ended within the seconds that a call may take (I6)."""
 
 
-class Secrets:
-    """The values of the environment that must not be shown, and texts without them.
+class Outgoing(Secrets):
+    """What leaves by the protocol: no secret, no place on this machine, no character that steers a terminal.
 
-    Hidden are keys, tokens and passwords, and what an address holds as user, password and query.
+    A known folder is called by its variable; in an error any other absolute path is cut to its last part.
     """
 
-    def __init__(self, environ: Mapping[str, str]) -> None:
-        hidden = {value.strip() for name, value in environ.items() if _NAMES_A_SECRET.search(name.upper())}
-        for name, value in environ.items():
-            if _NAMES_AN_ADDRESS.search(name.upper()):
-                hidden.update(_secrets_of(value.strip()))
-        forms = {form for value in hidden if len(value) >= _SHORTEST_SECRET for form in _as_written(value)}
-        longest_first = sorted(forms, key=len, reverse=True)
-        self._pattern = re.compile("|".join(map(re.escape, longest_first))) if longest_first else None
+    def __init__(self, environ: Mapping[str, str], folders: Mapping[str, Path]) -> None:
+        super().__init__(environ)
+        named = {f"{form}": name for name, folder in folders.items() for form in (folder, _resolved(folder))}
+        self._named = {place: name for place, name in named.items() if place.count("/") > 1 or len(place) > 4}
+        longest_first = sorted(self._named, key=len, reverse=True)
+        one_of = "|".join(map(re.escape, longest_first))
+        self._places = re.compile(rf"(?<![\w.-])(?:{one_of})(?![\w-])") if one_of else None
 
     def hide(self, text: str) -> str:
-        return self._pattern.sub("***", text) if self._pattern else text
+        text = super().hide(without_controls(text))
+        return self._places.sub(lambda found: self._named[found[0]], text) if self._places else text
 
-    def hide_within(self, value: Any) -> Any:
-        """The JSON value with its texts and names hidden; what is no text stays, so that it is JSON still."""
-        if isinstance(value, dict):
-            return {self.hide(name): self.hide_within(entry) for name, entry in value.items()}
-        if isinstance(value, list):
-            return [self.hide_within(entry) for entry in value]
-        return self.hide(value) if isinstance(value, str) else value
+
+def folders_of(settings: Settings) -> dict[str, Path]:
+    """The folders that messages name, by what they are called towards others; the first of two names counts."""
+    return {
+        "$PDF_DIR": settings.pdf_dir,
+        "$OUTPUT_DIR": settings.output_dir,
+        "$PAPER_ASSETS_HOME": settings.home,
+        "$PAPER_ASSETS_PROFILES": settings.profiles_dir,
+        "$PAPER_ASSETS_REQUEST_GATE": settings.request_gate,
+        "$PYTHON": Path(sys.prefix),
+    }
+
+
+def _resolved(folder: Path) -> Path:
+    try:
+        return folder.resolve()
+    except (OSError, RuntimeError):
+        return folder
 
 
 class SafeFormatter(logging.Formatter):
@@ -91,8 +106,12 @@ def refusal(error: BaseException, *, tool: str, secrets: Secrets) -> CallToolRes
         logger.error("%s failed unexpectedly", tool, exc_info=error)
         code = INTERNAL_ERROR
         message = f"{tool} failed unexpectedly ({type(error).__name__}); the log of the server says where"
-    details = {"tool": tool, "kind": type(error).__name__, "worth_another_try": _worth_another_try(error)}
+    details: dict[str, Any] = {"tool": tool, "kind": type(error).__name__}
+    details["worth_another_try"] = _worth_another_try(error)
+    if isinstance(error, LLMRateLimited) and error.retry_after is not None:
+        details["retry_after_seconds"] = error.retry_after
     message = secrets.hide(" ".join(message.split()))  # before it is cut: half a secret would not be known as one
+    message = _ABSOLUTE_PATH.sub(r"…/\1", message)
     if len(message) > _LONGEST_MESSAGE:
         message = message[: _LONGEST_MESSAGE - 3] + "..."
     error_body = {"code": code, "message": message, "details": secrets.hide_within(details)}
@@ -109,24 +128,6 @@ def _code(error: PaperAssetsError) -> str:
 def _worth_another_try(error: BaseException) -> bool:
     lasting = isinstance(error, LLMConfigError | PdfFetchFailed)
     return isinstance(error, StoreBusy | SourceError | LLMError) and not lasting
-
-
-def _secrets_of(address: str) -> set[str]:
-    """User, password and the values of the query of an address, as they stand there and as they are meant."""
-    try:
-        parts = urlsplit(address if "//" in address else f"//{address}")
-        meant = {value for _, value in parse_qsl(parts.query)}
-    except ValueError:  # no address at all: nobody can ask it
-        return set()
-    userinfo = parts.netloc.rpartition("@")[0]
-    of_query = (pair.partition("=")[2] for pair in parts.query.split("&"))
-    written = {userinfo, *userinfo.split(":", 1), parts.query, *of_query}
-    return meant | written | {unquote(text) for text in written}
-
-
-def _as_written(secret: str) -> set[str]:
-    """The secret as it is, and as JSON and Python write it in the lines of a log."""
-    return {secret, json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1], repr(secret)[1:-1]}
 
 
 def _faults(error: ValidationError) -> str:

@@ -5,20 +5,13 @@ from typing import Annotated, Any, Literal, Required
 from pydantic import AfterValidator, ConfigDict, Field, WithJsonSchema
 from typing_extensions import TypedDict
 
-from paper_assets.interfaces.mcp.calls import MOST_CHARACTERS
-
 MOST_TEXT = 50_000  # characters of one page of a text
 MOST_VALUES = 200  # in the condition of a side, which the answer repeats
 
 Offset = Annotated[int, Field(ge=0, description="next_offset of the answer before.")]
-TextLimit = Annotated[
-    int, Field(ge=1, le=MOST_TEXT, description=f"Characters of text in one answer; default {MOST_CHARACTERS:,}.")
-]
-Day = Annotated[str | None, Field(description="YYYY-MM-DD.", max_length=40)]
-Profile = Annotated[
-    str | None,
-    Field(description="Name of a research profile; may be left out where there is one only.", max_length=200),
-]
+TextLimit = Annotated[int, Field(ge=1, le=MOST_TEXT, description="Characters of text.")]
+Day = Annotated[str | None, Field(description="YYYY-MM-DD; default: newest.", max_length=40)]
+Profile = Annotated[str | None, Field(description="Its name; not needed where there is one.", max_length=200)]
 Words = Annotated[str, Field(max_length=10_000)]
 
 
@@ -31,15 +24,22 @@ class LLMChoice(TypedDict, total=False):
     model: Words
 
 
+# Written in words: seldom given, and its parts would cost as much as the rest of a tool.
+GivenChoice = Annotated[
+    LLMChoice,
+    WithJsonSchema({"type": "object", "description": "Another LLM: {provider: openai|anthropic|ollama, model}."}),
+]
+
+
 class PaperQuery(TypedDict, total=False):
     """One paper; of several identifiers the first counts, in this order."""
 
     __pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[misc]
 
-    arxiv_id: Annotated[Words, Field(description="Such as 2501.12345 or hep-th/9901001, with or without version.")]
-    url: Annotated[Words, Field(description="Its page: any address that holds an arXiv id, or https on a known host.")]
-    pdf_url: Annotated[Words, Field(description="https address of its PDF on a known host.")]
-    title: Annotated[Words, Field(description="Its title, or most of it.")]
+    arxiv_id: Annotated[Words, Field(description="Such as 2501.12345.")]
+    url: Annotated[Words, Field(description="Its page.")]
+    pdf_url: Annotated[Words, Field(description="Its PDF.")]
+    title: Annotated[Words, Field(description="Its title.")]
 
 
 class PaperRecord(TypedDict, total=False):
@@ -145,6 +145,39 @@ class CitationsExported(TypedDict):
     next_offset: int | None
 
 
+class ProfilesListed(TypedDict):
+    profiles: Annotated[
+        list[dict[str, Any]],
+        Field(description="name, interests, last_ranking, last_digest, rewrites_waiting and what is wrong with it."),
+    ]
+    total: int
+    next_offset: int | None
+
+
+class DigestRead(TypedDict):
+    profile: str
+    day: str
+    text: Annotated[str, Field(description="Markdown.")]
+    total: Annotated[int, Field(description="Characters of the whole text.")]
+    next_offset: int | None
+
+
+class RewritesListed(TypedDict):
+    profile: str
+    rewrites: Annotated[
+        list[dict[str, Any]],
+        Field(description="paper_id, title, level, standing, score, attempts, text and what speaks against it."),
+    ]
+    total: int
+    next_offset: int | None
+
+
+class PracticesListed(TypedDict):
+    practices: Annotated[list[dict[str, Any]], Field(description="Rewrites beside their originals, newest first.")]
+    total: int
+    next_offset: int | None
+
+
 class WhatChanged(TypedDict):
     profile: str
     day: str
@@ -152,6 +185,7 @@ class WhatChanged(TypedDict):
     total: int
     next_offset: int | None
     lineage: Annotated[dict[str, Any], Field(description="What the two rankings were computed from, where it differs.")]
+    note: Annotated[str | None, Field(description="Why there is nothing to compare with.")]
 
 
 def _few_values(where: dict[str, Any]) -> dict[str, Any]:
@@ -168,21 +202,18 @@ def _few_values(where: dict[str, Any]) -> dict[str, Any]:
 
 
 class SideGiven(TypedDict, total=False):
-    """A side by a stance, or by a condition or wording of its own, besides its name."""
+    """With one of the others."""
 
     __pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[misc]
 
-    name: Required[Words]
+    name: Required[Annotated[Words, Field(description="Free.")]]
     where: Annotated[
         dict[str, Any],
         AfterValidator(_few_values),
-        Field(description='Such as {"primary_category": {"$eq": "cs.CL"}}.'),
+        Field(description='{"primary_category": {"$eq": "cs.CL"}}'),
     ]
-    query: Annotated[Words, Field(description="Searched INSTEAD of the question. No way to get for and against.")]
-    stance: Annotated[
-        Literal["supports", "contradicts"],
-        Field(description="Evidence for or against the question as a claim, judged by a model, with the sentence."),
-    ]
+    query: Annotated[Words, Field(description="Searched INSTEAD of the question.")]
+    stance: Annotated[Literal["supports", "contradicts"], Field(description="To the question as a claim.")]
 
 
 class RetrieveStandardAnswer(TypedDict):

@@ -4,6 +4,7 @@ The SDK's schemas name each argument twice and say of each optional one that it 
 checked by the types of the functions, not by these schemas, so leaving that out changes nothing but the length.
 """
 
+import json
 from collections.abc import Mapping
 from inspect import cleandoc
 from typing import Any
@@ -11,7 +12,10 @@ from typing import Any
 from mcp_types import Tool
 
 # The name again, what has been written out, and bounds that nobody reaches who means well.
-_UNSAID = frozenset(("title", "$defs", "maxLength", "maxItems"))
+_UNSAID = frozenset(("title", "$defs", "maxLength", "maxItems", "minLength", "minimum", "additionalProperties"))
+_NOTHING: tuple[object, ...] = (None, False, 0)  # as a default: what is left out is that anyhow
+_MODELS_SEE = ("name", "description", "inputSchema")
+_CHARACTERS_PER_TOKEN = 4  # of JSON and English; the tokenizers of large models find about as many
 
 
 def compact_tool(tool: Tool) -> Tool:
@@ -20,7 +24,7 @@ def compact_tool(tool: Tool) -> Tool:
         update={
             "description": _paragraphs(tool.description or ""),
             "input_schema": compact_schema(tool.input_schema),
-            "output_schema": compact_schema(tool.output_schema) if tool.output_schema else tool.output_schema,
+            "output_schema": _outline(compact_schema(tool.output_schema)) if tool.output_schema else None,
         }
     )
 
@@ -31,6 +35,17 @@ def compact_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
     Schemas that refer to themselves are not expected.
     """
     return _compact(schema, schema.get("$defs", {}))
+
+
+def shown_to_models(tool: Tool) -> str:
+    """The part of a tool that hosts put before their models: not its title, hints and the schema of its answers."""
+    told = tool.model_dump(mode="json", by_alias=True, exclude_none=True)
+    return json.dumps({name: told[name] for name in _MODELS_SEE}, ensure_ascii=False, separators=(",", ":"))
+
+
+def tokens_about(text: str) -> int:
+    """How many tokens a text is, about, without a tokenizer."""
+    return -(-len(text) // _CHARACTERS_PER_TOKEN)
 
 
 def _compact(schema: Any, defined: Mapping[str, Any]) -> Any:
@@ -47,13 +62,22 @@ def _compact(schema: Any, defined: Mapping[str, Any]) -> Any:
         return _compact(schema, defined)
     kept = {}
     for name, value in schema.items():
-        if name in _UNSAID or (name, value) in (("default", None), ("additionalProperties", True)):
+        if name in _UNSAID or (name == "default" and value in _NOTHING):
             continue
         if name == "properties":
             kept[name] = {argument: _compact(entry, defined) for argument, entry in value.items()}
         else:
             kept[name] = _compact(value, defined)
     return kept
+
+
+def _outline(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Of the schema of an answer the names and their meaning: what they hold is seen in the answer itself."""
+    described = {
+        name: {"description": entry["description"]} if "description" in entry else {}
+        for name, entry in schema["properties"].items()
+    }
+    return {"type": "object", "properties": described}
 
 
 def _paragraphs(text: str) -> str:

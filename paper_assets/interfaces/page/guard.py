@@ -6,14 +6,15 @@ hold; answers forbid scripts and styles but our own files, and to be framed.
 """
 
 import secrets
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl
 
-from starlette.datastructures import Headers, ImmutableMultiDict, MutableHeaders
+from starlette.datastructures import ImmutableMultiDict, MutableHeaders
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-_OURS = frozenset({"127.0.0.1", "localhost", "::1"})
+from paper_assets.interfaces.local_only import of_this_machine
+
 _FORM = "application/x-www-form-urlencoded"
 _MOST_BYTES = 2_000_000  # of a form; a profile may have 5 MB as a file, but nobody types that
 _MOST_FIELDS = 2_000
@@ -56,7 +57,7 @@ class Guard:
     def _refused(self, request: Request) -> Response | None:
         """Why a request is not answered, before anything of its body is read."""
         headers = request.headers
-        if _host_name(headers) not in _OURS:
+        if not of_this_machine(headers.get("host", "")):
             return PlainTextResponse("this desk answers only under names of this machine, like 127.0.0.1\n", 421)
         if request.method in _READS:
             return None
@@ -90,12 +91,4 @@ class Guard:
                 403,
             )
         request.state.form = form
-        return None
-
-
-def _host_name(headers: Headers) -> str | None:
-    """The name in the Host header without its port; None where there is none, or it is no name."""
-    try:
-        return urlsplit(f"//{headers.get('host', '')}").hostname
-    except ValueError:
         return None

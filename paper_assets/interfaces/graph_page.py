@@ -1,0 +1,30 @@
+"""Dagster's page behind our door: its web server takes changes from every site and under every name, by itself.
+
+    python -m paper_assets.interfaces.graph_page -w workspace.yaml
+
+takes the options of `dagster-webserver`; `make dev` starts it so (`defs/dev.py`).
+"""
+
+import dagster_webserver.app
+from dagster_webserver.cli import cli
+from dagster_webserver.webserver import DagsterWebserver
+from starlette.middleware import Middleware
+
+from paper_assets.interfaces.local_only import LocalOnly
+
+
+class GuardedWebserver(DagsterWebserver):
+    """Dagster's web server, of which every request passes the door first, websockets too."""
+
+    def build_middleware(self) -> list[Middleware]:
+        return [Middleware(LocalOnly), *super().build_middleware()]
+
+
+def main() -> None:
+    """Serve until somebody ends it."""
+    dagster_webserver.app.DagsterWebserver = GuardedWebserver  # type: ignore[misc]  # what its own command makes
+    cli(auto_envvar_prefix="DAGSTER_WEBSERVER")
+
+
+if __name__ == "__main__":
+    main()

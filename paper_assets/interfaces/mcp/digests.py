@@ -1,0 +1,91 @@
+"""The digests as texts to read: for the tool, and as resources that a host lists and attaches (SPEC I9)."""
+
+from collections.abc import Callable
+from datetime import date
+from typing import Any
+
+import anyio
+from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError
+from mcp_types import Resource
+
+from paper_assets.errors import InvalidInput, NotComputed, PaperAssetsError
+from paper_assets.interfaces.days import parse_day
+from paper_assets.profile import PROFILE_NAME
+from paper_assets.settings import Settings
+
+ADDRESS = "digest://{profile}/{day}"
+_MARKDOWN = "text/markdown"
+_LISTED = 7  # days of each profile; earlier ones are read by their address
+
+
+def digest_days(settings: Settings, profile: str) -> list[date]:
+    """The days of which the profile has a digest, ascending."""
+    from paper_assets.pipeline.digests import digests_folder
+    from paper_assets.stores.digest_files import days_with_pages
+
+    if not PROFILE_NAME.fullmatch(profile):
+        raise InvalidInput("profile: no such profile; list_profiles names them")
+    return days_with_pages(digests_folder(settings) / profile)
+
+
+def newest_digest(settings: Settings, profile: str) -> date | None:
+    """The day of the profile's newest digest, None without one."""
+    days = digest_days(settings, profile) if PROFILE_NAME.fullmatch(profile) else []
+    return days[-1] if days else None
+
+
+def digest_text(settings: Settings, profile: str, day: date | None) -> tuple[date, str]:
+    """The day (None: the newest) and its digest in Markdown. Raises InvalidInput, NotComputed, StoreUnwritable."""
+    from paper_assets.pipeline.digests import digests_folder
+    from paper_assets.stores.digest_files import read_page
+
+    days = digest_days(settings, profile)
+    if day is None and days:
+        day = days[-1]
+    page = read_page(digests_folder(settings), profile, day, "md") if day else None
+    if day is None or page is None:
+        raise NotComputed(f"profile {profile!r} has no digest of that day; `paper-assets run` makes them")
+    return day, page.decode("utf-8", "replace")
+
+
+def listed_digests(settings: Settings) -> list[Resource]:
+    """The newest digests of each profile, newest first."""
+    from paper_assets.pipeline.digests import digests_folder
+
+    folder = digests_folder(settings)
+    names = sorted(each.name for each in folder.iterdir() if each.is_dir()) if folder.is_dir() else []
+    return [
+        Resource(
+            uri=ADDRESS.format(profile=name, day=day),
+            name=f"{name} {day}",
+            title=f"Digest of {name}, {day}",
+            mime_type=_MARKDOWN,
+        )
+        for name in names
+        if PROFILE_NAME.fullmatch(name)
+        for day in reversed(digest_days(settings, name)[-_LISTED:])
+    ]
+
+
+def add_digests(server: MCPServer[Any], settings: Settings, *, shown: Callable[[str], str]) -> None:
+    """Let hosts read digests by their address; `shown` makes a text fit to leave the machine."""
+
+    async def digest(profile: str, day: str) -> str:
+        try:
+            _, text = await anyio.to_thread.run_sync(
+                lambda: digest_text(settings, profile, parse_day(day, "the day of the address"))
+            )
+        except (InvalidInput, NotComputed) as error:
+            raise ResourceNotFoundError(shown(str(error))) from None
+        except PaperAssetsError as error:
+            raise ResourceError(shown(str(error))) from None
+        return shown(text)
+
+    server.resource(
+        ADDRESS,
+        name="digest",
+        title="A day's digest",
+        description="One page to read: a profile's ranking of a day and why, contrast, evidence, rewrites.",
+        mime_type=_MARKDOWN,
+    )(digest)

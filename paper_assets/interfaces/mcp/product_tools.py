@@ -1,0 +1,152 @@
+"""Tools over what the desk has made beside rankings: profiles, digests, rewrites and best practices (SPEC I9)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from mcp.server.mcpserver import Context
+from mcp_types import CallToolResult
+from pydantic import Field
+
+from paper_assets.interfaces.days import parse_day
+from paper_assets.interfaces.mcp.calls import MOST_CHARACTERS, Calls, paged, text_page
+from paper_assets.interfaces.mcp.shapes import (
+    Day,
+    DigestRead,
+    Offset,
+    PracticesListed,
+    Profile,
+    ProfilesListed,
+    RewritesListed,
+    Words,
+)
+from paper_assets.interfaces.mcp.stored import open_warehouse, profile_meant
+from paper_assets.progress import Progress
+from paper_assets.settings import Settings
+
+if TYPE_CHECKING:
+    from paper_assets.stores.rewrites import RewriteItem
+
+Level = Literal["public", "student", "expert"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProductTools:
+    """The tools over profiles, digests, rewrites and best practices."""
+
+    calls: Calls
+    settings: Settings
+
+    async def list_profiles(self, ctx: Context, offset: Offset = 0) -> Annotated[CallToolResult, ProfilesListed]:
+        """The research profiles of this desk: interests, newest ranking and digest, rewrites that wait."""
+        from paper_assets.interfaces.mcp.digests import newest_digest
+        from paper_assets.pipeline.profiles import find_profiles
+        from paper_assets.pipeline.rewrites import waiting_by_profile
+        from paper_assets.stores.summary import summary
+
+        def work(_: Progress) -> Mapping[str, Any]:
+            warehouse, found = open_warehouse(self.calls, self.settings), find_profiles(self.settings.profiles_dir)
+            ranked = summary(warehouse).last_ranking
+            waiting = waiting_by_profile(warehouse, config=self.settings.rewriting)
+            profiles = []
+            for name in sorted(found.readable.keys() | found.faults.keys() | ranked.keys()):
+                known, last, digest = found.readable.get(name), ranked.get(name), newest_digest(self.settings, name)
+                profiles.append(
+                    {
+                        "name": name,
+                        "interests": known and known.content.interests.model_dump(mode="json", exclude={"papers"}),
+                        "last_ranking": last and f"{last}",
+                        "last_digest": digest and f"{digest}",
+                        "rewrites_waiting": waiting.get(name, 0),
+                        "error": found.faults.get(name),
+                    }
+                )
+            return paged({}, "profiles", profiles, offset=offset)
+
+        return await self.calls.answer(ctx, "list_profiles", work)
+
+    async def read_digest(
+        self, ctx: Context, profile: Profile = None, day: Day = None, offset: Offset = 0
+    ) -> Annotated[CallToolResult, DigestRead]:
+        """The page made for a profile's day: ranking and why, contrast, evidence, rewrites."""
+        from paper_assets.interfaces.mcp.digests import digest_text
+
+        def work(_: Progress) -> Mapping[str, Any]:
+            name = profile_meant(open_warehouse(self.calls, self.settings), profile)
+            read, text = digest_text(self.settings, name, parse_day(day, "day") if day else None)
+            part = text_page(text, offset=offset, limit=MOST_CHARACTERS - 1_000)
+            return {
+                "profile": name,
+                "day": f"{read}",
+                "text": part.items[0],
+                "total": part.total,
+                "next_offset": part.next_offset,
+            }
+
+        return await self.calls.answer(ctx, "read_digest", work, most=None)
+
+    async def list_rewrites(
+        self,
+        ctx: Context,
+        profile: Profile = None,
+        day: Annotated[Day, Field(description="YYYY-MM-DD; default: all.")] = None,
+        level: Annotated[Level | None, Field(description="Its readers.")] = None,
+        offset: Offset = 0,
+    ) -> Annotated[CallToolResult, RewritesListed]:
+        """Abstracts rewritten for other readers: score, standing, and the text that is kept or best so far."""
+        from paper_assets.stores.rewrites import rewrites_of
+
+        def work(_: Progress) -> Mapping[str, Any]:
+            warehouse = open_warehouse(self.calls, self.settings)
+            name = profile_meant(warehouse, profile)
+            items = rewrites_of(warehouse, profile=name, day=parse_day(day, "day") if day else None)
+            told = [self._rewrite(item) for item in items if level in (None, item.target_level)]
+            return paged({"profile": name}, "rewrites", told, offset=offset)
+
+        return await self.calls.answer(ctx, "list_rewrites", work)
+
+    async def best_practices(
+        self,
+        ctx: Context,
+        level: Annotated[Level | None, Field(description="Its readers.")] = None,
+        keyword: Annotated[Words | None, Field(description="Part of a keyword.")] = None,
+        offset: Offset = 0,
+    ) -> Annotated[CallToolResult, PracticesListed]:
+        """Rewrites worth imitating, beside their originals."""
+        from paper_assets.stores.best_practices import best_practices
+
+        def work(_: Progress) -> Mapping[str, Any]:
+            warehouse = open_warehouse(self.calls, self.settings)
+            practices = [
+                {
+                    "id": each.id,
+                    "paper_id": each.paper_id,
+                    "level": each.target_level,
+                    "score": each.score,
+                    "category": each.category,
+                    "keywords": list(each.keywords),
+                    "text": each.text,
+                    "original_text": each.original_text,
+                }
+                for each in best_practices(warehouse, self.settings.archive, level=level, keyword=keyword)
+            ]
+            return paged({}, "practices", practices, offset=offset)
+
+        return await self.calls.answer(ctx, "best_practices", work)
+
+    def _rewrite(self, item: "RewriteItem") -> dict[str, Any]:
+        from paper_assets.rewriting.state import standing, state_of
+
+        config = self.settings.rewriting
+        state = state_of(item, config=config)
+        return {
+            "item": item.item,
+            "paper_id": item.paper_id,
+            "title": item.title,
+            "level": item.target_level,
+            "standing": standing(item, config=config),
+            "score": state and state.current_score,
+            "attempts": len(item.attempts),
+            "text": state and state.current_text,
+            "feedback": state and state.feedback,
+        }

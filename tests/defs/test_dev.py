@@ -1,0 +1,116 @@
+"""`make dev` as other sites meet it: Dagster's page answers this machine and its own scripts, nobody else (SPEC 8)."""
+
+import http.client
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from tests.desk import Desk
+
+PATIENCE = 300  # seconds for what takes ten on an idle machine
+QUERY = json.dumps({"query": "{ version }"})
+POST = {"Content-Type": "application/json"}
+UPGRADE = {
+    "Connection": "Upgrade",
+    "Upgrade": "websocket",
+    "Sec-WebSocket-Version": "13",
+    "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
+    "Sec-WebSocket-Protocol": "graphql-ws",
+}
+
+
+def asked(port: int, method: str, path: str, body: str | None = None, **headers: str) -> tuple[int, str]:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    try:
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        connection.request(method, path, body, named)
+        answer = connection.getresponse()
+        return answer.status, "" if answer.status == 101 else answer.read().decode("utf-8", "replace")
+    finally:
+        connection.close()
+
+
+@pytest.fixture(scope="module")
+def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+    """The port of a page started as `make dev` starts it."""
+    desk = Desk(tmp_path_factory.mktemp("dev"))
+    (desk.folder / "dagster_home").mkdir()
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = int(free.getsockname()[1])
+    log = desk.folder / "dev.log"
+    with log.open("w", encoding="utf-8") as out:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "paper_assets.defs.dev", "--empty-workspace", "-p", str(port)],
+            cwd=desk.folder,
+            env={**os.environ, **desk.environment},
+            stdout=out,
+            stderr=out,
+            start_new_session=True,
+        )
+    try:
+        ends = time.monotonic() + PATIENCE
+        while True:
+            try:
+                if asked(port, "GET", "/server_info")[0] == 200:
+                    break
+            except OSError:
+                if process.poll() is not None or time.monotonic() > ends:
+                    pytest.fail(log.read_text("utf-8")[-4000:])
+            time.sleep(0.2)
+        assert (desk.folder / "dagster_home" / "dagster.yaml").is_file()
+        yield port
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def test_this_machine_and_the_pages_own_scripts_are_answered(port: int) -> None:
+    assert asked(port, "GET", "/")[0] == 200
+    for host in ("127.0.0.1", "localhost"):
+        own = {"Host": f"{host}:{port}", "Origin": f"http://{host}:{port}", "Sec_Fetch_Site": "same-origin"}
+        status, text = asked(port, "POST", "/graphql", QUERY, **POST, **own)
+        assert status == 200 and re.search(r"version", text)
+        assert asked(port, "GET", "/graphql", **UPGRADE, **own)[0] == 101
+    assert asked(port, "POST", "/graphql", QUERY, **POST)[0] == 200, "a program sends no Origin"
+    linked = {"Sec_Fetch_Site": "cross-site", "Sec_Fetch_Mode": "navigate"}
+    assert asked(port, "GET", "/runs", **linked)[0] == 200, "a link elsewhere may lead here"
+
+
+@pytest.mark.parametrize("host", ["evil.example", "evil.example:3000", "127.0.0.1.evil.example", ""])
+@pytest.mark.parametrize(("method", "path"), [("GET", "/"), ("GET", "/server_info"), ("POST", "/graphql")])
+def test_a_foreign_name_is_not_answered(port: int, host: str, method: str, path: str) -> None:
+    status, text = asked(port, method, path, QUERY if method == "POST" else None, Host=host, **POST)
+    assert status in (400, 421)
+    assert "version" not in text
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"Origin": "https://evil.example"},
+        {"Origin": "null"},
+        {"Origin": "http://127.0.0.1:1"},
+        {"Sec_Fetch_Site": "cross-site"},
+        {"Sec_Fetch_Site": "same-site"},
+    ],
+)
+def test_no_other_site_can_ask_or_change_anything(port: int, told: dict[str, str]) -> None:
+    assert asked(port, "POST", "/graphql", QUERY, **POST, **told)[0] == 403
+    assert asked(port, "POST", "/graphql", QUERY, Content_Type="text/plain", **told)[0] == 403
+    assert asked(port, "GET", "/server_info", **told)[0] == 403
+    assert asked(port, "POST", "/report_asset_materialization/arxiv_papers", "{}", **POST, **told)[0] == 403
+    assert asked(port, "GET", "/graphql", **UPGRADE, **told)[0] == 403
+
+
+def test_a_change_hidden_in_an_address_is_refused_whoever_asks(port: int) -> None:
+    for path in ("/graphql?query=%7Bversion%7D", "/graphql/?query=mutation"):
+        assert asked(port, "GET", path)[0] == 405

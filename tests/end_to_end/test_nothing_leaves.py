@@ -1,0 +1,88 @@
+"""What needs no network asks for none: no address is looked up or called but those of this machine (SPEC 8).
+
+Heard is what Python's sockets do, in every process that a command starts; libraries in other languages are not heard.
+"""
+
+import http.client
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.desk import Desk
+from tests.invented_cross_encoder import tiny_cross_encoder
+from tests.mcp.raw_host import raw_host
+from tests.page.invented_desk import served
+
+ROOT = Path(__file__).parent.parent.parent
+OURS = re.compile(r"127\.0\.0\.1|localhost|::1|None|/[\w./-]+")  # a path is a socket between processes
+LISTENER = """
+import os, sys
+def heard(event, args):
+    if event in ("socket.getaddrinfo", "socket.gethostbyname", "socket.connect", "socket.sendto"):
+        asked = args[-1] if event in ("socket.connect", "socket.sendto") else args
+        name = asked[0] if isinstance(asked, tuple) else asked
+        name = name.decode() if isinstance(name, bytes) else name
+        with open(os.environ["HEARD"], "a") as file:
+            file.write(f"{name}\\n")
+sys.addaudithook(heard)
+"""
+
+
+@pytest.fixture
+def environ(tmp_path: Path) -> dict[str, str]:
+    """What makes every Python process below it write down whom it asks for; without keys, and with no model at hand."""
+    ears = tmp_path / "ears"
+    ears.mkdir()
+    (ears / "sitecustomize.py").write_text(LISTENER, encoding="utf-8")
+    path = os.pathsep.join(filter(None, [str(ears), os.environ.get("PYTHONPATH")]))
+    names = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "LLM_PROVIDER", "HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE")
+    return {**dict.fromkeys(names, ""), "PYTHONPATH": path, "HEARD": str(tmp_path / "heard"), "HF_HOME": str(ears)}
+
+
+@pytest.fixture
+def strangers(environ: dict[str, str]) -> Callable[[], set[str]]:
+    """Those asked for so far that are not this machine."""
+
+    def asked() -> set[str]:
+        file = Path(environ["HEARD"])
+        names = set(file.read_text("utf-8").splitlines()) if file.exists() else set()
+        return {name for name in names if not OURS.fullmatch(name)}
+
+    return asked
+
+
+def test_no_command_that_needs_no_network_asks_for_anybody(
+    tmp_path: Path, environ: dict[str, str], strangers: Callable[[], set[str]]
+) -> None:
+    desk = Desk(tmp_path / "desk")
+    desk.folder.mkdir()
+    environ |= {"PAPER_ASSETS_PROFILES": str(ROOT / "profiles")}
+    desk.run("demo", **environ)
+    desk.run("run", **environ)
+    plan = {"rewritten_question": "evidence for contested topics", "generation_required": True}
+    (desk.folder / "plan.json").write_text(json.dumps(plan), encoding="utf-8")
+    model = tiny_cross_encoder(tmp_path / "tiny")
+    desk.run("retrieve", "plan.json", **environ, PAPER_ASSETS_CROSS_ENCODER=str(model))
+    with served(desk, **environ) as page:
+        address = urlsplit(page.url)
+        connection = http.client.HTTPConnection(address.hostname or "", address.port, timeout=120)
+        connection.request("GET", "/p/retrieval-evidence")
+        assert connection.getresponse().status == 200
+    with raw_host(desk, **environ) as host:
+        host.handshake()
+        assert host.call("todays_ranking", profile="retrieval-evidence")["papers"]
+        assert host.call("retrieve_standard", question=plan["rewritten_question"], generation_required=True)
+    assert strangers() == set()
+
+
+def test_the_listener_hears_a_command_that_does_ask(environ: dict[str, str], strangers: Callable[[], set[str]]) -> None:
+    ask = "import socket\ntry: socket.create_connection(('nobody.invalid', 9))\nexcept OSError: pass"
+    subprocess.run([sys.executable, "-c", ask], env={**os.environ, **environ}, check=True, timeout=120)
+    assert strangers() == {"nobody.invalid"}

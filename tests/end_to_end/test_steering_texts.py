@@ -1,0 +1,91 @@
+"""Texts of other people that steer a terminal or turn lines round: nowhere behind the door (SPEC 8)."""
+
+import json
+import re
+from typing import Any
+
+import pytest
+
+from paper_assets.interfaces.cli.terminal import print_json, print_table, say, warn
+from paper_assets.interfaces.mcp.calls import bounded_answer
+from paper_assets.interfaces.mcp.refusals import Outgoing
+from paper_assets.interpreting.prompts import Reading
+from paper_assets.models.llm_reading import read_answer
+from tests.desk import GRAPHS, Desk, paper
+from tests.mcp.raw_host import raw_host
+
+# A link of a terminal, a title turned round, colours by one-byte controls, a line hidden by an isolate, a backspace.
+STEERING = "\x1b]8;;http://a.example\x07here\x1b]8;;\x07 \u202egnp.exe\u202c \x9b31m red \u2066x\u2069 \x08 \x85"
+STEERS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+ESCAPED = re.compile(r"\\u(?:001b|202e|009b|2066|0007)|\\x1b|&#27;|&#8238;", re.IGNORECASE)
+SUBJECT = "traffic forecasting on road networks"
+
+
+def steering_in(text: str) -> list[str]:
+    return [*STEERS.findall(text), *ESCAPED.findall(text)]
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory: pytest.TempPathFactory) -> Desk:
+    """A desk that has ranked one paper whose every text steers."""
+    folder = tmp_path_factory.mktemp("steering")
+    desk = Desk(folder / "desk")
+    desk.folder.mkdir()
+    desk.profile("traffic", GRAPHS)
+    record = paper(
+        1,
+        "2026-03-02",
+        SUBJECT,
+        title=f"{SUBJECT} {STEERING}",
+        abstract=f"We study {SUBJECT}. {STEERING} It works.",
+        authors=[f"Ada {STEERING}"],
+        comment=STEERING,
+        journal_ref=STEERING,
+    )
+    (folder / "papers.jsonl").write_text(json.dumps(record), encoding="utf-8")
+    (folder / "nul.jsonl").write_text(json.dumps(record | {"title": "Holds a \0"}), encoding="utf-8")
+    assert "NUL" in desk.refused("import", str(folder / "nul.jsonl"))
+    desk.run("import", str(folder / "papers.jsonl"))
+    desk.run("run", "--as-of", "2026-03-02")
+    return desk
+
+
+def test_a_paper_that_steers_terminals_does_so_in_no_store_page_graph_terminal_or_answer(desk: Desk) -> None:
+    told: list[str] = []
+    for command in (["explain", "traffic", "2603.00001"], ["explain", "traffic", "2603.00001", "--json"]):
+        told.append(desk.run(*command))
+    with raw_host(desk) as host:
+        host.handshake()
+        ranked = host.call("todays_ranking", profile="traffic")
+        assert ranked["papers"][0]["title"].startswith(SUBJECT)
+        told += [json.dumps(ranked), host.call("read_digest", profile="traffic")["text"]]
+        told.append(host.call("export_citations", profile="traffic")["text"])
+    assert [text for text in told if steering_in(text)] == []
+    kept = [file for file in desk.folder.rglob("*") if file.is_file()]
+    assert any(file.suffix == ".db" for file in kept) and any(file.suffix == ".html" for file in kept)
+    raw = ("\x1b]8;", "\u202e", "\u2066", "\\u001b]8", "\\u202e", "\\u2066")
+    found = [(file.name, mark) for file in kept for mark in raw if mark.encode() in file.read_bytes()]
+    assert found == []
+
+
+def test_what_a_run_writes_is_for_its_user_alone(desk: Desk) -> None:
+    written = [place for name in ("data", "dagster_home") for place in (desk.folder / name).rglob("*")]
+    assert {"warehouse.duckdb", "chroma.sqlite3", "feed.atom", "index.db"} <= {place.name for place in written}
+    open_to_others = [place for place in written if place.stat().st_mode & 0o077]
+    assert [str(place.relative_to(desk.folder)) for place in open_to_others] == []
+    assert [(desk.folder / name).stat().st_mode & 0o777 for name in ("data", "dagster_home")] == [0o700, 0o700]
+
+
+@pytest.mark.parametrize("show", [say, warn, lambda text: print_table(text, [text[:3]], [[text]]), print_json])
+def test_whatever_is_shown_in_a_terminal_steers_nothing(show: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    show(f"old {STEERING} text")
+    shown = "".join(capsys.readouterr())
+    assert "gnp.exe" in shown
+    assert STEERS.findall(shown) == []
+
+
+def test_a_models_answer_and_an_answer_over_mcp_steer_nothing() -> None:
+    said = json.dumps(dict.fromkeys(Reading.model_fields, STEERING))
+    assert steering_in(read_answer(said, Reading).model_dump_json()) == []
+    told = bounded_answer({"title": STEERING, "list": [STEERING]}, most=1_000, secrets=Outgoing({}, {}))
+    assert steering_in(told.content[0].text) == []

@@ -1,0 +1,57 @@
+"""What the list of tools costs in every conversation of every host, and that it says what each argument is (I9)."""
+
+import asyncio
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp_types import Tool
+
+from paper_assets.interfaces.mcp.calls import Calls
+from paper_assets.interfaces.mcp.server import build_server
+from paper_assets.interfaces.mcp.tool_schemas import shown_to_models, tokens_about
+from paper_assets.settings import load_settings
+from paper_assets.text.secrets import Secrets
+
+MOST_TOKENS = 200  # a tool, on average
+MOST_OF_ONE = 550
+
+
+def tools(**environ: str) -> list[Tool]:
+    server = build_server(load_settings(environ, Path.cwd()), environ, calls=Calls(secrets=Secrets({})))
+    return asyncio.run(server.list_tools())
+
+
+@pytest.mark.parametrize("rating", ["no", "yes"])
+def test_the_list_of_tools_costs_at_most_two_hundred_tokens_a_tool(rating: str) -> None:
+    costs = {tool.name: tokens_about(shown_to_models(tool)) for tool in tools(PAPER_ASSETS_RATING_OVER_MCP=rating)}
+    assert ("rate_paper" in costs) is (rating == "yes")
+    assert sum(costs.values()) <= MOST_TOKENS * len(costs), costs
+    assert max(costs.values()) <= MOST_OF_ONE, costs
+
+
+def arguments(schema: dict[str, Any], path: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every argument of a schema and of what lies within it, by its path."""
+    for name, entry in schema.get("properties", {}).items():
+        yield f"{path}.{name}", entry
+        yield from arguments(entry, f"{path}.{name}")
+    for inner in (schema.get("items"), *schema.get("anyOf", ())):
+        if inner:
+            yield from arguments(inner, path)
+
+
+def test_every_argument_is_described() -> None:
+    known = dict(
+        pair for tool in tools(PAPER_ASSETS_RATING_OVER_MCP="yes") for pair in arguments(tool.input_schema, tool.name)
+    )
+    assert {"retrieve_balanced.sides.stance", "interpret_paper.query.title", "rate_paper.rating"} <= known.keys()
+    assert [path for path, entry in known.items() if len(entry.get("description", "")) < 4] == []
+
+
+def test_what_models_see_is_name_description_and_arguments() -> None:
+    for tool in tools():
+        shown = json.loads(shown_to_models(tool))
+        assert set(shown) == {"name", "description", "inputSchema"}
+        assert shown["description"] and "\n\n" not in shown["description"]
