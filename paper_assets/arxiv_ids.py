@@ -13,7 +13,7 @@ _NEW_STYLE = r"\d{4}\.\d{4,5}"
 _OLD_STYLE = r"[a-z]+(?:-[a-z]+)*(?:\.[A-Z]{2})?/\d{7}"
 _ID = re.compile(rf"(?P<id>{_NEW_STYLE}|{_OLD_STYLE})(?:v(?P<version>[1-9]\d{{0,3}}))?", re.ASCII)
 _IN_FRONT = re.compile(
-    r"^(?:arxiv:|https?://(?:www\.|export\.)?arxiv\.org/(?:abs|pdf|html)/|(?:(?:https?://)?doi\.org/|doi:)?10\.48550/arxiv\.)",
+    r"^(?:arxiv:|oai:arxiv\.org:|https?://(?:www\.|export\.)?arxiv\.org/(?:abs|pdf|html)/|(?:(?:https?://)?doi\.org/|doi:)?10\.48550/arxiv\.)",
     re.IGNORECASE,
 )
 _PATH = re.compile(r"/(?:abs|pdf|html|src|e-print|format)/(?P<id>.+?)(?:\.pdf)?/?")

@@ -226,6 +226,7 @@ class Settings(BaseModel):
     # NLI cross-encoder that judges stances in the place of the language model, R7; "" for none
     stance_model: str = ""
     arxiv_url: str = "https://export.arxiv.org/api/query"
+    arxiv_oai_url: str = "https://oaipmh.arxiv.org/oai"  # for `harvest` (Z4)
     # Shared by all processes of a user.
     request_gate: Folder = Field(
         default_factory=lambda: Path(tempfile.gettempdir()) / f"paper_assets-{getpass.getuser()}"

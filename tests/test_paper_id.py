@@ -17,6 +17,7 @@ from paper_assets.settings import KNOWN_HOSTS
         ("2501.12345", "2501.12345", None),
         (" 2501.12345v3 ", "2501.12345", 3),
         ("arXiv:0704.0001v1", "0704.0001", 1),
+        ("oai:arXiv.org:hep-th/9901001", "hep-th/9901001", None),
         ("hep-th/9901001", "hep-th/9901001", None),
         ("math.GT/0309136v2", "math/0309136", 2),
         ("https://arxiv.org/abs/2501.12345v2", "2501.12345", 2),

@@ -22,6 +22,11 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "demo": ("graph", "demo", "Import the bundled example, embed and rank it, and show the top papers and why."),
     "import": ("graph", "import_files", "Fill days from bulk files."),
     "fetch": ("graph", "fetch", "Fetch a day from arXiv and replace what is stored of it."),
+    "harvest": (
+        "harvesting",
+        "harvest",
+        "Bring in months of papers by arXiv's OAI-PMH; stopped at any moment, the same command goes on from there.",
+    ),
     "run": ("graph", "run", "Embed what is new and rank; what stands already is not computed again."),
     "status": (
         "status",
