@@ -31,7 +31,9 @@ from paper_assets.variables import (
     Address,
     Day,
     Folder,
+    MailAddress,
     Names,
+    Port,
     Seconds,
     Switch,
     Wanted,
@@ -238,6 +240,12 @@ class Settings(BaseModel):
     semantic_scholar_url: Address = "https://api.semanticscholar.org/graph/v1"
     semantic_scholar: Switch = False  # ask it about fetched papers too (S4)
     zotero_url: Address = "https://api.zotero.org"
+    # Where digests are handed in by mail, over TLS: from the first byte on port 465, by STARTTLS on any other (Z3). The
+    # password stands in PAPER_ASSETS_SMTP_PASSWORD and nowhere else.
+    smtp_host: str = ""
+    smtp_port: Port = 587
+    smtp_user: str = ""
+    mail_from: MailAddress = ""
     rating_over_mcp: Switch = False  # whether an assistant may rate papers for a profile (L1)
     # What may be asked for somebody, I8.
     known_hosts: Annotated[Names, AfterValidator(lambda names: names or KNOWN_HOSTS)] = KNOWN_HOSTS

@@ -56,9 +56,10 @@ BELOW = {
     "learning": GROUND | {"models", "stores", "sources", "ranking"},
     "library": GROUND | {"stores", "sources", "learning"},
     "digests": GROUND | {"stores", "sources", "ranking", "retrieval", "rewriting"},
+    "delivery": GROUND | {"digests"},
     "pipeline": GROUND
     | {"models", "stores", "sources", "ranking", "evaluation", "retrieval", "rewriting"}
-    | {"ingestion", "interpreting", "digests", "learning", "library"},
+    | {"ingestion", "interpreting", "digests", "delivery", "learning", "library"},
 }
 CORE = set(BELOW)
 EDGE = {"defs", "definitions", "interfaces"}

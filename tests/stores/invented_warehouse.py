@@ -22,6 +22,7 @@ from paper_assets.stores.accepted_claims import accept_claims
 from paper_assets.stores.best_practices import BestPractice, add_missing
 from paper_assets.stores.candidates import candidate_schema, replace_candidates
 from paper_assets.stores.day_listings import keep_listing
+from paper_assets.stores.deliveries import claim
 from paper_assets.stores.documents import Document, replace_documents
 from paper_assets.stores.embeddings import keep_vectors
 from paper_assets.stores.harvests import Place, keep_page
@@ -122,6 +123,7 @@ def fill(warehouse: Warehouse) -> None:
         owner=PROFILE,
     )
     replace_documents(warehouse, "fulltext", origin="2601.00001.pdf", documents=[document])
+    assert claim(warehouse, PROFILE, MONDAY, "mail", now=NOW)
     replace_retrievals(warehouse, MONDAY, PROFILE, [{"question": "why graphs", "sides": []}], inputs="retrievals")
     items = [
         NewItem(

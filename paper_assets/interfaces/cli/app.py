@@ -49,6 +49,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
         "cite",
         "Print a list for a reference manager: the papers that a profile's ranking shows, or those rated so.",
     ),
+    "deliver": ("delivering", "deliver", "Send a profile's digest where its delivery.json says; each goes out once."),
     "evaluate": ("evaluation", "evaluate", "Measure relevance on a labelled set, or the lists that a reader gets."),
     "retrieve": ("retrieval", "retrieve", "Find the documents that answer a plan's question, as many for each side."),
     "search": ("interpreting", "search", "Search arXiv and Semantic Scholar for papers."),

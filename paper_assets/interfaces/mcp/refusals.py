@@ -33,7 +33,7 @@ INTERNAL_ERROR = "INTERNAL_ERROR"  # the one code beside those of I4: nothing th
 _LONGEST_MESSAGE = 1_000
 _LONGEST_SHOWN = 60  # characters of a refused value that a message repeats
 _SHORTEST_SECRET = 8  # shorter ones ("none", "ollama") are placeholders, and words of ordinary text
-_NAMES_A_SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL")
+_NAMES_A_SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL|WEBHOOK")
 _NAMES_AN_ADDRESS = re.compile(r"_(?:URL|PROXY)$")
 
 logger = logging.getLogger(__name__)
