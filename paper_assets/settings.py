@@ -237,6 +237,7 @@ class Settings(BaseModel):
     request_timeout: Seconds = 60.0  # for one answer
     contact: str | None = None  # added to the User-Agent, so that arXiv can reach the operator
     arxiv_pdf_url: Address = "https://arxiv.org/pdf"
+    biorxiv_url: Address = "https://api.biorxiv.org"  # of bioRxiv and medRxiv (Z5)
     semantic_scholar_url: Address = "https://api.semanticscholar.org/graph/v1"
     semantic_scholar: Switch = False  # ask it about fetched papers too (S4)
     zotero_url: Address = "https://api.zotero.org"

@@ -56,7 +56,7 @@ BELOW = {
     "learning": GROUND | {"models", "stores", "sources", "ranking"},
     "library": GROUND | {"stores", "sources", "learning"},
     "digests": GROUND | {"stores", "sources", "ranking", "retrieval", "rewriting"},
-    "delivery": GROUND | {"digests"},
+    "delivery": GROUND | {"sources", "digests"},
     "pipeline": GROUND
     | {"models", "stores", "sources", "ranking", "evaluation", "retrieval", "rewriting"}
     | {"ingestion", "interpreting", "digests", "delivery", "learning", "library"},

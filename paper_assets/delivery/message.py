@@ -8,9 +8,9 @@ make a link of a word in such a service is replaced by a sign that looks like it
 from dataclasses import dataclass
 from typing import Any
 
-from paper_assets.arxiv_ids import abs_address, is_arxiv_id
 from paper_assets.digests.content import Digest
 from paper_assets.digests.plain_text import in_letters, in_words, weekday
+from paper_assets.sources.table import page_of
 
 _LONGEST_TITLE, _LONGEST_TEXT = 160, 3_000  # characters; ntfy cuts a message at 4,096 bytes
 _HARMLESS = str.maketrans({"<": "‹", ">": "›", "@": "＠", "[": "(", "]": ")", "`": "'", "*": "∗", "_": " ", "|": "/"})
@@ -32,7 +32,13 @@ def message_of(digest: Digest, *, desk: str | None = None) -> Message:
         f"{in_letters(count)} paper{'' if count == 1 else 's'}"
     )
     papers = [
-        {"rank": each.rank, "paper_id": each.paper_id, "title": each.title, "url": _page(each), "score": each.score}
+        {
+            "rank": each.rank,
+            "paper_id": each.paper_id,
+            "title": each.title,
+            "url": page_of(each.paper_id),
+            "score": each.score,
+        }
         for each in digest.entries
     ]
     lines = [
@@ -54,12 +60,6 @@ def message_of(digest: Digest, *, desk: str | None = None) -> Message:
             "desk": desk,
         },
     )
-
-
-def _page(entry: Any) -> str | None:
-    if is_arxiv_id(entry.paper_id):
-        return abs_address(entry.paper_id)
-    return entry.links[0].url if entry.links else None
 
 
 def _harmless(title: str) -> str:
