@@ -114,14 +114,19 @@ def pdf_address(paper_id: str, version: int | None = None) -> str:
     return f"https://arxiv.org/pdf/{paper_id}" + (f"v{version}" if version else "")
 
 
+def beside_pdfs(address: str) -> str | None:
+    """Where a server like arXiv has its HTML and sources, from where it has its PDFs; None for one of PDFs alone."""
+    return address.removesuffix("/pdf") if address.endswith("/pdf") else None
+
+
 def pdf_name(url: str) -> str | None:
     """What names the PDF in an address of arXiv's, as a mirror of arXiv's PDFs names it too; None for another."""
     found = _PDF.fullmatch(url)
     return found["name"] if found else None
 
 
-def is_pdf_of(url: str, paper_id: str, version: int) -> bool:
-    """Whether a PDF's address, at arXiv or a mirror, can only be of this version of this arXiv paper."""
+def is_text_of(url: str, paper_id: str, version: int) -> bool:
+    """Whether the address of a text, at arXiv or a mirror, can only be of this version of this arXiv paper."""
     return is_arxiv_id(paper_id) and url.endswith(f"/{paper_id}v{version}")
 
 

@@ -82,7 +82,7 @@ def test_an_address_that_is_built_is_read_back(paper_id: str, version: int | Non
     assert arxiv_ids.split_arxiv_address(pdf) == split_arxiv_id(pdf) == (paper_id, version)
     assert arxiv_ids.split_arxiv_address(arxiv_ids.abs_address(paper_id)) == (paper_id, None)
     assert arxiv_ids.names_version(pdf) == (version is not None)
-    assert arxiv_ids.is_pdf_of(pdf, paper_id, version or 1) == (version is not None)
+    assert arxiv_ids.is_text_of(pdf, paper_id, version or 1) == (version is not None)
     assert arxiv_ids.pdf_name(pdf) == paper_id + (f"v{version}" if version else "")
 
 

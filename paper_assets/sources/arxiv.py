@@ -94,7 +94,13 @@ def _check(question: Question) -> None:
 def _texts(paper: Paper, settings: Settings) -> tuple[PaperText, ...]:
     given = paper.pdf_url or ""
     address = given if arxiv_ids.pdf_name(given) else arxiv_ids.pdf_address(paper.paper_id, paper.version)
-    return (PaperText(form="pdf", url=at_mirror(address, settings)),)
+    pdf, name = PaperText(form="pdf", url=at_mirror(address, settings)), arxiv_ids.pdf_name(address)
+    beside = arxiv_ids.beside_pdfs(settings.arxiv_pdf_url)
+    if beside is None:  # a mirror of the PDFs alone
+        return (pdf,)
+    html = PaperText(form="html", url=f"{beside}/html/{name}")
+    source = PaperText(form="latex", url=f"{beside}/src/{name}")
+    return (html, source, pdf) if arxiv_ids.html_address(paper.paper_id) else (source, pdf)
 
 
 def _named_by(url: str) -> tuple[PaperId, int | None] | None:

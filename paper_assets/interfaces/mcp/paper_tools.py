@@ -85,11 +85,11 @@ class PaperTools:
         ctx: Context,
         arxiv_id: Annotated[Words | None, Field(description="Such as 2501.12345, with or without version.")] = None,
         url: Annotated[Words | None, Field(description="https address on a known host, where there is no id.")] = None,
-        include_pdf_content: Annotated[bool, Field(description="Also the text of its PDF.")] = True,
+        include_pdf_content: Annotated[bool, Field(description="Also its text.")] = True,
         offset: Offset = 0,
         limit: TextLimit = MOST_CHARACTERS,
     ) -> Annotated[CallToolResult, FetchAnswer]:
-        """Get one paper: its metadata and a page of the text of its PDF.
+        """Get one paper: its metadata and a page of its text.
 
         The whole text has `total` characters; go on with offset = next_offset until that is null. If it cannot be had
         now, the metadata is there all the same, and content_error says why.
