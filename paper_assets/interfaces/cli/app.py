@@ -54,6 +54,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "retrieve": ("retrieval", "retrieve", "Find the documents that answer a plan's question, as many for each side."),
     "search": ("interpreting", "search", "Search arXiv and Semantic Scholar for papers."),
     "fetch-paper": ("interpreting", "fetch_paper", "Show a paper and its text."),
+    "related": ("interpreting", "related", "List the papers like a paper, those it cites, or those that cite it."),
     "analyze": ("interpreting", "analyze", "Let a language model read a paper given as JSON."),
     "interpret": ("interpreting", "interpret", "Fetch a paper and let a language model read it."),
     "desk": ("serving", "desk", "Open the desk in a browser: today's papers, evidence, rewrites, the profile."),
