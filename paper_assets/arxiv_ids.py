@@ -13,7 +13,7 @@ _NEW_STYLE = r"\d{4}\.\d{4,5}"
 _OLD_STYLE = r"[a-z]+(?:-[a-z]+)*(?:\.[A-Z]{2})?/\d{7}"
 _ID = re.compile(rf"(?P<id>{_NEW_STYLE}|{_OLD_STYLE})(?:v(?P<version>[1-9]\d{{0,3}}))?", re.ASCII)
 _IN_FRONT = re.compile(
-    r"^(?:arxiv:|https?://(?:www\.|export\.)?arxiv\.org/(?:abs|pdf|html)/|(?:(?:https?://)?doi\.org/|doi:)?10\.48550/arxiv\.)",
+    r"^(?:arxiv:|oai:arxiv\.org:|https?://(?:www\.|export\.)?arxiv\.org/(?:abs|pdf|html)/|(?:(?:https?://)?doi\.org/|doi:)?10\.48550/arxiv\.)",
     re.IGNORECASE,
 )
 _PATH = re.compile(r"/(?:abs|pdf|html|src|e-print|format)/(?P<id>.+?)(?:\.pdf)?/?")
@@ -114,14 +114,19 @@ def pdf_address(paper_id: str, version: int | None = None) -> str:
     return f"https://arxiv.org/pdf/{paper_id}" + (f"v{version}" if version else "")
 
 
+def beside_pdfs(address: str) -> str | None:
+    """Where a server like arXiv has its HTML and sources, from where it has its PDFs; None for one of PDFs alone."""
+    return address.removesuffix("/pdf") if address.endswith("/pdf") else None
+
+
 def pdf_name(url: str) -> str | None:
     """What names the PDF in an address of arXiv's, as a mirror of arXiv's PDFs names it too; None for another."""
     found = _PDF.fullmatch(url)
     return found["name"] if found else None
 
 
-def is_pdf_of(url: str, paper_id: str, version: int) -> bool:
-    """Whether a PDF's address, at arXiv or a mirror, can only be of this version of this arXiv paper."""
+def is_text_of(url: str, paper_id: str, version: int) -> bool:
+    """Whether the address of a text, at arXiv or a mirror, can only be of this version of this arXiv paper."""
     return is_arxiv_id(paper_id) and url.endswith(f"/{paper_id}v{version}")
 
 

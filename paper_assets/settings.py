@@ -31,7 +31,9 @@ from paper_assets.variables import (
     Address,
     Day,
     Folder,
+    MailAddress,
     Names,
+    Port,
     Seconds,
     Switch,
     Wanted,
@@ -226,6 +228,7 @@ class Settings(BaseModel):
     # NLI cross-encoder that judges stances in the place of the language model, R7; "" for none
     stance_model: str = ""
     arxiv_url: str = "https://export.arxiv.org/api/query"
+    arxiv_oai_url: str = "https://oaipmh.arxiv.org/oai"  # for `harvest` (Z4)
     # Shared by all processes of a user.
     request_gate: Folder = Field(
         default_factory=lambda: Path(tempfile.gettempdir()) / f"paper_assets-{getpass.getuser()}"
@@ -234,9 +237,16 @@ class Settings(BaseModel):
     request_timeout: Seconds = 60.0  # for one answer
     contact: str | None = None  # added to the User-Agent, so that arXiv can reach the operator
     arxiv_pdf_url: Address = "https://arxiv.org/pdf"
+    biorxiv_url: Address = "https://api.biorxiv.org"  # of bioRxiv and medRxiv (Z5)
     semantic_scholar_url: Address = "https://api.semanticscholar.org/graph/v1"
     semantic_scholar: Switch = False  # ask it about fetched papers too (S4)
     zotero_url: Address = "https://api.zotero.org"
+    # Where digests are handed in by mail, over TLS: from the first byte on port 465, by STARTTLS on any other (Z3). The
+    # password stands in PAPER_ASSETS_SMTP_PASSWORD and nowhere else.
+    smtp_host: str = ""
+    smtp_port: Port = 587
+    smtp_user: str = ""
+    mail_from: MailAddress = ""
     rating_over_mcp: Switch = False  # whether an assistant may rate papers for a profile (L1)
     # What may be asked for somebody, I8.
     known_hosts: Annotated[Names, AfterValidator(lambda names: names or KNOWN_HOSTS)] = KNOWN_HOSTS

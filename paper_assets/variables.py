@@ -57,6 +57,10 @@ Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False), _SECONDS]
 WholeSeconds = Annotated[int, BeforeValidator(_whole), Field(ge=0), _SECONDS]
 Above0 = Annotated[float, Field(gt=0, allow_inf_nan=False), Wanted("a number above 0")]
 Names = Annotated[tuple[str, ...], BeforeValidator(_listed)]  # comma separated
+Port = Annotated[int, BeforeValidator(_whole), Field(ge=1, le=65_535), Wanted("a port from 1 to 65535")]
+MailAddress = Annotated[
+    str, Field(pattern=r"^([!-?A-~]{1,64}@[A-Za-z0-9][A-Za-z0-9.-]{0,251})?$"), Wanted("a mail address")
+]
 Address = Annotated[str, AfterValidator(lambda text: text.rstrip("/"))]
 Switch = Annotated[bool, Wanted("on or off")]
 Day = Annotated[date, BeforeValidator(_day), Wanted("a day like 2025-01-01")]

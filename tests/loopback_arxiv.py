@@ -40,6 +40,7 @@ class LoopbackArxiv:
     papers: list[Paper] = field(default_factory=list)
     script: list[Answer] | None = None
     pdfs: dict[str, Answer] = field(default_factory=dict)
+    texts: dict[str, Answer] = field(default_factory=dict)  # by `html/…` and `src/…`
     most_per_page: int = 1000
     requests: list[Request] = field(default_factory=list)
     url: str = ""
@@ -52,6 +53,8 @@ class LoopbackArxiv:
             if self.script is None:
                 if request.path.startswith("/pdf/"):
                     return self.pdfs.get(request.path.removeprefix("/pdf/"), Answer(status=404))
+                if request.path.startswith(("/html/", "/src/")):
+                    return self.texts.get(request.path.removeprefix("/"), Answer(status=404))
                 return self._by_id(request.query) if request.query.get("id_list") else self._by_day(request.query)
             place = len(self.requests) - 1
             return self.script[place] if place < len(self.script) else Answer(status=500, body=b"the script is over")

@@ -23,6 +23,7 @@ from tests.loopback import Answer, Request, serving
 class LoopbackScholar:
     papers: list[dict[str, Any]] = field(default_factory=list)
     script: list[Answer] | None = None
+    lists: dict[str, object] = field(default_factory=dict)  # answers by the path behind the server's name
     requests: list[Request] = field(default_factory=list)
     url: str = ""
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -36,6 +37,8 @@ class LoopbackScholar:
             return self._known(request)
 
     def _known(self, request: Request) -> Answer:
+        if (listed := unquote(request.path)) in self.lists:
+            return found_json(self.lists[listed])
         path = request.path.removeprefix("/graph/v1/paper")
         if path == "/search":
             found = self._about(request.query["query"])[: int(request.query["limit"])]

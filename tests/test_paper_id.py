@@ -17,6 +17,7 @@ from paper_assets.settings import KNOWN_HOSTS
         ("2501.12345", "2501.12345", None),
         (" 2501.12345v3 ", "2501.12345", 3),
         ("arXiv:0704.0001v1", "0704.0001", 1),
+        ("oai:arXiv.org:hep-th/9901001", "hep-th/9901001", None),
         ("hep-th/9901001", "hep-th/9901001", None),
         ("math.GT/0309136v2", "math/0309136", 2),
         ("https://arxiv.org/abs/2501.12345v2", "2501.12345", 2),
@@ -81,7 +82,7 @@ def test_an_address_that_is_built_is_read_back(paper_id: str, version: int | Non
     assert arxiv_ids.split_arxiv_address(pdf) == split_arxiv_id(pdf) == (paper_id, version)
     assert arxiv_ids.split_arxiv_address(arxiv_ids.abs_address(paper_id)) == (paper_id, None)
     assert arxiv_ids.names_version(pdf) == (version is not None)
-    assert arxiv_ids.is_pdf_of(pdf, paper_id, version or 1) == (version is not None)
+    assert arxiv_ids.is_text_of(pdf, paper_id, version or 1) == (version is not None)
     assert arxiv_ids.pdf_name(pdf) == paper_id + (f"v{version}" if version else "")
 
 

@@ -107,7 +107,7 @@ def interpret_paper(
     paper = fetch_paper(_from_step(clients, 0, of=1), **wanted, include_pdf_content=False)
     found(paper)
     if paper.content is None:
-        clients.progress(1, 3, "reading its PDF")
+        clients.progress(1, 3, "reading its text")
         try:
             paper = with_content(clients, paper, left)
         except SourceError as failure:

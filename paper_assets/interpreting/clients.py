@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import requests
 from duckdb import DuckDBPyConnection
 
-from paper_assets.arxiv_ids import is_arxiv_host
+from paper_assets.arxiv_ids import beside_pdfs, is_arxiv_host
 from paper_assets.errors import StoreBusy
 from paper_assets.progress import Progress, nobody
 from paper_assets.settings import Settings
@@ -102,10 +102,11 @@ class Clients:
         return Access(settings=self.settings, environ=self.environ, left=share)
 
     @contextmanager
-    def pdfs(self, url: str, left: SecondsLeft) -> Iterator[requests.Session]:
-        """A session for PDFs: public machines only, and a size limit. arXiv's own share its gate."""
+    def texts(self, url: str, left: SecondsLeft) -> Iterator[requests.Session]:
+        """A session for texts: public machines only, and a size limit. arXiv's own share its gate."""
         settings, host = self.settings, urlsplit(url).hostname or "unknown"
-        of_arxiv = url.startswith(settings.arxiv_pdf_url) or is_arxiv_host(host)
+        ours = beside_pdfs(settings.arxiv_pdf_url) or settings.arxiv_pdf_url
+        of_arxiv = url.startswith(f"{ours}/") or is_arxiv_host(host)
         with self.access(left).session(
             gate="" if of_arxiv else host,
             interval=settings.request_interval if of_arxiv else min(settings.request_interval, 1.0),

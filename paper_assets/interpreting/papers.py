@@ -3,11 +3,11 @@
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 from paper_assets.errors import InvalidInput, InvalidPaper, SourceError, StoreBusy
 from paper_assets.interpreting.clients import Clients
-from paper_assets.interpreting.contents import content_of, digest, pdf_pages, put_together
+from paper_assets.interpreting.contents import ContentSource, content_of, digest, pdf_pages, put_together
 from paper_assets.interpreting.finding import find
 from paper_assets.interpreting.identifiers import LonePdf, identified
 from paper_assets.interpreting.searching import FoundPaper, merged, wrote
@@ -41,7 +41,7 @@ class FetchedPaper:
 
     paper: Paper
     content: str | None
-    content_source: Literal["warehouse", "pdf"] | None
+    content_source: ContentSource | None
     url: str | None
     citation_count: int | None = None
     warnings: tuple[str, ...] = ()
@@ -128,7 +128,7 @@ def fetch_paper(
         )
         found(fetched)
         if include_pdf_content:
-            clients.progress(1, steps, "reading its PDF")
+            clients.progress(1, steps, "reading its text")
             fetched = with_content(clients, fetched, left)
     clients.progress(steps, steps, "done")
     return fetched

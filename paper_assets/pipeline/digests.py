@@ -19,8 +19,9 @@ from paper_assets.digests.excluded import papers_named, without_excluded
 from paper_assets.digests.html import html_page, title_and_body, updated
 from paper_assets.digests.markdown import escape_markdown, markdown_page
 from paper_assets.digests.plain_text import in_words
-from paper_assets.errors import NotComputed
+from paper_assets.errors import InvalidProfile, NotComputed
 from paper_assets.paper import papers_from_table
+from paper_assets.pipeline.deliveries import Parcel, deliver, due_days, undelivered
 from paper_assets.pipeline.partition import Grid, Partition, ascending
 from paper_assets.pipeline.rankings import changes_since
 from paper_assets.pipeline.report import Link, Markdown, Report
@@ -179,7 +180,27 @@ def _make(workspace: Workspace, partitions: Sequence[Partition], wanted: frozens
         return page.new
 
     new, failures = one_by_one(partitions, write)
+    for profile in dict.fromkeys(each.of_profile for each in new):
+        _send(workspace, profile)
     return Made(new=new, failures=failures, details=written)
+
+
+def parcel(warehouse: Warehouse, profile: str, day: date, *, settings: Settings) -> Parcel:
+    """The day's digest as it is sent. Raises NotComputed if there is no ranking."""
+    digest = gather(warehouse, profile, day, settings=settings)
+    pages = {ending: page.decode() for ending, page in _pages(digest, settings).items()}
+    return Parcel(digest=digest, html=pages["html"], text=pages["md"], desk=desk_address(settings, profile, day))
+
+
+def _send(workspace: Workspace, profile: str) -> None:
+    """Send what is due of the profile. A digest that cannot be sent is made all the same: the check says so."""
+    try:
+        for day in sorted(due_days(workspace, profile)):
+            found = parcel(workspace.warehouse, profile, day, settings=workspace.settings)
+            for each in deliver(workspace, found):
+                workspace.log.info(f"{profile} {day}, {each.channel}: {each.state} {each.reason or ''}")
+    except InvalidProfile as fault:
+        workspace.log.error(f"{fault}")
 
 
 def _inputs(workspace: Workspace, partitions: Sequence[Partition]) -> Mapping[Partition, str]:
@@ -203,7 +224,15 @@ def _stored(workspace: Workspace, partitions: Sequence[Partition]) -> Mapping[Pa
     # A writer that was killed between a page and the feed: the newest page is made again, and the feed with it.
     newest = {each.of_profile: each for each in ascending(partitions)}
     stale = {each for profile, each in newest.items() if not feed_stands(profile, settings=workspace.settings)}
+    stale |= {each for each in found if each.of_day in _due(workspace, each.of_profile)}
     return {each: version for each, version in found.items() if each not in stale}
+
+
+def _due(workspace: Workspace, profile: str) -> set[date]:
+    try:
+        return due_days(workspace, profile)
+    except InvalidProfile:  # the check says so
+        return set()
 
 
 def _reported(workspace: Workspace, partitions: Sequence[Partition]) -> Mapping[str, Mapping[Partition, str]]:
@@ -252,6 +281,17 @@ def _every_paper_stands_in_its_page(workspace: Workspace, partitions: Sequence[P
     return Checked(passed=not missing, counted={"partitions": len(partitions), "missing": missing[:20]})
 
 
+def _digests_were_sent(workspace: Workspace, partitions: Sequence[Partition], made: Made) -> Checked:
+    missing = undelivered(workspace, (each.of_profile for each in partitions))
+    return Checked(
+        passed=not missing,
+        counted={
+            "failed": [str(each) for each in missing if not each.unknown],
+            "unknown": [str(each) for each in missing if each.unknown],
+        },
+    )
+
+
 STEP = Step(
     name=NAME,
     products=(
@@ -265,6 +305,12 @@ STEP = Step(
                 Check(
                     name="every_paper_of_the_list_stands_in_its_page",
                     holds=_every_paper_stands_in_its_page,
+                    serious=True,
+                ),
+                Check(
+                    name="digests_were_sent",
+                    holds=_digests_were_sent,
+                    description="What a profile's delivery.json asks for has been taken by the other side.",
                     serious=True,
                 ),
             ),

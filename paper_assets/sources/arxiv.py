@@ -1,7 +1,7 @@
-"""arXiv as a source: its days, papers, search and PDFs (SPEC S1, S2, I2).
+"""arXiv as a source: its days, changes, papers, search and PDFs (SPEC S1, S2, I2, Z4).
 
-What it says is asked for and read in `arxiv_api` and `arxiv_search`; how its ids and addresses look stands in
-`paper_assets.arxiv_ids`.
+What it says is asked for and read in `arxiv_api`, `arxiv_oai` and `arxiv_search`; how its ids and addresses look
+stands in `paper_assets.arxiv_ids`.
 """
 
 from collections.abc import Iterator
@@ -15,10 +15,19 @@ from paper_assets.paper import Paper
 from paper_assets.paper_id import ARXIV as ID_SOURCE
 from paper_assets.paper_id import PaperId
 from paper_assets.settings import Settings
-from paper_assets.sources import arxiv_api, arxiv_search
+from paper_assets.sources import arxiv_api, arxiv_oai, arxiv_search
 from paper_assets.sources.access import Access
 from paper_assets.sources.known_hosts import known_hosts
-from paper_assets.sources.source import PapersOfDay, PaperText, Question, SearchPage, Source, SourceRecord
+from paper_assets.sources.source import (
+    ChangesPage,
+    PageOfChanges,
+    PapersOfDay,
+    PaperText,
+    Question,
+    SearchPage,
+    Source,
+    SourceRecord,
+)
 
 _TITLES = 5  # so many papers of like title are looked at
 
@@ -38,6 +47,17 @@ def _days(access: Access) -> Iterator[PapersOfDay]:
             return arxiv_api.fetch_day(day, categories=settings.categories, url=settings.arxiv_url, session=session)
 
         yield papers_of_day
+
+
+@contextmanager
+def _changes(access: Access) -> Iterator[PageOfChanges]:
+    with _session(access, access.settings.arxiv_oai_url) as session:
+
+        def page_of_changes(name: str, first: date, last: date | None, place: str | None) -> ChangesPage:
+            url = access.settings.arxiv_oai_url
+            return arxiv_oai.page_of_changes(name, first, last, place, url=url, session=session)
+
+        yield page_of_changes
 
 
 def _find(access: Access, paper_id: PaperId, version: int | None) -> SourceRecord | None:
@@ -74,7 +94,13 @@ def _check(question: Question) -> None:
 def _texts(paper: Paper, settings: Settings) -> tuple[PaperText, ...]:
     given = paper.pdf_url or ""
     address = given if arxiv_ids.pdf_name(given) else arxiv_ids.pdf_address(paper.paper_id, paper.version)
-    return (PaperText(form="pdf", url=at_mirror(address, settings)),)
+    pdf, name = PaperText(form="pdf", url=at_mirror(address, settings)), arxiv_ids.pdf_name(address)
+    beside = arxiv_ids.beside_pdfs(settings.arxiv_pdf_url)
+    if beside is None:  # a mirror of the PDFs alone
+        return (pdf,)
+    html = PaperText(form="html", url=f"{beside}/html/{name}")
+    source = PaperText(form="latex", url=f"{beside}/src/{name}")
+    return (html, source, pdf) if arxiv_ids.html_address(paper.paper_id) else (source, pdf)
 
 
 def _named_by(url: str) -> tuple[PaperId, int | None] | None:
@@ -82,9 +108,9 @@ def _named_by(url: str) -> tuple[PaperId, int | None] | None:
     return None if found is None else (PaperId(ID_SOURCE, found[0]), found[1])
 
 
-def _session(access: Access) -> AbstractContextManager[requests.Session]:
+def _session(access: Access, url: str | None = None) -> AbstractContextManager[requests.Session]:
     # A redirect may lead to any public machine, and to a private one only where that is the address in the settings.
-    hosts = known_hosts((access.settings.arxiv_url,))
+    hosts = known_hosts((url or access.settings.arxiv_url,))
     return access.session(gate="", interval=access.settings.request_interval, hosts=hosts)
 
 
@@ -97,6 +123,8 @@ ARXIV = Source(
     named_by=_named_by,
     texts=_texts,
     open_days=_days,
+    open_changes=_changes,
+    sets_of=arxiv_oai.sets_of,
     find=_find,
     titled=_titled,
     search=_search,

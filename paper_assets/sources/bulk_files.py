@@ -103,7 +103,7 @@ def _json_papers(stream: IO[bytes], path: Path, fault: Fault) -> Iterator[Paper]
             continue
         empty = False
         try:
-            yield _paper(orjson.loads(line))
+            yield paper_from_record(orjson.loads(line))
         except orjson.JSONDecodeError as error:
             if line.endswith(b"\n"):
                 fault(f"{place}: not valid JSON at character {error.pos + 1} ({error.msg}); mend or remove the line")
@@ -141,8 +141,8 @@ def _atom_papers(stream: IO[bytes], path: Path, fault: Fault) -> Iterator[Paper]
         fault(text)
 
 
-def _paper(record: object) -> Paper:
-    """A paper from one JSON record of any known shape. Raises InvalidPaper."""
+def paper_from_record(record: object) -> Paper:
+    """A paper from one record of any known shape: ours, or arXiv's metadata. Raises InvalidPaper."""
     if not isinstance(record, Mapping):
         return paper_from_mapping(record)
     values = dict(record) if "paper_id" in record else _from_arxiv(record)

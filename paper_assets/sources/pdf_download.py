@@ -35,7 +35,22 @@ def download_pdf(url: str, *, to: Path, session: requests.Session, hosts: KnownH
     return to
 
 
+def download_text(url: str, *, session: requests.Session, hosts: KnownHosts) -> bytes:
+    """What lies behind the address of an HTML page or a LaTeX source; nothing is kept. Raises as `download_pdf`."""
+    return _answer(hosts.check(url), session=session, hosts=hosts)[0]
+
+
 def _fetch(url: str, *, session: requests.Session, hosts: KnownHosts) -> bytes:
+    content, host = _answer(url, session=session, hosts=hosts)
+    if b"%PDF-" not in content[:_HEADER_WITHIN]:
+        start = content[:_HEADER_WITHIN].lstrip().lower()
+        looks = "a web page" if start.startswith((b"<!doctype html", b"<html")) else "something else"
+        raise PdfFetchFailed(f"{host} gave {looks if content else 'nothing'} instead of a PDF; check the address")
+    return content
+
+
+def _answer(url: str, *, session: requests.Session, hosts: KnownHosts) -> tuple[bytes, str | None]:
+    """The body of the last answer and the host first asked; redirects are followed to known hosts only."""
     host = urlsplit(url).hostname
     for _ in range(_MOST_REDIRECTS + 1):
         try:
@@ -43,23 +58,15 @@ def _fetch(url: str, *, session: requests.Session, hosts: KnownHosts) -> bytes:
         except (AnswerTooLarge, PrivateMachine) as error:
             raise PdfFetchFailed(str(error)) from None
         if response.status_code not in _REDIRECTS:
-            return _checked(response, host)
+            if response.status_code != 200:
+                status = response.status_code
+                raise PdfFetchFailed(f"{host} gave no PDF (HTTP {status}); check the id or the address")
+            return response.content, host
         try:
             url = hosts.check(urljoin(url, response.headers.get("Location", "")))
         except (RefusedAddress, ValueError) as error:
             raise PdfFetchFailed(f"{host} sends us to an address that is not followed: {error}") from None
     raise PdfFetchFailed(f"{host} sends us in circles; check the address")
-
-
-def _checked(response: requests.Response, host: str | None) -> bytes:
-    if response.status_code != 200:
-        raise PdfFetchFailed(f"{host} gave no PDF (HTTP {response.status_code}); check the id or the address")
-    content = response.content
-    if b"%PDF-" not in content[:_HEADER_WITHIN]:
-        start = content[:_HEADER_WITHIN].lstrip().lower()
-        looks = "a web page" if start.startswith((b"<!doctype html", b"<html")) else "something else"
-        raise PdfFetchFailed(f"{host} gave {looks if content else 'nothing'} instead of a PDF; check the address")
-    return content
 
 
 def _is_pdf_file(file: Path) -> bool:

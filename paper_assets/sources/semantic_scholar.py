@@ -28,7 +28,7 @@ from paper_assets.text.cleaning import one_line
 KEY_VARIABLE = "SEMANTIC_SCHOLAR_API_KEY"
 MOST_IDS = 500  # the batch endpoint's own limit
 INTERVAL = 1.0  # seconds between two requests; what a key allows, and what is decent without one
-_PAPER_FIELDS = "title,abstract,authors,externalIds,publicationDate,journal,citationCount,url,openAccessPdf"
+PAPER_FIELDS = "title,abstract,authors,externalIds,publicationDate,journal,citationCount,url,openAccessPdf"
 _BATCH_FIELDS = "title,abstract,externalIds,authors.name,authors.affiliations,citationCount"
 ID_SOURCE = "S2"  # its ids are stored as `S2:` and 40 hex digits
 _SCHOLAR_ID = re.compile(r"[0-9a-f]{40}")
@@ -106,7 +106,7 @@ def search(scholar: Scholar, query: str, *, limit: int) -> tuple[list[ScholarPap
     """
     # A word with a hyphen finds nothing here; its parts do.
     words = " ".join(re.sub(r"[-\u2010-\u2015]", " ", query).split())
-    answer = _asked(scholar, "GET", "/paper/search", params={"query": words, "fields": _PAPER_FIELDS, "limit": limit})
+    answer = asked(scholar, "GET", "/paper/search", params={"query": words, "fields": PAPER_FIELDS, "limit": limit})
     if not isinstance(answer, dict) or not isinstance(answer.get("total"), int):
         raise NetworkError("Semantic Scholar's answer to a search is none; try again later")
     found = [paper for record in _list(answer.get("data")) if (paper := read_paper(record))]
@@ -120,13 +120,13 @@ def find(scholar: Scholar, identifier: str) -> ScholarPaper | None:
     """
     if not _SCHOLAR_ID.fullmatch(identifier):
         identifier = f"ARXIV:{split_arxiv_id(identifier)[0]}"
-    answer = _asked(scholar, "GET", f"/paper/{quote(identifier, safe=':/')}", params={"fields": _PAPER_FIELDS})
+    answer = asked(scholar, "GET", f"/paper/{quote(identifier, safe=':/')}", params={"fields": PAPER_FIELDS})
     return read_paper(answer)
 
 
 def match_title(scholar: Scholar, title: str) -> ScholarPaper | None:
     """The paper whose title comes nearest; whether it is near enough is the caller's to judge."""
-    answer = _asked(scholar, "GET", "/paper/search/match", params={"query": title, "fields": _PAPER_FIELDS})
+    answer = asked(scholar, "GET", "/paper/search/match", params={"query": title, "fields": PAPER_FIELDS})
     records = _list(answer.get("data")) if isinstance(answer, dict) else []
     return read_paper(records[0]) if records else None
 
@@ -137,7 +137,7 @@ def details(scholar: Scholar, arxiv_ids: Sequence[str]) -> dict[str, ScholarPape
     for start in range(0, len(arxiv_ids), MOST_IDS):
         ids = list(arxiv_ids[start : start + MOST_IDS])
         body = {"ids": [f"ARXIV:{arxiv_id}" for arxiv_id in ids]}
-        answer = _asked(scholar, "POST", "/paper/batch", params={"fields": _BATCH_FIELDS}, json=body)
+        answer = asked(scholar, "POST", "/paper/batch", params={"fields": _BATCH_FIELDS}, json=body)
         if answer is None:  # 404: none of them
             continue
         # Matched by place, as the API promises, and only where the paper does not say that it is another one.
@@ -177,7 +177,7 @@ def read_paper(record: object) -> ScholarPaper | None:
     )
 
 
-def _asked(scholar: Scholar, method: str, path: str, **options: Any) -> Any:
+def asked(scholar: Scholar, method: str, path: str, **options: Any) -> Any:
     """The JSON of an answer, None for 404. Redirects are not followed: they could carry the key to another host."""
     headers = {"x-api-key": scholar.key} if scholar.key else {}
     response = ask(scholar.session, method, scholar.url + path, headers=headers, allow_redirects=False, **options)

@@ -4,14 +4,14 @@ A source is a value of this type in a file of its own, listed in `table`. What i
 sees it before asking. Whatever asks raises SourceError and RefusedKey; the text says which host did not answer.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 from typing import Literal
 
-from paper_assets.errors import InvalidInput
+from paper_assets.errors import InvalidInput, SourceError
 from paper_assets.paper import Paper
 from paper_assets.paper_id import PaperId
 from paper_assets.settings import Settings
@@ -56,6 +56,22 @@ class PaperText:
     url: str
 
 
+class PlaceLost(SourceError):
+    """The source no longer knows this place in its list of changes; the list is asked for from its beginning."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangesPage:
+    """A page of what has changed at a source: its papers, the ids of those that are gone, and what was no paper."""
+
+    papers: tuple[Paper, ...]
+    gone: tuple[str, ...] = ()
+    faults: tuple[str, ...] = ()
+    next_page: str | None = None  # the source's own word for the place; None: this was the last page
+
+
+# (set, first day, last day or None: until now, place of the page or None: the first one)
+PageOfChanges = Callable[[str, date, date | None, str | None], ChangesPage]
 PapersOfDay = Callable[[date], list[Paper]]
 ReadFile = Callable[[Path, Callable[[str], None] | None], Iterator[Paper]]
 
@@ -83,6 +99,10 @@ class Source:
     # The papers that it lists for a day (UTC), all of them or an error, each once, under ids of its own; as long as
     # the context lasts. Some may be of the day before or after, by the date of their first submission.
     open_days: Callable[[Access], AbstractContextManager[PapersOfDay]] | None = None
+    # What has changed in a set of its between two days, page by page, as long as the context lasts. Raises PlaceLost.
+    open_changes: Callable[[Access], AbstractContextManager[PageOfChanges]] | None = None
+    # The sets that hold the papers of these categories. Raises InvalidInput.
+    sets_of: Callable[[Sequence[str]], tuple[str, ...]] | None = None
     # A paper in a version (None: the newest); None if the source does not know it.
     find: Callable[[Access, PaperId, int | None], SourceRecord | None] | None = None
     # Papers of nearly this title, nearest first.

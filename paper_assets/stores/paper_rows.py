@@ -75,7 +75,7 @@ def _rows(papers: Sequence[Paper], *, first_position: int) -> pa.Table:
     added = (
         [paper.day for paper in papers],
         [text_hash(embedded_text(paper.title, paper.abstract)) for paper in papers],
-        [_content_hash(paper) for paper in papers],
+        [content_hash(paper) for paper in papers],
         np.arange(first_position, first_position + len(papers)),
     )
     for field, values in zip(list(row_schema())[-len(added) :], added, strict=True):
@@ -83,7 +83,7 @@ def _rows(papers: Sequence[Paper], *, first_position: int) -> pa.Table:
     return table.cast(row_schema())
 
 
-def _content_hash(paper: Paper) -> str:
+def content_hash(paper: Paper) -> str:
     """32 hex digits over every field of the paper."""
     values = [getattr(paper, field.name) for field in fields(Paper)]
     return sha256(json.dumps(values, default=datetime.isoformat).encode("ascii")).hexdigest()[:32]

@@ -80,7 +80,7 @@ def replace_day(
     write_rows(papers, stream)
     about = {"day": day, "prefix": "" if source == ARXIV else source}
     with warehouse.writing() as connection:
-        report = _merge(connection, stream, origin="arxiv")
+        report = merge_rows(connection, stream, origin="arxiv")
         _remember_lists(connection, about)
         connection.execute(
             """
@@ -123,7 +123,7 @@ def merge_papers(
     with scratch_file(warehouse.path.parent) as stream:
         write_rows(papers, stream, progress=progress)
         with warehouse.writing() as connection:
-            return _merge(connection, stream, origin="file")
+            return merge_rows(connection, stream, origin="file")
 
 
 def papers_between(
@@ -293,7 +293,7 @@ def _remember_lists(connection: DuckDBPyConnection, about: Mapping[str, object])
     )
 
 
-def _merge(connection: DuckDBPyConnection, stream: IO[bytes], *, origin: Origin) -> MergeReport:
+def merge_rows(connection: DuckDBPyConnection, stream: IO[bytes], *, origin: Origin) -> MergeReport:
     """Judge the incoming rows by their narrow columns, then write only the chosen ones. Leaves `verdicts`."""
     connection.register("incoming", judged_rows(stream))
     connection.execute("create temp table seen as select * from incoming")

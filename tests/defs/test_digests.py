@@ -112,7 +112,7 @@ def test_a_ranked_day_becomes_a_page_without_any_model_question_or_rewrite(graph
     graph.ranked(MONDAY)
     outcome = graph.materialize(MONDAY)
     assert outcome.success
-    assert [check.passed for check in outcome.get_asset_check_evaluations()] == [True]
+    assert [check.passed for check in outcome.get_asset_check_evaluations()] == [True, True]
     _, told = graph.told(MONDAY)
     page = Path(told["page"]).read_text("utf-8")
     assert "Loud frogs" in page and "Quiet frogs &amp; &lt;toads&gt;" in page and "tortoises" not in page

@@ -71,7 +71,7 @@ def test_pdfs_of_arxiv_and_its_mirror_take_turns_with_its_api_and_others_by_host
     tmp_path: Path, url: str, gate: str
 ) -> None:
     asked = clients(tmp_path, PAPER_ASSETS_ARXIV_PDF_URL="http://127.0.0.1:9/pdf")
-    with asked.pdfs(url, asked.started()) as session:
+    with asked.texts(url, asked.started()) as session:
         adapter = session.get_adapter(url)
     assert adapter.gate.gate == tmp_path / gate  # type: ignore[attr-defined]
 

@@ -10,6 +10,7 @@ from paper_assets.stores.fulltexts import public_fulltext
 from paper_assets.stores.papers import merge_papers
 from tests.interpreting.outside import NOWHERE, Outside, pdf_answer, titled
 from tests.invented_pdfs import pdf
+from tests.loopback import Answer
 from tests.loopback_semantic_scholar import scholar_paper
 
 ID = "2601.05001"
@@ -76,3 +77,32 @@ def test_a_stored_paper_with_a_strange_pdf_address_is_fetched_from_arxiv(world: 
     clients = world.clients()
     merge_papers(clients.warehouse, [replace(titled(1, "Folding"), pdf_url="https://evil.example/x.pdf")])
     assert fetch_paper(clients, arxiv_id=ID).content == "We fold."
+
+
+def test_the_html_comes_before_the_latex_and_the_latex_before_the_pdf(world: Outside) -> None:
+    two_versions(world)
+    world.arxiv.papers.append(titled(2, "Only written"))
+    other = "2601.05002"
+    page = f"<article><h2>Folding</h2><p>By <math alttext='x^2'></math>. {'We fold it. ' * 60}</p></article>"
+    source = "\\documentclass{article}\\begin{document}\\section{Folds}" + "We fold $x^2$. " * 60 + "\\end{document}"
+    world.arxiv.texts[f"html/{ID}v2"] = Answer(body=page.encode())
+    world.arxiv.texts[f"html/{ID}v1"] = Answer(body=b"<html>no HTML for this paper</html>")
+    world.arxiv.texts[f"src/{other}v1"] = Answer(body=source.encode())
+    clients = world.clients()
+    html = fetch_paper(clients, arxiv_id=f"{ID}v2")
+    assert html.content is not None and html.content.startswith("## Folding\n\nBy $x^2$. We fold it.")
+    latex = fetch_paper(clients, arxiv_id=other)
+    assert latex.content is not None and latex.content.startswith("## Folds\n\nWe fold $x^2$.")
+    pdf_only = fetch_paper(clients, arxiv_id=f"{ID}v1")
+    assert pdf_only.content == "We fold."
+    assert [each.content_source for each in (html, latex, pdf_only)] == ["html", "latex", "pdf"]
+    again = fetch_paper(clients, arxiv_id=f"{ID}v2")
+    assert (again.content_source, again.content) == ("warehouse", html.content)
+
+
+def test_a_server_of_pdfs_alone_is_asked_for_pdfs_alone(world: Outside) -> None:
+    two_versions(world)
+    world.arxiv.pdfs[f"files/{ID}v2"] = pdf_answer(pdf("We fold twice."))
+    clients = world.clients(PAPER_ASSETS_ARXIV_PDF_URL=f"{world.arxiv.pdf_url}/files")
+    assert fetch_paper(clients, arxiv_id=f"{ID}v2").content_source == "pdf"
+    assert [request.path for request in world.arxiv.requests if request.path != "/api/query"] == [f"/pdf/files/{ID}v2"]

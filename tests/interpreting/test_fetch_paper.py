@@ -67,7 +67,7 @@ def test_what_the_warehouse_knows_is_not_asked_and_a_pdf_is_fetched_once(one: Ou
     assert (first.content_source, second.content_source) == ("pdf", "warehouse")
     assert second == replace(first, content_source="warehouse")
     assert first.citation_count == 12
-    assert [request.path for request in one.arxiv.requests] == [f"/pdf/{ID}v2"]
+    assert [request.path for request in one.arxiv.requests] == [f"/{form}/{ID}v2" for form in ("html", "src", "pdf")]
 
 
 def test_another_version_than_the_stored_one_is_asked_for(one: Outside) -> None:

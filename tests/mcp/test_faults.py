@@ -203,7 +203,7 @@ def test_a_server_set_up_wrongly_says_so_in_one_line(desk: Desk) -> None:
 def test_an_older_client_is_served_in_its_own_version(host: RawHost) -> None:
     assert host.heard[0]["result"]["protocolVersion"] == LEGACY
     tools = host.request("tools/list")["result"]["tools"]
-    assert len(tools) == 15
+    assert len(tools) == 16
     for tool in tools:
         assert tool["description"]
         assert tool["outputSchema"]["type"] == "object"

@@ -25,6 +25,7 @@ from tests.mcp.raw_host import MODERN, serves_from
 
 TOOLS = {
     "search_papers",
+    "related_papers",
     "fetch_paper",
     "analyze_paper",
     "interpret_paper",

@@ -22,8 +22,10 @@ from paper_assets.stores.accepted_claims import accept_claims
 from paper_assets.stores.best_practices import BestPractice, add_missing
 from paper_assets.stores.candidates import candidate_schema, replace_candidates
 from paper_assets.stores.day_listings import keep_listing
+from paper_assets.stores.deliveries import claim
 from paper_assets.stores.documents import Document, replace_documents
 from paper_assets.stores.embeddings import keep_vectors
+from paper_assets.stores.harvests import Place, keep_page
 from paper_assets.stores.llm_answers import keep_answers
 from paper_assets.stores.preference_models import StoredModel, replace_model
 from paper_assets.stores.profiles import keep_profile
@@ -50,6 +52,8 @@ def fill(warehouse: Warehouse) -> None:
     keep_listing(warehouse, MONDAY, papers, source=ARXIV, now=NOW)
     linked = paper("2601.00004", TUESDAY, version=2, github_url="https://github.com/a/b")
     keep_listing(warehouse, TUESDAY, [linked], source=ARXIV, now=NOW)
+    place = Place(sets_done=0, first_day=MONDAY, last_day=None, next_page="token", pages=1)
+    keep_page(warehouse, "invented", [linked], not_before=MONDAY, before=None, after=place)
     texts = [text_hash(embedded_text(each.title, each.abstract)) for each in papers]
     keep_vectors(warehouse, texts, np.eye(3, 4, dtype=np.float32), model="invented")
     profile = Profile(
@@ -119,6 +123,7 @@ def fill(warehouse: Warehouse) -> None:
         owner=PROFILE,
     )
     replace_documents(warehouse, "fulltext", origin="2601.00001.pdf", documents=[document])
+    assert claim(warehouse, PROFILE, MONDAY, "mail", now=NOW)
     replace_retrievals(warehouse, MONDAY, PROFILE, [{"question": "why graphs", "sides": []}], inputs="retrievals")
     items = [
         NewItem(

@@ -77,7 +77,7 @@ def fetch(
 ) -> None:
     """Fetch a day from arXiv and replace what is stored of it."""
     first, last = parse_day(day, "--day"), parse_day(to or day, "--to")
-    with _desk() as (workspace, instance):
+    with open_desk() as (workspace, instance):
         if not workspace.settings.first_day <= first <= last <= datetime.now(UTC).date():
             earliest = workspace.settings.first_day
             raise InvalidInput(f"--day and --to must lie between {earliest} and today, in this order")
@@ -110,7 +110,7 @@ def run(
 
 
 @contextmanager
-def _desk() -> Iterator[tuple[Workspace, Any]]:
+def open_desk() -> Iterator[tuple[Workspace, Any]]:
     """The workspace, and the Dagster instance that the UI shows too. What killed processes have left is put in order.
 
     Raises what goes wrong with the instance's files in one line, and InvalidInput for its settings.
@@ -144,7 +144,7 @@ def _read(file: Path, faults: list[str] | None) -> Iterator[Any]:
 
 def _import(files: list[Path], *, skip_bad_lines: bool) -> dict[str, Any]:
     faults: list[str] | None = [] if skip_bad_lines else None
-    with _desk() as (workspace, instance), progress_bar("reading papers") as count:
+    with open_desk() as (workspace, instance), progress_bar("reading papers") as count:
         merged, days = runs.import_papers(
             instance,
             workspace,
@@ -176,7 +176,7 @@ def _bring_up_to_date(
 
     Returns each profile's list of the last day, and what has failed.
     """
-    with _desk() as (workspace, instance):
+    with open_desk() as (workspace, instance):
         return _made_current(workspace, instance, only, first, last)
 
 
@@ -216,7 +216,7 @@ def _embed_the_others(only: str | None, last: date | None) -> list[PaperAssetsEr
 
     In steps of a month: each is kept as it is done, whatever stops the next one. Returns what has failed.
     """
-    with _desk() as (workspace, instance):
+    with open_desk() as (workspace, instance):
         return _others_embedded(workspace, instance, only, last)
 
 

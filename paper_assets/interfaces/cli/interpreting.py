@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from paper_assets.errors import InvalidArxivId
+from paper_assets.errors import InvalidArxivId, InvalidInput
 from paper_assets.interfaces.cli.arguments import AsJson, open_warehouse, read_settings
 from paper_assets.interfaces.cli.terminal import print_json, print_table, progress_bar, say
 from paper_assets.interpreting import papers
@@ -18,7 +18,14 @@ from paper_assets.interpreting.analysis import (
     interpretation_to_mapping,
 )
 from paper_assets.interpreting.clients import Clients, open_clients
-from paper_assets.interpreting.papers import FetchedPaper, fetched_from_mapping, search_papers, search_to_mapping
+from paper_assets.interpreting.papers import (
+    FetchedPaper,
+    SearchResult,
+    fetched_from_mapping,
+    search_papers,
+    search_to_mapping,
+)
+from paper_assets.interpreting.related import related as related_papers
 from paper_assets.paper_id import split_paper_id
 from paper_assets.progress import Progress, nobody
 from paper_assets.small_files import read_json
@@ -42,21 +49,27 @@ def search(
     result = search_papers(_clients(), query, author=author, category=category, max_results=max_results)
     if as_json:
         return print_json(search_to_mapping(result))
-    print_table(
-        f"{len(result.papers)} of {result.total_count} papers",
-        ["id", "title", "authors", "first", "cited"],
-        [
-            (
-                found.paper.paper_id if len(found.paper.paper_id) < 20 else found.url,
-                found.paper.title,
-                _authors(found.paper.authors),
-                f"{found.paper.day or ''}",
-                "" if found.citation_count is None else found.citation_count,
-            )
-            for found in result.papers
-        ],
+    _show_list(f"{len(result.papers)} of {result.total_count} papers", result)
+
+
+def related(
+    paper: Annotated[str, typer.Argument(help="arXiv id, or address of a paper.")],
+    relation: Annotated[str, typer.Option(help="similar, cites (its references) or cited_by.")] = "similar",
+    max_results: Annotated[int, typer.Option()] = 10,
+    as_json: AsJson = False,
+) -> None:
+    """List the papers like a paper, those it cites, or those that cite it. Semantic Scholar is asked."""
+    named = _named(paper)
+    if "title" in named:
+        raise InvalidInput(
+            f"{paper[:60]!r} is neither an id nor an address of a paper; find it by `paper-assets search`"
+        )
+    result = related_papers(
+        _clients(), paper_id=named.get("arxiv_id"), url=named.get("url"), relation=relation, max_results=max_results
     )
-    _warn(result.warnings)
+    if as_json:
+        return print_json(search_to_mapping(result))
+    _show_list(f"{paper}, {relation.replace('_', ' ')}: {len(result.papers)} papers", result)
 
 
 def fetch_paper(
@@ -112,6 +125,24 @@ def interpret(
         code, reason = found.analysis_error["code"], found.analysis_error["message"]
         _tell(f"\n{found.paper.paper.abstract}\n\nnot analyzed ({code}): {reason}")
     _warn(found.paper.warnings)
+
+
+def _show_list(title: str, result: SearchResult) -> None:
+    print_table(
+        title,
+        ["id", "title", "authors", "first", "cited"],
+        [
+            (
+                found.paper.paper_id if len(found.paper.paper_id) < 20 else found.url,
+                found.paper.title,
+                _authors(found.paper.authors),
+                f"{found.paper.day or ''}",
+                "" if found.citation_count is None else found.citation_count,
+            )
+            for found in result.papers
+        ],
+    )
+    _warn(result.warnings)
 
 
 def _clients(progress: Progress = nobody) -> Clients:

@@ -1,4 +1,4 @@
-"""Tools that find and read one paper: search_papers, fetch_paper, analyze_paper, interpret_paper (SPEC I1)."""
+"""Tools that find and read one paper: searching, what is related to it, its text, a model's reading (SPEC I1, I9)."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -76,6 +76,28 @@ class PaperTools:
             return paged(found, "papers", papers, offset=offset)
 
         return await self.calls.answer(ctx, "search_papers", work, networked=True)
+
+    async def related_papers(
+        self,
+        ctx: Context,
+        arxiv_id: Annotated[Words, Field(description="Such as 2501.12345.")],
+        relation: Annotated[
+            Literal["similar", "cites", "cited_by"], Field(description="cites: its references.")
+        ] = "similar",
+        max_results: Annotated[int, Field(ge=1, le=100, description="Of all pages.")] = 10,
+        offset: Offset = 0,
+    ) -> Annotated[CallToolResult, SearchAnswer]:
+        """Papers like a paper, those it cites, or those that cite it, as Semantic Scholar knows them."""
+        from paper_assets.interpreting.papers import search_to_mapping
+        from paper_assets.interpreting.related import related
+
+        def work(progress: Progress) -> Mapping[str, Any]:
+            clients = self._clients(progress)
+            found = search_to_mapping(related(clients, paper_id=arxiv_id, relation=relation, max_results=max_results))
+            papers = found.pop("papers")
+            return paged(found, "papers", papers, offset=offset)
+
+        return await self.calls.answer(ctx, "related_papers", work, networked=True)
 
     async def fetch_paper(
         self,

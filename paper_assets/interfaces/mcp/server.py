@@ -158,6 +158,7 @@ def build_server(settings: Settings, environ: Mapping[str, str], *, calls: Calls
         (evidence.retrieve_standard, "Evidence for a question", _LOOKS_INSIDE),
         (evidence.retrieve_balanced, "Evidence for a question, the same for each side", _KEEPS_OR_SPENDS),
         (papers.search_papers, "Search papers", _LOOKS_OUTSIDE),
+        (papers.related_papers, "Papers beside a paper", _LOOKS_OUTSIDE),
         (papers.fetch_paper, "Get a paper and its text", _KEEPS_OR_SPENDS),
         (papers.analyze_paper, "Let a model read a paper", _KEEPS_OR_SPENDS),
         (papers.interpret_paper, "Find a paper and let a model read it", _KEEPS_OR_SPENDS),

@@ -77,4 +77,9 @@ MIGRATIONS = (
         "learning, day listings, gate of rewrites",
         partial(_run_files, ("0005_learning.sql", "0005_day_listings.sql", "0005_gate_of_rewrites.sql")),
     ),
+    Migration(
+        6,
+        "harvests, digest deliveries, other sources",
+        partial(_run_files, ("0006_harvests.sql", "0006_digest_deliveries.sql", "0006_other_sources.sql")),
+    ),
 )

@@ -1,0 +1,147 @@
+"""Sending digests: by mail and to a webhook, each once for a profile and day, as its `delivery.json` says (Z3).
+
+A digest is sent at most once. The outbox says `sending` before the first word leaves, so a process that is killed on
+the way leaves a delivery of which nobody knows; it is shown (`digests_were_sent`) and sent again only by a person. What
+surely failed is sent by the next run. Only a profile's newest day goes out, and none older than a week: a backfill
+sends nothing.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+
+from paper_assets.delivery.mail import MailServer, digest_mail, send_mail
+from paper_assets.delivery.message import message_of
+from paper_assets.delivery.options import MAIL, WEBHOOK, DeliveryOptions, load_delivery, secret
+from paper_assets.delivery.outcome import MayBeTaken
+from paper_assets.delivery.webhook import post_webhook
+from paper_assets.digests.content import Digest
+from paper_assets.errors import InvalidInput, InvalidProfile, PaperAssetsError
+from paper_assets.pipeline.workspace import Workspace
+from paper_assets.stores.deliveries import Delivery, State, claim, deliveries, note
+from paper_assets.stores.rankings import latest_ranking_day
+
+_PASSWORD = "PAPER_ASSETS_SMTP_PASSWORD"  # noqa: S105  # the variable's name
+_OLDEST = timedelta(days=7)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parcel:
+    """A digest with its pages, and where the desk shows it."""
+
+    digest: Digest
+    html: str
+    text: str
+    desk: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Undelivered:
+    """Why a digest has not arrived, or may not have: `unknown` ones are not sent again by themselves."""
+
+    profile: str
+    day: date | None
+    channel: str
+    reason: str
+    unknown: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.profile}{f' {self.day}' if self.day else ''} {self.channel}: {self.reason}"
+
+
+def deliver(workspace: Workspace, parcel: Parcel, *, again: bool = False) -> list[Delivery]:
+    """Send the digest on every channel of its profile that has not had it; what became of each channel.
+
+    `again`: also where it was sent before, or nobody knows. A failure is noted, not raised. Raises InvalidProfile for a
+    `delivery.json` that cannot be read, StoreError.
+    """
+    digest, warehouse = parcel.digest, workspace.warehouse
+    options = load_delivery(workspace.settings.profiles_dir, digest.profile)
+    ways: dict[str, Callable[[Workspace, DeliveryOptions, Parcel], str | None]] = {MAIL: _mail, WEBHOOK: _webhook}
+    for channel in options.channels:
+        if not claim(warehouse, digest.profile, digest.day, channel, now=workspace.clock(), again=again):
+            continue
+        state: State = "sent"
+        try:
+            reason = ways[channel](workspace, options, parcel)
+        except MayBeTaken as fault:
+            state, reason = "sending", str(fault)
+        except PaperAssetsError as fault:
+            state, reason = "failed", str(fault)
+        note(warehouse, digest.profile, digest.day, channel, state, reason, now=workspace.clock())
+    found = deliveries(warehouse, [digest.profile], since=digest.day)
+    return [each for each in found if each.day == digest.day and each.channel in options.channels]
+
+
+def due_days(workspace: Workspace, profile: str) -> set[date]:
+    """The days of the profile whose digest is to go out by itself: the newest one, and what failed within a week.
+
+    Raises InvalidProfile for a `delivery.json` that cannot be read.
+    """
+    channels = load_delivery(workspace.settings.profiles_dir, profile).channels
+    newest = latest_ranking_day(workspace.warehouse, profile, until=workspace.clock().date()) if channels else None
+    if newest is None:
+        return set()
+    since = workspace.clock().date() - _OLDEST
+    tried = deliveries(workspace.warehouse, [profile], since=since)
+    due = {each.day for each in tried if each.state == "failed" and each.channel in channels}
+    done = {each.channel for each in tried if each.day == newest}
+    return due | ({newest} if newest >= since and set(channels) - done else set())
+
+
+def undelivered(workspace: Workspace, profiles: Iterable[str]) -> list[Undelivered]:
+    """What has not arrived of the last week's digests of these profiles, or may not have, on the channels they have."""
+    names = sorted(set(profiles))
+    channels: dict[str, Sequence[str]] = {}
+    found: list[Undelivered] = []
+    for name in names:
+        try:
+            channels[name] = load_delivery(workspace.settings.profiles_dir, name).channels
+        except InvalidProfile as fault:
+            found.append(Undelivered(profile=name, day=None, channel="delivery.json", reason=str(fault)))
+    if not any(channels.values()):
+        return found
+    for each in deliveries(workspace.warehouse, names, since=workspace.clock().date() - _OLDEST):
+        if each.state == "sent" or each.channel not in channels.get(each.profile, ()):
+            continue
+        unknown = each.state == "sending"
+        again = f"`paper-assets deliver {each.profile} --day {each.day} --again` sends it once more"
+        reason = f"nobody knows whether it arrived ({each.reason or 'cut off'}); {again}" if unknown else each.reason
+        found.append(
+            Undelivered(
+                profile=each.profile, day=each.day, channel=each.channel, reason=reason or "failed", unknown=unknown
+            )
+        )
+    return found
+
+
+def _mail(workspace: Workspace, options: DeliveryOptions, parcel: Parcel) -> str | None:
+    settings, environ, digest = workspace.settings, workspace.access.environ, parcel.digest
+    if options.mail is None or not settings.smtp_host or not settings.mail_from:
+        raise InvalidInput("mail needs PAPER_ASSETS_SMTP_HOST and PAPER_ASSETS_MAIL_FROM; set them, or take it out")
+    to = options.mail.to
+    mail = digest_mail(
+        subject=message_of(digest).subject,
+        sender=settings.mail_from,
+        to=to,
+        text=parcel.text,
+        html=parcel.html,
+        identity=f"digest.{digest.profile}.{digest.day}",
+        now=workspace.clock(),
+    )
+    server = MailServer(
+        host=settings.smtp_host,
+        port=settings.smtp_port,
+        sender=settings.mail_from,
+        user=settings.smtp_user,
+        password=secret(environ, _PASSWORD) if settings.smtp_user else "",
+    )
+    refused = send_mail(server, to, mail)
+    return f"{refused} of {len(to)} recipients refused by {server.host}" if refused else None
+
+
+def _webhook(workspace: Workspace, options: DeliveryOptions, parcel: Parcel) -> None:
+    if options.webhook is not None:
+        variable = options.webhook.address_in
+        address = secret(workspace.access.environ, variable)
+        post_webhook(address, message_of(parcel.digest, desk=parcel.desk).payload, variable=variable)

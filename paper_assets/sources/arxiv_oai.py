@@ -1,0 +1,157 @@
+"""arXiv's OAI-PMH: what has changed in one of its sets between two days, page by page (SPEC Z4).
+
+The format is `arXivRaw`, the only one that has the time of every version: by the first a paper belongs to the same day
+as by the API. OAI's own dates are those of the last change of a record, never of its submission, so a paper that was
+revised in June is not found between the days of May in which it came; who wants whole days asks from their first day
+until now. Records of all categories of a set come, cross-listed ones too.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import date
+from typing import Any
+
+import requests
+from lxml import etree
+
+from paper_assets.arxiv_ids import split_arxiv_id
+from paper_assets.errors import IncompleteFeed, InvalidArxivId, InvalidInput, InvalidPaper, NetworkError
+from paper_assets.paper import Paper
+from paper_assets.sources.arxiv_api import STRICT_XML, check_category
+from paper_assets.sources.bulk_files import paper_from_record
+from paper_assets.sources.polite_http import ask
+from paper_assets.sources.source import ChangesPage, PlaceLost
+
+OAI = "{http://www.openarchives.org/OAI/2.0/}"
+RAW = "{http://arxiv.org/OAI/arXivRaw/}"
+_PHYSICS = {  # archives that stand below one name
+    *("astro-ph", "cond-mat", "gr-qc", "hep-ex", "hep-lat", "hep-ph", "hep-th", "math-ph"),
+    *("nlin", "nucl-ex", "nucl-th", "physics", "quant-ph"),
+}
+_TEXTS = ("title", "authors", "abstract", "categories", "comments", "doi", "journal-ref")
+# How arXiv keeps a withdrawal: as a last version that holds nothing (seen, not documented); the comment says it too.
+_NOTHING = re.compile(r"0\s*kb", re.IGNORECASE), "I"
+_LONGEST_PLACE = 2_000  # characters of a resumption token
+
+
+def sets_of(categories: Sequence[str]) -> tuple[str, ...]:
+    """The sets that hold the papers of these categories: `cs:cs:CL` for cs.CL, `physics:hep-th` for hep-th.
+
+    Raises InvalidInput for what cannot be a category.
+    """
+    names = []
+    for category in categories:
+        check_category(category)
+        archive, _, part = category.partition(".")
+        names.append(
+            f"{'physics' if archive in _PHYSICS else archive}:{archive}" + (f":{part}" if part.strip("*") else "")
+        )
+    return tuple(dict.fromkeys(names))
+
+
+def page_of_changes(
+    name: str, first: date, last: date | None, place: str | None, *, url: str, session: requests.Session
+) -> ChangesPage:
+    """A page of the records of set `name` that changed in first..last (None: until now); `place`: a resumption token.
+
+    A page that came damaged is asked for once more. Raises RateLimited, NetworkError, IncompleteFeed; PlaceLost for a
+    token that is over; InvalidInput where arXiv does not understand the set or the days.
+    """
+    query = {"verb": "ListRecords"}
+    if place is not None:
+        query["resumptionToken"] = place
+    else:
+        query |= {"metadataPrefix": "arXivRaw", "set": name, "from": f"{first}"} | (
+            {"until": f"{last}"} if last else {}
+        )
+    try:
+        return _asked(query, url=url, session=session)
+    except IncompleteFeed:
+        return _asked(query, url=url, session=session)
+
+
+def parse_changes(content: bytes, *, resumed: bool = False) -> ChangesPage:
+    """One answer to ListRecords; `resumed`: it was asked for by a token. Errors as `page_of_changes`."""
+    root = _root(content)
+    error = root.find(f"{OAI}error")
+    if error is not None:
+        return _error(error, resumed=resumed)
+    records = root.find(f"{OAI}ListRecords")
+    if records is None:
+        raise IncompleteFeed("arXiv's answer holds neither records nor an error; try again later")
+    papers: list[Paper] = []
+    gone: list[str] = []
+    faults: list[str] = []
+    for record in records.iterfind(f"{OAI}record"):
+        named = (record.findtext(f"{OAI}header/{OAI}identifier") or "a record without identifier").strip()
+        try:
+            if record.find(f"{OAI}header").get("status") == "deleted":
+                gone.append(split_arxiv_id(named)[0])
+            else:
+                papers.append(_paper(record))
+        except (InvalidPaper, InvalidArxivId, AttributeError) as fault:
+            faults.append(f"{named[:80]}: {fault if isinstance(fault, InvalidInput) else 'it has no header'}")
+    if faults and not papers and not gone:
+        raise IncompleteFeed(f"none of arXiv's {len(faults)} records is a paper: {faults[0]}")
+    place = (records.findtext(f"{OAI}resumptionToken") or "").strip() or None
+    if place is not None and len(place) > _LONGEST_PLACE:
+        raise IncompleteFeed("arXiv's answer does not say where the list goes on; try again later")
+    return ChangesPage(papers=tuple(papers), gone=tuple(gone), faults=tuple(faults), next_page=place)
+
+
+def _asked(query: dict[str, str], *, url: str, session: requests.Session) -> ChangesPage:
+    response = ask(session, "GET", url, params=query)
+    try:
+        return parse_changes(response.content, resumed="resumptionToken" in query)
+    except IncompleteFeed:
+        if response.status_code == 200:
+            raise
+        raise NetworkError(f"arXiv refused the harvest (HTTP {response.status_code}); try again later") from None
+
+
+def _root(content: bytes) -> Any:
+    try:
+        root = etree.fromstring(content, parser=etree.XMLParser(**STRICT_XML))
+    except (etree.XMLSyntaxError, ValueError):
+        raise IncompleteFeed("arXiv's answer is not whole, well-formed XML; try again later") from None
+    if root.tag != f"{OAI}OAI-PMH" or root.getroottree().docinfo.doctype:  # entities would cut texts off
+        raise IncompleteFeed("arXiv's answer is no OAI-PMH; try again later")
+    return root
+
+
+def _error(error: Any, *, resumed: bool) -> ChangesPage:
+    code, text = error.get("code") or "", " ".join((error.text or "no reason given").split())[:200]
+    if code == "noRecordsMatch":
+        return ChangesPage(papers=())
+    if code == "badResumptionToken" or (resumed and code == "badArgument"):
+        raise PlaceLost(f"arXiv no longer knows this place in its list ({text})")
+    raise InvalidInput(f"arXiv does not understand the harvest: {text} ({code}); check the days and --set")
+
+
+def _paper(record: Any) -> Paper:
+    """The paper of an OAI record (an lxml element). Raises InvalidPaper."""
+    raw = record.find(f"{OAI}metadata/{RAW}arXivRaw")
+    if raw is None:
+        raise InvalidPaper("the record is not in the format arXivRaw")
+    versions = {
+        int(number): version
+        for version in raw.iterfind(f"{RAW}version")
+        if re.fullmatch(r"[1-9]\d{0,3}", number := (version.get("version") or "").removeprefix("v"), re.ASCII)
+    }
+    if 1 not in versions:
+        raise InvalidPaper("the record does not say when the paper was first submitted")
+    newest = versions[max(versions)]
+    paper = paper_from_record(
+        {
+            "id": (raw.findtext(f"{RAW}id") or "").strip(),
+            **{name: text for name in _TEXTS if (text := raw.findtext(f"{RAW}{name}")) is not None},
+            "versions": [
+                {"version": f"v{number}", "created": (versions[number].findtext(f"{RAW}date") or "").strip()}
+                for number in sorted(versions)
+            ],
+        }
+    )
+    size, kind = (newest.findtext(f"{RAW}{name}") or "" for name in ("size", "source_type"))
+    empty = _NOTHING[0].fullmatch(size.strip()) and _NOTHING[1] in kind
+    return replace(paper, withdrawn=True) if empty else paper

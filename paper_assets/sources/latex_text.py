@@ -1,0 +1,141 @@
+r"""The text of a paper's LaTeX source, as arXiv keeps it: one file or a tar of them, packed by gzip (I9).
+
+Nothing is unpacked to disk. Of the archive only plain files are looked at, never a link or a device; `\input` finds
+files of the archive only; sizes are bounded before anything grows. Formulae stay as they are written, sections become
+headings, and what else is LaTeX stays LaTeX: a language model reads it, and nothing is guessed. Pure.
+"""
+
+import io
+import posixpath
+import re
+import tarfile
+import zlib
+
+from paper_assets.errors import PdfFetchFailed
+from paper_assets.text.cleaning import without_controls
+
+MOST_UNPACKED = 60_000_000  # bytes of the whole archive, figures included
+_MOST_FILE, _MOST_FILES = 5_000_000, 3_000  # bytes of one TeX file; entries of an archive
+_MOST_TEXT = 5_000_000  # characters with all that is put in
+_DEEPEST = 8  # files put in by files
+_TEX = (".tex", ".ltx", ".latex", ".bbl")
+_MAIN_NAMES = ("main.tex", "ms.tex", "paper.tex", "article.tex")
+_LEAST = 500  # characters; less is no paper
+
+_COMMENT = re.compile(r"(?<!\\)((?:\\\\)*)%.*")
+_PUT_IN = re.compile(
+    r"\\(?:input|include|subfile)\s*\{([^{}]{1,200})\}|\\(?:sub)?import\s*\{([^{}]{0,200})\}\s*\{([^{}]{1,200})\}"
+)
+_BODY = re.compile(r"\\begin\s*\{document\}(.*?)(?:\\end\s*\{document\}|\Z)", re.DOTALL)
+_TITLE = re.compile(r"\\title\s*(?:\[[^\]]{0,300}\])?\s*\{([^{}]{1,500})\}")
+_SECTION = re.compile(
+    r"\\(part|chapter|section|subsection|subsubsection|paragraph)\*?\s*(?:\[[^\]]{0,300}\])?\s*\{([^{}\n]{0,300})\}"
+)
+_LEVELS = {"part": 1, "chapter": 1, "section": 2, "subsection": 3, "subsubsection": 4, "paragraph": 5}
+_NO_TEXT = re.compile(
+    r"\\(?:maketitle|tableofcontents|newpage|clearpage|centering|noindent|smallskip|medskip|bigskip|hline)(?![A-Za-z])"
+    r"|\\(?:label|vspace|hspace|bibliographystyle|includegraphics|pagestyle|thispagestyle)\*?\s*(?:\[[^\]]{0,300}\])?\s*\{[^{}]{0,300}\}"
+)
+_PLAIN = re.compile(r"\\(?:emph|textbf|textit|textrm|texttt|textsc|underline)\s*\{([^{}\\$]{0,2000})\}")
+
+
+def latex_text(content: bytes, *, name: str) -> str:
+    """The whole text, paragraphs parted by blank lines. Raises PdfFetchFailed for what is no LaTeX source."""
+    files = _files(content, name)
+    main = _main(files)
+    if main is None:
+        raise PdfFetchFailed(f"{name} holds no LaTeX document")
+    whole = _with_files(main, files)
+    body = _BODY.search(whole)
+    if body is None:
+        raise PdfFetchFailed(f"{name} holds no LaTeX document")
+    title = _TITLE.search(whole)
+    text = f"# {title[1]}\n\n{body[1]}" if title else body[1]
+    text = _SECTION.sub(lambda found: f"\n\n{'#' * _LEVELS[found[1]]} {found[2]}\n\n", text)
+    text = _PLAIN.sub(r"\1", _NO_TEXT.sub("", text.replace("\\begin{abstract}", "\n\n## Abstract\n\n")))
+    text = text.replace("\\end{abstract}", "\n\n")
+    paragraphs = (" ".join(part.split()) for part in re.split(r"\n\s*\n", without_controls(text)))
+    text = "\n\n".join(part for part in paragraphs if part)
+    if len(text) < _LEAST:
+        raise PdfFetchFailed(f"{name} holds next to no text")
+    return text
+
+
+def _files(content: bytes, name: str) -> dict[str, str]:
+    """The TeX files of a source by their path in it; comments are gone."""
+    data = _unpacked(content, name)
+    if data[257:262] != b"ustar" and b"\\" in data[:200_000] and b"\0" not in data[:1_000]:
+        return {"main.tex": _decoded(data)}
+    files: dict[str, str] = {}
+    try:
+        with tarfile.open(fileobj=io.BytesIO(data), mode="r:") as archive:
+            for count, entry in enumerate(archive):
+                if count >= _MOST_FILES:
+                    raise PdfFetchFailed(f"{name} has more than {_MOST_FILES} files; not read")
+                path = _inside(entry.name)
+                if not entry.isreg() or path is None or not path.lower().endswith(_TEX) or entry.size > _MOST_FILE:
+                    continue
+                stream = archive.extractfile(entry)
+                if stream is not None:
+                    files[path] = _decoded(stream.read(_MOST_FILE))
+    except (tarfile.TarError, EOFError, ValueError, OverflowError, RecursionError, OSError):
+        raise PdfFetchFailed(f"{name} is no LaTeX source, or damaged") from None
+    return files
+
+
+def _unpacked(content: bytes, name: str) -> bytes:
+    if content[:2] != b"\x1f\x8b":
+        return content[:MOST_UNPACKED]
+    unpacker = zlib.decompressobj(wbits=31)
+    try:
+        data = unpacker.decompress(content, MOST_UNPACKED + 1)
+    except zlib.error:
+        raise PdfFetchFailed(f"{name} is damaged") from None
+    if not unpacker.eof and len(data) <= MOST_UNPACKED:
+        raise PdfFetchFailed(f"{name} is cut off")
+    if len(data) > MOST_UNPACKED:
+        raise PdfFetchFailed(f"{name} has more than {MOST_UNPACKED // 1_000_000} MB unpacked; not read")
+    return data
+
+
+def _decoded(data: bytes) -> str:
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError:
+        text = data.decode("latin-1")
+    return _COMMENT.sub(r"\1", text.replace("\r\n", "\n").replace("\r", "\n"))
+
+
+def _inside(path: str, folder: str = "") -> str | None:
+    """A path in the archive; None for one that leads out of it."""
+    found = posixpath.normpath(posixpath.join(folder, path.strip()))
+    return None if found.startswith(("..", "/")) or "\0" in found else found
+
+
+def _main(files: dict[str, str]) -> str | None:
+    """The file that is the document: one that begins it, by its name or, of several, the one that is longest."""
+    found = [path for path, text in files.items() if "\\begin{document}" in text or "\\begin {document}" in text]
+    whole = [path for path in found if re.search(r"\\document(?:class|style)", files[path])]
+    named = [path for path in whole if posixpath.basename(path).lower() in _MAIN_NAMES]
+    ranked = named or whole or found
+    return max(ranked, key=lambda path: (-path.count("/"), len(files[path]), path), default=None)
+
+
+def _with_files(main: str, files: dict[str, str]) -> str:
+    r"""The main file with the files that it puts in, each in its place, up to a depth and a length."""
+    folder, room = posixpath.dirname(main), _MOST_TEXT
+
+    def put_in(text: str, inside: tuple[str, ...]) -> str:
+        def other(found: re.Match[str]) -> str:
+            nonlocal room
+            path = _inside(found[1] or posixpath.join(found[2] or "", found[3] or ""), folder)
+            names = [] if path is None else [path, f"{path}.tex"]
+            name = next((each for each in names if each in files), None)
+            if name is None or name in inside or len(inside) > _DEEPEST or len(files[name]) > room:
+                return ""
+            room -= len(files[name])
+            return put_in(files[name], (*inside, name))
+
+        return _PUT_IN.sub(other, text)
+
+    return put_in(files[main], (main,))

@@ -1,0 +1,91 @@
+"""The outbox: which digest was sent where, at most once (Z3).
+
+A row is written before anything is sent. A process that is killed between sending and noting it leaves the row as
+`sending`: nobody knows whether the message arrived, so it is shown as that and never sent again by itself.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from typing import Literal
+
+from paper_assets.stores.warehouse import Warehouse
+
+State = Literal["sending", "sent", "failed"]
+_LONGEST_REASON = 300  # characters
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delivery:
+    """What became of a digest on one channel. `sending`: under way, or nobody knows; `reason` says why."""
+
+    profile: str
+    day: date
+    channel: str
+    state: State
+    reason: str | None
+    tried_at: datetime
+
+
+def claim(warehouse: Warehouse, profile: str, day: date, channel: str, *, now: datetime, again: bool = False) -> bool:
+    """Take the sending of a digest upon oneself; False if it was sent, is under way, or nobody knows.
+
+    `again`: a person says that it shall be sent whatever was before.
+    """
+    with warehouse.writing() as connection:
+        rows = connection.execute(
+            "select state from digest_deliveries where profile = ? and day = ? and channel = ?", [profile, day, channel]
+        ).fetchall()
+        if rows and rows[0][0] != "failed" and not again:
+            return False
+        connection.execute(
+            "insert or replace into digest_deliveries values (?, ?, ?, 'sending', null, ?)",
+            [profile, day, channel, _stored(now)],
+        )
+    return True
+
+
+def note(
+    warehouse: Warehouse, profile: str, day: date, channel: str, state: State, reason: str | None, *, now: datetime
+) -> None:
+    """Say what became of a digest that was claimed."""
+    with warehouse.writing() as connection:
+        connection.execute(
+            """
+            update digest_deliveries
+            set state = $state, reason = $reason, tried_at = $tried_at
+            where profile = $profile and day = $day and channel = $channel
+            """,
+            {
+                "state": state,
+                "reason": reason and reason[:_LONGEST_REASON],
+                "tried_at": _stored(now),
+                "profile": profile,
+                "day": day,
+                "channel": channel,
+            },
+        )
+
+
+def deliveries(warehouse: Warehouse, profiles: Sequence[str], *, since: date) -> list[Delivery]:
+    """What was tried for these profiles' days from `since` on, by profile, day and channel."""
+    with warehouse.reading() as connection:
+        rows = connection.execute(
+            """
+            select profile, day, channel, state, reason, tried_at
+            from digest_deliveries
+            where profile in (select unnest($profiles::varchar[])) and day >= $since
+            order by profile, day, channel
+            """,
+            {"profiles": list(profiles), "since": since},
+        ).fetchall()
+    return [
+        Delivery(
+            profile=row[0], day=row[1], channel=row[2], state=row[3], reason=row[4], tried_at=row[5].replace(tzinfo=UTC)
+        )
+        for row in rows
+    ]
+
+
+def _stored(now: datetime) -> datetime:
+    return now.astimezone(UTC).replace(tzinfo=None)

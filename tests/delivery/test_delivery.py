@@ -1,0 +1,307 @@
+"""Digests go out by mail and webhook: once, over TLS, and whatever goes wrong is seen and keeps its secrets."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+import pytest
+
+from paper_assets.delivery import webhook
+from paper_assets.delivery.message import message_of
+from paper_assets.delivery.options import load_delivery
+from paper_assets.errors import InvalidInput, InvalidProfile, PaperAssetsError
+from paper_assets.interfaces.cli import delivering
+from paper_assets.pipeline.deliveries import deliver, undelivered
+from paper_assets.pipeline.digests import STEP, gather, parcel
+from paper_assets.pipeline.partition import Partition
+from paper_assets.pipeline.step import stale
+from paper_assets.pipeline.workspace import open_workspace
+from paper_assets.profile import load_profile
+from paper_assets.settings import load_settings
+from paper_assets.stores.deliveries import claim, deliveries, note
+from tests.defs.test_digests import MONDAY, NOW, TUESDAY, Graph
+from tests.delivery.mail_server import PASSWORD, USER, Mailbox, mail_server
+from tests.loopback import Answer, Request, serving
+
+TO = "reader@example.org"
+HOOK = "PAPER_ASSETS_WEBHOOK_LAB"
+
+
+class Out(Graph):
+    """A graph whose profile `ponds` has its digests sent."""
+
+    def __init__(self, folder: Path, instance: dg.DagsterInstance, box: Mailbox, hook: str) -> None:
+        super().__init__(folder, instance)
+        environ = {
+            "PAPER_ASSETS_FIRST_DAY": "2026-01-01",
+            "PAPER_ASSETS_SMTP_HOST": "localhost",
+            "PAPER_ASSETS_SMTP_PORT": str(box.port),
+            "PAPER_ASSETS_SMTP_USER": USER,
+            "PAPER_ASSETS_MAIL_FROM": "desk@example.org",
+            "PAPER_ASSETS_SMTP_PASSWORD": PASSWORD,
+            HOOK: f"{hook}/services/T0/secret-path",
+        }
+        self.settings = load_settings(environ, folder)
+        changed = open_workspace(self.settings, environ, clock=lambda: NOW)
+        self.workspace = replace(self.workspace, settings=self.settings, access=changed.access)
+        self.asks({"mail": {"to": [TO]}, "webhook": {"address_in": HOOK}})
+
+    def asks(self, options: dict[str, Any]) -> None:
+        file = self.settings.profiles_dir / "ponds" / "delivery.json"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(json.dumps(options), encoding="utf-8")
+
+    def environ(self, **changed: str) -> None:
+        access = self.workspace.access
+        self.workspace = replace(self.workspace, access=replace(access, environ={**access.environ, **changed}))
+
+    def sent(self) -> dict[str, str]:
+        return {each.channel: each.state for each in deliveries(self.warehouse, ["ponds"], since=MONDAY)}
+
+
+@pytest.fixture
+def posts() -> list[Request]:
+    return []
+
+
+@pytest.fixture
+def box(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Mailbox]:
+    with mail_server(tmp_path) as server:
+        monkeypatch.setenv("SSL_CERT_FILE", str(server.authority))
+        yield server
+
+
+@pytest.fixture
+def answers() -> list[Answer]:
+    """What the webhook answers, in order; then 200."""
+    return []
+
+
+@pytest.fixture
+def out(tmp_path: Path, box: Mailbox, posts: list[Request], answers: list[Answer]) -> Iterator[Out]:
+    def answer(request: Request) -> Answer:
+        posts.append(request)
+        return answers.pop(0) if answers else Answer(body=b"ok")
+
+    with serving(answer) as hook, dg.DagsterInstance.ephemeral() as instance:
+        graph = Out(tmp_path, instance, box, hook)
+        graph.papers(MONDAY, "Loud frogs", "Quiet frogs & <!channel> @here [x](y)", "Slow tortoises")
+        graph.ranked(MONDAY)
+        yield graph
+
+
+def test_a_digest_goes_out_once_by_mail_and_webhook_however_often_it_is_made(
+    out: Out, box: Mailbox, posts: list[Request]
+) -> None:
+    for _ in range(3):
+        outcome = out.materialize(MONDAY)
+        assert outcome.success and all(check.passed for check in outcome.get_asset_check_evaluations())
+    assert (len(box.mails), len(posts)) == (1, 1)
+    mail = box.mails[0]
+    assert mail["Subject"] == "ponds, Monday, 2 March 2026: two papers"
+    assert (mail["From"], mail["To"], box.recipients) == ("desk@example.org", TO, [[TO]])
+    html, text = mail.get_body(("html",)), mail.get_body(("plain",))
+    assert html is not None and "Loud frogs" in html.get_content() and "<!channel>" not in html.get_content()
+    assert text is not None and "Loud frogs" in text.get_content()
+    assert out.sent() == {"mail": "sent", "webhook": "sent"}
+
+
+def test_the_webhooks_object_has_the_stated_shape_and_calls_nobody(out: Out, posts: list[Request]) -> None:
+    out.materialize(MONDAY)
+    [post] = posts
+    assert (post.method, post.path) == ("POST", "/services/T0/secret-path")
+    assert post.headers["content-type"].startswith("application/json")
+    told = json.loads(post.body)
+    assert set(told) == {"text", "title", "message", "profile", "day", "papers", "desk"}
+    assert told["text"] == f"{told['title']}\n{told['message']}"
+    assert (told["profile"], told["day"], len(told["papers"])) == ("ponds", "2026-03-02", 2)
+    assert told["papers"][0]["url"].startswith("https://arxiv.org/abs/2603.")
+    assert not set("<>@[]") & set(told["text"]) and "Quiet frogs" in told["text"]
+
+
+def test_without_a_file_or_with_an_old_day_nothing_is_sent(out: Out, box: Mailbox, posts: list[Request]) -> None:
+    out.workspace = replace(out.workspace, clock=lambda: NOW + timedelta(days=10))
+    assert out.materialize(MONDAY).success
+    out.workspace = replace(out.workspace, clock=lambda: NOW)
+    (out.settings.profiles_dir / "ponds" / "delivery.json").unlink()
+    outcome = out.materialize(MONDAY)
+    assert all(check.passed for check in outcome.get_asset_check_evaluations())
+    assert (box.mails, posts) == ([], [])
+
+
+def test_a_backfill_sends_its_newest_day_only(out: Out, box: Mailbox) -> None:
+    out.papers(TUESDAY, "Frogs at night")
+    out.ranked(TUESDAY)
+    assert out.materialize(MONDAY, TUESDAY).success
+    assert [mail["Subject"].partition(":")[0] for mail in box.mails] == ["ponds, Tuesday, 3 March 2026"]
+
+
+def test_what_was_refused_is_a_failed_check_and_goes_out_with_the_next_run(
+    out: Out, box: Mailbox, posts: list[Request], answers: list[Answer]
+) -> None:
+    box.answer = "452 the disk is full"
+    answers.append(Answer(status=404))
+    outcome = out.materialize(MONDAY)
+    assert outcome.success, "the page is there"
+    [check] = [each for each in outcome.get_asset_check_evaluations() if not each.passed]
+    assert check.check_name == "digests_were_sent"
+    failed = str(check.metadata["failed"].value)
+    assert "452 the disk is full" in failed and f"{HOOK}: it answered HTTP 404" in failed
+    assert stale(STEP, out.workspace, [Partition(MONDAY, "ponds")]) == [Partition(MONDAY, "ponds")]
+    box.answer = "250 taken"
+    outcome = out.materialize(MONDAY)
+    assert all(each.passed for each in outcome.get_asset_check_evaluations())
+    assert (len(box.mails), len(posts)) == (1, 2)
+    assert stale(STEP, out.workspace, [Partition(MONDAY, "ponds")]) == []
+
+
+@pytest.mark.parametrize("broken", ["mail", "webhook"])
+def test_what_may_have_arrived_is_shown_and_never_sent_twice(
+    out: Out, box: Mailbox, posts: list[Request], answers: list[Answer], broken: str
+) -> None:
+    if broken == "mail":
+        box.breaks = True
+    else:
+        answers.append(Answer(body=b"x" * 1000, status=502))
+    for _ in range(2):
+        outcome = out.materialize(MONDAY)
+        box.breaks = False
+        [check] = [each for each in outcome.get_asset_check_evaluations() if not each.passed]
+        assert f"paper-assets deliver ponds --day {MONDAY} --again" in str(check.metadata["unknown"].value)
+    assert (len(box.mails), len(posts)) == (1, 1)
+    found = parcel(out.warehouse, "ponds", MONDAY, settings=out.settings)
+    assert [each.state for each in deliver(out.workspace, found, again=True)] == ["sent", "sent"]
+    assert undelivered(out.workspace, ["ponds"]) == []
+
+
+def test_a_process_killed_while_it_sends_leaves_a_delivery_of_which_nobody_knows(out: Out, box: Mailbox) -> None:
+    assert claim(out.warehouse, "ponds", MONDAY, "mail", now=NOW)  # and then the process is gone
+    out.materialize(MONDAY)
+    assert box.mails == []
+    assert out.sent() == {"mail": "sending", "webhook": "sent"}
+    [lost] = undelivered(out.workspace, ["ponds"])
+    assert lost.unknown and "nobody knows whether it arrived (cut off)" in str(lost)
+
+
+def test_of_two_processes_one_sends(out: Out) -> None:
+    assert claim(out.warehouse, "ponds", MONDAY, "mail", now=NOW)
+    assert not claim(out.warehouse, "ponds", MONDAY, "mail", now=NOW)
+    note(out.warehouse, "ponds", MONDAY, "mail", "failed", "no", now=NOW)
+    assert claim(out.warehouse, "ponds", MONDAY, "mail", now=NOW)
+
+
+def test_mail_is_not_sent_where_the_connection_is_not_safe(
+    out: Out, box: Mailbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("SSL_CERT_FILE")
+    found = parcel(out.warehouse, "ponds", MONDAY, settings=out.settings)
+    [mail, _] = deliver(out.workspace, found)
+    assert (mail.state, mail.reason) == (
+        "failed",
+        "localhost: its certificate was not accepted; for a server of your own set SSL_CERT_FILE",
+    )
+    with mail_server(tmp_path, tls=False) as plain:
+        out.workspace = replace(out.workspace, settings=out.settings.model_copy(update={"smtp_port": plain.port}))
+        [mail, _] = deliver(out.workspace, found)
+        assert mail.reason == "localhost: it offers no TLS, or no way to log in; the mail was not sent"
+        assert plain.mails == box.mails == []
+
+
+def test_a_recipient_that_is_refused_does_not_keep_the_others_from_theirs(out: Out, box: Mailbox) -> None:
+    out.asks({"mail": {"to": [TO, "gone@example.org"]}})
+    box.refused = {"gone@example.org"}
+    [mail] = deliver(out.workspace, parcel(out.warehouse, "ponds", MONDAY, settings=out.settings))
+    assert (mail.state, mail.reason) == ("sent", "1 of 2 recipients refused by localhost")
+    assert box.recipients == [[TO]]
+
+
+def test_no_secret_is_told(out: Out, answers: list[Answer], caplog: pytest.LogCaptureFixture) -> None:
+    answers += [Answer(status=302, headers={"Location": "http://127.0.0.1:9/elsewhere"})]
+    out.environ(PAPER_ASSETS_SMTP_PASSWORD="wrong-horse-battery")
+    outcome = out.materialize(MONDAY)
+    told = str([each.metadata for each in outcome.get_asset_check_evaluations()]) + caplog.text
+    assert "it does not accept the user or the password (535)" in told
+    assert "HTTP 302; redirects are not followed" in told
+    out.environ(**{HOOK: "http://hooks.example.org/secret-path"})
+    told += str(
+        [each.reason for each in deliver(out.workspace, parcel(out.warehouse, "ponds", MONDAY, settings=out.settings))]
+    )
+    assert f"{HOOK} must hold an https address" in told
+    assert not any(secret in told for secret in ("secret-path", "horse-battery"))
+    assert PASSWORD not in repr(out.workspace)
+
+
+def test_a_webhook_that_cannot_be_reached_is_asked_again_by_the_next_run(out: Out) -> None:
+    out.environ(**{HOOK: "http://127.0.0.1:9/secret-path"})
+    out.asks({"webhook": {"address_in": HOOK}})
+    [post] = deliver(out.workspace, parcel(out.warehouse, "ponds", MONDAY, settings=out.settings))
+    assert (post.state, post.reason) == ("failed", f"{HOOK}: it cannot be reached")
+
+
+def test_a_webhook_that_does_not_answer_may_have_it(
+    out: Out, answers: list[Answer], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(webhook, "_SECONDS", 0.2)
+    answers.append(Answer(hang=True))
+    out.asks({"webhook": {"address_in": HOOK}})
+    [post] = deliver(out.workspace, parcel(out.warehouse, "ponds", MONDAY, settings=out.settings))
+    assert post.state == "sending"
+
+
+@pytest.mark.parametrize(
+    ("record", "reason"),
+    [
+        ({"mail": {"to": ["a@b\nBcc: c@d"]}}, "mail.to.0: must be an address"),
+        ({"mail": {"to": []}}, "mail.to"),
+        ({"post": {}}, "post: unknown key"),
+        ({"webhook": {"address_in": "https://hooks.example.org/secret-path"}}, "must be a variable like"),
+        ({"webhook": {"address_in": "OPENAI_API_KEY"}}, "must be a variable like"),
+    ],
+    ids=["line break", "nobody", "unknown", "address itself", "other secret"],
+)
+def test_a_faulty_file_is_named_and_its_secrets_are_not(out: Out, record: dict[str, Any], reason: str) -> None:
+    out.asks(record)
+    with pytest.raises(InvalidProfile) as refusal:
+        load_delivery(out.settings.profiles_dir, "ponds")
+    assert "delivery.json" in str(refusal.value) and reason in str(refusal.value)
+    assert "secret-path" not in str(refusal.value)
+    outcome = out.materialize(MONDAY)
+    assert outcome.success
+    [check] = [each for each in outcome.get_asset_check_evaluations() if not each.passed]
+    assert "delivery.json" in str(check.metadata["failed"].value)
+
+
+def test_a_long_list_is_cut_for_a_message(out: Out) -> None:
+    digest = gather(out.warehouse, "ponds", MONDAY, settings=out.settings)
+    long = replace(digest.entries[0], title="x" * 500)
+    message = message_of(replace(digest, entries=(long,) * 40))
+    assert len(message.payload["text"]) < 3_200 and message.payload["text"].endswith("…")
+
+
+def test_where_digests_go_changes_no_ranking(out: Out) -> None:
+    folder = out.settings.profiles_dir / "ponds"
+    (folder / "profile.json").write_text('{"interests": {"primary": ["frogs"]}}', encoding="utf-8")
+    before = load_profile(folder).content_hash
+    (folder / "delivery.json").unlink()
+    assert load_profile(folder).content_hash == before
+
+
+def test_the_command_sends_by_hand_what_nobody_knows_of(
+    out: Out, box: Mailbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name, value in out.workspace.access.environ.items():
+        monkeypatch.setenv(name, value)
+    assert claim(out.warehouse, "ponds", MONDAY, "mail", now=NOW)
+    with pytest.raises(PaperAssetsError, match="mail unknown"):
+        delivering.deliver("ponds", day=f"{MONDAY}", as_json=True)
+    delivering.deliver("ponds", day=f"{MONDAY}", again=True)
+    assert len(box.mails) == 1
+    assert [line.split()[1:4:2] for line in capsys.readouterr().out.splitlines() if "mail" in line][-1][1] == "sent"
+    out.asks({})
+    with pytest.raises(InvalidInput, match="nothing to send"):
+        delivering.deliver("ponds")
