@@ -127,7 +127,7 @@ def open_desk() -> Iterator[tuple[Workspace, Any]]:
 
 
 def _tell_of_missing(count: int) -> None:
-    print(f"{count} days lack a file or page and get it back", file=sys.stderr)
+    warn(f"{count} days lack a file or page and get it back")
 
 
 def _end(failures: Sequence[PaperAssetsError]) -> None:
