@@ -2,9 +2,6 @@
 
 import re
 
-from huggingface_hub import model_info, try_to_load_from_cache
-from huggingface_hub.errors import HFValidationError
-
 from paper_assets.errors import ModelUnavailable
 
 _ERRNO = re.compile(r"\[Errno -?\d+\]\s*")
@@ -16,6 +13,10 @@ def hub_has(name: str, *, kind: str, instead: str) -> bool:
 
     Raises ModelUnavailable where neither has it; `kind` and `instead` say in it what is missing and what to give.
     """
+    # With its HTTP client a tenth of a second, for what a machine with the packaged model never asks.
+    from huggingface_hub import model_info, try_to_load_from_cache
+    from huggingface_hub.errors import HFValidationError
+
     try:
         model_info(name, timeout=_TIMEOUT)
     except HFValidationError:

@@ -22,7 +22,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "demo": ("graph", "demo", "Import the bundled example, embed and rank it, and show the top papers and why."),
     "import": ("graph", "import_files", "Fill days from bulk files."),
     "fetch": ("graph", "fetch", "Fetch a day from arXiv and replace what is stored of it."),
-    "run": ("graph", "run", "Embed what is new and rank; what stands already is not computed again."),
+    "run": ("running", "run", "Embed what is new and rank; what stands already is not computed again."),
     "status": (
         "status",
         "status",
