@@ -1,5 +1,6 @@
 """What the columns of a table of papers say, as arrays: age, code, membership."""
 
+import re
 from collections.abc import Iterable
 from datetime import date
 
@@ -9,10 +10,12 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from paper_assets.sources.code_links import DATA_SET, MAY_NAME_PAGE, project_page
+from paper_assets.text.forward_index import IndexedTexts
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
+_MAY_NAME_PAGE = "|".join(map(re.escape, MAY_NAME_PAGE))
 _EPOCH = date(1970, 1, 1).toordinal()
 
 
@@ -40,14 +43,22 @@ def has_repository(table: pa.Table) -> Bools:
     return pc.not_equal(urls, "").to_numpy() & ~data
 
 
-def has_project_page(table: pa.Table, *, among: Bools) -> Bools:
-    """Whether comment or abstract name a project page, of the papers `among`; the few that may are read one by one."""
+def has_project_page(table: pa.Table, *, among: Bools, texts: IndexedTexts | None = None) -> Bools:
+    """Whether comment or abstract name a project page, of the papers `among`; the few that may are read one by one.
+
+    `texts`: titles and abstracts where they are indexed; then no abstract is searched that was searched before.
+    """
     named = [table.column(name) for name in ("comment", "abstract")]
-    may = [pc.match_substring_regex(texts, MAY_NAME_PAGE).fill_null(False).to_numpy() for texts in named]
-    rows = np.flatnonzero(among & (may[0] | may[1]))
-    pages = [project_page(*texts) for texts in zip(*(texts.take(rows).to_pylist() for texts in named), strict=True)]
+    may = _may_name_page(named[0]) | (_may_name_page(named[1]) if texts is None else texts.holding(MAY_NAME_PAGE))
+    rows = np.flatnonzero(among & may)
+    pages = [project_page(*texts) for texts in zip(*(column.take(rows).to_pylist() for column in named), strict=True)]
     found = np.zeros(table.num_rows, dtype=bool)
     found[rows] = [page is not None for page in pages]
+    return found
+
+
+def _may_name_page(texts: pa.ChunkedArray) -> Bools:
+    found: Bools = pc.match_substring_regex(texts, _MAY_NAME_PAGE).fill_null(False).to_numpy()
     return found
 
 

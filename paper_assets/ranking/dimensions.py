@@ -66,7 +66,8 @@ def author_trust(table: pa.Table, preferred: Sequence[str]) -> Floats:
         return np.ones(table.num_rows)
     authors = table.column("authors").combine_chunks()
     names = pc.list_flatten(authors).dictionary_encode()
-    known = np.flatnonzero(same_person(names.dictionary.to_pylist(), preferred).any(axis=1))
+    may = np.flatnonzero(_may_be(names.dictionary, preferred))
+    known = may[same_person(names.dictionary.take(may).to_pylist(), preferred).any(axis=1)]
     trust = np.zeros(table.num_rows)
     trust[pc.list_parent_indices(authors).to_numpy()[np.isin(names.indices.to_numpy(), known)]] = 1.0
     return trust
@@ -84,12 +85,28 @@ def same_person(names: Sequence[str], preferred: Sequence[str]) -> Bools:
     return found
 
 
+def _may_be(names: pa.Array, preferred: Sequence[str]) -> Bools:
+    """(n,) which names are to be compared with care: those not in ASCII, and those that hold the last word of a
+    preferred one. Many are asked by few passes in C, so that few take the steps of `name_form`.
+    """
+    may: Bools = ~pc.string_is_ascii(names).to_numpy(zero_copy_only=False)
+    plain = pc.ascii_lower(names)
+    for apostrophe in "'`":
+        plain = pc.replace_substring(plain, apostrophe, "")
+    for ending in {form.rpartition(" ")[2] for form in _name_forms(preferred)} - {""}:
+        may |= pc.match_substring(plain, ending).to_numpy(zero_copy_only=False)
+    return may
+
+
 def institution_trust(table: pa.Table, preferred: Sequence[str]) -> Floats:
     """1 where a preferred institution stands, as whole words, in an affiliation; 1 for all if none is preferred."""
     if not preferred:
         return np.ones(table.num_rows)
     places = pc.fill_null(pc.binary_join(table.column("affiliations"), BETWEEN_FIELDS), "")
-    return keywords_in(places, distinct(preferred)).any(axis=1).astype(float)
+    known = np.flatnonzero(pc.not_equal(places, "").to_numpy())
+    trust = np.zeros(table.num_rows)
+    trust[known] = keywords_in(places.take(known), distinct(preferred)).any(axis=1)
+    return trust
 
 
 def recency(ages: Floats, scoring: ScoringConfig) -> Floats:

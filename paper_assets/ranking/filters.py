@@ -1,7 +1,7 @@
 """Filters: which papers never become candidates of a profile, and the first reason why (SPEC G3, S6).
 
 `FILTERS` lists them in the order in which they run, each with its reason and the words for it. Each answers one
-question for all papers at once: a list of n details, None where the paper may stay, "" where the reason needs none.
+question for all papers at once: a detail for the row of each paper that has to go, "" where the reason needs none.
 
 Adding a filter: a function like those below, and a line in `FILTERS`.
 """
@@ -21,7 +21,7 @@ from paper_assets.ranking.columns import among, has_code, published_days
 from paper_assets.ranking.keywords import distinct, keywords_in, paper_texts
 from paper_assets.settings import ScoringConfig
 
-Details = list[str | None]
+Details = dict[int, str]
 
 FILTER_PHASE = 2  # G15 `filter_phase`: papers are removed before anything is scored
 
@@ -64,22 +64,20 @@ def blacklist_keyword(table: pa.Table, criteria: FilterCriteria) -> Details:
     """Holds a hard excluded keyword; the detail is the first of the profile's."""
     keywords = distinct(criteria.content.keywords.exclude.hard) if criteria.content else []
     found = keywords_in(paper_texts(table), keywords)
-    details: Details = [None] * table.num_rows
-    for row in np.flatnonzero(found.any(axis=1)).tolist():
-        details[row] = keywords[int(found[row].argmax())]
-    return details
+    return {row: keywords[int(found[row].argmax())] for row in np.flatnonzero(found.any(axis=1)).tolist()}
 
 
 def too_old(table: pa.Table, criteria: FilterCriteria) -> Details:
     """First submitted before the earliest year wanted; an unknown date is never too old. The detail is the year."""
     earliest = criteria.content.constraints.min_year if criteria.content else None
     if earliest is None:
-        return [None] * table.num_rows
+        return {}
     if criteria.options.purpose == "literature_review":
         earliest -= criteria.scoring.literature_review_grace_years
     first_day = date(earliest, 1, 1).toordinal()
-    days = published_days(table).tolist()
-    return [str(date.fromordinal(int(day)).year) if day < first_day else None for day in days]
+    days = published_days(table)
+    rows = np.flatnonzero(days < first_day)
+    return {row: str(date.fromordinal(int(day)).year) for row, day in zip(rows.tolist(), days[rows], strict=True)}
 
 
 def no_code_required(table: pa.Table, criteria: FilterCriteria) -> Details:
@@ -87,7 +85,7 @@ def no_code_required(table: pa.Table, criteria: FilterCriteria) -> Details:
     required = criteria.options.purpose == "implementation" or (
         criteria.content is not None and criteria.content.constraints.require_code
     )
-    return _where(~has_code(table) & required)
+    return _where(~has_code(table)) if required else {}
 
 
 def already_shown(table: pa.Table, criteria: FilterCriteria) -> Details:
@@ -141,8 +139,8 @@ def filter_papers(table: pa.Table, criteria: FilterCriteria) -> pa.Table:
     """One row for each paper of `table`, in its order: paper_id, title, passed, reason (the first), phase."""
     reasons: list[str | None] = [None] * table.num_rows
     for each in FILTERS:
-        for row, detail in enumerate(each.details(table, criteria)):
-            if detail is not None and reasons[row] is None:
+        for row, detail in each.details(table, criteria).items():
+            if reasons[row] is None:
                 reasons[row] = f"{each.code}:{detail}" if detail else each.code
     columns: dict[str, Any] = {
         "paper_id": table.column("paper_id"),
@@ -155,4 +153,4 @@ def filter_papers(table: pa.Table, criteria: FilterCriteria) -> pa.Table:
 
 
 def _where(removed: NDArray[np.bool_]) -> Details:
-    return ["" if hit else None for hit in removed.tolist()]
+    return dict.fromkeys(np.flatnonzero(removed).tolist(), "")

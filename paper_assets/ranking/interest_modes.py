@@ -28,7 +28,7 @@ from paper_assets.ranking.probability import (
 from paper_assets.ranking.relevance import cosines, interest_text
 from paper_assets.ranking.term_matching import tfidf_cosines, word_shares
 from paper_assets.settings import ScoringConfig
-from paper_assets.text.bm25 import WordIndex
+from paper_assets.text.bm25 import CountedWords
 
 Floats = NDArray[np.float64]
 
@@ -144,7 +144,7 @@ def relevance_of(
     *,
     vectors: NDArray[np.float32] | None,
     query_vectors: NDArray[np.float32] | None,
-    words: WordIndex | None,
+    words: CountedWords | None,
     scoring: ScoringConfig,
     calibration: Calibration | None = None,
 ) -> Relevance:
@@ -152,7 +152,7 @@ def relevance_of(
 
     Without vectors the words alone judge, which the mode `seed` cannot; without words the vectors alone.
     """
-    count = len(words.lengths) if vectors is None and words is not None else len(vectors if vectors is not None else ())
+    count = len(words) if vectors is None and words is not None else len(vectors if vectors is not None else ())
     if not queries.views:
         return without_lanes(np.zeros(count))
     near = cosines(vectors, query_vectors).T if vectors is not None and query_vectors is not None else None
@@ -184,7 +184,7 @@ class _Compared:
     queries: InterestQueries
     near: Floats | None
     query_vectors: NDArray[np.float32] | None
-    words: WordIndex | None
+    words: CountedWords | None
     k1: float
     calibration: Calibration
 

@@ -11,33 +11,31 @@ The rules, for a keyword and a text in normal form (`normal_form`):
 - Chinese, Japanese, Korean and Thai characters know no word borders: there a keyword matches as a substring, and a
   Latin word may touch them (`LLM` stands in `LLM을`).
 
-Fast because the common case is one `str.find` over many papers joined to one string, in C; only where that finds
-something is the exact pattern asked.
+Fast because a keyword is looked up and not searched for: its words say which few texts may hold it, in one pass over
+the numbers of all words for all keywords, and only in those is the exact pattern asked. One word alone is there where
+the index has it, but for texts with signs that change words, and those of scripts without word borders.
 """
 
 import re
-from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, reduce
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from paper_assets.text.words import normal_form, word_forms
+from paper_assets.text.bm25 import Held
+from paper_assets.text.forward_index import IndexedTexts, indexed
+from paper_assets.text.words import HAS_NO_BORDERS, NO_BORDERS, normal_form, word_forms, words_of_normal
+
+Bools = NDArray[np.bool_]
 
 BETWEEN_FIELDS = " \x01 "  # stands between title and abstract: no phrase reaches across
 _FIELD_MARK = BETWEEN_FIELDS.strip(" ")
-_BETWEEN_PAPERS = "\0"
-_PAPERS_AT_ONCE = 1024  # about 1.3 MB of text, searched for every keyword while it is in the processor's cache
 
-_NO_SPACES = (
-    "\u0e00-\u0eff\u1100-\u11ff\u3005-\u3007\u3040-\u30ff\u3130-\u318f\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
-    "\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\U00020000-\U0003ffff"
-)
-_LETTER = rf"[^\W{_NO_SPACES}]"  # a letter or digit of a script that has word borders
+_LETTER = rf"[^\W{NO_BORDERS}]"  # a letter or digit of a script that has word borders
 # With -ic(s) another word. Of the others of five letters whose adjective a year of abstracts holds (robotic, agentic,
 # algorithmic, algebraic, electronic, artistic, oceanic ...) none is; of four letters many are (critic, tactic, static).
 _OTHER_WITH_IC = frozenset({"class", "graph", "organ", "period", "rhetor", "system"})
@@ -48,11 +46,19 @@ _TITLE_ONLY = re.compile(r"\s*title\s*:", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class _Search:
-    """`probe` begins every match of `pattern`; both are for text in normal form."""
+    """`probe` begins every match of `pattern`; both are for text in normal form.
+
+    `forms`: the ways in which the keyword may stand, each the words of a text that holds it so; one with a star may go
+    on. `unbordered`: it holds a character of a script without word borders. `one_word`: it is words of the
+    index alone, with nothing else to be asked of a text that holds no odd sign.
+    """
 
     probe: str
     pattern: re.Pattern[str]
     title_only: bool
+    forms: tuple[tuple[str, ...], ...]
+    unbordered: bool
+    one_word: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,47 +87,62 @@ def paper_texts(table: pa.Table) -> pa.ChunkedArray:
     )
 
 
-def keywords_in(texts: pa.ChunkedArray, keywords: Sequence[str]) -> NDArray[np.bool_]:
+def keywords_in(texts: pa.ChunkedArray | IndexedTexts, keywords: Sequence[str]) -> Bools:
     """(n, k): whether text i holds keyword j."""
     found = np.zeros((len(texts), len(keywords)), dtype=bool)
     searches = [_search(keyword) for keyword in keywords]
-    if not any(searches):
+    if not (len(texts) and any(searches)):
         return found
-    for start in range(0, len(texts), _PAPERS_AT_ONCE):
-        part = [text.replace(_BETWEEN_PAPERS, " ") for text in texts.slice(start, _PAPERS_AT_ONCE).to_pylist()]
-        # One character beyond ASCII makes Python store and search the whole string at two or four bytes a character.
-        for ascii_only in (True, False):
-            rows = [row for row, text in enumerate(part) if text.isascii() is ascii_only]
-            if not rows:
-                continue
-            joined = normal_form(_BETWEEN_PAPERS.join(part[row] for row in rows))
-            lengths = [len(text) + 1 for text in joined.split(_BETWEEN_PAPERS)]
-            begins = [0, *np.cumsum(lengths).tolist()]
-            for column, search in enumerate(searches):
-                if search is not None:
-                    hits = list(_texts_with(search, joined, begins))
-                    found[[start + rows[hit] for hit in hits], column] = True
+    known = texts if isinstance(texts, IndexedTexts) else indexed(texts)
+    held = _words_held([search for search in searches if search], known)
+    unbordered, joining = known.without_borders, known.joining
+    for column, search in enumerate(searches):
+        if search is None:
+            continue
+        may = unbordered if search.unbordered else unbordered | _with_words(search, held, len(known))
+        sure = may & ~(unbordered | joining) if search.one_word else np.zeros_like(may)
+        asked = np.flatnonzero(may & ~sure)
+        found[:, column] = sure
+        found[asked, column] = [_stands_in(search, text) for text in known.normal(asked)]
     return found
 
 
-def _texts_with(search: _Search, joined: str, begins: Sequence[int]) -> Iterator[int]:
-    at = joined.find(search.probe)
+def _words_held(searches: Sequence[_Search], known: IndexedTexts) -> dict[str, Held]:
+    """The texts that hold each word of the searches; a word that may go on has a star behind it."""
+    words = {word for search in searches for form in search.forms for word in form}
+    whole = sorted(word for word in words if not word.endswith("*"))
+    held = dict(zip(whole, known.holders_of([[word] for word in whole]), strict=True))
+    for word in words.difference(whole):
+        (held[word],) = known.holders_of([known.beginning(word[:-1])])
+    return held
+
+
+def _with_words(search: _Search, held: dict[str, Held], count: int) -> Bools:
+    """(n,) which texts hold all words of any form."""
+    may = np.zeros(count, dtype=bool)
+    for form in search.forms:
+        rows = reduce(
+            lambda some, others: np.intersect1d(some, others, assume_unique=True), (held[word][0] for word in form)
+        )
+        may[rows] = True
+    return may
+
+
+def _stands_in(search: _Search, text: str) -> bool:
+    at = text.find(search.probe)
     while at >= 0:
-        if search.pattern.match(joined, at):
-            text = bisect_right(begins, at) - 1
-            if not search.title_only or joined.find(_FIELD_MARK, begins[text], at) < 0:
-                yield text
-            at = joined.find(search.probe, begins[text + 1])
-        else:
-            at = joined.find(search.probe, at + 1)
+        if search.pattern.match(text, at):
+            return not search.title_only or text.find(_FIELD_MARK, 0, at) < 0
+        at = text.find(search.probe, at + 1)
+    return False
 
 
 def _read(keyword: str) -> _Keyword:
     """A keyword as a profile writes it; its phrase is empty if it holds neither letter nor digit."""
     scope = _TITLE_ONLY.match(keyword)
-    phrase = normal_form(keyword[scope.end() if scope else 0 :].replace(_BETWEEN_PAPERS, " ")).strip()
+    phrase = normal_form(keyword[scope.end() if scope else 0 :].replace("\0", " ")).strip()
     letters = len(re.findall(r"[^\W_]", phrase))
-    enough = letters >= _LEAST_BEFORE_STAR or re.search(f"[{_NO_SPACES}]", phrase) is not None
+    enough = letters >= _LEAST_BEFORE_STAR or HAS_NO_BORDERS.search(phrase) is not None
     prefix = phrase.endswith("*") and phrase[-2:-1].isalnum() and enough
     return _Keyword(
         phrase=(phrase[:-1] if prefix else phrase) if letters else "", prefix=prefix, title_only=scope is not None
@@ -136,11 +157,21 @@ def _search(keyword: str) -> _Search | None:
         return None
     words = phrase.split(" ")
     forms = [phrase] if read.prefix else [" ".join([*words[:-1], form]) for form in _keyword_forms(words[-1])]
-    before = rf"(?<!{_LETTER})" if not re.match(f"[{_NO_SPACES}]", phrase[0]) else ""
+    before = rf"(?<!{_LETTER})" if not HAS_NO_BORDERS.match(phrase) else ""
     # `C` stands neither in `C++` nor in `C#`; `C++` stands in `C++17`.
     after = rf"(?!{_LETTER}|\+\+|#)" if re.match(_LETTER, phrase[-1]) and not read.prefix else ""
     either = "|".join(re.escape(form) for form in forms)
-    return _Search(_common_beginning(forms), re.compile(f"{before}(?:{either}){after}"), read.title_only)
+    words_of = [words_of_normal(form) for form in forms]
+    if read.prefix:
+        words_of = [[*words[:-1], words[-1] + "*"] for words in words_of]
+    return _Search(
+        probe=_common_beginning(forms),
+        pattern=re.compile(f"{before}(?:{either}){after}"),
+        title_only=read.title_only,
+        forms=tuple(map(tuple, words_of)),
+        unbordered=HAS_NO_BORDERS.search(phrase) is not None,
+        one_word=not read.title_only and all(words_of_normal(form) == [form] for form in forms),
+    )
 
 
 def _keyword_forms(word: str) -> list[str]:

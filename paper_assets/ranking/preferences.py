@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paper_assets.ranking.term_matching import Background, unit_tfidf
-from paper_assets.text.bm25 import WordIndex
+from paper_assets.text.bm25 import CountedWords
 from paper_assets.weights import DIMENSIONS
 
 Floats = NDArray[np.float64]
@@ -77,7 +77,7 @@ def shift_of(
     preferences: Preferences,
     *,
     vectors: NDArray[np.float32] | None,
-    words: WordIndex | None,
+    words: CountedWords | None,
     dimensions: Floats,
     background: Background,
 ) -> Shift:
@@ -107,7 +107,7 @@ def telling_words(words: Mapping[str, float], most: int) -> tuple[list[str], lis
 
 
 def _by_words(
-    preferences: Preferences, words: WordIndex, background: Background
+    preferences: Preferences, words: CountedWords, background: Background
 ) -> tuple[Floats, list[tuple[str, ...]]]:
     held, stems = unit_tfidf(words, background=background)
     weights = np.array([preferences.words.get(stem, 0.0) for stem in stems])

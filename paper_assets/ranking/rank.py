@@ -35,7 +35,7 @@ from paper_assets.ranking.verifier import PROMPT_VERSION, LLMCheck, Verifier, ch
 from paper_assets.settings import ScoringConfig
 from paper_assets.sources.local_pdfs import local_pdfs
 from paper_assets.stores.rankings import ranking_schema
-from paper_assets.text.bm25 import WordIndex, index_words
+from paper_assets.text.forward_index import IndexedTexts, indexed
 from paper_assets.weights import DIMENSIONS
 
 EMBEDDING, KEYWORD, PROFILE_FREE = "embedding", "keyword", "profile_free"  # G5 evaluation_method
@@ -130,11 +130,9 @@ def rank(
         queries = interest_queries(content.interests, options=options, scoring=scoring)
     ids, texts = candidates.column("paper_id"), paper_texts(candidates)
     both = None if vectors is None or query_vectors is None else Vectors(papers=vectors, queries=query_vectors)
-    words = None
-    if queries and ((queries.by_words and (both or queries.calibrated)) or preferences):
-        words = index_words(texts)
-    method, relevance = _relevance(texts, queries, both, words, scoring=scoring, calibration=calibration)
-    facts = _facts(candidates, texts, content, as_of=as_of, pdf_names=pdf_names, scoring=scoring)
+    words = indexed(texts) if queries else None
+    method, relevance = _relevance(candidates.num_rows, words, queries, both, scoring=scoring, calibration=calibration)
+    facts = _facts(candidates, words, content, as_of=as_of, pdf_names=pdf_names, scoring=scoring)
     scored = _scored(candidates, texts, facts, relevance, options=options, vectors=vectors, queries=queries)
     shift = None
     if preferences and candidates.num_rows:
@@ -186,24 +184,24 @@ def rank(
 
 
 def _relevance(
-    texts: pa.ChunkedArray,
+    count: int,
+    words: IndexedTexts | None,
     queries: InterestQueries | None,
     vectors: Vectors | None,
-    words: WordIndex | None,
     *,
     scoring: ScoringConfig,
     calibration: Calibration,
 ) -> tuple[str, Relevance]:
     """How the papers were judged (G5 evaluation_method), and the judgement."""
-    if queries is None:
-        return PROFILE_FREE, without_lanes(np.zeros(len(texts)))
+    if queries is None or words is None:
+        return PROFILE_FREE, without_lanes(np.zeros(count))
     if vectors is None and not queries.calibrated:
-        return KEYWORD, without_lanes(keyword_relevance(texts, queries.in_words, repeats=scoring.interest_repeats))
+        return KEYWORD, without_lanes(keyword_relevance(words, queries.in_words, repeats=scoring.interest_repeats))
     return EMBEDDING if vectors else KEYWORD, relevance_of(
         queries,
         vectors=vectors.papers if vectors else None,
         query_vectors=vectors.queries if vectors else None,
-        words=(words or index_words(texts)) if queries.by_words or vectors is None else None,
+        words=words if queries.by_words or vectors is None else None,
         scoring=scoring,
         calibration=calibration,
     )
@@ -211,7 +209,7 @@ def _relevance(
 
 def _facts(
     candidates: pa.Table,
-    texts: pa.ChunkedArray,
+    words: IndexedTexts | None,
     content: ProfileContent | None,
     *,
     as_of: date,
@@ -221,11 +219,11 @@ def _facts(
     """What is known of the papers apart from their relevance, whose dimension is 0 here."""
     must = distinct(content.keywords.must_include) if content else []
     soft = distinct(content.keywords.exclude.soft) if content else []
-    found = keywords_in(texts, [*must, *soft])
+    found = keywords_in(words or paper_texts(candidates), [*must, *soft])
     must_found, soft_found = found[:, : len(must)], found[:, len(must) :]
     ages = ages_in_days(candidates, as_of)
     repository = has_repository(candidates)
-    page = has_project_page(candidates, among=~repository)
+    page = has_project_page(candidates, among=~repository, texts=words)
     ids = candidates.column("paper_id").to_pylist() if pdf_names else []
     downloaded = among(candidates, local_pdfs(ids, pdf_names) if pdf_names else ())
     facts = DimensionFacts(

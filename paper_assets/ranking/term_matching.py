@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from paper_assets.text.bm25 import WordIndex
+from paper_assets.text.bm25 import CountedWords
 from paper_assets.text.stems import asks, stem, stems_in
 
 Floats = NDArray[np.float64]
@@ -34,19 +34,16 @@ class Background:
         return np.log1p((count + self.weight - df + 0.5) / (df + 0.5))
 
 
-def word_shares(words: WordIndex, texts: Sequence[str], *, background: Background, k1: float) -> Floats:
+def word_shares(words: CountedWords, texts: Sequence[str], *, background: Background, k1: float) -> Floats:
     """(n, t): the share of each text's words that each paper holds, 0..1; a column of NaN for a text without words.
 
     BM25 without length normalisation and with squared idf, as a share of what a paper has that holds every asked stem
     once. A text's share depends on that text and on the papers, and on no other text.
     """
-    count = len(words.lengths)
+    count = len(words)
     asked = [Counter(stems_in(text)) for text in texts]
-    spellings: dict[str, list[str]] = {one: [] for each in asked for one in each}
-    for word in words.columns:
-        if asks(word) and (found := spellings.get(stem(word))) is not None:
-            found.append(word)
-    holders = {one: words.holders(sorted(spelled)) for one, spelled in spellings.items()}
+    spellings = words.spellings({one for each in asked for one in each})
+    holders = dict(zip(spellings, words.holders_of(list(spellings.values())), strict=True))
     shares = np.full((len(texts), count), np.nan)
     for row, often in enumerate(asked):
         if not often:
@@ -62,7 +59,7 @@ def word_shares(words: WordIndex, texts: Sequence[str], *, background: Backgroun
     return shares.T
 
 
-def unit_tfidf(words: WordIndex, *, background: Background) -> tuple[Any, list[str]]:
+def unit_tfidf(words: CountedWords, *, background: Background) -> tuple[Any, list[str]]:
     """TF-IDF vectors of n papers as rows of unit length (n, stems) of a sparse array, and the stems, by name.
 
     idf is the background's alone: a paper's row depends on no other paper, so that weights learned from some papers
@@ -71,16 +68,16 @@ def unit_tfidf(words: WordIndex, *, background: Background) -> tuple[Any, list[s
     held, stems = _times_held(words)
     idf = background.idf(stems, np.zeros(len(stems)), 0)
     held.data = (1 + np.log(held.data)) * idf[held.indices]
-    count = len(words.lengths)
+    count = len(words)
     rows = np.repeat(np.arange(count), np.diff(held.indptr))
     lengths = np.sqrt(np.bincount(rows, weights=held.data**2, minlength=count))
     held.data /= lengths[rows]
     return held, stems
 
 
-def tfidf_cosines(words: WordIndex, texts: Sequence[str], *, background: Background) -> Floats:
+def tfidf_cosines(words: CountedWords, texts: Sequence[str], *, background: Background) -> Floats:
     """(n, t): cosine of the TF-IDF vectors of papers and texts over stems, tf = 1 + ln(times); 0 without a word."""
-    count = len(words.lengths)
+    count = len(words)
     if not (count and texts):
         return np.zeros((count, len(texts)))
     held, stems = _times_held(words)
@@ -105,12 +102,13 @@ def tfidf_cosines(words: WordIndex, texts: Sequence[str], *, background: Backgro
     return np.clip(products, 0.0, 1.0)
 
 
-def _times_held(words: WordIndex) -> tuple[Any, list[str]]:
+def _times_held(counted: CountedWords) -> tuple[Any, list[str]]:
     """How often each paper holds each stem (n, stems), sparse by row, and the stems, by name: sums over them must not
     follow the papers.
     """
     from scipy.sparse import coo_array
 
+    words = counted.counted()
     stem_of = [stem(word) if asks(word) else None for word in words.columns]
     stems = sorted({one for one in stem_of if one is not None})
     number = {one: at for at, one in enumerate(stems)}

@@ -18,8 +18,8 @@ _ADDRESS = re.compile(
 DATA_SET = r"^(?:https?://)?(?:www\.)?huggingface\.co/datasets/"  # such a link may have been given, or stored earlier
 _NAME = re.compile(r"[A-Za-z0-9_.-]*[A-Za-z0-9_][A-Za-z0-9_.-]*")
 
-# Stands in every text that names a project page; most hold none, and looking is cheap. Arrow's RE2 reads it too.
-MAY_NAME_PAGE = r"://|\.io|4open\.science|sites\.google"
+# One of these stands in every text that names a project page; most texts hold none, and looking is cheap.
+MAY_NAME_PAGE = ("://", ".io", "4open.science", "sites.google")
 _PAGE_HOSTS = (".github.io", ".gitlab.io", "4open.science/w/", "sites.google.com/view/")
 _ON_PAGE_HOST = re.compile(
     r"(?<![\w./-])(?:https?://)?(?:www\.)?"

@@ -5,6 +5,7 @@ another splitter (PDF text, the check of a rewrite's claims) has it in its own m
 """
 
 import re
+from collections.abc import Sequence
 from unicodedata import normalize
 
 import numpy as np
@@ -37,7 +38,15 @@ _LIGATURE = re.compile(f"[{''.join(_LIGATURES)}]")
 _ACCENTS = re.compile("[\u0300-\u036f]")  # not the Japanese voicing marks: those make another letter
 _NOT_PLURALS = frozenset({"dynamics", "genetics", "logistics", "news"})  # without s another word
 
+# Characters of scripts that know no word borders: Chinese, Japanese, Korean, Thai.
+NO_BORDERS = (
+    "\u0e00-\u0eff\u1100-\u11ff\u3005-\u3007\u3040-\u30ff\u3130-\u318f\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
+    "\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\U00020000-\U0003ffff"
+)
+HAS_NO_BORDERS = re.compile(f"[{NO_BORDERS}]")
 _WORD = re.compile(r"[^\W_]+")
+_BETWEEN_TEXTS = "\0"
+_TEXTS_AT_ONCE = 1024  # about 1.3 MB, which stay in the processor's cache
 _ASCII_BLANKS = str.maketrans({letter: " " for letter in map(chr, range(128)) if not letter.isalnum()})
 
 
@@ -50,11 +59,30 @@ def normal_form(text: str) -> str:
     return _BREAKS.sub(" ", _INVISIBLE.sub("", text))
 
 
+def normal_forms(texts: Sequence[str]) -> list[str]:
+    """`normal_form` of each of the texts, a NUL as a space: many in one go, four times as fast as one by one."""
+    forms = [""] * len(texts)
+    for start in range(0, len(texts), _TEXTS_AT_ONCE):
+        part = [text.replace(_BETWEEN_TEXTS, " ") for text in texts[start : start + _TEXTS_AT_ONCE]]
+        # One character beyond ASCII makes Python store and read the whole string at two or four bytes a character.
+        for ascii_only in (True, False):
+            rows = [row for row, text in enumerate(part) if text.isascii() is ascii_only]
+            joined = normal_form(_BETWEEN_TEXTS.join(part[row] for row in rows))
+            for row, form in zip(rows, joined.split(_BETWEEN_TEXTS) if rows else (), strict=True):
+                forms[start + row] = form
+    return forms
+
+
+def words_of_normal(text: str) -> list[str]:
+    """`words_in` of a text that is in normal form."""
+    return _WORD.findall(text)
+
+
 def words_in(text: str) -> list[str]:
     """The words of a text in their order: letters and digits only, in normal form."""
     if text.isascii():
         return text.lower().translate(_ASCII_BLANKS).split()
-    return _WORD.findall(normal_form(text))
+    return words_of_normal(normal_form(text))
 
 
 def word_forms(word: str) -> list[str]:

@@ -1,0 +1,239 @@
+"""Forward index: the normal form and the words of each text, made once for each content and kept by the process.
+
+The profiles of a day rank the same papers, a profile's days overlap, and filters and scores ask the same texts: what a
+text says is found out once (SPEC X2). A text is known by itself, so that nothing has to be told when a paper changes;
+what is asked about many texts is answered by one pass over numbers, not by reading them.
+
+Kept is what was asked last, up to a number of texts; where more come, those kept are forgotten and the new ones stay.
+More than that at once are read and not kept.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from threading import Lock
+from typing import TypeVar
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from paper_assets.text.bm25 import Held, WordIndex, counted_pairs, words_of
+from paper_assets.text.stems import asks, stem
+from paper_assets.text.words import HAS_NO_BORDERS, normal_forms
+
+MOST_TEXTS = 100_000  # abstracts take some 3.5 kB each: the text as it came, its normal form, its words as numbers
+_AT_ONCE = 10_000  # texts read at once: their words take memory until they are counted
+_FEW = 4  # a part smaller than a fourth of all is copied before it is asked
+
+_Number = TypeVar("_Number", bound=np.generic)
+
+_NO_BORDERS, _JOINING = 1, 2  # what a text may hold, as bits
+_UNKNOWN, _NO, _YES = range(3)
+
+
+@dataclass(slots=True)
+class _Kept:
+    """Texts by their rows. Arrays only ever grow, and no row in them changes: what was handed out stays true."""
+
+    row_of: dict[str, int] = field(default_factory=dict)
+    normal: list[str] = field(default_factory=list)
+    columns: dict[str, int] = field(default_factory=dict)  # a word as it is spelled in normal form -> its number
+    of_stem: dict[str, list[str]] = field(default_factory=dict)
+    stemmed: int = 0  # of the words, those that stand in `of_stem`
+    starts: NDArray[np.int64] = field(default_factory=lambda: np.zeros(1, np.int64))
+    words: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
+    times: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
+    holds: NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, np.uint8))
+    marks: dict[tuple[str, ...], NDArray[np.uint8]] = field(default_factory=dict)  # of each row what is known
+    lock: Lock = field(default_factory=Lock)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexedTexts:
+    """n texts, whose words stand in `words` and `times` from `starts[at]` to `starts[at + 1]`."""
+
+    at: NDArray[np.intp]  # (n,)
+    rows: NDArray[np.intp]  # (n,) in what is kept
+    starts: NDArray[np.int64]
+    words: NDArray[np.int32]
+    times: NDArray[np.int32]
+    _kept: _Kept
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def normal(self, positions: NDArray[np.intp]) -> list[str]:
+        """The normal forms of some of the texts."""
+        kept = self._kept.normal
+        return [kept[row] for row in self.rows[positions].tolist()]
+
+    @property
+    def without_borders(self) -> NDArray[np.bool_]:
+        """(n,) which texts hold a script that knows no word borders: there words may stand inside of words."""
+        return (self._kept.holds[self.rows] & _NO_BORDERS) != 0
+
+    @property
+    def joining(self) -> NDArray[np.bool_]:
+        """(n,) which texts hold a sign that makes another word of one beside it: `x_1`, `C++`, `C#`."""
+        return (self._kept.holds[self.rows] & _JOINING) != 0
+
+    def holding(self, marks: tuple[str, ...]) -> NDArray[np.bool_]:
+        """(n,) which texts hold any of the marks in their normal form; each is searched for them once."""
+        kept = self._kept
+        with kept.lock:
+            known = kept.marks.get(marks, np.zeros(0, np.uint8))
+            if len(known) < len(kept.normal):
+                known = kept.marks[marks] = np.concatenate((known, np.zeros(len(kept.normal) - len(known), np.uint8)))
+            for row in np.unique(self.rows[known[self.rows] == _UNKNOWN]).tolist():
+                text = kept.normal[row]
+                known[row] = _YES if any(map(text.__contains__, marks)) else _NO
+            return known[self.rows] == _YES
+
+    def beginning(self, start: str) -> list[str]:
+        """All words that begin so; some of them may stand in none of the texts."""
+        with self._kept.lock:
+            return [word for word in self._kept.columns if word.startswith(start)]
+
+    def spellings(self, stems: Collection[str]) -> dict[str, list[str]]:
+        """The words of each of these stems; some of them may stand in none of the texts."""
+        kept = self._kept
+        with kept.lock:
+            for word in islice(kept.columns, kept.stemmed, None):
+                if asks(word):
+                    kept.of_stem.setdefault(stem(word), []).append(word)
+            kept.stemmed = len(kept.columns)
+            return {one: list(kept.of_stem.get(one, ())) for one in stems}
+
+    def holders_of(self, groups: Sequence[Sequence[str]]) -> list[Held]:
+        """For each group of words, of which no two share one, the texts that hold any, and how often all together."""
+        kept = self._kept
+        with kept.lock:
+            group_of = np.zeros(len(kept.columns) + 1, dtype=np.min_scalar_type(len(groups)))
+            for number, group in enumerate(groups):
+                group_of[[kept.columns.get(word, -1) for word in group]] = number + 1
+        group_of[-1] = 0  # that of words that nobody holds
+        hits = np.flatnonzero(group_of[self.words])
+        held_in = np.repeat(np.arange(len(self.starts) - 1), np.diff(np.searchsorted(hits, self.starts)))
+        groups_hit, times = group_of[self.words[hits]], self.times[hits]
+        order = np.argsort(groups_hit, kind="stable")
+        borders = np.concatenate(([0], np.cumsum(np.bincount(groups_hit, minlength=len(groups) + 1))))
+        found, column = [], np.zeros(len(self.starts) - 1, dtype=np.int32)
+        for number in range(1, len(groups) + 1):
+            part = order[borders[number] : borders[number + 1]]
+            np.add.at(column, held_in[part], times[part])
+            often = column[self.at]
+            positions = np.flatnonzero(often)
+            found.append((positions.astype(np.int32), often[positions]))
+            column[held_in[part]] = 0
+        return found
+
+    def counted(self) -> WordIndex:
+        """All words of all the texts, by word."""
+        sizes = np.diff(self.starts)[self.at]
+        entries = _entries(self.starts[self.at], sizes)
+        words, times = self.words[entries], self.times[entries]
+        positions = np.repeat(np.arange(len(self)), sizes)
+        order = np.argsort((words.astype(np.int64) << 32) | positions)
+        present, counts = np.unique(words[order], return_counts=True)
+        with self._kept.lock:
+            spelled = list(self._kept.columns)
+        return WordIndex(
+            columns={spelled[column]: number for number, column in enumerate(present.tolist())},
+            starts=np.concatenate(([0], np.cumsum(counts))).astype(np.int64),
+            rows=positions[order].astype(np.int32),
+            times=times[order],
+            lengths=np.bincount(positions, weights=times, minlength=len(self)).astype(np.int64),
+        )
+
+
+class ForwardIndex:
+    """What is kept, by all threads of the process."""
+
+    def __init__(self, most: int = MOST_TEXTS) -> None:
+        self._kept, self._most, self._lock = _Kept(), most, Lock()
+
+    def of(self, texts: pa.ChunkedArray) -> IndexedTexts:
+        """The texts, of which those not known yet are read."""
+        given: list[str] = texts.to_pylist()
+        with self._lock:
+            kept = self._kept
+            found = [kept.row_of.get(text, -1) for text in given]
+            new = list(dict.fromkeys(text for text, row in zip(given, found, strict=True) if row < 0))
+            if new and len(kept.normal) + len(new) > self._most:
+                kept, new = _Kept(), list(dict.fromkeys(given))
+                if len(new) <= self._most:
+                    self._kept = kept
+            for start in range(0, len(new), _AT_ONCE):
+                _read(kept, new[start : start + _AT_ONCE])
+            if new:
+                found = [kept.row_of[text] for text in given]
+            rows = np.array(found, dtype=np.intp)
+            starts = kept.starts[: len(kept.normal) + 1]
+            words, times = kept.words[: starts[-1]], kept.times[: starts[-1]]
+        at = rows
+        if _FEW * len(rows) < len(starts):
+            sizes = np.diff(starts)[rows] if len(rows) else np.zeros(0, np.int64)
+            entries = _entries(starts[rows], sizes)
+            starts = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
+            at, words, times = np.arange(len(rows)), words[entries], times[entries]
+        return IndexedTexts(at=at, rows=rows, starts=starts, words=words, times=times, _kept=kept)
+
+    def forget(self) -> None:
+        """Start anew."""
+        with self._lock:
+            self._kept = _Kept()
+
+
+def _read(kept: _Kept, texts: list[str]) -> None:
+    """Append texts that are not known yet."""
+    begin = len(kept.normal)
+    forms = normal_forms(texts)
+    rows, columns = [np.zeros(0, np.int32)], [np.zeros(0, np.int32)]
+    with kept.lock:
+        for within, spelled, numbers in words_of(pa.array(forms, pa.string()), normal=True):
+            known = np.array([kept.columns.setdefault(word, len(kept.columns)) for word in spelled], dtype=np.int32)
+            rows.append(within.astype(np.int32))
+            columns.append(known[numbers])
+    starts, words, times = counted_pairs(np.concatenate(rows), np.concatenate(columns), len(texts))
+    used = int(kept.starts[begin])
+    kept.starts = _with(kept.starts, begin + 1, starts[1:] + used)
+    kept.words, kept.times = _with(kept.words, used, words), _with(kept.times, used, times)
+    kept.holds = _with(kept.holds, begin, np.array([_held_signs(form) for form in forms], dtype=np.uint8))
+    kept.normal += forms
+    kept.row_of.update((text, begin + row) for row, text in enumerate(texts))
+
+
+def _held_signs(form: str) -> int:
+    joining = "_" in form or "#" in form or "++" in form
+    unbordered = not form.isascii() and HAS_NO_BORDERS.search(form) is not None
+    return _JOINING * joining + _NO_BORDERS * unbordered
+
+
+def _with(array: NDArray[_Number], used: int, more: NDArray[_Number]) -> NDArray[_Number]:
+    """The array whose first `used` are followed by `more`; where there is no room, in a copy twice as long."""
+    if len(array) < used + len(more):
+        larger = np.empty(max(2 * len(array), used + len(more)), dtype=array.dtype)
+        larger[:used] = array[:used]
+        array = larger
+    array[used : used + len(more)] = more
+    return array
+
+
+def _entries(begins: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Numbers of the entries of parts that begin there and have these sizes, part after part."""
+    before = np.cumsum(sizes) - sizes
+    return np.repeat(begins - before, sizes) + np.arange(int(sizes.sum()))
+
+
+_INDEX = ForwardIndex()
+
+
+def indexed(texts: pa.ChunkedArray) -> IndexedTexts:
+    """The texts as the process knows them; those that it does not know yet are read and kept."""
+    return _INDEX.of(texts)
+
+
+def forget_texts() -> None:
+    """Let the process know no text, as at its start."""
+    _INDEX.forget()

@@ -1,0 +1,114 @@
+"""What the process keeps of texts is what reading them anew gives, whatever came before, went, or comes at once."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pyarrow as pa
+from hypothesis import given
+from hypothesis import strategies as st
+
+from paper_assets.ranking.calibration import standard_calibration
+from paper_assets.ranking.term_matching import tfidf_cosines, unit_tfidf, word_shares
+from paper_assets.text.bm25 import WordIndex, index_words
+from paper_assets.text.forward_index import ForwardIndex, IndexedTexts
+from paper_assets.text.words import normal_form, words_in
+
+WORDS = [
+    "graph",
+    "Graphs",
+    "graphing",
+    "tree",
+    "x_1",
+    "C++",
+    "naïve",
+    "그래프",
+    "robotics",
+    "a",
+    "zero-shot",
+    "\0",
+    "é",
+]
+texts = st.lists(st.sampled_from(WORDS), max_size=8).map(" ".join) | st.text(max_size=12)
+days = st.lists(st.lists(texts, max_size=6), min_size=1, max_size=5)
+BACKGROUND = standard_calibration().background
+
+
+def column(said: list[str]) -> pa.ChunkedArray:
+    return pa.chunked_array([pa.array(said, pa.string())])
+
+
+def spelled(index: WordIndex) -> dict[str, tuple[list[int], list[int]]]:
+    return {word: tuple(part.tolist() for part in index.holders([word])) for word in index.columns}  # type: ignore[misc]
+
+
+@given(days=days, most=st.integers(1, 12))
+def test_texts_kept_from_earlier_days_have_the_words_that_reading_them_anew_finds(
+    days: list[list[str]], most: int
+) -> None:
+    index = ForwardIndex(most)
+    views = [index.of(column(said)) for said in days]
+    for said, view in zip(days, views, strict=True):  # asked after later days have come and earlier ones have gone
+        anew = index_words(said)
+        assert spelled(view.counted()) == spelled(anew)
+        assert view.counted().lengths.tolist() == anew.lengths.tolist()
+        assert view.normal(np.arange(len(said))) == [normal_form(text.replace("\0", " ")) for text in said]
+        words = [*anew.columns, "unheard"]
+        for (rows, times), word in zip(view.holders_of([[word] for word in words]), words, strict=True):
+            assert [part.tolist() for part in anew.holders([word])] == [rows.tolist(), times.tolist()]
+        ((rows, times),) = view.holders_of([words])
+        lengths = np.zeros(len(said), dtype=int)
+        lengths[rows] = times
+        assert lengths.tolist() == [len(words_in(text)) for text in said]
+        start = view.beginning("gr")
+        assert set(start) >= {word for word in anew.columns if word.startswith("gr")}
+
+
+@given(days=days, most=st.integers(1, 12), asked=st.lists(texts, min_size=1, max_size=3))
+def test_days_that_come_and_go_change_no_bit_of_any_score(days: list[list[str]], most: int, asked: list[str]) -> None:
+    index = ForwardIndex(most)
+    for said in days:
+        view, anew = index.of(column(said)), index_words(said)
+        for one, other in (
+            (
+                word_shares(view, asked, background=BACKGROUND, k1=1.2),
+                word_shares(anew, asked, background=BACKGROUND, k1=1.2),
+            ),
+            (tfidf_cosines(view, asked, background=BACKGROUND), tfidf_cosines(anew, asked, background=BACKGROUND)),
+        ):
+            np.testing.assert_array_equal(one, other)
+        (held, stems), (held_anew, stems_anew) = (unit_tfidf(words, background=BACKGROUND) for words in (view, anew))
+        assert stems == stems_anew
+        np.testing.assert_array_equal(held.toarray(), held_anew.toarray())
+
+
+@given(
+    said=st.lists(texts, max_size=8), marks=st.lists(st.sampled_from(["g", "++", "é", "x_"]), min_size=1, unique=True)
+)
+def test_texts_that_hold_a_mark_are_known_also_when_they_are_asked_again(said: list[str], marks: list[str]) -> None:
+    index = ForwardIndex()
+    for view in (index.of(column(said[:3])), index.of(column(said)), index.of(column(said[::-1]))):
+        forms = view.normal(np.arange(len(view)))
+        expected = [any(mark in form for mark in marks) for form in forms]
+        assert view.holding(tuple(marks)).tolist() == expected
+
+
+def test_a_text_is_read_once_however_often_it_is_asked_for() -> None:
+    index = ForwardIndex()
+    first, again = index.of(column(["a graph", "a graph", "a tree"])), index.of(column(["a tree", "a graph"]))
+    assert again.rows.tolist() == first.rows[[2, 0]].tolist()
+    assert len(np.unique(first.rows)) == 2
+
+
+def test_threads_that_read_at_once_get_their_own_words() -> None:
+    index = ForwardIndex(500)
+    said = [[f"thread{number} text{row} graph" for row in range(100)] for number in range(20)]
+
+    def read(mine: list[str]) -> IndexedTexts:
+        return index.of(column(mine))
+
+    with ThreadPoolExecutor(8) as threads:
+        views = list(threads.map(read, said))
+    for number, view in enumerate(views):
+        (whole, one) = view.holders_of([[f"thread{number}"], ["text7"]])
+        assert (len(whole[0]), one[0].tolist()) == (100, [7])
+        assert view.spellings({"graph"}) == {"graph": ["graph"]}
