@@ -1,15 +1,13 @@
-"""What a person sees in a terminal: tables and progress on a narrow or piped one, JSON for programs."""
+"""What a person sees in a terminal: tables and progress on a narrow or piped one, JSON for programs.
+
+Rich is imported where it draws: who asks for JSON need not wait for it.
+"""
 
 import json
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
-
-from rich import progress as bars
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
 from paper_assets.interfaces.json_values import numbers_or_null
 from paper_assets.progress import Progress
@@ -26,6 +24,10 @@ def say(text: str) -> None:
 
 
 def print_table(title: str, header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
     table = Table(title=escape(title), title_justify="left")
     for name in header:
         table.add_column(name)
@@ -37,6 +39,9 @@ def print_table(title: str, header: Sequence[str], rows: Sequence[Sequence[objec
 @contextmanager
 def progress_bar(label: str) -> Iterator[Progress]:
     """A progress bar on stderr; what is yielded moves it."""
+    from rich import progress as bars
+    from rich.console import Console
+
     columns = (bars.TextColumn("{task.description}"), bars.MofNCompleteColumn(), bars.TimeElapsedColumn())
     with bars.Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(label, total=None)
