@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-
 from paper_assets.errors import IndexUnusable, StoreError
 from paper_assets.stores.index_content import OpenCollection
 from paper_assets.stores.index_folder import unusable
