@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from importlib.resources import as_file, files
 from pathlib import Path
 
-from benchmarks.figures import Figure, exit_status
+from benchmarks._figures import Figure, exit_status
 from benchmarks.mcp_start import until_it_is_imported, until_the_tools_are_listed
 from paper_assets.stores.run_stamp import forget_stamp
 from tests.desk import COMMAND

@@ -23,7 +23,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.figures import Figure, exit_status
+from benchmarks._figures import Figure, exit_status
 from paper_assets.models import minilm
 from paper_assets.models.embedder import load_embedder
 from paper_assets.paper import embedded_text

@@ -20,8 +20,8 @@ from datetime import timedelta
 from pathlib import Path
 from urllib.request import urlopen
 
+from benchmarks._figures import Figure, exit_status
 from benchmarks.desk import DAY, filled
-from benchmarks.figures import Figure, exit_status
 from paper_assets.pipeline.digests import digests_folder, write_digest
 from paper_assets.settings import load_settings
 from paper_assets.stores.digest_files import digest_path

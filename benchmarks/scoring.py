@@ -23,7 +23,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from benchmarks.figures import Figure, exit_status
+from benchmarks._figures import Figure, exit_status
 from paper_assets.paper import Paper, paper_schema, papers_from_table, papers_to_table
 from paper_assets.profile import Profile, profile_content
 from paper_assets.ranking.filters import FilterCriteria, filter_papers

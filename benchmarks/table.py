@@ -15,7 +15,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from benchmarks.figures import Figure, exit_status
+from benchmarks._figures import Figure, exit_status
 
 _HEADER = ("stage", "seconds", "beside", "seconds", "ratio", "target", "")
 

@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from benchmarks import table
-from benchmarks.figures import Figure
+from benchmarks._figures import Figure
 
 
 def figure(seconds: float, target: float | None) -> Figure:

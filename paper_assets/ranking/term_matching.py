@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paper_assets.text.bm25 import CountedWords
-from paper_assets.text.stems import asks, stem, stems_in
+from paper_assets.text.stems import stems_in
 
 Floats = NDArray[np.float64]
 
@@ -102,20 +102,12 @@ def tfidf_cosines(words: CountedWords, texts: Sequence[str], *, background: Back
     return np.clip(products, 0.0, 1.0)
 
 
-def _times_held(counted: CountedWords) -> tuple[Any, list[str]]:
+def _times_held(words: CountedWords) -> tuple[Any, list[str]]:
     """How often each paper holds each stem (n, stems), sparse by row, and the stems, by name: sums over them must not
     follow the papers.
     """
-    from scipy.sparse import coo_array
+    from scipy.sparse import csr_array
 
-    words = counted.counted()
-    stem_of = [stem(word) if asks(word) else None for word in words.columns]
-    stems = sorted({one for one in stem_of if one is not None})
-    number = {one: at for at, one in enumerate(stems)}
-    column = np.array([-1 if one is None else number[one] for one in stem_of], dtype=np.int32)
-    columns = np.repeat(column, np.diff(words.starts))
-    kept = columns >= 0
-    shape = (len(words.lengths), len(stems))
-    held = coo_array((words.times[kept].astype(np.float64), (words.rows[kept], columns[kept])), shape=shape).tocsr()
-    held.sort_indices()
-    return held, stems
+    held = words.times_by_stem()
+    shape = (len(words), len(held.stems))
+    return csr_array((held.times.astype(np.float64), held.columns, held.starts), shape=shape), held.stems

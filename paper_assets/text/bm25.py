@@ -24,6 +24,16 @@ _BATCH = 10_000  # texts cut into words at once
 Held = tuple[NDArray[np.int32], NDArray[np.int32]]  # rows, ascending, and how often each holds a word
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimesByStem:
+    """Which stems each of n texts holds how often, text after text, those of each by name; `stems` by name too."""
+
+    starts: NDArray[np.int64]  # (n + 1,): where each text begins in the next two
+    columns: NDArray[np.int32]  # numbers in `stems`
+    times: NDArray[np.int32]
+    stems: list[str]
+
+
 class CountedWords(Protocol):
     """Which of n texts hold which words how often."""
 
@@ -37,8 +47,8 @@ class CountedWords(Protocol):
         """For each group of words, of which no two share one, the rows that hold any, and how often all together."""
         ...
 
-    def counted(self) -> "WordIndex":
-        """The whole of it."""
+    def times_by_stem(self) -> TimesByStem:
+        """How often each text holds each stem."""
         ...
 
 
@@ -60,9 +70,20 @@ class WordIndex:
     def __len__(self) -> int:
         return len(self.lengths)
 
-    def counted(self) -> "WordIndex":
-        """Itself."""
-        return self
+    def times_by_stem(self) -> TimesByStem:
+        """How often each text holds each stem."""
+        from scipy.sparse import coo_array
+
+        stem_of = [stem(word) if asks(word) else None for word in self.columns]
+        stems = sorted({one for one in stem_of if one is not None})
+        number = {one: at for at, one in enumerate(stems)}
+        column = np.array([-1 if one is None else number[one] for one in stem_of], dtype=np.int32)
+        columns = np.repeat(column, np.diff(self.starts))
+        kept = columns >= 0
+        shape = (len(self), len(stems))
+        held = coo_array((self.times[kept].astype(np.int32), (self.rows[kept], columns[kept])), shape=shape).tocsr()
+        held.sort_indices()
+        return TimesByStem(starts=held.indptr.astype(np.int64), columns=held.indices, times=held.data, stems=stems)
 
     def spellings(self, stems: Collection[str]) -> dict[str, list[str]]:
         """The words of each of these stems."""

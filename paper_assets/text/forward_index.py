@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from paper_assets.text.bm25 import Held, WordIndex, counted_pairs, words_of
+from paper_assets.text.bm25 import Held, TimesByStem, counted_pairs, words_of
 from paper_assets.text.stems import asks, stem
 from paper_assets.text.words import HAS_NO_BORDERS, normal_forms
 
@@ -39,11 +39,18 @@ class _Kept:
     row_of: dict[str, int] = field(default_factory=dict)
     normal: list[str] = field(default_factory=list)
     columns: dict[str, int] = field(default_factory=dict)  # a word as it is spelled in normal form -> its number
-    of_stem: dict[str, list[str]] = field(default_factory=dict)
-    stemmed: int = 0  # of the words, those that stand in `of_stem`
+    stems: dict[str, int] = field(default_factory=dict)  # of the words that ask for something -> its number
+    spelled: list[list[str]] = field(default_factory=list)  # the words of each stem
+    stem_of: NDArray[np.int32] = field(
+        default_factory=lambda: np.zeros(0, np.int32)
+    )  # of each word, -1: it asks nothing
+    by_name: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))  # place of each stem by its name
     starts: NDArray[np.int64] = field(default_factory=lambda: np.zeros(1, np.int64))
     words: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
     times: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
+    stem_starts: NDArray[np.int64] = field(default_factory=lambda: np.zeros(1, np.int64))
+    stems_held: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))  # of a text by name
+    stem_times: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
     holds: NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, np.uint8))
     marks: dict[tuple[str, ...], NDArray[np.uint8]] = field(default_factory=dict)  # of each row what is known
     lock: Lock = field(default_factory=Lock)
@@ -99,11 +106,8 @@ class IndexedTexts:
         """The words of each of these stems; some of them may stand in none of the texts."""
         kept = self._kept
         with kept.lock:
-            for word in islice(kept.columns, kept.stemmed, None):
-                if asks(word):
-                    kept.of_stem.setdefault(stem(word), []).append(word)
-            kept.stemmed = len(kept.columns)
-            return {one: list(kept.of_stem.get(one, ())) for one in stems}
+            _stem_words(kept)
+            return {one: list(kept.spelled[kept.stems[one]]) if one in kept.stems else [] for one in stems}
 
     def holders_of(self, groups: Sequence[Sequence[str]]) -> list[Held]:
         """For each group of words, of which no two share one, the texts that hold any, and how often all together."""
@@ -128,22 +132,27 @@ class IndexedTexts:
             column[held_in[part]] = 0
         return found
 
-    def counted(self) -> WordIndex:
-        """All words of all the texts, by word."""
-        sizes = np.diff(self.starts)[self.at]
-        entries = _entries(self.starts[self.at], sizes)
-        words, times = self.words[entries], self.times[entries]
-        positions = np.repeat(np.arange(len(self)), sizes)
-        order = np.argsort((words.astype(np.int64) << 32) | positions)
-        present, counts = np.unique(words[order], return_counts=True)
-        with self._kept.lock:
-            spelled = list(self._kept.columns)
-        return WordIndex(
-            columns={spelled[column]: number for number, column in enumerate(present.tolist())},
-            starts=np.concatenate(([0], np.cumsum(counts))).astype(np.int64),
-            rows=positions[order].astype(np.int32),
-            times=times[order],
-            lengths=np.bincount(positions, weights=times, minlength=len(self)).astype(np.int64),
+    def times_by_stem(self) -> TimesByStem:
+        """How often each text holds each stem."""
+        kept = self._kept
+        with kept.lock:
+            _stem_words(kept)
+            if len(kept.stem_starts) < len(kept.normal) + 1:
+                _stem_rows(kept, len(kept.normal))
+            begins = kept.stem_starts[self.rows]
+            sizes = kept.stem_starts[self.rows + 1] - begins
+            entries = _entries(begins, sizes)
+            stems, times = kept.stems_held[entries], kept.stem_times[entries]
+            present = np.flatnonzero(np.bincount(stems, minlength=len(kept.stems)))
+            present = present[np.argsort(kept.by_name[present])]
+            names = list(kept.stems)
+        column = np.zeros(len(names), dtype=np.int32)
+        column[present] = np.arange(len(present))
+        return TimesByStem(
+            starts=np.concatenate(([0], np.cumsum(sizes))),
+            columns=column[stems],
+            times=times,
+            stems=[names[one] for one in present.tolist()],
         )
 
 
@@ -202,6 +211,44 @@ def _read(kept: _Kept, texts: list[str]) -> None:
     kept.holds = _with(kept.holds, begin, np.array([_held_signs(form) for form in forms], dtype=np.uint8))
     kept.normal += forms
     kept.row_of.update((text, begin + row) for row, text in enumerate(texts))
+
+
+def _stem_words(kept: _Kept) -> None:
+    """Find the stems of the words that have come since."""
+    if len(kept.stem_of) == len(kept.columns):
+        return
+    found = []
+    for word in islice(kept.columns, len(kept.stem_of), None):
+        if not asks(word):
+            found.append(-1)
+            continue
+        number = kept.stems.setdefault(stem(word), len(kept.stems))
+        if number == len(kept.spelled):
+            kept.spelled.append([])
+        kept.spelled[number].append(word)
+        found.append(number)
+    kept.stem_of = np.concatenate((kept.stem_of, np.array(found, dtype=np.int32)))
+
+
+def _stem_rows(kept: _Kept, until: int) -> None:
+    """Count the stems of the texts that have come since. Those of a text stand by name: sums over them must follow
+    neither the texts nor the order in which words were met.
+    """
+    begin = len(kept.stem_starts) - 1
+    names = list(kept.stems)
+    kept.by_name = np.zeros(len(names), dtype=np.int64)
+    kept.by_name[sorted(range(len(names)), key=names.__getitem__)] = np.arange(len(names))
+    part = slice(kept.starts[begin], kept.starts[until])
+    stems, times = kept.stem_of[kept.words[part]], kept.times[part]
+    rows = np.repeat(np.arange(until - begin), np.diff(kept.starts[begin : until + 1]))
+    told = np.flatnonzero(stems >= 0)
+    pairs = (rows[told] << 32) | kept.by_name[stems[told]]
+    order = np.argsort(pairs)
+    first = np.flatnonzero(np.diff(pairs[order], prepend=-1))
+    counts = np.bincount(rows[told][order][first], minlength=until - begin)
+    kept.stems_held = np.concatenate((kept.stems_held, stems[told][order][first]))
+    kept.stem_times = np.concatenate((kept.stem_times, np.add.reduceat(times[told][order], first).astype(np.int32)))
+    kept.stem_starts = np.concatenate((kept.stem_starts, kept.stem_starts[-1] + np.cumsum(counts)))
 
 
 def _held_signs(form: str) -> int:
