@@ -25,6 +25,7 @@ from paper_assets.pipeline.step import Step, stale
 from paper_assets.pipeline.workspace import Workspace
 from paper_assets.stores.papers import MergeReport, day_fingerprints, merge_papers
 
+STEP = "paper_assets/step"  # tag: what a run of the command line makes; its job has no name of its own in the UI
 _DATA_VERSION = "dagster/data_version"  # tag
 _DAYS_AT_ONCE = 31  # whose papers are in memory together when they are reported
 
@@ -148,7 +149,7 @@ def materialize(
             instance=instance,
             resources={"workspace": workspace},
             partition_key=keys[0] if first == last else None,
-            tags={ATTENDED: "yes", **own_tag(), **({} if first == last else span)},
+            tags={ATTENDED: "yes", STEP: step.name, **own_tag(), **({} if first == last else span)},
             raise_on_error=False,
             run_config={"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}},
         )

@@ -58,7 +58,7 @@ def demo(as_json: AsJson = False) -> None:
         _import([example], skip_bad_lines=False)
         last = max(paper.day for paper in _read(example, None) if paper.day)
     day = None if latest_day(open_warehouse()) == last else last  # asked as `run` asks, where that is the same
-    end(bring_up_to_date(None, day, day, show=show, asked=question(None, day, day)))
+    end(bring_up_to_date(None, day, day, show=show, asked=question(None, day, day), others=False))
     if not as_json:
         say(
             "\nNext: `make desk` opens today's papers at http://127.0.0.1:8787, to read, rate and edit your profile"
@@ -149,28 +149,37 @@ def _import(files: list[Path], *, skip_bad_lines: bool) -> dict[str, Any]:
 
 
 def bring_up_to_date(
-    only: str | None, first: date | None, last: date | None, *, show: Callable[[Lists], None], asked: str
+    only: str | None,
+    first: date | None,
+    last: date | None,
+    *,
+    show: Callable[[Lists], None],
+    asked: str,
+    others: bool = True,
 ) -> list[PaperAssetsError]:
     """Make what is stale of every step for first..last (None: the newest day), profile by profile, and `show` each
-    profile's list of the last day. Then embed all other papers. Returns what has failed.
+    profile's list of the last day. Then embed all `others`, papers of no list. Returns what has failed.
 
     Where it is about one day and nothing is left to do, the answer is kept for who asks the same, `asked`, again.
     """
     with _desk() as (workspace, instance):
         roots = _rested_on(workspace, instance)
         before = file_states(roots)
-        profiles, first, last = _asked_for(workspace, only, first, last)
-        stands = _what_stands(workspace, instance, profiles, last) if first == last else None
+        meant = profiles, first_day, day = _asked_for(workspace, only, first, last)
+        for fault in profiles.faults.values() if only is None else ():
+            print(f"left out: {fault}", file=sys.stderr)
+        stands = _what_stands(workspace, instance, profiles, day) if first_day == day else None
         if stands is not None:
             show(stands)
             failures: list[PaperAssetsError] = []
         else:
-            shown, failures = _made_current(workspace, instance, profiles, first, last)
+            shown, failures = _made_current(workspace, instance, profiles, first_day, day)
             show(shown)
-            failures += _others_embedded(workspace, instance, profiles, last)
+            failures += _others_embedded(workspace, instance, profiles, day) if others else []
             before = file_states(roots)
-            if first == last and not failures:
-                stands = _what_stands(workspace, instance, profiles, last)
+            # Meanwhile a profile or a newer day may have come.
+            if first_day == day and not failures and _asked_for(workspace, only, first, last) == meant:
+                stands = _what_stands(workspace, instance, profiles, day)
         # A broken profile is told of each time; and what was touched meanwhile may have another answer.
         if stands is not None and roots and before and not profiles.faults and file_states(roots) == before:
             keep_stamp(workspace.settings.warehouse_path, asked, before, stands)
@@ -286,8 +295,6 @@ def _asked_for(
     found = find_profiles(settings.profiles_dir)
     if only is not None and only not in found.readable:
         raise InvalidProfile(found.faults.get(only, f"no profile {only!r} in {settings.profiles_dir}"))
-    for fault in found.faults.values() if only is None else ():
-        print(f"left out: {fault}", file=sys.stderr)
     profiles = {name: profile for name, profile in found.readable.items() if only in (None, name)}
     if not profiles:
         raise InvalidProfile(f"no usable profile in {settings.profiles_dir}; put a profile.json into a folder there")
