@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 export DAGSTER_HOME := $(CURDIR)/dagster_home
 export PYTHONWARNINGS := ignore::DeprecationWarning
 
-.PHONY: demo test dev desk check format lock storm clean
+.PHONY: demo test dev desk check format lock storm bench clean
 
 demo: $(VENV)/installed   ## import the bundled example, embed, rank, show the top papers and why
 	$(BIN)/paper-assets demo
@@ -30,6 +30,9 @@ lock: $(VENV)/installed   ## write constraints.txt anew from what is installed a
 
 storm: $(VENV)/installed  ## kills, five processes, a year of feeds, anything as input; an hour (STORM="--seed 7 --part kills")
 	$(BIN)/python -m tests.faults.storm $(STORM)
+
+bench: $(VENV)/installed  ## every stage beside a named baseline, in one table; half an hour (BENCH=--short: minutes)
+	$(BIN)/python -m benchmarks.table $(BENCH)
 
 clean:
 	rm -rf $(VENV) data

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import dagster as dg
 
+import paper_assets.defs  # noqa: F401  # silences what Dagster would say of loading the others
+
 
 @dg.definitions
 def defs() -> dg.Definitions:

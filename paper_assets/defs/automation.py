@@ -127,9 +127,12 @@ conditions = dg.AutomationConditionSensorDefinition(
 )
 
 
-@dg.sensor(minimum_interval_seconds=environment.settings.sensor_interval, default_status=dg.DefaultSensorStatus.RUNNING)
+@dg.sensor(
+    description="Looks at profiles/: adds and removes partitions, reports new content; a broken file changes nothing.",
+    minimum_interval_seconds=environment.settings.sensor_interval,
+    default_status=dg.DefaultSensorStatus.RUNNING,
+)
 def profile_sensor(context: dg.SensorEvaluationContext, workspace: dg.ResourceParam[Workspace]) -> dg.SensorResult:
-    """Looks at profiles/: adds and removes partitions, reports new content; a broken file changes nothing."""
     try:
         found = find_profiles(workspace.settings.profiles_dir)
     except InvalidProfile as error:
@@ -172,22 +175,22 @@ def _fetch(days: list[date], name: str) -> dg.RunRequest:
 
 
 @dg.schedule(
+    description="Fetches day D on D+2; everything else follows by condition.",
     cron_schedule="30 6 * * *",
     target=dg.AssetSelection.assets("arxiv_papers"),
     default_status=dg.DefaultScheduleStatus.RUNNING,
     execution_timezone="UTC",
 )
 def daily_fetch(context: dg.ScheduleEvaluationContext) -> dg.RunRequest:
-    """Fetches day D on D+2; everything else follows by condition."""
     return _fetch([fetched_day(context.scheduled_execution_time.date())], "daily")
 
 
 @dg.schedule(
+    description="Fetches the last 14 days again on Sundays; unchanged days trigger nothing.",
     cron_schedule="0 8 * * 0",
     target=dg.AssetSelection.assets("arxiv_papers"),
     default_status=dg.DefaultScheduleStatus.RUNNING,
     execution_timezone="UTC",
 )
 def weekly_repair(context: dg.ScheduleEvaluationContext) -> dg.RunRequest:
-    """Fetches the last 14 days again on Sundays; unchanged days trigger nothing."""
     return _fetch(repaired_days(context.scheduled_execution_time.date()), "weekly")

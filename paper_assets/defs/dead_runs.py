@@ -71,9 +71,12 @@ def holders(instance: dg.DagsterInstance, pool: str) -> str:
     return "; ".join(told) or "another run"
 
 
-@dg.sensor(minimum_interval_seconds=_LOOKED_FOR_EVERY, default_status=dg.DefaultSensorStatus.RUNNING)
+@dg.sensor(
+    description="Fails the runs whose process is gone, so that no slot is held by nobody; the daemon tries them again.",
+    minimum_interval_seconds=_LOOKED_FOR_EVERY,
+    default_status=dg.DefaultSensorStatus.RUNNING,
+)
 def dead_runs(context: dg.SensorEvaluationContext, workspace: dg.ResourceParam[Workspace]) -> dg.SkipReason:
-    """Fails the runs whose process is gone, so that no slot is held by nobody; the daemon tries them again."""
     ended = end_dead_runs(context.instance)
     forget_old_logs(context.instance, Path(context.instance.root_directory))
     if ended:

@@ -74,6 +74,7 @@ def untold(items: Sequence[RewriteItem], asking: Mapping[Partition, Sequence[str
 
 
 @dg.sensor(
+    description="Requests the rewrites on which somebody has decided; the cursor is the last decision seen.",
     target=dg.AssetSelection.assets("paper_rewrites"),
     minimum_interval_seconds=environment.settings.sensor_interval,
     default_status=dg.DefaultSensorStatus.RUNNING,
@@ -82,7 +83,6 @@ def decision_sensor(
     context: dg.SensorEvaluationContext,
     workspace: dg.ResourceParam[Workspace],
 ) -> dg.SensorResult:
-    """Requests the rewrites on which somebody has decided. The cursor is the place of the last decision seen."""
     settings, warehouse = workspace.settings, workspace.warehouse
     place, now = int(context.cursor or 0), workspace.clock()
     known = set(context.instance.get_dynamic_partitions(str(profiles.name)))

@@ -11,15 +11,14 @@ from importlib.resources import files
 from pathlib import Path
 
 import dagster as dg
+from dagster._core.storage.event_log import SqliteEventLogStorage
+from dagster._core.storage.runs import SqliteRunStorage
 
+from paper_assets.defs.history_files import DATABASES, INDEX, SETTINGS
 from paper_assets.errors import InvalidInput, PaperAssetsError, StoreBusy, StoreError, StoreUnwritable
 from paper_assets.stores.folder_lock import folder_locked
 from paper_assets.stores.private import make_private_folder
 
-_SETTINGS = "dagster.yaml"
-_INDEX = Path("history", "runs", "index.db")
-DATABASES = (Path("history", "runs.db"), _INDEX, Path("schedules", "schedules.db"))
-HISTORY = ("history", "schedules", "storage")  # the folders in which Dagster remembers
 _NOT_MENDED_BY = "restore it, or begin a new history with `paper-assets reset --history`; papers and results stay"
 
 
@@ -28,23 +27,30 @@ def open_instance(dagster_home: Path) -> dg.DagsterInstance:
 
     Raises InvalidInput for settings that cannot be used, StoreError, StoreUnwritable.
     """
-    file = dagster_home / _SETTINGS
+    file = dagster_home / SETTINGS
     try:
         make_private_folder(dagster_home)
         os.environ["DAGSTER_HOME"] = str(dagster_home.absolute())
         with folder_locked(dagster_home), explained(dagster_home):
             if not file.exists():
-                _appear(file, files("paper_assets.defs").joinpath(_SETTINGS).read_bytes())
+                _appear(file, files("paper_assets.defs").joinpath(SETTINGS).read_bytes())
             try:
                 return _opened(dagster_home)
             except dg.DagsterInvalidInvocationError:  # the index lacks tables: who made it was killed
-                if _holds_events(dagster_home / _INDEX):
+                if _holds_events(dagster_home / INDEX):
                     raise
-                for left in (dagster_home / _INDEX.parent).glob(f"{_INDEX.name}*"):
+                for left in (dagster_home / INDEX.parent).glob(f"{INDEX.name}*"):
                     left.unlink()
                 return _opened(dagster_home)
     except OSError as fault:
         raise StoreUnwritable(f"{dagster_home} cannot be used: {fault.strerror}; set DAGSTER_HOME") from None
+
+
+def keeps_files(instance: dg.DagsterInstance) -> bool:
+    """Whether what it remembers lies in the files of `history_files`, and not on a database server."""
+    return isinstance(instance.event_log_storage, SqliteEventLogStorage) and isinstance(
+        instance.run_storage, SqliteRunStorage
+    )
 
 
 def _opened(dagster_home: Path) -> dg.DagsterInstance:
@@ -73,7 +79,7 @@ def _bad_settings(dagster_home: Path, fault: Exception) -> PaperAssetsError:
     reason = " ".join(str(fault).split())
     reason = reason if len(reason) <= 200 else f"{reason[:200]} …"
     return InvalidInput(
-        f"{dagster_home / _SETTINGS} cannot be used: {reason}; mend it, or remove it to have the usual one again"
+        f"{dagster_home / SETTINGS} cannot be used: {reason}; mend it, or remove it to have the usual one again"
     )
 
 

@@ -49,9 +49,12 @@ def report_ratings(instance: dg.DagsterInstance, workspace: Workspace) -> None:
         instance.report_runless_asset_event(ratings_event(name, ratings))
 
 
-@dg.sensor(minimum_interval_seconds=environment.settings.sensor_interval, default_status=dg.DefaultSensorStatus.RUNNING)
+@dg.sensor(
+    description="Looks for new ratings; what is learned from them and the latest ranking follow by condition.",
+    minimum_interval_seconds=environment.settings.sensor_interval,
+    default_status=dg.DefaultSensorStatus.RUNNING,
+)
 def rating_sensor(context: dg.SensorEvaluationContext, workspace: dg.ResourceParam[Workspace]) -> dg.SensorResult:
-    """Looks for new ratings; what is learned from them and the latest ranking follow by condition."""
     try:
         found = new_ratings(context.instance, workspace)
     except StoreError as error:  # the next tick looks again

@@ -4,7 +4,7 @@ Belongs here: what the command line asks of Dagster. Not here: printing, what is
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 
 import dagster as dg
@@ -25,6 +25,7 @@ from paper_assets.pipeline.step import Step, stale
 from paper_assets.pipeline.workspace import Workspace
 from paper_assets.stores.papers import MergeReport, day_fingerprints, merge_papers
 
+STEP = "paper_assets/step"  # tag: what a run of the command line makes; its job has no name of its own in the UI
 _DATA_VERSION = "dagster/data_version"  # tag
 _DAYS_AT_ONCE = 31  # whose papers are in memory together when they are reported
 
@@ -100,10 +101,7 @@ def bring_up_to_date(
             done.failed |= {(name, profile) for name in step.makes}
             continue
         try:
-            todo = _to_make(instance, workspace, step, asked)
-            reasons = {each: reason for each in todo if (reason := step.waits_for(workspace, each))}
-            done.waiting |= reasons
-            todo = [each for each in todo if each not in reasons]
+            todo = _to_make(instance, workspace, step, asked, done)
             if todo:
                 materialize(instance, workspace, step, todo[0], todo[-1])
             done.made.setdefault(step.name, []).extend(todo)
@@ -112,16 +110,30 @@ def bring_up_to_date(
             done.failed |= {(name, profile) for name in step.makes}
 
 
+def is_due(
+    instance: dg.DagsterInstance, workspace: Workspace, step: Step, partitions: Sequence[Partition], done: RunResult
+) -> bool:
+    """Whether `bring_up_to_date` would make any of it; what waits is noted in `done`. Raises PaperAssetsError."""
+    return bool(_to_make(instance, workspace, step, partitions, done))
+
+
 def _to_make(
-    instance: dg.DagsterInstance, workspace: Workspace, step: Step, partitions: Sequence[Partition]
+    instance: dg.DagsterInstance, workspace: Workspace, step: Step, partitions: Sequence[Partition], done: RunResult
 ) -> list[Partition]:
-    """What is stale, and what Dagster has not heard of because a run was killed before it could say so."""
-    due = set(stale(step, workspace, partitions))
-    for product, reported in step.reported(workspace, partitions).items():
-        keys = {each: partition_key(step.grid, each) for each in reported}
-        known = known_versions(instance, product, list(keys.values()))
-        due |= {each for each, version in reported.items() if known.get(keys[each]) != version}
-    return [each for each in ascending(partitions) if each in due]
+    """What is stale, and what Dagster has not heard of because a run was killed before it could say so.
+
+    Without what waits for something that no run brings about, which `done` notes. In one opening of the store.
+    """
+    with workspace.warehouse.read_together() as opened:
+        workspace = replace(workspace, warehouse=opened)
+        due = set(stale(step, workspace, partitions))
+        for product, reported in step.reported(workspace, partitions).items():
+            keys = {each: partition_key(step.grid, each) for each in reported}
+            known = known_versions(instance, product, list(keys.values()))
+            due |= {each for each, version in reported.items() if known.get(keys[each]) != version}
+        reasons = {each: reason for each in due if (reason := step.waits_for(workspace, each))}
+    done.waiting |= reasons
+    return [each for each in ascending(partitions) if each in due and each not in reasons]
 
 
 def materialize(
@@ -137,7 +149,7 @@ def materialize(
             instance=instance,
             resources={"workspace": workspace},
             partition_key=keys[0] if first == last else None,
-            tags={ATTENDED: "yes", **own_tag(), **({} if first == last else span)},
+            tags={ATTENDED: "yes", STEP: step.name, **own_tag(), **({} if first == last else span)},
             raise_on_error=False,
             run_config={"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}},
         )

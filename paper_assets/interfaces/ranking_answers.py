@@ -9,7 +9,6 @@ from paper_assets.digests.plain_text import in_words
 from paper_assets.errors import InvalidArxivId, NotComputed
 from paper_assets.paper_id import split_paper_id
 from paper_assets.pipeline.profiles import load_valid_profile
-from paper_assets.pipeline.rankings import changes_of
 from paper_assets.ranking.changes import Changes
 from paper_assets.ranking.explain import as_sum, what_was_missing, why, why_removed
 from paper_assets.ranking.gatekeeper import Embed, rank_and_filter_papers
@@ -109,6 +108,8 @@ def list_changes(
 
     Raises NotComputed.
     """
+    from paper_assets.pipeline.rankings import changes_of  # with all that makes rankings, which `rank` need not load
+
     last = day or newest_ranking(warehouse, profile)
     changes = changes_of(warehouse, profile, last, before=before, edit=edit)
     moves = (*changes.entered, *changes.left, *changes.moved)

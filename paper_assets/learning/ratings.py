@@ -26,6 +26,7 @@ from paper_assets.stores.ratings import (
     last_ratings,
     rating_history,
 )
+from paper_assets.stores.run_stamp import forget_stamp
 from paper_assets.stores.warehouse import Warehouse
 
 IN_WORDS: Mapping[str, str] = {"worth": "worth reading", "later": "for later", "no": "not for me"}
@@ -154,7 +155,9 @@ def erase_ratings(warehouse: Warehouse, profile: str, *, profiles_dir: Path) -> 
     Raises InvalidProfile, StoreBusy.
     """
     check_profile(warehouse, profile, profiles_dir)
-    return delete_ratings(warehouse, profile)
+    erased = delete_ratings(warehouse, profile)
+    forget_stamp(warehouse.path)  # it tells of a list that was learned
+    return erased
 
 
 def _now(warehouse: Warehouse, profile: str) -> dict[str, Rating]:

@@ -147,12 +147,17 @@ class Embedder:
 
 def load_embedder(model: str = minilm.NAME) -> Embedder:
     """The embedder of a model's name, hub name or folder; loaded once per process. Raises ModelUnavailable."""
-    if model.removeprefix("sentence-transformers/") == minilm.NAME:
+    if known_name(model):
         return _load_minilm(minilm.packaged_folder())
     folder = Path(model).expanduser()
     if model and folder.is_dir():
         return _load_other(str(folder.resolve()), in_folder=True)
     return _load_other(model if "/" in model else f"sentence-transformers/{model}", in_folder=False)
+
+
+def known_name(model: str) -> str | None:
+    """What the embedder of a model is called, where that can be told without loading it."""
+    return minilm.NAME if model.removeprefix("sentence-transformers/") == minilm.NAME else None
 
 
 @cache

@@ -5,9 +5,6 @@ Only a model that somebody has named is asked for; of a default nothing leaves t
 
 import re
 
-from huggingface_hub import model_info, try_to_load_from_cache
-from huggingface_hub.errors import HFValidationError
-
 from paper_assets.errors import ModelUnavailable
 
 _ERRNO = re.compile(r"\[Errno -?\d+\]\s*")
@@ -19,6 +16,10 @@ def hub_has(name: str, *, kind: str, instead: str) -> bool:
 
     Raises ModelUnavailable where neither has it; `kind` and `instead` say in it what is missing and what to give.
     """
+    # With its HTTP client a tenth of a second, for what a machine with the packaged model never asks.
+    from huggingface_hub import model_info, try_to_load_from_cache
+    from huggingface_hub.errors import HFValidationError
+
     try:
         model_info(name, timeout=_TIMEOUT)
     except HFValidationError:
@@ -34,6 +35,8 @@ def hub_has(name: str, *, kind: str, instead: str) -> bool:
 
 def need_on_this_machine(name: str, *, kind: str, instead: str) -> None:
     """Raises ModelUnavailable, with what fetches it, unless the model lies in the local cache. Asks nobody."""
+    from huggingface_hub import try_to_load_from_cache
+
     if not isinstance(try_to_load_from_cache(name, "config.json"), str):
         raise ModelUnavailable(
             f"{kind} {name!r} is not on this machine; fetch it once with `hf download {name}`, or give {instead}"

@@ -13,14 +13,15 @@ from importlib.util import find_spec
 from pathlib import Path
 from threading import Lock
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from safetensors.numpy import load
-from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
-from tokenizers import Tokenizer
 
 from paper_assets.errors import ModelUnavailable
+
+if TYPE_CHECKING:  # what a call needs that meets no new text is its name
+    from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
+    from tokenizers import Tokenizer
 
 NAME = "all-MiniLM-L6-v2"
 WIDTH = 384
@@ -45,12 +46,15 @@ def packaged_folder() -> Path:
     return Path(found.submodule_search_locations[0]) / "model"
 
 
-def read_model(folder: Path) -> tuple[dict[str, np.ndarray], Tokenizer]:
+def read_model(folder: Path) -> tuple[dict[str, np.ndarray], "Tokenizer"]:
     """Weights (float32, by the names in the file) and tokenizer, after both files passed their SHA-256 sums.
 
     Query, key and value of a layer become one matrix `...attention.self` (1152 x 384); `positions` is the position
     embedding plus that of the only segment. Raises ModelUnavailable.
     """
+    from safetensors.numpy import load
+    from tokenizers import Tokenizer
+
     weights = load(_checked(folder / "model.safetensors"))
     for layer in range(_LAYERS):
         at = f"encoder.layer.{layer}.attention.self"
@@ -66,7 +70,7 @@ def read_model(folder: Path) -> tuple[dict[str, np.ndarray], Tokenizer]:
     return weights, tokenizer
 
 
-def word_pieces(tokenizer: Tokenizer, texts: Sequence[str]) -> Iterator[tuple[np.ndarray, bool]]:
+def word_pieces(tokenizer: "Tokenizer", texts: Sequence[str]) -> Iterator[tuple[np.ndarray, bool]]:
     """For each text its at most 256 word piece ids (int32) and whether it was cut to them."""
     for start in range(0, len(texts), _SLICE):
         for encoding in tokenizer.encode_batch_fast(list(texts[start : start + _SLICE])):
@@ -85,7 +89,9 @@ def one_blas_thread() -> Iterator[None]:
 
 
 @cache
-def _controller() -> ThreadpoolController:
+def _controller() -> "ThreadpoolController":
+    from threadpoolctl import ThreadpoolController
+
     return ThreadpoolController()
 
 

@@ -304,6 +304,7 @@ STEP = Step(
             checks=(
                 Check(
                     name="every_paper_of_the_list_stands_in_its_page",
+                    description="The page and its Markdown show each paper of the stored list.",
                     holds=_every_paper_stands_in_its_page,
                     serious=True,
                 ),

@@ -239,9 +239,21 @@ STEP = Step(
             report=_report,
             deps=("arxiv_papers",),
             checks=(
-                Check(name="no_paper_without_vector", holds=_no_paper_without_vector),
-                Check(name="vectors_are_unit_length_and_finite", holds=_vectors_are_unit_length_and_finite),
-                Check(name="stored_vectors_find_themselves", holds=_stored_vectors_find_themselves),
+                Check(
+                    name="no_paper_without_vector",
+                    description="Every paper of the days has its vector.",
+                    holds=_no_paper_without_vector,
+                ),
+                Check(
+                    name="vectors_are_unit_length_and_finite",
+                    description="Every stored vector has length 1, so that a dot product is a cosine.",
+                    holds=_vectors_are_unit_length_and_finite,
+                ),
+                Check(
+                    name="stored_vectors_find_themselves",
+                    description="A sample of vectors is found by itself; an index that loses many is made again.",
+                    holds=_stored_vectors_find_themselves,
+                ),
             ),
         ),
     ),

@@ -273,6 +273,7 @@ STEP = Step(
             checks=(
                 Check(
                     name="every_removed_paper_has_a_reason",
+                    description="A paper has passed, or names the filter that removed it; never both, never neither.",
                     holds=_every_removed_paper_has_a_reason,
                     serious=True,
                     blocking=True,
@@ -289,6 +290,7 @@ STEP = Step(
             checks=(
                 Check(
                     name="scores_are_in_range_and_recomputable",
+                    description="Every score comes out again from what is stored beside it, and lies in its range.",
                     holds=_scores_are_recomputable,
                     serious=True,
                     blocking=True,

@@ -4,7 +4,7 @@ Everything that is wrong comes with the command that mends it.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 
 from paper_assets.errors import InvalidProfile, PaperAssetsError
@@ -36,7 +36,12 @@ class Health:
 
 
 def health(workspace: Workspace) -> Health:
-    """Look at everything; makes nothing. Raises StoreBusy."""
+    """Look at everything, in one opening of the store; makes nothing. Raises StoreBusy."""
+    with workspace.warehouse.read_together() as opened:
+        return _health(replace(workspace, warehouse=opened))
+
+
+def _health(workspace: Workspace) -> Health:
     warehouse, settings = workspace.warehouse, workspace.settings
     held = summary(warehouse)
     try:

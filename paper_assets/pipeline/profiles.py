@@ -6,12 +6,15 @@ Not here: what a profile is (profile.py), what Dagster knows of it (defs/profile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from paper_assets.errors import InvalidProfile
-from paper_assets.pipeline.workspace import Workspace
 from paper_assets.profile import Profile, load_profile, profile_folders
 from paper_assets.retrieval.questions import check_questions
 from paper_assets.stores.profiles import keep_profile, last_good_profile
+
+if TYPE_CHECKING:  # it knows all models and sources, which takes longer to import than a profile to read
+    from paper_assets.pipeline.workspace import Workspace
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +67,7 @@ def profile_changes(known: Mapping[str, str | None], found: ProfilesFound) -> Pr
     )
 
 
-def usable_profile(workspace: Workspace, name: str) -> Profile:
+def usable_profile(workspace: "Workspace", name: str) -> Profile:
     """The profile as it stands, or its last good content where the folder is broken or gone, said in the log.
 
     Raises InvalidProfile if there never was a good one.
@@ -79,7 +82,7 @@ def usable_profile(workspace: Workspace, name: str) -> Profile:
         return kept
 
 
-def remembered_profile(workspace: Workspace, name: str) -> Profile:
+def remembered_profile(workspace: "Workspace", name: str) -> Profile:
     """`usable_profile`, kept as the content that what is made now comes from."""
     profile = usable_profile(workspace, name)
     keep_profile(workspace.warehouse, profile)

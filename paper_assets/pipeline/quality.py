@@ -72,9 +72,14 @@ STEP = Step(
             kinds=frozenset({"numpy"}),
             report=_report,
             checks=(
-                Check(name="default_mode_beats_every_baseline", holds=_default_beats_every_baseline),
+                Check(
+                    name="default_mode_beats_every_baseline",
+                    description="On the judged set, the default mode has a higher nDCG@10 than each plain baseline.",
+                    holds=_default_beats_every_baseline,
+                ),
                 Check(
                     name="every_judgement_is_of_a_known_document",
+                    description="The judged set judges no document that it lacks.",
                     holds=_every_judgement_is_of_a_known_document,
                     serious=True,
                 ),

@@ -231,8 +231,16 @@ STEP = Step(
             deps=("paper_embeddings", "research_profile"),
             any_day=frozenset({"paper_embeddings"}),
             checks=(
-                Check(name="sides_are_balanced_or_the_shortfall_is_named", holds=sides_are_balanced),
-                Check(name="documents_lie_inside_the_asked_dates", holds=documents_lie_inside_the_asked_dates),
+                Check(
+                    name="sides_are_balanced_or_the_shortfall_is_named",
+                    description="Each side of a question has as many documents, or says why it has fewer.",
+                    holds=sides_are_balanced,
+                ),
+                Check(
+                    name="documents_lie_inside_the_asked_dates",
+                    description="No document of an answer is of a day that was not asked for.",
+                    holds=documents_lie_inside_the_asked_dates,
+                ),
             ),
         ),
     ),

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, ValidationError, model_validator
 
 from paper_assets.errors import InvalidInput
-from paper_assets.retrieval.search import Method
+from paper_assets.retrieval.comparing import Method
 from paper_assets.retrieval.stance import Stance
 from paper_assets.settings import RetrievalConfig
 from paper_assets.stores.documents import DataType

@@ -9,8 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-import httpx
-
 from paper_assets.errors import IndexUnusable, StoreError
 from paper_assets.stores.index_content import OpenCollection
 from paper_assets.stores.index_folder import unusable
@@ -74,6 +72,7 @@ def found_on_disk(database: Path, collection: str) -> Iterator[OpenCollection]:
 def on_server(address: str) -> Iterator["ClientAPI"]:
     """A client of the Chroma server at `http://host:port`; what goes wrong there raises StoreError."""
     import chromadb
+    import httpx
     from chromadb.errors import InternalError
 
     parts = urlsplit(address)

@@ -11,6 +11,7 @@ import dagster as dg
 import numpy as np
 import pytest
 
+from paper_assets.definitions import defs
 from paper_assets.defs.assets import ASSETS
 from paper_assets.defs.partitions import grid_key
 from paper_assets.defs.reports import ATTENDED
@@ -321,3 +322,11 @@ def test_days_that_a_run_did_not_come_to_are_named(graph: Graph) -> None:
     named = {trouble.day: trouble.reason for trouble in day_troubles(graph.warehouse, sources=["arxiv"])}
     assert set(named) == {MONDAY, TUESDAY} and named[TUESDAY].startswith("not asked for, after")
     assert paper_counts(graph.warehouse) == {MONDAY: 6, TUESDAY: 6}
+
+
+def test_everything_that_acts_or_checks_by_itself_says_in_the_ui_what_it_is_for() -> None:
+    repository = defs().get_repository_def()
+    checks = [repository.asset_graph.get_check_spec(key) for key in repository.asset_graph.asset_check_keys]
+    acting = [*repository.sensor_defs, *repository.schedule_defs, *checks]
+    assert len(acting) > 20
+    assert [each.name for each in acting if not each.description] == []

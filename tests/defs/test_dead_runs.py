@@ -9,6 +9,7 @@ import pytest
 from dagster import DagsterRunStatus
 
 from paper_assets.defs.dead_runs import PROCESS, cancel_own_runs, dead_runs, end_dead_runs, own_tag
+from paper_assets.defs.history_files import RUNS, is_at_rest
 from paper_assets.defs.history_size import forget_old_logs
 from paper_assets.defs.pool_slots import bounded_waiting
 from paper_assets.pipeline.workspace import open_workspace
@@ -57,6 +58,17 @@ def test_a_run_whose_process_is_gone_is_failed_and_its_slot_is_free(instance: dg
     assert status(instance, dead) is DagsterRunStatus.FAILURE
     assert held(instance) == set()
     assert end_dead_runs(instance) == []
+
+
+def test_a_history_is_at_rest_only_while_no_run_is_under_way(instance: dg.DagsterInstance, tmp_path: Path) -> None:
+    instance.schedule_storage  # noqa: B018  # its file is made on first use
+    assert is_at_rest(tmp_path)
+    begun(instance, GONE)
+    assert not is_at_rest(tmp_path)
+    end_dead_runs(instance)
+    assert is_at_rest(tmp_path)
+    (tmp_path / RUNS).write_bytes(b"a letter" * 1_000)
+    assert not is_at_rest(tmp_path)
 
 
 def test_the_daemon_ends_dead_runs_too(instance: dg.DagsterInstance, tmp_path: Path) -> None:

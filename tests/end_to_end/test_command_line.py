@@ -3,15 +3,70 @@
 import gzip
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from paper_assets.paper import paper_from_mapping
+from paper_assets.pipeline.partition import Grid
+from paper_assets.pipeline.steps import STEPS
+from paper_assets.stores.run_stamp import forget_stamp
 from tests.desk import GRAPHS, SPEECH, Desk, paper, week
 from tests.loopback_arxiv import loopback_arxiv
 
 DAYS = ("2026-03-02", "2026-03-03", "2026-03-04")
+
+# How often a command opens DuckDB, and what it loads; printed after all that it prints itself.
+_OPENINGS = """
+import json, sys
+opened = 0
+from paper_assets.interfaces.cli.app import app
+from importlib.abc import MetaPathFinder
+class Watch(MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        if name == "paper_assets.stores.warehouse":
+            sys.meta_path.remove(self)
+            import duckdb
+            connect = duckdb.connect
+            def counted(*arguments, **more):
+                global opened
+                opened += 1
+                return connect(*arguments, **more)
+            duckdb.connect = counted
+        return None
+sys.meta_path.insert(0, Watch())
+app(sys.argv[1:], standalone_mode=False)
+print(json.dumps({"openings": opened, "dagster": "dagster" in sys.modules, "store": "duckdb" in sys.modules}))
+"""
+# The commands one after the other: which of them has loaded what it need not.
+_LOADED = """
+import json, sys
+from contextlib import suppress
+from paper_assets.errors import PaperAssetsError
+from paper_assets.interfaces.cli.app import app
+heavy = ("dagster", "pandas", "torch", "sklearn", "chromadb", "transformers", "sentence_transformers", "matplotlib")
+found, seen = {}, set()
+for command in json.loads(sys.argv[1]):
+    with suppress(PaperAssetsError):
+        app(command, standalone_mode=False)
+    new = {name for name in heavy if name in sys.modules} - seen
+    if new:
+        found[" ".join(command)] = sorted(new)
+    seen |= new
+print(json.dumps(found))
+"""
+
+
+def observed(desk: Desk, code: str, *arguments: str) -> str:
+    """What a program about our commands prints on this desk."""
+    environ = {**os.environ, **desk.environment}
+    done = subprocess.run(
+        [sys.executable, "-c", code, *arguments], cwd=desk.folder, env=environ, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 @pytest.fixture(scope="module")
@@ -35,6 +90,41 @@ def test_running_again_changes_nothing_and_says_so(desk: Desk) -> None:
     before = desk.state()
     assert "nothing has changed" in desk.run("run")
     assert desk.state() == before
+
+
+def test_a_run_with_nothing_to_do_opens_the_store_at_most_once_a_step_and_then_not_at_all(desk: Desk) -> None:
+    forget_stamp(desk.warehouse.path)
+    told = [json.loads(observed(desk, _OPENINGS, "run").splitlines()[-1]) for _ in range(2)]
+    steps = 1 + len(list((desk.folder / "profiles").iterdir())) * sum(
+        step.grid in (Grid.PROFILE, Grid.PROFILE_DAY) for step in STEPS
+    )
+    assert 0 < told[0]["openings"] <= steps and told[0]["dagster"]
+    assert told[1] == {"openings": 0, "dagster": False, "store": False}
+
+
+READING = (
+    ["run"],  # first: `retrieve` and `rank` remember vectors, after which a run looks at everything
+    ["status"],
+    ["status", "--json"],
+    ["explain", "graphs", "2603.00103"],
+    ["changed", "graphs"],  # refused, there is no day before
+    ["ratings", "list", "graphs"],
+    ["ratings", "export", "graphs"],
+    ["cite", "graphs"],
+    ["archive", "list"],
+    ["retrieve", "plan.json"],
+    ["rank", "few.json", "--profile-path", "profiles/graphs", "--no-save"],
+    ["evaluate", "--mode", "newest"],
+)
+
+
+def test_what_only_reads_loads_neither_the_graph_nor_frames_nor_a_framework(desk: Desk) -> None:
+    desk.run("run")
+    desk.papers("few.json", []).write_text(json.dumps(week(DAYS)), encoding="utf-8")
+    plan = {"rewritten_question": "traffic forecasting", "data_types": ["abstract"]}
+    desk.papers("plan.json", []).write_text(json.dumps(plan), encoding="utf-8")
+    told = observed(desk, _LOADED, json.dumps(READING)).splitlines()[-1]
+    assert json.loads(told) == {}, "a command of the key has loaded the modules"
 
 
 def test_importing_the_same_file_again_changes_nothing(desk: Desk) -> None:

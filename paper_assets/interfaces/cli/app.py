@@ -28,7 +28,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
         "harvest",
         "Bring in months of papers by arXiv's OAI-PMH; stopped at any moment, the same command goes on from there.",
     ),
-    "run": ("graph", "run", "Embed what is new and rank; what stands already is not computed again."),
+    "run": ("running", "run", "Embed what is new and rank; what stands already is not computed again."),
     "status": (
         "status",
         "status",

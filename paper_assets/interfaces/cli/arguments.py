@@ -2,12 +2,14 @@
 
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from paper_assets.settings import Settings, load_settings
-from paper_assets.stores.warehouse import Warehouse
+
+if TYPE_CHECKING:
+    from paper_assets.stores.warehouse import Warehouse
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs instead of a table.")]
 
@@ -17,7 +19,14 @@ def read_settings() -> Settings:
     return load_settings(os.environ, Path.cwd())
 
 
-def open_warehouse() -> Warehouse:
+def dagster_home() -> Path:
+    """Where Dagster's instance lies, for this process."""
+    return Path(os.environ.get("DAGSTER_HOME") or Path.cwd() / "dagster_home")
+
+
+def open_warehouse() -> "Warehouse":
     """The warehouse of this process's settings; nothing is opened yet."""
+    from paper_assets.stores.warehouse import Warehouse  # brings DuckDB along
+
     settings = read_settings()
     return Warehouse(settings.warehouse_path, deadline=settings.store_deadline)

@@ -1,8 +1,8 @@
-"""Commands that move the graph: demo, import, fetch and run, on the same Dagster instance as the UI."""
+"""Commands that move the graph: demo, import, fetch and what `run` makes, on the same Dagster instance as the UI."""
 
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from importlib.resources import as_file, files
@@ -14,46 +14,56 @@ import typer
 
 from paper_assets.defs import runs
 from paper_assets.defs.dead_runs import cancel_own_runs, end_dead_runs
+from paper_assets.defs.history_files import events_files
 from paper_assets.defs.history_size import forget_old_logs
-from paper_assets.defs.instance import explained, open_instance
+from paper_assets.defs.instance import explained, keeps_files, open_instance
 from paper_assets.defs.ratings import report_ratings
 from paper_assets.errors import InvalidInput, InvalidProfile, NotComputed, PaperAssetsError
-from paper_assets.interfaces.cli.arguments import AsJson, read_settings
+from paper_assets.interfaces.cli.arguments import AsJson, dagster_home, open_warehouse, read_settings
 from paper_assets.interfaces.cli.rewriting import rewrites_of_day
+from paper_assets.interfaces.cli.running import end, question, show_ranking, stamped_roots
 from paper_assets.interfaces.cli.stopping import before_the_end
 from paper_assets.interfaces.cli.terminal import print_json, print_table, progress_bar, say, warn
 from paper_assets.interfaces.days import parse_day
 from paper_assets.interfaces.ranking_answers import shown_ranking
+from paper_assets.models import minilm
 from paper_assets.pipeline import embeddings, gatekeeper, papers
 from paper_assets.pipeline.digests import digests_folder
 from paper_assets.pipeline.mending import mend
 from paper_assets.pipeline.partition import Grid, Partition
 from paper_assets.pipeline.profiles import ProfilesFound, find_profiles
+from paper_assets.pipeline.step import Step
 from paper_assets.pipeline.steps import STEPS
 from paper_assets.pipeline.workspace import Workspace, open_workspace
 from paper_assets.sources.bulk_files import read_papers
 from paper_assets.stores.digest_files import digest_path
 from paper_assets.stores.embeddings import days_without_vectors, unembedded_count
 from paper_assets.stores.papers import latest_day, paper_counts
+from paper_assets.stores.run_stamp import file_states, keep_stamp
+
+Lists = Sequence[Mapping[str, Any]]  # as `_shown` gives them
 
 
 def demo(as_json: AsJson = False) -> None:
     """Import the bundled example, embed and rank it, and show the top papers and why."""
+
+    def show(shown: Lists) -> None:
+        if as_json:
+            return print_json(shown)
+        for ranking in shown:
+            show_ranking(ranking, with_why=True)
+
     with as_file(files("paper_assets.example") / "papers.jsonl") as example:
         _import([example], skip_bad_lines=False)
         last = max(paper.day for paper in _read(example, None) if paper.day)
-    shown, failures = _bring_up_to_date(None, last, last)
-    if as_json:
-        print_json(shown)
-        return _end(failures)
-    for ranking in shown:
-        _show_ranking(ranking, with_why=True)
-    _end(failures)
-    say(
-        "\nNext: `make desk` opens today's papers at http://127.0.0.1:8787, to read, rate and edit your profile"
-        "  ·  or open a digest in a browser  ·  paper-assets explain PROFILE PAPER_ID"
-        "  ·  `make dev` opens the graph at http://127.0.0.1:3000"
-    )
+    day = None if latest_day(open_warehouse()) == last else last  # asked as `run` asks, where that is the same
+    end(bring_up_to_date(None, day, day, show=show, asked=question(None, day, day), others=False))
+    if not as_json:
+        say(
+            "\nNext: `make desk` opens today's papers at http://127.0.0.1:8787, to read, rate and edit your profile"
+            "  ·  or open a digest in a browser  ·  paper-assets explain PROFILE PAPER_ID"
+            "  ·  `make dev` opens the graph at http://127.0.0.1:3000"
+        )
 
 
 def import_files(
@@ -89,33 +99,13 @@ def fetch(
     print_table("papers by day", ["day", "papers"], sorted(counts.items()))
 
 
-def run(
-    profile: Annotated[str | None, typer.Option(help="One profile; without it, all.")] = None,
-    as_of: Annotated[str | None, typer.Option(metavar="YYYY-MM-DD", help="Day to rank; default: the newest.")] = None,
-    since: Annotated[str | None, typer.Option(metavar="YYYY-MM-DD", help="First of several days to rank.")] = None,
-    as_json: AsJson = False,
-) -> None:
-    """Embed what is new and rank; what stands already is not computed again. Then embed all other papers, newest first.
-
-    The last can be stopped at any time: the next run goes on, and until then `retrieve` compares the others by words.
-    """
-    last = parse_day(as_of, "--as-of") if as_of else None
-    shown, failures = _bring_up_to_date(profile, parse_day(since, "--since") if since else last, last)
-    if as_json:
-        print_json(shown)
-    else:
-        for ranking in shown:
-            _show_ranking(ranking, with_why=False)
-    _end([*failures, *_embed_the_others(profile, last)])
-
-
 @contextmanager
 def open_desk() -> Iterator[tuple[Workspace, Any]]:
     """The workspace, and the Dagster instance that the UI shows too. What killed processes have left is put in order.
 
     Raises what goes wrong with the instance's files in one line, and InvalidInput for its settings.
     """
-    home = Path(os.environ.get("DAGSTER_HOME") or Path.cwd() / "dagster_home")
+    home = dagster_home()
     workspace = open_workspace(read_settings(), os.environ, clock=lambda: datetime.now(UTC))
     instance = open_instance(home)
     before_the_end(lambda: cancel_own_runs(instance))
@@ -128,14 +118,6 @@ def open_desk() -> Iterator[tuple[Workspace, Any]]:
 
 def _tell_of_missing(count: int) -> None:
     warn(f"{count} days lack a file or page and get it back")
-
-
-def _end(failures: Sequence[PaperAssetsError]) -> None:
-    """Say what has failed, each in a line; the first one ends the command. What did not depend on it is done."""
-    for line in list(dict.fromkeys(map(str, failures)))[1:]:
-        warn(f"error: {line}")
-    if failures:
-        raise failures[0]
 
 
 def _read(file: Path, faults: list[str] | None) -> Iterator[Any]:
@@ -169,29 +151,95 @@ def _import(files: list[Path], *, skip_bad_lines: bool) -> dict[str, Any]:
     return outcome
 
 
-def _bring_up_to_date(
-    only: str | None, first: date | None, last: date | None
-) -> tuple[list[dict[str, Any]], list[PaperAssetsError]]:
-    """Make what is stale of every step for first..last (None: the newest day), profile by profile.
+def bring_up_to_date(
+    only: str | None,
+    first: date | None,
+    last: date | None,
+    *,
+    show: Callable[[Lists], None],
+    asked: str,
+    others: bool = True,
+) -> list[PaperAssetsError]:
+    """Make what is stale of every step for first..last (None: the newest day), profile by profile, and `show` each
+    profile's list of the last day. Then embed all `others`, papers of no list. Returns what has failed.
 
-    Returns each profile's list of the last day, and what has failed.
+    Where it is about one day and nothing is left to do, the answer is kept for who asks the same, `asked`, again.
     """
     with open_desk() as (workspace, instance):
-        return _made_current(workspace, instance, only, first, last)
+        roots = _rested_on(workspace, instance)
+        before = file_states(roots)
+        meant = profiles, first_day, day = _asked_for(workspace, only, first, last)
+        for fault in profiles.faults.values() if only is None else ():
+            warn(f"left out: {fault}")
+        stands = _what_stands(workspace, instance, profiles, day) if first_day == day else None
+        if stands is not None:
+            show(stands)
+            failures: list[PaperAssetsError] = []
+        else:
+            shown, failures = _made_current(workspace, instance, profiles, first_day, day)
+            show(shown)
+            failures += _others_embedded(workspace, instance, profiles, day) if others else []
+            before = file_states(roots)
+            # Meanwhile a profile or a newer day may have come.
+            if first_day == day and not failures and _asked_for(workspace, only, first, last) == meant:
+                stands = _what_stands(workspace, instance, profiles, day)
+        # A broken profile is told of each time; and what was touched meanwhile may have another answer.
+        if stands is not None and roots and before and not profiles.faults and file_states(roots) == before:
+            keep_stamp(workspace.settings.warehouse_path, asked, before, stands)
+        return failures
+
+
+def _rested_on(workspace: Workspace, instance: Any) -> list[Path]:
+    """The files by which the next run can tell that nothing has changed; none where they cannot tell it.
+
+    Of another model, or another storage of Dagster's, no file here says whether it is as it was.
+    """
+    settings = workspace.settings
+    if settings.embedding_model != minilm.NAME or not keeps_files(instance):
+        return []
+    results = [settings.output_dir / "rankings", digests_folder(settings)]
+    folders = [settings.profiles_dir, *results, minilm.packaged_folder()]
+    return stamped_roots(settings.warehouse_path, folders, events_files(dagster_home()))
+
+
+def _what_stands(workspace: Workspace, instance: Any, profiles: ProfilesFound, day: date) -> Lists | None:
+    """The lists of the day if nothing at all is to do for it, in one opening of the store; None otherwise."""
+    runs.report_papers(instance, workspace)
+    runs.report_profiles(instance, profiles)
+    with suppress(PaperAssetsError), workspace.warehouse.read_together() as opened:
+        together = replace(workspace, warehouse=opened)
+        report_ratings(instance, together)
+        model, done = together.embedding_model(), runs.RunResult()
+        if model is None or unembedded_count(opened, None, None, model=model):
+            return None
+        for step, asked in _to_look_at(together, profiles, day):
+            if runs.is_due(instance, together, step, asked, done):
+                return None
+        return [_shown(together, Partition(day, profile), done) for profile in profiles.readable]
+    return None  # what it rests on is not there
+
+
+def _to_look_at(workspace: Workspace, profiles: ProfilesFound, day: date) -> Iterator[tuple[Step, list[Partition]]]:
+    """The steps of a run for one day, in its order, each with the partitions that it is asked for."""
+    yield embeddings.STEP, _window(workspace, profiles, day, day)
+    for profile in profiles.readable:
+        for step in STEPS:
+            if step.grid is Grid.PROFILE:
+                yield step, [Partition(profile=profile)]
+            if step.grid is Grid.PROFILE_DAY:
+                yield step, [Partition(day, profile)]
 
 
 def _made_current(
-    workspace: Workspace, instance: Any, only: str | None, first: date | None, last: date | None
-) -> tuple[list[dict[str, Any]], list[PaperAssetsError]]:
-    profiles, first, last = _asked_for(workspace, only, first, last)
+    workspace: Workspace, instance: Any, profiles: ProfilesFound, first: date, last: date
+) -> tuple[Lists, list[PaperAssetsError]]:
+    """Make what is stale of every step for first..last; each profile's list of the last day, and what has failed."""
     runs.report_papers(instance, workspace)
     runs.report_profiles(instance, profiles)
     report_ratings(instance, workspace)
     done = runs.RunResult()
     with progress_bar("embedding papers") as count:
-        longest = max(profile.content.feed.window_days for profile in profiles.readable.values())
-        earliest = max(first - timedelta(days=longest - 1), workspace.settings.first_day)
-        windows = [Partition(earliest + timedelta(days=i)) for i in range((last - earliest).days + 1)]
+        windows = _window(workspace, profiles, first, last)
         runs.bring_up_to_date(instance, replace(workspace, progress=count), embeddings.STEP, windows, done)
     filled = paper_counts(workspace.warehouse)
     days = [first + timedelta(days=i) for i in range((last - first).days + 1)]
@@ -211,18 +259,20 @@ def _made_current(
     return shown, list(done.failures.values())
 
 
-def _embed_the_others(only: str | None, last: date | None) -> list[PaperAssetsError]:
+def _window(workspace: Workspace, profiles: ProfilesFound, first: date, last: date) -> list[Partition]:
+    """Every day whose papers a list of first..last may hold."""
+    longest = max(profile.content.feed.window_days for profile in profiles.readable.values())
+    earliest = max(first - timedelta(days=longest - 1), workspace.settings.first_day)
+    return [Partition(earliest + timedelta(days=i)) for i in range((last - earliest).days + 1)]
+
+
+def _others_embedded(
+    workspace: Workspace, instance: Any, profiles: ProfilesFound, newest: date
+) -> list[PaperAssetsError]:
     """Embed every stored paper that has no vector yet, newest first, and answer the profiles' questions with them.
 
     In steps of a month: each is kept as it is done, whatever stops the next one. Returns what has failed.
     """
-    with open_desk() as (workspace, instance):
-        return _others_embedded(workspace, instance, only, last)
-
-
-def _others_embedded(
-    workspace: Workspace, instance: Any, only: str | None, last: date | None
-) -> list[PaperAssetsError]:
     model = workspace.embedding_model()
     if model is None or not unembedded_count(workspace.warehouse, None, None, model=model):
         return []
@@ -233,7 +283,6 @@ def _others_embedded(
         for month in embeddings.steps_newest_first(day for day in days if day >= settings.first_day):
             runs.bring_up_to_date(instance, others, embeddings.STEP, [Partition(day) for day in month], done)
         embeddings.embed_unpartitioned(others)
-    profiles, _, newest = _asked_for(workspace, only, None, last)
     for profile in profiles.readable:
         for step in STEPS:
             if step.grid is Grid.PROFILE_DAY:
@@ -249,8 +298,6 @@ def _asked_for(
     found = find_profiles(settings.profiles_dir)
     if only is not None and only not in found.readable:
         raise InvalidProfile(found.faults.get(only, f"no profile {only!r} in {settings.profiles_dir}"))
-    for fault in found.faults.values() if only is None else ():
-        warn(f"left out: {fault}")
     profiles = {name: profile for name, profile in found.readable.items() if only in (None, name)}
     if not profiles:
         raise InvalidProfile(f"no usable profile in {settings.profiles_dir}; put a profile.json into a folder there")
@@ -276,30 +323,3 @@ def _shown(workspace: Workspace, partition: Partition, done: runs.RunResult) -> 
         "rewrites": rewrites_of_day(warehouse, profile, day, config=workspace.settings.rewriting),
         "digest": str(digest_path(digests_folder(workspace.settings), profile, day, "html")),
     }
-
-
-def _show_ranking(shown: dict[str, Any], *, with_why: bool) -> None:
-    state = f"{shown['days_ranked']} days ranked" if shown["days_ranked"] else "nothing has changed"
-    for warning in shown["warnings"]:
-        warn(f"warning: {warning}")
-    worth = " worth reading on a quiet day" if shown["quiet"] else ""
-    print_table(
-        f"{shown['profile']}, {shown['day']}: {len(shown['papers'])} of {shown['scored']} candidates{worth} ({state})",
-        ["#", "score", "relevance" if shown["line"] is None else "on topic", "paper", "tags"],
-        [
-            (
-                paper["rank"],
-                f"{paper['score']:.3f}",
-                f"{paper['relevance']:.2f}",
-                f"{paper['paper_id']}  {paper['title']}",
-                ", ".join(paper["tags"]),
-            )
-            for paper in shown["papers"]
-        ],
-    )
-    if with_why:
-        for paper in shown["papers"]:
-            say(f"{paper['rank']}. {paper['sum']}")
-    if shown["rewrites"]:
-        say(f"rewrites: {', '.join(f'{count} {standing}' for standing, count in shown['rewrites'].items())}")
-    say(f"file: {shown['file']}\ndigest: {shown['digest']}\n")

@@ -1,6 +1,5 @@
 """The command that catches up: months of papers by OAI-PMH, as arXiv asks of who wants many."""
 
-import sys
 from dataclasses import asdict
 from typing import Annotated
 
@@ -10,7 +9,7 @@ from paper_assets.defs import runs
 from paper_assets.errors import InvalidInput, PaperAssetsError
 from paper_assets.interfaces.cli.arguments import AsJson
 from paper_assets.interfaces.cli.graph import open_desk
-from paper_assets.interfaces.cli.terminal import print_json, progress_bar, say
+from paper_assets.interfaces.cli.terminal import print_json, progress_bar, say, warn
 from paper_assets.interfaces.days import parse_day
 from paper_assets.pipeline.harvest import Harvest
 from paper_assets.pipeline.harvest import harvest as bring_in
@@ -47,9 +46,9 @@ def harvest(
             raise
         days = runs.report_papers(instance, workspace)
     for fault in done.faults[:_SHOWN]:
-        print(f"left out: {fault}", file=sys.stderr)
+        warn(f"left out: {fault}")
     if len(done.faults) > _SHOWN:
-        print(f"left out: {len(done.faults) - _SHOWN} more", file=sys.stderr)
+        warn(f"left out: {len(done.faults) - _SHOWN} more")
     outcome = {**asdict(done), "faults": len(done.faults), "days_reported": days}
     if as_json:
         return print_json(outcome)

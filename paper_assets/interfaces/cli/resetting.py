@@ -1,6 +1,5 @@
 """`reset`: begin again, so that neither the stores nor Dagster remember anything that the other does not."""
 
-import os
 import shutil
 import sys
 from datetime import UTC, datetime
@@ -10,9 +9,10 @@ from typing import Annotated
 import typer
 
 from paper_assets.defs.dead_runs import end_dead_runs, under_way
-from paper_assets.defs.instance import HISTORY, open_instance
+from paper_assets.defs.history_files import HISTORY
+from paper_assets.defs.instance import open_instance
 from paper_assets.errors import InvalidInput, StoreBusy, StoreError, StoreUnwritable
-from paper_assets.interfaces.cli.arguments import open_warehouse, read_settings
+from paper_assets.interfaces.cli.arguments import dagster_home, open_warehouse, read_settings
 from paper_assets.interfaces.cli.terminal import say
 
 _HEARTBEAT_SECONDS = 60  # a daemon that runs has been heard of since; it beats every 30
@@ -24,14 +24,14 @@ def reset(
 ) -> None:
     """Remove papers, results and Dagster's history; profiles and settings stay."""
     settings = read_settings()
-    dagster_home = Path(os.environ.get("DAGSTER_HOME") or Path.cwd() / "dagster_home")
+    home = dagster_home()
     stores = [
         *settings.home.glob(f"{settings.warehouse_path.name}*"),
         *settings.home.glob(f"{settings.vectors_path.name}*"),
         settings.output_dir / "rankings",
         settings.output_dir / "digests",
     ]
-    doomed = [dagster_home / name for name in HISTORY] + ([] if history else stores)
+    doomed = [home / name for name in HISTORY] + ([] if history else stores)
     doomed = [path for path in doomed if path.exists()]
     if not doomed:
         return say("nothing to remove")
@@ -39,7 +39,7 @@ def reset(
         if not sys.stdin.isatty():
             raise InvalidInput(f"reset removes {', '.join(map(str, doomed))} for good; say --yes")
         typer.confirm(f"Remove {', '.join(map(str, doomed))} for good?", abort=True)
-    _nobody_is_at_work(dagster_home)
+    _nobody_is_at_work(home)
     if not history and settings.warehouse_path.exists():
         with open_warehouse().writing():  # nobody else has it open
             pass
@@ -51,10 +51,10 @@ def reset(
     say(f"removed {', '.join(map(str, doomed))}")
 
 
-def _nobody_is_at_work(dagster_home: Path) -> None:
+def _nobody_is_at_work(home: Path) -> None:
     """Raises StoreBusy if a run or the daemon would go on writing what is being removed."""
     try:
-        instance = open_instance(dagster_home)
+        instance = open_instance(home)
     except StoreError:  # damaged: a good reason to remove it
         return
     end_dead_runs(instance)

@@ -3,6 +3,7 @@
 import os
 from dataclasses import asdict, replace
 from datetime import UTC, date, datetime
+from typing import Any
 
 from paper_assets.interfaces.cli.arguments import AsJson, read_settings
 from paper_assets.interfaces.cli.terminal import print_json, print_table
@@ -26,17 +27,8 @@ def status(as_json: AsJson = False) -> None:
     workspace = open_workspace(settings, os.environ, clock=lambda: datetime.now(UTC))
     if settings.embedding_model == minilm.NAME:
         workspace = replace(workspace, assumed_model=minilm.NAME)
-    held = asdict(summary(workspace.warehouse))
-    found = find_profiles(settings.profiles_dir)
-    held["profiles"] = {**dict.fromkeys(found.readable, "good"), **found.faults}
-    sources = [source.prefix for source in sources_of_days(settings) if source.prefix]
-    mend = days_to_mend(day_troubles(workspace.warehouse, sources=sources))
-    held["days_to_mend"] = [asdict(days) for days in mend]
-    held["current"] = {
-        name: _currency(workspace, name, held["last_ranking"][name])
-        for name in sorted(found.readable.keys() & held["last_ranking"].keys())
-    }
-    held["learning"] = {name: told for name in sorted(found.readable) if (told := _learning(workspace, name))}
+    with workspace.warehouse.read_together() as opened:
+        held, mend = _looked_at(replace(workspace, warehouse=opened))
     if as_json:
         return print_json(held)
     before = len(mend) - _MOST_SPANS
@@ -59,6 +51,23 @@ def status(as_json: AsJson = False) -> None:
             *((f"profile {name}", state) for name, state in sorted(held["profiles"].items())),
         ],
     )
+
+
+def _looked_at(workspace: Workspace) -> tuple[dict[str, Any], list[DaysToMend]]:
+    """What is told as JSON, and the days to mend of it."""
+    settings = workspace.settings
+    held = asdict(summary(workspace.warehouse))
+    found = find_profiles(settings.profiles_dir)
+    held["profiles"] = {**dict.fromkeys(found.readable, "good"), **found.faults}
+    sources = [source.prefix for source in sources_of_days(settings) if source.prefix]
+    mend = days_to_mend(day_troubles(workspace.warehouse, sources=sources))
+    held["days_to_mend"] = [asdict(days) for days in mend]
+    held["current"] = {
+        name: _currency(workspace, name, held["last_ranking"][name])
+        for name in sorted(found.readable.keys() & held["last_ranking"].keys())
+    }
+    held["learning"] = {name: told for name in sorted(found.readable) if (told := _learning(workspace, name))}
+    return held, mend
 
 
 def _span(days: DaysToMend) -> str:

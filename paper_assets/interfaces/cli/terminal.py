@@ -1,6 +1,7 @@
 """What a person sees in a terminal: tables and progress on a narrow or piped one, JSON for programs.
 
 Nothing that is shown steers the terminal or turns its text round, whoever wrote it (SPEC 8).
+Rich is imported where it draws: who asks for JSON need not wait for it.
 """
 
 import json
@@ -8,11 +9,6 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
-
-from rich import progress as bars
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
 from paper_assets.interfaces.json_values import numbers_or_null
 from paper_assets.progress import Progress
@@ -36,6 +32,10 @@ def warn(text: str) -> None:
 
 
 def print_table(title: str, header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
     table = Table(title=escape(without_controls(title)), title_justify="left")
     for name in header:
         table.add_column(name)
@@ -47,6 +47,9 @@ def print_table(title: str, header: Sequence[str], rows: Sequence[Sequence[objec
 @contextmanager
 def progress_bar(label: str) -> Iterator[Progress]:
     """A progress bar on stderr; what is yielded moves it."""
+    from rich import progress as bars
+    from rich.console import Console
+
     columns = (bars.TextColumn("{task.description}"), bars.MofNCompleteColumn(), bars.TimeElapsedColumn())
     with bars.Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(label, total=None)

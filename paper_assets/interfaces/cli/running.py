@@ -1,0 +1,104 @@
+"""`run`: bring the lists up to date. What was up to date and is untouched is told from a stamp, without the graph.
+
+The import of Dagster alone takes longer than all of that. Everything else is in graph.py.
+"""
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from datetime import UTC, date, datetime
+from hashlib import sha256
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from paper_assets.defs.history_files import is_at_rest
+from paper_assets.errors import PaperAssetsError
+from paper_assets.interfaces.cli.arguments import AsJson, dagster_home, read_settings
+from paper_assets.interfaces.cli.terminal import print_json, print_table, say, warn
+from paper_assets.interfaces.days import parse_day
+from paper_assets.stores.run_stamp import stamped_answer
+
+# What differs between two calls and nothing of ours reads: the terminal's, and what libraries set while they load.
+_NOT_READ = {"_", "COLUMNS", "LINES", "OLDPWD", "PWD", "SHLVL", "TERM", "KMP_DUPLICATE_LIB_OK", "DAGSTER_HOME"}
+
+
+def run(
+    profile: Annotated[str | None, typer.Option(help="One profile; without it, all.")] = None,
+    as_of: Annotated[str | None, typer.Option(metavar="YYYY-MM-DD", help="Day to rank; default: the newest.")] = None,
+    since: Annotated[str | None, typer.Option(metavar="YYYY-MM-DD", help="First of several days to rank.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Embed what is new and rank; what stands already is not computed again. Then embed all other papers, newest first.
+
+    The last can be stopped at any time: the next run goes on, and until then `retrieve` compares the others by words.
+    """
+    last = parse_day(as_of, "--as-of") if as_of else None
+    first = parse_day(since, "--since") if since else last
+
+    def show(shown: Sequence[Mapping[str, Any]]) -> None:
+        if as_json:
+            return print_json(shown)
+        for ranking in shown:
+            show_ranking(ranking, with_why=False)
+
+    asked = question(profile, first, last)
+    stands = stamped_answer(read_settings().warehouse_path, asked) if is_at_rest(dagster_home()) else None
+    if stands is not None:
+        return show(stands)
+    from paper_assets.interfaces.cli.graph import bring_up_to_date  # imports Dagster
+
+    end(bring_up_to_date(profile, first, last, show=show, asked=asked))
+
+
+def question(profile: str | None, first: date | None, last: date | None) -> str:
+    """What a run is asked, with all that its answer depends on and that lies in no file: settings, keys, the day.
+
+    As a hash, for keys are among it.
+    """
+    environ = {name: value for name, value in os.environ.items() if name not in _NOT_READ}
+    parts = [profile, first, last, datetime.now(UTC).date(), repr(read_settings()), f"{dagster_home()}", environ]
+    return sha256(json.dumps(parts, sort_keys=True, default=str).encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def stamped_roots(warehouse: Path, folders: Sequence[Path], dagster_files: Sequence[Path]) -> list[Path]:
+    """The files and folders that a run rests on: stores, results, profiles, what Dagster has heard of, our own code."""
+    package = Path(__file__).parents[2]
+    return [warehouse, warehouse.with_name(f"{warehouse.name}.wal"), *folders, *dagster_files, package]
+
+
+def end(failures: Sequence[PaperAssetsError]) -> None:
+    """Say what has failed, each in a line; the first one ends the command. What did not depend on it is done."""
+    for line in list(dict.fromkeys(map(str, failures)))[1:]:
+        warn(f"error: {line}")
+    if failures:
+        raise failures[0]
+
+
+def show_ranking(shown: Mapping[str, Any], *, with_why: bool) -> None:
+    """A profile's list as a table, with what there is to say of it."""
+    state = f"{shown['days_ranked']} days ranked" if shown["days_ranked"] else "nothing has changed"
+    for warning in shown["warnings"]:
+        warn(f"warning: {warning}")
+    worth = " worth reading on a quiet day" if shown["quiet"] else ""
+    print_table(
+        f"{shown['profile']}, {shown['day']}: {len(shown['papers'])} of {shown['scored']} candidates{worth} ({state})",
+        ["#", "score", "relevance" if shown["line"] is None else "on topic", "paper", "tags"],
+        [
+            (
+                paper["rank"],
+                f"{paper['score']:.3f}",
+                f"{paper['relevance']:.2f}",
+                f"{paper['paper_id']}  {paper['title']}",
+                ", ".join(paper["tags"]),
+            )
+            for paper in shown["papers"]
+        ],
+    )
+    if with_why:
+        for paper in shown["papers"]:
+            say(f"{paper['rank']}. {paper['sum']}")
+    if shown["rewrites"]:
+        say(f"rewrites: {', '.join(f'{count} {standing}' for standing, count in shown['rewrites'].items())}")
+    say(f"file: {shown['file']}\ndigest: {shown['digest']}\n")

@@ -1,0 +1,106 @@
+"""The stamp of a `run` that left nothing to do: which files it rested on, and what it answered.
+
+As make does: while none of those files was touched, the same question has the same answer, and neither the stores nor
+the graph need be asked. Where that cannot be told there is no stamp, and the run looks at everything. The stamp lies
+beside the warehouse and goes with it; who erases something for good forgets the stamp too, for it tells of papers.
+"""
+
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+_ENDING = ".run"
+_NOT_READ = "__pycache__"
+_MOST_FILES = 200_000  # looking at more takes longer than it saves
+_MOST_BYTES = 5_000_000
+
+
+def file_states(roots: Sequence[Path]) -> dict[str, str] | None:
+    """For each root, a file or a folder with all below it, 32 hex digits that change when a file of it is touched,
+    comes or goes. None where that cannot be told.
+    """
+    try:
+        return {str(root): _state(root) for root in roots}
+    except (OSError, RecursionError):
+        return None
+
+
+def keep_stamp(warehouse: Path, question: str, states: Mapping[str, str], answer: Any) -> None:
+    """Keep that `question` had this answer (JSON values) with nothing left to do, while the roots were as `states` say.
+
+    A stamp that cannot be written is none.
+    """
+    file, content = _stamp(warehouse), {"question": question, "states": dict(states), "answer": answer}
+    new = file.with_name(f"{file.name}.new")
+    with suppress(OSError, ValueError):
+        new.unlink(missing_ok=True)
+        with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as stream:
+            json.dump(content, stream, default=str, allow_nan=False)
+        new.replace(file)
+
+
+def stamped_answer(warehouse: Path, question: str) -> Any | None:
+    """The answer that was kept for this question, None unless all that it rested on lies there untouched."""
+    file = _stamp(warehouse)
+    try:
+        if file.stat().st_size > _MOST_BYTES:
+            return None
+        kept = json.loads(file.read_text(encoding="utf-8"))
+        if kept["question"] == question and file_states([Path(root) for root in kept["states"]]) == kept["states"]:
+            return kept["answer"]
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+        pass
+    return None
+
+
+def forget_stamp(warehouse: Path) -> None:
+    """Remove the stamp; it is not told where there is none."""
+    with suppress(OSError):
+        _stamp(warehouse).unlink()
+
+
+def _stamp(warehouse: Path) -> Path:
+    return warehouse.with_name(f"{warehouse.name}{_ENDING}")
+
+
+def _state(root: Path) -> str:
+    told = sha256()
+    for number, (name, state) in enumerate(_files(root)):
+        if number > _MOST_FILES:
+            raise OSError("too many files to look at")
+        told.update(f"{name}\0{state}\0".encode("utf-8", "surrogateescape"))
+    return told.hexdigest()[:32]
+
+
+def _files(root: Path) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """Name and state of the root and of every file below it, in one order. Raises OSError.
+
+    The inode and the time of its last change tell a file from one that was put in its place with the old date.
+    """
+    try:
+        found = root.stat()
+    except FileNotFoundError:
+        return
+    if not root.is_dir():
+        if found.st_size:  # a database's log comes and goes; an empty one is as good as none
+            yield str(root), _told(found)
+        return
+    for folder, folders, names in os.walk(root, onerror=_refuse, followlinks=True):
+        folders[:] = sorted(set(folders) - {_NOT_READ})
+        yield folder, ()
+        for name in sorted(names):
+            path = Path(folder, name)
+            with suppress(FileNotFoundError):  # a link to nothing, or gone since
+                yield str(path), _told(path.stat())
+
+
+def _told(found: os.stat_result) -> tuple[int, ...]:
+    return found.st_dev, found.st_ino, found.st_mode, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
+def _refuse(fault: OSError) -> None:
+    raise fault

@@ -1,0 +1,78 @@
+"""The stamp of a run that left nothing to do: it holds while nothing is touched, and not a moment longer."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from paper_assets.learning.ratings import erase_ratings
+from paper_assets.stores.run_stamp import file_states, keep_stamp, stamped_answer
+from paper_assets.stores.warehouse import Warehouse
+
+ANSWER = [{"profile": "graphs", "papers": []}]
+
+
+@pytest.fixture
+def stamped(tmp_path: Path) -> Path:
+    """A folder with a stamp for the question `today`, resting on a store, a folder and a log that is not there."""
+    (tmp_path / "profiles" / "graphs").mkdir(parents=True)
+    (tmp_path / "profiles" / "graphs" / "profile.json").write_text("{}", encoding="utf-8")
+    (tmp_path / "store").write_bytes(b"papers")
+    states = file_states([tmp_path / name for name in ("store", "store.wal", "profiles")])
+    assert states
+    keep_stamp(tmp_path / "store", "today", states, ANSWER)
+    return tmp_path
+
+
+def replaced_with_the_old_date(folder: Path) -> None:
+    """Other bytes of the same number under the old time of change, as a restored back-up has it."""
+    file = folder / "store"
+    before = file.stat()
+    file.with_name("new").write_bytes(b"others")
+    file.with_name("new").replace(file)
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+TOUCHED: dict[str, Callable[[Path], object]] = {
+    "the store is another": replaced_with_the_old_date,
+    "the store is gone": lambda folder: (folder / "store").unlink(),
+    "the store has a log": lambda folder: (folder / "store.wal").write_bytes(b"more"),
+    "a profile is edited": lambda folder: (folder / "profiles" / "graphs" / "profile.json").write_text('{"a": 1}'),
+    "a profile has come": lambda folder: (folder / "profiles" / "speech").mkdir(),
+    "a paper was read": lambda folder: (folder / "profiles" / "graphs" / "read_papers.json").write_text("[]"),
+    "the stamp is damaged": lambda folder: (folder / "store.run").write_text('{"question": "today"'),
+    "the stamp is no object": lambda folder: (folder / "store.run").write_text("[]"),
+}
+
+
+def test_what_is_untouched_has_its_answer_however_often_it_is_asked(stamped: Path) -> None:
+    (stamped / "store.wal").touch()  # an empty log says nothing
+    assert [stamped_answer(stamped / "store", "today") for _ in range(2)] == [ANSWER] * 2
+    assert (stamped / "store.run").stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize("change", TOUCHED)
+def test_what_was_touched_has_to_be_looked_at(stamped: Path, change: str) -> None:
+    TOUCHED[change](stamped)
+    assert stamped_answer(stamped / "store", "today") is None
+
+
+def test_another_question_has_no_answer(stamped: Path) -> None:
+    assert stamped_answer(stamped / "store", "tomorrow") is None
+
+
+def test_a_folder_that_leads_round_to_itself_or_cannot_be_read_has_no_state(tmp_path: Path) -> None:
+    (tmp_path / "round").mkdir()
+    (tmp_path / "round" / "again").symlink_to(tmp_path / "round")
+    assert file_states([tmp_path / "round"]) is None
+    assert file_states([tmp_path / ("name" * 100)]) is None
+
+
+def test_erased_ratings_are_not_told_of_by_a_stamp(tmp_path: Path) -> None:
+    warehouse, profiles = Warehouse(tmp_path / "warehouse.duckdb", deadline=5), tmp_path / "profiles"
+    (profiles / "graphs").mkdir(parents=True)
+    (profiles / "graphs" / "profile.json").write_text("{}", encoding="utf-8")
+    keep_stamp(warehouse.path, "today", {}, ANSWER)
+    erase_ratings(warehouse, "graphs", profiles_dir=profiles)
+    assert not [file for file in tmp_path.iterdir() if file.name.endswith(".run")]

@@ -1,0 +1,51 @@
+"""The one table of benchmarks: what it says of a figure, and how it ends."""
+
+import sys
+
+import pytest
+
+from benchmarks import table
+from benchmarks._figures import Figure
+
+
+def figure(seconds: float, target: float | None) -> Figure:
+    return Figure(stage="a stage", baseline="a plain loop", seconds=seconds, baseline_seconds=2.0, target=target)
+
+
+def told(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], part: str) -> tuple[int, str]:
+    monkeypatch.setattr(sys, "argv", ["table", part])
+    return table.main(), capsys.readouterr().out
+
+
+def reached(short: bool) -> list[Figure]:
+    return [figure(0.1, 15.0), figure(2.4, 1 / 1.3), figure(9.0, None)]
+
+
+def missed(short: bool) -> list[Figure]:
+    return [figure(1.0, 15.0), figure(2.8, 1 / 1.3)]
+
+
+def broken(short: bool) -> list[Figure]:
+    raise ValueError("no such model")
+
+
+def test_a_line_names_stage_baseline_ratio_and_target(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(table.PARTS, "reached", reached)
+    code, out = told(monkeypatch, capsys, "reached")
+    assert code == 0
+    faster, longer, untargeted = out.splitlines()[1:]
+    assert "a plain loop" in faster and "20.0 x as fast" in faster and ">= 15" in faster and faster.endswith("met")
+    assert "1.20 x as long" in longer and "<= 1.3" in longer
+    assert untargeted.endswith("–")
+
+
+@pytest.mark.parametrize("part", [missed, broken])
+def test_a_missed_target_and_a_broken_part_end_it_with_1(
+    part: table.Part, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(table.PARTS, part.__name__, part)
+    code, out = told(monkeypatch, capsys, part.__name__)
+    assert code == 1
+    assert out.count("MISSED") == 2 or "broken is broken: ValueError: no such model" in out
