@@ -140,7 +140,8 @@ def _fitted_text(value: Any, shape: Schema) -> Any:
         return ""
     if not isinstance(value, str):
         return value
-    value = without_controls(value)
+    if value and not (value := without_controls(value)):
+        return None  # nothing of it can be kept or shown
     allowed = shape.get("enum") or ([shape["const"]] if "const" in shape else [])
     if allowed and value not in allowed:
         return next((one for one in allowed if str(one).lower() == value.strip().lower()), value)
