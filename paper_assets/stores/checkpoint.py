@@ -47,6 +47,7 @@ def mend_checkpoint(path: Path) -> None:
     Raises BlockingIOError if another process works on the file, OSError.
     """
     aside = put_aside_of(path)
+    _unfinished(aside).unlink(missing_ok=True)  # killed before it began
     if not aside.exists():
         return
     with path.open("r+b", buffering=0) as file:
@@ -62,12 +63,15 @@ def put_aside_of(path: Path) -> Path:
     return path.with_name(f".{path.name}.checkpoint")
 
 
+def _unfinished(aside: Path) -> Path:
+    return aside.with_name(f"{aside.name}.new")
+
+
 def _put_aside(connection: DuckDBPyConnection, before: int, aside: Path) -> None:
     """The head, then every block of metadata with its place before it; the file appears whole or not at all."""
     [(size,)] = connection.execute("select block_size from pragma_database_size()").fetchall()
     blocks = connection.execute("select distinct block_id from pragma_metadata_info() order by 1").fetchall()
-    unfinished = aside.with_name(f"{aside.name}.new")
-    unfinished.unlink(missing_ok=True)  # a killed process has left it
+    unfinished = _unfinished(aside)
     try:
         with os.fdopen(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as stream:
             stream.write(os.pread(before, _HEAD, 0))
