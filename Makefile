@@ -10,8 +10,8 @@ export PYTHONWARNINGS := ignore::DeprecationWarning
 demo: $(VENV)/installed   ## import the bundled example, embed, rank, show the top papers and why
 	$(BIN)/paper-assets demo
 
-test: $(VENV)/installed   ## every test, on two processes
-	$(BIN)/python -m pytest -n 2 --dist worksteal
+test: $(VENV)/installed   ## every test, on three processes: many of them wait
+	$(BIN)/python -m pytest -n 3 --dist worksteal
 
 dev: $(VENV)/installed    ## the Dagster UI on the same data, sensors and schedules running
 	$(BIN)/python -m paper_assets.defs.dev -w workspace.yaml

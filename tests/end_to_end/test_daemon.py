@@ -3,7 +3,6 @@
 import json
 from collections.abc import Callable, Iterator
 from datetime import date
-from pathlib import Path
 
 import pytest
 
@@ -16,10 +15,10 @@ LATEST = "2026-03-03"
 PATIENCE = 900  # seconds for what takes about 20 on an idle machine
 
 
-@pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Desk]:
-    """Imported papers, two profiles, and a daemon."""
-    desk = Desk(tmp_path)
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
+    """Imported papers, two profiles, and a daemon: one for all tests, for it takes a minute to begin."""
+    desk = Desk(tmp_path_factory.mktemp("desk"))
     desk.profile("graphs", GRAPHS)
     desk.profile("speech", SPEECH)
     desk.run("import", str(desk.papers("papers.jsonl", week(DAYS))))
