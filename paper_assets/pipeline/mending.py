@@ -22,10 +22,10 @@ from paper_assets.stores.rankings import all_output_paths
 
 
 def mend(workspace: Workspace, *, told: Callable[[int], None] | None = None) -> None:
-    """Write the files and pages that stored rankings lack, newest day first, and remove what killed writers have left.
+    """Write the files and pages that stored rankings lack, and remove what killed writers have left.
 
-    `told` hears how many are to be written, if any are: a year of them takes minutes. Raises StoreError. A profile that
-    cannot be read is left as it is.
+    `told` hears how many are to be written, if any are: a year of pages takes minutes, the newest come first. A profile
+    that cannot be read is left as it is. Raises StoreError.
     """
     settings = workspace.settings
     folder = digests_folder(settings)
@@ -36,15 +36,17 @@ def mend(workspace: Workspace, *, told: Callable[[int], None] | None = None) -> 
     lacking = _lacking(folder, all_output_paths(workspace.warehouse))
     if lacking and told:
         told(len(lacking))
-    for profile, day, file_too in lacking:
+    for profile, day, file_too in lacking:  # in the order of the days, by which files of one second are numbered
         with suppress(InvalidProfile, NotComputed):
             if file_too:
                 keep_file(workspace.warehouse, usable_profile(workspace, profile), day, settings=settings)
+    for profile, day, _ in sorted(lacking, key=lambda each: each[1], reverse=True):
+        with suppress(InvalidProfile, NotComputed):
             write_digest(workspace.warehouse, profile, day, settings=settings)
 
 
 def _lacking(folder: Path, stored: dict[tuple[str, date], str | None]) -> list[tuple[str, date, bool]]:
-    """Profile and day of what is to be written anew, newest day first, and whether its ranking's file is gone too."""
+    """Profile and day of what is to be written anew, days ascending, and whether its ranking's file is gone too."""
     unfinished = unfinished_profiles(folder)
     newest = dict(stored.keys())  # by profile, for its days ascend
     found = []
@@ -53,4 +55,4 @@ def _lacking(folder: Path, stored: dict[tuple[str, date], str | None]) -> list[t
         pages = all(digest_path(folder, profile, day, ending).exists() for ending in ("html", "md"))
         if gone or not pages or (profile in unfinished and day == newest[profile]):
             found.append((profile, day, gone))
-    return sorted(found, key=lambda each: each[1], reverse=True)
+    return found
