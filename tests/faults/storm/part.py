@@ -1,0 +1,14 @@
+"""One part of the storm in a folder of its own, that is gone afterwards."""
+
+import tempfile
+from importlib import import_module
+from pathlib import Path
+
+from tests.faults.storm.counts import Counts
+
+
+def run_part(part: str, seed: int, size: int) -> Counts:
+    """The counts of the part (a module of this folder) after `size` of its things."""
+    with tempfile.TemporaryDirectory(prefix=f"storm-{part}-") as folder:
+        counts: Counts = import_module(f"tests.faults.storm.{part}").run(seed, size, Path(folder))
+    return counts
