@@ -15,7 +15,7 @@ class Counts:
     gone), `doubled` (there twice) and `silent` (wrong, late or hanging without a word) are not.
     """
 
-    part: str  # kills, processes, year, inputs
+    part: str  # kills, stops, year …
     unit: str  # what `tried` counts, in the plural: "kill points", "days", "inputs"
     tried: int
     whole: int

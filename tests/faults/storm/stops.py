@@ -1,0 +1,91 @@
+"""Ctrl-C and SIGTERM at random moments of `run`: it ends at once, and the next one makes what an undisturbed one makes.
+
+`size` is the number of stops, spread over the whole length of a run. Of each the time from the signal to the end is
+measured; one that takes longer than A3 allows is counted as silent, so this part wants a machine that has time.
+"""
+
+import os
+import random
+import shutil
+import signal
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from tests.desk import GRAPHS, PATIENCE, SPEECH, Desk, week
+from tests.faults.storm.counts import Counts
+from tests.faults.storm.likeness import differences, likeness
+
+DAYS = ("2026-03-02", "2026-03-03", "2026-03-04")
+COMMAND = ("run", "--since", DAYS[0])
+ALLOWED = 2.0  # seconds (A3)
+
+
+def run(seed: int, size: int, folder: Path) -> Counts:
+    """Stop `run` `size` times, by Ctrl-C and SIGTERM in turn, say it again, compare with the undisturbed home."""
+    chance = random.Random(seed)
+    desk, base = Desk(folder / "desk"), folder / "base"
+    desk.folder.mkdir(parents=True)
+    for name, profile in (("graphs", GRAPHS), ("speech", SPEECH)):
+        desk.profile(name, profile)
+    desk.run("import", str(desk.papers("papers.jsonl", week(DAYS, each=20))))
+    shutil.copytree(desk.folder, base)
+    began = time.monotonic()
+    desk.run(*COMMAND)
+    took = time.monotonic() - began
+    twin = _likeness(desk)
+    print(f"stops: undisturbed {took:.1f} s", flush=True)
+
+    findings: list[str] = []
+    endings: list[float] = []
+    whole = lost = doubled = silent = early = 0
+    for number in range(size):
+        shutil.rmtree(desk.folder)
+        shutil.copytree(base, desk.folder)
+        after = chance.uniform(took * number / size, took * (number + 1) / size)
+        told = (signal.SIGINT, signal.SIGTERM)[number % 2]
+        found, ending = _stopped(desk, after, told)
+        endings += [ending] if ending is not None else []
+        early += ending is None
+        desk.run(*COMMAND)
+        found += differences(twin, _likeness(desk))
+        whole += not found
+        lost += any(line.startswith("lost") for line in found)
+        doubled += any(line.startswith("more") for line in found)
+        silent += any(line.startswith("silent") for line in found)
+        findings += [f"{told.name} after {after:.2f} s, seed {seed}: {line}" for line in found[:4]]
+    over = f", {early} were over before" if early else ""
+    return Counts(
+        part="stops",
+        unit="Ctrl-C and SIGTERM",
+        tried=size,
+        whole=whole,
+        lost=lost,
+        doubled=doubled,
+        silent=silent,
+        findings=tuple(findings),
+        figures=(f"ended after {max(endings, default=0.0):.2f} s at the most, of a run of {took:.1f} s{over}",),
+    )
+
+
+def _stopped(desk: Desk, after: float, told: signal.Signals) -> tuple[list[str], float | None]:
+    """What is wrong with how the command ended, and the seconds it took from the signal (None: it was over before)."""
+    process = desk.start(*COMMAND)
+    time.sleep(after)  # the moment is the point here
+    if process.poll() is not None:
+        process.communicate()
+        return [], None
+    signalled = time.monotonic()
+    os.kill(process.pid, told)
+    process.wait(timeout=PATIENCE)
+    ending = time.monotonic() - signalled
+    _, err = process.communicate(timeout=PATIENCE)
+    found = [f"silent: {ending:.1f} s until it ended"] if ending > ALLOWED else []
+    if process.returncode not in (0, 128 + told) or "Traceback" in err:
+        found.append(f"silent: exit code {process.returncode}: {err[-300:]!r}")
+    return found, ending
+
+
+def _likeness(desk: Desk) -> dict[str, Any]:
+    return likeness(desk.folder / "data", desk.folder / "dagster_home", today=f"{datetime.now(UTC):%Y-%m-%d}")
