@@ -10,7 +10,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from paper_assets.ranking.causes import ADDED, Cause, Comparison
+from paper_assets.ranking.causes import why
+from paper_assets.ranking.causes_in_words import Cause
+from paper_assets.ranking.two_rankings import ADDED, TwoRankings
 
 __all__ = ["ADDED", "Cause", "Changes", "Move", "changes_between", "sentences"]
 
@@ -84,7 +86,7 @@ def changes_between(
     profile in between (`profile_edits`; None: not known).
     """
     rows = before.to_pylist(), after.to_pylist()
-    compared = Comparison(
+    compared = TwoRankings(
         *rows, headers=headers, removed=removed, removed_before=removed_before, days=days or {}, edits=edits
     )
     then, now = ({row["paper_id"]: row["rank"] for row in side if row["shown"]} for side in rows)
@@ -102,9 +104,9 @@ def changes_between(
     )
 
 
-def _move(paper_id: str, before: int | None, after: int | None, compared: Comparison) -> Move:
+def _move(paper_id: str, before: int | None, after: int | None, compared: TwoRankings) -> Move:
     old, new = (rows.get(paper_id) for rows in compared.rows)
-    causes = compared.why(paper_id, "moved" if before and after else "entered" if after else "left", (before, after))
+    causes = why(compared, paper_id, "moved" if before and after else "entered" if after else "left", (before, after))
     return Move(
         paper_id=paper_id,
         before=before,

@@ -1,0 +1,187 @@
+"""Two rankings of one profile over the papers of both: scores as arrays, and what differs between their headers."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import date
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from paper_assets.ranking.list_order import (
+    ReadingList,
+    ScoredPapers,
+    arrange,
+    learned_of,
+    probability_of,
+    rules_of,
+)
+from paper_assets.ranking.profile_edits import scores_edited
+from paper_assets.weights import DIMENSIONS
+
+Bools = NDArray[np.bool_]
+Row = Mapping[str, Any]
+LEARNED = "learned"  # the part that ratings add, which has the weight of relevance
+ADDED = ("bonus", "soft_penalty", "diversity_penalty")  # parts of a score that have no weight
+_RECOMPUTED = {  # of a header: where one of these differs, all scores may
+    "model": "another embedding model",
+    "calibration": "another calibration",
+    "code_version": "another version of the ranking",
+}
+_OPTIONS = ("purpose", "ranking_mode", "interest_mode", "hybrid_of", "enable_llm_verification", "weights")
+_RULES = {
+    "top_k": "places in the list",
+    "line": "the line",
+    "include_contrastive": "a contrastive pick",
+    "contrastive_type": "the kind of contrast",
+}
+_SAME = 1e-12  # a part that differs by less has not moved
+
+
+class TwoRankings:
+    """Two rankings' rows and headers over the papers of both, to ask why a place differs.
+
+    `removed`, `removed_before`: filter reasons by paper id, now and then (None: not known). `days`: first submission.
+    `edits`: what was edited in the profile, as `profile_edits` tells it (None: edited, but not known what).
+    """
+
+    def __init__(
+        self,
+        before: Sequence[Row],
+        after: Sequence[Row],
+        *,
+        headers: tuple[Mapping[str, Any], Mapping[str, Any]],
+        removed: Mapping[str, str],
+        removed_before: Mapping[str, str] | None,
+        days: Mapping[str, date],
+        edits: Mapping[str, str] | None,
+    ) -> None:
+        self.headers, self.removed, self.removed_before, self.edits = headers, removed, removed_before, edits
+        self.days = days
+        self.rows = ({row["paper_id"]: row for row in before}, {row["paper_id"]: row for row in after})
+        self.ids = sorted({*self.rows[0], *self.rows[1]}, key=lambda each: (-ordinal(days.get(each)), each))
+        self.at = {paper_id: number for number, paper_id in enumerate(self.ids)}
+        self.edited = headers[0].get("profile_hash") != headers[1].get("profile_hash")
+        self.old, self.new = (self._papers(side) for side in (0, 1))
+        self.common = self.old.member & self.new.member
+        # What other weights do to a sum, of a paper as it was and as it is.
+        self.reweighed = tuple(
+            np.array([self._reweighed(rows[each]) if each in rows else 0.0 for each in self.ids]) for rows in self.rows
+        )
+
+    @cached_property
+    def now(self) -> ReadingList:
+        """The later list, arranged from its rows."""
+        return arrange(self.new)
+
+    def parts(self, paper_id: str) -> dict[str, float]:
+        """By how much each part of a paper's score differs; only where it does."""
+        return differences(self.rows[0][paper_id], self.rows[1][paper_id], self.headers)
+
+    def _reweighed(self, row: Row) -> float:
+        return sum(differences(row, row, self.headers).values())
+
+    @cached_property
+    def recomputed(self) -> list[str]:
+        """What has changed the scores of all papers, in words."""
+        told = [words for name, words in _RECOMPUTED.items() if self.differs(name)]
+        options = [name for name in _OPTIONS if self.differs(name)]
+        edits = scores_edited(self.edits) if self.edited else ""
+        if edits:
+            return [f"the profile was edited ({edits})", *told]
+        return [*(self._option(name) for name in options if name != "weights" or len(options) == 1), *told]
+
+    @cached_property
+    def weights_only(self) -> bool:
+        """Whether the scores have changed by other weights and nothing else."""
+        if any(self.differs(name) for name in (*_RECOMPUTED, *_OPTIONS) if name not in ("purpose", "weights")):
+            return False
+        edits = self.edits if self.edited else {}
+        return edits is not None and not scores_edited(
+            {key: words for key, words in edits.items() if not key.startswith(("ranking.purpose", "ranking.weights"))}
+        )
+
+    @cached_property
+    def rules_differ(self) -> list[str]:
+        """What has changed the list and no score, in words."""
+        found = [
+            f"{words}: {_plain(self.headers[0].get(name))} → {_plain(self.headers[1].get(name))}"
+            for name, words in _RULES.items()
+            if name in self.headers[0] and name in self.headers[1] and self.differs(name)
+        ]
+        return [f"the profile was edited ({'; '.join(found)})"] if found and self.edited else found
+
+    def differs(self, name: str) -> bool:
+        """Whether the headers differ in this."""
+        then, now = (header.get(name) for header in self.headers)
+        return bool(then != now)
+
+    def _option(self, name: str) -> str:
+        if name == "weights":
+            return "other weights of the dimensions"
+        then, now = (header.get(name) for header in self.headers)
+        return f"{name.replace('_', ' ')}: {_plain(then)} → {_plain(now)}"
+
+    @property
+    def line(self) -> float | None:
+        """The later list's line, a probability; None: it has none."""
+        return self.new.rules.line
+
+    @property
+    def same_day(self) -> bool:
+        """Whether both are rankings of one day."""
+        return not self.differs("as_of")
+
+    def _papers(self, side: int) -> ScoredPapers:
+        rows, header = self.rows[side], self.headers[side]
+        of = [rows.get(paper_id) for paper_id in self.ids]
+        places = header.get("lane_places") or {}
+        papers = ScoredPapers(
+            member=np.array([row is not None for row in of], dtype=np.bool_),
+            probability=np.array([probability_of(row) if row else 0.0 for row in of]),
+            final=np.array([row["final"] if row else 0.0 for row in of]),
+            tie=np.arange(len(of)),
+            lanes=np.array([paper_id in places for paper_id in self.ids], dtype=np.bool_),
+            pick=np.array([row is not None and "CONTRASTIVE_PICK" in row["tags"] for row in of], dtype=np.bool_),
+            rules=rules_of(header, otherwise=max(sum(row["shown"] for row in rows.values()), 1)),
+        )
+        if not places:
+            return papers
+        # One that is shown though lower ones are not stays because no other serves its interest.
+        shown = np.array([row is not None and row["shown"] for row in of], dtype=np.bool_)
+        return replace(papers, lanes=papers.lanes | (shown & ~arrange(papers).listed))
+
+
+def newer_version(old: Row, new: Row) -> str:
+    """In words, nothing if it is the same or not known."""
+    versions = old.get("version"), new.get("version")
+    if None in versions or versions[0] == versions[1]:
+        return ""
+    return f"a new version of the paper (v{versions[0]} → v{versions[1]})"
+
+
+def _parts(row: Row, header: Mapping[str, Any]) -> dict[str, float]:
+    weights = header["weights"]
+    return {
+        **{name: weights[name] * row[name] for name in DIMENSIONS},
+        LEARNED: weights["semantic_relevance"] * learned_of(row),
+        **{name: row[name] for name in ADDED},
+    }
+
+
+def differences(old: Row, new: Row, headers: tuple[Mapping[str, Any], Mapping[str, Any]]) -> dict[str, float]:
+    """By how much each part of a score, weighed as its header says, differs between two rows; only where it does."""
+    then, now = _parts(old, headers[0]), _parts(new, headers[1])
+    return {name: now[name] - then[name] for name in now if abs(now[name] - then[name]) > _SAME}
+
+
+def ordinal(day: date | None) -> int:
+    """The day as a number; 0 if it is not known."""
+    return day.toordinal() if day else 0
+
+
+def _plain(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "none" if value is None else ", ".join(map(str, value)) if isinstance(value, list) else f"{value}"
