@@ -86,10 +86,11 @@ def filled(folder: Path) -> tuple[Desk, dict[str, str], dict[str, str]]:
 
 @contextmanager
 def lab(folder: Path, *options: str, **environ: str) -> Iterator[Lab]:
-    """Ada, whose profile is traffic, and Bob, whose profile is speech, and the server as a process of its own."""
+    """Ada, whose profile is traffic, Bob, whose profile is speech, Cleo, who has both, and the server as a process."""
     desk, items, practices = filled(folder)
     file = people_file(folder / "data")
-    tokens = {"ada": add_person(file, "ada", ["traffic"]), "bob": add_person(file, "bob", ["speech"])}
+    profiles = {"ada": ["traffic"], "bob": ["speech"], "cleo": ["traffic", "speech"]}
+    tokens = {name: add_person(file, name, theirs) for name, theirs in profiles.items()}
     log = folder / "lab.log"
     with log.open("w", encoding="utf-8") as stderr:
         process = subprocess.Popen(

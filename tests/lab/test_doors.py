@@ -117,9 +117,15 @@ def test_mcp_takes_a_token_in_the_header_and_nowhere_else(served_lab: Lab) -> No
         ("/mcp", {"Authorization": f"Basic {token}"}),
         ("/mcp", {"Authorization": "Bearer "}),
     ):
-        for method in ("GET", "POST", "DELETE"):
+        for method in ("GET", "POST", "DELETE", "OPTIONS"):
             status, told, text = served_lab.asked(method, path, **headers)
             assert (status, told["WWW-Authenticate"], text) == (401, "Bearer", "a token is needed\n")
+
+
+def test_with_a_token_there_is_no_stream_to_listen_to_and_no_session_to_end(served_lab: Lab) -> None:
+    for method in ("GET", "DELETE"):
+        status, told, _ = served_lab.asked(method, "/mcp", Authorization=f"Bearer {served_lab.tokens['ada']}")
+        assert (status, told["Allow"]) == (405, "POST")
 
 
 def test_who_is_removed_is_out_at_the_next_request_and_no_token_is_written_anywhere(tmp_path: Path) -> None:

@@ -65,7 +65,9 @@ class Assistants:
         answer = self._refused(request)
         if answer is None:
             answer, person = await self._person(request)
-            if person is not None:
+            if person is not None and request.method != "POST":  # without sessions there is nothing to listen to or end
+                answer = PlainTextResponse("only POST is answered\n", 405, {"Allow": "POST"})
+            elif person is not None:
                 manager = await self._manager(person)
                 kept = [(name, value) for name, value in scope["headers"] if name != b"authorization"]
                 await manager.handle_request({**scope, "headers": kept}, receive, send)
