@@ -42,13 +42,13 @@ class Lab:
     log: Path
 
     def asked(
-        self, method: str, path: str, body: Mapping[str, str] | None = None, **headers: str
+        self, method: str, path: str, body: Mapping[str, str] | str | None = None, **headers: str
     ) -> tuple[int, http.client.HTTPMessage, str]:
         """The answer to a request that brings nothing along but what is said."""
         address = urlsplit(self.url)
         connection = http.client.HTTPConnection(address.hostname or "", address.port, timeout=120)
         try:
-            connection.request(method, path, urlencode(body) if body is not None else None, headers)
+            connection.request(method, path, urlencode(body) if isinstance(body, Mapping) else body, headers)
             answer = connection.getresponse()
             return answer.status, answer.msg, answer.read().decode()
         finally:
@@ -122,20 +122,18 @@ def _environ(desk: Desk) -> dict[str, str]:
     return {**kept, **desk.environment}
 
 
-def call(lab: Lab, token: str | None, tool: str, arguments: Mapping[str, Any]) -> tuple[int, Any]:
-    """A tool called by hand, without a client: status and what came."""
+def call(
+    lab: Lab, token: str, tool: str, arguments: Mapping[str, Any], *, address: str = "10.0.0.1"
+) -> tuple[int, str]:
+    """A tool called by hand, without a client, as a proxy passes it on from an address: status and what came."""
     body = json.dumps(
         {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": tool, "arguments": dict(arguments)}}
     )
-    address = urlsplit(lab.url)
-    connection = http.client.HTTPConnection(address.hostname or "", address.port, timeout=120)
-    headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
-    if token is not None:
-        headers["Authorization"] = f"Bearer {token}"
-    try:
-        connection.request("POST", "/mcp", body, headers)
-        answer = connection.getresponse()
-        text = answer.read().decode()
-    finally:
-        connection.close()
-    return answer.status, text
+    status, _, text = lab.asked(
+        "POST",
+        "/mcp",
+        body,
+        **{"Content-Type": "application/json", "Accept": "application/json, text/event-stream"},
+        **{"Authorization": f"Bearer {token}", "X-Forwarded-For": address},
+    )
+    return status, text

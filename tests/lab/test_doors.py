@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from paper_assets.interfaces.page.app import ROUTES
-from paper_assets.stores.people import people_file, remove_person
+from paper_assets.stores.people import add_person, people_file, remove_person
 from tests.desk import Desk
-from tests.lab.invented_lab import FORM, LATEST, Lab, call, lab
+from tests.lab.invented_lab import FORM, LATEST, Lab, call
 
 GETS = [path for path, get, _ in ROUTES if get]
 POSTS = [path for path, _, post in ROUTES if post]
@@ -128,29 +128,38 @@ def test_with_a_token_there_is_no_stream_to_listen_to_and_no_session_to_end(serv
         assert (status, told["Allow"]) == (405, "POST")
 
 
-def test_who_is_removed_is_out_at_the_next_request_and_no_token_is_written_anywhere(tmp_path: Path) -> None:
-    with lab(tmp_path) as served:
-        cookie, token = served.signed_in(served.tokens["ada"]), served.tokens["ada"]
-        assert served.asked("GET", "/p/traffic", Cookie=cookie)[0] == 200
-        assert call(served, token, "todays_ranking", {})[0] == 200
-        remove_person(people_file(tmp_path / "data"), "ada")
-        assert served.asked("GET", "/p/traffic", Cookie=cookie)[0] == 401
-        assert call(served, token, "todays_ranking", {})[0] == 401
-        assert call(served, served.tokens["bob"], "todays_ranking", {})[0] == 200
-        for number in range(8):  # with the removed one nine
-            assert call(served, f"guess-{number}", "todays_ranking", {})[0] == 401
-            assert call(served, token, "todays_ranking", {})[0] == 401, "the same again counts once"
-        assert call(served, "guess-8", "todays_ranking", {})[0] == 401
-        status, text = call(served, "guess-9", "todays_ranking", {})
-        assert status == 429 and "wait" in text
-        form = {"key": "guess-10"}
-        told = served.asked("POST", "/sign-in", form, Origin=served.url, **FORM)
-        assert told[0] == 429 and 0 < int(told[1]["Retry-After"]) <= 61
-        written = [file for file in tmp_path.rglob("*") if file.is_file()]
-        assert served.log in written
-        for file in written:
-            content = file.read_bytes()
-            assert not [name for name, one in served.tokens.items() if one.encode() in content], file
+def test_who_is_removed_is_out_at_the_next_request_and_who_guesses_waits(served_lab: Lab) -> None:
+    file, here = people_file(served_lab.desk.folder / "data"), "10.0.0.2"
+
+    def asks(token: str, *, address: str = here) -> int:
+        return call(served_lab, token, "todays_ranking", {"profile": "traffic"}, address=address)[0]
+
+    token = add_person(file, "dora", ["traffic"])
+    cookie = served_lab.signed_in(token)
+    assert served_lab.asked("GET", "/p/traffic", Cookie=cookie)[0] == asks(token) == 200
+    remove_person(file, "dora")
+    assert served_lab.asked("GET", "/p/traffic", Cookie=cookie)[0] == asks(token) == 401
+    assert asks(served_lab.tokens["ada"]) == 200
+    for number in range(8):  # with the removed one nine
+        assert asks(f"guess-{number}") == asks(token) == 401, "the same again counts once"
+    assert asks("guess-8") == 401
+    assert asks("guess-9") == asks(served_lab.tokens["ada"]) == 429
+    form, sent = {"key": "guess-10"}, {"Origin": served_lab.url, "X-Forwarded-For": here, **FORM}
+    status, told, text = served_lab.asked("POST", "/sign-in", form, **sent)
+    assert (status, 0 < int(told["Retry-After"]) <= 61) == (429, True) and "Too many wrong tokens" in text
+    assert asks(served_lab.tokens["ada"], address="10.0.0.3") == 200
+
+
+def test_no_token_is_written_anywhere(served_lab: Lab) -> None:
+    token = served_lab.tokens["ada"]
+    served_lab.signed_in(token)
+    assert call(served_lab, token, "todays_ranking", {"profile": token})[0] == 200
+    served_lab.asked("GET", f"/mcp?token={token}")
+    written = [file for file in served_lab.desk.folder.rglob("*") if file.is_file()]
+    assert served_lab.log in written
+    for file in written:
+        content = file.read_bytes()
+        assert not [name for name, one in served_lab.tokens.items() if one.encode() in content], file
 
 
 def test_nothing_is_served_beyond_this_machine_while_there_is_nobody(tmp_path: Path) -> None:

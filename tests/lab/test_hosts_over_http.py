@@ -11,8 +11,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests import loopback
-from tests.interpreting.outside import outside
-from tests.lab.invented_lab import Lab, lab
+from tests.lab.invented_lab import Lab
 from tests.loopback import Answer
 from tests.mcp.test_hosts import PACKAGES, TOOLS
 from tests.node_packages import NotInstalled, installed
@@ -31,22 +30,12 @@ def node(*packages: str) -> Path:
         pytest.skip(f"not tried: {reason}")
 
 
-@pytest.fixture(scope="module")
-def slow_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    """A lab whose arXiv never answers."""
-    folder = tmp_path_factory.mktemp("slow_lab")
-    with outside(folder) as world:
-        world.arxiv.script = [Answer(hang=True)] * 9
-        with lab(folder, PAPER_ASSETS_ARXIV_URL=world.arxiv.url) as served:
-            yield served
-
-
-def test_the_typescript_client_lists_calls_hears_progress_and_cancels_over_http(slow_lab: Lab) -> None:
+def test_the_typescript_client_lists_calls_hears_progress_and_cancels_over_http(served_lab: Lab) -> None:
     modules = node(*PACKAGES)
-    headers = {"Authorization": f"Bearer {slow_lab.tokens['cleo']}"}
+    headers = {"Authorization": f"Bearer {served_lab.tokens['cleo']}"}
     done = subprocess.run(
         ["node", str(Path(__file__).parents[1] / "mcp" / "typescript_client.mjs"), str(modules.parent)],
-        env={**os.environ, "SERVER": json.dumps({"url": f"{slow_lab.url}/mcp", "headers": headers})},
+        env={**os.environ, "SERVER": json.dumps({"url": f"{served_lab.url}/mcp", "headers": headers})},
         capture_output=True,
         text=True,
         timeout=120,
@@ -70,12 +59,12 @@ def test_the_typescript_client_lists_calls_hears_progress_and_cancels_over_http(
     ],
 )
 def test_the_inspector_shows_tools_answers_and_errors_over_http(
-    slow_lab: Lab, arguments: list[str], expected: str
+    served_lab: Lab, arguments: list[str], expected: str
 ) -> None:
     inspector = node(*PACKAGES) / ".bin" / "mcp-inspector"
-    header = f"Authorization: Bearer {slow_lab.tokens['ada']}"
+    header = f"Authorization: Bearer {served_lab.tokens['ada']}"
     done = subprocess.run(
-        [str(inspector), "--cli", f"{slow_lab.url}/mcp", "--transport", "http", "--header", header, *arguments],
+        [str(inspector), "--cli", f"{served_lab.url}/mcp", "--transport", "http", "--header", header, *arguments],
         capture_output=True,
         text=True,
         timeout=120,
@@ -84,15 +73,15 @@ def test_the_inspector_shows_tools_answers_and_errors_over_http(
 
 
 @pytest.fixture(scope="module")
-def without_token(slow_lab: Lab) -> Iterator[str]:
+def without_token(served_lab: Lab) -> Iterator[str]:
     """The address of a proxy that brings Ada's token along, for a suite that cannot."""
-    target = urlsplit(slow_lab.url)
+    target = urlsplit(served_lab.url)
 
     def forward(request: loopback.Request) -> Answer:
         connection = http.client.HTTPConnection(target.hostname or "", target.port, timeout=60)
         kept = {name: value for name, value in request.headers.items() if name not in ("content-length", "connection")}
         try:
-            bearer = {"Authorization": f"Bearer {slow_lab.tokens['ada']}"}
+            bearer = {"Authorization": f"Bearer {served_lab.tokens['ada']}"}
             connection.request(request.method, request.path, request.body or None, {**kept, **bearer})
             answer = connection.getresponse()
             left_out = ("content-length", "transfer-encoding", "connection")
