@@ -25,8 +25,11 @@ check: $(VENV)/installed  ## lint, format, types, definitions
 format: $(VENV)/installed
 	$(BIN)/ruff check --fix . ; $(BIN)/ruff format .
 
-lock: $(VENV)/installed   ## write constraints.txt anew from what is installed and tested
+lock: $(VENV)/installed   ## write constraints.txt anew from what is installed and tested, and requirements.lock (needs uv)
+	@command -v uv > /dev/null || { echo "make lock needs uv: pipx install uv"; exit 1; }
 	$(BIN)/python -m pip freeze --exclude-editable | sed 's/^torch==\([0-9.]*\).*/torch==\1/' > constraints.txt
+	uv pip compile --quiet --no-config --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
+	  --default-index https://pypi.org/simple -c constraints.txt pyproject.toml --group dev -o requirements.lock
 
 storm: $(VENV)/installed  ## kills, five processes, a year of feeds, anything as input; an hour (STORM="--seed 7 --part kills")
 	$(BIN)/python -m tests.faults.storm $(STORM)

@@ -4,7 +4,8 @@
         page_of_changes("cs:cs:CL", day, None, None, url=oai.url, session=...)
 
 `oai.refusals` are answers given before anything else, one for each request; `oai.instead` has other answers by the
-number of the request (from 1); `oai.forget()` makes every token given so far one that is over.
+number of the request (from 1), `oai.whole` by a set and a day that are asked for; `oai.forget()` makes every token
+given so far one that is over. `recorded_oai(folder)` replays recorded pages.
 """
 
 import json
@@ -14,7 +15,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from email.utils import format_datetime
+from pathlib import Path
 from xml.sax.saxutils import escape
+
+from lxml import etree
 
 from tests import loopback
 from tests.loopback import Answer
@@ -22,7 +26,10 @@ from tests.loopback import Answer
 
 @dataclass(frozen=True, kw_only=True)
 class OaiRecord:
-    """A record by its fields under arXiv's names; `versions` are times of submission. No fields: a deleted one."""
+    """A record by its fields under arXiv's names; `versions` are times of submission. No fields: a deleted one.
+
+    `older`: in the format `arXiv`. `xml`: the record as it stands, whatever its fields.
+    """
 
     paper_id: str
     changed: date
@@ -31,6 +38,8 @@ class OaiRecord:
     fields: dict[str, str] = field(default_factory=dict)
     size: str = "12kb"
     source_type: str = "D"
+    older: bool = False
+    xml: str = ""
 
 
 @dataclass
@@ -39,6 +48,7 @@ class LoopbackOai:
     each: int
     refusals: list[Answer] = field(default_factory=list)
     instead: dict[int, Answer] = field(default_factory=dict)
+    whole: dict[tuple[str, str], Answer] = field(default_factory=dict)
     queries: list[dict[str, str]] = field(default_factory=list)
     url: str = ""
     _age: int = 0
@@ -63,6 +73,9 @@ class LoopbackOai:
 
     def _page(self, asked: dict[str, object]) -> Answer:
         first, last, start = str(asked["from"]), str(asked.get("until", "9")), int(str(asked["start"]))
+        for (name, day), answer in self.whole.items():
+            if name == asked["set"] and first <= day <= last:
+                return answer
         found = [
             each
             for each in sorted(self.records, key=lambda each: (each.changed, each.paper_id))
@@ -85,8 +98,36 @@ def loopback_oai(records: Iterable[OaiRecord] = (), *, each: int = 1_000) -> Ite
         yield oai
 
 
+@contextmanager
+def recorded_oai(folder: Path, *, each: int) -> Iterator[LoopbackOai]:
+    """Recorded answers in the format `arXiv`: lists of one day as they are, answers to GetRecord record by record."""
+    records, whole = [], {}
+    for file in sorted(folder.glob("*.xml")):
+        content = file.read_bytes()
+        root = etree.fromstring(content)
+        asked = root.find("{*}request")
+        if asked is not None and asked.get("verb") == "ListRecords":
+            whole[str(asked.get("set")), str(asked.get("from"))] = Answer(body=content)
+            continue
+        for one in root.iterfind("{*}GetRecord/{*}record"):
+            records.append(
+                OaiRecord(
+                    paper_id=str(one.findtext("{*}header/{*}identifier")).removeprefix("oai:arXiv.org:"),
+                    changed=date.fromisoformat(str(one.findtext("{*}header/{*}datestamp"))),
+                    sets=tuple(str(name.text) for name in one.iterfind("{*}header/{*}setSpec")),
+                    xml=etree.tostring(one, encoding="unicode"),
+                )
+            )
+    with loopback_oai(records, each=each) as oai:
+        oai.whole = whole
+        yield oai
+
+
 def record(paper_id: str, *versions: str, changed: date, **more: str) -> OaiRecord:
-    """An invented record; `versions` are instants like 2026-01-05T10:00, `more` fields under arXiv's names."""
+    """An invented record; `versions` are instants like 2026-01-05T10:00, `more` fields under arXiv's names.
+
+    With `replace(…, older=True)` it is told in the format `arXiv`.
+    """
     return OaiRecord(
         paper_id=paper_id,
         changed=changed,
@@ -121,6 +162,8 @@ def _envelope(inside: str) -> Answer:
 
 
 def _record_xml(each: OaiRecord) -> str:
+    if each.xml:
+        return each.xml
     sets = "".join(f"<setSpec>{name}</setSpec>" for name in each.sets)
     status = "" if each.fields else ' status="deleted"'
     header = (
@@ -129,6 +172,8 @@ def _record_xml(each: OaiRecord) -> str:
     )
     if not each.fields:
         return f"<record>{header}</record>"
+    if each.older:
+        return f"<record>{header}<metadata>{_older_xml(each)}</metadata></record>"
     versions = "".join(
         f'<version version="v{number}"><date>{format_datetime(time, usegmt=True)}</date>'
         + (
@@ -142,4 +187,24 @@ def _record_xml(each: OaiRecord) -> str:
     return (
         f'<record>{header}<metadata><arXivRaw xmlns="http://arxiv.org/OAI/arXivRaw/"><id>{each.paper_id}</id>'
         f"<submitter>Ada Example</submitter>{versions}{fields}</arXivRaw></metadata></record>"
+    )
+
+
+def _older_xml(each: OaiRecord) -> str:
+    """The format `arXiv`: authors in parts, with the affiliation in brackets behind a name; days, and no versions."""
+    authors = ""
+    for name in each.fields["authors"].split(", "):
+        person, _, place = name.removesuffix(")").partition(" (")
+        forenames, _, keyname = person.rpartition(" ")
+        place = f"<affiliation>{escape(place)}</affiliation>" if place else ""
+        authors += (
+            f"<author><keyname>{escape(keyname)}</keyname><forenames>{escape(forenames)}</forenames>{place}</author>"
+        )
+    created = "".join(f"<created>{time:%F}</created>" for time in each.versions[:1])
+    updated = "".join(f"<updated>{time:%F}</updated>" for time in each.versions[1:][-1:])
+    fields = {**{name: escape(text) for name, text in each.fields.items()}, "authors": authors}
+    return (
+        f'<arXiv xmlns="http://arxiv.org/OAI/arXiv/"><id>{each.paper_id}</id>{created}{updated}'
+        + "".join(f"<{name}>{text}</{name}>" for name, text in fields.items())
+        + "</arXiv>"
     )

@@ -5,7 +5,7 @@ come from another site. The desk asks for more (`page/guard.py`); this is the do
 not ours.
 """
 
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Set
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -14,16 +14,16 @@ Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
-_OURS = frozenset({"127.0.0.1", "localhost", "::1"})
+THIS_MACHINE = frozenset({"127.0.0.1", "localhost", "::1"})
 _READS = frozenset({"GET", "HEAD"})
 _OF_OUR_PAGES = frozenset({"same-origin", "none"})  # none: an address that a person typed
 _POLICY_VIOLATION = 1008  # how a websocket is refused
 
 
-def of_this_machine(host: str) -> bool:
-    """Whether a Host header names this machine, on whatever port."""
+def of_this_machine(host: str, names: Set[str] = THIS_MACHINE) -> bool:
+    """Whether a Host header names this machine, on whatever port; `names` are all that it answers to, in lower case."""
     try:
-        return urlsplit(f"//{host}").hostname in _OURS
+        return urlsplit(f"//{host}").hostname in names
     except ValueError:
         return False
 

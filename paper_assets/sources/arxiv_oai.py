@@ -1,13 +1,17 @@
 """arXiv's OAI-PMH: what has changed in one of its sets between two days, page by page (SPEC Z4).
 
-The format is `arXivRaw`, the only one that has the time of every version: by the first a paper belongs to the same day
-as by the API. OAI's own dates are those of the last change of a record, never of its submission, so a paper that was
-revised in June is not found between the days of May in which it came; who wants whole days asks from their first day
-until now. Records of all categories of a set come, cross-listed ones too.
+Asked for is the format `arXivRaw`, the only one that has the time of every version: by the first a paper belongs to the
+same day as by the API. What an answer holds decides: records in the older format `arXiv` (recorded pages, mirrors) are
+read too. They say the days of the first and the last version, authors one by one with affiliations, and neither times
+nor how many versions there are.
+
+OAI's own dates are those of the last change of a record, never of its submission, so a paper that was revised in June
+is not found between the days of May in which it came; who wants whole days asks from their first day until now. Records
+of all categories of a set come, cross-listed ones too.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from typing import Any
@@ -15,7 +19,7 @@ from typing import Any
 import requests
 from lxml import etree
 
-from paper_assets.arxiv_ids import split_arxiv_id
+from paper_assets.arxiv_ids import pdf_address, split_arxiv_id
 from paper_assets.errors import IncompleteFeed, InvalidArxivId, InvalidInput, InvalidPaper, NetworkError
 from paper_assets.paper import Paper
 from paper_assets.sources.arxiv_api import STRICT_XML, check_category
@@ -24,12 +28,11 @@ from paper_assets.sources.polite_http import ask
 from paper_assets.sources.source import ChangesPage, PlaceLost
 
 OAI = "{http://www.openarchives.org/OAI/2.0/}"
-RAW = "{http://arxiv.org/OAI/arXivRaw/}"
 _PHYSICS = {  # archives that stand below one name
     *("astro-ph", "cond-mat", "gr-qc", "hep-ex", "hep-lat", "hep-ph", "hep-th", "math-ph"),
     *("nlin", "nucl-ex", "nucl-th", "physics", "quant-ph"),
 }
-_TEXTS = ("title", "authors", "abstract", "categories", "comments", "doi", "journal-ref")
+_TEXTS = ("id", "title", "abstract", "categories", "comments", "doi", "journal-ref")
 # How arXiv keeps a withdrawal: as a last version that holds nothing (seen, not documented); the comment says it too.
 _NOTHING = re.compile(r"0\s*kb", re.IGNORECASE), "I"
 _LONGEST_PLACE = 2_000  # characters of a resumption token
@@ -131,12 +134,20 @@ def _error(error: Any, *, resumed: bool) -> ChangesPage:
 
 def _paper(record: Any) -> Paper:
     """The paper of an OAI record (an lxml element). Raises InvalidPaper."""
-    raw = record.find(f"{OAI}metadata/{RAW}arXivRaw")
-    if raw is None:
-        raise InvalidPaper("the record is not in the format arXivRaw")
+    for described in record.iterfind(f"{OAI}metadata/*"):
+        space, _, name = described.tag.rpartition("}")
+        if name in _FORMATS:
+            space = f"{space}}}" if space else ""
+            texts = {each: text for each in _TEXTS if (text := described.findtext(space + each)) is not None}
+            return _FORMATS[name](described, space, {**texts, "id": texts.get("id", "").strip()})
+    raise InvalidPaper("the record is in neither of the formats arXivRaw and arXiv")
+
+
+def _from_raw(raw: Any, space: str, texts: Mapping[str, str]) -> Paper:
+    """The paper of an `arXivRaw` element, whose children stand in the namespace `space`."""
     versions = {
         int(number): version
-        for version in raw.iterfind(f"{RAW}version")
+        for version in raw.iterfind(f"{space}version")
         if re.fullmatch(r"[1-9]\d{0,3}", number := (version.get("version") or "").removeprefix("v"), re.ASCII)
     }
     if 1 not in versions:
@@ -144,14 +155,41 @@ def _paper(record: Any) -> Paper:
     newest = versions[max(versions)]
     paper = paper_from_record(
         {
-            "id": (raw.findtext(f"{RAW}id") or "").strip(),
-            **{name: text for name in _TEXTS if (text := raw.findtext(f"{RAW}{name}")) is not None},
+            **texts,
+            "authors": raw.findtext(f"{space}authors"),
             "versions": [
-                {"version": f"v{number}", "created": (versions[number].findtext(f"{RAW}date") or "").strip()}
+                {"version": f"v{number}", "created": (versions[number].findtext(f"{space}date") or "").strip()}
                 for number in sorted(versions)
             ],
         }
     )
-    size, kind = (newest.findtext(f"{RAW}{name}") or "" for name in ("size", "source_type"))
+    size, kind = (newest.findtext(f"{space}{name}") or "" for name in ("size", "source_type"))
     empty = _NOTHING[0].fullmatch(size.strip()) and _NOTHING[1] in kind
     return replace(paper, withdrawn=True) if empty else paper
+
+
+def _from_older(described: Any, space: str, texts: Mapping[str, str]) -> Paper:
+    """The paper of an `arXiv` element. One that was ever revised counts as version 2: it is that or a later one.
+
+    So it takes the place of a first version and never that of a newer one that is known; its PDF is that of the newest.
+    """
+    created, updated = ((described.findtext(f"{space}{name}") or "").strip() for name in ("created", "updated"))
+    if not created:
+        raise InvalidPaper("the record does not say when the paper was first submitted")
+    authors = [
+        [_texts(author, f"{space}{name}") for name in ("keyname", "forenames", "suffix")]
+        + [place.text or "" for place in author.iterfind(f"{space}affiliation")]
+        for author in described.iterfind(f"{space}authors/{space}author")
+    ]
+    revised = bool(updated) and updated != created
+    dates = {"published": created, "updated": updated or created, "version": "v2" if revised else "v1"}
+    paper = paper_from_record({**texts, "authors_parsed": authors, **dates})
+    return replace(paper, pdf_url=pdf_address(paper.paper_id)) if revised else paper
+
+
+def _texts(element: Any, name: str) -> str:
+    """The texts of all children of a name: some name an author in two parts."""
+    return " ".join(" ".join((each.text or "").split()) for each in element.iterfind(name))
+
+
+_FORMATS = {"arXivRaw": _from_raw, "arXiv": _from_older}

@@ -40,6 +40,11 @@ def plain_tex(text: str) -> str:
     return " ".join(text.replace("~", " ").split())
 
 
+def is_name(text: str) -> bool:
+    """False for what stands among authors and is none: `:`, `et al`, `for the X Collaboration`."""
+    return not _NO_NAME.fullmatch(text)
+
+
 def authors_and_affiliations(line: str) -> tuple[list[str], list[str]]:
     """Names in order and affiliations without repeats, from one author line; anything in brackets is no name."""
     outside, brackets = _without_brackets(plain_tex(line))
@@ -49,7 +54,7 @@ def authors_and_affiliations(line: str) -> tuple[list[str], list[str]]:
             name = _INITIAL.sub(". ", " ".join(name.split()))
             if _SUFFIX.fullmatch(name) and names:
                 names[-1] += f" {name}"
-            elif not _NO_NAME.fullmatch(name):
+            elif is_name(name):
                 names.append(name)
     return names, list(dict.fromkeys(place for inside in brackets for place in _places(inside)))
 

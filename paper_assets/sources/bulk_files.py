@@ -22,7 +22,7 @@ from paper_assets.arxiv_ids import pdf_address, split_arxiv_id
 from paper_assets.errors import InvalidArxivId, InvalidInput, InvalidPaper
 from paper_assets.paper import Paper, paper_from_mapping
 from paper_assets.sources.arxiv_api import ATOM, STRICT_XML, is_atom, read_entry
-from paper_assets.sources.author_names import authors_and_affiliations, plain_tex
+from paper_assets.sources.author_names import authors_and_affiliations, is_name, plain_tex
 from paper_assets.sources.code_links import code_url, with_code_url
 from paper_assets.sources.source import Source
 from paper_assets.sources.withdrawal import is_withdrawn
@@ -193,9 +193,11 @@ def _authors(record: Mapping[str, Any]) -> tuple[object, list[str]]:
     """Names and affiliations from `authors_parsed`, a list of names, or one line as people write it."""
     parsed = _list(record.get("authors_parsed"))
     if parsed and all(isinstance(one, list) and all(isinstance(part, str) for part in one) for one in parsed):
-        names = [" ".join(part for part in (*one[1:2], *one[:1], *one[2:3]) if part.strip()) for one in parsed]
+        names = [
+            plain_tex(" ".join(part for part in (*one[1:2], *one[:1], *one[2:3]) if part.strip())) for one in parsed
+        ]
         places = [plain_tex(place) for one in parsed for place in one[3:] if place.strip()]
-        return [plain_tex(name) for name in names if name], list(dict.fromkeys(places))
+        return [name for name in names if is_name(name)], list(dict.fromkeys(places))
     authors = record.get("authors", record.get("authors_raw"))
     if isinstance(authors, str):
         return authors_and_affiliations(authors)

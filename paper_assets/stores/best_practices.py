@@ -74,7 +74,7 @@ def best_practice(warehouse: Warehouse, collection: str, identifier: str) -> Bes
             params={"collection": collection, "id": identifier},
         ).to_arrow_table()
     if not len(rows):
-        raise _unknown(collection, identifier)
+        raise no_such_practice(collection, identifier)
     return _practices(rows)[0]
 
 
@@ -85,7 +85,7 @@ def remove_best_practice(warehouse: Warehouse, collection: str, identifier: str)
             connection, "delete from best_practices where collection = ? and id = ?", [collection, identifier]
         )
     if not removed:
-        raise _unknown(collection, identifier)
+        raise no_such_practice(collection, identifier)
 
 
 def add_unless_alike(
@@ -229,7 +229,8 @@ def last_change(warehouse: Warehouse) -> tuple[int, ...]:
     return mark
 
 
-def _unknown(collection: str, identifier: str) -> InvalidInput:
+def no_such_practice(collection: str, identifier: str) -> InvalidInput:
+    """What is raised for an id that is not there."""
     return InvalidInput(f"no best practice {identifier!r} in {collection}; `paper-assets archive list` shows the ids")
 
 

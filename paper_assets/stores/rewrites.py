@@ -132,15 +132,33 @@ def rewrites_of(warehouse: Warehouse, *, profile: str, day: date | None = None) 
         return _items(connection, dict.fromkeys(item for (items,) in sets for item in items))
 
 
+def papers_asked_for(warehouse: Warehouse, profiles: Iterable[str]) -> set[tuple[str, str]]:
+    """Paper and level of every rewrite that one of these profiles asked for."""
+    with warehouse.reading() as connection:
+        rows = connection.execute(
+            """
+            select distinct paper_id, target_level
+            from rewrite_items
+            where item in (
+                select unnest(items) from rewrite_sets where profile in (select unnest($profiles::varchar[]))
+            )
+            """,
+            {"profiles": sorted(profiles)},
+        ).fetchall()
+    return {(paper_id, level) for paper_id, level in rows}
+
+
 def rewrite_items(warehouse: Warehouse, items: Iterable[str]) -> list[RewriteItem]:
     """These items in this order; unknown ones are left out."""
     with warehouse.reading() as connection:
         return _items(connection, items)
 
 
-def rewrite_item(warehouse: Warehouse, item: str) -> RewriteItem:
-    """One item. Raises NotComputed."""
+def rewrite_item(warehouse: Warehouse, item: str, *, profile: str | None = None) -> RewriteItem:
+    """One item, where a profile is given one that it asked for. Raises NotComputed."""
     found = rewrite_items(warehouse, [item])
+    if found and profile is not None and item not in {each.item for each in rewrites_of(warehouse, profile=profile)}:
+        found = []
     if not found:
         raise NotComputed(f"no rewrite {item!r}; ask for it with `paper-assets rewrite PAPER_ID --level LEVEL`")
     return found[0]

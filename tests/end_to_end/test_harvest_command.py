@@ -8,16 +8,22 @@ from pathlib import Path
 
 from tests.desk import PATIENCE, Desk
 from tests.loopback import Answer
-from tests.loopback_oai import LoopbackOai, loopback_oai
-from tests.pipeline.test_harvest import months
+from tests.loopback_oai import LoopbackOai, loopback_oai, recorded_oai
+from tests.pipeline.test_harvest import in_both_formats, months
 
-COMMAND = ("harvest", "--from", "2026-01-01", "--until", "2026-03-31", "--set", "cs:cs", "--json")
+MONTHS = ("harvest", "--from", "2026-01-01", "--until", "2026-03-31", "--set", "cs:cs", "--json")
+RECORDED = ("harvest", "--from", "2016-01-01", "--until", "2017-12-31")
+SETS = ("--set", "physics:hep-ex", "--set", "physics:hep-th")
 
 
-def kill_at(desk: Desk, oai: LoopbackOai, request: int, **environ: str) -> None:
+def environ(oai: LoopbackOai) -> dict[str, str]:
+    return {"PAPER_ASSETS_ARXIV_OAI_URL": oai.url, "PAPER_ASSETS_REQUEST_INTERVAL": "0"}
+
+
+def kill_at(desk: Desk, oai: LoopbackOai, command: tuple[str, ...], request: int) -> None:
     """SIGKILL the command while it waits for the answer to a request."""
     oai.instead = {request: Answer(hang=True)}
-    process = desk.start(*COMMAND, **environ)
+    process = desk.start(*command, **environ(oai))
     ends = time.monotonic() + PATIENCE
     while len(oai.queries) < request and time.monotonic() < ends and process.poll() is None:
         time.sleep(0.05)
@@ -28,11 +34,10 @@ def kill_at(desk: Desk, oai: LoopbackOai, request: int, **environ: str) -> None:
 
 def test_a_harvest_killed_twice_goes_on_and_holds_every_paper_once(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
-    with loopback_oai(months(), each=4) as oai:
-        environ = {"PAPER_ASSETS_ARXIV_OAI_URL": oai.url, "PAPER_ASSETS_REQUEST_INTERVAL": "0"}
-        kill_at(desk, oai, 3, **environ)
-        kill_at(desk, oai, 6, **environ)
-        outcome = json.loads(desk.run(*COMMAND, **environ))
+    with loopback_oai(in_both_formats(months()), each=4) as oai:
+        kill_at(desk, oai, MONTHS, 3)
+        kill_at(desk, oai, MONTHS, 6)
+        outcome = json.loads(desk.run(*MONTHS, **environ(oai)))
         assert desk.refused("harvest", "--from", "2026-03-31", "--until", "2026-03-01") == (
             "error: --from and --until must lie before today or on it, in this order"
         )
@@ -41,3 +46,29 @@ def test_a_harvest_killed_twice_goes_on_and_holds_every_paper_once(tmp_path: Pat
         kept = connection.execute("select paper_id, strftime(day, '%Y-%m-%d') from papers order by all").fetchall()
     assert kept == sorted((each.paper_id, f"{each.versions[0]:%F}") for each in months())
     assert outcome["days_reported"] == len({day for _, day in kept})
+
+
+def harvested(desk: Desk) -> list[tuple[object, ...]]:
+    with desk.warehouse.reading() as connection:
+        return connection.execute("select * from papers order by paper_id").fetchall()
+
+
+def test_a_harvest_of_recorded_pages_killed_twice_holds_row_for_row_what_an_undisturbed_one_does(
+    tmp_path: Path, shared_data: Path
+) -> None:
+    pages = shared_data / "arxiv_oai_pmh" / "raw_xml"
+    command = (*RECORDED, *SETS, "--json")
+    whole, killed = Desk(tmp_path / "whole"), Desk(tmp_path / "killed")
+    for desk in (whole, killed):
+        desk.folder.mkdir()
+    with recorded_oai(pages, each=2) as oai:
+        undisturbed = json.loads(whole.run(*command, **environ(oai)))
+        requests = len(oai.queries)
+    with recorded_oai(pages, each=2) as oai:
+        kill_at(killed, oai, command, 9)
+        kill_at(killed, oai, command, 33)
+        outcome = json.loads(killed.run(*command, **environ(oai)))
+        assert len(oai.queries) == requests + 2  # no page was read twice but the two that it was killed at
+    assert outcome["resumed"] == 31
+    assert harvested(killed) == harvested(whole)
+    assert (len(harvested(whole)), undisturbed["left_out"], undisturbed["faults"]) == (9, 2, 0)

@@ -5,11 +5,8 @@ and the TypeScript SDK v1.
 import asyncio
 import json
 import os
-import shutil
 import subprocess
-import tempfile
 from collections.abc import Iterator
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +19,7 @@ from tests.desk import Desk
 from tests.interpreting.outside import outside
 from tests.loopback import Answer
 from tests.mcp.raw_host import MODERN, serves_from
+from tests.node_packages import NotInstalled, installed
 
 TOOLS = {
     "search_papers",
@@ -42,7 +40,6 @@ TOOLS = {
     "best_practices",
 }
 PACKAGES = ("@modelcontextprotocol/inspector@2.12.0", "@modelcontextprotocol/sdk@1.32.2")
-INSTALL_SECONDS = 180
 
 
 @pytest.mark.parametrize("mode", ["legacy", MODERN])
@@ -76,27 +73,11 @@ def test_the_python_client_lists_calls_hears_progress_and_cancels(desk: Desk, mo
 
 @pytest.fixture(scope="module")
 def node_packages() -> Path:
-    """A folder with the packages installed, kept between runs outside the tree; skips where there is no Node."""
-    if not (shutil.which("node") and shutil.which("npm")):
-        pytest.skip("Node is not installed: the inspector and the TypeScript SDK are not tried")
-    name = sha256(" ".join(PACKAGES).encode()).hexdigest()[:12]
-    kept = Path(tempfile.gettempdir()) / f"paper_assets_node-{os.getuid()}-{name}"
-    if kept.is_dir():
-        return kept
-    new = Path(tempfile.mkdtemp(prefix="paper_assets_node-"))
-    install = ["npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix", str(new), *PACKAGES]
+    """A folder with the packages installed; skips where there is no Node."""
     try:
-        done = subprocess.run(install, capture_output=True, text=True, timeout=INSTALL_SECONDS)
-        if done.returncode:
-            pytest.skip(f"npm cannot install the clients here: {done.stderr.strip().splitlines()[-1:]}")
-        new.rename(kept)
-    except subprocess.TimeoutExpired:
-        pytest.skip(f"npm has not installed the clients within {INSTALL_SECONDS} s")
-    except OSError:
-        assert kept.is_dir()  # another run was faster
-    finally:
-        shutil.rmtree(new, ignore_errors=True)
-    return kept
+        return installed(*PACKAGES)
+    except NotInstalled as reason:
+        pytest.skip(f"the inspector and the TypeScript SDK are not tried: {reason}")
 
 
 @pytest.fixture

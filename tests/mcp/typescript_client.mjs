@@ -1,4 +1,5 @@
-// A client on the TypeScript SDK v1: node typescript_client.mjs FOLDER_WITH_NODE_MODULES, the server in $SERVER.
+// A client on the TypeScript SDK v1: node typescript_client.mjs FOLDER_WITH_NODE_MODULES, the server in $SERVER: how to
+// start it, or its address and the headers that it wants.
 // Prints what it saw as one JSON object.
 import { createRequire } from "node:module";
 import { pathToFileURL } from "node:url";
@@ -8,9 +9,12 @@ const require = createRequire(join(process.argv[2], "from-here.js"));
 const load = (name) => import(pathToFileURL(require.resolve(`@modelcontextprotocol/sdk/${name}`)));
 const { Client } = await load("client/index.js");
 const { StdioClientTransport } = await load("client/stdio.js");
+const { StreamableHTTPClientTransport } = await load("client/streamableHttp.js");
 
 const client = new Client({ name: "typescript", version: "0" });
-await client.connect(new StdioClientTransport(JSON.parse(process.env.SERVER)));
+const server = JSON.parse(process.env.SERVER);
+const overHttp = () => new StreamableHTTPClientTransport(new URL(server.url), { requestInit: { headers: server.headers } });
+await client.connect(server.url ? overHttp() : new StdioClientTransport(server));
 const call = (name, args, options) => client.callTool({ name, arguments: args }, undefined, options);
 
 const progress = [];

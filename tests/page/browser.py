@@ -2,11 +2,8 @@
 
 import os
 import shutil
-import subprocess
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -15,9 +12,10 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Request
 from playwright.sync_api import Page as BrowserPage
 
+from tests.node_packages import NotInstalled, installed
+
 AXE = "axe-core@4.14.1"
 PATIENCE = 180_000  # milliseconds for what takes one second on an idle machine, and a run of the daemon twenty
-_INSTALL_SECONDS = 180
 _PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
@@ -60,26 +58,11 @@ def visitor(browser: Browser, *, width: int = 1280, **more: Any) -> Iterator[Bro
 
 def axe_script() -> str | None:
     """axe-core's source, installed once by npm and kept outside the tree; None where that cannot be had."""
-    if not (shutil.which("node") and shutil.which("npm")):
+    try:
+        folder = installed(AXE)
+    except NotInstalled:
         return None
-    name = sha256(AXE.encode()).hexdigest()[:12]
-    kept = Path(tempfile.gettempdir()) / f"paper_assets_axe-{os.getuid()}-{name}"
-    script = kept / "node_modules" / "axe-core" / "axe.min.js"
-    if not script.is_file():
-        new = Path(tempfile.mkdtemp(prefix="paper_assets_axe-"))
-        install = ["npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix", str(new), AXE]
-        try:
-            done = subprocess.run(install, capture_output=True, text=True, timeout=_INSTALL_SECONDS)
-            if done.returncode:
-                return None
-            new.rename(kept)
-        except subprocess.TimeoutExpired:
-            return None
-        except OSError:
-            assert kept.is_dir()  # another run was faster
-        finally:
-            shutil.rmtree(new, ignore_errors=True)
-    return script.read_text(encoding="utf-8")
+    return (folder / "node_modules" / "axe-core" / "axe.min.js").read_text(encoding="utf-8")
 
 
 def serious_findings(page: BrowserPage, script: str) -> list[str]:

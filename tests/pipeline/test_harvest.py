@@ -38,6 +38,11 @@ def months() -> list[OaiRecord]:
     return records
 
 
+def in_both_formats(records: Sequence[OaiRecord]) -> list[OaiRecord]:
+    """Every other record in the format `arXiv`."""
+    return [replace(each, older=number % 2 == 1) for number, each in enumerate(records)]
+
+
 @contextmanager
 def desk(folder: Path, records: Sequence[OaiRecord], *, each: int = 3) -> Iterator[tuple[Workspace, LoopbackOai]]:
     with loopback_oai(records, each=each) as oai:

@@ -7,11 +7,10 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 
 import pytest
-from lxml import etree
 
 from paper_assets.errors import IncompleteFeed, InvalidInput, NetworkError
-from paper_assets.sources.arxiv_api import STRICT_XML, fetch_day
-from paper_assets.sources.arxiv_oai import OAI, page_of_changes, parse_changes, sets_of
+from paper_assets.sources.arxiv_api import fetch_day
+from paper_assets.sources.arxiv_oai import page_of_changes, parse_changes, sets_of
 from paper_assets.sources.bulk_files import read_papers
 from paper_assets.sources.source import PlaceLost
 from tests.loopback import Answer
@@ -20,6 +19,7 @@ from tests.loopback_oai import OaiRecord, loopback_oai, oai_error, page, record
 
 FIRST, CHANGED = date(2026, 1, 1), date(2026, 1, 9)
 SET = "cs:cs:CL"
+_OTHER_FORMAT = "<record><header/><metadata><dc><title>On 2601.00002</title></dc></metadata></record>"
 
 
 def changes(polite, oai, place=None):
@@ -110,10 +110,12 @@ def test_control_characters_are_removed_at_the_door(polite):
     ("broken", "reason"),
     [
         (record("2601.00002", changed=CHANGED), "first submitted"),
+        (replace(record("2601.00002", changed=CHANGED), older=True), "first submitted"),
+        (replace(record("2601.00002", changed=CHANGED), xml=_OTHER_FORMAT), "neither of the formats"),
         (record("2601.00002", "2026-01-05T10:00", changed=CHANGED, title=""), "title"),
         (record("../etc", "2026-01-05T10:00", changed=CHANGED), "not an arXiv id"),
     ],
-    ids=["no versions", "no title", "no id"],
+    ids=["no versions", "no day", "another format", "no title", "no id"],
 )
 def test_a_record_that_is_no_paper_is_named_and_the_others_stay(polite, broken, reason):
     good = record("2601.00001", "2026-01-05T10:00", changed=CHANGED)
@@ -186,11 +188,52 @@ def test_real_records_come_as_they_do_from_a_file(polite, shared_data: Path, tmp
     assert found == imported
 
 
-def test_recorded_answers_of_arxiv_are_understood_up_to_their_records(shared_data: Path):
-    """Real ListRecords answers of 2017. Their records are in the format `arXiv`, which has no times of submission."""
+def test_the_older_format_gives_the_same_paper_but_for_times_and_the_number_of_versions(polite):
+    dates = ("2026-01-05T10:00", "2026-01-06T10:00", "2026-01-08T10:00")
+    same = {"changed": CHANGED, "comments": "5 pages", "doi": "10.1/x", "authors": "Ada Example (MIT), Ben Sample"}
+    records = [record("2601.00001", *dates, **same), record("2601.00002", dates[0], **same)]
+    with loopback_oai(records) as oai:
+        full = changes(polite, oai).papers
+    with loopback_oai([replace(each, older=True) for each in records]) as oai:
+        revised, first = changes(polite, oai).papers
+    assert [revised.day, first.day] == [each.day for each in full]
+    assert (revised.updated, first.updated) == (datetime(2026, 1, 8, tzinfo=UTC), datetime(2026, 1, 5, tzinfo=UTC))
+    # Revised at least once: whatever is known to be newer stays, and the PDF is that of the newest.
+    assert (revised.version, revised.pdf_url) == (2, "https://arxiv.org/pdf/2601.00001")
+    assert (first.version, first.pdf_url) == (1, full[1].pdf_url)
+    untimed = {"published": None, "updated": None, "version": 1, "pdf_url": None}
+    assert [replace(each, **untimed) for each in (revised, first)] == [replace(each, **untimed) for each in full]
+
+
+def test_authors_in_parts_become_names_and_what_is_none_is_left_out(polite):
+    parts = (
+        "<author><keyname>Collaboration</keyname><forenames>Sample</forenames><affiliation>Lab A, City</affiliation>"
+        "</author><author><keyname>:</keyname><affiliation>Lab A, City</affiliation></author>"
+        "<author><keyname>Two</keyname><keyname>Part</keyname><forenames>Ada B.</forenames><suffix>Jr</suffix></author>"
+    )
+    body = page([replace(record("2601.00001", "2026-01-05T10:00", changed=CHANGED, authors="X Y"), older=True)]).body
+    one = "<author><keyname>Y</keyname><forenames>X</forenames></author>"
+    [paper] = parse_changes(body.decode().replace(one, parts).encode()).papers
+    assert paper.authors == ("Sample Collaboration", "Ada B. Two Part Jr")
+    assert paper.affiliations == ("Lab A, City",)
+
+
+def test_recorded_pages_of_arxiv_are_read_record_by_record(shared_data: Path):
+    """Real ListRecords answers of 2017, in the format `arXiv`, beside what another reader made of them."""
     folder = shared_data / "arxiv_oai_pmh" / "raw_xml"
-    for file in sorted(folder.glob("functional*physics*.xml")):
-        content = file.read_bytes()
-        count = len(etree.fromstring(content, parser=etree.XMLParser(**STRICT_XML)).findall(f".//{OAI}record"))
-        with pytest.raises(IncompleteFeed, match=rf"none of arXiv's {count} records .* arXivRaw"):
-            parse_changes(content)
+    expected = json.loads((folder / "functional__arxiv__fixtures__arxiv_expected.json").read_text("utf-8"))
+    by_id = {each["arxiv_eprints"][0]["value"]: each for each in expected}
+    found = [parse_changes(file.read_bytes()) for file in sorted(folder.glob("functional*physics*.xml"))]
+    papers = [paper for each in found for paper in each.papers]
+    assert [each.faults for each in found] == [(), ()]
+    assert {paper.paper_id for paper in papers} == by_id.keys()
+    for paper in papers:
+        theirs = by_id[paper.paper_id]
+        assert f"{paper.published:%F}" == theirs["preprint_date"]
+        assert paper.title == theirs["titles"][0]["title"]
+        assert paper.abstract == theirs["abstracts"][0]["value"]
+        assert set(paper.categories) == set(theirs["arxiv_eprints"][0]["categories"])
+        assert paper.doi == next((each["value"] for each in theirs.get("dois", ())), None)
+        assert sorted(name.split()[-1] for name in paper.authors) == sorted(
+            each["full_name"].split(",")[0].split()[-1] for each in theirs["authors"]
+        )

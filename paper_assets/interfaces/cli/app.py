@@ -60,6 +60,16 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "interpret": ("interpreting", "interpret", "Fetch a paper and let a language model read it."),
     "desk": ("serving", "desk", "Open the desk in a browser: today's papers, evidence, rewrites, the profile."),
     "review": ("serving", "desk", "Open the desk in a browser: today's papers, evidence, rewrites, the profile."),
+    "serve": (
+        "serving",
+        "serve",
+        "Serve the desk and MCP over HTTP to the people of a lab, each with a token, and to each their own profiles.",
+    ),
+    "people": (
+        "serving",
+        "people",
+        "Say who may come in over HTTP (`paper-assets serve`), and to which profiles.",
+    ),
     "mcp": ("serving", "mcp", "Serve assistants over MCP on standard input and output."),
     "rewrite": ("rewriting", "rewrite", "Rewrite a stored paper's abstract for a level."),
     "archive": ("archive", "archive", "Look after the rewrites worth imitating."),

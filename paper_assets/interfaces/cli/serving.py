@@ -1,18 +1,28 @@
-"""Commands that serve others: the MCP server, and the desk as a page."""
+"""Commands that serve others: the MCP server, the desk as a page, and both over HTTP for a lab with its people."""
 
 import os
 from typing import Annotated
 
 import typer
 
-from paper_assets.interfaces.cli.arguments import read_settings
-from paper_assets.interfaces.cli.terminal import say
-from paper_assets.interfaces.mcp.server import serve
+from paper_assets.errors import InvalidInput
+from paper_assets.interfaces.cli.arguments import AsJson, read_settings
+from paper_assets.interfaces.cli.terminal import print_json, print_table, say
+from paper_assets.interfaces.mcp import server as mcp_server
+from paper_assets.profile import profile_folders
+from paper_assets.stores.people import add_person, people_file, read_people, remove_person
+
+people = typer.Typer(
+    name="people",
+    help="Say who may come in over HTTP (`paper-assets serve`), and to which profiles.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
 
 
 def mcp() -> None:
     """Serve assistants over MCP on standard input and output. The log goes to standard error."""
-    serve(read_settings(), os.environ)
+    mcp_server.serve(read_settings(), os.environ)
 
 
 def desk(
@@ -22,3 +32,47 @@ def desk(
     from paper_assets.interfaces.page.server import serve as serve_page  # not for the MCP server's start
 
     serve_page(read_settings(), os.environ, port=port, say=say)
+
+
+def serve(
+    host: Annotated[
+        str, typer.Option(help="Address to listen at; beyond this machine only where people are named.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes a free one.")] = 8788,
+    allow_host: Annotated[
+        list[str] | None, typer.Option("--allow-host", help="A name that it answers to, such as desk.example.org.")
+    ] = None,
+) -> None:
+    """Serve the desk and MCP over HTTP to the people of a lab, each with a token, and to each their own profiles."""
+    from paper_assets.interfaces.lab import serve as serve_lab  # not for the MCP server's start
+
+    serve_lab(read_settings(), os.environ, host=host, port=port, names=allow_host or (), say=say)
+
+
+@people.command()
+def add(
+    name: str,
+    profiles: Annotated[list[str], typer.Option("--profile", help="A profile of theirs; say it for each.")],
+) -> None:
+    """Let somebody in, and print their token, which is shown this once."""
+    settings = read_settings()
+    known = {folder.name for folder in profile_folders(settings.profiles_dir)}
+    if missing := [profile for profile in profiles if profile not in known]:
+        raise InvalidInput(f"there is no profile {missing[0][:60]!r} in {settings.profiles_dir}")
+    say(add_person(people_file(settings.home), name, profiles))
+
+
+@people.command()
+def remove(name: str) -> None:
+    """Make somebody's token void, at once."""
+    remove_person(people_file(read_settings().home), name)
+    say(f"{name} is out: the token is void")
+
+
+@people.command(name="list")
+def list_people(as_json: AsJson = False) -> None:
+    """Show who may come in, and to which profiles."""
+    found = read_people(people_file(read_settings().home))
+    if as_json:
+        return print_json([{"name": each.name, "profiles": sorted(each.profiles)} for each in found])
+    print_table("people", ["name", "profiles"], [(each.name, ", ".join(sorted(each.profiles))) for each in found])

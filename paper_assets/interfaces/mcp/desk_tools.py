@@ -1,10 +1,11 @@
 """Tools over what the desk has stored: rankings, why they are as they are, and what changed in them (SPEC I1)."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, date, datetime, timedelta
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from mcp.server.mcpserver import Context
@@ -50,6 +51,7 @@ class DeskTools:
     calls: Calls
     settings: Settings
     environ: Mapping[str, str]
+    only: Set[str] | None = None  # as in `stored.py`
 
     async def rank_and_filter_papers(
         self,
@@ -84,11 +86,9 @@ class DeskTools:
             if papers is not None and paper_ids is not None:
                 raise InvalidInput("papers and paper_ids: give one of them")
             settings = self.settings
-            profile = profile_folder(profile_path, settings)
-            history = local_path(history_path, "history_path", (settings.output_dir, settings.profiles_dir))
-            pdfs = local_path(
-                local_pdf_dir, "local_pdf_dir", (settings.pdf_dir, settings.output_dir, settings.profiles_dir)
-            )
+            profile = profile_folder(profile_path, settings, self.only)
+            history = local_path(history_path, "history_path", self._folders(settings.output_dir))
+            pdfs = local_path(local_pdf_dir, "local_pdf_dir", self._folders(settings.pdf_dir, settings.output_dir))
             now = datetime.now(UTC)
             records, day = self._records(papers, paper_ids, _day(as_of, "as_of"), now)
             found = self._ranked(
@@ -241,7 +241,12 @@ class DeskTools:
         return open_warehouse(self.calls, self.settings)
 
     def _profile(self, name: str | None) -> str:
-        return profile_meant(self._warehouse, name)
+        return profile_meant(self._warehouse, name, self.only)
+
+    def _folders(self, *shared: Path) -> tuple[Path, ...]:
+        """Below which a caller may name files: the desk's own, or the folders of the profiles that are theirs."""
+        profiles = self.settings.profiles_dir
+        return (*shared, profiles) if self.only is None else tuple(profiles / name for name in sorted(self.only))
 
     def _records(
         self, papers: list[GivenPaper] | None, paper_ids: list[str] | None, day: date | None, now: datetime

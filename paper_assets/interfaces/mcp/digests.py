@@ -1,6 +1,6 @@
 """The digests as texts to read: for the tool, and as resources that a host lists and attaches (SPEC I9)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from datetime import date
 from typing import Any
 
@@ -11,6 +11,7 @@ from mcp_types import Resource
 
 from paper_assets.errors import InvalidInput, NotComputed, PaperAssetsError
 from paper_assets.interfaces.days import parse_day
+from paper_assets.interfaces.mcp.stored import check_open
 from paper_assets.profile import PROFILE_NAME
 from paper_assets.settings import Settings
 
@@ -49,8 +50,8 @@ def digest_text(settings: Settings, profile: str, day: date | None) -> tuple[dat
     return day, page.decode("utf-8", "replace")
 
 
-def listed_digests(settings: Settings) -> list[Resource]:
-    """The newest digests of each profile, newest first."""
+def listed_digests(settings: Settings, only: Set[str] | None = None) -> list[Resource]:
+    """The newest digests of each profile (`only`: of these), newest first."""
     from paper_assets.pipeline.digests import digests_folder
 
     folder = digests_folder(settings)
@@ -63,16 +64,19 @@ def listed_digests(settings: Settings) -> list[Resource]:
             mime_type=_MARKDOWN,
         )
         for name in names
-        if PROFILE_NAME.fullmatch(name)
+        if PROFILE_NAME.fullmatch(name) and (only is None or name in only)
         for day in reversed(digest_days(settings, name)[-_LISTED:])
     ]
 
 
-def add_digests(server: MCPServer[Any], settings: Settings, *, shown: Callable[[str], str]) -> None:
-    """Let hosts read digests by their address; `shown` makes a text fit to leave the machine."""
+def add_digests(
+    server: MCPServer[Any], settings: Settings, *, shown: Callable[[str], str], only: Set[str] | None = None
+) -> None:
+    """Let hosts read digests (`only`: of these profiles) by their address; `shown` makes a text fit to leave."""
 
     async def digest(profile: str, day: str) -> str:
         try:
+            check_open(profile, only)
             _, text = await anyio.to_thread.run_sync(
                 lambda: digest_text(settings, profile, parse_day(day, "the day of the address"))
             )

@@ -4,7 +4,7 @@ The caller is nobody in particular, so that private documents never come to ligh
 """
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -42,6 +42,7 @@ class EvidenceTools:
     calls: Calls
     settings: Settings
     environ: Mapping[str, str]  # says which language model may judge stances, if any (I3)
+    only: Set[str] | None = None  # as in `stored.py`
 
     async def retrieve_standard(
         self,
@@ -136,7 +137,11 @@ class EvidenceTools:
         from paper_assets.retrieval.plan import parse_plan
         from paper_assets.retrieval.questions import categories_of
 
-        folder = profile_folder(profile, self.settings)
+        folder = profile_folder(profile, self.settings, self.only)
+        if self.only is not None and "rewrite" in (data_type or ()):
+            raise InvalidInput(
+                "data_type: rewrites belong to profiles and are not searched here; list_rewrites has yours"
+            )
         record = {
             "rewritten_question": question,
             "parameters": {name: value for name, value in parameters.items() if value is not None},

@@ -4,7 +4,7 @@ An assistant passes on what it has read somewhere, so a path is not to be truste
 what it holds, is never said.
 """
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from pathlib import Path
 
 from paper_assets.errors import InvalidInput
@@ -12,8 +12,8 @@ from paper_assets.profile import PROFILE_NAME, profile_folders
 from paper_assets.settings import Settings
 
 
-def profile_folder(given: str | None, settings: Settings) -> Path | None:
-    """The folder of a profile given by name or by a path in the folder of profiles. Raises InvalidInput."""
+def profile_folder(given: str | None, settings: Settings, only: Set[str] | None = None) -> Path | None:
+    """The folder of a profile (one of `only`) given by name or by a path in their folder. Raises InvalidInput."""
     if given is None:
         return None
     name = given.strip()
@@ -21,8 +21,10 @@ def profile_folder(given: str | None, settings: Settings) -> Path | None:
     folder = settings.profiles_dir / name if by_name else _inside(name, (settings.profiles_dir,))
     if folder is not None and folder.name == "profile.json":
         folder = folder.parent
-    if folder is None or not _holds_a_profile(folder):
-        known = ", ".join(each.name for each in profile_folders(settings.profiles_dir)[:20])
+    theirs = only is None or (by_name and name in only)
+    if folder is None or not theirs or not _holds_a_profile(folder):
+        names = [each.name for each in profile_folders(settings.profiles_dir) if only is None or each.name in only]
+        known = ", ".join(names[:20])
         raise InvalidInput(f"profile_path: no such profile; use the name of one: {known or 'there are none yet'}")
     return folder
 

@@ -1,6 +1,6 @@
 """Tools over what the desk has made beside rankings: profiles, digests, rewrites and best practices (SPEC I9)."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -36,6 +36,7 @@ class ProductTools:
 
     calls: Calls
     settings: Settings
+    only: Set[str] | None = None  # as in `stored.py`
 
     async def list_profiles(self, ctx: Context, offset: Offset = 0) -> Annotated[CallToolResult, ProfilesListed]:
         """The research profiles of this desk: interests, newest ranking and digest, rewrites that wait."""
@@ -50,6 +51,8 @@ class ProductTools:
             waiting = waiting_by_profile(warehouse, config=self.settings.rewriting)
             profiles = []
             for name in sorted(found.readable.keys() | found.faults.keys() | ranked.keys()):
+                if self.only is not None and name not in self.only:
+                    continue
                 known, last, digest = found.readable.get(name), ranked.get(name), newest_digest(self.settings, name)
                 profiles.append(
                     {
@@ -72,7 +75,7 @@ class ProductTools:
         from paper_assets.interfaces.mcp.digests import digest_text
 
         def work(_: Progress) -> Mapping[str, Any]:
-            name = profile_meant(open_warehouse(self.calls, self.settings), profile)
+            name = profile_meant(open_warehouse(self.calls, self.settings), profile, self.only)
             read, text = digest_text(self.settings, name, parse_day(day, "day") if day else None)
             part = text_page(text, offset=offset, limit=MOST_CHARACTERS - 1_000)
             return {
@@ -98,7 +101,7 @@ class ProductTools:
 
         def work(_: Progress) -> Mapping[str, Any]:
             warehouse = open_warehouse(self.calls, self.settings)
-            name = profile_meant(warehouse, profile)
+            name = profile_meant(warehouse, profile, self.only)
             items = rewrites_of(warehouse, profile=name, day=parse_day(day, "day") if day else None)
             told = [self._rewrite(item) for item in items if level in (None, item.target_level)]
             return paged({"profile": name}, "rewrites", told, offset=offset)
@@ -114,9 +117,11 @@ class ProductTools:
     ) -> Annotated[CallToolResult, PracticesListed]:
         """Rewrites worth imitating, beside their originals."""
         from paper_assets.stores.best_practices import best_practices
+        from paper_assets.stores.rewrites import papers_asked_for
 
         def work(_: Progress) -> Mapping[str, Any]:
             warehouse = open_warehouse(self.calls, self.settings)
+            asked = None if self.only is None else papers_asked_for(warehouse, self.only)
             practices = [
                 {
                     "id": each.id,
@@ -129,6 +134,7 @@ class ProductTools:
                     "original_text": each.original_text,
                 }
                 for each in best_practices(warehouse, self.settings.archive, level=level, keyword=keyword)
+                if asked is None or (each.paper_id, each.target_level) in asked
             ]
             return paged({}, "practices", practices, offset=offset)
 

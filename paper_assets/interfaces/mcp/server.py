@@ -8,7 +8,7 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from functools import cache
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
@@ -76,9 +76,10 @@ logger = logging.getLogger(__name__)
 class Server(MCPServer[Any]):
     """The SDK's server, with refused arguments and unknown tools answered in the shape of every other error (I4)."""
 
-    def __init__(self, *, secrets: Secrets, settings: Settings, **more: Any) -> None:
+    def __init__(self, *, secrets: Secrets, settings: Settings, only: Set[str] | None, **more: Any) -> None:
         self._secrets = secrets
         self._settings = settings
+        self._only = only
         super().__init__(**more)
 
     async def list_tools(self) -> list[Tool]:
@@ -86,7 +87,7 @@ class Server(MCPServer[Any]):
 
     async def list_resources(self) -> list[Resource]:
         """The digests that there are now."""
-        return await anyio.to_thread.run_sync(listed_digests, self._settings)
+        return await anyio.to_thread.run_sync(listed_digests, self._settings, self._only)
 
     async def get_prompt(
         self, name: str, arguments: dict[str, Any] | None = None, context: Context[Any, Any] | None = None
@@ -117,8 +118,13 @@ class Server(MCPServer[Any]):
             raise InvalidInput(f"{name}: no argument {unknown[0][:60]!r}; there are {', '.join(known)}")
 
 
-def build_server(settings: Settings, environ: Mapping[str, str], *, calls: Calls) -> Server:
-    """The server with all its tools; nothing is opened and nothing heavy imported."""
+def build_server(
+    settings: Settings, environ: Mapping[str, str], *, calls: Calls, only: Set[str] | None = None
+) -> Server:
+    """The server with all its tools, for somebody whose profiles are `only` these (None: all).
+
+    Nothing is opened and nothing heavy imported.
+    """
 
     @cache
     def clients() -> "Clients":
@@ -133,6 +139,7 @@ def build_server(settings: Settings, environ: Mapping[str, str], *, calls: Calls
     server = Server(
         secrets=calls.secrets,
         settings=settings,
+        only=only,
         name="paper-assets",
         title="paper_assets",
         version=version("paper-assets"),
@@ -140,9 +147,9 @@ def build_server(settings: Settings, environ: Mapping[str, str], *, calls: Calls
         subscriptions=False,
     )
     papers = PaperTools(calls=calls, clients=clients)
-    desk = DeskTools(calls=calls, settings=settings, environ=environ)
-    evidence = EvidenceTools(calls=calls, settings=settings, environ=environ)
-    products = ProductTools(calls=calls, settings=settings)
+    desk = DeskTools(calls=calls, settings=settings, environ=environ, only=only)
+    evidence = EvidenceTools(calls=calls, settings=settings, environ=environ, only=only)
+    products = ProductTools(calls=calls, settings=settings, only=only)
     allowed = ((desk.rate_paper, "Rate a paper", _KEEPS),) if settings.rating_over_mcp else ()
     for tool, title, hints in (
         *allowed,
@@ -164,14 +171,14 @@ def build_server(settings: Settings, environ: Mapping[str, str], *, calls: Calls
         (papers.interpret_paper, "Find a paper and let a model read it", _KEEPS_OR_SPENDS),
     ):
         server.add_tool(tool, title=title, annotations=hints)
-    add_digests(server, settings, shown=calls.secrets.hide)
+    add_digests(server, settings, shown=calls.secrets.hide, only=only)
     add_prompts(server)
     return server
 
 
 def serve(settings: Settings, environ: Mapping[str, str]) -> None:
     """Serve on standard input and output until the client leaves; then the process is over. Raises InvalidInput."""
-    _log_to_stderr(environ.get("LOG_LEVEL", ""), Secrets(environ))
+    log_to_stderr(environ.get("LOG_LEVEL", ""), Secrets(environ))
     calls = Calls(secrets=Outgoing(environ, folders_of(settings)), limit=settings.call_limit)
     server = build_server(settings, environ, calls=calls)
     # Without this the process would wait for a line that nobody sends: its reader cannot be interrupted.
@@ -186,7 +193,8 @@ def serve(settings: Settings, environ: Mapping[str, str]) -> None:
     os._exit(0)
 
 
-def _log_to_stderr(level: str, secrets: Secrets) -> None:
+def log_to_stderr(level: str, secrets: Secrets) -> None:
+    """Write the log to standard error, without secrets. Raises InvalidInput for a level that there is not."""
     name = level.strip().upper() or "INFO"
     if name not in _LEVELS:
         raise InvalidInput(f"LOG_LEVEL must be one of {', '.join(_LEVELS)}, got {level[:40]!r}")

@@ -5,7 +5,7 @@ a thread of its own; one that changes something is reached by POST only, and its
 """
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from importlib.resources import files
 
 from starlette.applications import Starlette
@@ -15,10 +15,12 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from paper_assets.errors import InvalidInput, NotComputed, PaperAssetsError, PaperNotFound, StoreBusy
+from paper_assets.interfaces.local_only import THIS_MACHINE
 from paper_assets.interfaces.page import changes, evidence, health, home, paper_map, practices, rewrites, today, why
 from paper_assets.interfaces.page import profile as profile_view
-from paper_assets.interfaces.page.desk import Desk, page
+from paper_assets.interfaces.page.desk import Desk, page, person_of, profile_of
 from paper_assets.interfaces.page.guard import Guard
+from paper_assets.interfaces.page.signing_in import SignedIn
 
 _ASSETS: Mapping[str, str] = {
     "desk.css": "text/css",
@@ -54,15 +56,16 @@ ROUTES: tuple[tuple[str, Callable[[Request], Response] | None, Callable[[Request
 logger = logging.getLogger(__name__)
 
 
-def build_app(desk: Desk) -> Starlette:
-    """The application; nothing is opened and no model loaded."""
+def build_app(desk: Desk, *, names: Set[str] = THIS_MACHINE) -> Starlette:
+    """The application, which answers to `names`; nothing is opened and no model loaded."""
+    signing = [Middleware(SignedIn, sessions=desk.sessions)] if desk.sessions else []
     routes = [
         *(Route(path, _one(get, post), methods=_methods(get, post)) for path, get, post in ROUTES),
         Route("/assets/{name}", _asset, methods=["GET"]),
     ]
     app = Starlette(
         routes=routes,
-        middleware=[Middleware(Guard, token=desk.token)],
+        middleware=[Middleware(Guard, token_of=desk.form_token, names=names), *signing],
         exception_handlers={
             PaperAssetsError: _said,
             404: _missing,
@@ -82,6 +85,8 @@ def _one(
     def answer(request: Request) -> Response:
         chosen = post if request.method == "POST" else get
         assert chosen is not None  # noqa: S101  # the route lets no other method in
+        if person_of(request) and "profile" in request.path_params:
+            profile_of(request)  # before the view, so that none can forget it
         return chosen(request)
 
     return answer

@@ -20,10 +20,12 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from paper_assets.digests.html import environment
 from paper_assets.errors import NotComputed, PaperNotFound
 from paper_assets.interfaces.days import parse_day
+from paper_assets.interfaces.page.sessions import Sessions
 from paper_assets.models import minilm
 from paper_assets.pipeline.workspace import Workspace, open_workspace
 from paper_assets.profile import PROFILE_NAME, profile_folders
 from paper_assets.settings import Settings
+from paper_assets.stores.people import Person
 from paper_assets.stores.rankings import latest_ranking_day
 from paper_assets.stores.warehouse import Warehouse
 from paper_assets.text.cleaning import one_line
@@ -36,12 +38,16 @@ _MOST_NOTES = 200
 
 @dataclass(frozen=True, kw_only=True)
 class Desk:
-    """One running page. `token` stands in its forms; `notes` are said once, on the page that follows a change."""
+    """One running page. `token` stands in its forms; `notes` are said once, on the page that follows a change.
+
+    With `sessions` it is a lab's: each person has signed in and sees their own profiles, as if there were no others.
+    """
 
     settings: Settings
     environ: Mapping[str, str]
     token: str
     notes: "OrderedDict[str, str]" = field(default_factory=OrderedDict)
+    sessions: Sessions | None = None
 
     @cached_property
     def workspace(self) -> Workspace:
@@ -75,6 +81,10 @@ class Desk:
         """The names of the profile folders, as the switch shows them."""
         return [folder.name for folder in profile_folders(self.settings.profiles_dir)]
 
+    def form_token(self, request: Request) -> str | None:
+        """What the forms of a request's page carry; None where nobody has signed in."""
+        return self.sessions.form_token(request) if self.sessions else self.token
+
     def keep_note(self, text: str) -> str:
         """Keep a line to be said once; its key for the address."""
         key = secrets.token_urlsafe(9)
@@ -102,12 +112,26 @@ def desk_of(request: Request) -> Desk:
     return found
 
 
+def person_of(request: Request) -> Person | None:
+    """Who has signed in; None on a desk of one's own, where all profiles are open."""
+    found: Person | None = getattr(request.state, "person", None)
+    return found
+
+
+def sees(request: Request, profile: str) -> bool:
+    """Whether a profile is there for who asks."""
+    person = person_of(request)
+    return person is None or profile in person.profiles
+
+
 def profile_of(request: Request) -> str:
-    """The profile of the address. Raises PaperNotFound for one that has neither a folder nor a list."""
+    """The profile of the address. Raises PaperNotFound for one without folder and list, or another's."""
     name, desk = str(request.path_params["profile"]), desk_of(request)
-    if PROFILE_NAME.fullmatch(name) and (folder_of(desk, name) or latest_ranking_day(desk.warehouse, name)):
+    known = PROFILE_NAME.fullmatch(name) and sees(request, name)
+    if known and (folder_of(desk, name) or latest_ranking_day(desk.warehouse, name)):
         return name
-    raise PaperNotFound(f"there is no profile {name[:60]!r} in {desk.settings.profiles_dir}")
+    where = "" if person_of(request) else f" in {desk.settings.profiles_dir}"
+    raise PaperNotFound(f"there is no profile {name[:60]!r}{where}")
 
 
 def folder_of(desk: Desk, profile: str) -> Path | None:
@@ -130,13 +154,16 @@ def day_of(request: Request, profile: str) -> date:
 def page(request: Request, template: str, *, status: int = 200, **said: Any) -> Response:
     """A view drawn inside the frame; `said` goes to its template."""
     desk = desk_of(request)
+    named = request.path_params.get("profile")
     note = desk.notes.pop(request.query_params.get("note", ""), None)
+    person, has_profiles = person_of(request), desk.settings.profiles_dir.is_dir()
     shown = {
         "view": template.partition(".")[0],
-        "profile": request.path_params.get("profile"),
-        "profiles": desk.profiles() if desk.settings.profiles_dir.is_dir() else [],
+        "profile": named if named and sees(request, named) else None,
+        "profiles": [name for name in desk.profiles() if sees(request, name)] if has_profiles else [],
+        "person": person,
         "day": None,
-        "token": desk.token,
+        "token": desk.form_token(request),
         "note": note,
         "refresh": None,
         **said,

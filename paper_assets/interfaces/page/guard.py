@@ -6,6 +6,7 @@ hold; answers forbid scripts and styles but our own files, and to be framed.
 """
 
 import secrets
+from collections.abc import Callable, Set
 from urllib.parse import parse_qsl
 
 from starlette.datastructures import ImmutableMultiDict, MutableHeaders
@@ -13,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from paper_assets.interfaces.local_only import of_this_machine
+from paper_assets.interfaces.local_only import THIS_MACHINE, of_this_machine
 
 _FORM = "application/x-www-form-urlencoded"
 _MOST_BYTES = 2_000_000  # of a form; a profile may have 5 MB as a file, but nobody types that
@@ -34,11 +35,17 @@ HEADERS = {
 
 
 class Guard:
-    """ASGI middleware around the whole page. A form that passes stands in `request.state.form`."""
+    """ASGI middleware around the whole page. A form that passes stands in `request.state.form`.
 
-    def __init__(self, app: ASGIApp, *, token: str) -> None:
+    `token_of` says what the forms of a request must carry; None where nobody has signed in, who may only do that.
+    """
+
+    def __init__(
+        self, app: ASGIApp, *, token_of: Callable[[Request], str | None], names: Set[str] = THIS_MACHINE
+    ) -> None:
         self.app = app
-        self.token = token
+        self.token_of = token_of
+        self.names = names
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -57,7 +64,7 @@ class Guard:
     def _refused(self, request: Request) -> Response | None:
         """Why a request is not answered, before anything of its body is read."""
         headers = request.headers
-        if not of_this_machine(headers.get("host", "")):
+        if not of_this_machine(headers.get("host", ""), self.names):
             return PlainTextResponse("this desk answers only under names of this machine, like 127.0.0.1\n", 421)
         if request.method in _READS:
             return None
@@ -85,7 +92,8 @@ class Guard:
         except ValueError:
             return PlainTextResponse("the form has more fields than any of this desk\n", 413)
         form = ImmutableMultiDict([(name, value.replace("\r\n", "\n")) for name, value in fields])
-        if not secrets.compare_digest(str(form.get("token", "")).encode(), self.token.encode()):
+        token = self.token_of(request)
+        if token is not None and not secrets.compare_digest(str(form.get("token", "")).encode(), token.encode()):
             return PlainTextResponse(
                 "this page is not of this desk: go back, load it again, and repeat the change\n",
                 403,

@@ -2,12 +2,13 @@
 
 from pathlib import Path
 
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
 from paper_assets.errors import PaperAssetsError
 from paper_assets.interfaces.days_to_mend import days_to_mend
-from paper_assets.interfaces.page.desk import Desk, desk_of, page
+from paper_assets.interfaces.page.desk import Desk, desk_of, page, person_of
 from paper_assets.models.llm_budget import Usage, cost
 from paper_assets.models.llm_config import llm_config
 from paper_assets.pipeline.health import health
@@ -17,6 +18,8 @@ _MOST_RUNS = 12
 
 def show(request: Request) -> Response:
     desk = desk_of(request)
+    if person_of(request):  # it is about all profiles, and for who keeps the desk
+        raise HTTPException(404)
     found = health(desk.workspace)
     try:
         runs, no_runs = _runs(desk), None

@@ -4,7 +4,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from paper_assets.errors import InvalidProfile
-from paper_assets.interfaces.page.desk import desk_of, page
+from paper_assets.interfaces.page.desk import desk_of, page, person_of, sees
 from paper_assets.pipeline.profiles import ProfilesFound, find_profiles
 from paper_assets.pipeline.rewrites import waiting_by_profile
 from paper_assets.stores.summary import summary
@@ -18,6 +18,7 @@ def show(request: Request) -> Response:
         found = ProfilesFound({}, {})
     held = summary(desk.warehouse)
     names = sorted(found.readable.keys() | found.faults.keys() | held.rankings.keys())
+    names = [name for name in names if sees(request, name)]
     if len(names) == 1 and names[0] in held.last_ranking:
         return RedirectResponse(f"/p/{names[0]}", status_code=303)
     waiting = waiting_by_profile(desk.warehouse, config=desk.settings.rewriting)
@@ -26,5 +27,5 @@ def show(request: Request) -> Response:
         "home.html.jinja",
         rows=[(name, held.last_ranking.get(name), waiting.get(name, 0), found.faults.get(name)) for name in names],
         papers=held.papers,
-        folder=desk.settings.profiles_dir,
+        folder=None if person_of(request) else desk.settings.profiles_dir,
     )

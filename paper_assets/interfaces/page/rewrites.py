@@ -9,7 +9,7 @@ from starlette.responses import PlainTextResponse, Response
 
 from paper_assets.digests.versions import LEVELS_IN_WORDS
 from paper_assets.errors import InvalidInput, PaperAssetsError
-from paper_assets.interfaces.page.desk import Desk, desk_of, now, page, profile_of, then
+from paper_assets.interfaces.page.desk import Desk, desk_of, now, page, person_of, profile_of, then
 from paper_assets.pipeline.rewrites import publish_vectors
 from paper_assets.rewriting import loop
 from paper_assets.rewriting.loop import advance
@@ -49,9 +49,8 @@ def listed(request: Request) -> Response:
 
 
 def show(request: Request) -> Response:
-    desk, _ = desk_of(request), profile_of(request)
+    desk, item = desk_of(request), _item(request)
     config = desk.settings.rewriting
-    item = rewrite_item(desk.warehouse, str(request.path_params["item"]))
     step = step_of(item, config=config)
     chosen = _attempt(request, item)
     state = state_of(item, config=config, attempt=chosen)
@@ -79,7 +78,7 @@ def show(request: Request) -> Response:
 
 def state(request: Request) -> Response:
     """A word that changes when the rewrite goes on, for the script that watches it."""
-    return PlainTextResponse(_stage(rewrite_item(desk_of(request).warehouse, str(request.path_params["item"]))))
+    return PlainTextResponse(_stage(_item(request)))
 
 
 def decide(request: Request) -> Response:
@@ -87,7 +86,7 @@ def decide(request: Request) -> Response:
     desk, profile, form = desk_of(request), profile_of(request), request.state.form
     name, word = str(request.path_params["item"]), str(form.get("decision", ""))
     warehouse = desk.for_writing
-    item = rewrite_item(warehouse, name)
+    item = _item(request)
     if word in DECISIONS:
         attempt = _number(str(form.get("attempt", "")))
         response = loop.decide(
@@ -113,6 +112,13 @@ def decide(request: Request) -> Response:
         raise InvalidInput(f"a decision is accept, retry, auto, cancel or reopen, got {word[:40]!r}")
     alone = "?auto=1" if word == "auto" and _model(desk) is not None else ""
     return then(request, f"/p/{profile}/rewrites/{name}{alone}", f"{note[:1].upper()}{note[1:]}.")
+
+
+def _item(request: Request) -> RewriteItem:
+    """The rewrite of the address; in a lab only one that the profile asked for. Raises NotComputed, PaperNotFound."""
+    profile = profile_of(request)
+    whose = profile if person_of(request) else None
+    return rewrite_item(desk_of(request).warehouse, str(request.path_params["item"]), profile=whose)
 
 
 def _resumed(desk: Desk, item: str, go_on: Callable[[Warehouse, Writer, str], RewriteItem]) -> str:

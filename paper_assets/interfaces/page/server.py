@@ -23,9 +23,9 @@ def serve(settings: Settings, environ: Mapping[str, str], *, port: int, say: Cal
 
     Raises InvalidInput if the port is taken.
     """
-    desk = Desk(settings=settings, environ=environ, token=_token(settings))
+    desk = Desk(settings=settings, environ=environ, token=own_token(settings))
     logging.basicConfig(level=logging.WARNING)
-    listener = _listening(port)
+    listener = listening(HOST, port)
     say(f"the desk is open at http://{HOST}:{listener.getsockname()[1]}/  (Ctrl-C ends it)")
     config = uvicorn.Config(
         build_app(desk),
@@ -41,22 +41,23 @@ def serve(settings: Settings, environ: Mapping[str, str], *, port: int, say: Cal
     os._exit(0)
 
 
-def _listening(port: int) -> socket.socket:
-    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+def listening(host: str, port: int) -> socket.socket:
+    """A socket that listens there; port 0 takes a free one. Raises InvalidInput."""
+    listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        listener.bind((HOST, port))
+        listener.bind((host, port))
         listener.listen(128)  # before the address is said, so that who reads it can come at once
     except (OSError, OverflowError) as fault:
         listener.close()
         reason = fault.strerror if isinstance(fault, OSError) else "no such port"
         raise InvalidInput(
-            f"--port {port} cannot be used ({reason}); another desk may be open there, or name another port"
+            f"port {port} of {host} cannot be used ({reason}); another desk may be open there, or name another --port"
         ) from None
     return listener
 
 
-def _token(settings: Settings) -> str:
+def own_token(settings: Settings) -> str:
     """What the forms carry: kept beside the data, for its user alone, so that a page outlives a restart of the desk."""
     file = settings.home / "desk.token"
     try:
@@ -66,7 +67,7 @@ def _token(settings: Settings) -> str:
                 new.write(secrets.token_urlsafe(32))
         return file.read_text(encoding="utf-8").strip() or secrets.token_urlsafe(32)
     except FileExistsError:  # another desk was faster
-        return _token(settings)
+        return own_token(settings)
     except OSError as fault:
         raise InvalidInput(
             f"{file} cannot be used: {fault.strerror}; check permissions or set PAPER_ASSETS_HOME"

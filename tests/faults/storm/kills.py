@@ -20,6 +20,8 @@ from tests.faults.storm.likeness import differences, likeness
 from tests.faults.storm.victims import Victims, victims
 from tests.loopback_arxiv import invented_paper, loopback_arxiv
 from tests.loopback_llm import Request, Step, loopback_llm
+from tests.loopback_oai import loopback_oai
+from tests.pipeline.test_harvest import in_both_formats, months
 from tests.rewriting.invented_archive import practice
 from tests.rewriting.scripted import Play
 
@@ -30,6 +32,7 @@ V1, V2 = "optim_best_practices_v1", "optim_best_practices_v2"
 _WAREHOUSES = Path(__file__).parents[2] / "stores" / "warehouses"
 
 IMPORT, AGAIN = ("import", "papers.jsonl"), ("import", "later.jsonl")
+HARVEST = ("harvest", "--from", "2026-01-01", "--until", "2026-03-31", "--set", "cs:cs")
 RUN, REWRITE = ("run", "--since", DAYS[0]), ("rewrite", SHEEP, "--level", "public")
 
 
@@ -79,6 +82,7 @@ CASES = (
     Case("archive migrate", ("archive", "migrate", "--from", V1, "--to", V2), (IMPORT,), _practices),
     Case("archive remove", ("archive", "remove", practice(4).id), (IMPORT,), _practices, share=2, refuses=True),
     Case("migration", ("status", "--json"), (), _older_warehouse),
+    Case("harvest", HARVEST, share=2),
     Case("rating", ("rate", "graphs", SHEEP, "worth"), (IMPORT,), share=2),
 )
 
@@ -144,11 +148,17 @@ def _home(folder: Path) -> Iterator[tuple[Desk, Victims, dict[str, str], Callabl
         scores[0] = Play(*wanted, text="Counting sheep takes half the memory")
 
     fetched = [invented_paper(number, FETCHED, categories=("cs.LG",)) for number in range(5)]
-    with loopback_arxiv(fetched) as arxiv, loopback_llm(answer) as llm:
+    with (
+        loopback_arxiv(fetched) as arxiv,
+        loopback_oai(in_both_formats(months()), each=5) as oai,
+        loopback_llm(answer) as llm,
+    ):
         environ = {
             **desk.environment,
             **llm.environ("ollama"),
             "PAPER_ASSETS_ARXIV_URL": arxiv.url,
+            "PAPER_ASSETS_ARXIV_OAI_URL": oai.url,
+            "PAPER_ASSETS_REQUEST_INTERVAL": "0",
             "PAPER_ASSETS_REQUEST_GATE": str(desk.folder / "gate"),
         }
         with victims(desk.folder, environ) as victim:

@@ -1,0 +1,92 @@
+"""The desk for a lab: the page and MCP on one port, behind the tokens of its people (SPEC X4).
+
+Two doors, one list of people: a browser signs in and gets a cookie, a program sends its token with each request. TLS is
+the business of a reverse proxy before it, whose X-Forwarded-Proto and X-Forwarded-For count where it runs on this
+machine.
+"""
+
+import hmac
+import os
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from hashlib import sha256
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.routing import Mount, Route
+
+from paper_assets.errors import InvalidInput
+from paper_assets.interfaces.local_only import THIS_MACHINE
+from paper_assets.interfaces.mcp.over_http import PATH, Assistants
+from paper_assets.interfaces.mcp.server import log_to_stderr
+from paper_assets.interfaces.page.app import build_app
+from paper_assets.interfaces.page.desk import Desk, now
+from paper_assets.interfaces.page.server import listening, own_token
+from paper_assets.interfaces.page.sessions import Sessions
+from paper_assets.interfaces.tokens import Doorkeeper
+from paper_assets.settings import Settings
+from paper_assets.stores.people import people_file, read_people
+from paper_assets.text.secrets import Secrets
+
+_ANY_ADDRESS = frozenset({"0.0.0.0", "::"})  # noqa: S104  # compared with, not listened at
+_SECONDS_TO_END = 2  # for answers under way
+
+
+def build_lab(settings: Settings, environ: Mapping[str, str], *, names: frozenset[str]) -> Starlette:
+    """The application; it answers to `names` and to who stands in the file of people. Nothing is opened yet."""
+    doorkeeper = Doorkeeper(file=people_file(settings.home))
+    token = own_token(settings)
+    sessions = Sessions(doorkeeper=doorkeeper, key=hmac.digest(token.encode(), b"sessions", sha256), clock=now)
+    desk = Desk(settings=settings, environ=environ, token=token, sessions=sessions)
+    assistants = Assistants(settings=settings, environ=environ, doorkeeper=doorkeeper, names=names)
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        async with assistants.running():
+            yield
+
+    routes = [Route(PATH, assistants), Mount("/", build_app(desk, names=names))]
+    return Starlette(routes=routes, lifespan=lifespan)
+
+
+def serve(
+    settings: Settings,
+    environ: Mapping[str, str],
+    *,
+    host: str,
+    port: int,
+    names: Sequence[str],
+    say: Callable[[str], None],
+) -> None:
+    """Serve until Ctrl-C or SIGTERM; `say` hears the address, `names` are hosts it answers to beside this machine's.
+
+    Raises InvalidInput for an address that cannot be used, and for one beyond this machine while there is nobody.
+    """
+    people = read_people(people_file(settings.home))
+    if not people and host not in THIS_MACHINE:
+        raise InvalidInput(
+            f"--host {host}: nobody may come in yet, so it listens on this machine only; "
+            "say `paper-assets people add NAME --profile PROFILE` first"
+        )
+    log_to_stderr(environ.get("LOG_LEVEL", "") or "WARNING", Secrets(environ))
+    answers_to = THIS_MACHINE | {name.strip().lower() for name in names} | ({host} - _ANY_ADDRESS)
+    listener = listening(host, port)
+    shown = f"[{host}]" if ":" in host else host
+    say(
+        f"the desk is open to {len(people)} people at http://{shown}:{listener.getsockname()[1]}/, "
+        f"MCP at {PATH}  (Ctrl-C ends it)"
+    )
+    config = uvicorn.Config(
+        build_lab(settings, environ, names=frozenset(answers_to)),
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=True,
+        forwarded_allow_ips="127.0.0.1,::1",
+        timeout_graceful_shutdown=_SECONDS_TO_END,
+        lifespan="on",
+        ws="none",
+    )
+    uvicorn.Server(config).run(sockets=[listener])
+    # A thread may still wait for a language model or a store; nothing of it is half-written that a kill would spoil.
+    os._exit(0)

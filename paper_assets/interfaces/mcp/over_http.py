@@ -1,0 +1,121 @@
+"""MCP over HTTP for a lab: each request brings its person's token, and is answered by that person's own server (X4).
+
+One server a person: its tools know the profiles of that person only, and whatever a server remembers (calls under way,
+clients of sources) is shared with nobody. Without sessions of the protocol: each request is let in by itself, so that
+who is removed is out from the next one on.
+"""
+
+import logging
+from collections.abc import AsyncIterator, Mapping, Set
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from functools import partial
+
+import anyio
+from anyio.abc import TaskGroup, TaskStatus
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.types import Receive, Scope, Send
+
+from paper_assets.interfaces.local_only import of_this_machine
+from paper_assets.interfaces.mcp.calls import Calls
+from paper_assets.interfaces.mcp.refusals import Outgoing, folders_of
+from paper_assets.interfaces.mcp.server import build_server
+from paper_assets.interfaces.tokens import Doorkeeper, TooManyTokens
+from paper_assets.settings import Settings
+from paper_assets.stores.people import Person
+
+PATH = "/mcp"
+_SCHEME = "bearer"
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Served:
+    """A person's server at work, as long as they are the same person with the same profiles."""
+
+    person: Person
+    manager: StreamableHTTPSessionManager
+    scope: anyio.CancelScope
+
+
+@dataclass(kw_only=True)
+class Assistants:
+    """The ASGI application at `PATH`; `names` are the hosts that it answers to."""
+
+    settings: Settings
+    environ: Mapping[str, str]
+    doorkeeper: Doorkeeper
+    names: Set[str]
+    _served: dict[str, _Served] = field(default_factory=dict)
+    _tasks: TaskGroup | None = None
+    _turn: anyio.Lock = field(default_factory=anyio.Lock)
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Be ready to answer; at the end every call under way is ended."""
+        async with anyio.create_task_group() as self._tasks:
+            yield
+            self._tasks.cancel_scope.cancel()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope)
+        answer = self._refused(request)
+        if answer is None:
+            answer, person = await self._person(request)
+            if person is not None and request.method != "POST":  # without sessions there is nothing to listen to or end
+                answer = PlainTextResponse("only POST is answered\n", 405, {"Allow": "POST"})
+            elif person is not None:
+                manager = await self._manager(person)
+                kept = [(name, value) for name, value in scope["headers"] if name != b"authorization"]
+                await manager.handle_request({**scope, "headers": kept}, receive, send)
+                return
+        assert answer is not None  # noqa: S101  # who is not let in is told why
+        await answer(scope, receive, send)
+
+    def _refused(self, request: Request) -> Response | None:
+        host, origin = request.headers.get("host", ""), request.headers.get("origin")
+        if not of_this_machine(host, self.names):
+            return PlainTextResponse("this desk answers only to its own names\n", 421)
+        if origin is not None and origin != f"{request.url.scheme}://{host}":
+            return PlainTextResponse("no page of another site may ask\n", 403)
+        return None
+
+    async def _person(self, request: Request) -> tuple[Response | None, Person | None]:
+        """Who asks, or what they are told; a token counts in the header alone, never in the address."""
+        scheme, _, token = request.headers.get("authorization", "").partition(" ")
+        try:
+            address = request.client.host if request.client else ""
+            given = token.strip() if scheme.lower() == _SCHEME else ""
+            person = await anyio.to_thread.run_sync(partial(self.doorkeeper.with_token, given, address=address))
+        except TooManyTokens as fault:
+            return PlainTextResponse(f"{fault}\n", 429, {"Retry-After": f"{fault.seconds}"}), None
+        if person is None:
+            return PlainTextResponse("a token is needed\n", 401, {"WWW-Authenticate": "Bearer"}), None
+        return None, person
+
+    async def _manager(self, person: Person) -> StreamableHTTPSessionManager:
+        """The person's server, begun if need be; those of people who are gone or have changed are ended."""
+        async with self._turn:
+            there = {each.name: each for each in await anyio.to_thread.run_sync(self.doorkeeper.people)}
+            for name, served in list(self._served.items()):
+                if there.get(name) != served.person:
+                    self._served.pop(name).scope.cancel()
+            if person.name not in self._served:
+                assert self._tasks is not None  # noqa: S101  # `running` is around every request
+                self._served[person.name] = await self._tasks.start(self._serve, person)
+            return self._served[person.name].manager
+
+    async def _serve(self, person: Person, *, task_status: TaskStatus[_Served]) -> None:
+        calls = Calls(secrets=Outgoing(self.environ, folders_of(self.settings)), limit=self.settings.call_limit)
+        server = build_server(self.settings, self.environ, calls=calls, only=person.profiles)
+        manager = StreamableHTTPSessionManager(app=server._lowlevel_server, stateless=True)
+        try:
+            with anyio.CancelScope() as scope:
+                async with manager.run():
+                    task_status.started(_Served(person, manager, scope))
+                    await anyio.sleep_forever()
+        finally:
+            calls.wind_up(0)

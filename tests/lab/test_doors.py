@@ -1,0 +1,167 @@
+"""The doors of a lab: nothing without a token, one's own profiles with it, and another's as if there were none."""
+
+from pathlib import Path
+
+import pytest
+
+from paper_assets.interfaces.page.app import ROUTES
+from paper_assets.stores.people import add_person, people_file, remove_person
+from tests.desk import Desk
+from tests.lab.invented_lab import FORM, LATEST, Lab, call
+
+GETS = [path for path, get, _ in ROUTES if get]
+POSTS = [path for path, _, post in ROUTES if post]
+TOLD_TO_NOBODY = ("traffic", "speech", "2603.", "ada", "bob", "Traceback")
+
+
+def address(lab: Lab, path: str, profile: str, *, things_of: str | None = None) -> str:
+    """The route's address; rewrite and best practice are those of `things_of`, or such as nobody has."""
+    return path.format(
+        profile=profile,
+        day=LATEST,
+        item=lab.items.get(things_of or "", "nothing"),
+        identifier=lab.practices.get(things_of or "", "nothing"),
+    )
+
+
+@pytest.mark.parametrize("path", [*GETS, "/nothing", "/sign-out"])
+def test_without_a_session_every_view_is_the_form_to_sign_in(served_lab: Lab, path: str) -> None:
+    for cookie in ("", "desk=ada.99999999999.00", "desk=ada", "desk=" + "x" * 9_000):
+        status, headers, text = served_lab.asked("GET", address(served_lab, path, "p"), Cookie=cookie)
+        assert status == 401
+        assert "Your token" in text and headers["Content-Security-Policy"]
+        assert not [word for word in TOLD_TO_NOBODY if word in text]
+
+
+@pytest.mark.parametrize("path", [*POSTS, "/sign-out"])
+def test_without_a_session_nothing_is_changed(served_lab: Lab, path: str) -> None:
+    form = {"paper": "2603.00203", "rating": "worth", "token": "x"}
+    given = address(served_lab, path, "traffic", things_of="traffic")
+    assert served_lab.asked("POST", given, form, Origin=served_lab.url, **FORM)[0] == 401
+
+
+@pytest.mark.parametrize("path", [path for path in GETS if "{profile}" in path and "health" not in path])
+def test_everybody_sees_their_own_and_of_anothers_profile_not_that_it_exists(served_lab: Lab, path: str) -> None:
+    cookie = served_lab.signed_in(served_lab.tokens["ada"])
+    own = served_lab.asked("GET", address(served_lab, path, "traffic", things_of="traffic"), Cookie=cookie)
+    assert own[0] == 200, own[2]
+    assert "speech recognition" not in own[2] and "/p/speech" not in own[2] and "of speech" not in own[2]
+    theirs = served_lab.asked("GET", address(served_lab, path, "speech", things_of="speech"), Cookie=cookie)
+    nobodys = served_lab.asked("GET", address(served_lab, path, "speed1", things_of="speech"), Cookie=cookie)
+    assert theirs[0] == nobodys[0] == 404
+    assert theirs[2].replace("speech", "speed1") == nobodys[2].replace(served_lab.items["speech"], "")
+    if "{item}" in path or "{identifier}" in path:  # another's thing under one's own name
+        theirs = served_lab.asked("GET", address(served_lab, path, "traffic", things_of="speech"), Cookie=cookie)
+        nobodys = served_lab.asked("GET", address(served_lab, path, "traffic"), Cookie=cookie)
+        known = (served_lab.items["speech"], served_lab.practices["speech"])
+        plain = theirs[2]
+        for name in known:
+            plain = plain.replace(name, "nothing")
+        assert (theirs[0], plain) == (nobodys[0], nobodys[2])
+
+
+@pytest.mark.parametrize("path", POSTS)
+def test_nobody_changes_anothers_profile(served_lab: Lab, path: str) -> None:
+    cookie = served_lab.signed_in(served_lab.tokens["ada"])
+    form = {"paper": "2603.00204", "rating": "worth", "question": "x?", "decision": "accept", "attempt": "1"}
+    form |= {"sure": "yes", "token": served_lab.form_token(cookie)}
+    sent = {"Cookie": cookie, "Origin": served_lab.url, **FORM}
+    theirs = served_lab.asked("POST", address(served_lab, path, "speech", things_of="speech"), form, **sent)
+    nobodys = served_lab.asked("POST", address(served_lab, path, "speed1", things_of="speech"), form, **sent)
+    assert (theirs[0], nobodys[0]) == (404, 404)
+    assert theirs[2].replace("speech", "speed1") == nobodys[2]
+    if "{" in path.replace("{profile}", ""):
+        assert (
+            served_lab.asked("POST", address(served_lab, path, "traffic", things_of="speech"), form, **sent)[0] != 303
+        )
+    other = served_lab.form_token(served_lab.signed_in(served_lab.tokens["bob"]))
+    own = address(served_lab, path, "traffic", things_of="traffic")
+    assert served_lab.asked("POST", own, {**form, "token": other}, **sent)[0] == 403, "a form of another's session"
+
+
+@pytest.mark.parametrize("path", [path for path in GETS if "health" in path])
+def test_what_is_about_all_profiles_is_for_who_keeps_the_desk(served_lab: Lab, path: str) -> None:
+    cookie = served_lab.signed_in(served_lab.tokens["ada"])
+    assert served_lab.asked("GET", address(served_lab, path, "traffic"), Cookie=cookie)[0] == 404
+
+
+def test_a_session_cookie_is_for_this_site_alone_and_no_script_reads_it(served_lab: Lab) -> None:
+    form = {"key": served_lab.tokens["ada"], "back": "//evil.example/"}
+    status, headers, _ = served_lab.asked("POST", "/sign-in", form, Origin=served_lab.url, **FORM)
+    assert (status, headers["Location"]) == (303, "/")
+    cookie = headers["Set-Cookie"].lower()
+    assert "httponly" in cookie and "samesite=strict" in cookie and "secure" not in cookie
+    behind = {"X-Forwarded-Proto": "https", "Origin": served_lab.url.replace("http:", "https:")}
+    assert "secure" in served_lab.asked("POST", "/sign-in", form, **behind, **FORM)[1]["Set-Cookie"].lower()
+    assert served_lab.tokens["ada"] not in cookie
+
+
+def test_only_known_names_are_answered_and_other_sites_may_not_ask(served_lab: Lab) -> None:
+    token = served_lab.tokens["ada"]
+    for path in ("/", "/assets/desk.css", "/mcp"):
+        assert served_lab.asked("GET", path, Host="evil.example", Authorization=f"Bearer {token}")[0] == 421
+    assert served_lab.asked("GET", "/", Host="desk.example.org")[0] == 401
+    foreign = {"Origin": "https://evil.example"}
+    assert served_lab.asked("POST", "/sign-in", {"key": token}, **foreign, **FORM)[0] == 403
+    assert served_lab.asked("POST", "/mcp", {}, Authorization=f"Bearer {token}", **foreign)[0] == 403
+
+
+def test_mcp_takes_a_token_in_the_header_and_nowhere_else(served_lab: Lab) -> None:
+    token = served_lab.tokens["ada"]
+    cookie = served_lab.signed_in(token)
+    for path, headers in (
+        ("/mcp", {}),
+        (f"/mcp?token={token}", {}),
+        (f"/mcp?access_token={token}", {}),
+        ("/mcp", {"Cookie": cookie}),
+        ("/mcp", {"Authorization": f"Basic {token}"}),
+        ("/mcp", {"Authorization": "Bearer "}),
+    ):
+        for method in ("GET", "POST", "DELETE", "OPTIONS"):
+            status, told, text = served_lab.asked(method, path, **headers)
+            assert (status, told["WWW-Authenticate"], text) == (401, "Bearer", "a token is needed\n")
+
+
+def test_with_a_token_there_is_no_stream_to_listen_to_and_no_session_to_end(served_lab: Lab) -> None:
+    for method in ("GET", "DELETE"):
+        status, told, _ = served_lab.asked(method, "/mcp", Authorization=f"Bearer {served_lab.tokens['ada']}")
+        assert (status, told["Allow"]) == (405, "POST")
+
+
+def test_who_is_removed_is_out_at_the_next_request_and_who_guesses_waits(served_lab: Lab) -> None:
+    file, here = people_file(served_lab.desk.folder / "data"), "10.0.0.2"
+
+    def asks(token: str, *, address: str = here) -> int:
+        return call(served_lab, token, "todays_ranking", {"profile": "traffic"}, address=address)[0]
+
+    token = add_person(file, "dora", ["traffic"])
+    cookie = served_lab.signed_in(token)
+    assert served_lab.asked("GET", "/p/traffic", Cookie=cookie)[0] == asks(token) == 200
+    remove_person(file, "dora")
+    assert served_lab.asked("GET", "/p/traffic", Cookie=cookie)[0] == asks(token) == 401
+    assert asks(served_lab.tokens["ada"]) == 200
+    for number in range(8):  # with the removed one nine
+        assert asks(f"guess-{number}") == asks(token) == 401, "the same again counts once"
+    assert asks("guess-8") == 401
+    assert asks("guess-9") == asks(served_lab.tokens["ada"]) == 429
+    form, sent = {"key": "guess-10"}, {"Origin": served_lab.url, "X-Forwarded-For": here, **FORM}
+    status, told, text = served_lab.asked("POST", "/sign-in", form, **sent)
+    assert (status, 0 < int(told["Retry-After"]) <= 61) == (429, True) and "Too many wrong tokens" in text
+    assert asks(served_lab.tokens["ada"], address="10.0.0.3") == 200
+
+
+def test_no_token_is_written_anywhere(served_lab: Lab) -> None:
+    token = served_lab.tokens["ada"]
+    served_lab.signed_in(token)
+    assert call(served_lab, token, "todays_ranking", {"profile": token})[0] == 200
+    served_lab.asked("GET", f"/mcp?token={token}")
+    written = [file for file in served_lab.desk.folder.rglob("*") if file.is_file()]
+    assert served_lab.log in written
+    for file in written:
+        content = file.read_bytes()
+        assert not [name for name, one in served_lab.tokens.items() if one.encode() in content], file
+
+
+def test_nothing_is_served_beyond_this_machine_while_there_is_nobody(tmp_path: Path) -> None:
+    refused = Desk(tmp_path).refused("serve", "--host", "0.0.0.0", "--port", "0")
+    assert refused.startswith("error: --host 0.0.0.0: nobody may come in yet")
