@@ -29,6 +29,7 @@ from paper_assets.errors import InvalidInput
 from paper_assets.variables import (
     Above0,
     Address,
+    ClusterAddress,
     Day,
     Folder,
     MailAddress,
@@ -223,6 +224,7 @@ class Settings(BaseModel):
     sources: Names = ("arxiv",)  # whose days are fetched, by the names in sources/table.py
     categories: Names = ("cs.CL", "cs.LG")  # what the schedule fetches, SPEC S1
     embedding_model: str = "all-MiniLM-L6-v2"
+    dask: ClusterAddress = ""  # scheduler of a Dask cluster that embeds and scores (X4); "" for this process alone
     archive: Annotated[str, AfterValidator(_archive)] = ARCHIVE  # collection of best practices in use
     cross_encoder: str = "cross-encoder/ms-marco-MiniLM-L6-v2"  # English; Korean: Dongjin-kr/ko-reranker, R6
     # NLI cross-encoder that judges stances in the place of the language model, R7; "" for none
