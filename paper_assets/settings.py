@@ -36,6 +36,7 @@ from paper_assets.variables import (
     Names,
     Port,
     Seconds,
+    ServerAddress,
     Switch,
     Wanted,
     WholeSeconds,
@@ -229,6 +230,7 @@ class Settings(BaseModel):
     cross_encoder: str = "cross-encoder/ms-marco-MiniLM-L6-v2"  # English; Korean: Dongjin-kr/ko-reranker, R6
     # NLI cross-encoder that judges stances in the place of the language model, R7; "" for none
     stance_model: str = ""
+    chroma_url: ServerAddress = ""  # a Chroma server in the place of the folder `vectors_path` (X4)
     arxiv_url: str = "https://export.arxiv.org/api/query"
     arxiv_oai_url: str = "https://oaipmh.arxiv.org/oai"  # for `harvest` (Z4)
     # Shared by all processes of a user.
@@ -271,6 +273,11 @@ class Settings(BaseModel):
     @property
     def vectors_path(self) -> Path:
         return self.home / "chroma"
+
+    @property
+    def vectors_place(self) -> Path | str:
+        """Where the vectors are searched: the folder, or the address of a Chroma server."""
+        return self.chroma_url or self.vectors_path
 
 
 # What a setting is called in the environment; all others PAPER_ASSETS_<NAME>. `scoring` takes the weights as JSON (G8),

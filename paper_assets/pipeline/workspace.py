@@ -121,7 +121,7 @@ def open_workspace(settings: Settings, environ: Mapping[str, str], *, clock: Clo
     return Workspace(
         settings=settings,
         warehouse=warehouse,
-        vector_index=VectorIndex(settings.vectors_path, deadline=settings.store_deadline),
+        vector_index=VectorIndex(settings.vectors_place, deadline=settings.store_deadline),
         load_embedder=embedder,
         load_grader=grader,
         load_judge=judge,

@@ -96,3 +96,14 @@ def dask_servers(folder: Path) -> Iterator[DaskServers]:
     """A scheduler with two workers."""
     with dask_scheduler(folder) as servers, servers.worker(), servers.worker():
         yield servers
+
+
+@contextmanager
+def chroma_server(folder: Path) -> Iterator[str]:
+    """The address of an empty `chroma run`."""
+    port, log = free_port(), folder / "chroma.log"
+    chroma = Path(sys.executable).with_name("chroma")
+    command = [str(chroma), "run", "--path", str(folder / "data"), "--host", "127.0.0.1", "--port", str(port)]
+    with running(command, log, cwd=folder) as process:
+        until_it_listens(port, process, log)
+        yield f"http://127.0.0.1:{port}"

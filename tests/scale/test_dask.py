@@ -8,25 +8,39 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import dagster as dg
+import pyarrow as pa
 import pytest
 
 import paper_assets
-from paper_assets.cluster.client import Cluster
+from benchmarks.scoring import unit_vectors
+from paper_assets.cluster.client import Cluster, connected
 from paper_assets.cluster.embedding import spread
+from paper_assets.cluster.scoring import rankings_of
+from paper_assets.defs.instance import open_instance
+from paper_assets.defs.runs import STEP
 from paper_assets.errors import ClusterUnavailable
 from paper_assets.models.embedder import Embedder, load_embedder
+from paper_assets.paper import papers_to_table
 from paper_assets.pipeline import embeddings, gatekeeper
 from paper_assets.pipeline.partition import Partition
 from paper_assets.pipeline.workspace import Workspace, open_workspace
-from paper_assets.settings import load_settings
+from paper_assets.ranking.interest_modes import interest_queries
+from paper_assets.ranking.rank import Ranking, Vectors
+from paper_assets.ranking.task import RankingTask
+from paper_assets.ranking.task import ranked as scored
+from paper_assets.settings import ScoringConfig, load_settings
 from paper_assets.stores.embeddings import unembedded_count
 from paper_assets.stores.papers import merge_papers
 from paper_assets.stores.rankings import ranking, ranking_days
+from tests.desk import Desk
 from tests.scale import invented
 from tests.scale.servers import FULL, DaskServers, dask_scheduler, dask_servers, end, free_port
 
 TEXTS = 8_000 if FULL else 300
 PROFILES, DAYS, PAPERS = (20, 30, 60) if FULL else (4, 3, 20)  # papers of a day
+FEW_PROFILES, FEW_DAYS = (4, 5) if FULL else (3, 2)  # of a whole desk, whose stores take their time
+SCORING = ScoringConfig()
 MODEL = "all-MiniLM-L6-v2"
 NOW = datetime(2026, 4, 30, tzinfo=UTC)
 
@@ -55,28 +69,71 @@ def test_vectors_of_two_workers_are_bit_by_bit_those_of_one_process(dask: DaskSe
     assert together.tobytes() == alone.tobytes()
 
 
-def test_rankings_of_two_workers_are_bit_by_bit_those_of_one_process(dask: DaskServers, tmp_path: Path) -> None:
+def test_rankings_of_two_workers_are_bit_by_bit_those_of_one_process(dask: DaskServers) -> None:
+    with connected(Cluster(address=dask.address), model=None) as connection:
+        for day in range(DAYS):
+            tasks = tasks_of(day)
+            together = dict(rankings_of(connection, tasks, verifier=None))
+            assert sorted(together) == list(range(PROFILES))
+            for place, task in enumerate(tasks):
+                alone, found = scored(task), together[place]
+                assert isinstance(found, Ranking)
+                assert alone.rows.num_rows > 0
+                assert found.header == alone.header
+                assert bits(found.rows) == bits(alone.rows)
+
+
+def tasks_of(day: int) -> list[RankingTask]:
+    """Each profile's ranking of a day, over a window of a week whose papers every second profile sees in part."""
+    table = papers_to_table(invented.papers(day + 7, PAPERS)[day * PAPERS :])
+    vectors, found = unit_vectors(table.num_rows + 9), []
+    for number, profile in enumerate(invented.profiles(PROFILES)):
+        rows = slice(0, table.num_rows - 5 * (number % 2))
+        queries = interest_queries(profile.content.interests, options=profile.content.ranking, scoring=SCORING)
+        found.append(
+            RankingTask(
+                candidates=table.slice(0, rows.stop),
+                profile=profile,
+                options=profile.content.ranking,
+                as_of=invented.days_from_first(day + 7)[-1],
+                scoring=SCORING,
+                queries=queries,
+                vectors=Vectors(papers=vectors[rows], queries=vectors[-len(queries.texts) :]),
+            )
+        )
+    return found
+
+
+def bits(rows: pa.Table) -> bytes:
+    """Every bit of a table, whatever chunks it came in."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, rows.schema) as stream:
+        stream.write_table(rows.combine_chunks())
+    return sink.getvalue().to_pybytes()
+
+
+def test_a_desks_rankings_made_on_the_cluster_are_those_made_alone(dask: DaskServers, tmp_path: Path) -> None:
     shared = tmp_path / "shared"
-    invented.written(shared / "profiles", PROFILES)
+    invented.written(shared / "profiles", FEW_PROFILES)
     begun = workspace(shared)
-    merge_papers(begun.warehouse, invented.papers(DAYS, PAPERS))
-    days = [Partition(day) for day in invented.days_from_first(DAYS)]
+    merge_papers(begun.warehouse, invented.papers(FEW_DAYS, PAPERS))
+    days = [Partition(day) for day in invented.days_from_first(FEW_DAYS)]
     assert not embeddings.STEP.make(begun, days, embeddings.STEP.makes).failures
     found = {}
     for name, address in (("alone", ""), ("together", dask.address)):
         shutil.copytree(shared, tmp_path / name)
         made = ranked(workspace(tmp_path / name, address))
-        assert (len(made.new), made.failures) == (PROFILES * DAYS, {})
+        assert (len(made.new), made.failures) == (FEW_PROFILES * FEW_DAYS, {})
         assert all(made.new.values())
         found[name] = stored(workspace(tmp_path / name))
-    assert len(found["alone"]) == PROFILES * DAYS
+    assert len(found["alone"]) == FEW_PROFILES * FEW_DAYS
     assert found["together"] == found["alone"]
     assert set(ranked(workspace(tmp_path / "together", dask.address)).new.values()) == {False}
 
 
 def ranked(workspace: Workspace) -> Any:
     names = sorted(each.name for each in (workspace.settings.profiles_dir).iterdir())
-    asked = [Partition(day, name) for day in invented.days_from_first(DAYS) for name in names]
+    asked = [Partition(day, name) for day in invented.days_from_first(FEW_DAYS) for name in names]
     return gatekeeper.STEP.make(workspace, asked, gatekeeper.STEP.makes)
 
 
@@ -91,6 +148,34 @@ def stored(workspace: Workspace) -> Mapping[tuple[str, str], Any]:
             exact = json.dumps(rows, default=str), [value.hex() for value in rows["final"]]
             found[name, f"{day}"] = (kept.inputs, header, exact)
     return found
+
+
+def test_the_command_line_makes_all_profiles_in_one_run_on_the_cluster_as_it_does_alone(
+    dask: DaskServers, tmp_path: Path
+) -> None:
+    found = {}
+    for name, address in (("alone", ""), ("together", dask.address)):
+        desk = Desk(tmp_path / name)
+        desk.folder.mkdir()
+        invented.written(desk.folder / "profiles", 3)
+        for day in invented.days_from_first(2):
+            records = [paper_to_mapping(each) for each in invented.papers(2, 15) if each.day == day]
+            desk.run("import", str(desk.papers("papers.jsonl", records)))
+        given = {"PAPER_ASSETS_DASK": address}
+        for day in invented.days_from_first(2):
+            desk.run("run", "--as-of", f"{day}", **given)
+        with open_instance(desk.folder / "dagster_home") as instance:
+            runs = instance.get_runs(filters=dg.RunsFilter(tags={STEP: "gatekeeper"}))
+        assert len(runs) == (2 if address else 2 * 3), "one run for the profiles of a day"
+        found[name] = [
+            (each, f"{day}", bits(ranking(desk.warehouse, day, each).rows))
+            for each in ("p00", "p01", "p02")
+            for day in ranking_days(desk.warehouse, each)
+        ]
+    assert len(found["alone"]) == 3 * 2
+    assert found["together"] == found["alone"]
+    told = desk.refused("run", "--as-of", "2026-03-04", PAPER_ASSETS_DASK="tcp://127.0.0.1")
+    assert "PAPER_ASSETS_DASK must be an address" in told
 
 
 def test_a_worker_that_dies_costs_nothing_but_time(tmp_path: Path) -> None:

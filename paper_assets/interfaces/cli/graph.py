@@ -192,10 +192,10 @@ def bring_up_to_date(
 def _rested_on(workspace: Workspace, instance: Any) -> list[Path]:
     """The files by which the next run can tell that nothing has changed; none where they cannot tell it.
 
-    Of another model, or another storage of Dagster's, no file here says whether it is as it was.
+    Of another model, another storage of Dagster's or a Chroma server, no file here says whether it is as it was.
     """
     settings = workspace.settings
-    if settings.embedding_model != minilm.NAME or not keeps_files(instance):
+    if settings.embedding_model != minilm.NAME or settings.chroma_url or not keeps_files(instance):
         return []
     results = [settings.output_dir / "rankings", digests_folder(settings)]
     folders = [settings.profiles_dir, *results, minilm.packaged_folder()]
