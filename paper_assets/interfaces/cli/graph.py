@@ -246,6 +246,13 @@ def _made_current(
     days = [day for day in days if day in filled or day == last]
     shown = []
     with progress_bar("ranking profiles") as count:
+        for step in STEPS[: STEPS.index(gatekeeper.STEP) + 1] if workspace.cluster else ():  # profiles side by side
+            if step.grid is Grid.PROFILE:
+                everybody = [Partition(profile=profile) for profile in profiles.readable]
+                runs.bring_up_to_date(instance, workspace, step, everybody, done)
+            if step.side_by_side:
+                everybody = [Partition(day, profile) for day in days for profile in profiles.readable]
+                runs.bring_up_to_date(instance, workspace, step, everybody, done)
         for number, profile in enumerate(profiles.readable):
             count(number, len(profiles.readable))
             for step in STEPS:

@@ -5,9 +5,8 @@ import shutil
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
-import dagster as dg
 import typer
 
 from paper_assets.defs.dead_runs import end_dead_runs, under_way
@@ -66,8 +65,8 @@ def reset(
     say(f"removed {what}")
 
 
-def _at_rest(home: Path, *, on_server: bool) -> dg.DagsterInstance | None:
-    """The instance; None if its files are damaged, which is a good reason to remove them. Raises StoreBusy if a run or
+def _at_rest(home: Path, *, on_server: bool) -> Any:
+    """Dagster's instance; None if its files are damaged, which is a good reason to remove them. Raises StoreBusy if a run or
     the daemon would go on writing what is being removed.
     """
     try:
