@@ -66,8 +66,9 @@ def reset(
 
 
 def _at_rest(home: Path, *, on_server: bool) -> Any:
-    """Dagster's instance; None if its files are damaged, which is a good reason to remove them. Raises StoreBusy if a run or
-    the daemon would go on writing what is being removed.
+    """Dagster's instance; None if its files are damaged, which is a good reason to remove them.
+
+    Raises StoreBusy if a run or the daemon would go on writing what is being removed.
     """
     try:
         instance = open_instance(home)
