@@ -37,7 +37,7 @@ bench: $(VENV)/installed  ## every stage beside a named baseline, in one table; 
 
 scale-test: $(VENV)/installed  ## a Dask cluster, PostgreSQL and a Chroma server on loopback, at full size; half an hour
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[cluster,postgres]'
-	SCALE=full $(BIN)/python -m pytest tests/scale tests/cluster tests/stores/test_vectors_server.py -v
+	SCALE=full $(BIN)/python -m pytest tests/scale tests/cluster tests/stores/test_vectors_server.py -v --timeout 3600
 
 clean:
 	rm -rf $(VENV) data
