@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 export DAGSTER_HOME := $(CURDIR)/dagster_home
 export PYTHONWARNINGS := ignore::DeprecationWarning
 
-.PHONY: demo test dev desk check format lock storm bench clean
+.PHONY: demo test dev desk check format lock storm bench scale-test clean
 
 demo: $(VENV)/installed   ## import the bundled example, embed, rank, show the top papers and why
 	$(BIN)/paper-assets demo
@@ -27,15 +27,20 @@ format: $(VENV)/installed
 
 lock: $(VENV)/installed   ## write constraints.txt anew from what is installed and tested, and requirements.lock (needs uv)
 	@command -v uv > /dev/null || { echo "make lock needs uv: pipx install uv"; exit 1; }
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[cluster,postgres]'
 	$(BIN)/python -m pip freeze --exclude-editable | sed 's/^torch==\([0-9.]*\).*/torch==\1/' > constraints.txt
 	uv pip compile --quiet --no-config --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
-	  --default-index https://pypi.org/simple -c constraints.txt pyproject.toml --group dev -o requirements.lock
+	  --default-index https://pypi.org/simple -c constraints.txt pyproject.toml --all-extras --group dev -o requirements.lock
 
 storm: $(VENV)/installed  ## kills, five processes, a year of feeds, anything as input; an hour (STORM="--seed 7 --part kills")
 	$(BIN)/python -m tests.faults.storm $(STORM)
 
 bench: $(VENV)/installed  ## every stage beside a named baseline, in one table; half an hour (BENCH=--short: minutes)
 	$(BIN)/python -m benchmarks.table $(BENCH)
+
+scale-test: $(VENV)/installed  ## a Dask cluster, PostgreSQL and a Chroma server on loopback, at full size; half an hour
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[cluster,postgres]'
+	SCALE=full $(BIN)/python -m pytest tests/scale tests/cluster tests/stores/test_vectors_server.py -v --timeout 3600
 
 clean:
 	rm -rf $(VENV) data

@@ -90,6 +90,10 @@ class ModelUnavailable(PaperAssetsError):
     """A model cannot be loaded; keyword matching takes over where it can (G6)."""
 
 
+class ClusterUnavailable(PaperAssetsError):
+    """The Dask cluster cannot be used: not there, of another version, or lost; nothing of it is kept half (X4)."""
+
+
 class LLMError(PaperAssetsError):
     """The language model gave no usable answer: unreachable, overloaded, cut off, refused or not to the schema."""
 

@@ -29,12 +29,14 @@ from paper_assets.errors import InvalidInput
 from paper_assets.variables import (
     Above0,
     Address,
+    ClusterAddress,
     Day,
     Folder,
     MailAddress,
     Names,
     Port,
     Seconds,
+    ServerAddress,
     Switch,
     Wanted,
     WholeSeconds,
@@ -223,10 +225,12 @@ class Settings(BaseModel):
     sources: Names = ("arxiv",)  # whose days are fetched, by the names in sources/table.py
     categories: Names = ("cs.CL", "cs.LG")  # what the schedule fetches, SPEC S1
     embedding_model: str = "all-MiniLM-L6-v2"
+    dask: ClusterAddress = ""  # scheduler of a Dask cluster that embeds and scores (X4); "" for this process alone
     archive: Annotated[str, AfterValidator(_archive)] = ARCHIVE  # collection of best practices in use
     cross_encoder: str = "cross-encoder/ms-marco-MiniLM-L6-v2"  # English; Korean: Dongjin-kr/ko-reranker, R6
     # NLI cross-encoder that judges stances in the place of the language model, R7; "" for none
     stance_model: str = ""
+    chroma_url: ServerAddress = ""  # a Chroma server in the place of the folder `vectors_path` (X4)
     arxiv_url: str = "https://export.arxiv.org/api/query"
     arxiv_oai_url: str = "https://oaipmh.arxiv.org/oai"  # for `harvest` (Z4)
     # Shared by all processes of a user.
@@ -269,6 +273,11 @@ class Settings(BaseModel):
     @property
     def vectors_path(self) -> Path:
         return self.home / "chroma"
+
+    @property
+    def vectors_place(self) -> Path | str:
+        """Where the vectors are searched: the folder, or the address of a Chroma server."""
+        return self.chroma_url or self.vectors_path
 
 
 # What a setting is called in the environment; all others PAPER_ASSETS_<NAME>. `scoring` takes the weights as JSON (G8),

@@ -62,6 +62,18 @@ MailAddress = Annotated[
     str, Field(pattern=r"^([!-?A-~]{1,64}@[A-Za-z0-9][A-Za-z0-9.-]{0,251})?$"), Wanted("a mail address")
 ]
 Address = Annotated[str, AfterValidator(lambda text: text.rstrip("/"))]
+ClusterAddress = Annotated[
+    str,
+    AfterValidator(lambda text: text.rstrip("/")),
+    Field(pattern=r"^((tcp|tls)://[A-Za-z0-9.:\[\]-]{1,253}:[0-9]{1,5}/?)?$"),
+    Wanted("an address like tcp://host:8786"),
+]
+ServerAddress = Annotated[
+    str,
+    AfterValidator(lambda text: text.rstrip("/")),
+    Field(pattern=r"^(https?://[A-Za-z0-9.:\[\]-]{1,253}/?)?$"),
+    Wanted("an address like http://host:8000"),
+]
 Switch = Annotated[bool, Wanted("on or off")]
 Day = Annotated[date, BeforeValidator(_day), Wanted("a day like 2025-01-01")]
 

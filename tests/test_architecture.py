@@ -55,10 +55,11 @@ BELOW = {
     "interpreting": GROUND | {"models", "stores", "sources", "retrieval", "ingestion"},
     "learning": GROUND | {"models", "stores", "sources", "ranking"},
     "library": GROUND | {"stores", "sources", "learning"},
+    "cluster": GROUND | {"models", "ranking"},
     "digests": GROUND | {"stores", "sources", "ranking", "retrieval", "rewriting"},
     "delivery": GROUND | {"sources", "digests"},
     "pipeline": GROUND
-    | {"models", "stores", "sources", "ranking", "evaluation", "retrieval", "rewriting"}
+    | {"models", "stores", "sources", "ranking", "cluster", "evaluation", "retrieval", "rewriting"}
     | {"ingestion", "interpreting", "digests", "delivery", "learning", "library"},
 }
 CORE = set(BELOW)

@@ -15,6 +15,7 @@ from dagster._core.storage.event_log import SqliteEventLogStorage
 from dagster._core.storage.runs import SqliteRunStorage
 
 from paper_assets.defs.history_files import DATABASES, INDEX, SETTINGS
+from paper_assets.defs.history_server import check_server, new_settings, reach_server, server_explained, without_address
 from paper_assets.errors import InvalidInput, PaperAssetsError, StoreBusy, StoreError, StoreUnwritable
 from paper_assets.stores.folder_lock import folder_locked
 from paper_assets.stores.private import make_private_folder
@@ -33,7 +34,10 @@ def open_instance(dagster_home: Path) -> dg.DagsterInstance:
         os.environ["DAGSTER_HOME"] = str(dagster_home.absolute())
         with folder_locked(dagster_home), explained(dagster_home):
             if not file.exists():
-                _appear(file, files("paper_assets.defs").joinpath(SETTINGS).read_bytes())
+                ours = files("paper_assets.defs").joinpath(SETTINGS).read_bytes()
+                _appear(file, new_settings(ours, os.environ))
+            check_server(file, os.environ)
+            reach_server(os.environ)
             try:
                 return _opened(dagster_home)
             except dg.DagsterInvalidInvocationError:  # the index lacks tables: who made it was killed
@@ -55,9 +59,10 @@ def keeps_files(instance: dg.DagsterInstance) -> bool:
 
 def _opened(dagster_home: Path) -> dg.DagsterInstance:
     try:
-        instance = dg.DagsterInstance.get()
+        with server_explained(os.environ):
+            instance = dg.DagsterInstance.get()
     except Exception as fault:  # whatever reads YAML and configuration may raise
-        if _of_sqlite(fault):
+        if _of_sqlite(fault) or isinstance(fault, PaperAssetsError):
             raise
         raise _bad_settings(dagster_home, fault) from None
     # Dagster opens its files when it needs them; a damaged one is found here, not half-way.
@@ -76,7 +81,7 @@ def _holds_events(index: Path) -> bool:
 
 
 def _bad_settings(dagster_home: Path, fault: Exception) -> PaperAssetsError:
-    reason = " ".join(str(fault).split())
+    reason = " ".join(without_address(str(fault), os.environ).split())
     reason = reason if len(reason) <= 200 else f"{reason[:200]} …"
     return InvalidInput(
         f"{dagster_home / SETTINGS} cannot be used: {reason}; mend it, or remove it to have the usual one again"
@@ -85,9 +90,12 @@ def _bad_settings(dagster_home: Path, fault: Exception) -> PaperAssetsError:
 
 @contextmanager
 def explained(dagster_home: Path) -> Iterator[None]:
-    """Say in one line what is wrong with the instance's files. Raises StoreError, StoreBusy, StoreUnwritable."""
+    """Say in one line what is wrong with the instance's files, or its server. Raises StoreError, StoreBusy,
+    StoreUnwritable.
+    """
     try:
-        yield
+        with server_explained(os.environ):
+            yield
     except Exception as fault:
         found = _of_sqlite(fault)
         if found is None:

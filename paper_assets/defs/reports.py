@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 
-from paper_assets.errors import DoubtfulDay, PaperAssetsError, SourceError, StoreBusy
+from paper_assets.errors import ClusterUnavailable, DoubtfulDay, PaperAssetsError, SourceError, StoreBusy
 from paper_assets.pipeline.report import Bars, Columns, Link, Markdown, Report, Scatter, StackedBars, Table, Value
 
 if TYPE_CHECKING:
@@ -99,7 +99,11 @@ def user_errors_as_failures(context: dg.AssetExecutionContext) -> Iterator[None]
         raise dg.Failure(description="stopped from outside", allow_retries=False) from None
     except PaperAssetsError as error:
         lasts = isinstance(error, DoubtfulDay)  # for an hour, or until a person has looked
-        mends_itself = isinstance(error, SourceError | StoreBusy) and not lasts and ATTENDED not in context.run.tags
+        mends_itself = (
+            isinstance(error, SourceError | StoreBusy | ClusterUnavailable)
+            and not lasts
+            and ATTENDED not in context.run.tags
+        )
         raise dg.Failure(description=f"{error.code}: {error}", allow_retries=mends_itself) from None
 
 

@@ -89,6 +89,10 @@ def bring_up_to_date(
     A profile of which something above has failed is left alone, and a failure here stops no other profile.
     """
     pieces: Iterable[tuple[str | None, list[Partition]]]
+    if workspace.cluster and step.side_by_side:
+        _make_side_by_side(instance, workspace, step, partitions, done)
+        failed = {profile for product, profile in done.failed if product in step.makes}
+        partitions = [each for each in partitions if each.profile not in failed]
     if step.grid is Grid.PROFILE_DAY:
         pieces = [(name, [Partition(day, name) for day in days]) for name, days in by_profile(partitions)]
     elif step.grid is Grid.PROFILE:
@@ -108,6 +112,36 @@ def bring_up_to_date(
         except PaperAssetsError as failure:
             done.failures[asked[-1]] = failure
             done.failed |= {(name, profile) for name in step.makes}
+
+
+def _make_side_by_side(
+    instance: dg.DagsterInstance, workspace: Workspace, step: Step, partitions: Sequence[Partition], done: RunResult
+) -> None:
+    """On a cluster: what is stale of all profiles in one run, so that those of a day are computed together.
+
+    Dagster's runs take a rectangle of days and profiles; where it would hold a profile that was not asked for, or of
+    which something has failed, nothing is made here.
+    """
+    needs = {dep for product in step.products for dep in product.deps}
+    failed = {profile for product, profile in done.failed if product in needs}
+    todo = _to_make(instance, workspace, step, partitions, RunResult())
+    known = list(instance.get_dynamic_partitions(str(profile_partitions.name)))
+    names = [name for name in known if name in _names(todo)]
+    if len(names) < 2 or failed or known[known.index(names[0]) :][: len(names)] != names:
+        return
+    try:
+        days = sorted({each.of_day for each in todo})
+        materialize(instance, workspace, step, Partition(days[0], names[0]), Partition(days[-1], names[-1]))
+    except PaperAssetsError as failure:
+        left = _to_make(instance, workspace, step, partitions, RunResult())
+        done.failures[(left or todo)[0]] = failure
+        done.failed |= {(name, profile) for name in step.makes for profile in _names(left)}
+        todo = [each for each in todo if each not in left]
+    done.made.setdefault(step.name, []).extend(todo)
+
+
+def _names(partitions: Iterable[Partition]) -> set[str]:
+    return {each.of_profile for each in partitions}
 
 
 def is_due(

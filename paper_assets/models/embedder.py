@@ -19,7 +19,7 @@ from threading import Lock
 
 import numpy as np
 
-from paper_assets.errors import ModelUnavailable
+from paper_assets.errors import ModelUnavailable, PaperAssetsError
 from paper_assets.models import minilm
 from paper_assets.models.hub import hub_has, reason_of
 from paper_assets.models.minilm_openvino import compile_minilm
@@ -75,13 +75,17 @@ class Embedder:
     _many: Callable[[list[str]], Batches]
     _too_long: Callable[[list[str]], list[bool]]
     _one_by_one: Callable[[list[str]], bool] = lambda _texts: True  # whether at most FEW texts go through `_one`
+    # How `_many` cuts texts into batches, and the vectors of one of them: the same bits wherever it is computed.
+    batches_of: Callable[[list[str]], list[list[int]]] | None = None
+    of_batch: Callable[[list[str]], np.ndarray] | None = None
     _memory: _Memory = field(default_factory=_Memory)
 
     def encode(self, texts: Sequence[str], *, progress: Progress | None = None) -> np.ndarray:
         """Unit rows (n, d), float32, aligned with `texts`.
 
         Equal texts are computed once, and the result does not depend on the order of the texts. `progress` gets
-        (done, total) in distinct texts. Raises ModelUnavailable if the model fails or gives no unit vectors.
+        (done, total) in distinct texts. Raises ModelUnavailable if the model fails or gives no unit vectors,
+        ClusterUnavailable where a cluster was to compute them.
         """
         rows = {text: row for row, text in enumerate(sorted({encodable(text) for text in texts}))}
         vectors = np.zeros((len(rows), self.dimension), np.float32)
@@ -115,7 +119,7 @@ class Embedder:
                 with closing(self._many(texts)) as batches:
                     for positions, batch in batches:
                         yield positions, self._usable(positions, batch)
-        except ModelUnavailable:
+        except PaperAssetsError:
             raise
         except Exception as error:  # whatever a library throws; a listener's exception does not come by here
             raise ModelUnavailable(f"embedding model {self.name!r} failed: {reason_of(error)}") from None
@@ -176,27 +180,39 @@ def _load_minilm(folder: Path) -> Embedder:
     def compiled() -> tuple[Callable[[np.ndarray, np.ndarray], np.ndarray], int]:
         return compile_minilm({name: weight for name, weight in weights.items() if weight.dtype == np.float32})
 
+    def elsewhere() -> Embedder | None:
+        return _load_other(str(folder), in_folder=True) if _has_gpu() or not find_spec("openvino") else None
+
+    def vectors(pieces: Sequence[np.ndarray]) -> np.ndarray:
+        lengths = np.array([len(each) for each in pieces])
+        given = np.arange(lengths.max()) < lengths[:, None]
+        ids = np.zeros(given.shape, np.int32)
+        ids[given] = np.concatenate(pieces)
+        return _unit(compiled()[0](ids, given))
+
     def many(texts: list[str]) -> Batches:
-        if _has_gpu() or not find_spec("openvino"):
-            yield from _load_other(str(folder), in_folder=True)._many(texts)
+        if other := elsewhere():
+            yield from other._many(texts)
             return
-        sums, threads = compiled()
         pieces = [ids for ids, _cut in minilm.word_pieces(tokenizer, texts)]
-
-        def vectors(positions: list[int]) -> np.ndarray:
-            lengths = np.array([len(pieces[i]) for i in positions])
-            given = np.arange(lengths.max()) < lengths[:, None]
-            ids = np.zeros(given.shape, np.int32)
-            ids[given] = np.concatenate([pieces[i] for i in positions])
-            return _unit(sums(ids, given))
-
         batches = list(_batches([len(ids) for ids in pieces], _PIECES))
         # One batch per core: each step of a batch over all cores makes the cores wait for one another.
-        pool = ThreadPoolExecutor(threads)
+        pool = ThreadPoolExecutor(compiled()[1])
         try:
-            yield from zip(batches, pool.map(vectors, batches), strict=True)
+            found = pool.map(vectors, ([pieces[i] for i in positions] for positions in batches))
+            yield from zip(batches, found, strict=True)
         finally:
             pool.shutdown(cancel_futures=True)
+
+    def batches_of(texts: list[str]) -> list[list[int]]:
+        if (other := elsewhere()) and other.batches_of:
+            return other.batches_of(texts)
+        return list(_batches([len(ids) for ids, _cut in minilm.word_pieces(tokenizer, texts)], _PIECES))
+
+    def of_batch(texts: list[str]) -> np.ndarray:
+        if (other := elsewhere()) and other.of_batch:
+            return other.of_batch(texts)
+        return vectors([ids for ids, _cut in minilm.word_pieces(tokenizer, texts)])
 
     def too_long(texts: list[str]) -> list[bool]:
         return [cut for _ids, cut in minilm.word_pieces(tokenizer, texts)]
@@ -208,6 +224,8 @@ def _load_minilm(folder: Path) -> Embedder:
         _many=many,
         _too_long=too_long,
         _one_by_one=one_by_one,
+        batches_of=batches_of,
+        of_batch=of_batch,
     )
 
 
@@ -222,10 +240,15 @@ def _load_other(name: str, *, in_folder: bool) -> Embedder:
     except Exception as error:  # any of three libraries, for any damage to a file
         raise ModelUnavailable(f"embedding model {name!r} cannot be loaded: {reason_of(error)}") from None
 
+    def batches_of(texts: list[str]) -> list[list[int]]:
+        return list(_batches([len(text) for text in texts], _OTHER_CHARACTERS))
+
+    def of_batch(texts: list[str]) -> np.ndarray:
+        return _unit(np.asarray(loaded.encode(texts, batch_size=len(texts), show_progress_bar=False), np.float32))
+
     def many(texts: list[str]) -> Batches:
-        for positions in _batches([len(text) for text in texts], _OTHER_CHARACTERS):
-            rows = loaded.encode([texts[i] for i in positions], batch_size=len(positions), show_progress_bar=False)
-            yield positions, _unit(np.asarray(rows, np.float32))
+        for positions in batches_of(texts):
+            yield positions, of_batch([texts[i] for i in positions])
 
     def one(text: str) -> np.ndarray:
         ((_positions, row),) = many([text])
@@ -237,7 +260,15 @@ def _load_other(name: str, *, in_folder: bool) -> Embedder:
             return [False] * len(texts)
         return [len(ids) > most for ids in loaded.tokenizer(texts, truncation=False, verbose=False)["input_ids"]]
 
-    return Embedder(name=f"{name} ({dimension})", dimension=dimension, _one=one, _many=many, _too_long=too_long)
+    return Embedder(
+        name=f"{name} ({dimension})",
+        dimension=dimension,
+        _one=one,
+        _many=many,
+        _too_long=too_long,
+        batches_of=batches_of,
+        of_batch=of_batch,
+    )
 
 
 def _has_gpu() -> bool:

@@ -15,6 +15,7 @@ import numpy as np
 
 from paper_assets.errors import NotComputed
 from paper_assets.pipeline import rankings
+from paper_assets.pipeline.days_on_cluster import day_by_day
 from paper_assets.pipeline.partition import Grid, Partition, by_profile
 from paper_assets.pipeline.profiles import remembered_profile, usable_profile
 from paper_assets.pipeline.report import Bars, Columns, Markdown, Report, StackedBars, Table
@@ -43,25 +44,41 @@ def _make(workspace: Workspace, partitions: Sequence[Partition], wanted: frozens
     def profile_of(name: str) -> Profile:
         return with_options(remembered_profile(workspace, name), workspace.options)
 
+    def prepare(partition: Partition) -> bool:
+        if CANDIDATES not in wanted:
+            return False
+        inputs = rankings.profile_day(
+            workspace.warehouse, profile_of(partition.of_profile), partition.of_day, settings=workspace.settings
+        )
+        return rankings.keep_candidates(workspace.warehouse, inputs, settings=workspace.settings)
+
+    def work_of(partition: Partition) -> rankings.Work:
+        return rankings.ranking_work(
+            workspace.warehouse,
+            profile_of(partition.of_profile),
+            partition.of_day,
+            embedder=model,
+            llm=verifier.model,
+            settings=workspace.settings,
+            now=workspace.clock(),
+        )
+
     def make(partition: Partition) -> bool:
-        profile, day, new = profile_of(partition.of_profile), partition.of_day, False
-        if CANDIDATES in wanted:
-            inputs = rankings.profile_day(workspace.warehouse, profile, day, settings=workspace.settings)
-            new = rankings.keep_candidates(workspace.warehouse, inputs, settings=workspace.settings)
+        new = prepare(partition)
         if RANKINGS in wanted:
-            new = rankings.keep_ranking(
-                workspace.warehouse,
-                profile,
-                day,
-                embedder=model,
-                verifier=verifier,
-                settings=workspace.settings,
-                now=workspace.clock(),
-            )
-            workspace.log.info(f"{partition}: {'ranked' if new else 'unchanged'}")
+            new = rankings.done_here(work_of(partition), verifier)
+            tell(partition, new)
         return new
 
-    new, failures = one_by_one(partitions, make, in_order=True)
+    def tell(partition: Partition, new: bool) -> None:
+        workspace.log.info(f"{partition}: {'ranked' if new else 'unchanged'}")
+
+    if workspace.cluster and RANKINGS in wanted:
+        new, failures = day_by_day(
+            workspace.cluster, partitions, prepare=prepare, work_of=work_of, verifier=verifier, tell=tell
+        )
+    else:
+        new, failures = one_by_one(partitions, make, in_order=True)
     return Made(new=new, failures=failures)
 
 
@@ -307,4 +324,5 @@ STEP = Step(
     reported=_reported,
     trigger="new_papers_or_profile",
     in_order=True,
+    side_by_side=True,
 )

@@ -3,7 +3,7 @@
 Days must be made in ascending order: a day's candidates lack what earlier days of the window have shown.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from functools import partial
@@ -25,8 +25,9 @@ from paper_assets.ranking.fingerprint import candidate_fingerprint, ranking_fing
 from paper_assets.ranking.interest_modes import InterestQueries, liked_ids
 from paper_assets.ranking.preferences import Preferences
 from paper_assets.ranking.profile_edits import profile_edits
-from paper_assets.ranking.rank import KEYWORD, Ranking, Vectors, rank_by_model
+from paper_assets.ranking.rank import KEYWORD, Ranking, Vectors
 from paper_assets.ranking.result import ranking_result
+from paper_assets.ranking.task import RankingTask, ranked, ranking_task
 from paper_assets.ranking.unmatched import DAYS, preferences_of, sentences, unmet
 from paper_assets.ranking.verifier import Verifier
 from paper_assets.settings import Settings
@@ -176,6 +177,9 @@ def judged_papers(warehouse: Warehouse, day: ProfileDay, *, settings: Settings) 
     return filter_papers(papers, criteria)
 
 
+Work = Generator[RankingTask, Ranking, bool]  # what to rank, if anything; sent the ranking, it says whether that is new
+
+
 def keep_ranking(
     warehouse: Warehouse,
     profile: Profile,
@@ -191,6 +195,44 @@ def keep_ranking(
     Without an embedder, or with one that fails, keyword matching takes over (G6). Raises NotComputed if candidates or
     vectors are missing.
     """
+    work = ranking_work(warehouse, profile, as_of, embedder=embedder, llm=verifier.model, settings=settings, now=now)
+    return done_here(work, verifier)
+
+
+def done_here(work: Work, verifier: Verifier) -> bool:
+    """Rank in this process, if there is anything to rank; whether that is new."""
+    task = begun(work)
+    return task is not None and finished(work, ranked(task, verifier))
+
+
+def begun(work: Work) -> RankingTask | None:
+    """What is to be ranked; None if nothing is."""
+    return next(work, None)
+
+
+def finished(work: Work, found: Ranking) -> bool:
+    """Keep what was found; whether it is new."""
+    try:
+        work.send(found)
+    except StopIteration as done:
+        return bool(done.value)
+    raise RuntimeError("a day and profile have one ranking")
+
+
+def ranking_work(
+    warehouse: Warehouse,
+    profile: Profile,
+    as_of: date,
+    *,
+    embedder: Embedder | None,
+    llm: str | None,
+    settings: Settings,
+    now: datetime,
+) -> Work:
+    """`keep_ranking` in two parts, so that others may rank in between: all that is read, then all that is written.
+
+    `llm` is the model that is asked, if one is.
+    """
     name, model = profile.name, embedder.name if embedder else None
     candidate_inputs = candidates_inputs(warehouse, as_of, name)
     if candidate_inputs is None:
@@ -204,7 +246,7 @@ def keep_ranking(
             options=options,
             texts=queries.texts,
             model=model,
-            llm=verifier.model,
+            llm=llm,
             code_version=ranking_version(),
             preferences=preferences_inputs(warehouse, name),
         )
@@ -214,34 +256,33 @@ def keep_ranking(
         keep_file(warehouse, profile, as_of, settings=settings)
         return False
     preferences, proof = current_preferences(warehouse, profile, model=model)
-    judged = candidates(warehouse, as_of, name)
-    ranked, warnings = ranked_papers(
+    task = _task(
         warehouse,
         profile,
         as_of,
-        judged,
+        candidates(warehouse, as_of, name),
         queries=queries,
         embedder=embedder,
-        verifier=verifier,
         preferences=preferences,
         settings=settings,
     )
-    if embedder and ranked.rows.num_rows and ranked.header["evaluation_method"] == KEYWORD:
+    found = yield task
+    if embedder and found.rows.num_rows and found.header["evaluation_method"] == KEYWORD:
         # The model failed. As if there were none: with one that works again the ranking is out of date.
         model, inputs = None, fingerprint(None)
-    if verifier.model and ranked.header["llm_note"]:
+    if llm and found.header["llm_note"]:
         inputs += _UNFINISHED
     header = {
-        **ranked.header,
+        **found.header,
         "model": model,
         "learning": proof.sentence if proof else None,
-        "questions": _questions(warehouse, profile, ranked),
+        "questions": _questions(warehouse, profile, found),
         "code_version": CODE_VERSION,
         "generated_at": now.isoformat(timespec="seconds"),
-        "warnings": warnings,
+        "warnings": _warnings(warehouse, profile, task),
         "output_path": None,
     }
-    replace_ranking(warehouse, as_of, name, ranked.rows, header, inputs=inputs)
+    replace_ranking(warehouse, as_of, name, found.rows, header, inputs=inputs)
     keep_file(warehouse, profile, as_of, settings=settings)
     return True
 
@@ -262,9 +303,32 @@ def ranked_papers(
 
     Raises NotComputed if vectors are missing.
     """
-    papers = papers_by_id(warehouse, judged.filter(judged.column("passed")).column("paper_id").to_pylist())
-    ranked, warnings = rank_by_model(
-        papers,
+    task = _task(
+        warehouse,
+        profile,
+        as_of,
+        judged,
+        queries=queries,
+        embedder=embedder,
+        preferences=preferences,
+        settings=settings,
+    )
+    return ranked(task, verifier), _warnings(warehouse, profile, task)
+
+
+def _task(
+    warehouse: Warehouse,
+    profile: Profile,
+    as_of: date,
+    judged: pa.Table,
+    *,
+    queries: InterestQueries,
+    embedder: Embedder | None,
+    preferences: Preferences | None,
+    settings: Settings,
+) -> RankingTask:
+    return ranking_task(
+        papers_by_id(warehouse, judged.filter(judged.column("passed")).column("paper_id").to_pylist()),
         profile,
         options=profile.content.ranking,
         as_of=as_of,
@@ -272,10 +336,12 @@ def ranked_papers(
         queries=queries,
         vectors_of=partial(_vectors, warehouse, profile, embedder),
         pdf_names=profile.pdf_names,
-        verifier=verifier,
         preferences=preferences,
     )
-    return ranked, warnings + unmatched_preferences(warehouse, profile, as_of, papers)
+
+
+def _warnings(warehouse: Warehouse, profile: Profile, task: RankingTask) -> list[str]:
+    return [*task.warnings, *unmatched_preferences(warehouse, profile, task.as_of, task.candidates)]
 
 
 def _questions(warehouse: Warehouse, profile: Profile, ranked: Ranking) -> list[str]:

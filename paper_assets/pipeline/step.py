@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from paper_assets.errors import PaperAssetsError, RateLimited, StoreBusy
+from paper_assets.errors import ClusterUnavailable, PaperAssetsError, RateLimited, StoreBusy
 from paper_assets.pipeline.partition import Grid, Partition, ascending
 from paper_assets.pipeline.report import Report
 from paper_assets.pipeline.workspace import Workspace
@@ -81,7 +81,8 @@ class Step:
     product and partition that is there the data version that Dagster has heard of, unless a run was killed before it
     could say so. `make` makes the partitions, ascending; `products` of several may be asked for alone. `waits_for` says
     in a sentence what a partition waits for that no run can bring about. `in_order`: a later day rests on the earlier
-    ones of its profile. `backfills`: the command line makes it for every day it was asked for, otherwise for the last.
+    ones of its profile. `side_by_side`: a cluster makes the profiles of a day together. `backfills`: the command line
+    makes it for every day it was asked for, otherwise for the last.
     """
 
     name: str
@@ -95,6 +96,7 @@ class Step:
     waits_for: Callable[[Workspace, Partition], str | None] = lambda workspace, partition: None
     trigger: Trigger = "nothing"
     in_order: bool = False
+    side_by_side: bool = False
     reported: Reported = lambda workspace, partitions: {}
     backfills: bool = True
     partitions_per_run: int | None = 100
@@ -126,7 +128,8 @@ def one_by_one(
 ) -> tuple[dict[Partition, bool], dict[Partition, PaperAssetsError]]:
     """Make each partition, ascending; one that fails stops no other that does not rest on it.
 
-    After RateLimited and StoreBusy nothing more is tried: the next would meet the same. Returns (new, failures).
+    After RateLimited, StoreBusy and ClusterUnavailable nothing more is tried: the next would meet the same. Returns
+    (new, failures).
     """
     new: dict[Partition, bool] = {}
     failures: dict[Partition, PaperAssetsError] = {}
@@ -137,7 +140,7 @@ def one_by_one(
             new[partition] = make(partition)
         except PaperAssetsError as failure:
             failures[partition] = failure
-            if isinstance(failure, RateLimited | StoreBusy):
+            if isinstance(failure, RateLimited | StoreBusy | ClusterUnavailable):
                 break
     return new, failures
 

@@ -10,6 +10,8 @@ from datetime import datetime
 from functools import cache
 from typing import Any
 
+from paper_assets.cluster.client import Cluster
+from paper_assets.cluster.embedding import spread
 from paper_assets.errors import ModelUnavailable
 from paper_assets.models.cross_encoder import load_cross_encoder
 from paper_assets.models.embedder import Embedder, load_embedder
@@ -45,6 +47,7 @@ class Workspace:
     load_judge: Callable[[], StanceJudge]
     load_verifier: Callable[[], Verifier]
     load_writer: Callable[["Workspace"], Writer]
+    cluster: Cluster | None = None  # that embeds and scores (X4); None: this process alone
     access: Access  # what sources are asked with
     enrich_papers: EnrichPapers
     clock: Clock
@@ -81,9 +84,12 @@ def open_workspace(settings: Settings, environ: Mapping[str, str], *, clock: Clo
     """The workspace of one set of settings; `environ` says which LLM to ask, if any (I3). Nothing is opened yet."""
     warehouse = Warehouse(settings.warehouse_path, deadline=settings.store_deadline)
 
+    cluster = Cluster(address=settings.dask) if settings.dask else None
+
     @cache
     def embedder() -> Embedder:
-        return load_embedder(settings.embedding_model)
+        model = load_embedder(settings.embedding_model)
+        return spread(model, cluster, model=settings.embedding_model) if cluster else model
 
     @cache
     def grader() -> Grader:
@@ -115,7 +121,7 @@ def open_workspace(settings: Settings, environ: Mapping[str, str], *, clock: Clo
     return Workspace(
         settings=settings,
         warehouse=warehouse,
-        vector_index=VectorIndex(settings.vectors_path, deadline=settings.store_deadline),
+        vector_index=VectorIndex(settings.vectors_place, deadline=settings.store_deadline),
         load_embedder=embedder,
         load_grader=grader,
         load_judge=judge,
@@ -124,4 +130,5 @@ def open_workspace(settings: Settings, environ: Mapping[str, str], *, clock: Clo
         access=Access(settings=settings, environ=environ),
         enrich_papers=enricher(settings, environ, warehouse),
         clock=clock,
+        cluster=cluster,
     )

@@ -21,8 +21,9 @@ from paper_assets.paper import Paper, embedded_text, paper_from_mapping, papers_
 from paper_assets.profile import Profile, RankingOptions, load_history, load_profile
 from paper_assets.ranking.filters import FilterCriteria, filter_papers
 from paper_assets.ranking.interest_modes import InterestQueries, interest_queries, liked_ids
-from paper_assets.ranking.rank import Vectors, rank_by_model
+from paper_assets.ranking.rank import Vectors
 from paper_assets.ranking.result import failed_result, ranking_result
+from paper_assets.ranking.task import ranked, ranking_task
 from paper_assets.ranking.verifier import Verifier
 from paper_assets.settings import Settings
 from paper_assets.small_files import is_folder, lies_there
@@ -164,7 +165,7 @@ def _result(
         interests = profile.content.interests
         known = _known_texts(liked_ids(interests), [paper for paper, _ in kept.values()], find_papers)
         queries = interest_queries(interests, options=options, scoring=settings.scoring, known=known)
-    ranking, told = rank_by_model(
+    task = ranking_task(
         table.filter(rows.column("passed")),
         profile,
         options=options,
@@ -173,8 +174,8 @@ def _result(
         queries=queries,
         vectors_of=partial(_embedded, embed=embed),
         pdf_names=pdf_names,
-        verifier=verifier,
     )
+    ranking = ranked(task, verifier)
     result = ranking_result(
         ranking,
         papers={paper_id: paper for paper_id, (paper, _) in kept.items()},
@@ -185,7 +186,7 @@ def _result(
         profile_used=profile_used if profile else None,
         pdf_dir=pdf_dir,
         pdf_names=pdf_names,
-        warnings=[*warnings, *told],
+        warnings=[*warnings, *task.warnings],
     )
     if save:
         try:

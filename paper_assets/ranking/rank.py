@@ -1,6 +1,6 @@
 """The ranking of one profile for one day: every candidate scored, explained and put in order (SPEC G4 to G14)."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import partial
@@ -10,7 +10,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from paper_assets.errors import ModelUnavailable
 from paper_assets.profile import Profile, ProfileContent, RankingOptions
 from paper_assets.ranking.calibration import Calibration, standard_calibration
 from paper_assets.ranking.columns import ages_in_days, among, has_project_page, has_repository
@@ -61,44 +60,6 @@ class Vectors:
 
     papers: NDArray[np.float32]
     queries: NDArray[np.float32]
-
-
-def rank_by_model(
-    candidates: pa.Table,
-    profile: Profile | None,
-    *,
-    options: RankingOptions,
-    as_of: date,
-    scoring: ScoringConfig,
-    queries: InterestQueries | None,
-    vectors_of: Callable[[pa.Table, InterestQueries], Vectors],
-    pdf_names: Sequence[str] = (),
-    verifier: Verifier | None = None,
-    preferences: Preferences | None = None,
-) -> tuple[Ranking, list[str]]:
-    """`rank` with the vectors that `vectors_of` has; where it raises ModelUnavailable words alone judge. Also returns
-    the warnings that belong to the result. The one path of the call (`gatekeeper.py`) and of the graph.
-    """
-    warnings, vectors = list(queries.warnings) if queries else [], None
-    if queries and candidates.num_rows:
-        try:
-            vectors = vectors_of(candidates, queries)
-        except ModelUnavailable as error:
-            warnings.append(f"relevance was judged by keywords only: {error}")
-    ranking = rank(
-        candidates,
-        profile,
-        options=options,
-        as_of=as_of,
-        scoring=scoring,
-        queries=queries,
-        vectors=vectors.papers if vectors else None,
-        query_vectors=vectors.queries if vectors else None,
-        pdf_names=pdf_names,
-        verifier=verifier,
-        preferences=preferences,
-    )
-    return ranking, warnings
 
 
 def rank(

@@ -19,7 +19,7 @@ _PART = 6  # characters of a key that are hidden wherever they stand
 _SHORTEST_WITH_PARTS = 16
 _FOR_ADDRESSES = str.maketrans("+/", "-_")
 _NAMES_A_SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL|WEBHOOK")
-_NAMES_AN_ADDRESS = re.compile(r"_(?:URL|PROXY)$")
+_NAMES_AN_ADDRESS = re.compile(r"_(?:URL|PROXY|POSTGRES)$")
 
 
 class Secrets:

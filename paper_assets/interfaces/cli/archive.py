@@ -211,7 +211,7 @@ def _archive(collection: str) -> Archive:
     except ModelUnavailable as fault:
         warn(f"warning: {fault}")
         embedder = None
-    index = VectorIndex(settings.vectors_path, deadline=settings.store_deadline)
+    index = VectorIndex(settings.vectors_place, deadline=settings.store_deadline)
     return replace(archive_of(settings, open_warehouse(), index, embedder), collection=collection)
 
 

@@ -192,10 +192,10 @@ def bring_up_to_date(
 def _rested_on(workspace: Workspace, instance: Any) -> list[Path]:
     """The files by which the next run can tell that nothing has changed; none where they cannot tell it.
 
-    Of another model, or another storage of Dagster's, no file here says whether it is as it was.
+    Of another model, another storage of Dagster's or a Chroma server, no file here says whether it is as it was.
     """
     settings = workspace.settings
-    if settings.embedding_model != minilm.NAME or not keeps_files(instance):
+    if settings.embedding_model != minilm.NAME or settings.chroma_url or not keeps_files(instance):
         return []
     results = [settings.output_dir / "rankings", digests_folder(settings)]
     folders = [settings.profiles_dir, *results, minilm.packaged_folder()]
@@ -246,6 +246,13 @@ def _made_current(
     days = [day for day in days if day in filled or day == last]
     shown = []
     with progress_bar("ranking profiles") as count:
+        for step in STEPS[: STEPS.index(gatekeeper.STEP) + 1] if workspace.cluster else ():  # profiles side by side
+            if step.grid is Grid.PROFILE:
+                everybody = [Partition(profile=profile) for profile in profiles.readable]
+                runs.bring_up_to_date(instance, workspace, step, everybody, done)
+            if step.side_by_side:
+                everybody = [Partition(day, profile) for day in days for profile in profiles.readable]
+                runs.bring_up_to_date(instance, workspace, step, everybody, done)
         for number, profile in enumerate(profiles.readable):
             count(number, len(profiles.readable))
             for step in STEPS:

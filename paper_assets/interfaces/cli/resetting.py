@@ -1,20 +1,25 @@
 """`reset`: begin again, so that neither the stores nor Dagster remember anything that the other does not."""
 
+import os
 import shutil
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from paper_assets.defs.dead_runs import end_dead_runs, under_way
 from paper_assets.defs.history_files import HISTORY
-from paper_assets.defs.instance import open_instance
+from paper_assets.defs.history_server import forget_everything, is_named
+from paper_assets.defs.instance import explained, open_instance
 from paper_assets.errors import InvalidInput, StoreBusy, StoreError, StoreUnwritable
 from paper_assets.interfaces.cli.arguments import dagster_home, open_warehouse, read_settings
 from paper_assets.interfaces.cli.terminal import say
+from paper_assets.pipeline.embeddings import COLLECTION
+from paper_assets.stores.vectors import VectorIndex, drop
 
+_ON_SERVER = "Dagster's history on the PostgreSQL server"
 _HEARTBEAT_SECONDS = 60  # a daemon that runs has been heard of since; it beats every 30
 
 
@@ -33,33 +38,48 @@ def reset(
     ]
     doomed = [home / name for name in HISTORY] + ([] if history else stores)
     doomed = [path for path in doomed if path.exists()]
-    if not doomed:
+    on_server = is_named(os.environ)
+    vectors = [COLLECTION, settings.archive] if settings.chroma_url and not history else []
+    on_servers = [*([_ON_SERVER] if on_server else []), *(f"{settings.chroma_url} {name}" for name in vectors)]
+    what = ", ".join([*map(str, doomed), *on_servers])
+    if not what:
         return say("nothing to remove")
     if not yes:
         if not sys.stdin.isatty():
-            raise InvalidInput(f"reset removes {', '.join(map(str, doomed))} for good; say --yes")
-        typer.confirm(f"Remove {', '.join(map(str, doomed))} for good?", abort=True)
-    _nobody_is_at_work(home)
+            raise InvalidInput(f"reset removes {what} for good; say --yes")
+        typer.confirm(f"Remove {what} for good?", abort=True)
+    instance = _at_rest(home, on_server=on_server)
     if not history and settings.warehouse_path.exists():
         with open_warehouse().writing():  # nobody else has it open
             pass
+    if instance and on_server:
+        with explained(home):
+            forget_everything(instance)
+    for name in vectors:
+        drop(VectorIndex(settings.vectors_place, deadline=settings.store_deadline), name)
     for path in doomed:
         try:
             shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
         except OSError as fault:
             raise StoreUnwritable(f"{path} cannot be removed: {fault.strerror}; check permissions") from None
-    say(f"removed {', '.join(map(str, doomed))}")
+    say(f"removed {what}")
 
 
-def _nobody_is_at_work(home: Path) -> None:
-    """Raises StoreBusy if a run or the daemon would go on writing what is being removed."""
+def _at_rest(home: Path, *, on_server: bool) -> Any:
+    """Dagster's instance; None if its files are damaged, which is a good reason to remove them.
+
+    Raises StoreBusy if a run or the daemon would go on writing what is being removed.
+    """
     try:
         instance = open_instance(home)
-    except StoreError:  # damaged: a good reason to remove it
-        return
+    except StoreError:
+        if on_server:
+            raise
+        return None
     end_dead_runs(instance)
     if busy := under_way(instance):
         raise StoreBusy(f"{busy} is under way; let it finish or stop it, then reset")
     beats = [beat.timestamp for beat in instance.get_daemon_heartbeats().values()]
     if max(beats, default=0.0) > datetime.now(UTC).timestamp() - _HEARTBEAT_SECONDS:
         raise StoreBusy("Dagster's daemon uses this history; stop it (`make dev`), wait a minute, then reset")
+    return instance

@@ -188,7 +188,7 @@ def _writer(settings: Settings, warehouse: Warehouse) -> Writer:
     except ModelUnavailable as fault:
         warn(f"warning: {fault}; examples are found by words only")
         embedder = None
-    index = VectorIndex(settings.vectors_path, deadline=settings.store_deadline)
+    index = VectorIndex(settings.vectors_place, deadline=settings.store_deadline)
     return open_writer(
         os.environ,
         archive=archive_of(settings, warehouse, index, embedder),

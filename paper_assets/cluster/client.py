@@ -1,0 +1,213 @@
+"""A Dask cluster as a client uses it: the same function over many tasks, results as they come (SPEC X4).
+
+Belongs here: connecting, refusing a cluster that would compute other bits, and what becomes of a lost worker or
+scheduler. Not here: what is computed. Dask is imported when a cluster is named, and never before.
+"""
+
+import asyncio
+import logging
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import CancelledError
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from paper_assets.cluster.identity import difference, identity
+from paper_assets.errors import ClusterUnavailable, PaperAssetsError
+
+if TYPE_CHECKING:
+    from distributed import Client, Future
+
+_ALONE = "or unset PAPER_ASSETS_DASK to work on this machine alone"
+_CONNECT = 10.0  # seconds for the first answer
+_LOOK = 1.0  # seconds between two looks at who is still there
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cluster:
+    """A scheduler's address (`tcp://host:port`), and for how many seconds work waits for a worker while there is none.
+
+    A worker that is lost may come back: `dask worker` starts it anew by itself.
+    """
+
+    address: str
+    patience: float = 30.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Connection:
+    """A cluster whose workers compute what this process would, with the embedding model `model` if one is needed."""
+
+    cluster: Cluster
+    model: str | None
+    identity: Mapping[str, str]
+    client: "Client"
+
+
+@contextmanager
+def connected(cluster: Cluster, *, model: str | None) -> Iterator[Connection]:
+    """A connection for one piece of work. Raises ClusterUnavailable if the cluster is not there or would not compute
+    the same bits.
+    """
+    with _client(cluster) as client:
+        own = dict(identity(model))
+        _agree(client, cluster, own, model)
+        yield Connection(cluster=cluster, model=model, identity=own, client=client)
+
+
+def computed(
+    connection: Connection, work: Callable[..., Any], tasks: Sequence[Any], *, shared: Any = None
+) -> Iterator[tuple[int, Any]]:
+    """`work(task)`, or `work(task, shared)`, of each task on the cluster: its place and its result, as they come.
+
+    `work` is a function of a module of this package. `shared` is sent to each worker once. The task of a lost worker is
+    done by another. Raises ClusterUnavailable if the cluster is lost, and what `work` raises.
+    """
+    client, cluster = connection.client, connection.cluster
+    with _explained(cluster):
+        held = [client.scatter(shared, broadcast=True, hash=False)] if shared is not None else []
+        places = {
+            client.submit(_guarded, work, connection.identity, connection.model, task, *held, pure=False): place
+            for place, task in enumerate(tasks)
+        }
+    yield from _gathered(client, cluster, places)
+
+
+async def _told_identity(model: str | None) -> Mapping[str, str]:
+    """On a worker, beside its work: the sample takes seconds, in which its heart must go on beating."""
+    return await asyncio.to_thread(identity, model)
+
+
+def _guarded(work: Callable[..., Any], wanted: Mapping[str, str], model: str | None, task: Any, *shared: Any) -> Any:
+    """On a worker: one that joined late was not asked before, so each task asks again (kept by the process)."""
+    if found := difference(wanted, identity(model)):
+        raise ClusterUnavailable(f"a Dask worker does not fit: {found}; install the same on all machines, {_ALONE}")
+    return work(task, *shared)
+
+
+def _gathered(client: "Client", cluster: Cluster, places: dict["Future", int]) -> Iterator[tuple[int, Any]]:
+    from distributed import wait
+
+    pending, since = set(places), time.monotonic()
+    while pending:
+        with _explained(cluster):
+            try:
+                with client.as_current():
+                    done = wait(list(pending), timeout=_LOOK, return_when="FIRST_COMPLETED").done
+            except TimeoutError:
+                done = set()
+            if done or client.nthreads():
+                since = time.monotonic()
+            elif time.monotonic() - since > cluster.patience:
+                raise _lost(cluster, "it has no worker left")
+        for future in done:
+            pending.discard(future)
+            yield places.pop(future), _result(future, cluster)
+            future.release()
+
+
+def _result(future: "Future", cluster: Cluster) -> Any:
+    from distributed import KilledWorker
+
+    if future.status == "finished":
+        with _explained(cluster):
+            return future.result(timeout=_CONNECT)
+    if future.status == "error":
+        fault = future.exception()
+        if isinstance(fault, KilledWorker):
+            raise _lost(cluster, "several workers died over the same piece of work; give them more memory")
+        if isinstance(fault, ImportError | AttributeError):
+            raise ClusterUnavailable(
+                f"a Dask worker lacks something: {fault}; install the same on all machines"
+            ) from None
+        raise fault
+    raise _lost(cluster, "the scheduler is gone, or has lost the work")
+
+
+@contextmanager
+def _client(cluster: Cluster) -> Iterator["Client"]:
+    try:
+        from distributed import Client
+    except ImportError:
+        raise ClusterUnavailable(
+            'PAPER_ASSETS_DASK is set, but Dask is not installed; pip install "paper-assets[cluster]", or unset it'
+        ) from None
+    loggers = [logging.getLogger(name) for name in ("distributed", "distributed.client")]
+    before = [logger.level for logger in loggers]
+    try:
+        for logger in loggers:  # what becomes of the cluster is said in one line, by us
+            logger.setLevel(logging.CRITICAL + 1)
+        try:
+            with warnings.catch_warnings():  # of versions: we look at them ourselves
+                warnings.simplefilter("ignore")
+                client = Client(cluster.address, timeout=_CONNECT, set_as_default=False)
+        except (OSError, ValueError, RuntimeError):
+            raise ClusterUnavailable(
+                f"no Dask scheduler answers at {cluster.address} (PAPER_ASSETS_DASK); start `dask scheduler`, {_ALONE}"
+            ) from None
+        try:
+            yield client
+        finally:
+            client.close(timeout=1)
+    finally:
+        for logger, level in zip(loggers, before, strict=True):
+            logger.setLevel(level)
+
+
+def _agree(client: "Client", cluster: Cluster, own: Mapping[str, str], model: str | None) -> None:
+    """Every worker computes what this process would. Raises ClusterUnavailable naming the worker that does not."""
+    with _explained(cluster):
+        if not client.nthreads():
+            raise ClusterUnavailable(
+                f"the Dask scheduler at {cluster.address} (PAPER_ASSETS_DASK) has no worker; "
+                f"start `dask worker {cluster.address}`, {_ALONE}"
+            )
+        versions = client.get_versions()
+        seen = {"the scheduler": versions["scheduler"], **versions["workers"]}
+        for name, told in seen.items():
+            packages = told["packages"]
+            theirs = {
+                "python": ".".join(packages["python"].split(".")[:2]),
+                **{each: packages[each] for each in ("dask", "distributed", "cloudpickle")},
+            }
+            _fits(cluster, name, difference({each: own[each] for each in theirs}, theirs))
+        for name, answer in client.run(_told_identity, model, on_error="return").items():
+            if isinstance(answer, PaperAssetsError):
+                _fits(cluster, name, str(answer))
+            elif isinstance(answer, Exception):
+                _fits(cluster, name, f"paper_assets cannot be used there ({type(answer).__name__}: {answer})")
+            else:
+                _fits(cluster, name, difference(own, answer))
+
+
+def _fits(cluster: Cluster, name: str, fault: str | None) -> None:
+    if fault:
+        who = name if name.startswith("the ") else f"worker {name}"
+        raise ClusterUnavailable(
+            f"the Dask cluster at {cluster.address} (PAPER_ASSETS_DASK) does not fit: {who}: {fault}; "
+            f"install the same on all machines, {_ALONE}"
+        )
+
+
+@contextmanager
+def _explained(cluster: Cluster) -> Iterator[None]:
+    """What Dask raises when its scheduler is gone, as one line."""
+    from distributed.client import ClosedClientError
+
+    try:
+        yield
+    except PaperAssetsError:
+        raise
+    except (CancelledError, ClosedClientError):
+        raise _lost(cluster, "the scheduler is gone") from None
+    except OSError as fault:  # of a connection; TimeoutError is one
+        raise _lost(cluster, str(fault) or "no answer") from None
+
+
+def _lost(cluster: Cluster, reason: str) -> ClusterUnavailable:
+    return ClusterUnavailable(
+        f"the Dask cluster at {cluster.address} (PAPER_ASSETS_DASK) was lost: {reason}; what was kept stays, "
+        f"the same command goes on from there; look at the cluster, {_ALONE}"
+    )

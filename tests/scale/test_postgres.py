@@ -1,0 +1,93 @@
+"""Dagster's history on a real PostgreSQL server: the desk works as on files, and the password is shown nowhere."""
+
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from paper_assets.defs.dead_runs import end_dead_runs, own_tag
+from paper_assets.defs.history_size import forget_old_logs
+from paper_assets.defs.instance import keeps_files, open_instance
+from paper_assets.defs.pool_slots import bounded_waiting
+from paper_assets.errors import StoreBusy
+from tests.defs.test_dead_runs import GONE, begun, held
+from tests.desk import GRAPHS, SPEECH, Desk, week
+from tests.scale.postgres import PASSWORD, postgres, why_not
+from tests.scale.servers import free_port
+
+DAYS = ("2026-03-02", "2026-03-03")
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    if find_spec("dagster_postgres") is None:
+        pytest.skip('dagster-postgres is not installed: pip install "paper-assets[postgres]", or make scale-test')
+    if reason := why_not():
+        pytest.skip(reason)
+    with postgres() as found:
+        yield found
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    desk = Desk(tmp_path)
+    desk.profile("graphs", GRAPHS)
+    desk.profile("speech", SPEECH)
+    return desk
+
+
+def files_of(desk: Desk) -> list[Path]:
+    return [file for file in desk.folder.rglob("*") if file.is_file()]
+
+
+def test_a_desk_imports_ranks_and_resets_with_its_history_on_the_server(desk: Desk, address: str) -> None:
+    with_server = {"PAPER_ASSETS_POSTGRES": address}
+    desk.run("import", str(desk.papers("papers.jsonl", week(DAYS))), **with_server)
+    desk.run("run", **with_server)
+    again = desk.run("run", **with_server)
+    assert "graphs" in again and "speech" in again
+    assert not list((desk.folder / "dagster_home").rglob("*.db")), "nothing of the history lies in files"
+    assert not [file for file in files_of(desk) if PASSWORD.encode() in file.read_bytes()]
+    assert "2026-03-03" in desk.run("status", **with_server)
+    told = desk.refused("run")
+    assert "set PAPER_ASSETS_POSTGRES" in told and PASSWORD not in told
+    desk.run("reset", "--history", "--yes", **with_server)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PAPER_ASSETS_POSTGRES", address)
+        with open_instance(desk.folder / "dagster_home") as instance:
+            assert not keeps_files(instance)
+            assert (instance.get_runs(), instance.get_dynamic_partitions("profile")) == ([], [])
+    desk.run("run", **with_server)
+
+
+def test_dead_runs_are_ended_and_their_slots_freed_on_the_server(
+    tmp_path: Path, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PAPER_ASSETS_POSTGRES", address)
+    with open_instance(tmp_path / "home") as instance:
+        dead, alive = begun(instance, GONE), begun(instance, own_tag(), holds=None)
+        with bounded_waiting(instance, deadline=0) as refused, pytest.raises(StoreBusy, match="pool 'arxiv' is held"):
+            instance.event_log_storage.claim_concurrency_slot("arxiv", alive, "papers")
+        assert refused
+        assert end_dead_runs(instance) == [dead]
+        assert held(instance) == set()
+        assert forget_old_logs(instance, tmp_path / "home") == 0
+        instance.wipe()
+
+
+def test_no_server_wrong_password_and_settings_that_disagree_are_lines_without_the_password(
+    desk: Desk, address: str
+) -> None:
+    nowhere = f"postgresql+psycopg2://ada:{PASSWORD}@127.0.0.1:{free_port()}/postgres"
+    wrong = address.replace(PASSWORD, f"{PASSWORD}-but-wrong")
+    for given in (nowhere, wrong):
+        told = desk.refused("run", PAPER_ASSETS_POSTGRES=given)
+        assert "the PostgreSQL server of PAPER_ASSETS_POSTGRES failed" in told
+        assert PASSWORD not in told
+    told = desk.refused("run", PAPER_ASSETS_POSTGRES=f"postgresql://ada:{PASSWORD}@127.0.0.1/x")
+    assert "must be an address like postgresql+psycopg2://" in told and PASSWORD not in told
+    (desk.folder / "dagster_home" / "dagster.yaml").unlink()
+    desk.run("import", str(desk.papers("papers.jsonl", week(DAYS))))
+    told = desk.refused("run", PAPER_ASSETS_POSTGRES=address)
+    assert "keeps Dagster's history in files; remove that file" in told and PASSWORD not in told
