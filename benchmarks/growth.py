@@ -4,14 +4,18 @@
 
 Two homes with the same profiles and papers: in one each profile has a ranking, a file and pages for every day, in the
 other for the day before only. Then the same new day comes to both: imported, then `run` for all profiles, in processes
-of their own. Beside it `status` and Today on the page, which are to answer within a second, and how large Dagster's
-history has become by the new day. Ends with 1 if a target is missed.
+of their own, by their processor time too, which a busy machine does not lengthen much. Beside it `status` and Today on
+the page, which are to answer within a second, each also beside the begun home. Then what a `run` over many days of a
+few profiles adds: processor time, bytes and files of Dagster's folder for each day and profile. Ends with 1 if a target
+is missed.
 """
 
 import argparse
 import json
 import os
+import resource
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
@@ -21,7 +25,7 @@ from pathlib import Path
 from urllib.request import urlopen
 
 from benchmarks._figures import Figure, exit_status
-from benchmarks.desk import DAY, filled
+from benchmarks.desk import CONTENT, DAY, filled
 from paper_assets.pipeline.digests import digests_folder, write_digest
 from paper_assets.settings import load_settings
 from paper_assets.stores.digest_files import digest_path
@@ -49,11 +53,21 @@ def grown(folder: Path, *, days: int, profiles: int, papers: int) -> Desk:
     return desk
 
 
-def new_day(desk: Desk, papers: int) -> float:
-    """Seconds of the import of NEW_DAY and of the run that makes all profiles' lists of it."""
+def new_day(desk: Desk, papers: int) -> tuple[float, float]:
+    """Seconds, and those of the processor, of the import of NEW_DAY and of the run that makes all profiles' lists."""
     records = [paper(50_000 + at, f"{NEW_DAY}", TOPICS[at % len(TOPICS)]) for at in range(papers)]
     file = desk.papers("new.jsonl", records)
-    return seconds(lambda: (desk.run("import", str(file)), desk.run("run")))
+    waited = list[float]()
+    used = processor_seconds(lambda: waited.append(seconds(lambda: (desk.run("import", str(file)), desk.run("run")))))
+    return waited[0], used
+
+
+def processor_seconds(work: Callable[[], object]) -> float:
+    """Of the processes that the work starts and waits for."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    work()
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 def seconds(work: Callable[[], object]) -> float:
@@ -72,11 +86,9 @@ def figures(folder: Path, *, days: int, profiles: int, papers: int, rounds: int)
     homes = [
         grown(folder / name, days=of, profiles=profiles, papers=papers) for name, of in (("new", 1), ("old", days))
     ]
-    begun, old = (new_day(desk, papers) for desk in homes)
+    (begun, begun_cpu), (old, old_cpu) = (new_day(desk, papers) for desk in homes)
     desk = homes[1]
-    with served(desk) as page:
-        today = statistics.median(seconds(lambda: urlopen(f"{page.url}/p/p0").read()) for _ in range(1 + rounds))
-    status = statistics.median(seconds(lambda: desk.run("status", "--json")) for _ in range(rounds))
+    (begun_today, begun_status), (today, status) = (_answers(each, rounds) for each in homes)
     rankings = sum(json.loads(desk.run("status", "--json"))["rankings"].values())
     told = (
         f"{rankings} rankings; dagster_home {megabytes(desk.folder / 'dagster_home'):.1f} MB "
@@ -84,18 +96,70 @@ def figures(folder: Path, *, days: int, profiles: int, papers: int, rounds: int)
         f"warehouse {desk.warehouse.path.stat().st_size / 1e6:.0f} MB"
     )
     return [
-        Figure(
-            stage=f"a new day, {size}",
-            baseline="the same in a begun home",
-            seconds=old,
-            baseline_seconds=begun,
-            target=1 / LONGER_AT_MOST,
+        *(
+            Figure(
+                stage=f"{what}, {size}",
+                baseline="the same in a begun home",
+                seconds=taken,
+                baseline_seconds=beside,
+                target=target,
+            )
+            for what, taken, beside, target in (
+                ("a new day", old, begun, 1 / LONGER_AT_MOST),
+                ("a new day, processor", old_cpu, begun_cpu, 1 / LONGER_AT_MOST),
+                ("Today on the page", today, begun_today, None),
+                ("status", status, begun_status, None),
+            )
         ),
         *(
             Figure(stage=f"{what}, {size}", baseline="a second", seconds=taken, baseline_seconds=1.0, target=1.0)
             for what, taken in (("Today on the page", today), ("status", status))
         ),
     ], told
+
+
+def _answers(desk: Desk, rounds: int) -> tuple[float, float]:
+    """Median seconds of Today on the page and of `status`."""
+    with served(desk) as page:
+        today = statistics.median(seconds(lambda: urlopen(f"{page.url}/p/p0").read()) for _ in range(1 + rounds))
+    return today, statistics.median(seconds(lambda: desk.run("status", "--json")) for _ in range(rounds))
+
+
+def many_days(folder: Path, *, days: int = 20, profiles: int = 4, papers: int = 30) -> tuple[list[Figure], str]:
+    """What one `run` over `days` of `profiles` costs for each day and profile, beside importing Dagster once."""
+    desk = Desk(folder)
+    first = DAY - timedelta(days=days - 1)
+    records = [
+        paper(60_000 + papers * at + number, f"{first + timedelta(days=at)}", TOPICS[number % len(TOPICS)])
+        for at in range(days)
+        for number in range(papers)
+    ]
+    for number in range(profiles):
+        desk.profile(f"p{number}", CONTENT)
+    desk.run("import", str(desk.papers("many.jsonl", records)))
+    home = desk.folder / "dagster_home"
+    bytes_before, files_before = megabytes(home), _files(home)
+    used = processor_seconds(lambda: desk.run("run", "--since", f"{first}", "--as-of", f"{DAY}"))
+    importing = processor_seconds(lambda: subprocess.run([sys.executable, "-c", "import dagster"], check=True))
+    each = days * profiles
+    told = (
+        f"one run over {days} days x {profiles} profiles: {used:.1f} s of the processor; for each day and profile "
+        f"{used / each:.2f} s, {1000 * (megabytes(home) - bytes_before) / each:.0f} kB and "
+        f"{(_files(home) - files_before) / each:.2f} files of dagster_home"
+    )
+    return [
+        Figure(
+            stage="run, processor time a day and profile",
+            baseline="import dagster",
+            seconds=used / each,
+            baseline_seconds=importing,
+            target=None,
+        )
+    ], told
+
+
+def _files(folder: Path) -> int:
+    return sum(file.is_file() for file in folder.rglob("*"))
 
 
 def main() -> int:
@@ -110,7 +174,10 @@ def main() -> int:
         found, told = figures(
             Path(folder), days=asked.days, profiles=asked.profiles, papers=asked.papers, rounds=asked.rounds
         )
-    print("\n".join([*map(str, found), told]))
+    with tempfile.TemporaryDirectory() as folder:
+        more, told_more = many_days(Path(folder))
+    found += more
+    print("\n".join([*map(str, found), told, told_more]))
     return exit_status(found)
 
 

@@ -41,11 +41,26 @@ def commands(short: bool) -> list[Figure]:
 
 
 def growth(short: bool) -> list[Figure]:
-    from benchmarks.growth import figures
+    from benchmarks.growth import figures, many_days
 
     days, profiles = (20, 2) if short else (400, 20)
     with tempfile.TemporaryDirectory() as folder:
-        return figures(Path(folder), days=days, profiles=profiles, papers=30 if short else 100, rounds=3)[0]
+        found, told = figures(Path(folder), days=days, profiles=profiles, papers=30 if short else 100, rounds=3)
+    with tempfile.TemporaryDirectory() as folder:
+        more, told_more = many_days(Path(folder), days=5 if short else 20, profiles=2 if short else 4)
+    print(told, told_more, sep="\n", flush=True)
+    return [*found, *more]
+
+
+def daemon(short: bool) -> list[Figure]:
+    from benchmarks.daemon import figures
+
+    with tempfile.TemporaryDirectory() as folder:
+        found, told = figures(
+            Path(folder), days=30, profiles=4, papers=60, edits=1 if short else 5, idle=30 if short else 120
+        )
+    print(told, flush=True)
+    return found
 
 
 Part = Callable[[bool], list[Figure]]  # whether it is to be short
@@ -54,6 +69,7 @@ PARTS: dict[str, Part] = {
     "embedding": embedding,
     "scoring": scoring,
     "growth": growth,
+    "daemon": daemon,
 }
 
 

@@ -17,7 +17,7 @@ _Share = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 class Weights(BaseModel):
     """What each dimension counts; all six are named, and they sum to 1."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, defer_build=True)
 
     semantic_relevance: _Share
     must_keywords: _Share

@@ -10,7 +10,9 @@ import dagster as dg
 from dagster import AutomationCondition
 
 from paper_assets.defs import environment
+from paper_assets.defs.nothing_new import remember_quiet, state_of, was_quiet
 from paper_assets.defs.profiles import known_hashes, profile_event
+from paper_assets.defs.run_chunks import ChunkedConditions
 from paper_assets.errors import InvalidProfile
 from paper_assets.pipeline.profiles import find_profiles, profile_changes
 from paper_assets.pipeline.step import Trigger
@@ -116,11 +118,12 @@ CONDITIONS: dict[Trigger, AutomationCondition | None] = {
     "new_reading": on_new_reading,
 }
 
-conditions = dg.AutomationConditionSensorDefinition(
+conditions = ChunkedConditions(
     "conditions",
     description="Everything after the papers follows when data really changed: embeddings, rankings, answers to "
     "questions, rewrites, their archive, digests.",
     target=dg.AssetSelection.all(),
+    emit_backfills=False,  # a backfill waits for the daemon's next look; what belongs together is one run all the same
     use_user_code_server=True,  # LatestEmbeddedDay is ours
     default_status=dg.DefaultSensorStatus.RUNNING,
     minimum_interval_seconds=environment.settings.sensor_interval,
@@ -133,6 +136,9 @@ conditions = dg.AutomationConditionSensorDefinition(
     default_status=dg.DefaultSensorStatus.RUNNING,
 )
 def profile_sensor(context: dg.SensorEvaluationContext, workspace: dg.ResourceParam[Workspace]) -> dg.SensorResult:
+    state = state_of(context.instance, workspace.settings.profiles_dir)
+    if was_quiet("profiles", state):
+        return dg.SensorResult(skip_reason=dg.SkipReason("no profile changed"))
     try:
         found = find_profiles(workspace.settings.profiles_dir)
     except InvalidProfile as error:
@@ -146,6 +152,7 @@ def profile_sensor(context: dg.SensorEvaluationContext, workspace: dg.ResourcePa
     if changes.removed:
         requests.append(dg.DeleteDynamicPartitionsRequest("profile", list(changes.removed)))
     if not (requests or changes.changed):
+        remember_quiet("profiles", state)
         return dg.SensorResult(skip_reason=dg.SkipReason("; ".join(found.faults.values()) or "no profile changed"))
     return dg.SensorResult(
         dynamic_partitions_requests=requests,

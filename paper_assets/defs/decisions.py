@@ -9,6 +9,7 @@ from datetime import date, datetime
 import dagster as dg
 
 from paper_assets.defs import environment
+from paper_assets.defs.nothing_new import files_of, remember_quiet, state_of, was_quiet
 from paper_assets.defs.partitions import grid_key, profiles
 from paper_assets.errors import StoreError
 from paper_assets.pipeline.rewrites import GIVEN_UP_AFTER
@@ -84,6 +85,9 @@ def decision_sensor(
     workspace: dg.ResourceParam[Workspace],
 ) -> dg.SensorResult:
     settings, warehouse = workspace.settings, workspace.warehouse
+    state = state_of(context.instance, *files_of(settings.warehouse_path))
+    if was_quiet("decisions", state and (state, context.cursor)):
+        return dg.SensorResult(skip_reason=dg.SkipReason("no decision is new"), cursor=context.cursor)
     place, now = int(context.cursor or 0), workspace.clock()
     known = set(context.instance.get_dynamic_partitions(str(profiles.name)))
 
@@ -92,15 +96,16 @@ def decision_sensor(
         return profile in known and settings.first_day <= day <= now.date()
 
     try:
-        made = decisions_after(warehouse, place)
-        left = abandoned(
-            unfinished_items(warehouse),
-            as_of=now,
-            with_model=workspace.load_verifier().model is not None,
-            config=settings.rewriting,
-        )
-        asking = asked_by(warehouse, [item.item for item in left])
-        otherwise = latest_ranked(warehouse, known, first=settings.first_day, today=now.date())
+        with warehouse.read_together() as opened:
+            made = decisions_after(opened, place)
+            left = abandoned(
+                unfinished_items(opened),
+                as_of=now,
+                with_model=workspace.load_verifier().model is not None,
+                config=settings.rewriting,
+            )
+            asking = asked_by(opened, [item.item for item in left])
+            otherwise = latest_ranked(opened, known, first=settings.first_day, today=now.date())
     except StoreError as error:  # the next tick looks again from the same place
         return dg.SensorResult(skip_reason=dg.SkipReason(str(error)))
     waiting = {partition: items for partition, items in asking.items() if usable(partition)}
@@ -109,5 +114,6 @@ def decision_sensor(
     requests = run_requests(touched, waiting.keys() | instead, today=now.date())
     cursor = str(made[-1].place if made else place)
     if not requests:
+        remember_quiet("decisions", state and (state, cursor))
         return dg.SensorResult(skip_reason=dg.SkipReason("no decision is new"), cursor=cursor)
     return dg.SensorResult(run_requests=requests, cursor=cursor)

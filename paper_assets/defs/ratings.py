@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 import dagster as dg
 
 from paper_assets.defs import environment
+from paper_assets.defs.nothing_new import files_of, remember_quiet, state_of, was_quiet
 from paper_assets.defs.partitions import profiles
 from paper_assets.defs.profiles import last_version
 from paper_assets.errors import StoreError
@@ -55,11 +56,15 @@ def report_ratings(instance: dg.DagsterInstance, workspace: Workspace) -> None:
     default_status=dg.DefaultSensorStatus.RUNNING,
 )
 def rating_sensor(context: dg.SensorEvaluationContext, workspace: dg.ResourceParam[Workspace]) -> dg.SensorResult:
+    state = state_of(context.instance, *files_of(workspace.settings.warehouse_path))
+    if was_quiet("ratings", state):
+        return dg.SensorResult(skip_reason=dg.SkipReason("no rating is new"))
     try:
         found = new_ratings(context.instance, workspace)
     except StoreError as error:  # the next tick looks again
         return dg.SensorResult(skip_reason=dg.SkipReason(str(error)))
     if not found:
+        remember_quiet("ratings", state)
         return dg.SensorResult(skip_reason=dg.SkipReason("no rating is new"))
     return dg.SensorResult(asset_events=[ratings_event(name, ratings) for name, ratings in found.items()])
 

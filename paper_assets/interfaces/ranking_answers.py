@@ -3,13 +3,12 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from paper_assets.digests.plain_text import in_words
 from paper_assets.errors import InvalidArxivId, NotComputed
 from paper_assets.paper_id import split_paper_id
 from paper_assets.pipeline.profiles import load_valid_profile
-from paper_assets.ranking.changes import Changes
 from paper_assets.ranking.explain import as_sum, what_was_missing, why, why_removed
 from paper_assets.ranking.gatekeeper import Embed, rank_and_filter_papers
 from paper_assets.ranking.profile_edits import profile_edits
@@ -23,6 +22,9 @@ from paper_assets.stores.rankings import latest_ranking_day, ranked_paper, ranki
 from paper_assets.stores.warehouse import Warehouse
 from paper_assets.text.words import normal_form
 
+if TYPE_CHECKING:
+    from paper_assets.ranking.changes import Changes
+
 _MOST_MEANT = 12
 _GONE: Mapping[str, Any] = {"title": "(no longer stored)", "authors": []}  # ranked once, then removed from the papers
 
@@ -34,7 +36,7 @@ class ListChanges:
     """
 
     day: date
-    changes: Changes
+    changes: "Changes"
     titles: Mapping[str, str]
     edits: tuple[str, ...]
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from paper_assets.errors import InvalidProfile
 from paper_assets.profile import Profile, load_profile, profile_folders
-from paper_assets.retrieval.questions import check_questions
 from paper_assets.stores.profiles import keep_profile, last_good_profile
 
 if TYPE_CHECKING:  # it knows all models and sources, which takes longer to import than a profile to read
@@ -37,7 +36,10 @@ class ProfileChanges:
 def load_valid_profile(folder: Path) -> Profile:
     """A profile all of which can be used: its questions too are plans. Raises InvalidProfile."""
     profile = load_profile(folder)
-    check_questions(profile)
+    if profile.questions:  # what knows plans takes longer to import than a profile to read
+        from paper_assets.retrieval.questions import check_questions
+
+        check_questions(profile)
     return profile
 
 

@@ -10,21 +10,22 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
-from typing import Annotated, Any, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from pydantic import BaseModel, WithJsonSchema
+from pydantic import BaseModel, ConfigDict, WithJsonSchema
 
 from paper_assets.errors import LLMBudgetReached, LLMConfigError, LLMError
-from paper_assets.models import llm
-from paper_assets.models.llm import Completion
 from paper_assets.models.llm_budget import Budget, Usage
 from paper_assets.models.llm_config import llm_config
 from paper_assets.profile import Interests
 from paper_assets.settings import ScoringConfig
 from paper_assets.text.fence import introduced
+
+if TYPE_CHECKING:  # asked by few rankings
+    from paper_assets.models.llm import Completion
 
 _MOST_FAILURES = 2  # failed batches after which the server is let be
 _LONGEST_TITLE = 300  # characters; longer ones are not titles
@@ -55,13 +56,15 @@ PROMPT_VERSION = sha256(json.dumps([_SYSTEM, _SHAPE]).encode()).hexdigest()[:12]
 class Verdicts(BaseModel):
     """The shape asked of the model. Entries are checked one by one: an odd one must not spoil the others."""
 
+    model_config = ConfigDict(defer_build=True)
+
     verdicts: Annotated[list[Any], WithJsonSchema(_SHAPE)]
 
 
 class Ask(Protocol):
     """`models.llm.ask` with its configuration, budget and deadline already given. Raises LLMError."""
 
-    def __call__(self, *, system: str, user: str, schema: type[Verdicts]) -> Completion[Verdicts]: ...
+    def __call__(self, *, system: str, user: str, schema: type[Verdicts]) -> "Completion[Verdicts]": ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,7 +150,7 @@ def check_relevance(
 def unavailable(error: LLMError) -> Ask:
     """Stands in for an LLM that cannot be set up: the check says why, if there is anything to ask at all."""
 
-    def ask(*, system: str, user: str, schema: type[Verdicts]) -> Completion[Verdicts]:
+    def ask(*, system: str, user: str, schema: type[Verdicts]) -> "Completion[Verdicts]":
         raise error
 
     return ask
@@ -247,6 +250,8 @@ def open_verifier(
         config = llm_config(environ)
     except LLMConfigError as error:
         return Verifier(ask=unavailable(error), model=None)
+    from paper_assets.models import llm  # it knows every provider
+
     budget = Budget(calls=config.budget_calls, tokens=config.budget_tokens)
     return Verifier(
         ask=partial(llm.ask, config, budget=budget),

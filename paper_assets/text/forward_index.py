@@ -92,7 +92,7 @@ class IndexedTexts:
             known = kept.marks.get(marks, np.zeros(0, np.uint8))
             if len(known) < len(kept.normal):
                 known = kept.marks[marks] = np.concatenate((known, np.zeros(len(kept.normal) - len(known), np.uint8)))
-            for row in np.unique(self.rows[known[self.rows] == _UNKNOWN]).tolist():
+            for row in set(self.rows[known[self.rows] == _UNKNOWN].tolist()):
                 text = kept.normal[row]
                 known[row] = _YES if any(map(text.__contains__, marks)) else _NO
             return known[self.rows] == _YES

@@ -45,6 +45,8 @@ NO_BORDERS = (
 )
 HAS_NO_BORDERS = re.compile(f"[{NO_BORDERS}]")
 _WORD = re.compile(r"[^\W_]+")
+_ENDS_IN_LETTERS, _ENDS_IN_Y = re.compile(r"[a-z]{2}$"), re.compile(r"[^aeiou]y$")
+_HISSES, _HISSES_TWICE = re.compile(r"(?:s|x|z|ch|sh)$"), re.compile(r"(?:s|x|z|ch|sh)es$")
 _BETWEEN_TEXTS = "\0"
 _TEXTS_AT_ONCE = 1024  # about 1.3 MB, which stay in the processor's cache
 _ASCII_BLANKS = str.maketrans({letter: " " for letter in map(chr, range(128)) if not letter.isalnum()})
@@ -87,18 +89,18 @@ def words_in(text: str) -> list[str]:
 
 def word_forms(word: str) -> list[str]:
     """The word, its plural, and what it may be the plural of. A form that is no word does no harm."""
-    if not re.search(r"[a-z]{2}$", word) or not _NOT_PLURALS.isdisjoint({word, word + "s"}):
+    if not _ENDS_IN_LETTERS.search(word) or not _NOT_PLURALS.isdisjoint({word, word + "s"}):
         return [word]
     forms = [word]
-    if re.search(r"[^aeiou]y$", word):
+    if _ENDS_IN_Y.search(word):
         forms.append(word[:-1] + "ies")
     else:
-        forms.append(word + ("es" if re.search(r"(?:s|x|z|ch|sh)$", word) else "s"))
+        forms.append(word + ("es" if _HISSES.search(word) else "s"))
     if len(word) > 3 and word.endswith("s") and not word.endswith("ss"):
         forms.append(word[:-1])
         if word.endswith("ies"):
             forms.append(word[:-3] + "y")
-        elif re.search(r"(?:s|x|z|ch|sh)es$", word):
+        elif _HISSES_TWICE.search(word):
             forms.append(word[:-2])
     return forms
 

@@ -18,6 +18,9 @@ from paper_assets.interfaces.cli.disk import refusal_of_the_disk
 from paper_assets.interfaces.cli.stopping import STOPPED, end_on_signals
 from paper_assets.stores.private import make_files_private
 
+# No class of ours has a plugin: pydantic would look for one in every installed package, before its first class.
+os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
+
 # command: module of this folder, function (or group), and the first sentence of its help
 COMMANDS: dict[str, tuple[str, str, str]] = {
     "demo": ("graph", "demo", "Import the bundled example, embed and rank it, and show the top papers and why."),

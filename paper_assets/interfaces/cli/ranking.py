@@ -14,7 +14,6 @@ from paper_assets.interfaces.cli.terminal import print_json, say
 from paper_assets.interfaces.days import parse_day
 from paper_assets.interfaces.embedding import remembering_embedder
 from paper_assets.interfaces.ranking_answers import explained_rank, list_changes, ranked_now
-from paper_assets.ranking.changes import sentences
 from paper_assets.small_files import read_json
 
 _MOST_BYTES = 300_000_000  # of the papers to rank; 100,000 with their abstracts have half
@@ -101,6 +100,8 @@ def changed(
     as_json: AsJson = False,
 ) -> None:
     """Say who entered, left or moved in a profile's list, and why. Since the day before, or since the last edit."""
+    from paper_assets.ranking.changes import sentences  # with all that finds causes, which `rank` need not load
+
     listed = list_changes(
         open_warehouse(),
         profile,

@@ -1,22 +1,31 @@
-"""`status`: what is stored, for which days and profiles, what is out of date, and what is wrong."""
+"""`status`: what is stored, for which days and profiles, what is out of date, and what is wrong.
+
+What the stamp of a `run` says is current is not looked at again: to make a page in order to compare it takes longer
+than all else here, and to import what makes it as long as reading twenty profiles.
+"""
 
 import os
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from datetime import UTC, date, datetime
 from typing import Any
 
-from paper_assets.interfaces.cli.arguments import AsJson, read_settings
+from paper_assets.defs.history_files import is_at_rest
+from paper_assets.interfaces.cli.arguments import AsJson, dagster_home, open_warehouse, read_settings
+from paper_assets.interfaces.cli.running import question
 from paper_assets.interfaces.cli.terminal import print_json, print_table
 from paper_assets.interfaces.days_to_mend import DaysToMend, days_to_mend
 from paper_assets.models import minilm
-from paper_assets.pipeline.health import late_assets
 from paper_assets.pipeline.partition import Partition
-from paper_assets.pipeline.preferences import proof_of
-from paper_assets.pipeline.profiles import find_profiles, usable_profile
-from paper_assets.pipeline.workspace import Workspace, open_workspace
+from paper_assets.pipeline.profiles import find_profiles
+from paper_assets.profile import Profile
+from paper_assets.settings import Settings
 from paper_assets.sources.table import sources_of_days
 from paper_assets.stores.day_listings import day_troubles
+from paper_assets.stores.preference_models import model_inputs
+from paper_assets.stores.run_stamp import stamped_answer
 from paper_assets.stores.summary import summary
+from paper_assets.stores.warehouse import Warehouse
 
 _MOST_SPANS = 20  # of days to mend that are shown, the latest
 
@@ -24,11 +33,9 @@ _MOST_SPANS = 20  # of days to mend that are shown, the latest
 def status(as_json: AsJson = False) -> None:
     """Show what is stored for which days and profiles, what is out of date, and which profile cannot be read."""
     settings = read_settings()
-    workspace = open_workspace(settings, os.environ, clock=lambda: datetime.now(UTC))
-    if settings.embedding_model == minilm.NAME:
-        workspace = replace(workspace, assumed_model=minilm.NAME)
-    with workspace.warehouse.read_together() as opened:
-        held, mend = _looked_at(replace(workspace, warehouse=opened))
+    stamped = _stamped_days(settings)
+    with open_warehouse().read_together() as opened:
+        held, mend = _looked_at(settings, opened, stamped)
     if as_json:
         return print_json(held)
     before = len(mend) - _MOST_SPANS
@@ -53,20 +60,31 @@ def status(as_json: AsJson = False) -> None:
     )
 
 
-def _looked_at(workspace: Workspace) -> tuple[dict[str, Any], list[DaysToMend]]:
+def _stamped_days(settings: Settings) -> dict[str, str]:
+    """By profile the day that the last `run` found to be current, if nothing was touched since."""
+    asked = question(None, None, None)
+    stands = stamped_answer(settings.warehouse_path, asked) if is_at_rest(dagster_home()) else None
+    return {each["profile"]: each["day"] for each in stands or ()}
+
+
+def _looked_at(
+    settings: Settings, warehouse: Warehouse, stamped: Mapping[str, str]
+) -> tuple[dict[str, Any], list[DaysToMend]]:
     """What is told as JSON, and the days to mend of it."""
-    settings = workspace.settings
-    held = asdict(summary(workspace.warehouse))
+    held = asdict(summary(warehouse))
     found = find_profiles(settings.profiles_dir)
     held["profiles"] = {**dict.fromkeys(found.readable, "good"), **found.faults}
     sources = [source.prefix for source in sources_of_days(settings) if source.prefix]
-    mend = days_to_mend(day_troubles(workspace.warehouse, sources=sources))
+    mend = days_to_mend(day_troubles(warehouse, sources=sources))
     held["days_to_mend"] = [asdict(days) for days in mend]
-    held["current"] = {
-        name: _currency(workspace, name, held["last_ranking"][name])
-        for name in sorted(found.readable.keys() & held["last_ranking"].keys())
+    last = {name: held["last_ranking"][name] for name in sorted(found.readable.keys() & held["last_ranking"].keys())}
+    unknown = {name: day for name, day in last.items() if stamped.get(name) != f"{day}"}
+    late = _late(settings, warehouse, unknown) if unknown else {}
+    held["current"] = {name: late.get(name, "current") for name in last}
+    learned = model_inputs(warehouse)
+    held["learning"] = {
+        name: _learning(warehouse, profile) for name, profile in sorted(found.readable.items()) if name in learned
     }
-    held["learning"] = {name: told for name in sorted(found.readable) if (told := _learning(workspace, name))}
     return held, mend
 
 
@@ -74,13 +92,21 @@ def _span(days: DaysToMend) -> str:
     return f"{days.first}" if days.days == 1 else f"{days.first} to {days.last}"
 
 
-def _learning(workspace: Workspace, profile: str) -> str | None:
-    """Whether what the profile's ratings teach takes part, and why; None where nothing was ever learned."""
-    proof = proof_of(workspace.warehouse, usable_profile(workspace, profile))
+def _learning(warehouse: Warehouse, profile: Profile) -> str | None:
+    """Whether what the profile's ratings teach takes part, and why."""
+    from paper_assets.pipeline.preferences import proof_of  # with all that learns
+
+    proof = proof_of(warehouse, profile)
     return proof.sentence if proof else None
 
 
-def _currency(workspace: Workspace, profile: str, day: date) -> str:
-    """Which assets of the profile's last ranked day are not made from what is there now."""
-    late = ", ".join(late_assets(workspace, Partition(day, profile)))
-    return f"out of date: {late}; `paper-assets run` makes it again" if late else "current"
+def _late(settings: Settings, warehouse: Warehouse, last: Mapping[str, date]) -> dict[str, str]:
+    """By profile which assets of its last ranked day are not made from what is there now."""
+    from paper_assets.pipeline.health import late_assets  # with all that makes them
+    from paper_assets.pipeline.workspace import open_workspace
+
+    workspace = open_workspace(settings, os.environ, clock=lambda: datetime.now(UTC))
+    named = minilm.NAME if settings.embedding_model == minilm.NAME else None
+    workspace = replace(workspace, warehouse=warehouse, assumed_model=named)
+    late = {name: ", ".join(late_assets(workspace, Partition(day, name))) for name, day in last.items()}
+    return {name: f"out of date: {names}; `paper-assets run` makes it again" for name, names in late.items() if names}

@@ -1,0 +1,93 @@
+"""Which partitions that the conditions ask for are made in one run."""
+
+from collections.abc import Sequence
+from datetime import date, timedelta
+
+import dagster as dg
+
+from paper_assets.definitions import defs
+from paper_assets.defs.automation import conditions
+from paper_assets.defs.partitions import grid_key
+from paper_assets.defs.run_chunks import RANGE_END, RANGE_START, ChunkedConditions, in_chunks
+
+ANN_BOB_EVE = ("ann", "bob", "eve")
+
+
+def ranking(day: int, profile: str) -> dg.RunRequest:
+    return dg.RunRequest(
+        asset_selection=[dg.AssetKey("filtered_candidates"), dg.AssetKey("scored_rankings")],
+        partition_key=grid_key(date(2026, 3, day), profile),
+        tags={"dagster/partition": "its own", "sensor": "conditions"},
+    )
+
+
+def embedding(day: date) -> dg.RunRequest:
+    return dg.RunRequest(asset_selection=[dg.AssetKey("paper_embeddings")], partition_key=day.isoformat())
+
+
+def spans(requests: Sequence[dg.RunRequest]) -> list[tuple[str, str]]:
+    """First and last partition of each run."""
+    return [
+        (request.tags.get(RANGE_START, request.partition_key or ""), request.tags.get(RANGE_END, ""))
+        for request in requests
+    ]
+
+
+def test_the_profiles_of_a_day_are_one_run_without_the_tags_of_one_partition() -> None:
+    [run] = in_chunks([ranking(2, name) for name in ANN_BOB_EVE], ANN_BOB_EVE)
+    assert spans([run]) == [("2026-03-02|ann", "2026-03-02|eve")]
+    assert run.partition_key is None
+    assert "dagster/partition" not in run.tags
+    assert run.tags["sensor"] == "conditions"
+
+
+def test_profiles_between_which_another_stands_and_other_days_are_runs_of_their_own() -> None:
+    asked = [ranking(3, "eve"), ranking(2, "ann"), ranking(2, "eve")]
+    assert spans(in_chunks(asked, ANN_BOB_EVE)) == [
+        ("2026-03-02|ann", ""),
+        ("2026-03-02|eve", ""),
+        ("2026-03-03|eve", ""),
+    ]
+
+
+def test_neighbours_are_those_of_dagsters_order_of_profiles() -> None:
+    asked = [ranking(2, "ann"), ranking(2, "eve")]
+    assert spans(in_chunks(asked, ("eve", "ann", "bob"))) == [("2026-03-02|eve", "2026-03-02|ann")]
+
+
+def test_days_in_a_row_are_cut_into_as_many_as_a_run_takes_and_no_day_is_lost() -> None:
+    days = [date(2026, 1, 1) + timedelta(days=at) for at in range(150) if at != 20]
+    assert spans(in_chunks([embedding(day) for day in days], ())) == [
+        ("2026-01-01", "2026-01-20"),
+        ("2026-01-22", "2026-05-01"),
+        ("2026-05-02", "2026-05-30"),
+    ]
+
+
+def test_a_single_partition_a_removed_profile_and_a_step_without_chunks_are_left_as_they_are() -> None:
+    archive = dg.RunRequest(asset_selection=[dg.AssetKey("best_practice_archive")])
+    asked = [archive, ranking(2, "gone"), ranking(2, "ann")]
+    assert in_chunks(asked, ANN_BOB_EVE) == asked
+
+
+def test_the_sensor_asks_for_one_run_of_both_profiles_and_for_no_backfill() -> None:
+    """Also says when Dagster no longer asks a sensor in this way."""
+    repository = defs().get_repository_def()
+    found = next(sensor for sensor in repository.sensor_defs if sensor.name == conditions.name)
+    assert isinstance(found, ChunkedConditions)
+    with dg.DagsterInstance.ephemeral() as instance:
+        instance.add_dynamic_partitions("profile", ["ann", "bob"])
+        for asset, keys in {
+            "research_profile": ("ann", "bob"),
+            "arxiv_papers": ("2026-03-02",),
+            "paper_embeddings": ("2026-03-02",),
+        }.items():
+            for key in keys:
+                instance.report_runless_asset_event(
+                    dg.AssetMaterialization(asset, partition=key, tags={"dagster/data_version": "1"})
+                )
+        context = dg.build_sensor_context(instance=instance, repository_def=repository, sensor_name=found.name)
+        asked = found.evaluate_tick(context).run_requests
+    assert not any(request.requires_backfill_daemon() for request in asked)
+    rankings = [request for request in asked if dg.AssetKey("scored_rankings") in request.asset_selection]
+    assert spans(rankings) == [("2026-03-02|ann", "2026-03-02|bob")]
