@@ -16,6 +16,7 @@ from paper_assets.rewriting.quantities import Quantity, plain, quantities
 
 _HEDGED = 0.06  # how far from the original a number may be that is said to be about right
 _SHARE = 0.035  # likewise "a third" for 35 %
+_LONGEST_ITEM = 7  # words
 _MOST_LISTED = 7  # items of a list that a rewrite may have counted itself
 _CLAUSES = re.compile(r"[.;:()]\s|[.;:()]$|--")
 _LAST_ITEM = re.compile(r",?\s(?:and|or|as well as)\s")
@@ -92,14 +93,19 @@ def _contradicts(each: Quantity, counted: dict[str, set[float]]) -> bool:
 def _lengths_of_lists(source: str) -> set[float]:
     """What number words a rewrite may say of its own: how many things the original lists; zero, one and two always.
 
-    "Clutter, lost detail, and poor fusion" are three reasons, though nobody says three.
+    "Clutter, lost detail, and poor fusion" are three reasons, though nobody says three. A list is counted from its end
+    for as long as its items are short; the first one stands behind the words that lead to it.
     """
-    most = len(set(_NUMBERED.findall(source)))
+    lengths = {0, 1, 2, len(set(_NUMBERED.findall(source)))}
     for clause in _CLAUSES.split(source):
-        last = list(_LAST_ITEM.finditer(clause))
-        if last:
-            most = max(most, clause[: last[-1].start()].count(",") + 2)
-    return {float(length) for length in range(min(most, _MOST_LISTED) + 1)} | {0.0, 1.0, 2.0}
+        for last in _LAST_ITEM.finditer(clause):
+            length = 2
+            for item in reversed(clause[: last.start()].split(",")[1:]):
+                if len(item.split()) > _LONGEST_ITEM:
+                    break
+                length += 1
+            lengths.add(length)
+    return {float(length) for length in lengths if length <= _MOST_LISTED}
 
 
 def _supports(source: Quantity, said: Quantity) -> bool:
