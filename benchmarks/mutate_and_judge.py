@@ -144,7 +144,7 @@ def plan(goods: Sequence[Good], bad: Mapping[str, list[Good]], critic: Critic) -
         for question in (critic_question(item, text, unsupported("", "")) for item, text in texts)
     )
     tokens = asked * (letters / len(texts) / _LETTERS_A_TOKEN + _ANSWER)
-    return f"critic: {critic.name}, {asked} questions, about {tokens:,.0f} tokens"
+    return f"critic: {critic.name}, at most {asked} questions, about {tokens:,.0f} tokens"
 
 
 def auc(good: Iterable[int], bad: Iterable[int]) -> float:
@@ -201,16 +201,16 @@ def from_home() -> list[Good]:
 
 
 def corrupted(goods: Sequence[Good], *, each: int, chance: random.Random) -> Mapping[str, list[Good]]:
-    strangers = Strangers(
-        names=_NAMES,
-        texts=[text for _, text in goods],
-    )
+    strangers = {  # of other papers: another level's rewrite of the same one is no other text
+        item.paper_id: Strangers(names=_NAMES, texts=[text for of, text in goods if of.paper_id != item.paper_id])
+        for item, _ in goods
+    }
     made: dict[str, list[Good]] = {
         kind: [(item, make(item, text)) for item, text in goods] for kind, make in UNUSABLE.items()
     }
     for kind, corrupt in {**NUMBERS_AND_NAMES, **BY_MEANING}.items():
         texts = {(item.item, changed): (item, changed) for item, text in goods for _ in range(each)
-                 if (changed := corrupt(text, strangers, chance)) is not None}  # fmt: skip
+                 if (changed := corrupt(text, strangers[item.paper_id], chance)) is not None}  # fmt: skip
         made[kind] = list(texts.values())
     return {kind: texts for kind, texts in made.items() if texts}
 

@@ -89,6 +89,7 @@ _HEDGE = re.compile(
 _NOT_TWICE = re.compile(r"\b(?:not|no|none|never|nobody|nothing|without|n['’]t)\b[^.,;:]*$", re.IGNORECASE)
 _LESS = re.compile(r"less|fewer|smaller|lower|reduc|faster|speed|shorter|cheaper|compress|sav|improve|accelerat")
 WORD = re.compile(r"[^\W_]+(?:['’.+#/_-][^\W_]+)*[+#]*")  # not `text/words.py`: GPT-4, C++ and O'Brien are one word
+_OTHER_PLURALS = frozenset(("corpora", "criteria", "phenomena", "people", "children", "women", "men"))
 _ADJECTIVES = frozenset(
     [
         "different",
@@ -305,7 +306,12 @@ def _counted(after: str) -> str | None:
     words = re.match(r"\s([\w-]+)(?:\s([\w-]+))?(?:\s([\w-]+))?(?:\s([\w-]+))?(?:\s([\w-]+))?", after)
     things = (word for word in (words.groups() if words else ()) if word and word not in _ADJECTIVES)
     return next(
-        (stem(word) for word in things if len(word) > 3 and word.endswith("s") and not word.endswith("ss")), None
+        (
+            stem(word)
+            for word in things
+            if word in _OTHER_PLURALS or (len(word) > 3 and word.endswith("s") and not word.endswith("ss"))
+        ),
+        None,
     )
 
 
