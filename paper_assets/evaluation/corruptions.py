@@ -33,6 +33,11 @@ _TURNED = {
     "better": "worse", "faster": "slower", "more": "less", "without": "with", "significantly": "hardly",
     "effective": "ineffective", "robust": "fragile", "achieves": "fails to achieve", "enables": "prevents",
     "lower": "higher", "fewer": "more", "smaller": "larger", "can": "cannot", "stable": "unstable",
+    "improved": "worsened", "improving": "worsening", "outperforming": "falling behind", "increased": "decreased",
+    "increasing": "decreasing", "reduced": "increased", "reducing": "increasing", "superior": "inferior",
+    "surpasses": "trails", "surpassing": "trailing", "stronger": "weaker", "enhances": "impairs", "enhance": "impair",
+    "worse": "better", "cannot": "can", "does not": "does", "do not": "do", "efficient": "inefficient",
+    "accurate": "inaccurate", "reliable": "unreliable", "beat": "lost to", "beats": "loses to",
 }  # fmt: skip
 
 

@@ -18,16 +18,15 @@ def archive_kept(archive: Archive, item: RewriteItem, kept: Attempt) -> str:
             shown.append(best_practice(archive.warehouse, archive.collection, example))
     done = archive_rewrite(
         archive,
+        item,
         text=kept.text,
-        original_text=item.original_text,
         score=kept.score,
-        target_level=item.target_level,
         keywords=kept.keywords,
         now=kept.made_at,
         model_version=kept.model,
-        paper_id=item.paper_id,
-        category=item.category,
         shown=shown,
+        accepted=item.accepted,
+        released=item.decisions.get(kept.attempt) == "accept",
     )
     outcome = f"archived as {done.id}" if done.id else f"{_REFUSED}{done.refused}"
     return f"{outcome} ({done.note})" if done.note else outcome

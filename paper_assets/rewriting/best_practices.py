@@ -4,7 +4,7 @@ The table in the warehouse is the truth and what is searched; the Chroma collect
 sync where that fails.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from datetime import datetime
 from uuid import uuid4
@@ -15,7 +15,10 @@ from paper_assets.errors import InvalidInput, ModelUnavailable, StoreError
 from paper_assets.models.embedder import Embedder
 from paper_assets.paper import text_hash
 from paper_assets.progress import Progress, nobody
+from paper_assets.rewriting.faithfulness import unsupported
+from paper_assets.rewriting.gate import claimed, stops
 from paper_assets.rewriting.keywords import clean_keywords, keywords_of
+from paper_assets.rewriting.likeness import Likeness, likeness
 from paper_assets.rewriting.overlap import copied_share
 from paper_assets.rewriting.pii import mask_pii
 from paper_assets.rewriting.recall import best_fitting, remembered
@@ -28,6 +31,7 @@ from paper_assets.stores.best_practices import (
     remove_best_practice,
 )
 from paper_assets.stores.embeddings import keep_vectors
+from paper_assets.stores.rewrites import NewItem
 from paper_assets.stores.vectors import SyncReport, VectorIndex
 from paper_assets.stores.warehouse import Warehouse
 
@@ -106,28 +110,31 @@ def retrieve_best_practices(
 
 def archive_rewrite(
     archive: Archive,
+    item: NewItem,
     *,
     text: str,
-    original_text: str,
     score: int,
-    target_level: str,
     keywords: Sequence[str],
     now: datetime,
     model_version: str,
-    paper_id: str,
-    category: str | None,
     shown: Sequence[BestPractice],
+    accepted: Collection[str] = (),
+    released: bool = False,
 ) -> Archived:
-    """Keep a rewrite, or say why not. `shown`: the examples that its prompt carried; `now`: when it was written.
+    """Keep a rewrite of the item, or say why not. `shown`: the examples that its prompt carried; `now`: when written.
 
-    Texts and keywords are kept masked, and everything is judged as masked. The same rewrite given twice is kept once
-    and has the same id both times; a better one of the same original takes the weaker one's place. Raises StoreError if
-    the warehouse cannot be used; Chroma may wait.
+    The gate judges it here once more, whoever calls (B2); `accepted`: claims that a person has accepted for the paper;
+    `released`: a person has taken the whole text, so that the gate is not asked. Texts and keywords are kept masked,
+    and everything else is judged as masked. The same rewrite given twice is kept once and has the same id both times; a
+    better one of the same original takes the weaker one's place. Raises StoreError if the warehouse cannot be used;
+    Chroma may wait.
     """
     config = archive.config
     if score < config.archived:
         return _refused(f"score {score} is below {config.archived}")
-    text, original_text = (mask_pii(each) if config.mask_pii else each for each in (text, original_text))
+    if not released and (held := _held_back(archive, item, text, shown, accepted)):
+        return _refused(f"held back by the gate: {'; '.join(held)}")
+    text, original_text = (mask_pii(each) if config.mask_pii else each for each in (text, item.original_text))
     if not text.strip() or not original_text.strip():
         return _refused("there is no text")
     for example in shown:
@@ -143,13 +150,13 @@ def archive_rewrite(
         text=text,
         original_text=original_text,
         score=score,
-        target_level=target_level,
+        target_level=item.target_level,
         keywords=clean_keywords(mask_pii(each) if config.mask_pii else each for each in keywords)
         or keywords_of(original_text),
         made_at=now,
         model_version=model_version,
-        paper_id=paper_id,
-        category=category,
+        paper_id=item.paper_id,
+        category=item.category,
     )
     vector = embedder.encode([original_text])  # recall has embedded it already, unless something was masked
     keep_vectors(archive.warehouse, [text_hash(original_text)], vector, model=embedder.name)
@@ -164,6 +171,12 @@ def archive_rewrite(
     if alike is not None and (alike.text, alike.original_text) != (practice.text, practice.original_text):
         return _refused(f"its original is like that of {alike.id}, kept for the same level with {alike.score}")
     return Archived(id=(alike or practice).id, refused=None, note=_synced(archive))
+
+
+def likeness_of(embedder: Embedder | None, item: NewItem, text: str, shown: Sequence[BestPractice]) -> Likeness | None:
+    """A text that is of another paper is most easily of one whose rewrite its author was shown."""
+    others = {example.paper_id or example.id: example.original_text for example in shown}
+    return likeness(embedder, title=item.title, original=item.original_text, text=text, others=others)
 
 
 def masked(practice: BestPractice) -> BestPractice:
@@ -213,6 +226,14 @@ def _synced(archive: Archive) -> str | None:
     except (StoreError, ModelUnavailable) as fault:
         return f"the index follows later: {fault}"
     return None
+
+
+def _held_back(
+    archive: Archive, item: NewItem, text: str, shown: Sequence[BestPractice], accepted: Collection[str]
+) -> tuple[str, ...]:
+    found = unsupported(f"{item.title}\n{item.original_text}", text, language=item.language)
+    fits = likeness_of(archive.embedder, item, text, shown)
+    return (*stops(item, text, likeness=fits), *claimed(found.all, accepted))
 
 
 def _refused(reason: str) -> Archived:

@@ -16,6 +16,9 @@ from paper_assets.rewriting.quantities import Quantity, plain, quantities
 
 _HEDGED = 0.06  # how far from the original a number may be that is said to be about right
 _SHARE = 0.035  # likewise "a third" for 35 %
+_LONGEST_ITEM = 7  # words
+_SHARE_OF_ONE = 0.01  # "three quarters" for 0.74; most other numbers under one are no shares
+_SHARE_BESIDE_WORDS = 0.005  # where the original says its own shares in words: "half" and 34.1 % make no third
 _MOST_LISTED = 7  # items of a list that a rewrite may have counted itself
 _CLAUSES = re.compile(r"[.;:()]\s|[.;:()]$|--")
 _LAST_ITEM = re.compile(r",?\s(?:and|or|as well as)\s")
@@ -52,6 +55,8 @@ def _new_numbers(source: str, text: str) -> Iterator[str]:
     words = words_of(source)
     names = {squeezed(word) for word in words if not word[0].isdigit()}
     counted, lists = _by_counted(known), _lengths_of_lists(source)
+    in_words = any(one.kinds == {"share"} and one.decimals is None for one in known)
+    share = _SHARE_BESIDE_WORDS if in_words else _SHARE
     reported: set[tuple[float, frozenset[str]]] = set()
     for each in quantities(text):
         if (each.value, each.kinds) in reported:
@@ -66,7 +71,7 @@ def _new_numbers(source: str, text: str) -> Iterator[str]:
         ):
             continue
         measured = [one for one in known if each.unit and one.unit and _close(one.value, each.value)]
-        if any(_supports(one, each) for one in measured or known) and not _contradicts(each, counted):
+        if any(_supports(one, each, share=share) for one in measured or known) and not _contradicts(each, counted):
             continue
         reported.add((each.value, each.kinds))
         yield each.shown
@@ -92,17 +97,22 @@ def _contradicts(each: Quantity, counted: dict[str, set[float]]) -> bool:
 def _lengths_of_lists(source: str) -> set[float]:
     """What number words a rewrite may say of its own: how many things the original lists; zero, one and two always.
 
-    "Clutter, lost detail, and poor fusion" are three reasons, though nobody says three.
+    "Clutter, lost detail, and poor fusion" are three reasons, though nobody says three. A list is counted from its end
+    for as long as its items are short; the first one stands behind the words that lead to it.
     """
-    most = len(set(_NUMBERED.findall(source)))
+    lengths = {0, 1, 2, len(set(_NUMBERED.findall(source)))}
     for clause in _CLAUSES.split(source):
-        last = list(_LAST_ITEM.finditer(clause))
-        if last:
-            most = max(most, clause[: last[-1].start()].count(",") + 2)
-    return {float(length) for length in range(min(most, _MOST_LISTED) + 1)} | {0.0, 1.0, 2.0}
+        for last in _LAST_ITEM.finditer(clause):
+            length = 2
+            for item in reversed(clause[: last.start()].split(",")[1:]):
+                if len(item.split()) > _LONGEST_ITEM:
+                    break
+                length += 1
+            lengths.add(length)
+    return {float(length) for length in lengths if length <= _MOST_LISTED}
 
 
-def _supports(source: Quantity, said: Quantity) -> bool:
+def _supports(source: Quantity, said: Quantity, *, share: float) -> bool:
     if not source.kinds.isdisjoint(said.kinds) and _same_amount(source, said):
         return True
     if "percent" in said.kinds:
@@ -111,7 +121,7 @@ def _supports(source: Quantity, said: Quantity) -> bool:
         if "count" in source.kinds and source.decimals:  # "an accuracy of 93.7"
             return _near(source.value, said, decimals=source.decimals)
     if "share" in said.kinds or ("count" in said.kinds and 0 < said.value < 1 and not (source.unit or said.unit)):
-        return _share_of(source, said)
+        return _share_of(source, said, within=share)
     if "times" in said.kinds:
         return "percent" in source.kinds and _close(source.value / 100 + 1, said.value)  # 100 % more is twice
     if "count" in said.kinds and said.decimals and "percent" in source.kinds:
@@ -119,18 +129,18 @@ def _supports(source: Quantity, said: Quantity) -> bool:
     return False
 
 
-def _share_of(source: Quantity, said: Quantity) -> bool:
+def _share_of(source: Quantity, said: Quantity, *, within: float) -> bool:
     """Whether "half", "1/3" or 0.93 say a percentage, its rest, or a factor of the original."""
     in_words = said.decimals is None
     if "percent" in source.kinds:
-        share = source.value / 100
+        part = source.value / 100
         if in_words:
-            return abs(share - said.value) <= _SHARE or (source.less and abs(1 - share - said.value) <= _SHARE)
-        return _close(share, said.value)
+            return abs(part - said.value) <= within or (source.less and abs(1 - part - said.value) <= within)
+        return _close(part, said.value)
     if "count" in source.kinds and 0 < source.value < 1:
-        return _close(source.value, said.value) or (in_words and abs(source.value - said.value) <= _SHARE)
+        return _close(source.value, said.value) or (in_words and abs(source.value - said.value) <= _SHARE_OF_ONE)
     if "times" in source.kinds and source.value > 1 and source.less:
-        return _close(1 / source.value, said.value) or (in_words and abs(1 / source.value - said.value) <= _SHARE)
+        return _close(1 / source.value, said.value) or (in_words and abs(1 / source.value - said.value) <= within)
     return "share" in source.kinds and _close(source.value, said.value)
 
 

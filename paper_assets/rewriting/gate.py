@@ -11,13 +11,14 @@ import unicodedata
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
+from paper_assets.rewriting.direction import turned
 from paper_assets.rewriting.faithfulness import claim_key
+from paper_assets.rewriting.likeness import CLEARLY_BETTER, LEAST_FIT, Likeness, said_words, shared_words
 from paper_assets.rewriting.overlap import copied_share
 from paper_assets.rewriting.personas import persona
 from paper_assets.rewriting.readability import lix
 from paper_assets.stores.rewrites import Attempt, NewItem, RewriteItem
 from paper_assets.text.languages import LANGUAGES, is_in_language, language_of
-from paper_assets.text.stems import stems_in
 
 _SAME_AGAIN = 0.75  # share of word triples from which a text is its original over again; docs/decisions.md
 _SHORTER, _LONGER = 0.6, 1.6  # of the length that is asked for
@@ -25,9 +26,10 @@ _OF_THE_ORIGINAL = 0.4  # a rewrite of a short abstract need not be longer than 
 _LETTERS_A_WORD = 1.8  # of a script without spaces
 _UNSPACED = re.compile(r"[぀-ヿ㐀-鿿฀-๿]")
 _FEWEST_WORDS = 40  # different ones, from which a text says what it is about
+_ENGLISH = "en"  # the language whose opposites are known
 _SHOWN = 5  # numbers and names in a reason
 
-_REFUSAL = re.compile(
+_REFUSALS = re.compile(
     r"""
     \bI(?:['’]m|\ am)\ (?:really\ |very\ |so\ )?(?:sorry|afraid|unable|not\ able)
     | \bI\ (?:can(?:no|['’])t|can\ not|won['’]t|will\ not|must\ decline|apologi[sz]e)\ ?
@@ -50,11 +52,20 @@ _BEGINNING = 250  # characters in which a refusal stands
 class _Case:
     text: str
     item: NewItem
+    likeness: Likeness | None = None
+
+    @property
+    def comparable(self) -> bool:
+        """Whether original and rewrite are of one language, so that words and meaning may be compared."""
+        return language_of(self.item.original_text) == self.item.language
 
 
-def stops(item: NewItem, text: str) -> tuple[str, ...]:
-    """Why a rewrite of the item may neither pass nor be archived, claims apart; () lets it through."""
-    case = _Case(text=text, item=item)
+def stops(item: NewItem, text: str, *, likeness: Likeness | None = None) -> tuple[str, ...]:
+    """Why a rewrite of the item may neither pass nor be archived, claims apart; () lets it through.
+
+    `likeness`: how well the text fits its original and others, where a model has said so.
+    """
+    case = _Case(text=text, item=item, likeness=likeness)
     if reason := _invisible(case):
         return (reason,)
     return tuple(reason for check in _CHECKS if (reason := check(case)))
@@ -67,8 +78,19 @@ def held_back(item: RewriteItem, attempt: Attempt) -> tuple[str, ...]:
 
 def doubts(attempt: Attempt, accepted: Collection[str] = ()) -> tuple[str, ...]:
     """The same, with the claims that are accepted given."""
-    open_claims = unaccepted(attempt.unsupported, accepted)
-    return (*attempt.stopped, *([f"not in the original: {listed(open_claims)}"] if open_claims else ()))
+    return (*attempt.stopped, *claimed(attempt.unsupported, accepted))
+
+
+def claimed(claims: Sequence[str], accepted: Collection[str] = ()) -> tuple[str, ...]:
+    """The reason that claims nobody has accepted are; () without any."""
+    left = unaccepted(claims, accepted)
+    return (f"not in the original: {listed(left)}",) if left else ()
+
+
+def unusable(text: str, original: str) -> tuple[str, ...]:
+    """What the gate has against a text of which nothing is known but its original: no level, no title, no language."""
+    letters = _hidden(text) or _refusal(text, original) or _again(text, original)
+    return (letters,) if letters else ()
 
 
 def stopped_attempts(item: RewriteItem) -> frozenset[int]:
@@ -94,20 +116,26 @@ def length_in_words(text: str) -> int:
 
 
 def _invisible(case: _Case) -> str | None:
-    visible = sum(unicodedata.category(letter)[0] in "LN" for letter in case.text)
-    hidden = sum(
-        unicodedata.category(letter) in ("Cf", "Cc", "Co", "Cn") for letter in case.text if letter not in "\n\t"
-    )
+    return _hidden(case.text)
+
+
+def _hidden(text: str) -> str | None:
+    visible = sum(unicodedata.category(letter)[0] in "LN" for letter in text)
+    hidden = sum(unicodedata.category(letter) in ("Cf", "Cc", "Co", "Cn") for letter in text if letter not in "\n\t")
     if not visible or hidden > visible:
         return "no visible text"
     return None
 
 
 def _refuses(case: _Case) -> str | None:
-    found = _REFUSAL.search(case.text[:_BEGINNING])
-    if found is None or _REFUSAL.search(case.item.original_text):  # a paper on refusals quotes them
+    return _refusal(case.text, case.item.original_text)
+
+
+def _refusal(text: str, original: str) -> str | None:
+    found = _REFUSALS.search(text[:_BEGINNING])
+    if found is None or _REFUSALS.search(original):  # a paper on refusals quotes them
         return None
-    return f"a refusal: “{' '.join(case.text[found.start() : found.start() + 60].split())}”"
+    return f"a refusal: “{' '.join(text[found.start() : found.start() + 60].split())}”"
 
 
 def _in_another_language(case: _Case) -> str | None:
@@ -127,20 +155,40 @@ def _of_another_length(case: _Case) -> str | None:
 
 
 def _is_the_original(case: _Case) -> str | None:
-    share = copied_share(case.text, case.item.original_text, original="")
+    return _again(case.text, case.item.original_text)
+
+
+def _again(text: str, original: str) -> str | None:
+    share = copied_share(text, original, original="")
     if share < _SAME_AGAIN:
         return None
     return f"the original over again: {share:.0%} of its word triples stand there"
 
 
 def _is_about_something_else(case: _Case) -> str | None:
-    """Told by words in common, where both are of one language and the text is long enough to say."""
-    said = {word for word in stems_in(case.text) if len(word) > 3}
-    least = persona(case.item.target_level).shared_words
-    if len(said) < _FEWEST_WORDS or language_of(case.item.original_text) != case.item.language:
+    """Told by words in common and by meaning, where both are of one language and the text is long enough to say."""
+    if len(said_words(case.text)) < _FEWEST_WORDS or not case.comparable:
         return None
-    share = len(said & set(stems_in(f"{case.item.title} {case.item.original_text}"))) / len(said)
-    return f"about something else: {share:.0%} of its words stand in the original" if share < least else None
+    share = shared_words(case.text, f"{case.item.title} {case.item.original_text}")
+    if share < persona(case.item.target_level).shared_words:
+        return f"about something else: {share:.0%} of its words stand in the original"
+    if case.likeness is None:
+        return None
+    own, least = case.likeness.own, LEAST_FIT[case.item.target_level]
+    if own < least:
+        return f"about something else: its likeness to the original is {own:.2f}, of rewrites at least {least}"
+    name, fit = max(case.likeness.others.items(), key=lambda each: each[1], default=("", 0.0))
+    if fit > own + CLEARLY_BETTER:
+        return f"about something else: it is more like the original of {name} ({fit:.2f}) than like its own ({own:.2f})"
+    return None
+
+
+def _says_the_opposite(case: _Case) -> str | None:
+    if case.item.language != _ENGLISH or not case.comparable:
+        return None
+    found = turned(case.item.title, case.item.original_text, case.text)
+    told = (f"“{each.said}”, where the original says “{each.original}”" for each in found[:_SHOWN])
+    return f"the opposite of the original: {'; '.join(told)}" if found else None
 
 
 def _is_hard_to_read(case: _Case) -> str | None:
@@ -156,5 +204,6 @@ _CHECKS: tuple[Callable[[_Case], str | None], ...] = (
     _of_another_length,
     _is_the_original,
     _is_about_something_else,
+    _says_the_opposite,
     _is_hard_to_read,
 )

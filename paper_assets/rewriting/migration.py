@@ -14,6 +14,7 @@ from paper_assets.errors import InvalidInput
 from paper_assets.paper import parse_instant
 from paper_assets.progress import Progress, nobody
 from paper_assets.rewriting.best_practices import Archive, embed_originals, masked, sync_archive
+from paper_assets.rewriting.gate import unusable
 from paper_assets.rewriting.keywords import clean_keywords
 from paper_assets.rewriting.policy import LEVELS
 from paper_assets.stores.best_practices import BestPractice, add_missing, best_practices, counts, ids_of
@@ -44,7 +45,9 @@ def migrate(
     It is read from the warehouse or, where that has nothing of it, from a Chroma collection of this name: where the
     index lies, or in `folder`. Texts and keywords are masked on the way. Vectors are made only for originals that this
     model has not embedded; those of a stranger's collection are not trusted. Raises InvalidInput, ModelUnavailable,
-    StoreError.
+    StoreError. What no reader can use (a refusal, the original over again, no visible text) is left out and told, of
+    either source. The rest of the gate is not asked: a collection holds neither the title nor the language nor what
+    a person has accepted, so that it would throw out what a person let in.
     """
     if source == archive.collection:
         raise InvalidInput(f"--from and --to both name {source}; a migration needs two versions")
@@ -53,6 +56,7 @@ def migrate(
     if folder is None and counts(archive.warehouse).get(source):
         held = set(ids_of(archive.warehouse, archive.collection))
         missing = [each for each in best_practices(archive.warehouse, source) if each.id not in held]
+        missing = _usable(missing, faults)
         copied = add_missing(archive.warehouse, _as_kept(archive, missing), collection=archive.collection)
     else:
         for rows in foreign_rows(archive.index, source, folder=folder, at_once=at_once):
@@ -62,11 +66,20 @@ def migrate(
                     practices.append(_practice(row))
                 except InvalidInput as fault:
                     faults.append(str(fault))
-            copied += add_missing(archive.warehouse, _as_kept(archive, practices), collection=archive.collection)
+            copied += add_missing(
+                archive.warehouse, _as_kept(archive, _usable(practices, faults)), collection=archive.collection
+            )
             progress(copied, copied)
     embedded = embed_originals(archive, archive.embedder, progress=progress) if archive.embedder else 0
     sync_archive(archive)
     return Migrated(copied=copied, embedded=embedded, faults=tuple(faults))
+
+
+def _usable(practices: Sequence[BestPractice], faults: list[str]) -> list[BestPractice]:
+    """Those that some reader can use; why the others are none, is added to the faults."""
+    held = {each.id: unusable(each.text, each.original_text) for each in practices}
+    faults += [f"{each}: held back by the gate: {'; '.join(why)}" for each, why in held.items() if why]
+    return [each for each in practices if not held[each.id]]
 
 
 def _as_kept(archive: Archive, practices: Sequence[BestPractice]) -> list[BestPractice]:

@@ -86,8 +86,10 @@ _HEDGE = re.compile(
     r"up to|close to|just|well|below|above|exceeding|≈|>|<)\s*(?:a\s+)?$",
     re.IGNORECASE,
 )
+_NOT_TWICE = re.compile(r"\b(?:not|no|none|never|nobody|nothing|without|n['’]t)\b[^.,;:]*$", re.IGNORECASE)
 _LESS = re.compile(r"less|fewer|smaller|lower|reduc|faster|speed|shorter|cheaper|compress|sav|improve|accelerat")
 WORD = re.compile(r"[^\W_]+(?:['’.+#/_-][^\W_]+)*[+#]*")  # not `text/words.py`: GPT-4, C++ and O'Brien are one word
+_OTHER_PLURALS = frozenset(("corpora", "criteria", "phenomena", "people", "children", "women", "men"))
 _ADJECTIVES = frozenset(
     [
         "different",
@@ -234,7 +236,9 @@ def _in_words(text: str) -> Iterator[Quantity]:
         follows = words[place + 1][0] if place + 1 < len(words) else ""
         value: float | None = None
         kind: Kind = "count"
-        if word in _FACTORS:
+        if word == "twice" and _NOT_TWICE.search(text[max(0, start - 40) : start]):
+            pass  # "none is counted twice" says how often, not how much
+        elif word in _FACTORS:
             value, kind = _FACTORS[word], "times"
         elif word in _HALVES:
             value, kind = _HALVES[word], "share"
@@ -302,7 +306,12 @@ def _counted(after: str) -> str | None:
     words = re.match(r"\s([\w-]+)(?:\s([\w-]+))?(?:\s([\w-]+))?(?:\s([\w-]+))?(?:\s([\w-]+))?", after)
     things = (word for word in (words.groups() if words else ()) if word and word not in _ADJECTIVES)
     return next(
-        (stem(word) for word in things if len(word) > 3 and word.endswith("s") and not word.endswith("ss")), None
+        (
+            stem(word)
+            for word in things
+            if word in _OTHER_PLURALS or (len(word) > 3 and word.endswith("s") and not word.endswith("ss"))
+        ),
+        None,
     )
 
 

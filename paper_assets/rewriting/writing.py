@@ -19,7 +19,7 @@ from paper_assets.models.llm import AnswerCache, Completion
 from paper_assets.models.llm_budget import Budget, Usage, cost
 from paper_assets.models.llm_config import critic_config, llm_config
 from paper_assets.paper import Paper
-from paper_assets.rewriting.best_practices import Archive, retrieve_best_practices
+from paper_assets.rewriting.best_practices import Archive, likeness_of, retrieve_best_practices
 from paper_assets.rewriting.critic import Critique, in_words, total
 from paper_assets.rewriting.example_block import example_block
 from paper_assets.rewriting.faithfulness import unsupported
@@ -136,6 +136,7 @@ def write_attempt(writer: Writer, item: NewItem, earlier: Sequence[Attempt], *, 
     judged = _put(
         writer.ask_critic, critic_question(item, text, found, readability=measured), Critique, f"attempt {number}"
     )
+    embedder = writer.archive.embedder if writer.archive else None
     keywords = (without_controls(word).replace(",", " ").strip() for word in drafted.value.keywords)
     return Attempt(
         attempt=number,
@@ -149,7 +150,7 @@ def write_attempt(writer: Writer, item: NewItem, earlier: Sequence[Attempt], *, 
         input_tokens=drafted.usage.input_tokens + judged.usage.input_tokens,
         output_tokens=drafted.usage.output_tokens + judged.usage.output_tokens,
         made_at=writer.clock(),
-        stopped=stops(item, text),
+        stopped=stops(item, text, likeness=likeness_of(embedder, item, text, examples)),
         subscores=judged.value.subscores,
         readability=measured,
         critic=judged.model,

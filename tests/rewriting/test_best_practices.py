@@ -374,3 +374,32 @@ def test_another_model_embeds_the_originals_anew_and_finds_them(archive: Archive
     with archive.warehouse.reading() as connection:
         counted = connection.execute("select model, count(*) from embeddings group by all order by all").fetchall()
     assert counted == [("invented", 6), ("other", 6)]
+
+
+# The gate at the door
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("I'm sorry, but I cannot help with that request.", "a refusal"),
+        ("\u200b\u200c\u2060" * 300, "no visible text"),
+        ("It works well.", "3 words, where 120 to 200 were asked for"),
+        ("Nine farms in Finland were counted.", "not in the original: nine, Finland"),
+    ],
+)
+def test_whoever_calls_nothing_is_archived_that_the_gate_holds_back_unless_a_person_released_it(
+    archive: Archive, text: str, reason: str
+) -> None:
+    original = "We count sheep with a sieve, and it needs half of the memory of the best earlier method. " * 5
+    refused = keep(archive, original, text, released=False)
+    assert refused.id is None and str(refused.refused).startswith("held back by the gate: ")
+    assert reason in str(refused.refused)
+    assert best_practices(archive.warehouse, archive.collection) == []
+    assert keep(archive, original, text.replace("\u200b", "x")).id, "released"
+
+
+def test_a_claim_that_a_person_has_accepted_for_the_paper_holds_nothing_back_at_the_archive(archive: Archive) -> None:
+    text = "Nobody had counted so many sheep. Zorvax counts them with a small sieve."
+    assert "Zorvax" in str(keep(archive, "We count sheep with a sieve.", text, released=False).refused)
+    assert keep(archive, "We count sheep with a sieve.", text, released=False, accepted=["zorvax"]).id

@@ -108,6 +108,16 @@ def test_a_collection_whose_warehouse_was_lost_is_read_from_its_index(archive: A
     assert best_practices(archive.warehouse, V2) == [practice(number) for number in (3, 2, 1, 0)]
 
 
+def test_what_no_reader_can_use_is_left_out_and_told(archive: Archive) -> None:
+    refusal = practice(1, text="I'm sorry, but I cannot help with that request.")
+    copy = practice(2, text=practice(2).original_text)
+    fill(archive, [refusal, copy, practice(3)])
+    done = migrate(replace(archive, collection=V2), V1)
+    assert [each.id for each in best_practices(archive.warehouse, V2)] == [practice(3).id]
+    assert {fault.split(":")[0] for fault in done.faults} == {refusal.id, copy.id}
+    assert all("held back by the gate" in fault for fault in done.faults)
+
+
 def test_what_cannot_be_migrated_is_one_clear_line(archive: Archive, old: Path, tmp_path: Path) -> None:
     to = replace(archive, collection=V2)
     with pytest.raises(

@@ -4,11 +4,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from paper_assets.errors import InvalidInput, LLMError, StoreError
 from paper_assets.rewriting import writing
+from paper_assets.rewriting.best_practices import Archive
 from paper_assets.rewriting.personas import load_personas, personas
 from paper_assets.rewriting.policy import LEVELS
 from paper_assets.rewriting.prompts import prompt_version
@@ -19,6 +21,8 @@ from tests.loopback_llm import Kept, LoopbackLLM, Request, Step, fault, loopback
 from tests.rewriting.scripted import NOW, PAPER, Play, inside, is_critic, verdict, writer_of
 
 ITEM = new_item(PAPER, "student")
+
+BLIND: Archive = SimpleNamespace(embedder=None)  # type: ignore[assignment]  # what recall gives is set by each test
 
 Asked = tuple[Request, Request]
 
@@ -159,7 +163,7 @@ def recall(monkeypatch: pytest.MonkeyPatch) -> Callable[[object], None]:
 def test_at_most_two_examples_are_shown_apart_from_the_instructions_and_noted(recall: Callable[[object], None]) -> None:
     recall([example(1), example(2), example(3)])
     with loopback_llm(Play(80)) as server:
-        kept = write_attempt(replace(writer_of(server), archive=object()), ITEM, [])  # type: ignore[arg-type]
+        kept = write_attempt(replace(writer_of(server), archive=BLIND), ITEM, [])
     shown = inside("examples", server.requests[0].turns[0]) or ""
     assert "number 1." in shown and "number 2." in shown and "number 3." not in shown
     assert kept.examples == ("id-1", "id-2")
@@ -171,7 +175,7 @@ def test_at_most_two_examples_are_shown_apart_from_the_instructions_and_noted(re
 def test_without_examples_there_is_no_block(recall: Callable[[object], None], found: object) -> None:
     recall(found)
     with loopback_llm(Play(80)) as server:
-        kept = write_attempt(replace(writer_of(server), archive=object()), ITEM, [])  # type: ignore[arg-type]
+        kept = write_attempt(replace(writer_of(server), archive=BLIND), ITEM, [])
     assert "examples" not in server.requests[0].turns[0] and kept.examples == ()
 
 

@@ -1,0 +1,220 @@
+"""Whether a rewrite says the opposite of its original: increases for decreases, worse for better, cannot for can (B2).
+
+Told by words alone. Every word with a direction (`opposites.toml`) stands among the words that it is about. A rewrite
+is stopped where such a word is about what the original says the opposite of, and the original says nowhere in the same
+words what the rewrite says. What is said in other words is not seen: it is the critic's. How much is found, and how
+often a faithful text is stopped, stands in docs/evaluation.md.
+"""
+
+import re
+import tomllib
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+
+from paper_assets.rewriting.quantities import plain
+from paper_assets.text.sentences import sentence_spans
+from paper_assets.text.stems import stem
+from paper_assets.text.words import FUNCTION_WORDS
+
+_REACH = 9  # words to each side that a word with a direction can be about
+_NEAR = 3  # words behind a negation that it turns round
+_LEAST = 0.5  # evidence from which two words are taken to be about the same; one neighbour of both has 0.5
+_LEAST_OF_A_LOST_NOT = 1.2  # that something is not said to be so any more is often only said in other words
+_CLEARLY = 1.6  # how much more there must be for the opposite than for the same
+_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?|\d+(?:[.,]\d+)*|[;:(),]")
+_BREAKS = frozenset(";:()")
+_VERDICTS = frozenset(("quality", "speed", "stability", "worth", "strength"))  # up is good
+_OWN = re.compile(
+    r"\b(?:[Ww]e|[Oo]ur|[Tt]h(?:e|is|ese) (?:new )?(?:authors?|researchers?|team|paper|work|study|article)|[Hh]ere,)\b"
+)
+_LINKS = frozenset(("and", "or", "than", "by", "over", ",", *_BREAKS))
+_RIVAL = "\0rival"  # what a method is compared with, in whatever words
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turned:
+    """A word of the rewrite, and the words of the original that say the opposite of the same."""
+
+    said: str
+    original: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Directed:
+    """`about`: stems around it with their distance in words."""
+
+    axis: str
+    up: bool
+    shown: str
+    about: Mapping[str, int]
+    sure: bool = True  # False: there is a denial about, and it cannot be told of what
+    own: bool | None = True  # said of the authors' own work; None in a title
+
+
+def turned(title: str, abstract: str, rewrite: str) -> tuple[Turned, ...]:
+    """Where `rewrite` says the opposite of a paper's title and abstract, all in English; each word once."""
+    there = [*_directed(abstract, _OWN), *(replace(each, own=None) for each in _directed(title, _OWN))]
+    by_axis: dict[str, list[_Directed]] = defaultdict(list)
+    for each in there:
+        by_axis[each.axis].append(each)
+    praise = _praise(there, abstract)
+    found: dict[str, Turned] = {}
+    for said in _directed(rewrite, _named(title)):
+        if not said.sure:
+            continue
+        same = max((_evidence(said, each) for each in by_axis[said.axis] if each.up == said.up), default=0.0)
+        against = (each for each in by_axis[said.axis] if each.up != said.up and each.own == said.own and each.sure)
+        opposite, of = max(((_evidence(said, each), each.shown) for each in against), default=(0.0, ""))
+        least = _LEAST_OF_A_LOST_NOT if said.up and said.axis.startswith("not ") else _LEAST
+        if opposite < max(least, _CLEARLY * same):
+            of = praise if said.own and not said.up and said.axis in _VERDICTS and not same else ""
+        if of:
+            found.setdefault(said.shown, Turned(said=said.shown, original=of))
+    return tuple(found.values())
+
+
+def _praise(there: Sequence[_Directed], abstract: str) -> str:
+    """The first good word on the paper's own work, where nothing in it is said to go badly; else nothing."""
+    own = [each for each in there if each.own and each.axis in _VERDICTS]
+    start = _begins(abstract, _OWN)
+    words = {found.group().lower() for found in _WORD.finditer(abstract, start)}
+    if any(not each.up for each in own) or words & _lexicon().troubles:
+        return ""
+    return next((each.shown for each in own if each.axis == "quality"), "")
+
+
+def _evidence(said: _Directed, there: _Directed) -> float:
+    """That two words are about the same: the nearer to both a word of both stands, the more."""
+    return sum(1 / (at + there.about[word]) for word, at in said.about.items() if word in there.about)
+
+
+def _directed(text: str, own: re.Pattern[str]) -> Iterator[_Directed]:
+    text = plain(text)
+    begins = _begins(text, own)
+    for start, end in sentence_spans(text):
+        words = [found.group().lower().replace("’", "'") for found in _WORD.finditer(text, start, end)]
+        for each in _of_sentence(words):
+            yield replace(each, own=end > begins)
+
+
+def _begins(text: str, own: re.Pattern[str]) -> int:
+    """Where a text comes to the authors' own work, after what others have done; 0 where that cannot be told."""
+    found = own.search(text)
+    return found.start() if found else 0
+
+
+def _named(title: str) -> re.Pattern[str]:
+    """What a rewrite calls the authors and their work; a title often begins with a name and a colon."""
+    name = title.partition(":")[0].strip()
+    named = f"|{re.escape(name)}" if 0 < len(name.split()) <= 2 and ":" in title else ""
+    return re.compile(rf"{_OWN.pattern}{named}")
+
+
+def _of_sentence(words: Sequence[str]) -> Iterator[_Directed]:
+    lexicon = _lexicon()
+    directed: dict[int, tuple[str, bool, int]] = {}  # place -> axis, up, place of its last word
+    for place in range(len(words)):
+        if any(place <= last for _, _, last in list(directed.values())[-1:]):
+            continue
+        for length in (3, 2, 1):
+            term = " ".join(words[place : place + length])
+            if term in lexicon.terms and place + length <= len(words):
+                directed[place] = (*lexicon.terms[term], place + length - 1)
+                break
+    negated = [place for place, word in enumerate(words) if word in lexicon.negations or word.endswith("n't")]
+    taken = {each for place, (_, _, last) in directed.items() for each in range(place, last + 1)}
+    stems = {place: _about(word, lexicon) for place, word in enumerate(words) if place not in taken}
+    for place, (axis, up, last) in directed.items():
+        follows = last + 1 in directed and directed[last + 1][0] != axis
+        if axis == "amount" and follows and words[place] in ("more", "less"):
+            continue  # "less stable" is said of "stable"
+        flips = sum(0 < place - at <= _NEAR and not _between(words, at, place) for at in negated)
+        flips += place - 1 in directed and words[place - 1] == "less"
+        flips += axis == "quality" and _rival_before(words, stems, place)
+        about = _behind(words, stems, last) if axis == "company" else _window(words, stems, place, last)
+        shown = words[max(0, place - 1)] + " " if flips and place else ""
+        far = any(_NEAR < place - at <= _REACH and not _between(words, at, place) for at in negated)
+        yield _Directed(axis, up != bool(flips % 2), shown + " ".join(words[place : last + 1]), about, sure=not far)
+    denied = {_next(stems, at): at for at in negated if words[at] in lexicon.denials or words[at].endswith("n't")}
+    doubtful = bool(negated) or not lexicon.troubles.isdisjoint(words)
+    for place, word in stems.items():  # every other word, by whether it is denied
+        if word and word != _RIVAL:
+            shown = " ".join(words[denied.get(place, place) : place + 1])
+            about = _window(words, stems, place, place)
+            yield _Directed(f"not {word}", place not in denied, shown, about, sure=place in denied or not doubtful)
+
+
+def _window(words: Sequence[str], stems: Mapping[int, str], first: int, last: int) -> dict[str, int]:
+    """The stems around words `first` to `last`, each at its smallest distance, up to the next bracket or semicolon."""
+    about: dict[str, int] = {}
+    for step, edge in ((1, last), (-1, first)):
+        distance = 0
+        for place in range(edge + step, edge + step * (_REACH + 1), step):
+            if not 0 <= place < len(words) or words[place] in _BREAKS:
+                break
+            if stems.get(place):
+                distance += 1
+                about[stems[place]] = min(distance, about.get(stems[place], distance))
+    return about
+
+
+def _behind(words: Sequence[str], stems: Mapping[int, str], last: int) -> dict[str, int]:
+    """The first word behind "with": what stands further off may belong to anything."""
+    place = _next(stems, last)
+    return {} if place is None or _between(words, last, place) else {stems[place]: 1}
+
+
+def _next(stems: Mapping[int, str], last: int) -> int | None:
+    return next((at for at in range(last + 1, last + 1 + _NEAR) if stems.get(at)), None)
+
+
+def _rival_before(words: Sequence[str], stems: Mapping[int, str], place: int) -> bool:
+    """Whether the subject is what the method is compared with: "earlier methods often fall behind"."""
+    for at in range(place - 1, max(-1, place - 6), -1):
+        if stems.get(at) == _RIVAL:
+            return True
+        if stems.get(at) or words[at] in _LINKS:
+            return False
+    return False
+
+
+def _between(words: Sequence[str], first: int, last: int) -> bool:
+    return any(words[at] in _BREAKS for at in range(first, last))
+
+
+def _about(word: str, lexicon: "_Lexicon") -> str:
+    if word in lexicon.rivals:
+        return _RIVAL
+    return "" if word in FUNCTION_WORDS or word in lexicon.empty or word in _BREAKS or word == "," else stem(word)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Lexicon:
+    terms: Mapping[str, tuple[str, bool]]  # words -> axis, up
+    negations: frozenset[str]
+    denials: frozenset[str]
+    rivals: frozenset[str]
+    troubles: frozenset[str]
+    empty: frozenset[str]
+
+
+@cache
+def _lexicon() -> _Lexicon:
+    data = tomllib.loads(Path(__file__).with_name("opposites.toml").read_text(encoding="utf-8"))
+    terms = {
+        term: (axis, side == "up")
+        for axis, sides in data["axes"].items()
+        for side, line in sides.items()
+        for term in line.split(", ")
+    }
+    return _Lexicon(
+        terms=terms,
+        negations=frozenset(data["negations"].split(", ")),
+        denials=frozenset(data["denials"].split(", ")),
+        rivals=frozenset(data["rivals"].split(", ")),
+        troubles=frozenset(data["troubles"].split(", ")),
+        empty=frozenset(data["empty"].split(", ")),
+    )

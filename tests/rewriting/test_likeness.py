@@ -1,0 +1,68 @@
+"""Whether a rewrite is of its own original, by meaning and by words in common (B2)."""
+
+from pathlib import Path
+
+import pytest
+
+from paper_assets.models.embedder import load_embedder
+from paper_assets.rewriting.gate import stops
+from paper_assets.rewriting.likeness import LEAST_FIT, Likeness, likeness, shared_words
+from paper_assets.rewriting.loop import advance
+from paper_assets.rewriting.writing import new_item
+from tests.loopback_llm import loopback_llm
+from tests.rewriting.invented_archive import fill, invented_archive, invented_embedder, practice
+from tests.rewriting.scripted import opened, writer_of
+from tests.rewriting.test_gate import GOOD, LONG, answering
+
+KITES = (
+    "A kite in the wind can make electric power, and it needs far less material than a tower. But the wind changes, so "
+    "someone has to steer it all day long. The authors let a small computer do so. It feels how hard the lines "
+    "pull and guesses how the wind will blow in the next moments. Then it turns the kite a little, so that the lines "
+    "stay tight. The kite flies in loops, and each loop winds up a drum on the ground that drives a generator. In the "
+    "air above a meadow the computer kept the kite flying through gusts that brought human pilots down."
+)
+ITEM = new_item(LONG, "public")
+
+
+def fits(text: str, **others: str) -> Likeness:
+    found = likeness(load_embedder(), title=LONG.title, original=LONG.abstract, text=text, others=others)
+    assert found is not None
+    return found
+
+
+def test_a_rewrite_fits_its_original_and_a_text_about_something_else_does_not() -> None:
+    assert stops(ITEM, GOOD, likeness=fits(GOOD)) == ()
+    assert fits(KITES).own < LEAST_FIT["public"] < fits(GOOD).own
+    assert any("about something else" in reason for reason in stops(ITEM, KITES, likeness=fits(KITES)))
+
+
+def test_a_rewrite_of_a_paper_that_was_shown_as_an_example_is_told_with_that_papers_id() -> None:
+    assert fits(KITES, kites=KITES).others["kites"] == pytest.approx(3.0)
+    [reason] = stops(ITEM, GOOD, likeness=Likeness(own=0.9, others={"2603.00012": 1.1, "2603.00013": 1.4}))
+    assert "more like the original of 2603.00013 (1.40) than like its own (0.90)" in reason
+    assert stops(ITEM, GOOD, likeness=fits(GOOD, kites=KITES)) == ()
+
+
+@pytest.mark.parametrize(("own", "other"), [(0.9, 0.94), (3.0, 0.0), (0.7, 0.7)])
+def test_a_text_that_fits_its_own_original_about_as_well_as_any_is_let_be(own: float, other: float) -> None:
+    assert stops(ITEM, GOOD, likeness=Likeness(own=own, others={"x": other})) == ()
+
+
+def test_of_a_model_whose_floors_nobody_has_measured_meaning_is_not_asked() -> None:
+    for embedder in (None, invented_embedder()):
+        assert likeness(embedder, title="", original=LONG.abstract, text=KITES) is None
+
+
+def test_words_in_common_are_counted_once_each() -> None:
+    assert shared_words("sheep sheep goats", "A sheep.") == 0.5
+    assert shared_words("", "A sheep.") == 0.0
+
+
+def test_the_loop_asks_the_archives_model_and_holds_a_text_about_something_else_back(tmp_path: Path) -> None:
+    archive = invented_archive(tmp_path, load_embedder())
+    fill(archive, [practice(3)])
+    [item] = opened(archive.warehouse, LONG)
+    with loopback_llm(answering(KITES, GOOD)) as server:
+        done = advance(archive.warehouse, writer_of(server, archive=archive), item.item)
+    assert (done.outcome, done.kept) == ("passed", 2)
+    assert any("about something else" in reason for reason in done.attempts[0].stopped)
