@@ -19,6 +19,7 @@ from paper_assets.stores.vectors import VectorIndex
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]+[A-Za-z0-9]")
 _OWN_FILES = re.compile(r"chroma\.sqlite3.*|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")  # what Chroma itself writes
+_MOST_BYTES = 20_000_000_000  # ten million vectors of this desk's; more is no collection of rewrites
 
 
 class ForeignRow(NamedTuple):
@@ -73,8 +74,22 @@ def _copy_database(place: Path, collection: str, copy: Path, *, deadline: float)
             return
         if not (place / "chroma.sqlite3").is_file():
             raise IndexUnusable(f"{place} has no collection {collection}; name its folder with --chroma")
-        for entry in place.iterdir():
-            if _OWN_FILES.fullmatch(entry.name):
-                (shutil.copytree if entry.is_dir() else shutil.copy2)(entry, copy / entry.name)
+        entries = [entry for entry in place.iterdir() if _OWN_FILES.fullmatch(entry.name)]
+        size = sum(_bytes(entry) for entry in entries)
+        if size > _MOST_BYTES:
+            raise IndexUnusable(
+                f"{place} holds {size / 1e9:,.0f} GB, of which at most {_MOST_BYTES / 1e9:.0f} are read; is it damaged?"
+            )
+        if size > (free := shutil.disk_usage(copy).free):
+            raise StoreUnwritable(
+                f"{place} cannot be copied: it holds {size / 1e9:,.1f} GB, beside it {free / 1e9:,.1f} are free"
+            )
+        for entry in entries:
+            (shutil.copytree if entry.is_dir() else shutil.copy2)(entry, copy / entry.name)
     except OSError as fault:
         raise StoreUnwritable(f"{place} cannot be copied: {fault.strerror or fault}; free space on its disk") from None
+
+
+def _bytes(entry: Path) -> int:
+    files = entry.rglob("*") if entry.is_dir() else (entry,)
+    return sum(each.stat().st_size for each in files if each.is_file())
