@@ -67,7 +67,7 @@ def run(seed: int, size: int, folder: Path) -> Counts:
         lost += any(line.startswith("lost") for line in found)
         doubled += any(line.startswith("more") for line in found)
         silent += not came
-        findings += [f"power cut {number + 1} after {after:.1f} s, seed {seed}: {line}" for line in found[:4]]
+        findings += [f"power cut {number + 1} after {after:.1f} s, seed {seed}: {line}" for line in found[:9]]
     return Counts(
         part="daemon",
         unit="power cuts",

@@ -35,13 +35,30 @@ def likeness(home: Path, dagster_home: Path, *, today: str) -> dict[str, Any]:
 
 
 def differences(one: dict[str, Any], other: dict[str, Any]) -> list[str]:
-    """What stands in one and not in the other, a line each: `lost` from one, or `more` in the other."""
+    """What stands in one and not in the other, a line each: `lost` from one, or `more` in the other.
+
+    Of two that begin alike, as files of one name do, what is shown begins a little before they part.
+    """
     found = []
     for name in sorted(one.keys() | other.keys()):
         had, has = Counter(one.get(name, ())), Counter(other.get(name, ()))
-        found += [f"lost {name}: {what[:200]}" for what in (had - has)]
-        found += [f"more {name}: {what[:200]}" for what in (has - had)]
+        lost, more = sorted((had - has).elements()), sorted((has - had).elements())
+        found += [f"lost {name}: {_from_where(each, more)}" for each in lost]
+        found += [f"more {name}: {_from_where(each, lost)}" for each in more]
     return found
+
+
+def _from_where(text: str, others: list[str]) -> str:
+    """At most 200 characters of a text, from where it parts from the one that it is most like."""
+    parts = max((_alike(text, other) for other in others), default=0)
+    beginning = text.split(" ", 1)[0]
+    return text[:200] if parts < 200 else f"{beginning} … {text[parts - 60 : parts + 140]}"
+
+
+def _alike(text: str, other: str) -> int:
+    """How many characters two texts begin with together."""
+    pairs = enumerate(zip(text, other, strict=False))
+    return next((at for at, (one, its) in pairs if one != its), min(len(text), len(other)))
 
 
 def _plain(text: str, today: str) -> str:
