@@ -43,7 +43,7 @@ class DayChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Removal:
-    """What an answer would remove: so many of the papers that the source has listed for the day."""
+    """What an answer would remove: so many of the papers that the source has listed for the day, or in it."""
 
     stored: int
     removed: int
@@ -97,10 +97,26 @@ def replace_day(
             about,
         )
         missing = value_of(connection, "select count(*) from missing")
-        stored = missing + value_of(connection, "select count(*) from verdicts where verdict != 'added'")
+        # A paper of another day that this list held until now: without it that day's next answer would let it go.
+        connection.execute(
+            """
+            create temp table unlisted as
+            select paper_id
+            from listed_elsewhere
+            where
+                listed_on = $day
+                and regexp_extract(paper_id, '^([A-Za-z][A-Za-z0-9_-]*):', 1) = $prefix
+                and paper_id not in (select paper_id from verdicts)
+            """,
+            about,
+        )
+        unlisted = value_of(connection, "select count(*) from unlisted")
+        stored = missing + unlisted + value_of(connection, "select count(*) from verdicts where verdict != 'added'")
         removed = 0
-        if may_remove(connection, Removal(stored=stored, removed=missing)) and missing:
-            removed = value_of(connection, "delete from papers where paper_id in (select paper_id from missing)")
+        if may_remove(connection, Removal(stored=stored, removed=missing + unlisted)):
+            connection.execute("delete from listed_elsewhere where paper_id in (select paper_id from unlisted)")
+            if missing:
+                removed = value_of(connection, "delete from papers where paper_id in (select paper_id from missing)")
     return DayChange(
         added=report.added,
         updated=report.updated,
@@ -270,15 +286,9 @@ def _remember_lists(connection: DuckDBPyConnection, about: Mapping[str, object])
     connection.execute(
         """
         delete from listed_elsewhere
-        where
-            (
-                listed_on = $day
-                and regexp_extract(paper_id, '^([A-Za-z][A-Za-z0-9_-]*):', 1) = $prefix
-                and paper_id not in (select paper_id from verdicts)
-            )
-            or paper_id in (select paper_id from verdicts join papers using (paper_id) where papers.day = $day)
+        where paper_id in (select paper_id from verdicts join papers using (paper_id) where papers.day = $day)
         """,
-        about,
+        {"day": about["day"]},
     )
     connection.execute(
         """

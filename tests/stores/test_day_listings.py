@@ -129,6 +129,18 @@ def test_a_paper_listed_for_a_day_that_is_not_its_own_is_kept_under_its_own(ware
     assert keep(warehouse, SIXTEEN, believe=True).change.removed == 1
 
 
+def test_one_empty_answer_does_not_let_go_what_only_that_list_held_of_another_day(warehouse: Warehouse) -> None:
+    stray = paper("stray", MONDAY, published=at(MONDAY, 23))
+    keep(warehouse, [*SIXTEEN, stray])
+    keep(warehouse, [stray], day=TUESDAY)
+    keep(warehouse, SIXTEEN)
+    assert keep(warehouse, [], day=TUESDAY).doubt is not None
+    assert keep(warehouse, SIXTEEN).change.removed == 0
+    assert troubles(warehouse) == [(TUESDAY, "doubted")]
+    assert keep(warehouse, [], day=TUESDAY, hours=2).doubt is None
+    assert keep(warehouse, SIXTEEN, believe=True).change.removed == 1
+
+
 def test_days_are_named_until_they_are_whole(warehouse: Warehouse) -> None:
     assert troubles(warehouse) == []
     note_asked(warehouse, [MONDAY, TUESDAY], source=ARXIV)
