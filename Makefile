@@ -38,7 +38,7 @@ storm: $(VENV)/installed  ## kills, five processes, a year of feeds, anything as
 bench: $(VENV)/installed  ## every stage beside a named baseline, in one table; half an hour (BENCH=--short: minutes)
 	$(BIN)/python -m benchmarks.table $(BENCH)
 
-scale-test: $(VENV)/installed  ## a Dask cluster, PostgreSQL and a Chroma server on loopback, at full size; half an hour
+scale-test: $(VENV)/installed  ## a Dask cluster, PostgreSQL and a Chroma server on loopback, at full size; ten minutes
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[cluster,postgres]'
 	SCALE=full $(BIN)/python -m pytest tests/scale tests/cluster tests/stores/test_vectors_server.py -v --timeout 3600
 

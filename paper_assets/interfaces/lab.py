@@ -72,10 +72,8 @@ def serve(
     answers_to = THIS_MACHINE | {name.strip().lower() for name in names} | ({host} - _ANY_ADDRESS)
     listener = listening(host, port)
     shown = f"[{host}]" if ":" in host else host
-    say(
-        f"the desk is open to {len(people)} people at http://{shown}:{listener.getsockname()[1]}/, "
-        f"MCP at {PATH}  (Ctrl-C ends it)"
-    )
+    who = "one person" if len(people) == 1 else f"{len(people)} people"
+    say(f"the desk is open to {who} at http://{shown}:{listener.getsockname()[1]}/, MCP at {PATH}  (Ctrl-C ends it)")
     config = uvicorn.Config(
         build_lab(settings, environ, names=frozenset(answers_to)),
         log_config=None,
