@@ -4,7 +4,8 @@ Every part offers `run(seed: int, size: int, folder: Path) -> Counts` and works 
 raise for what it finds: it counts it and says in `findings` how to see it again.
 """
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,3 +39,38 @@ class Counts:
             f"{self.lost} lost, {self.doubled} doubled, {self.silent} silent"
         )
         return [counted, *(f"  {line}" for line in self.figures), *(f"  FOUND {line}" for line in self.findings)]
+
+
+@dataclass(slots=True)
+class Tally:
+    """Counts in the making: one thing tried after the other, each with what was found wrong with it."""
+
+    tried: int = 0
+    whole: int = 0
+    lost: int = 0
+    doubled: int = 0
+    silent: int = 0
+    findings: list[str] = field(default_factory=list)
+
+    def add(self, what: str, found: Sequence[str], *, most: int = 9) -> None:
+        """Count one thing; `found` begin with lost, more or silent, and `most` of them are told of `what`."""
+        self.tried += 1
+        self.whole += not found
+        self.lost += any(line.startswith("lost") for line in found)
+        self.doubled += any(line.startswith("more") for line in found)
+        self.silent += any(line.startswith("silent") for line in found)
+        self.findings += [f"{what}: {line}" for line in found[:most]]
+
+    def counts(self, *, part: str, unit: str, figures: tuple[str, ...]) -> Counts:
+        """All that was tried."""
+        return Counts(
+            part=part,
+            unit=unit,
+            tried=self.tried,
+            whole=self.whole,
+            lost=self.lost,
+            doubled=self.doubled,
+            silent=self.silent,
+            findings=tuple(self.findings),
+            figures=figures,
+        )

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.desk import GRAPHS, SPEECH, Desk, week
-from tests.faults.storm.counts import Counts
+from tests.faults.storm.counts import Counts, Tally
 from tests.faults.storm.likeness import differences, heard, likeness
 
 DAYS = ("2026-03-02", "2026-03-03")
@@ -47,8 +47,7 @@ def run(seed: int, size: int, folder: Path) -> Counts:
     twin, wanted = _likeness(desk), heard(desk.folder / "dagster_home")
     print(f"daemon: undisturbed {took:.1f} s", flush=True)
 
-    findings: list[str] = []
-    whole = lost = doubled = silent = 0
+    tally = Tally()
     for number in range(size):
         shutil.rmtree(desk.folder)
         shutil.copytree(base, desk.folder)
@@ -63,20 +62,10 @@ def run(seed: int, size: int, folder: Path) -> Counts:
         found = differences(twin, _likeness(desk))
         if not came:
             found.insert(0, f"silent: not within {_PATIENCE:g} s; {desk.last_words()[-300:]!r}")
-        whole += not found
-        lost += any(line.startswith("lost") for line in found)
-        doubled += any(line.startswith("more") for line in found)
-        silent += not came
-        findings += [f"power cut {number + 1} after {after:.1f} s, seed {seed}: {line}" for line in found[:9]]
-    return Counts(
+        tally.add(f"power cut {number + 1} after {after:.1f} s, seed {seed}", found)
+    return tally.counts(
         part="daemon",
         unit="power cuts",
-        tried=size,
-        whole=whole,
-        lost=lost,
-        doubled=doubled,
-        silent=silent,
-        findings=tuple(findings),
         figures=(f"an edit becomes a page within {took:.1f} s where nobody disturbs",),
     )
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from paper_assets.stores.best_practices import add_missing
 from tests.desk import GRAPHS, SPEECH, Desk, paper, week
-from tests.faults.storm.counts import Counts
+from tests.faults.storm.counts import Counts, Tally
 from tests.faults.storm.likeness import differences, likeness
 from tests.faults.storm.victims import Victims, victims
 from tests.loopback_arxiv import invented_paper, loopback_arxiv
@@ -90,8 +90,7 @@ CASES = (
 def run(seed: int, size: int, folder: Path, *, cases: tuple[Case, ...] = CASES) -> Counts:
     """Kill `size` commands at a write of their own and compare what the same command then makes of it."""
     chance = random.Random(seed)
-    findings: list[str] = []
-    tried = whole = lost = doubled = silent = writes = 0
+    tally, writes = Tally(), 0
     with _home(folder) as (desk, victim, environ, play):
         for case in cases:
             base, twin, taken = _twin(case, desk, victim, environ, play, folder)
@@ -109,23 +108,12 @@ def run(seed: int, size: int, folder: Path, *, cases: tuple[Case, ...] = CASES) 
                 found = differences(twin, _likeness(desk))
                 if again.code != 0 and not (case.refuses and _one_line(again.err)):
                     found.insert(0, f"silent: exit code {again.code}: {again.err[-300:]!r}")
-                tried += 1
-                whole += not found
-                lost += any(line.startswith("lost") for line in found)
-                doubled += any(line.startswith("more") for line in found)
-                silent += any(line.startswith("silent") for line in found)
+                tally.add(f"{case.name}, write {at} of {taken.writes}, seed {seed}", found)
                 if found:
-                    shutil.copytree(desk.folder, folder / f"found-{tried}")
-                findings += [f"{case.name}, write {at} of {taken.writes}, seed {seed}: {line}" for line in found[:4]]
-    return Counts(
+                    shutil.copytree(desk.folder, folder / f"found-{tally.tried}")
+    return tally.counts(
         part="kills",
         unit="kill points" if victim.counts else "kills at random moments (no C compiler)",
-        tried=tried,
-        whole=whole,
-        lost=lost,
-        doubled=doubled,
-        silent=silent,
-        findings=tuple(findings),
         figures=(f"{len(cases)} commands with {writes} writes between them",),
     )
 

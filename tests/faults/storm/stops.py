@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.desk import GRAPHS, PATIENCE, SPEECH, Desk, week
-from tests.faults.storm.counts import Counts
+from tests.faults.storm.counts import Counts, Tally
 from tests.faults.storm.likeness import differences, likeness
 
 DAYS = ("2026-03-02", "2026-03-03", "2026-03-04")
@@ -37,9 +37,8 @@ def run(seed: int, size: int, folder: Path) -> Counts:
     twin = _likeness(desk)
     print(f"stops: undisturbed {took:.1f} s", flush=True)
 
-    findings: list[str] = []
+    tally, early = Tally(), 0
     endings: list[float] = []
-    whole = lost = doubled = silent = early = 0
     for number in range(size):
         shutil.rmtree(desk.folder)
         shutil.copytree(base, desk.folder)
@@ -50,21 +49,11 @@ def run(seed: int, size: int, folder: Path) -> Counts:
         early += ending is None
         desk.run(*COMMAND)
         found += differences(twin, _likeness(desk))
-        whole += not found
-        lost += any(line.startswith("lost") for line in found)
-        doubled += any(line.startswith("more") for line in found)
-        silent += any(line.startswith("silent") for line in found)
-        findings += [f"{told.name} after {after:.2f} s, seed {seed}: {line}" for line in found[:4]]
+        tally.add(f"{told.name} after {after:.2f} s, seed {seed}", found)
     over = f", {early} were over before" if early else ""
-    return Counts(
+    return tally.counts(
         part="stops",
         unit="Ctrl-C and SIGTERM",
-        tried=size,
-        whole=whole,
-        lost=lost,
-        doubled=doubled,
-        silent=silent,
-        findings=tuple(findings),
         figures=(f"ended after {max(endings, default=0.0):.2f} s at the most, of a run of {took:.1f} s{over}",),
     )
 
