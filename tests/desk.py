@@ -179,3 +179,13 @@ def week(days: Sequence[str], *, each: int = 6) -> list[dict[str, Any]]:
 def no_clock() -> datetime:
     """The clock of what must not ask for the time."""
     raise AssertionError("nobody asks for the time here")
+
+
+def end(process: "subprocess.Popen[str]") -> None:
+    """Tell a server to stop, and make it where it does not."""
+    process.send_signal(signal.SIGTERM)
+    try:
+        process.communicate(timeout=30)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()

@@ -4,7 +4,6 @@ import http.client
 import json
 import os
 import re
-import signal
 import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -21,7 +20,7 @@ from paper_assets.settings import load_settings
 from paper_assets.stores.best_practices import add_missing
 from paper_assets.stores.people import add_person, people_file
 from paper_assets.stores.rewrites import keep_attempt, replace_set
-from tests.desk import COMMAND, GRAPHS, SPEECH, Desk
+from tests.desk import COMMAND, GRAPHS, SPEECH, Desk, end
 from tests.mcp.ranked_desk import DAYS, ranked_desk
 from tests.page.invented_desk import attempt, practice
 from tests.rewriting.scripted import NOW
@@ -109,12 +108,7 @@ def lab(folder: Path, *options: str, **environ: str) -> Iterator[Lab]:
         assert found, said + log.read_text("utf-8")
         yield Lab(desk, found[0], tokens, items, practices, log)
     finally:
-        process.send_signal(signal.SIGTERM)
-        try:
-            process.communicate(timeout=30)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.communicate()
+        end(process)
 
 
 def _environ(desk: Desk) -> dict[str, str]:

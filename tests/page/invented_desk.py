@@ -2,8 +2,6 @@
 
 import json
 import re
-import signal
-import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -24,7 +22,7 @@ from paper_assets.stores.embeddings import keep_vectors
 from paper_assets.stores.papers import merge_papers, papers_between
 from paper_assets.stores.profiles import keep_profile
 from paper_assets.stores.rewrites import Attempt, NewItem, finish, keep_attempt, replace_set
-from tests.desk import SPEECH, Desk, paper, week
+from tests.desk import SPEECH, Desk, end, paper, week
 from tests.mcp.ranked_desk import NOBODY
 from tests.rewriting.scripted import NOW
 
@@ -176,9 +174,4 @@ def served(desk: Desk, **environ: str) -> Iterator[Page]:
         assert found, said + (process.stderr.read() if process.stderr else "")
         yield Page(desk, found[0])
     finally:
-        process.send_signal(signal.SIGTERM)
-        try:
-            process.communicate(timeout=30)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.communicate()
+        end(process)
