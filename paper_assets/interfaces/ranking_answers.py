@@ -110,7 +110,7 @@ def list_changes(
 
     Raises NotComputed.
     """
-    from paper_assets.pipeline.rankings import changes_of  # with all that makes rankings, which `rank` need not load
+    from paper_assets.pipeline.changes import changes_of  # what compares two lists, which `rank` need not load
 
     last = day or newest_ranking(warehouse, profile)
     changes = changes_of(warehouse, profile, last, before=before, edit=edit)

@@ -21,9 +21,9 @@ from paper_assets.digests.markdown import escape_markdown, markdown_page
 from paper_assets.digests.plain_text import in_words
 from paper_assets.errors import InvalidProfile, NotComputed
 from paper_assets.paper import papers_from_table
+from paper_assets.pipeline.changes import changes_since
 from paper_assets.pipeline.deliveries import Parcel, deliver, due_days, undelivered
 from paper_assets.pipeline.partition import Grid, Partition, ascending
-from paper_assets.pipeline.rankings import changes_since
 from paper_assets.pipeline.report import Link, Markdown, Report
 from paper_assets.pipeline.step import Check, Checked, Made, Product, Step, one_by_one
 from paper_assets.pipeline.workspace import Workspace

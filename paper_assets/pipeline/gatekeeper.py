@@ -2,7 +2,7 @@
 
 One step makes both, day by day in ascending order: a day's candidates lack what the days before have shown
 (ALREADY_SHOWN), so that the candidates of all days cannot be made before the first ranking. What is computed, and from
-what, stands in rankings.py; here is what a person is shown of it, and what is checked.
+what, stands in day_inputs.py, candidates.py and rankings.py; here is what a person is shown of it, and what is checked.
 """
 
 from collections import Counter
@@ -14,10 +14,13 @@ from pathlib import Path
 import numpy as np
 
 from paper_assets.errors import NotComputed
-from paper_assets.pipeline import rankings
+from paper_assets.pipeline.candidates import keep_candidates
+from paper_assets.pipeline.changes import changes_of
+from paper_assets.pipeline.day_inputs import CODE_VERSION, inputs_by_day, profile_day
 from paper_assets.pipeline.days_on_cluster import day_by_day
 from paper_assets.pipeline.partition import Grid, Partition, by_profile
 from paper_assets.pipeline.profiles import remembered_profile, usable_profile
+from paper_assets.pipeline.rankings import Work, done_here, ranking_work
 from paper_assets.pipeline.report import Bars, Columns, Markdown, Report, StackedBars, Table
 from paper_assets.pipeline.step import Check, Checked, Made, Product, Step, one_by_one
 from paper_assets.pipeline.workspace import Workspace
@@ -47,13 +50,13 @@ def _make(workspace: Workspace, partitions: Sequence[Partition], wanted: frozens
     def prepare(partition: Partition) -> bool:
         if CANDIDATES not in wanted:
             return False
-        inputs = rankings.profile_day(
+        inputs = profile_day(
             workspace.warehouse, profile_of(partition.of_profile), partition.of_day, settings=workspace.settings
         )
-        return rankings.keep_candidates(workspace.warehouse, inputs, settings=workspace.settings)
+        return keep_candidates(workspace.warehouse, inputs, settings=workspace.settings)
 
-    def work_of(partition: Partition) -> rankings.Work:
-        return rankings.ranking_work(
+    def work_of(partition: Partition) -> Work:
+        return ranking_work(
             workspace.warehouse,
             profile_of(partition.of_profile),
             partition.of_day,
@@ -66,7 +69,7 @@ def _make(workspace: Workspace, partitions: Sequence[Partition], wanted: frozens
     def make(partition: Partition) -> bool:
         new = prepare(partition)
         if RANKINGS in wanted:
-            new = rankings.done_here(work_of(partition), verifier)
+            new = done_here(work_of(partition), verifier)
             tell(partition, new)
         return new
 
@@ -98,9 +101,7 @@ def _inputs(workspace: Workspace, partitions: Sequence[Partition]) -> Mapping[Pa
     found: dict[Partition, str] = {}
     for name, days in by_profile(partitions):
         profile = with_options(usable_profile(workspace, name), workspace.options)
-        wanted = rankings.inputs_by_day(
-            workspace.warehouse, profile, days, model=model, llm=llm, settings=workspace.settings
-        )
+        wanted = inputs_by_day(workspace.warehouse, profile, days, model=model, llm=llm, settings=workspace.settings)
         found |= {Partition(day, name): " ".join(wanted[day]) for day in days}
     return found
 
@@ -240,7 +241,7 @@ def _ranking_report(workspace: Workspace, partition: Partition, made: Made) -> R
 
 def _changes_since_the_day_before(workspace: Workspace, stored: StoredRanking) -> str:
     try:
-        changes = rankings.changes_of(workspace.warehouse, stored.profile, stored.day)
+        changes = changes_of(workspace.warehouse, stored.profile, stored.day)
     except NotComputed:
         return "the first ranking of this profile"
     return f"{len(changes.entered)} entered, {len(changes.left)} left, {len(changes.moved)} moved\n" + "\n".join(
@@ -317,7 +318,7 @@ STEP = Step(
     ),
     grid=Grid.PROFILE_DAY,
     group="ranking",
-    code_version=rankings.CODE_VERSION,
+    code_version=CODE_VERSION,
     make=_make,
     inputs=_inputs,
     stored=_stored,

@@ -7,18 +7,16 @@ from dataclasses import dataclass
 from datetime import date
 
 from paper_assets.errors import LLMConfigError, NotComputed
+from paper_assets.pipeline.candidates import judged_papers
+from paper_assets.pipeline.changes import changes_since
+from paper_assets.pipeline.day_inputs import CODE_VERSION, profile_day
 from paper_assets.pipeline.preferences import current_preferences
-from paper_assets.pipeline.rankings import (
-    CODE_VERSION,
-    changes_since,
-    judged_papers,
-    profile_day,
-    profile_queries,
-    ranked_papers,
-)
+from paper_assets.pipeline.queries import profile_queries
+from paper_assets.pipeline.ranking_tasks import day_task, warnings_of
 from paper_assets.pipeline.workspace import Workspace
 from paper_assets.profile import Profile
 from paper_assets.ranking.changes import Changes
+from paper_assets.ranking.task import ranked
 from paper_assets.ranking.verifier import Verifier, unavailable
 from paper_assets.stores.papers import papers_by_id
 from paper_assets.stores.rankings import StoredRanking, ranking
@@ -49,29 +47,29 @@ def preview(workspace: Workspace, profile: Profile, day: date) -> Preview:
     judged = judged_papers(warehouse, profile_day(warehouse, profile, day, settings=settings), settings=settings)
     asked, embedder = workspace.load_verifier(), workspace.embedder()
     preferences, _ = current_preferences(warehouse, profile, model=embedder.name if embedder else None)
-    ranked, warnings = ranked_papers(
+    task = day_task(
         warehouse,
         profile,
         day,
         judged,
         queries=profile_queries(warehouse, profile, settings=settings),
         embedder=embedder,
-        verifier=Verifier(ask=unavailable(_ASKS_NOBODY), model=asked.model, known=asked.known),
         preferences=preferences,
         settings=settings,
     )
-    header = {**ranked.header, "model": embedder.name if embedder else None, "code_version": CODE_VERSION}
-    found = StoredRanking(day=day, profile=profile.name, inputs="", header=header, rows=ranked.rows)
+    result = ranked(task, Verifier(ask=unavailable(_ASKS_NOBODY), model=asked.model, known=asked.known))
+    header = {**result.header, "model": embedder.name if embedder else None, "code_version": CODE_VERSION}
+    found = StoredRanking(day=day, profile=profile.name, inputs="", header=header, rows=result.rows)
     changes = None
     with suppress(NotComputed):
         changes = changes_since(warehouse, ranking(warehouse, day, profile.name), found, judged=judged, profile=profile)
     moves = (*changes.entered, *changes.left, *changes.moved) if changes else ()
-    shown = ranked.shown.column("paper_id").to_pylist()
+    shown = result.shown.column("paper_id").to_pylist()
     papers = papers_by_id(warehouse, sorted({*shown, *(move.paper_id for move in moves)})).to_pylist()
     reasons = (reason for reason in judged.column("reason").to_pylist() if reason)
     return Preview(
         ranking=found,
-        warnings=tuple(warnings),
+        warnings=tuple(warnings_of(warehouse, profile, task)),
         changes=changes,
         titles={paper["paper_id"]: paper["title"] for paper in papers},
         left_out=Counter(reason.partition(":")[0] for reason in reasons),

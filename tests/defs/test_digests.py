@@ -15,8 +15,10 @@ from paper_assets.defs.partitions import grid_key
 from paper_assets.defs.reports import ATTENDED
 from paper_assets.errors import LLMConfigError
 from paper_assets.paper import Paper
-from paper_assets.pipeline import rankings as daily
+from paper_assets.pipeline.candidates import keep_candidates
+from paper_assets.pipeline.day_inputs import profile_day
 from paper_assets.pipeline.digests import missing_from_pages, write_digest
+from paper_assets.pipeline.rankings import keep_ranking
 from paper_assets.pipeline.workspace import open_workspace
 from paper_assets.profile import Profile, profile_content
 from paper_assets.ranking.verifier import Verifier, unavailable
@@ -66,11 +68,9 @@ class Graph:
         if name not in self.instance.get_dynamic_partitions("profile"):
             self.instance.add_dynamic_partitions("profile", [name])
         for day in days:
-            inputs = daily.profile_day(self.warehouse, profile, day, settings=self.settings)
-            daily.keep_candidates(self.warehouse, inputs, settings=self.settings)
-            daily.keep_ranking(
-                self.warehouse, profile, day, embedder=None, verifier=NOBODY, settings=self.settings, now=NOW
-            )
+            inputs = profile_day(self.warehouse, profile, day, settings=self.settings)
+            keep_candidates(self.warehouse, inputs, settings=self.settings)
+            keep_ranking(self.warehouse, profile, day, embedder=None, verifier=NOBODY, settings=self.settings, now=NOW)
 
     def materialize(self, first: date, last: date | None = None, *, name: str = "ponds") -> dg.ExecuteInProcessResult:
         keys = grid_key(first, name), grid_key(last or first, name)

@@ -19,9 +19,11 @@ from paper_assets.defs.reports import ATTENDED
 from paper_assets.defs.runs import RunResult, bring_up_to_date
 from paper_assets.errors import ModelUnavailable
 from paper_assets.paper import paper_from_mapping
-from paper_assets.pipeline import rankings as daily
 from paper_assets.pipeline import rewrites
+from paper_assets.pipeline.candidates import keep_candidates
+from paper_assets.pipeline.day_inputs import profile_day
 from paper_assets.pipeline.partition import Partition
+from paper_assets.pipeline.rankings import keep_ranking
 from paper_assets.pipeline.workspace import Workspace, open_workspace
 from paper_assets.profile import Profile, load_profile, profile_content
 from paper_assets.ranking.verifier import open_verifier
@@ -53,12 +55,8 @@ def ranked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     merge_papers(warehouse, [paper_from_mapping(record) for record in week([f"{MONDAY}", f"{TUESDAY}"])])
     profile = Profile(name="ann", content=profile_content(ASKING, source="test"))
     for day in (MONDAY, TUESDAY):
-        daily.keep_candidates(
-            warehouse, daily.profile_day(warehouse, profile, day, settings=settings), settings=settings
-        )
-        daily.keep_ranking(
-            warehouse, profile, day, embedder=None, verifier=open_verifier({}), settings=settings, now=NOW
-        )
+        keep_candidates(warehouse, profile_day(warehouse, profile, day, settings=settings), settings=settings)
+        keep_ranking(warehouse, profile, day, embedder=None, verifier=open_verifier({}), settings=settings, now=NOW)
     return folder
 
 

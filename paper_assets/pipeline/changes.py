@@ -1,0 +1,74 @@
+"""What changed from one stored ranking of a profile to another, with all that the stores know of the causes."""
+
+from datetime import date, timedelta
+
+import pyarrow as pa
+
+from paper_assets.errors import NotComputed, NothingEarlier
+from paper_assets.profile import Profile
+from paper_assets.ranking.changes import Changes, changes_between
+from paper_assets.ranking.profile_edits import profile_edits
+from paper_assets.stores.candidates import candidates
+from paper_assets.stores.papers import submission_days
+from paper_assets.stores.profiles import profile_version
+from paper_assets.stores.rankings import StoredRanking, latest_ranking_day, previous_ranking, ranking
+from paper_assets.stores.warehouse import Warehouse
+
+
+def changes_of(
+    warehouse: Warehouse, profile: str, day: date, *, before: date | None = None, edit: bool = False
+) -> Changes:
+    """What changed in a profile's list of a day: since `before` (None: the ranked day before), or, with `edit`, since
+    the ranking of the same day that an edit or new papers replaced. Raises NotComputed if there is none to compare.
+    """
+    after = ranking(warehouse, day, profile)
+    if edit:
+        earlier = previous_ranking(warehouse, day, profile)
+    else:
+        before = before or latest_ranking_day(warehouse, profile, until=day - timedelta(days=1))
+        if before is None:
+            raise NothingEarlier(f"profile {profile!r} has no ranking before {day}; nothing to compare")
+        earlier = ranking(warehouse, before, profile)
+    return changes_since(warehouse, earlier, after)
+
+
+def changes_since(
+    warehouse: Warehouse,
+    earlier: StoredRanking,
+    after: StoredRanking,
+    *,
+    judged: pa.Table | None = None,
+    profile: Profile | None = None,
+) -> Changes:
+    """What changed from one ranking of a profile to a later one, with all that is known of the causes.
+
+    `judged` and `profile` of the later one, where it is not stored. Why papers were left out of a ranking that was
+    replaced on its own day is not kept.
+    """
+    ids = {each for stored in (earlier, after) for each in stored.rows.column("paper_id").to_pylist()}
+    contents = [
+        profile_version(warehouse, after.profile, stored.header.get("profile_hash") or "")
+        for stored in (earlier, after)
+    ]
+    return changes_between(
+        earlier.rows,
+        after.rows,
+        headers=(earlier.header, after.header),
+        removed=(_removed(warehouse, after) or {}) if judged is None else _reasons(judged),
+        removed_before=_removed(warehouse, earlier) if earlier.day != after.day else None,
+        days=submission_days(warehouse, sorted(ids)),
+        edits=profile_edits(contents[0], profile or contents[1]),
+    )
+
+
+def _removed(warehouse: Warehouse, stored: StoredRanking) -> dict[str, str] | None:
+    """Filter reasons of the ranking's day by paper id; None if they are not stored."""
+    try:
+        return _reasons(candidates(warehouse, stored.day, stored.profile))
+    except NotComputed:
+        return None
+
+
+def _reasons(judged: pa.Table) -> dict[str, str]:
+    removed = judged.filter(judged.column("reason").is_valid())
+    return dict(zip(removed.column("paper_id").to_pylist(), removed.column("reason").to_pylist(), strict=True))

@@ -1,0 +1,115 @@
+"""What a profile's day is made from: its window of papers, what it has shown, and the fingerprints of all that.
+
+Days must be made in ascending order: a day's candidates lack what earlier days of the window have shown.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+
+from paper_assets.pipeline.preferences import preferences_inputs
+from paper_assets.pipeline.queries import liked_by, profile_queries
+from paper_assets.profile import Profile
+from paper_assets.ranking.calibration import standard_calibration
+from paper_assets.ranking.fingerprint import candidate_fingerprint, ranking_fingerprint
+from paper_assets.ranking.interest_modes import liked_ids
+from paper_assets.settings import Settings
+from paper_assets.stores.papers import day_fingerprints
+from paper_assets.stores.rankings import shown_by_day
+from paper_assets.stores.warehouse import Warehouse
+
+CODE_VERSION = "2"  # raise it when filters or scoring change, so that stored days are computed again
+
+
+def ranking_version() -> str:
+    """Version of what computes a ranking: our code and the coefficients of relevance."""
+    return f"{CODE_VERSION}.{standard_calibration().version}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProfileDay:
+    """A day's inputs: the profile, the papers of first..as_of by content, the papers shown before."""
+
+    profile: Profile
+    as_of: date
+    first: date
+    papers: Mapping[date, str]
+    shown: frozenset[str]
+    liked: frozenset[str]
+    inputs: str
+
+
+def profile_day(warehouse: Warehouse, profile: Profile, as_of: date, *, settings: Settings) -> ProfileDay:
+    """Gather a day's inputs: the window of `feed.window_days` ending on `as_of`, and what it has already shown."""
+    papers, shown = _gathered(warehouse, profile, as_of, as_of)
+    liked = liked_by(warehouse, profile)
+    return _profile_day(profile, as_of, papers=papers, shown=shown, liked=liked, settings=settings)
+
+
+def inputs_by_day(
+    warehouse: Warehouse,
+    profile: Profile,
+    days: Sequence[date],
+    *,
+    model: str | None,
+    llm: str | None,
+    settings: Settings,
+) -> dict[date, tuple[str, str]]:
+    """For each of the ascending `days` the fingerprints of what its candidates and its ranking would come from now.
+
+    A day's inputs hold what the days before have shown: they mean something as long as those are current.
+    """
+    papers, shown = _gathered(warehouse, profile, days[0], days[-1])
+    liked = liked_by(warehouse, profile)
+    texts = profile_queries(warehouse, profile, settings=settings).texts
+    preferences = preferences_inputs(warehouse, profile.name)
+    version = ranking_version()
+    found = {}
+    for as_of in days:
+        day = _profile_day(profile, as_of, papers=papers, shown=shown, liked=liked, settings=settings)
+        ranked = ranking_fingerprint(
+            day.inputs,
+            options=profile.content.ranking,
+            texts=texts,
+            model=model,
+            llm=llm,
+            code_version=version,
+            preferences=preferences,
+        )
+        found[as_of] = day.inputs, ranked
+    return found
+
+
+def _gathered(
+    warehouse: Warehouse, profile: Profile, first: date, last: date
+) -> tuple[dict[date, str], dict[date, frozenset[str]]]:
+    """Papers by content, and papers shown, of all days in the windows of first..last."""
+    earliest = first - timedelta(days=profile.content.feed.window_days - 1)
+    return day_fingerprints(warehouse, earliest, last), shown_by_day(warehouse, profile.name, earliest, last)
+
+
+def _profile_day(
+    profile: Profile,
+    as_of: date,
+    *,
+    papers: Mapping[date, str],
+    shown: Mapping[date, frozenset[str]],
+    liked: frozenset[str],
+    settings: Settings,
+) -> ProfileDay:
+    feed = profile.content.feed
+    first = max(as_of - timedelta(days=feed.window_days - 1), settings.first_day)
+    in_window = {day: papers[day] for day in papers if first <= day <= as_of}
+    before = frozenset[str]().union(*(ids for day, ids in shown.items() if first <= day < as_of and not feed.repeat))
+    inputs = candidate_fingerprint(
+        profile,
+        as_of=as_of,
+        scoring=settings.scoring,
+        papers=in_window,
+        shown=before,
+        imported=liked.difference(liked_ids(profile.content.interests)),
+        code_version=CODE_VERSION,
+    )
+    return ProfileDay(
+        profile=profile, as_of=as_of, first=first, papers=in_window, shown=before, liked=liked, inputs=inputs
+    )
