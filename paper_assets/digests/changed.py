@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from paper_assets.digests.paper_head import title_line
 from paper_assets.ranking.changes import Changes, Move
 from paper_assets.text.cleaning import one_line
-from paper_assets.text.tex import readable
 
 _BEFORE_THE_REASON = ("removed: ", "already shown: ")  # of a paper that is gone; that it is, stands there already
 _NOT_TOLD = ("as_of", "quiet")  # the page's own date and headline say so
@@ -38,7 +38,7 @@ def change_set(changes: Changes, *, since: str, titles: Mapping[str, str]) -> Ch
     """The changes in a reader's words, or None if nothing that a reader would notice has changed."""
 
     def title(move: Move) -> str:
-        return readable(one_line(titles.get(move.paper_id, ""))) or one_line(move.paper_id)
+        return title_line(titles.get(move.paper_id, ""), move.paper_id)
 
     entered: dict[str, list[int]] = {}
     for move in changes.entered:

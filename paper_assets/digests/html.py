@@ -8,7 +8,8 @@ from itertools import accumulate
 
 import jinja2
 
-from paper_assets.digests.content import Digest, Part
+from paper_assets.digests.content import Digest
+from paper_assets.digests.entry import Part
 from paper_assets.digests.plain_text import in_words, weekday
 
 

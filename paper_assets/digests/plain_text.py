@@ -36,6 +36,11 @@ def lead(text: str, most: int) -> str:
     return f"{text[: most - 1].rsplit(' ', 1)[0]}…"
 
 
+def sentence(text: str) -> str:
+    """The text with a capital at its beginning and no full stop."""
+    return text[:1].upper() + text[1:].removesuffix(".")
+
+
 def in_words(day: date) -> str:
     """13 March 2026; the names are ours, for strftime's depend on the locale."""
     return f"{day.day} {_MONTHS[day.month - 1]} {day.year}"
