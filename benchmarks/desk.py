@@ -25,7 +25,7 @@ from paper_assets.pipeline.digests import gather
 from paper_assets.pipeline.rankings import keep_ranking
 from paper_assets.profile import load_profile
 from paper_assets.settings import load_settings
-from paper_assets.stores.papers import merge_papers
+from paper_assets.stores.paper_merging import merge_papers
 from tests.desk import TOPICS, Desk, paper
 from tests.mcp.ranked_desk import NOBODY
 from tests.page.invented_desk import served

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from paper_assets.paper import Paper, papers_to_table
 from paper_assets.sources.bulk_files import read_papers
-from paper_assets.stores.papers import merge_papers
+from paper_assets.stores.paper_merging import merge_papers
 from paper_assets.stores.warehouse import Warehouse
 
 _ROW_BY_ROW = 300  # papers inserted one at a time; the figure is scaled

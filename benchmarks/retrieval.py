@@ -34,7 +34,7 @@ from paper_assets.retrieval.search import Corpus
 from paper_assets.settings import RetrievalConfig
 from paper_assets.stores.document_index import document_batches
 from paper_assets.stores.embeddings import keep_vectors
-from paper_assets.stores.papers import merge_papers
+from paper_assets.stores.paper_merging import merge_papers
 from paper_assets.stores.warehouse import Warehouse
 
 CATEGORIES = ("cs.CL", "cs.LG", "cs.CV", "cs.AI", "stat.ML", "math.OC", "hep-th", "cs.RO")

@@ -23,7 +23,8 @@ from paper_assets.pipeline.partition import Grid, Partition, ascending, by_profi
 from paper_assets.pipeline.profiles import ProfileChanges, ProfilesFound, profile_changes
 from paper_assets.pipeline.step import Step, stale
 from paper_assets.pipeline.workspace import Workspace
-from paper_assets.stores.papers import MergeReport, day_fingerprints, merge_papers
+from paper_assets.stores.paper_merging import MergeReport, merge_papers
+from paper_assets.stores.papers import day_fingerprints
 
 STEP = "paper_assets/step"  # tag: what a run of the command line makes; its job has no name of its own in the UI
 _DATA_VERSION = "dagster/data_version"  # tag

@@ -11,7 +11,7 @@ from paper_assets.sources.days import DayOfPapers
 from paper_assets.sources.enrichment import Enriched
 from paper_assets.sources.source import Source
 from paper_assets.stores.day_listings import keep_listing, note_failure
-from paper_assets.stores.papers import DayChange
+from paper_assets.stores.day_replacement import DayChange
 from paper_assets.stores.warehouse import Warehouse
 
 

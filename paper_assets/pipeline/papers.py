@@ -17,7 +17,8 @@ from paper_assets.sources.days import open_days
 from paper_assets.sources.enrichment import Enriched
 from paper_assets.sources.table import sources_of_days
 from paper_assets.stores.day_listings import note_asked, note_failure
-from paper_assets.stores.papers import DayChange, day_fingerprints, papers_between
+from paper_assets.stores.day_replacement import DayChange
+from paper_assets.stores.papers import day_fingerprints, papers_between
 
 NAME = "arxiv_papers"
 EMPTY = "empty"  # data version of a day without papers

@@ -14,7 +14,7 @@ from typing import Literal
 from duckdb import DuckDBPyConnection
 
 from paper_assets.paper import Paper
-from paper_assets.stores.papers import DayChange, Removal, replace_day
+from paper_assets.stores.day_replacement import DayChange, Removal, replace_day
 from paper_assets.stores.warehouse import Warehouse
 
 _LET_ONE_GO = 20  # stored papers to each one that goes without a second answer; of a smaller day none does

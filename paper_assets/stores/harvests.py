@@ -10,8 +10,8 @@ from duckdb import DuckDBPyConnection
 
 from paper_assets.errors import StoreBusy
 from paper_assets.paper import Paper, paper_schema, papers_from_table
+from paper_assets.stores.paper_merging import MergeReport, merge_rows
 from paper_assets.stores.paper_rows import content_hash, write_rows
-from paper_assets.stores.papers import MergeReport, merge_rows
 from paper_assets.stores.warehouse import Warehouse
 
 

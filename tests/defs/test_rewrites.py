@@ -31,7 +31,7 @@ from paper_assets.retrieval.search import Corpus, search
 from paper_assets.rewriting.loop import advance, cancel, decide
 from paper_assets.settings import RewritingConfig, load_settings
 from paper_assets.stores.documents import count_documents
-from paper_assets.stores.papers import merge_papers
+from paper_assets.stores.paper_merging import merge_papers
 from paper_assets.stores.rewrites import RewriteItem, replace_set, rewrite_item, rewrites_of
 from tests.desk import GRAPHS, week
 from tests.loopback_llm import LoopbackLLM, closed_port, loopback_llm

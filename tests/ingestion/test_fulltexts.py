@@ -12,7 +12,7 @@ from paper_assets.models.embedder import Embedder, load_embedder
 from paper_assets.paper import Paper
 from paper_assets.retrieval.search import Corpus, search
 from paper_assets.stores.documents import FIELDS, origins_of
-from paper_assets.stores.papers import merge_papers
+from paper_assets.stores.paper_merging import merge_papers
 from paper_assets.stores.warehouse import Warehouse
 from tests.invented_pdfs import pdf, scanned_pdf
 

@@ -7,7 +7,7 @@ import pytest
 from paper_assets.errors import NetworkError, StoreBusy
 from paper_assets.interpreting.clients import Clients, WaitedOnce
 from paper_assets.settings import load_settings
-from paper_assets.stores.papers import merge_papers
+from paper_assets.stores.paper_merging import merge_papers
 from paper_assets.stores.warehouse import Warehouse
 
 

@@ -9,7 +9,7 @@ from paper_assets.errors import IncompleteFeed, InvalidInput, NetworkError, Rate
 from paper_assets.interpreting.papers import search_papers, search_to_mapping
 from paper_assets.interpreting.searching import wrote
 from paper_assets.sources.arxiv_search import search_query
-from paper_assets.stores.papers import merge_papers
+from paper_assets.stores.paper_merging import merge_papers
 from tests.interpreting.outside import NOWHERE, Outside, titled
 from tests.loopback import Answer
 from tests.loopback_arxiv import error_xml

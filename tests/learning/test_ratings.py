@@ -19,7 +19,7 @@ from paper_assets.learning.ratings import (
     ratings_version,
     take_back,
 )
-from paper_assets.stores.papers import replace_day
+from paper_assets.stores.day_replacement import replace_day
 from paper_assets.stores.rankings import ranking_schema, replace_ranking
 from paper_assets.stores.ratings import NewRating, append_ratings
 from paper_assets.stores.warehouse import Warehouse

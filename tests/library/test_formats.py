@@ -14,7 +14,7 @@ from paper_assets.library.formats import FORMATS, read_library, written
 from paper_assets.library.likes import import_library
 from paper_assets.library.zotero import zotero_file, zotero_web
 from paper_assets.paper import Paper
-from paper_assets.stores.papers import replace_day
+from paper_assets.stores.day_replacement import replace_day
 from paper_assets.stores.warehouse import Warehouse
 from tests.invented_papers import MONDAY, paper, papers_of
 from tests.loopback import Answer, Request, serving

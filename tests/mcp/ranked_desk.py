@@ -11,7 +11,7 @@ from paper_assets.pipeline.rankings import keep_ranking
 from paper_assets.profile import load_profile
 from paper_assets.ranking.verifier import Verifier, unavailable
 from paper_assets.settings import load_settings
-from paper_assets.stores.papers import merge_papers
+from paper_assets.stores.paper_merging import merge_papers
 from tests.desk import GRAPHS, SPEECH, Desk, week
 
 DAYS = ("2026-03-02", "2026-03-03")

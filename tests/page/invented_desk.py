@@ -21,7 +21,8 @@ from paper_assets.retrieval.grading import similarity_grader
 from paper_assets.settings import load_settings
 from paper_assets.stores.best_practices import BestPractice, add_missing
 from paper_assets.stores.embeddings import keep_vectors
-from paper_assets.stores.papers import merge_papers, papers_between
+from paper_assets.stores.paper_merging import merge_papers
+from paper_assets.stores.papers import papers_between
 from paper_assets.stores.profiles import keep_profile
 from paper_assets.stores.rewrites import Attempt, NewItem, finish, keep_attempt, replace_set
 from tests.desk import SPEECH, Desk, end, paper, week

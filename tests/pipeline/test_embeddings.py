@@ -14,7 +14,7 @@ from paper_assets.pipeline.embeddings import embed_unpartitioned, steps_newest_f
 from paper_assets.pipeline.workspace import Workspace, open_workspace
 from paper_assets.settings import Settings
 from paper_assets.stores.embeddings import days_without_vectors, unembedded_count
-from paper_assets.stores.papers import merge_papers
+from paper_assets.stores.paper_merging import merge_papers
 from tests.invented_papers import paper
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)

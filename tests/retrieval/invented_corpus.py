@@ -12,7 +12,7 @@ from paper_assets.retrieval.search import Corpus
 from paper_assets.settings import RetrievalConfig
 from paper_assets.stores.documents import Document, replace_documents, texts_to_embed
 from paper_assets.stores.embeddings import keep_vectors
-from paper_assets.stores.papers import merge_papers
+from paper_assets.stores.paper_merging import merge_papers
 from paper_assets.stores.warehouse import Warehouse
 
 FIRST = date(2026, 3, 1)

@@ -14,7 +14,7 @@ from paper_assets.retrieval.findings import Caller, Findings
 from paper_assets.retrieval.grading import Grader
 from paper_assets.retrieval.search import Corpus
 from paper_assets.stores.documents import replace_documents
-from paper_assets.stores.papers import merge_papers
+from paper_assets.stores.paper_merging import merge_papers
 from tests.retrieval.invented_corpus import corpus_of, paper, passage, plan
 
 ANYBODY = Caller()

@@ -14,7 +14,7 @@ import pytest
 from paper_assets.interfaces.cli.app import main
 from paper_assets.models.minilm import NAME
 from paper_assets.stores.documents import count_documents, texts_to_embed
-from paper_assets.stores.papers import merge_papers
+from paper_assets.stores.paper_merging import merge_papers
 from paper_assets.stores.rewrites import rewrite_item, unfinished_items
 from tests.desk import COMMAND, Desk
 from tests.loopback_llm import LoopbackLLM, fault, loopback_llm

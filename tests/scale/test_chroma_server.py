@@ -12,7 +12,7 @@ from paper_assets.pipeline.partition import Partition
 from paper_assets.pipeline.step import Check
 from paper_assets.pipeline.workspace import Workspace, open_workspace
 from paper_assets.settings import load_settings
-from paper_assets.stores.papers import merge_papers
+from paper_assets.stores.paper_merging import merge_papers
 from paper_assets.stores.vectors import count, fetch
 from tests.desk import GRAPHS, Desk, week
 from tests.scale import invented

@@ -31,7 +31,7 @@ from paper_assets.ranking.task import RankingTask
 from paper_assets.ranking.task import ranked as scored
 from paper_assets.settings import ScoringConfig, load_settings
 from paper_assets.stores.embeddings import unembedded_count
-from paper_assets.stores.papers import merge_papers
+from paper_assets.stores.paper_merging import merge_papers
 from paper_assets.stores.rankings import ranking, ranking_days
 from tests.desk import Desk
 from tests.scale import invented

@@ -14,7 +14,8 @@ from paper_assets.stores.day_listings import (
     note_asked,
     note_failure,
 )
-from paper_assets.stores.papers import merge_papers, paper_counts
+from paper_assets.stores.paper_merging import merge_papers
+from paper_assets.stores.papers import paper_counts
 from paper_assets.stores.warehouse import Warehouse
 from tests.invented_papers import MONDAY, TUESDAY, WEDNESDAY, at, paper, papers_of, stored
 

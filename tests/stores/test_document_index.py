@@ -10,7 +10,7 @@ import pytest
 from paper_assets.stores.document_index import document_batches, sync_documents
 from paper_assets.stores.documents import Document, remove_documents, replace_documents, texts_to_embed
 from paper_assets.stores.embeddings import keep_vectors
-from paper_assets.stores.papers import merge_papers
+from paper_assets.stores.paper_merging import merge_papers
 from paper_assets.stores.vectors import VectorIndex, count, fetch
 from paper_assets.stores.warehouse import Warehouse
 from tests.invented_papers import MONDAY, TUESDAY, paper

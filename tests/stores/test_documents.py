@@ -15,7 +15,7 @@ from paper_assets.stores.documents import (
     replace_documents,
     texts_to_embed,
 )
-from paper_assets.stores.papers import merge_papers
+from paper_assets.stores.paper_merging import merge_papers
 from paper_assets.stores.warehouse import Warehouse
 from tests.invented_papers import paper
 

@@ -10,16 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from paper_assets.paper import Paper, paper_schema, papers_from_table
+from paper_assets.stores.day_replacement import DayChange, replace_day
+from paper_assets.stores.paper_merging import merge_papers
 from paper_assets.stores.papers import (
-    DayChange,
     day_fingerprints,
     find_paper,
     latest_day,
-    merge_papers,
     paper_counts,
     papers_between,
     papers_by_id,
-    replace_day,
 )
 from paper_assets.stores.warehouse import Warehouse
 from tests.invented_papers import MONDAY, TUESDAY, WEDNESDAY, at, listing, paper, papers_of, stored

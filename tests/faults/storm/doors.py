@@ -45,8 +45,10 @@ from paper_assets.sources.bulk_files import read_papers
 from paper_assets.sources.known_hosts import known_hosts
 from paper_assets.sources.pdf_text import pdf_text
 from paper_assets.stores import index_folder
+from paper_assets.stores.day_replacement import replace_day
 from paper_assets.stores.foreign_archive import foreign_rows
-from paper_assets.stores.papers import merge_papers, papers_between, replace_day
+from paper_assets.stores.paper_merging import merge_papers
+from paper_assets.stores.papers import papers_between
 from paper_assets.stores.summary import summary
 from paper_assets.stores.vectors import VectorIndex
 from paper_assets.stores.warehouse import Warehouse
