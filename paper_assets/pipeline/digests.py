@@ -35,7 +35,7 @@ from paper_assets.stores.profiles import last_good_profile, profile_version
 from paper_assets.stores.rankings import StoredRanking, latest_ranking_day, previous_ranking, ranking
 from paper_assets.stores.retrievals import retrievals_of
 from paper_assets.stores.rewrite_decisions import last_decision
-from paper_assets.stores.rewrites import rewrites_of
+from paper_assets.stores.rewrite_sets import rewrites_of
 from paper_assets.stores.warehouse import Warehouse
 from paper_assets.text.cleaning import one_line
 

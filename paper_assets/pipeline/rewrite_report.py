@@ -16,7 +16,8 @@ from paper_assets.rewriting.personas import persona
 from paper_assets.rewriting.policy import Wait
 from paper_assets.rewriting.state import standing, state_of, step_of
 from paper_assets.settings import RewritingConfig
-from paper_assets.stores.rewrites import Attempt, RewriteItem, rewrites_of, unfinished_items
+from paper_assets.stores.rewrite_sets import rewrites_of
+from paper_assets.stores.rewrites import Attempt, RewriteItem, unfinished_items
 
 
 def rewrites_report(

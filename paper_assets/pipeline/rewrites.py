@@ -37,15 +37,8 @@ from paper_assets.stores.document_index import sync_documents
 from paper_assets.stores.papers import papers_by_id
 from paper_assets.stores.rankings import ranking
 from paper_assets.stores.rewrite_decisions import asked_by, decided_items
-from paper_assets.stores.rewrites import (
-    NewItem,
-    RewriteItem,
-    items_of,
-    replace_set,
-    rewrite_items,
-    rewrites_of,
-    unfinished_items,
-)
+from paper_assets.stores.rewrite_sets import items_of, replace_set, rewrites_of
+from paper_assets.stores.rewrites import NewItem, RewriteItem, rewrite_items, unfinished_items
 from paper_assets.stores.warehouse import Warehouse
 
 NAME = "paper_rewrites"

@@ -5,7 +5,8 @@ from contextlib import suppress
 from paper_assets.errors import InvalidInput
 from paper_assets.rewriting.best_practices import NO_MODEL, Archive, archive_rewrite
 from paper_assets.stores.best_practices import best_practice
-from paper_assets.stores.rewrites import Attempt, RewriteItem, change_note, items_with_note
+from paper_assets.stores.rewrite_progress import change_note
+from paper_assets.stores.rewrites import Attempt, RewriteItem, items_with_note
 
 _REFUSED = "not archived: "
 

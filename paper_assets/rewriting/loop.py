@@ -23,7 +23,8 @@ from paper_assets.settings import RewritingConfig
 from paper_assets.stores.accepted_claims import accept_claims
 from paper_assets.stores.rewrite_claims import claim_item, release_item
 from paper_assets.stores.rewrite_decisions import keep_decision
-from paper_assets.stores.rewrites import Attempt, NewItem, RewriteItem, finish, keep_attempt, reopen, rewrite_item
+from paper_assets.stores.rewrite_progress import finish, keep_attempt, reopen
+from paper_assets.stores.rewrites import Attempt, NewItem, RewriteItem, rewrite_item
 from paper_assets.stores.warehouse import Warehouse
 
 _PAUSE = 0.3  # seconds between two looks whether another process has written its attempt

@@ -6,7 +6,7 @@ A claim is kept in the form in which `rewriting/faithfulness.py` compares it (`c
 from collections.abc import Iterable
 from datetime import datetime
 
-from paper_assets.stores.rewrites import stored_time
+from paper_assets.stores.times import stored_time
 from paper_assets.stores.warehouse import Warehouse
 
 

@@ -7,7 +7,7 @@ is. Its vector is that of `original_text` and lies with all others, by content.
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from paper_assets.errors import InvalidInput
 from paper_assets.paper import text_hash
+from paper_assets.stores.times import read_time, stored_time
 from paper_assets.stores.warehouse import Warehouse, value_of
 
 _ROUNDING = 1e-6  # of a cosine of float32 vectors
@@ -237,7 +238,7 @@ def no_such_practice(collection: str, identifier: str) -> InvalidInput:
 def _table(practices: Sequence[BestPractice]) -> pa.Table:
     columns: dict[str, Any] = {name: [getattr(each, name) for each in practices] for name in _COLUMNS}
     columns["keywords"] = pa.array([list(each.keywords) for each in practices], pa.list_(pa.string()))
-    moments = [each.made_at.astimezone(UTC).replace(tzinfo=None) for each in practices]
+    moments = [stored_time(each.made_at) for each in practices]
     columns["made_at"] = pa.array(moments, pa.timestamp("us"))
     columns["category"] = pa.array(columns["category"], pa.string())
     columns["text_hash"] = [text_hash(each.original_text) for each in practices]
@@ -246,6 +247,6 @@ def _table(practices: Sequence[BestPractice]) -> pa.Table:
 
 def _practices(rows: pa.Table) -> list[BestPractice]:
     return [
-        BestPractice(**{**row, "keywords": tuple(row["keywords"]), "made_at": row["made_at"].replace(tzinfo=UTC)})
+        BestPractice(**{**row, "keywords": tuple(row["keywords"]), "made_at": read_time(row["made_at"])})
         for row in rows.to_pylist()
     ]

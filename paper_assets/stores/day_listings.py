@@ -7,7 +7,7 @@ it brings is kept, what it lacks stays.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime, timedelta
 from hashlib import sha256
 from typing import Literal
 
@@ -15,6 +15,7 @@ from duckdb import DuckDBPyConnection
 
 from paper_assets.paper import Paper
 from paper_assets.stores.day_replacement import DayChange, Removal, replace_day
+from paper_assets.stores.times import read_time, stored_time
 from paper_assets.stores.warehouse import Warehouse
 
 _LET_ONE_GO = 20  # stored papers to each one that goes without a second answer; of a smaller day none does
@@ -154,7 +155,7 @@ def _first_seen(connection: DuckDBPyConnection, source: str, day: date, answer: 
     rows = connection.execute(
         "select doubted_at from day_listings where source = ? and day = ? and doubted = ?", [source, day, answer]
     ).fetchall()
-    return rows[0][0].replace(tzinfo=UTC) if rows else None
+    return read_time(rows[0][0]) if rows else None
 
 
 def _note(
@@ -164,7 +165,7 @@ def _note(
     values = (
         (papers, None, None, None, None)
         if doubt is None
-        else (None, None, answer, doubt.answered, doubt.since.astimezone(UTC).replace(tzinfo=None))
+        else (None, None, answer, doubt.answered, stored_time(doubt.since))
     )
     connection.execute("insert or ignore into day_listings (source, day) values (?, ?)", [source, day])
     connection.execute(

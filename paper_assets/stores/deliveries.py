@@ -6,9 +6,10 @@ A row is written before anything is sent. A process that is killed between sendi
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import date, datetime
 from typing import Literal
 
+from paper_assets.stores.times import read_time, stored_time
 from paper_assets.stores.warehouse import Warehouse
 
 State = Literal["sending", "sent", "failed"]
@@ -40,7 +41,7 @@ def claim(warehouse: Warehouse, profile: str, day: date, channel: str, *, now: d
             return False
         connection.execute(
             "insert or replace into digest_deliveries values (?, ?, ?, 'sending', null, ?)",
-            [profile, day, channel, _stored(now)],
+            [profile, day, channel, stored_time(now)],
         )
     return True
 
@@ -59,7 +60,7 @@ def note(
             {
                 "state": state,
                 "reason": reason and reason[:_LONGEST_REASON],
-                "tried_at": _stored(now),
+                "tried_at": stored_time(now),
                 "profile": profile,
                 "day": day,
                 "channel": channel,
@@ -80,12 +81,6 @@ def deliveries(warehouse: Warehouse, profiles: Sequence[str], *, since: date) ->
             {"profiles": list(profiles), "since": since},
         ).fetchall()
     return [
-        Delivery(
-            profile=row[0], day=row[1], channel=row[2], state=row[3], reason=row[4], tried_at=row[5].replace(tzinfo=UTC)
-        )
+        Delivery(profile=row[0], day=row[1], channel=row[2], state=row[3], reason=row[4], tried_at=read_time(row[5]))
         for row in rows
     ]
-
-
-def _stored(now: datetime) -> datetime:
-    return now.astimezone(UTC).replace(tzinfo=None)

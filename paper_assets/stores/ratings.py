@@ -5,13 +5,13 @@ Belongs here: the queries. Not here: what may be rated by whom (learning/ratings
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import date, datetime
 from typing import Literal, get_args
 
 import pyarrow as pa
 from duckdb import DuckDBPyConnection
 
-from paper_assets.stores.rewrites import stored_time
+from paper_assets.stores.times import read_time, stored_time
 from paper_assets.stores.warehouse import Warehouse, value_of
 
 Word = Literal["worth", "later", "no"]
@@ -166,7 +166,7 @@ def _read(warehouse: Warehouse, profile: str, *, only_last: bool) -> list[Rating
             place=place,
             paper_id=paper_id,
             rating=rating,
-            rated_at=rated_at.replace(tzinfo=UTC),
+            rated_at=read_time(rated_at),
             given_in=given_in,
             ranking_day=ranking_day,
             ranking_inputs=ranking_inputs,

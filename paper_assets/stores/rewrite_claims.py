@@ -10,7 +10,7 @@ from datetime import datetime
 from uuid import uuid4
 
 from paper_assets.stores.processes import is_alive
-from paper_assets.stores.rewrites import stored_time
+from paper_assets.stores.times import stored_time
 from paper_assets.stores.warehouse import Warehouse
 
 

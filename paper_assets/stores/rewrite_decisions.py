@@ -2,9 +2,10 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import date, datetime
 
-from paper_assets.stores.rewrites import is_last, stored_time
+from paper_assets.stores.rewrite_progress import is_last
+from paper_assets.stores.times import read_time, stored_time
 from paper_assets.stores.warehouse import Warehouse, value_of
 
 
@@ -91,7 +92,7 @@ def last_decision(warehouse: Warehouse, items: Iterable[str]) -> datetime | None
             "select max(decided_at) from rewrite_decisions where item in (select unnest($items))",
             {"items": list(items)},
         )
-    return found and found.replace(tzinfo=UTC)
+    return found and read_time(found)
 
 
 def asked_by(warehouse: Warehouse, items: Iterable[str]) -> dict[tuple[date, str], list[str]]:

@@ -26,7 +26,9 @@ from paper_assets.settings import Settings, load_settings
 from paper_assets.stores.paper_merging import merge_papers
 from paper_assets.stores.retrievals import replace_retrievals
 from paper_assets.stores.rewrite_decisions import keep_decision
-from paper_assets.stores.rewrites import NewItem, finish, keep_attempt, replace_set
+from paper_assets.stores.rewrite_progress import finish, keep_attempt
+from paper_assets.stores.rewrite_sets import replace_set
+from paper_assets.stores.rewrites import NewItem
 from paper_assets.stores.warehouse import Warehouse
 from tests.digests.invented import answer, document, paper
 from tests.digests.invented import attempt as invented_attempt

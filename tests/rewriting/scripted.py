@@ -19,7 +19,8 @@ from paper_assets.rewriting.policy import Level
 from paper_assets.rewriting.writing import Writer, new_item, open_writer
 from paper_assets.settings import RewritingConfig
 from paper_assets.stores.paper_merging import merge_papers
-from paper_assets.stores.rewrites import NewItem, open_items
+from paper_assets.stores.rewrite_progress import open_items
+from paper_assets.stores.rewrites import NewItem
 from paper_assets.stores.warehouse import Warehouse
 from tests.loopback_llm import Kept, LoopbackLLM, Request, Step, says
 

@@ -16,7 +16,8 @@ from paper_assets.rewriting.publishing import publish
 from paper_assets.rewriting.state import standing, state_of
 from paper_assets.settings import RewritingConfig
 from paper_assets.stores.rewrite_decisions import keep_decision
-from paper_assets.stores.rewrites import Attempt, keep_attempt, rewrite_item
+from paper_assets.stores.rewrite_progress import keep_attempt
+from paper_assets.stores.rewrites import Attempt, rewrite_item
 from paper_assets.stores.warehouse import Warehouse
 from tests.loopback_llm import fault, loopback_llm
 from tests.rewriting.scripted import NOW, PAPER, Play, attempt_of, is_critic, numbered, opened, writer_of

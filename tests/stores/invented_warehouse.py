@@ -34,7 +34,9 @@ from paper_assets.stores.ratings import NewRating, append_ratings
 from paper_assets.stores.retrievals import replace_retrievals
 from paper_assets.stores.rewrite_claims import claim_item
 from paper_assets.stores.rewrite_decisions import keep_decision
-from paper_assets.stores.rewrites import Attempt, NewItem, finish, keep_attempt, replace_set
+from paper_assets.stores.rewrite_progress import finish, keep_attempt
+from paper_assets.stores.rewrite_sets import replace_set
+from paper_assets.stores.rewrites import Attempt, NewItem
 from paper_assets.stores.scholar_records import ScholarRecord, keep_records
 from paper_assets.stores.warehouse import Warehouse
 from paper_assets.weights import DIMENSIONS

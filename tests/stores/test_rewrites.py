@@ -14,20 +14,9 @@ from paper_assets.stores.rewrite_decisions import (
     decisions_after,
     keep_decision,
 )
-from paper_assets.stores.rewrites import (
-    Attempt,
-    NewItem,
-    finish,
-    items_for,
-    items_of,
-    keep_attempt,
-    open_items,
-    reopen,
-    replace_set,
-    rewrite_item,
-    rewrites_of,
-    unfinished_items,
-)
+from paper_assets.stores.rewrite_progress import finish, keep_attempt, open_items, reopen
+from paper_assets.stores.rewrite_sets import items_of, replace_set, rewrites_of
+from paper_assets.stores.rewrites import Attempt, NewItem, items_for, rewrite_item, unfinished_items
 from paper_assets.stores.warehouse import Warehouse
 
 NOW = datetime(2026, 3, 5, 7, 30, tzinfo=UTC)

@@ -13,7 +13,8 @@ from paper_assets.rewriting.best_practices import archive_of
 from paper_assets.rewriting.best_practices import remove as remove_from
 from paper_assets.rewriting.policy import LEVELS
 from paper_assets.stores.best_practices import BestPractice, best_practice, best_practices, no_such_practice
-from paper_assets.stores.rewrites import attempts_by_examples, papers_asked_for
+from paper_assets.stores.rewrite_outcomes import attempts_by_examples
+from paper_assets.stores.rewrite_sets import papers_asked_for
 
 _MOST = 200
 

@@ -18,7 +18,8 @@ from paper_assets.rewriting.policy import DECISIONS, Wait, Write
 from paper_assets.rewriting.state import standing, state_of, step_of
 from paper_assets.rewriting.unattended import run_to_end
 from paper_assets.rewriting.writing import Writer
-from paper_assets.stores.rewrites import RewriteItem, rewrite_item, rewrites_of
+from paper_assets.stores.rewrite_sets import rewrite_asked_for, rewrites_of
+from paper_assets.stores.rewrites import RewriteItem, rewrite_item
 from paper_assets.stores.warehouse import Warehouse
 
 _MOST_DONE = 60
@@ -116,9 +117,8 @@ def decide(request: Request) -> Response:
 
 def _item(request: Request) -> RewriteItem:
     """The rewrite of the address; in a lab only one that the profile asked for. Raises NotComputed, PaperNotFound."""
-    profile = profile_of(request)
-    whose = profile if person_of(request) else None
-    return rewrite_item(desk_of(request).warehouse, str(request.path_params["item"]), profile=whose)
+    warehouse, profile, item = desk_of(request).warehouse, profile_of(request), str(request.path_params["item"])
+    return rewrite_asked_for(warehouse, item, profile) if person_of(request) else rewrite_item(warehouse, item)
 
 
 def _resumed(desk: Desk, item: str, go_on: Callable[[Warehouse, Writer, str], RewriteItem]) -> str:
