@@ -1,34 +1,18 @@
-"""Commands that judge rankings: relevance on labelled sets, final lists on judged lists, and days as they are read."""
+"""The command that judges rankings: relevance on labelled sets, final lists on judged lists, days as they are read."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import asdict
-from datetime import date
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from paper_assets.errors import InvalidInput
-from paper_assets.evaluation import list_quality
-from paper_assets.evaluation.compare import compare, means
-from paper_assets.evaluation.final_lists import newest_judged_day
-from paper_assets.evaluation.judged_lists import JudgedLists, load_judged_lists
-from paper_assets.evaluation.labelled_set import load_labelled_set
-from paper_assets.evaluation.rankers import outcomes, shipped_lists, shipped_set
-from paper_assets.evaluation.replay import replay_figures, replay_table, shown_papers
-from paper_assets.evaluation.scratch import scratch_warehouse
-from paper_assets.interfaces.cli.arguments import AsJson, open_warehouse, read_settings
-from paper_assets.interfaces.cli.terminal import print_json, print_table, progress_bar, say
+from paper_assets.evaluation.judged_lists import load_judged_lists
+from paper_assets.evaluation.rankers import shipped_lists
+from paper_assets.interfaces.cli.arguments import AsJson, read_settings
+from paper_assets.interfaces.cli.judging_lists import show_lists
+from paper_assets.interfaces.cli.judging_relevance import show_relevance
+from paper_assets.interfaces.cli.replaying import show_replay
 from paper_assets.interfaces.days import parse_day
-from paper_assets.interfaces.embedding import remembering_embedder
-from paper_assets.models.embedder import load_embedder
-from paper_assets.paper import papers_from_table
-from paper_assets.pipeline.replay import replayed_days
-from paper_assets.settings import EvaluationConfig, Settings
-from paper_assets.sources.bulk_files import read_papers
-from paper_assets.stores.papers import papers_between, papers_by_id
-from paper_assets.stores.warehouse import Warehouse
 
 _REPLAY_DAYS, _REPLAY_K = 14, 5
 _MOST_DAYS, _MOST_K = 400, 1000
@@ -81,7 +65,7 @@ def evaluate(
     if not (lists or replay):
         if misplaced := next((option for option, value in listing.items() if value is not None), None):
             raise InvalidInput(f"{misplaced} belongs to --lists DIR or --replay; give one of them")
-        return _relevance(labelled, mode or [], against, as_json=as_json)
+        return show_relevance(labelled, mode or [], against, as_json=as_json)
     if labelled:
         raise InvalidInput(f"{labelled}: a labelled set is judged without --lists and --replay")
     for option, value, most in (("--days", days, _MOST_DAYS), ("--k", k, _MOST_K)):
@@ -100,8 +84,9 @@ def evaluate(
     judged = load_judged_lists(lists)
     day = parse_day(as_of, "--as-of") if as_of else None
     if replay:
-        return _replay(judged, papers, day, mode, days or _REPLAY_DAYS, k or _REPLAY_K, settings, as_json=as_json)
-    _lists(
+        only = mode[0] if mode else None
+        return show_replay(judged, papers, day, only, days or _REPLAY_DAYS, k or _REPLAY_K, settings, as_json=as_json)
+    show_lists(
         judged,
         papers,
         day,
@@ -113,250 +98,3 @@ def evaluate(
         leave_one_out=leave_one_out,
         as_json=as_json,
     )
-
-
-def _relevance(labelled: Path | None, names: list[str], against: str | None, *, as_json: bool) -> None:
-    """Relevance alone on a labelled set."""
-    if against and len(names) != 1:
-        raise InvalidInput("--against compares with exactly one --mode; give both")
-    settings, judging, warehouse = read_settings(), EvaluationConfig(), open_warehouse()
-
-    known = load_labelled_set(labelled or shipped_set())
-    asked = [*names, *([against] if against else [])]
-    judged = outcomes(
-        known, asked, embed=remembering_embedder(settings, warehouse), scoring=settings.scoring, judging=judging
-    )
-    figures = {name: [asdict(mean) for mean in means(outcome, judging=judging)] for name, outcome in judged.items()}
-    pairs = [asdict(pair) for pair in compare(judged[against], judged[names[0]], judging=judging)] if against else []
-    if as_json:
-        return print_json({"set": known.name, "unknown": known.unknown, "rankers": figures, "comparison": pairs})
-    if known.unknown:
-        say(f"left out: {known.unknown} judgements of documents that the set does not hold")
-    metrics = [mean["metric"] for mean in next(iter(figures.values()))]
-    print_table(
-        f"{known.name}: {len(known.documents)} documents, {len(known.judged_queries)} judged queries",
-        ["ranker", *metrics],
-        [(name, *(_interval(mean) for mean in found)) for name, found in figures.items()],
-    )
-    if pairs:
-        print_table(
-            f"{names[0]} minus {against}, paired",
-            ["metric", "difference", "p", "better", "worse", "equal"],
-            [
-                (
-                    pair["metric"],
-                    _difference(pair),
-                    f"{pair['p_value']:.3f}" if _applies(pair) else "–",
-                    pair["better"],
-                    pair["worse"],
-                    pair["equal"],
-                )
-                for pair in pairs
-            ],
-        )
-
-
-def _lists(
-    judged: JudgedLists,
-    papers: Path | None,
-    as_of: date | None,
-    names: list[str],
-    purposes: list[str],
-    against: str | None,
-    top_k: int | None,
-    settings: Settings,
-    *,
-    leave_one_out: bool,
-    as_json: bool,
-) -> None:
-    """Final lists, their relevance alone, and baselines."""
-    judging = EvaluationConfig()
-    with _papers(papers, settings) as warehouse, progress_bar("judging lists") as progress:
-        newest, unknown = newest_judged_day(warehouse, judged)
-        figures = list_quality.judge_lists(
-            warehouse,
-            judged,
-            names=names,
-            purposes=purposes,
-            as_of=as_of or newest,
-            embed=remembering_embedder(settings, open_warehouse()),
-            scoring=settings.scoring,
-            top_k=top_k,
-            leave_one_out=leave_one_out,
-            progress=progress,
-        )
-    basis = against or figures.keys[0][0]
-    pairs = list_quality.against(figures, basis, judging=judging)
-    calibration = list_quality.calibration(figures, figures.keys[0])
-    if as_json:
-        return print_json(_lists_json(judged, figures, basis, pairs, calibration, unknown, judging))
-    if unknown:
-        say(f"left out: {unknown} judged papers that are not known here")
-    header, rows = list_quality.figures_table(figures, judging=judging)
-    print_table(f"{judged.name}: {len(judged.profiles)} profiles, {figures.as_of}{_held_out(figures)}", header, rows)
-    print_table(
-        f"minus {basis}, paired by profile",
-        ["list", "purpose", *list_quality.QUALITY],
-        [
-            (*key, *(_difference(asdict(found[metric])) for metric in list_quality.QUALITY))
-            for key, found in pairs.items()
-        ],
-    )
-    name, of = figures.keys[0]
-    outcome = figures.outcomes[name, of]
-    print_table(
-        f"{name}, purpose {of}, by profile",
-        ["profile", *list_quality.METRICS],
-        [
-            (profile, *(_number(value) for value in values))
-            for profile, values in zip(outcome.query_ids, outcome.values, strict=True)
-        ],
-    )
-    if calibration:
-        print_table(
-            f"{name}: relevance as a probability; Brier {calibration.brier:.4f}, "
-            f"log loss {calibration.log_loss:.4f}, calibration error {calibration.error:.4f}",
-            ["relevance", "papers", "judged", "mean", "on topic", "of judged"],
-            [
-                (
-                    f"{one.low:g}-{one.high:g}",
-                    one.papers,
-                    one.judged,
-                    *map(_number, (one.mean, one.on_topic, one.of_judged)),
-                )
-                for one in calibration.bins
-            ],
-        )
-
-
-def _held_out(figures: list_quality.Figures) -> str:
-    return ", each by coefficients fitted to the others" if figures.held_out else ""
-
-
-def _lists_json(
-    judged: JudgedLists,
-    figures: list_quality.Figures,
-    basis: str,
-    pairs: Any,
-    calibration: list_quality.CalibrationReport | None,
-    unknown: int,
-    judging: EvaluationConfig,
-) -> dict[str, Any]:
-    summary = list_quality.together(figures, judging=judging)
-    return {
-        "set": judged.name,
-        "as_of": f"{figures.as_of}",
-        "unknown": unknown,
-        "held_out": figures.held_out,
-        "lists": [
-            {
-                "list": name,
-                "purpose": purpose,
-                "together": {metric: asdict(mean) for metric, mean in summary[name, purpose].items()},
-                "profiles": {
-                    profile: {
-                        **dict(zip(outcome.metrics, values.tolist(), strict=True)),
-                        "papers": list_quality.first_places(figures.lists[name, purpose][profile]),
-                    }
-                    for profile, values in zip(outcome.query_ids, outcome.values, strict=True)
-                },
-            }
-            for (name, purpose), outcome in figures.outcomes.items()
-        ],
-        "against": basis,
-        "comparisons": [
-            {"list": name, "purpose": purpose, **{metric: asdict(pair) for metric, pair in found.items()}}
-            for (name, purpose), found in pairs.items()
-        ],
-        "calibration": asdict(calibration) if calibration else None,
-    }
-
-
-def _replay(
-    judged: JudgedLists,
-    papers: Path | None,
-    last: date | None,
-    mode: list[str] | None,
-    days: int,
-    top_k: int,
-    settings: Settings,
-    *,
-    as_json: bool,
-) -> None:
-    """Consecutive days without repeats."""
-    home = open_warehouse()
-    with _replay_papers(papers, settings, judged, last, days) as (warehouse, day):
-        with progress_bar("replaying days") as progress:
-            replayed = replayed_days(
-                warehouse,
-                judged,
-                last=day,
-                days=days,
-                top_k=top_k,
-                interest_mode=mode[0] if mode else None,
-                embedder=load_embedder(settings.embedding_model),
-                embed=remembering_embedder(settings, home),
-                settings=settings,
-                progress=progress,
-            )
-        shown = sorted({paper_id for found in replayed.values() for one in found for paper_id in one.shown})
-        titles = {paper.paper_id: paper.title for paper in papers_from_table(papers_by_id(warehouse, shown))}
-    figures = [replay_figures(one, replayed[one.name]) for one in judged.profiles]
-    if as_json:
-        return print_json(
-            {
-                "set": judged.name,
-                "last": f"{day}",
-                "days": days,
-                "k": top_k,
-                "profiles": [
-                    {**asdict(found), "share": found.share, "lists": shown_papers(one, replayed[one.name], titles)}
-                    for one, found in zip(judged.profiles, figures, strict=True)
-                ],
-            }
-        )
-    header, rows = replay_table(figures)
-    print_table(f"{judged.name}: {days} days up to {day}, {top_k} papers a day, none twice", header, rows)
-
-
-@contextmanager
-def _papers(papers: Path | None, settings: Settings) -> Iterator[Warehouse]:
-    """The papers of the file in a warehouse of their own, else the user's warehouse."""
-    if papers is None:
-        yield open_warehouse()
-    else:
-        with scratch_warehouse(read_papers(papers), deadline=settings.store_deadline) as warehouse:
-            yield warehouse
-
-
-@contextmanager
-def _replay_papers(
-    papers: Path | None, settings: Settings, judged: JudgedLists, last: date | None, days: int
-) -> Iterator[tuple[Warehouse, date]]:
-    """A warehouse to write rankings to, and the last day: the given one, else the newest judged paper's."""
-    with _papers(papers, settings) as warehouse:
-        day = last or newest_judged_day(warehouse, judged)[0]
-        if papers is not None:
-            yield warehouse, day
-            return
-        stored = papers_from_table(papers_between(warehouse, None, day))
-    with scratch_warehouse(stored, deadline=settings.store_deadline) as copy:
-        yield copy, day
-
-
-def _number(value: float) -> str:
-    return "–" if value != value else f"{value:.3f}".rstrip("0").rstrip(".")
-
-
-def _interval(mean: dict[str, Any]) -> str:
-    """A metric with its interval; a dash where it applies to no query of the set."""
-    return f"{mean['mean']:.3f} [{mean['low']:.3f}, {mean['high']:.3f}]" if mean["queries"] else "–"
-
-
-def _difference(pair: dict[str, Any]) -> str:
-    """A difference with its interval; a dash where the metric applies to no query of the set."""
-    return f"{pair['difference']:+.3f} [{pair['low']:+.3f}, {pair['high']:+.3f}]" if _applies(pair) else "–"
-
-
-def _applies(pair: dict[str, Any]) -> bool:
-    return bool(pair["better"] + pair["worse"] + pair["equal"])
