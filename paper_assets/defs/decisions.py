@@ -77,7 +77,7 @@ def untold(items: Sequence[RewriteItem], asking: Mapping[Partition, Sequence[str
 @dg.sensor(
     description="Requests the rewrites on which somebody has decided; the cursor is the last decision seen.",
     target=dg.AssetSelection.assets("paper_rewrites"),
-    minimum_interval_seconds=environment.settings.sensor_interval,
+    minimum_interval_seconds=3 * environment.settings.sensor_interval,  # a model takes longer than that to write anew
     default_status=dg.DefaultSensorStatus.RUNNING,
 )
 def decision_sensor(

@@ -6,9 +6,7 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
-from paper_assets.definitions import defs
 from paper_assets.defs import nothing_new
-from paper_assets.defs.automation import conditions
 from paper_assets.defs.instance import open_instance
 from paper_assets.defs.nothing_new import files_of, remember_quiet, state_of, was_quiet
 
@@ -48,25 +46,3 @@ def test_what_cannot_be_told_at_a_glance_is_never_quiet() -> None:
         state = state_of(elsewhere)
     remember_quiet("ratings", state)
     assert not was_quiet("ratings", state)
-
-
-def test_conditions_are_asked_again_once_nothing_was_due_and_then_only_after_news(instance: dg.DagsterInstance) -> None:
-    repository = defs().get_repository_def()
-    sensor = next(each for each in repository.sensor_defs if each.name == conditions.name)
-    cursor: str | None = None
-
-    def looks() -> bool:
-        """Whether a tick evaluates the conditions: each evaluation has a number of its own in the cursor."""
-        nonlocal cursor
-        before = cursor
-        context = dg.build_sensor_context(
-            instance=instance, repository_def=repository, sensor_name=sensor.name, cursor=cursor
-        )
-        cursor = sensor.evaluate_tick(context).cursor
-        return cursor != before
-
-    ticks = [looks() for _ in range(8)]
-    assert ticks[0] and not ticks[-1], ticks
-    instance.add_dynamic_partitions("profile", ["ann"])
-    instance.report_runless_asset_event(event("1"))
-    assert looks() and looks() and not looks()
