@@ -9,6 +9,7 @@ from typing import Any
 import dagster as dg
 from dagster._core.definitions.sensor_definition import SensorExecutionData
 
+from paper_assets.defs import environment
 from paper_assets.defs.dead_runs import under_way
 from paper_assets.defs.nothing_new import files_of, remember_quiet, state_of, was_quiet
 from paper_assets.defs.partitions import profiles
@@ -19,6 +20,8 @@ from paper_assets.errors import InvalidProfile, StoreError
 from paper_assets.pipeline.profiles import find_profiles
 from paper_assets.pipeline.workspace import Workspace
 
+_told: set[str] = set()  # what is wrong with profiles, as the last look said it
+
 
 class Looks(dg.AutomationConditionSensorDefinition):
     """Conditions evaluated in the code server, after the news of profiles and ratings; their runs go in chunks."""
@@ -28,18 +31,18 @@ class Looks(dg.AutomationConditionSensorDefinition):
         return {"workspace"}
 
     def evaluate_tick(self, context: dg.SensorEvaluationContext) -> Any:  # Dagster's own type of a tick is private
-        workspace: Workspace = context.resources.workspace
-        settings, instance = workspace.settings, context.instance
-        state = state_of(instance, settings.profiles_dir, *files_of(settings.warehouse_path))
+        of_home = environment.settings
+        state = state_of(of_home.profiles_dir, *files_of(of_home.warehouse_path))
         if was_quiet(self.name, state and (state, context.cursor)):
             return SensorExecutionData(skip_message="nothing has happened since the last look", cursor=context.cursor)
-        tell_news(instance, workspace, context.log)
+        instance = context.instance
+        asked = tell_news(instance, context.resources.workspace, context.log)
         tick = super().evaluate_tick(context)
-        if not tick.run_requests and not under_way(instance):
+        if asked and not tick.run_requests and not under_way(instance):
             # Quiet only if it is so twice: what a look finds may depend on what the one before it found.
             same = was_quiet(f"{self.name}, once", state)
-            remember_quiet(self.name, state and (state, tick.cursor) if same else None)
-            remember_quiet(f"{self.name}, once", state)
+            remember_quiet(self.name, state and (state, tick.cursor) if same else None, instance)
+            remember_quiet(f"{self.name}, once", state, instance)
         return SensorExecutionData(
             run_requests=in_chunks(tick.run_requests or (), instance.get_dynamic_partitions(str(profiles.name))),
             skip_message=tick.skip_message,
@@ -62,20 +65,25 @@ class Looks(dg.AutomationConditionSensorDefinition):
         )
 
 
-def tell_news(instance: dg.DagsterInstance, workspace: Workspace, log: Any) -> None:
-    """Tell Dagster of profiles that came, changed or went, and of new ratings (A1, L6).
+def tell_news(instance: dg.DagsterInstance, workspace: Workspace, log: Any) -> bool:
+    """Tell Dagster of profiles that came, changed or went, and of new ratings (A1, L6); whether the store was there.
 
-    What cannot be read now changes nothing, is said in the log, and is looked at again.
+    A profile that cannot be read changes nothing and is said in the log, once.
     """
     try:
         found = find_profiles(workspace.settings.profiles_dir)
-        faults = tuple(found.faults.values())
-        if not was_quiet("faults of profiles", faults):
-            for fault in faults:
-                log.warning(f"{fault}; its last good ranking stays")
-            remember_quiet("faults of profiles", faults)
         for name in report_profiles(instance, found).removed:
             instance.delete_dynamic_partition(str(profiles.name), name)
+        faults = {f"{fault}; its last good ranking stays" for fault in found.faults.values()}
+    except InvalidProfile as fault:
+        faults = {f"{fault}"}
+    for line in sorted(faults - _told):
+        log.warning(line)
+    _told.clear()
+    _told.update(faults)
+    try:
         report_ratings(instance, workspace)
-    except (InvalidProfile, StoreError) as fault:
-        log.warning(f"{fault}")
+    except StoreError as busy:
+        log.warning(f"{busy}")
+        return False
+    return True

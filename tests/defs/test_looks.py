@@ -12,7 +12,7 @@ import dagster as dg
 import pytest
 
 from paper_assets.definitions import defs
-from paper_assets.defs import nothing_new
+from paper_assets.defs import environment, looks, nothing_new
 from paper_assets.defs.automation import conditions
 from paper_assets.defs.instance import open_instance
 from paper_assets.defs.looks import Looks, tell_news
@@ -74,10 +74,14 @@ def rankings(asked: list[dg.RunRequest]) -> list[str]:
 
 @pytest.fixture
 def looking(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Looking]:
-    monkeypatch.setenv("DAGSTER_HOME", f"{tmp_path}")
+    monkeypatch.setenv("DAGSTER_HOME", f"{tmp_path / 'dagster_home'}")
     monkeypatch.setattr(nothing_new, "_found_quiet", {})
+    monkeypatch.setattr(looks, "_told", set())
     monkeypatch.setattr(nothing_new.time, "time", lambda: 1_790_000_000.0)
     settings = load_settings({"PAPER_ASSETS_HOME": f"{tmp_path / 'data'}"}, tmp_path)
+    # Dagster's word on the days is taken where no papers are stored.
+    no_papers = load_settings({"PAPER_ASSETS_PROFILES": f"{settings.profiles_dir}"}, tmp_path / "nobody-lives-here")
+    monkeypatch.setattr(environment, "settings", no_papers)
     with open_instance(tmp_path / "dagster_home") as opened:
         yield Looking(opened, open_workspace(settings, {}, clock=no_clock))
 

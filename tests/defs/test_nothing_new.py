@@ -13,7 +13,7 @@ from paper_assets.defs.nothing_new import files_of, remember_quiet, state_of, wa
 
 @pytest.fixture
 def instance(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dg.DagsterInstance]:
-    monkeypatch.setenv("DAGSTER_HOME", f"{tmp_path}")
+    monkeypatch.setenv("DAGSTER_HOME", f"{tmp_path / 'dagster_home'}")
     monkeypatch.setattr(nothing_new, "_found_quiet", {})
     monkeypatch.setattr(nothing_new.time, "time", lambda: 1_790_000_000.0)
     with open_instance(tmp_path / "dagster_home") as opened:
@@ -28,8 +28,8 @@ def test_a_touched_file_an_event_and_a_new_profile_are_something_new(
     instance: dg.DagsterInstance, tmp_path: Path
 ) -> None:
     roots = files_of(tmp_path / "warehouse.duckdb")
-    states = [state_of(instance, *roots)]
-    assert state_of(instance, *roots) == states[0]
+    states = [state_of(*roots)]
+    assert state_of(*roots) == states[0]
     for happens in (
         lambda: roots[0].write_bytes(b"papers"),
         lambda: roots[1].write_bytes(b"a log"),
@@ -37,12 +37,19 @@ def test_a_touched_file_an_event_and_a_new_profile_are_something_new(
         lambda: instance.report_runless_asset_event(event("1")),
     ):
         happens()
-        states.append(state_of(instance, *roots))
+        states.append(state_of(*roots))
     assert len(set(states)) == 5
 
 
-def test_what_cannot_be_told_at_a_glance_is_never_quiet() -> None:
-    with dg.DagsterInstance.ephemeral() as elsewhere:
-        state = state_of(elsewhere)
-    remember_quiet("ratings", state)
-    assert not was_quiet("ratings", state)
+def test_what_cannot_be_told_at_a_glance_is_never_quiet(
+    instance: dg.DagsterInstance, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state = state_of()
+    remember_quiet("ratings", state, instance)
+    assert was_quiet("ratings", state)
+    with dg.DagsterInstance.ephemeral() as of_a_server:
+        remember_quiet("ratings", state, of_a_server)
+        assert not was_quiet("ratings", state)
+    monkeypatch.delenv("DAGSTER_HOME")
+    remember_quiet("ratings", state_of(), instance)
+    assert not was_quiet("ratings", state_of())
