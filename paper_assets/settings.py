@@ -256,7 +256,7 @@ class Settings(BaseModel):
     known_hosts: Annotated[Names, AfterValidator(lambda names: names or KNOWN_HOSTS)] = KNOWN_HOSTS
     pdf_megabytes: Above0 = 50.0  # a larger PDF is not read, I7
     store_deadline: Seconds = 60.0  # to wait for a store that another process holds
-    sensor_interval: WholeSeconds = 15  # between two looks at profiles/ and at what is due
+    sensor_interval: WholeSeconds = 5  # between two looks at profiles/, ratings and what is due; 5 at least
     desk_url: Address = "http://127.0.0.1:8787"  # where digests and Dagster say that the desk is
     # I6: for one call over MCP; clients give up after 60.
     call_limit: Annotated[Seconds, AfterValidator(lambda limit: min(limit, 50.0))] = 50.0

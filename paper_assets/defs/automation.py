@@ -1,6 +1,6 @@
-"""What runs by itself: conditions, the profile sensor (A1), the daily fetch and the weekly repair (A2).
+"""What runs by itself: conditions, the daily fetch and the weekly repair (A2).
 
-Belongs here: when. Not here: what (the assets), and which profile changed (profiles.py).
+Belongs here: when. Not here: what (the assets), and what one look at the conditions does (looks.py).
 """
 
 from datetime import date, timedelta
@@ -10,13 +10,8 @@ import dagster as dg
 from dagster import AutomationCondition
 
 from paper_assets.defs import environment
-from paper_assets.defs.nothing_new import remember_quiet, state_of, was_quiet
-from paper_assets.defs.profiles import known_hashes, profile_event
-from paper_assets.defs.run_chunks import ChunkedConditions
-from paper_assets.errors import InvalidProfile
-from paper_assets.pipeline.profiles import find_profiles, profile_changes
+from paper_assets.defs.looks import Looks
 from paper_assets.pipeline.step import Trigger
-from paper_assets.pipeline.workspace import Workspace
 from paper_assets.stores.papers import paper_counts
 from paper_assets.stores.warehouse import Warehouse
 
@@ -118,9 +113,10 @@ CONDITIONS: dict[Trigger, AutomationCondition | None] = {
     "new_reading": on_new_reading,
 }
 
-conditions = ChunkedConditions(
+conditions = Looks(
     "conditions",
-    description="Everything after the papers follows when data really changed: embeddings, rankings, answers to "
+    description="Looks at profiles/ and at ratings: adds and removes partitions, reports new content; a broken file "
+    "changes nothing. Everything after the papers follows when data really changed: embeddings, rankings, answers to "
     "questions, rewrites, their archive, digests.",
     target=dg.AssetSelection.all(),
     emit_backfills=False,  # a backfill waits for the daemon's next look; what belongs together is one run all the same
@@ -128,36 +124,6 @@ conditions = ChunkedConditions(
     default_status=dg.DefaultSensorStatus.RUNNING,
     minimum_interval_seconds=environment.settings.sensor_interval,
 )
-
-
-@dg.sensor(
-    description="Looks at profiles/: adds and removes partitions, reports new content; a broken file changes nothing.",
-    minimum_interval_seconds=environment.settings.sensor_interval,
-    default_status=dg.DefaultSensorStatus.RUNNING,
-)
-def profile_sensor(context: dg.SensorEvaluationContext, workspace: dg.ResourceParam[Workspace]) -> dg.SensorResult:
-    state = state_of(context.instance, workspace.settings.profiles_dir)
-    if was_quiet("profiles", state):
-        return dg.SensorResult(skip_reason=dg.SkipReason("no profile changed"))
-    try:
-        found = find_profiles(workspace.settings.profiles_dir)
-    except InvalidProfile as error:
-        return dg.SensorResult(skip_reason=dg.SkipReason(str(error)))
-    changes = profile_changes(known_hashes(context.instance), found)
-    for fault in found.faults.values():
-        context.log.warning(f"{fault}; its last good ranking stays")
-    requests: list[Any] = []
-    if changes.added:
-        requests.append(dg.AddDynamicPartitionsRequest("profile", list(changes.added)))
-    if changes.removed:
-        requests.append(dg.DeleteDynamicPartitionsRequest("profile", list(changes.removed)))
-    if not (requests or changes.changed):
-        remember_quiet("profiles", state)
-        return dg.SensorResult(skip_reason=dg.SkipReason("; ".join(found.faults.values()) or "no profile changed"))
-    return dg.SensorResult(
-        dynamic_partitions_requests=requests,
-        asset_events=[profile_event(found.readable[name]) for name in changes.changed],
-    )
 
 
 def fetched_day(scheduled: date) -> date:

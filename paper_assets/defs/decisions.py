@@ -77,7 +77,7 @@ def untold(items: Sequence[RewriteItem], asking: Mapping[Partition, Sequence[str
 @dg.sensor(
     description="Requests the rewrites on which somebody has decided; the cursor is the last decision seen.",
     target=dg.AssetSelection.assets("paper_rewrites"),
-    minimum_interval_seconds=environment.settings.sensor_interval,
+    minimum_interval_seconds=3 * environment.settings.sensor_interval,  # a model takes longer than that to write anew
     default_status=dg.DefaultSensorStatus.RUNNING,
 )
 def decision_sensor(
@@ -85,7 +85,7 @@ def decision_sensor(
     workspace: dg.ResourceParam[Workspace],
 ) -> dg.SensorResult:
     settings, warehouse = workspace.settings, workspace.warehouse
-    state = state_of(context.instance, *files_of(settings.warehouse_path))
+    state = state_of(*files_of(settings.warehouse_path))
     if was_quiet("decisions", state and (state, context.cursor)):
         return dg.SensorResult(skip_reason=dg.SkipReason("no decision is new"), cursor=context.cursor)
     place, now = int(context.cursor or 0), workspace.clock()
@@ -114,6 +114,6 @@ def decision_sensor(
     requests = run_requests(touched, waiting.keys() | instead, today=now.date())
     cursor = str(made[-1].place if made else place)
     if not requests:
-        remember_quiet("decisions", state and (state, cursor))
+        remember_quiet("decisions", state and (state, cursor), context.instance)
         return dg.SensorResult(skip_reason=dg.SkipReason("no decision is new"), cursor=cursor)
     return dg.SensorResult(run_requests=requests, cursor=cursor)

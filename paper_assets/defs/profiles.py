@@ -1,12 +1,13 @@
 """`research_profile`: the profile folders as an external asset, one partition each (A1).
 
-Belongs here: what Dagster knows of the profiles, and telling it more. Not here: when to look (automation.py), what
+Belongs here: what Dagster knows of the profiles, and telling it more. Not here: when to look (looks.py), what
 stands in the folder (pipeline/profiles.py).
 """
 
 import dagster as dg
 
 from paper_assets.defs.partitions import profiles
+from paper_assets.pipeline.profiles import ProfileChanges, ProfilesFound, profile_changes
 from paper_assets.profile import Profile
 
 research_profile = dg.AssetSpec(
@@ -55,3 +56,13 @@ def profile_event(profile: Profile) -> dg.AssetMaterialization:
             "local_pdfs": len(profile.pdf_names),
         },
     )
+
+
+def report_profiles(instance: dg.DagsterInstance, found: ProfilesFound) -> ProfileChanges:
+    """Tell Dagster of new and changed profiles at once; removes nothing."""
+    changes = profile_changes(known_hashes(instance), found)
+    if changes.added:
+        instance.add_dynamic_partitions(str(profiles.name), list(changes.added))
+    for name in changes.changed:
+        instance.report_runless_asset_event(profile_event(found.readable[name]))
+    return changes

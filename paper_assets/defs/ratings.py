@@ -8,11 +8,8 @@ from collections.abc import Mapping, Sequence
 
 import dagster as dg
 
-from paper_assets.defs import environment
-from paper_assets.defs.nothing_new import files_of, remember_quiet, state_of, was_quiet
 from paper_assets.defs.partitions import profiles
 from paper_assets.defs.profiles import last_version
-from paper_assets.errors import StoreError
 from paper_assets.learning.ratings import WORDS, ratings_of, ratings_version
 from paper_assets.pipeline.workspace import Workspace
 from paper_assets.stores.ratings import Rating, rated_profiles
@@ -45,28 +42,9 @@ def ratings_event(profile: str, ratings: Sequence[Rating]) -> dg.AssetMaterializ
 
 
 def report_ratings(instance: dg.DagsterInstance, workspace: Workspace) -> None:
-    """Tell Dagster of new ratings at once, outside a sensor."""
+    """Tell Dagster of new ratings at once. Raises StoreError."""
     for name, ratings in new_ratings(instance, workspace).items():
         instance.report_runless_asset_event(ratings_event(name, ratings))
-
-
-@dg.sensor(
-    description="Looks for new ratings; what is learned from them and the latest ranking follow by condition.",
-    minimum_interval_seconds=environment.settings.sensor_interval,
-    default_status=dg.DefaultSensorStatus.RUNNING,
-)
-def rating_sensor(context: dg.SensorEvaluationContext, workspace: dg.ResourceParam[Workspace]) -> dg.SensorResult:
-    state = state_of(context.instance, *files_of(workspace.settings.warehouse_path))
-    if was_quiet("ratings", state):
-        return dg.SensorResult(skip_reason=dg.SkipReason("no rating is new"))
-    try:
-        found = new_ratings(context.instance, workspace)
-    except StoreError as error:  # the next tick looks again
-        return dg.SensorResult(skip_reason=dg.SkipReason(str(error)))
-    if not found:
-        remember_quiet("ratings", state)
-        return dg.SensorResult(skip_reason=dg.SkipReason("no rating is new"))
-    return dg.SensorResult(asset_events=[ratings_event(name, ratings) for name, ratings in found.items()])
 
 
 def _partitions(instance: dg.DagsterInstance) -> Sequence[str]:

@@ -2,7 +2,7 @@
 
 Dagster offers a run for each partition, or a backfill, for which its daemon looks every 30 seconds and no sooner: the
 first lists of two profiles took two minutes. Here the runs of each partition are put together before they are handed
-over. Belongs here: which of them make one run. Not here: what is due (automation.py).
+over. Belongs here: which of them make one run. Not here: what is due (automation.py), when it is asked (looks.py).
 """
 
 from collections.abc import Sequence
@@ -12,54 +12,14 @@ from itertools import groupby
 from typing import Any
 
 import dagster as dg
-from dagster._core.definitions.sensor_definition import SensorExecutionData
 
-from paper_assets.defs import environment
-from paper_assets.defs.dead_runs import under_way
-from paper_assets.defs.nothing_new import files_of, remember_quiet, state_of, was_quiet
-from paper_assets.defs.partitions import partition_of, profiles
+from paper_assets.defs.partitions import partition_of
 from paper_assets.pipeline.partition import Grid, Partition
 from paper_assets.pipeline.steps import STEPS
 
 RANGE_START, RANGE_END = "dagster/asset_partition_range_start", "dagster/asset_partition_range_end"  # tags
 _PARTITION = "dagster/partition"  # begins the tags of a run of one partition; one more for each dimension
 _STEP_OF = {name: step for step in STEPS for name in step.makes}
-
-
-class ChunkedConditions(dg.AutomationConditionSensorDefinition):
-    """Conditions evaluated in the code server, whose runs are put together in chunks."""
-
-    def evaluate_tick(self, context: dg.SensorEvaluationContext) -> Any:  # Dagster's own type of a tick is private
-        state = state_of(context.instance, *files_of(environment.settings.warehouse_path))
-        if was_quiet(self.name, state and (state, context.cursor)):
-            return SensorExecutionData(skip_message="nothing has happened since the last look", cursor=context.cursor)
-        tick = super().evaluate_tick(context)
-        if not tick.run_requests and not under_way(context.instance):
-            # Quiet only if it is so twice: what a look finds may depend on what the one before it found.
-            same = was_quiet(f"{self.name}, once", state)
-            remember_quiet(self.name, state and (state, tick.cursor) if same else None)
-            remember_quiet(f"{self.name}, once", state)
-        known = context.instance.get_dynamic_partitions(str(profiles.name))
-        return SensorExecutionData(
-            run_requests=in_chunks(tick.run_requests or (), known),
-            skip_message=tick.skip_message,
-            cursor=tick.cursor,
-            log_key=tick.log_key,
-            automation_condition_evaluations=tick.automation_condition_evaluations,
-        )
-
-    def with_attributes(self, *, jobs: Any = None, metadata: Any = None) -> "ChunkedConditions":
-        """A copy of the same kind; Dagster's own would be one without chunks."""
-        return ChunkedConditions(
-            self.name,
-            target=self._sensor_target,
-            description=self.description,
-            metadata=self._metadata if metadata is None else metadata,
-            default_status=self.default_status,
-            minimum_interval_seconds=self.minimum_interval_seconds,
-            emit_backfills=self.emit_backfills,
-            use_user_code_server=True,
-        )
 
 
 def in_chunks(requests: Sequence[dg.RunRequest], known_profiles: Sequence[str]) -> list[dg.RunRequest]:

@@ -14,13 +14,11 @@ from paper_assets.defs.dead_runs import own_tag
 from paper_assets.defs.partitions import partition_key
 from paper_assets.defs.partitions import profiles as profile_partitions
 from paper_assets.defs.pool_slots import bounded_waiting
-from paper_assets.defs.profiles import known_hashes, profile_event
 from paper_assets.defs.reports import ATTENDED, separately
 from paper_assets.errors import PaperAssetsError, StoreBusy
 from paper_assets.paper import Paper
 from paper_assets.pipeline import papers
 from paper_assets.pipeline.partition import Grid, Partition, ascending, by_profile
-from paper_assets.pipeline.profiles import ProfileChanges, ProfilesFound, profile_changes
 from paper_assets.pipeline.step import Step, stale
 from paper_assets.pipeline.workspace import Workspace
 from paper_assets.stores.paper_merging import MergeReport, merge_papers
@@ -56,16 +54,6 @@ def report_papers(instance: dg.DagsterInstance, workspace: Workspace) -> int:
         for event in separately(papers.NAME, {day.isoformat(): report for day, report in reports.items()}):
             instance.report_runless_asset_event(event)
     return len(news)
-
-
-def report_profiles(instance: dg.DagsterInstance, found: ProfilesFound) -> ProfileChanges:
-    """Tell Dagster of new and changed profiles at once, outside a sensor; removes nothing."""
-    changes = profile_changes(known_hashes(instance), found)
-    if changes.added:
-        instance.add_dynamic_partitions(str(profile_partitions.name), list(changes.added))
-    for name in changes.changed:
-        instance.report_runless_asset_event(profile_event(found.readable[name]))
-    return changes
 
 
 @dataclass(slots=True)

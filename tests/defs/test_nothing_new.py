@@ -6,16 +6,14 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
-from paper_assets.definitions import defs
 from paper_assets.defs import nothing_new
-from paper_assets.defs.automation import conditions
 from paper_assets.defs.instance import open_instance
 from paper_assets.defs.nothing_new import files_of, remember_quiet, state_of, was_quiet
 
 
 @pytest.fixture
 def instance(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dg.DagsterInstance]:
-    monkeypatch.setenv("DAGSTER_HOME", f"{tmp_path}")
+    monkeypatch.setenv("DAGSTER_HOME", f"{tmp_path / 'dagster_home'}")
     monkeypatch.setattr(nothing_new, "_found_quiet", {})
     monkeypatch.setattr(nothing_new.time, "time", lambda: 1_790_000_000.0)
     with open_instance(tmp_path / "dagster_home") as opened:
@@ -30,8 +28,8 @@ def test_a_touched_file_an_event_and_a_new_profile_are_something_new(
     instance: dg.DagsterInstance, tmp_path: Path
 ) -> None:
     roots = files_of(tmp_path / "warehouse.duckdb")
-    states = [state_of(instance, *roots)]
-    assert state_of(instance, *roots) == states[0]
+    states = [state_of(*roots)]
+    assert state_of(*roots) == states[0]
     for happens in (
         lambda: roots[0].write_bytes(b"papers"),
         lambda: roots[1].write_bytes(b"a log"),
@@ -39,34 +37,19 @@ def test_a_touched_file_an_event_and_a_new_profile_are_something_new(
         lambda: instance.report_runless_asset_event(event("1")),
     ):
         happens()
-        states.append(state_of(instance, *roots))
+        states.append(state_of(*roots))
     assert len(set(states)) == 5
 
 
-def test_what_cannot_be_told_at_a_glance_is_never_quiet() -> None:
-    with dg.DagsterInstance.ephemeral() as elsewhere:
-        state = state_of(elsewhere)
-    remember_quiet("ratings", state)
-    assert not was_quiet("ratings", state)
-
-
-def test_conditions_are_asked_again_once_nothing_was_due_and_then_only_after_news(instance: dg.DagsterInstance) -> None:
-    repository = defs().get_repository_def()
-    sensor = next(each for each in repository.sensor_defs if each.name == conditions.name)
-    cursor: str | None = None
-
-    def looks() -> bool:
-        """Whether a tick evaluates the conditions: each evaluation has a number of its own in the cursor."""
-        nonlocal cursor
-        before = cursor
-        context = dg.build_sensor_context(
-            instance=instance, repository_def=repository, sensor_name=sensor.name, cursor=cursor
-        )
-        cursor = sensor.evaluate_tick(context).cursor
-        return cursor != before
-
-    ticks = [looks() for _ in range(8)]
-    assert ticks[0] and not ticks[-1], ticks
-    instance.add_dynamic_partitions("profile", ["ann"])
-    instance.report_runless_asset_event(event("1"))
-    assert looks() and looks() and not looks()
+def test_what_cannot_be_told_at_a_glance_is_never_quiet(
+    instance: dg.DagsterInstance, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state = state_of()
+    remember_quiet("ratings", state, instance)
+    assert was_quiet("ratings", state)
+    with dg.DagsterInstance.ephemeral() as of_a_server:
+        remember_quiet("ratings", state, of_a_server)
+        assert not was_quiet("ratings", state)
+    monkeypatch.delenv("DAGSTER_HOME")
+    remember_quiet("ratings", state_of(), instance)
+    assert not was_quiet("ratings", state_of())

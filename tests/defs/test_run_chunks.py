@@ -5,10 +5,8 @@ from datetime import date, timedelta
 
 import dagster as dg
 
-from paper_assets.definitions import defs
-from paper_assets.defs.automation import conditions
 from paper_assets.defs.partitions import grid_key
-from paper_assets.defs.run_chunks import RANGE_END, RANGE_START, ChunkedConditions, in_chunks
+from paper_assets.defs.run_chunks import RANGE_END, RANGE_START, in_chunks
 
 ANN_BOB_EVE = ("ann", "bob", "eve")
 
@@ -68,26 +66,3 @@ def test_a_single_partition_a_removed_profile_and_a_step_without_chunks_are_left
     archive = dg.RunRequest(asset_selection=[dg.AssetKey("best_practice_archive")])
     asked = [archive, ranking(2, "gone"), ranking(2, "ann")]
     assert in_chunks(asked, ANN_BOB_EVE) == asked
-
-
-def test_the_sensor_asks_for_one_run_of_both_profiles_and_for_no_backfill() -> None:
-    """Also says when Dagster no longer asks a sensor in this way."""
-    repository = defs().get_repository_def()
-    found = next(sensor for sensor in repository.sensor_defs if sensor.name == conditions.name)
-    assert isinstance(found, ChunkedConditions)
-    with dg.DagsterInstance.ephemeral() as instance:
-        instance.add_dynamic_partitions("profile", ["ann", "bob"])
-        for asset, keys in {
-            "research_profile": ("ann", "bob"),
-            "arxiv_papers": ("2026-03-02",),
-            "paper_embeddings": ("2026-03-02",),
-        }.items():
-            for key in keys:
-                instance.report_runless_asset_event(
-                    dg.AssetMaterialization(asset, partition=key, tags={"dagster/data_version": "1"})
-                )
-        context = dg.build_sensor_context(instance=instance, repository_def=repository, sensor_name=found.name)
-        asked = found.evaluate_tick(context).run_requests
-    assert not any(request.requires_backfill_daemon() for request in asked)
-    rankings = [request for request in asked if dg.AssetKey("scored_rankings") in request.asset_selection]
-    assert spans(rankings) == [("2026-03-02|ann", "2026-03-02|bob")]

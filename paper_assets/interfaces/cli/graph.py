@@ -17,6 +17,7 @@ from paper_assets.defs.dead_runs import cancel_own_runs, end_dead_runs
 from paper_assets.defs.history_files import events_files
 from paper_assets.defs.history_size import forget_old_logs
 from paper_assets.defs.instance import explained, keeps_files, open_instance
+from paper_assets.defs.profiles import report_profiles
 from paper_assets.defs.ratings import report_ratings
 from paper_assets.errors import InvalidInput, InvalidProfile, NotComputed, PaperAssetsError
 from paper_assets.interfaces.cli.arguments import AsJson, dagster_home, open_warehouse, read_settings
@@ -205,7 +206,7 @@ def _rested_on(workspace: Workspace, instance: Any) -> list[Path]:
 def _what_stands(workspace: Workspace, instance: Any, profiles: ProfilesFound, day: date) -> Lists | None:
     """The lists of the day if nothing at all is to do for it, in one opening of the store; None otherwise."""
     runs.report_papers(instance, workspace)
-    runs.report_profiles(instance, profiles)
+    report_profiles(instance, profiles)
     with suppress(PaperAssetsError), workspace.warehouse.read_together() as opened:
         together = replace(workspace, warehouse=opened)
         report_ratings(instance, together)
@@ -235,7 +236,7 @@ def _made_current(
 ) -> tuple[Lists, list[PaperAssetsError]]:
     """Make what is stale of every step for first..last; each profile's list of the last day, and what has failed."""
     runs.report_papers(instance, workspace)
-    runs.report_profiles(instance, profiles)
+    report_profiles(instance, profiles)
     report_ratings(instance, workspace)
     done = runs.RunResult()
     with progress_bar("embedding papers") as count:

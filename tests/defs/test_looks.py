@@ -1,0 +1,155 @@
+"""One look: what people have said reaches Dagster, and what is due for it is asked for in the same tick."""
+
+import json
+import logging
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+import pytest
+
+from paper_assets.definitions import defs
+from paper_assets.defs import environment, looks, nothing_new
+from paper_assets.defs.automation import conditions
+from paper_assets.defs.instance import open_instance
+from paper_assets.defs.looks import Looks, tell_news
+from paper_assets.defs.profiles import known_hashes
+from paper_assets.defs.run_chunks import RANGE_END, RANGE_START
+from paper_assets.pipeline.workspace import Workspace, open_workspace
+from paper_assets.settings import load_settings
+from tests.desk import GRAPHS, SPEECH, no_clock
+
+
+@dataclass(slots=True)
+class Looking:
+    """A home whose sensor is ticked by hand, and what it has been told."""
+
+    instance: dg.DagsterInstance
+    workspace: Workspace
+    cursor: str | None = None
+
+    def profile(self, name: str, content: dict[str, Any] | str) -> None:
+        file = self.workspace.settings.profiles_dir / name / "profile.json"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(content if isinstance(content, str) else json.dumps(content), "utf-8")
+
+    def tick(self) -> list[dg.RunRequest]:
+        repository = defs().get_repository_def()
+        sensor = next(each for each in repository.sensor_defs if each.name == conditions.name)
+        assert isinstance(sensor, Looks)
+        context = dg.build_sensor_context(
+            instance=self.instance,
+            repository_def=repository,
+            sensor_name=sensor.name,
+            cursor=self.cursor,
+            resources={"workspace": self.workspace},
+        )
+        tick = sensor.evaluate_tick(context)
+        self.cursor = tick.cursor
+        return list(tick.run_requests or ())
+
+    def looked(self) -> bool:
+        """Whether a tick evaluates the conditions: each evaluation has a number of its own in the cursor."""
+        before = self.cursor
+        self.tick()
+        return self.cursor != before
+
+    def report(self, asset: str, partition: str, version: str) -> None:
+        self.instance.report_runless_asset_event(
+            dg.AssetMaterialization(asset, partition=partition, tags={"dagster/data_version": version})
+        )
+
+
+def rankings(asked: list[dg.RunRequest]) -> list[str]:
+    """The partitions of the rankings that are asked for; of several in one run, the first and the last."""
+    return [
+        request.partition_key or f"{request.tags[RANGE_START]} to {request.tags[RANGE_END]}"
+        for request in asked
+        if dg.AssetKey("scored_rankings") in (request.asset_selection or ())
+    ]
+
+
+@pytest.fixture
+def looking(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Looking]:
+    monkeypatch.setenv("DAGSTER_HOME", f"{tmp_path / 'dagster_home'}")
+    monkeypatch.setattr(nothing_new, "_found_quiet", {})
+    monkeypatch.setattr(looks, "_told", set())
+    monkeypatch.setattr(nothing_new.time, "time", lambda: 1_790_000_000.0)
+    settings = load_settings({"PAPER_ASSETS_HOME": f"{tmp_path / 'data'}"}, tmp_path)
+    # Dagster's word on the days is taken where no papers are stored.
+    no_papers = load_settings({"PAPER_ASSETS_PROFILES": f"{settings.profiles_dir}"}, tmp_path / "nobody-lives-here")
+    monkeypatch.setattr(environment, "settings", no_papers)
+    with open_instance(tmp_path / "dagster_home") as opened:
+        yield Looking(opened, open_workspace(settings, {}, clock=no_clock))
+
+
+def _ranked(looking: Looking, *names: str) -> None:
+    """A day with papers, ranked for these profiles."""
+    looking.report("arxiv_papers", "2026-03-02", "1")
+    looking.report("paper_embeddings", "2026-03-02", "1")
+    looking.tick()
+    for name in names:
+        for asset in ("filtered_candidates", "scored_rankings"):
+            looking.report(asset, f"2026-03-02|{name}", "1")
+    looking.tick()
+
+
+def test_the_profiles_of_a_first_look_are_ranked_in_one_run_and_without_a_backfill(looking: Looking) -> None:
+    """Also says when Dagster no longer asks a sensor in this way."""
+    looking.profile("ann", GRAPHS)
+    looking.profile("bob", SPEECH)
+    looking.report("arxiv_papers", "2026-03-02", "1")
+    looking.report("paper_embeddings", "2026-03-02", "1")
+    asked = looking.tick()
+    assert not any(request.requires_backfill_daemon() for request in asked)
+    assert rankings(asked) == ["2026-03-02|ann to 2026-03-02|bob"]
+
+
+def test_an_edit_is_asked_for_in_the_tick_that_sees_it_and_only_for_its_profile(looking: Looking) -> None:
+    looking.profile("ann", GRAPHS)
+    looking.profile("bob", SPEECH)
+    _ranked(looking, "ann", "bob")
+    assert rankings(looking.tick()) == []
+    for number in range(10):
+        looking.profile("bob", {**SPEECH, "interests": {"primary": [f"speech recognition, part {number}"]}})
+    assert rankings(looking.tick()) == ["2026-03-02|bob"]
+
+
+def test_a_broken_profile_is_named_once_and_keeps_its_partition_and_its_content(
+    looking: Looking, caplog: pytest.LogCaptureFixture
+) -> None:
+    log = logging.getLogger("looks")
+    looking.profile("ann", GRAPHS)
+    looking.profile("bob", SPEECH)
+    tell_news(looking.instance, looking.workspace, log)
+    before = known_hashes(looking.instance)
+    assert set(before) == {"ann", "bob"}
+    looking.profile("ann", "{half")
+    for _ in range(3):
+        tell_news(looking.instance, looking.workspace, log)
+    assert known_hashes(looking.instance) == before
+    assert [record.getMessage().count("last good ranking stays") for record in caplog.records] == [1]
+    assert "/ann/profile.json" in caplog.text
+
+
+def test_a_profile_that_is_gone_loses_its_partition_and_one_that_comes_back_is_news(looking: Looking) -> None:
+    log = logging.getLogger("looks")
+    looking.profile("ann", GRAPHS)
+    tell_news(looking.instance, looking.workspace, log)
+    shutil.rmtree(looking.workspace.settings.profiles_dir / "ann")
+    tell_news(looking.instance, looking.workspace, log)
+    assert known_hashes(looking.instance) == {}
+    looking.profile("ann", SPEECH)
+    tell_news(looking.instance, looking.workspace, log)
+    assert list(known_hashes(looking.instance)) == ["ann"]
+
+
+def test_conditions_are_asked_again_once_nothing_was_due_and_then_only_after_news(looking: Looking) -> None:
+    ticks = [looking.looked() for _ in range(8)]
+    assert ticks[0] and not ticks[-1], ticks
+    looking.profile("ann", GRAPHS)
+    news = [looking.looked() for _ in range(8)]
+    assert news[0] and not news[-1], news
