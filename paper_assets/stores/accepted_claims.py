@@ -16,12 +16,3 @@ def accept_claims(warehouse: Warehouse, paper_id: str, claims: Iterable[str], *,
     if rows:
         with warehouse.writing() as connection:
             connection.executemany("insert into accepted_claims values (?, ?, ?) on conflict do nothing", rows)
-
-
-def accepted_claims(warehouse: Warehouse, paper_id: str) -> list[str]:
-    """What has been accepted for a paper, in the order of its letters."""
-    with warehouse.reading() as connection:
-        rows = connection.execute(
-            "select claim from accepted_claims where paper_id = ? order by claim", [paper_id]
-        ).fetchall()
-    return [claim for (claim,) in rows]

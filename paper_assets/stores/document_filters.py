@@ -40,14 +40,6 @@ class Condition(NamedTuple):
     parameters: list[Any]
 
 
-def check_where(where: Where, *, source: str) -> None:
-    """Raises InvalidInput naming `source` (a file, an option) and the field or operator that is not understood."""
-    try:
-        condition_of(where)
-    except InvalidInput as fault:
-        raise InvalidInput(f"{source}: {fault}") from None
-
-
 def condition_of(where: Where | None) -> Condition:
     """The filter as SQL; None and the empty filter hold for every document. Raises InvalidInput."""
     parameters: list[Any] = []

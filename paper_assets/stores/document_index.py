@@ -6,21 +6,18 @@ in Chroma's own types; what is unknown is left out.
 """
 
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
 from typing import Any, Literal
 
 import numpy as np
-import pyarrow as pa
 
+from paper_assets.stores.copied_batches import copied_batches
 from paper_assets.stores.documents import FIELDS, DataType
 from paper_assets.stores.index_content import VectorBatch
-from paper_assets.stores.scratch import scratch_file, scratch_refusals
 from paper_assets.stores.vectors import SyncReport, VectorIndex, sync
 from paper_assets.stores.warehouse import Warehouse
 
 FORM = 1  # of the metadata; with a higher one every index is brought up to date
 
-_BATCH = 10_000  # documents in memory at once
 _PARTITIONS = tuple(f"{number:02x}" for number in range(256))
 
 
@@ -54,38 +51,30 @@ def document_batches(
 ) -> Iterator[VectorBatch]:
     """The documents of the partitions (abstracts: days like 2026-03-01) that have a vector, with their metadata.
 
-    The warehouse is held only until the first batch: the rest waits in an unnamed file beside it, however long the
-    caller takes.
+    The warehouse is not held while the caller takes them.
     """
-    with ExitStack() as kept:
-        with warehouse.reading() as connection:
-            reader = connection.sql(
-                """
-                with placed as (
-                    select
-                        *,
-                        case data_type
-                            when 'abstract' then strptime(date_int::varchar, '%Y%m%d')::date::varchar
-                            else left(sha256(doc_id), 2)
-                        end as partition
-                    from retrievable
-                    where data_type = $data_type
-                )
-                select * exclude (text, text_hash, origin, withdrawn)
-                from placed
-                join (select unnest($partitions::varchar[]) as partition) using (partition)
-                join (from embeddings where model = $model) using (text_hash)
-                """,
-                params={"data_type": data_type, "partitions": list(partitions), "model": model},
-            ).to_arrow_reader(_BATCH)
-            stream = kept.enter_context(scratch_file(warehouse.path.parent))
-            with scratch_refusals(), pa.ipc.new_stream(stream, reader.schema) as writer:
-                for batch in reader:
-                    writer.write_batch(batch)
-        stream.seek(0)
-        for batch in pa.ipc.open_stream(stream):
-            if len(batch):
-                yield from _by_partition(batch)
+    batches = copied_batches(
+        warehouse,
+        """
+        with placed as (
+            select
+                *,
+                case data_type
+                    when 'abstract' then strptime(date_int::varchar, '%Y%m%d')::date::varchar
+                    else left(sha256(doc_id), 2)
+                end as partition
+            from retrievable
+            where data_type = $data_type
+        )
+        select * exclude (text, text_hash, origin, withdrawn)
+        from placed
+        join (select unnest($partitions::varchar[]) as partition) using (partition)
+        join (from embeddings where model = $model) using (text_hash)
+        """,
+        {"data_type": data_type, "partitions": list(partitions), "model": model},
+    )
+    for batch in batches:
+        yield from _by_partition(batch)
 
 
 def _by_partition(batch: Any) -> Iterator[VectorBatch]:

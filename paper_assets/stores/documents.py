@@ -19,7 +19,6 @@ from paper_assets.stores.document_filters import Where, condition_of
 from paper_assets.stores.warehouse import Warehouse, value_of
 
 DataType = Literal["abstract", "fulltext", "rewrite"]
-DATA_TYPES: tuple[DataType, ...] = ("abstract", "fulltext", "rewrite")
 
 # What is known of a document beside its id and text, in the order of the view.
 FIELDS = (

@@ -4,7 +4,6 @@ DuckDB holds the truth; the search index can be built again from here without em
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
 from datetime import date
 
 import numpy as np
@@ -13,7 +12,7 @@ from duckdb import DuckDBPyConnection
 
 from paper_assets.errors import InvalidInput
 from paper_assets.paper import embedded_text, text_hash
-from paper_assets.stores.scratch import scratch_file, scratch_refusals
+from paper_assets.stores.copied_batches import copied_batches
 from paper_assets.stores.warehouse import Warehouse, value_of
 
 _BATCH = 10_000  # vectors in memory at once, 15 MB at 384 dimensions
@@ -144,9 +143,10 @@ def vectors_of(warehouse: Warehouse, paper_ids: Sequence[str], *, model: str) ->
             params={"model": model},
         )
         for batch in relation.to_arrow_reader(_BATCH):
-            positions = batch["position"].to_numpy()
-            matrix[positions] = _matrix(batch["vector"], dimension)
-            found[positions] = True
+            if len(batch):
+                positions = batch["position"].to_numpy()
+                matrix[positions] = _matrix(batch["vector"])
+                found[positions] = True
     return matrix, found
 
 
@@ -176,28 +176,20 @@ def vectors_between(
 ) -> Iterator[tuple[list[str], list[date | None], np.ndarray]]:
     """Batches of paper ids, their days and float32 vectors (n, d), for building an index anew.
 
-    The warehouse is held only until the first batch: the rest waits in an unnamed file beside it, however long
-    the caller takes. Both days None: all papers with a vector, undated ones too.
+    The warehouse is not held while the caller takes them. Both days None: all papers with a vector, undated ones too.
     """
-    with ExitStack() as kept:
-        with warehouse.reading() as connection:
-            dimension = _dimension(connection, model) or 0
-            reader = connection.sql(
-                """
-                select paper_id, day, vector
-                from papers
-                join (from embeddings where model = $model) using (text_hash)
-                where ($first::date is null or day >= $first) and ($last::date is null or day <= $last)
-                """,
-                params={"first": first, "last": last, "model": model},
-            ).to_arrow_reader(_BATCH)
-            stream = kept.enter_context(scratch_file(warehouse.path.parent))
-            with scratch_refusals(), pa.ipc.new_stream(stream, reader.schema) as writer:
-                for batch in reader:
-                    writer.write_batch(batch)
-        stream.seek(0)
-        for batch in pa.ipc.open_stream(stream):
-            yield batch["paper_id"].to_pylist(), batch["day"].to_pylist(), _matrix(batch["vector"], dimension)
+    batches = copied_batches(
+        warehouse,
+        """
+        select paper_id, day, vector
+        from papers
+        join (from embeddings where model = $model) using (text_hash)
+        where ($first::date is null or day >= $first) and ($last::date is null or day <= $last)
+        """,
+        {"first": first, "last": last, "model": model},
+    )
+    for batch in batches:
+        yield batch["paper_id"].to_pylist(), batch["day"].to_pylist(), _matrix(batch["vector"])
 
 
 def _dimension(connection: DuckDBPyConnection, model: str) -> int | None:
@@ -205,9 +197,9 @@ def _dimension(connection: DuckDBPyConnection, model: str) -> int | None:
     return dimension
 
 
-def _matrix(vectors: pa.ListArray, dimension: int) -> np.ndarray:
-    """The lists of one batch, which lie end to end in one buffer, as an array (n, d)."""
-    return vectors.flatten().to_numpy().reshape(len(vectors), dimension)
+def _matrix(vectors: pa.ListArray) -> np.ndarray:
+    """The lists of one batch, one at least, which lie end to end in one buffer, as an array (n, d)."""
+    return vectors.flatten().to_numpy().reshape(len(vectors), -1)
 
 
 def days_without_vectors(warehouse: Warehouse, *, model: str) -> frozenset[date]:

@@ -13,7 +13,7 @@ from paper_assets.retrieval.conditions import conditions_of, joined
 from paper_assets.retrieval.plan import Plan, Side, parse_plan, parse_plans
 from paper_assets.retrieval.questions import categories_of, check_questions, questions_of
 from paper_assets.settings import RetrievalConfig, load_settings
-from paper_assets.stores.document_filters import check_where
+from paper_assets.stores.document_filters import condition_of
 
 PROFILES = Path(__file__).parent.parent.parent / "profiles"
 SETTINGS = load_settings({}, Path("/nowhere"))
@@ -141,7 +141,7 @@ def test_all_conditions_of_a_side_stand_in_one_filter_that_searches_understand()
             {"$or": [{"access_level": {"$eq": "public"}}, {"owner": {"$eq": "ann"}}]},
         ]
     }
-    check_where(where, source="the test")
+    condition_of(where)  # and is understood
 
 
 def test_a_day_that_ends_before_the_day_of_asking_needs_no_second_bound() -> None:

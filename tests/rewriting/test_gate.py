@@ -14,7 +14,6 @@ from paper_assets.rewriting.readability import lix
 from paper_assets.rewriting.state import standing, state_of
 from paper_assets.rewriting.writing import new_item
 from paper_assets.settings import RewritingConfig
-from paper_assets.stores.accepted_claims import accepted_claims
 from paper_assets.stores.best_practices import best_practices
 from paper_assets.stores.rewrites import RewriteItem, rewrite_item
 from paper_assets.stores.warehouse import Warehouse
@@ -164,7 +163,7 @@ def test_a_person_may_accept_what_is_held_back_and_the_claims_are_remembered_for
     assert standing(item, config=CONFIG) == "waiting for a decision"
     done = decide(archive.warehouse, item.item, 5, "accept", now=NOW, config=CONFIG)
     assert done.counted, done.note
-    assert accepted_claims(archive.warehouse, LONG.paper_id) == ["99.9", "finland", "nine"]
+    assert rewrite_item(archive.warehouse, item.item).accepted == {"99.9", "finland", "nine"}
     with loopback_llm() as server:
         closed = advance(archive.warehouse, writer_of(server, archive=archive), item.item)
     assert (closed.outcome, closed.kept, kept(archive)) == ("accepted", 5, [text])
