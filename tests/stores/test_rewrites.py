@@ -66,7 +66,7 @@ def warehouse(tmp_path: Path) -> Warehouse:
 
 
 def test_a_kept_attempt_and_a_closed_item_leave_no_claim_for_a_kill_to_leave_behind(warehouse: Warehouse) -> None:
-    """Kept and killed before it gave the claim back: whoever comes next finds nothing to write, and nothing to claim."""
+    """Killed before it gave the claim back: whoever comes next has nothing to write, and so nothing to claim."""
     ends = (
         lambda: keep_attempt(warehouse, "a", attempt(1)),
         lambda: finish(warehouse, "a", outcome="cancelled", kept=None),
