@@ -39,6 +39,7 @@ def keep_attempt(warehouse: Warehouse, item: str, attempt: Attempt) -> bool:
             """,
             {"item": item, **values, **lists, "made_at": stored_time(attempt.made_at)},
         )
+        _unclaim(connection, item)
     return True
 
 
@@ -54,6 +55,7 @@ def finish(warehouse: Warehouse, item: str, *, outcome: str, kept: int | None, n
             """,
             {"item": item, "outcome": outcome, "kept": kept, "note": note},
         )
+        _unclaim(connection, item)
     return closed == 1
 
 
@@ -102,3 +104,8 @@ def is_last(connection: DuckDBPyConnection, item: str, attempt: int) -> bool:
         {"item": item, "attempt": attempt},
     )
     return holds
+
+
+def _unclaim(connection: DuckDBPyConnection, item: str) -> None:
+    """What was being written stands: in one transaction with it, so that no kill leaves the claim behind."""
+    connection.execute("delete from rewrite_claims where item = ?", [item])

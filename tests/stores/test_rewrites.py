@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from paper_assets.errors import NotComputed
+from paper_assets.stores.rewrite_claims import claim_item
 from paper_assets.stores.rewrite_decisions import (
     StoredDecision,
     asked_by,
@@ -62,6 +63,19 @@ def warehouse(tmp_path: Path) -> Warehouse:
     warehouse = Warehouse(tmp_path / "w.duckdb", deadline=30)
     open_items(warehouse, [new("a"), new("b"), new("c")], now=NOW)
     return warehouse
+
+
+def test_a_kept_attempt_and_a_closed_item_leave_no_claim_for_a_kill_to_leave_behind(warehouse: Warehouse) -> None:
+    """Killed before it gave the claim back: whoever comes next has nothing to write, and so nothing to claim."""
+    ends = (
+        lambda: keep_attempt(warehouse, "a", attempt(1)),
+        lambda: finish(warehouse, "a", outcome="cancelled", kept=None),
+    )
+    for end in ends:
+        assert claim_item(warehouse, "a", holder="elsewhere:1:killed", now=NOW, until=LATER)
+        assert end()
+        with warehouse.reading() as connection:
+            assert connection.execute("select * from rewrite_claims").fetchall() == []
 
 
 def test_an_item_comes_back_with_all_that_happened_to_it(warehouse: Warehouse) -> None:
