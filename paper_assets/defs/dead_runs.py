@@ -4,6 +4,7 @@ Dagster's own monitor looks at runs that it launched itself, on a machine where 
 killed, or any run before a power cut, would stay STARTED, hold its slot and count among the runs in progress for ever.
 """
 
+import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -17,6 +18,8 @@ from paper_assets.stores.processes import command_of, is_gone, parse_process, th
 
 PROCESS = "paper_assets/process"  # tag of a run: who carries it out
 _LOOKED_FOR_EVERY = 30  # seconds
+_STARTS_WITHIN = 60  # seconds; a run names its process as soon as that has loaded the graph
+_LOADED_AT = time.time()
 _UNDER_WAY = [DagsterRunStatus.STARTING, DagsterRunStatus.STARTED, DagsterRunStatus.CANCELING]
 
 
@@ -25,19 +28,21 @@ def own_tag() -> dict[str, str]:
     return {PROCESS: str(this_process())}
 
 
-def end_dead_runs(instance: dg.DagsterInstance) -> list[str]:
+def end_dead_runs(instance: dg.DagsterInstance, *, launcher_since: float = 0.0) -> list[str]:
     """Fail every run whose process is gone, and free its slots and those of runs that are over; the ids of the first.
 
     A run that names no process has not come so far as to have one, or was begun by an older version: it is over if
-    the machine has started since.
+    the machine has started since. One that was only told to start is so too if what launches runs has begun since
+    (`launcher_since`, seconds since 1970), and a minute has passed in which it could have come so far.
     """
     booted = _boot_time()
+    over_before = {DagsterRunStatus.STARTING: max(booted, min(launcher_since, time.time() - _STARTS_WITHIN))}
     ended = []
     for record in instance.get_run_records(filters=dg.RunsFilter(statuses=_UNDER_WAY)):
         run = record.dagster_run
         process = parse_process(run.tags.get(PROCESS))
-        if is_gone(process) if process else record.create_timestamp.timestamp() < booted:
-            who = f"Its process {process.pid}" if process else "The machine it ran on"
+        if is_gone(process) if process else record.create_timestamp.timestamp() < over_before.get(run.status, booted):
+            who = f"Its process {process.pid}" if process else "What was to start it"
             instance.report_run_failed(run, f"{who} has ended without a word: killed, or a power cut.")
             ended.append(run.run_id)
     _free_slots(instance)
@@ -77,7 +82,7 @@ def holders(instance: dg.DagsterInstance, pool: str) -> str:
     default_status=dg.DefaultSensorStatus.RUNNING,
 )
 def dead_runs(context: dg.SensorEvaluationContext, workspace: dg.ResourceParam[Workspace]) -> dg.SkipReason:
-    ended = end_dead_runs(context.instance)
+    ended = end_dead_runs(context.instance, launcher_since=_LOADED_AT)
     forget_old_logs(context.instance, Path(context.instance.root_directory))
     if ended:
         mend(workspace)

@@ -1,5 +1,6 @@
 """Runs whose process is gone are failed, their slots freed; who waits for a slot waits to a deadline."""
 
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -32,10 +33,16 @@ def instance(tmp_path: Path) -> Iterator[dg.DagsterInstance]:
         yield instance
 
 
-def begun(instance: dg.DagsterInstance, tags: dict[str, str], *, holds: str | None = "arxiv") -> str:
+def begun(
+    instance: dg.DagsterInstance,
+    tags: dict[str, str],
+    *,
+    holds: str | None = "arxiv",
+    status: DagsterRunStatus = DagsterRunStatus.STARTED,
+) -> str:
     """A run under way, as a killed process leaves it, with its pool's slot."""
     job = dg.Definitions([papers]).resolve_implicit_global_asset_job_def()
-    run = instance.create_run_for_job(job, status=DagsterRunStatus.STARTED, tags=tags)
+    run = instance.create_run_for_job(job, status=status, tags=tags)
     if holds:
         instance.event_log_storage.initialize_concurrency_limit_to_default(holds)
         assert instance.event_log_storage.claim_concurrency_slot(holds, run.run_id, "papers").is_claimed
@@ -96,6 +103,21 @@ def test_a_run_that_names_no_process_is_over_once_the_machine_has_started_again(
     monkeypatch.setattr("paper_assets.defs.dead_runs._boot_time", lambda: 4e9)
     assert end_dead_runs(instance) == [before]
     assert held(instance) == set()
+
+
+def test_a_run_that_was_told_to_start_is_over_once_its_launcher_is_another_and_it_had_a_minute(
+    instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The daemon was killed with all its processes, the machine was not: nobody starts the run any more."""
+    told = begun(instance, {}, status=DagsterRunStatus.STARTING)
+    at_work = begun(instance, {}, holds=None)
+    now = time.time()
+    assert end_dead_runs(instance) == [], "a command launches nothing, and knows nothing of who does"
+    assert end_dead_runs(instance, launcher_since=now + 1) == [], "the one before may still be at it"
+    monkeypatch.setattr("paper_assets.defs.dead_runs.time.time", lambda: now + 100)
+    assert end_dead_runs(instance, launcher_since=now - 100) == [], "it was launched by the present one"
+    assert end_dead_runs(instance, launcher_since=now + 10) == [told]
+    assert status(instance, at_work) is DagsterRunStatus.STARTED
 
 
 def test_the_slot_of_a_run_that_was_killed_after_its_end_is_freed(instance: dg.DagsterInstance) -> None:
