@@ -22,7 +22,6 @@ from pathlib import Path
 
 from benchmarks.mutate_and_judge import Good, from_folder, half_of
 from paper_assets.evaluation.corruptions import Strangers, turned_round
-from paper_assets.models.embedder import Embedder, load_embedder
 from paper_assets.rewriting.direction import Turned, turned
 from paper_assets.text.sentences import sentence_spans
 
@@ -39,7 +38,8 @@ def retold(goods: list[Good], which: str) -> Iterator[tuple[Good, str]]:
             yield (item, text.replace(row["words"], row[which])), row[which]
 
 
-def found_in(good: Good, embedder: Embedder) -> tuple[Turned, ...]:
+def found_in(good: Good) -> tuple[Turned, ...]:
+    """What the gate has against the directions of a text."""
     item, text = good
     return turned(item.title, item.original_text, text)
 
@@ -65,16 +65,15 @@ def main() -> int:
     parser.add_argument("--abstracts", type=int, default=600)
     parser.add_argument("--show", action="store_true", help="print what was missed, and what was reported wrongly")
     asked = parser.parse_args()
-    embedder = load_embedder()
     goods = [good for good in from_folder(asked.data) if half_of(good[0].paper_id) == asked.half]
-    wrong = [(item.paper_id, found) for item, text in goods if (found := found_in((item, text), embedder))]
+    wrong = [(item.paper_id, found) for item, text in goods if (found := found_in((item, text)))]
     print(f"good rewrites stopped: {len(wrong)} of {len(goods)}")
     for name, found in wrong:
         print("  ", name, found)
     for which in ("opposite", "same"):
         tried: dict[str, list[bool]] = {}
         for good, words in retold(goods, which):
-            found = found_in(good, embedder)
+            found = found_in(good)
             tried.setdefault(good[0].target_level, []).append(bool(found))
             if asked.show and bool(found) != (which == "opposite"):
                 print(f"   {good[0].paper_id} {good[0].target_level}: {words!r} {found or ''}")
@@ -89,18 +88,14 @@ def main() -> int:
         for paper in papers[: asked.abstracts]
         if (text := turned_round(paper["abstract"], _NOBODY, chance)) is not None
     ]
-    seen = sum(bool(_turned(embedder, paper["title"], paper["abstract"], text)) for paper, text in changed)
+    seen = sum(bool(turned(paper["title"], paper["abstract"], text)) for paper, text in changed)
     print(f"abstracts with one word turned round: reported {seen} of {len(changed)}")
     for kind, texts in faithful(papers[: asked.abstracts]):
-        reported = [(text, found) for *of, text in texts if (found := _turned(embedder, *of, text))]
+        reported = [(text, found) for *of, text in texts if (found := turned(*of, text))]
         print(f"{kind}: reported {len(reported)} of {len(texts)}")
         for text, found in reported if asked.show else ():
             print("  ", found, text[:300])
     return int(bool(wrong))
-
-
-def _turned(embedder: Embedder, title: str, original: str, text: str) -> tuple[Turned, ...]:
-    return turned(title, original, text)
 
 
 def _papers(folder: Path) -> list[dict[str, str]]:
