@@ -30,6 +30,7 @@ _BREAKS = frozenset(";:()")
 _ENDS = frozenset(
     (",", "that", "which", "to", "for", "in", "on", "by", "of", "from", "is", "are", "when", "while", "as")
 )
+_SUBJECTS = frozenset(("none", "nobody", "nothing", "neither"))
 _VERDICTS = frozenset(("quality", "speed", "stability", "worth", "strength"))  # up is good
 _OWN = re.compile(
     r"\b(?:[Ww]e|[Oo]ur|[Tt]h(?:e|is|ese) (?:new )?(?:authors?|researchers?|team|paper|work|study|article)|[Hh]ere,)\b"
@@ -159,13 +160,13 @@ def _of_sentence(words: Sequence[str], judged: Collection[int] = ()) -> Iterator
         follows = last + 1 in directed and directed[last + 1][0] != axis
         if axis == "amount" and follows and words[place] in ("more", "less"):
             continue  # "less stable" is said of "stable"
-        flips = sum(0 < place - at <= _NEAR and not _between(words, at, place) for at in negated)
+        flips = sum(0 < place - at <= _reach(words[at]) and not _between(words, at, place) for at in negated)
         flips += place - 1 in directed and words[place - 1] == "less"
         flips += axis == "company" and words[last + 1 : last + 2] == ["no"]
         flips += axis == "quality" and _rival_before(words, stems, place)
         about = _behind(words, stems, last) if axis == "company" else _window(words, stems, place, last)
         shown = words[max(0, place - 1)] + " " if flips and place else ""
-        far = any(_NEAR < place - at <= _REACH and not _between(words, at, place) for at in negated)
+        far = any(_reach(words[at]) < place - at <= _REACH and not _between(words, at, place) for at in negated)
         yield _Directed(axis, up != bool(flips % 2), shown + " ".join(words[place : last + 1]), about, sure=not far)
     denied = {_next(stems, at): at for at in negated if words[at] in lexicon.denials or words[at].endswith("n't")}
     doubtful = bool(negated) or not lexicon.troubles.isdisjoint(words)
@@ -193,7 +194,12 @@ def _window(words: Sequence[str], stems: Mapping[int, str], first: int, last: in
 def _behind(words: Sequence[str], stems: Mapping[int, str], last: int) -> dict[str, int]:
     """The first words behind "with": what stands further off may belong to anything."""
     places = [at for at in range(last + 1, last + 2 + _NEAR) if stems.get(at) and not _ends(words, last + 1, at)]
-    return {stems[place]: distance for distance, place in reversed(list(enumerate(places, 1)))}
+    return dict.fromkeys((stems[place] for place in places), 1)
+
+
+def _reach(negation: str) -> int:
+    """A subject is denied as far as its verb: "none of the larger ones helps"."""
+    return 2 * _NEAR if negation in _SUBJECTS else _NEAR
 
 
 def _ends(words: Sequence[str], first: int, last: int) -> bool:
