@@ -23,7 +23,9 @@ _RIVAL = (
     r"(?! (?:performance|results?|scores?|accurac))"
     r"|(?:existing|previous|previously|prior|earlier|conventional|traditional|other|competing|ordinary|standard|usual"
     r"|common|classical|older|best|current|today['’]s|known|established|leading|strongest|alternative|unchanged"
-    r"|comparable|vanilla|naive|plain|recent)(?:(?:,? and|,)? [\w'’/-]+){0,4}? " + _THING + r"|[\w-]+ alone|[\w-]+-only"
+    r"|comparable|vanilla|naive|plain|recent)(?:(?:,? and|,)? [\w'’/-]{1,40}){0,4}? "
+    + _THING
+    + r"|[\w-]{1,40} alone|[\w-]{1,40}-only"
 )
 _OWN = (
     r"we|our|ours|theirs|it"
