@@ -9,11 +9,12 @@ often a faithful text is stopped, stands in docs/evaluation.md.
 import re
 import tomllib
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
+from paper_assets.rewriting.contests import Contest, contests
 from paper_assets.rewriting.quantities import plain
 from paper_assets.text.sentences import sentence_spans
 from paper_assets.text.stems import stem
@@ -26,6 +27,10 @@ _LEAST_OF_A_LOST_NOT = 1.2  # that something is not said to be so any more is of
 _CLEARLY = 1.6  # how much more there must be for the opposite than for the same
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?|\d+(?:[.,]\d+)*|[;:(),]")
 _BREAKS = frozenset(";:()")
+_ENDS = frozenset(
+    (",", "that", "which", "to", "for", "in", "on", "by", "of", "from", "is", "are", "when", "while", "as")
+)
+_SUBJECTS = frozenset(("none", "nobody", "nothing", "neither"))
 _VERDICTS = frozenset(("quality", "speed", "stability", "worth", "strength"))  # up is good
 _OWN = re.compile(
     r"\b(?:[Ww]e|[Oo]ur|[Tt]h(?:e|is|ese) (?:new )?(?:authors?|researchers?|team|paper|work|study|article)|[Hh]ere,)\b"
@@ -61,8 +66,9 @@ def turned(title: str, abstract: str, rewrite: str) -> tuple[Turned, ...]:
     for each in there:
         by_axis[each.axis].append(each)
     praise = _praise(there, abstract)
-    found: dict[str, Turned] = {}
-    for said in _directed(rewrite, _named(title)):
+    lost, settled = _lost(title, abstract, rewrite)
+    found = {each.said: each for each in lost}
+    for said in _directed(rewrite, _named(title), settled=settled):
         if not said.sure:
             continue
         same = max((_evidence(said, each) for each in by_axis[said.axis] if each.up == said.up), default=0.0)
@@ -74,6 +80,19 @@ def turned(title: str, abstract: str, rewrite: str) -> tuple[Turned, ...]:
         if of:
             found.setdefault(said.shown, Turned(said=said.shown, original=of))
     return tuple(found.values())
+
+
+def _lost(title: str, abstract: str, rewrite: str) -> tuple[list[Turned], list[Contest]]:
+    """Where the rewrite lets the other side do better, and all places in it that need no further look."""
+    name = _name(title)
+    told = contests(plain(abstract), own=name)
+    sure = [each for each in told if each.own_ahead is not None]
+    known = [each for each in contests(plain(rewrite), own=name) if each.own_ahead is not None]
+    # Where somebody loses of whom it is not known who he is, it may be the authors' own work; likewise who wins.
+    if not sure or any((each.up if each.own_ahead is None else each.own_ahead) != sure[0].own_ahead for each in told):
+        return [], []
+    against = (each for each in known if each.own_ahead != sure[0].own_ahead)
+    return [Turned(said=each.shown, original=sure[0].shown) for each in against], known
 
 
 def _praise(there: Sequence[_Directed], abstract: str) -> str:
@@ -91,12 +110,14 @@ def _evidence(said: _Directed, there: _Directed) -> float:
     return sum(1 / (at + there.about[word]) for word, at in said.about.items() if word in there.about)
 
 
-def _directed(text: str, own: re.Pattern[str]) -> Iterator[_Directed]:
+def _directed(text: str, own: re.Pattern[str], *, settled: Sequence[Contest] = ()) -> Iterator[_Directed]:
     text = plain(text)
     begins = _begins(text, own)
     for start, end in sentence_spans(text):
-        words = [found.group().lower().replace("’", "'") for found in _WORD.finditer(text, start, end)]
-        for each in _of_sentence(words):
+        found = list(_WORD.finditer(text, start, end))
+        words = [word.group().lower().replace("’", "'") for word in found]
+        judged = {at for at, word in enumerate(found) if any(one.start <= word.start() < one.end for one in settled)}
+        for each in _of_sentence(words, judged):
             yield replace(each, own=end > begins)
 
 
@@ -108,12 +129,18 @@ def _begins(text: str, own: re.Pattern[str]) -> int:
 
 def _named(title: str) -> re.Pattern[str]:
     """What a rewrite calls the authors and their work; a title often begins with a name and a colon."""
+    name = _name(title)
+    return re.compile(rf"{_OWN.pattern}{'|' + name if name else ''}")
+
+
+def _name(title: str) -> str:
+    """A pattern of the name that a title begins with; empty where it has none."""
     name = title.partition(":")[0].strip()
-    named = f"|{re.escape(name)}" if 0 < len(name.split()) <= 2 and ":" in title else ""
-    return re.compile(rf"{_OWN.pattern}{named}")
+    return re.escape(name) if 0 < len(name.split()) <= 2 and ":" in title else ""
 
 
-def _of_sentence(words: Sequence[str]) -> Iterator[_Directed]:
+def _of_sentence(words: Sequence[str], judged: Collection[int] = ()) -> Iterator[_Directed]:
+    """`judged`: places of words of which it is known what they say."""
     lexicon = _lexicon()
     directed: dict[int, tuple[str, bool, int]] = {}  # place -> axis, up, place of its last word
     for place in range(len(words)):
@@ -128,15 +155,18 @@ def _of_sentence(words: Sequence[str]) -> Iterator[_Directed]:
     taken = {each for place, (_, _, last) in directed.items() for each in range(place, last + 1)}
     stems = {place: _about(word, lexicon) for place, word in enumerate(words) if place not in taken}
     for place, (axis, up, last) in directed.items():
+        if place in judged:
+            continue
         follows = last + 1 in directed and directed[last + 1][0] != axis
         if axis == "amount" and follows and words[place] in ("more", "less"):
             continue  # "less stable" is said of "stable"
-        flips = sum(0 < place - at <= _NEAR and not _between(words, at, place) for at in negated)
+        flips = sum(0 < place - at <= _reach(words[at]) and not _between(words, at, place) for at in negated)
         flips += place - 1 in directed and words[place - 1] == "less"
+        flips += axis == "company" and words[last + 1 : last + 2] == ["no"]
         flips += axis == "quality" and _rival_before(words, stems, place)
         about = _behind(words, stems, last) if axis == "company" else _window(words, stems, place, last)
         shown = words[max(0, place - 1)] + " " if flips and place else ""
-        far = any(_NEAR < place - at <= _REACH and not _between(words, at, place) for at in negated)
+        far = any(_reach(words[at]) < place - at <= _REACH and not _between(words, at, place) for at in negated)
         yield _Directed(axis, up != bool(flips % 2), shown + " ".join(words[place : last + 1]), about, sure=not far)
     denied = {_next(stems, at): at for at in negated if words[at] in lexicon.denials or words[at].endswith("n't")}
     doubtful = bool(negated) or not lexicon.troubles.isdisjoint(words)
@@ -162,9 +192,19 @@ def _window(words: Sequence[str], stems: Mapping[int, str], first: int, last: in
 
 
 def _behind(words: Sequence[str], stems: Mapping[int, str], last: int) -> dict[str, int]:
-    """The first word behind "with": what stands further off may belong to anything."""
-    place = _next(stems, last)
-    return {} if place is None or _between(words, last, place) else {stems[place]: 1}
+    """The first words behind "with": what stands further off may belong to anything."""
+    places = [at for at in range(last + 1, last + 2 + _NEAR) if stems.get(at) and not _ends(words, last + 1, at)]
+    return dict.fromkeys((stems[place] for place in places), 1)
+
+
+def _reach(negation: str) -> int:
+    """A subject is denied as far as its verb: "none of the larger ones helps"."""
+    return 2 * _NEAR if negation in _SUBJECTS else _NEAR
+
+
+def _ends(words: Sequence[str], first: int, last: int) -> bool:
+    """Whether a noun and what stands before it end between two places."""
+    return any(words[at] in _BREAKS or words[at] in _ENDS for at in range(first, last))
 
 
 def _next(stems: Mapping[int, str], last: int) -> int | None:

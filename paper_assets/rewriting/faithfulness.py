@@ -8,11 +8,14 @@ corruptions stand in docs/evaluation.md (`python -m benchmarks.faithfulness`).
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 from paper_assets.rewriting.names import new_names, squeezed, words_of
 from paper_assets.rewriting.quantities import Quantity, plain, quantities
+from paper_assets.text.stems import stem, stems_in
+from paper_assets.text.words import FUNCTION_WORDS
 
 _HEDGED = 0.06  # how far from the original a number may be that is said to be about right
 _SHARE = 0.035  # likewise "a third" for 35 %
@@ -22,6 +25,11 @@ _SHARE_BESIDE_WORDS = 0.005  # where the original says its own shares in words: 
 _MOST_LISTED = 7  # items of a list that a rewrite may have counted itself
 _CLAUSES = re.compile(r"[.;:()]\s|[.;:()]$|--")
 _LAST_ITEM = re.compile(r",?\s(?:and|or|as well as)\s")
+_ANNOUNCED = re.compile(r"(?:\s[\w-]+){1,4}:\s([^.:]*;\s(?:and|or)\s[^.;:]*)\.(?!\d)")
+_OF_WHAT = re.compile(
+    r"\s(?:as\s|of\s|the\s|its\s|their\s|that\s|all\s|more\s|less\s|fewer\s)*((?:[\w.-]*\w%?\s?){1,2})"
+)
+_BEFORE = 60  # characters in which what a number is of may stand before it: "memory falls by half"
 _NUMBERED = re.compile(r"\((?:[1-9]|i{1,3}|iv|v|[a-g])\)")
 
 
@@ -66,12 +74,19 @@ def _new_numbers(source: str, text: str) -> Iterator[str]:
         if (
             each.decimals is None
             and each.value in lists
+            and not _miscounts(each, text)
             and each.kinds == {"count"}
             and not _contradicts(each, counted)
         ):
             continue
         measured = [one for one in known if each.unit and one.unit and _close(one.value, each.value)]
-        if any(_supports(one, each, share=share) for one in measured or known) and not _contradicts(each, counted):
+        supporting = [one for one in measured or known if _supports(one, each, share=share)]
+        if (
+            supporting
+            and not _contradicts(each, counted)
+            and not _miscounts(each, text)
+            and not _another_part(each, text, supporting, known, source)
+        ):
             continue
         reported.add((each.value, each.kinds))
         yield each.shown
@@ -92,6 +107,34 @@ def _contradicts(each: Quantity, counted: dict[str, set[float]]) -> bool:
     if each.counted not in counted or not _close(each.value, round(each.value)):
         return False
     return not any(_close(value, each.value) for value in counted[each.counted])
+
+
+def _miscounts(each: Quantity, text: str) -> bool:
+    """Whether the rewrite itself lists another number of things: "two parts: this; that; and a third"."""
+    listed = _ANNOUNCED.match(text, each.end) if each.kinds == {"count"} else None
+    return listed is not None and listed[1].count(";") + 1 != each.value
+
+
+def _another_part(
+    each: Quantity, text: str, supporting: Sequence[Quantity], known: Sequence[Quantity], source: str
+) -> bool:
+    """Whether the original says another share or multiple of the same thing, and this one of something else only."""
+    thing = _shared(each, text)
+    if not thing or not any(thing & _shared(one, source) for one in known):
+        return False
+    before = (re.split(r"[,;:()]|\.\s", source[max(0, one.start - _BEFORE) : one.start])[-1] for one in supporting)
+    told = (_shared(one, source) | frozenset(stems_in(words)) for one, words in zip(supporting, before, strict=True))
+    return not any(thing & words for words in told)
+
+
+def _shared(each: Quantity, text: str) -> frozenset[str]:
+    """The stems of what a share, percentage or multiple is of: "half of the network", "twice its size"."""
+    if each.kinds.isdisjoint(("share", "percent", "times")):
+        return frozenset()
+    found = _OF_WHAT.match(text, each.end)
+    words = found[1].lower().split() if found else []
+    said = list(takewhile(lambda word: word not in FUNCTION_WORDS, words))
+    return frozenset(map(stem, said))
 
 
 def _lengths_of_lists(source: str) -> set[float]:

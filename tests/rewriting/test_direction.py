@@ -70,3 +70,37 @@ def test_the_gate_says_which_word_is_turned_round_and_knows_english_opposites_on
 @given(st.text(max_size=300))
 def test_no_text_says_the_opposite_of_itself(text: str) -> None:
     assert turned("", text, text) == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Earlier counters clearly beat it on night videos.",
+        "FlockNet is significantly outperformed by existing counters on night videos.",
+        "On night videos FlockNet could not keep up with earlier models.",
+        "FlockNet ranks below previous systems on night videos.",
+        "The authors' program is no match for other methods at night.",
+    ],
+)
+def test_it_is_told_who_does_better_in_whatever_words(text: str) -> None:
+    assert [each.original for each in turned(TITLE, ABSTRACT, text)] == ["significantly outperforms"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "It leaves earlier methods behind on night videos.",
+        "On night videos earlier models could not keep up with FlockNet.",
+        "Existing systems are outdone by FlockNet on night videos.",
+        "Nothing ranks above the authors' program at night.",
+        "Where earlier methods fall short of their goal, FlockNet helps.",
+        "It counts with no labels at all.",
+    ],
+)
+def test_the_same_winner_in_other_words_is_let_be(text: str) -> None:
+    assert turned(TITLE, ABSTRACT, text) == ()
+
+
+def test_an_original_that_lets_both_sides_win_says_nothing_of_who_does_better() -> None:
+    abstract = "We propose a sieve. It outperforms existing methods by day and falls behind other methods by night."
+    assert turned("", abstract, "The earlier methods beat it.") == ()

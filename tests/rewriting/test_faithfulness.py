@@ -94,6 +94,26 @@ def test_rounder_numbers_other_units_and_counts_of_a_list_are_no_inventions(text
     assert numbers(text, original) == ()
 
 
+@pytest.mark.parametrize(
+    ("text", "invented"),
+    [
+        ("It costs half its size.", ("half",)),  # twice its size
+        ("A quarter of the memory is needed.", ("a quarter",)),  # half of the memory
+        ("It costs twice its size and half of the memory. 25% of its corpus is English.", ()),
+        ("A quarter of the corpus is English.", ()),
+    ],
+)
+def test_a_share_is_of_what_the_original_says_it_of(text: str, invented: tuple[str, ...]) -> None:
+    original = "It needs half of the memory of a model twice its size. 25% of its corpus is English, and 50% is code."
+    assert numbers(text, original) == invented
+
+
+def test_a_number_of_things_that_are_listed_behind_it_is_their_number() -> None:
+    original = "The sieve has a gate, a dog and a barn."
+    assert numbers("Two parts: a gate; a dog; and a barn.", original) == ("two",)
+    assert numbers("Three parts: a gate; a dog; and a barn.", original) == ()
+
+
 @pytest.mark.parametrize("name", ["Stanford", "Google", "Zorvax", "Llama", "GPT-5", "Amazon's"])
 def test_a_name_at_the_start_of_a_sentence_is_a_name(name: str) -> None:
     assert names(f"The sheep are counted. {name} confirms that it works.") == (name,)
