@@ -110,8 +110,11 @@ def gather(warehouse: Warehouse, profile: str, day: date, *, settings: Settings)
 
 
 def _stored_day(warehouse: Warehouse, profile: str, day: date) -> Stored:
-    ranked, judged = ranking(warehouse, day, profile), candidates(warehouse, day, profile).to_pylist()
-    changes = [(since, changes_since(warehouse, then, ranked)) for since, then in _earlier(warehouse, profile, day)]
+    ranked, judged = ranking(warehouse, day, profile), candidates(warehouse, day, profile)
+    changes = [
+        (since, changes_since(warehouse, then, ranked, judged=judged))
+        for since, then in _earlier(warehouse, profile, day)
+    ]
     moves = [move for _, found in changes for move in (*found.entered, *found.left, *found.moved)]
     shown = ranked.rows.filter(ranked.rows.column("shown")).column("paper_id").to_pylist()
     answers, rewrites = retrievals_of(warehouse, day, profile), rewrites_of(warehouse, profile=profile, day=day)
@@ -124,7 +127,7 @@ def _stored_day(warehouse: Warehouse, profile: str, day: date) -> Stored:
     return Stored(
         ranking=ranked,
         papers=papers,
-        candidates=judged,
+        candidates=judged.to_pylist(),
         changes=changes,
         answers=answers,
         rewrites=rewrites,

@@ -4,6 +4,7 @@ DuckDB takes 20 ms of the processor to begin an engine, whatever file it opens, 
 runs; a day of a profile is read dozens of times. The engine itself holds nothing: no file, no table, no setting.
 """
 
+import atexit
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -44,6 +45,7 @@ def attached(path: Path) -> Iterator[DuckDBPyConnection]:
 def _engine() -> DuckDBPyConnection:
     with _ONE_AT_A_TIME:
         if os.getpid() not in _ENGINES:
+            atexit.register(_ENGINES.pop, os.getpid(), None)  # or DuckDB complains of what is left at the end
             _ENGINES[os.getpid()] = duckdb.connect(config=dict(NO_EXTENSIONS))
         return _ENGINES[os.getpid()]
 
