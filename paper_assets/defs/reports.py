@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 
+from paper_assets.defs.stacked_bars import stacked_bars
 from paper_assets.errors import ClusterUnavailable, DoubtfulDay, PaperAssetsError, SourceError, StoreBusy
 from paper_assets.pipeline.report import Bars, Columns, Link, Markdown, Report, Scatter, StackedBars, Table, Value
 
@@ -72,7 +73,7 @@ def _drawn(value: Value) -> Any:
         case Bars(counts, title):
             return bars(counts, title=title)
         case StackedBars(rows, parts, title):
-            return stacked_bars(rows, parts, title=title)
+            return dg.MetadataValue.md(stacked_bars(rows, parts, title=title))
         case Scatter(points, groups, title):
             return scatter(points, groups, title=title)
         case Markdown(text):
@@ -126,24 +127,6 @@ def bars(values: Mapping[str, int], *, title: str) -> dg.MarkdownMetadataValue:
     most = max([1, *values.values()])
     lines = [f"{name[:28]:<28} {'█' * round(40 * value / most)} {value}" for name, value in values.items()]
     return dg.MetadataValue.md("\n".join([title, "```", *lines, "```"]))
-
-
-def stacked_bars(rows: Sequence[str], parts: Mapping[str, Sequence[float]], *, title: str) -> dg.MarkdownMetadataValue:
-    """One horizontal bar a row, made of its parts in order; the first row on top."""
-    inches = 1.2 + 0.26 * max(len(rows), 1)
-    figure, axes = _plot(inches, inside=(0.4, 0.75 / inches, 0.57, 1 - 1.1 / inches))
-    places = range(len(rows), 0, -1)
-    positive, negative = [0.0] * len(rows), [0.0] * len(rows)
-    for name, sizes in parts.items():
-        left = [positive[i] if size >= 0 else negative[i] for i, size in enumerate(sizes)]
-        axes.barh(list(places), list(sizes), left=left, label=name, height=0.7)
-        for i, size in enumerate(sizes):
-            (positive if size >= 0 else negative)[i] += size
-    axes.set_yticks(list(places), [row[:36] for row in rows])
-    for label in axes.get_yticklabels():
-        label.set_parse_math(False)  # a title's LaTeX is not for matplotlib to read
-    figure.legend(fontsize=6, ncol=4, loc="lower center", frameon=False)
-    return _picture(figure, title)
 
 
 def scatter(points: Any, groups: Sequence[str], *, title: str) -> dg.MarkdownMetadataValue:

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -35,9 +36,9 @@ class WaitedOnce(Warehouse):
     messages: list[str] = field(default_factory=list, compare=False)  # what the first wait ended with
 
     @contextmanager
-    def reading(self) -> Iterator[DuckDBPyConnection]:
+    def reading(self, *, own_settings: bool = False) -> Iterator[DuckDBPyConnection]:
         """As `Warehouse.reading`."""
-        with self._once(Warehouse.reading) as connection:
+        with self._once(partial(Warehouse.reading, own_settings=own_settings)) as connection:
             yield connection
 
     @contextmanager
@@ -51,7 +52,8 @@ class WaitedOnce(Warehouse):
         self, opened: Callable[[Warehouse], AbstractContextManager[DuckDBPyConnection]]
     ) -> Iterator[DuckDBPyConnection]:
         try:
-            with opened(Warehouse(self.path, deadline=0.0 if self.messages else self.deadline)) as connection:
+            deadline = 0.0 if self.messages else self.deadline
+            with opened(Warehouse(self.path, deadline=deadline, opened=self.opened)) as connection:
                 yield connection
         except StoreBusy as error:
             self.messages.append(str(error))

@@ -41,8 +41,9 @@ class ProfileDay:
 
 def profile_day(warehouse: Warehouse, profile: Profile, as_of: date, *, settings: Settings) -> ProfileDay:
     """Gather a day's inputs: the window of `feed.window_days` ending on `as_of`, and what it has already shown."""
-    papers, shown = _gathered(warehouse, profile, as_of, as_of)
-    liked = liked_by(warehouse, profile)
+    with warehouse.read_together() as opened:
+        papers, shown = _gathered(opened, profile, as_of, as_of)
+        liked = liked_by(opened, profile)
     return _profile_day(profile, as_of, papers=papers, shown=shown, liked=liked, settings=settings)
 
 

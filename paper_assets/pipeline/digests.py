@@ -104,8 +104,17 @@ def missing_from_pages(warehouse: Warehouse, profile: str, day: date, *, setting
 
 def gather(warehouse: Warehouse, profile: str, day: date, *, settings: Settings) -> Digest:
     """What is stored for the profile's day, as a digest. Raises NotComputed if there is no ranking."""
-    ranked, judged = ranking(warehouse, day, profile), candidates(warehouse, day, profile).to_pylist()
-    changes = [(since, changes_since(warehouse, then, ranked)) for since, then in _earlier(warehouse, profile, day)]
+    with warehouse.read_together() as opened:
+        stored = _stored_day(opened, profile, day)
+    return digest_of(stored, config=settings.rewriting)
+
+
+def _stored_day(warehouse: Warehouse, profile: str, day: date) -> Stored:
+    ranked, judged = ranking(warehouse, day, profile), candidates(warehouse, day, profile)
+    changes = [
+        (since, changes_since(warehouse, then, ranked, judged=judged))
+        for since, then in _earlier(warehouse, profile, day)
+    ]
     moves = [move for _, found in changes for move in (*found.entered, *found.left, *found.moved)]
     shown = ranked.rows.filter(ranked.rows.column("shown")).column("paper_id").to_pylist()
     answers, rewrites = retrievals_of(warehouse, day, profile), rewrites_of(warehouse, profile=profile, day=day)
@@ -115,18 +124,15 @@ def gather(warehouse: Warehouse, profile: str, day: date, *, settings: Settings)
     excludes = of_profile.content.keywords.exclude.hard if of_profile else ()
     answers, rewrites = without_excluded(answers, rewrites, papers=papers, keywords=excludes)
     ranked_for = profile_version(warehouse, profile, ranked.header.get("profile_hash") or "")
-    return digest_of(
-        Stored(
-            ranking=ranked,
-            papers=papers,
-            candidates=judged,
-            changes=changes,
-            answers=answers,
-            rewrites=rewrites,
-            decided_at=last_decision(warehouse, [item.item for item in rewrites]),
-            content=ranked_for.content if ranked_for else None,
-        ),
-        config=settings.rewriting,
+    return Stored(
+        ranking=ranked,
+        papers=papers,
+        candidates=judged.to_pylist(),
+        changes=changes,
+        answers=answers,
+        rewrites=rewrites,
+        decided_at=last_decision(warehouse, [item.item for item in rewrites]),
+        content=ranked_for.content if ranked_for else None,
     )
 
 

@@ -18,6 +18,7 @@ from paper_assets.ranking.list_order import learned_of
 from paper_assets.stores.candidates import candidates, candidates_inputs
 from paper_assets.stores.papers import papers_by_id
 from paper_assets.stores.rankings import StoredRanking, ranking
+from paper_assets.stores.warehouse import Warehouse
 from paper_assets.weights import DIMENSIONS
 
 _RECOMPUTED_WITHIN = 1e-9  # stored as doubles; anything more is another formula
@@ -54,10 +55,12 @@ def candidate_report(workspace: Workspace, partition: Partition, made: Made) -> 
 
 def ranking_report(workspace: Workspace, partition: Partition, made: Made) -> Report:
     """The top papers with their scores, and what each dimension brought them."""
-    stored = ranking(workspace.warehouse, partition.of_day, partition.of_profile)
-    header, shown = stored.header, stored.rows.filter(stored.rows.column("shown"))
-    top = shown.slice(0, 10).to_pylist()
-    known = papers_by_id(workspace.warehouse, [row["paper_id"] for row in top]).to_pylist()
+    with workspace.warehouse.read_together() as warehouse:
+        stored = ranking(warehouse, partition.of_day, partition.of_profile)
+        header, shown = stored.header, stored.rows.filter(stored.rows.column("shown"))
+        top = shown.slice(0, 10).to_pylist()
+        known = papers_by_id(warehouse, [row["paper_id"] for row in top]).to_pylist()
+        changed = _changes_since_the_day_before(warehouse, stored)
     titles = {row["paper_id"]: row["title"] for row in known}
     weights = header["weights"]
     parts = {name: [weights[name] * row[name] for row in top] for name in DIMENSIONS}
@@ -112,7 +115,7 @@ def ranking_report(workspace: Workspace, partition: Partition, made: Made) -> Re
                 parts,
                 title=f"What each dimension brought, {stored.profile}, {stored.day}",
             ),
-            "changed": Markdown(_changes_since_the_day_before(workspace, stored)),
+            "changed": Markdown(changed),
             "purpose": header["purpose"],
             "ranking_mode": header["ranking_mode"],
             "evaluation_method": header["evaluation_method"],
@@ -134,9 +137,9 @@ def ranking_report(workspace: Workspace, partition: Partition, made: Made) -> Re
     )
 
 
-def _changes_since_the_day_before(workspace: Workspace, stored: StoredRanking) -> str:
+def _changes_since_the_day_before(warehouse: Warehouse, stored: StoredRanking) -> str:
     try:
-        changes = changes_of(workspace.warehouse, stored.profile, stored.day)
+        changes = changes_of(warehouse, stored.profile, stored.day)
     except NotComputed:
         return "the first ranking of this profile"
     return f"{len(changes.entered)} entered, {len(changes.left)} left, {len(changes.moved)} moved\n" + "\n".join(

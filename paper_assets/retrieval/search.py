@@ -104,7 +104,7 @@ def _compared(
     if snapshot is not None:
         yield snapshot.compared(where, undated)
         return
-    with corpus.warehouse.reading() as connection:
+    with corpus.warehouse.reading(own_settings=True) as connection:
         yield read_through(connection, data_type, question, asked, model=model, where=where, undated=undated)
 
 

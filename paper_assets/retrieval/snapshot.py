@@ -170,7 +170,7 @@ def snapshot_of(warehouse: Warehouse, data_type: DataType, *, model: str | None,
 def _up_to_date(
     warehouse: Warehouse, data_type: DataType, model: str | None, kept: _Kept | None, most_bytes: int
 ) -> _Kept:
-    with warehouse.reading() as connection:
+    with warehouse.reading(own_settings=True) as connection:
         bound_memory(connection)
         stamp = _stamp(warehouse.path)  # nobody can write meanwhile
         if kept is not None and kept.snapshot is not None:

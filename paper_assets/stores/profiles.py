@@ -27,16 +27,16 @@ def keep_profile(warehouse: Warehouse, profile: Profile) -> None:
 def last_good_profile(warehouse: Warehouse, name: str) -> Profile | None:
     """The content that the profile's newest results were computed from; None if there is none."""
     with warehouse.reading() as connection:
-        row = connection.execute(
+        rows = connection.execute(
             "select content from profile_versions where profile = ? order by place desc limit 1", [name]
-        ).fetchone()
-    return profile_from_mapping(name, json.loads(row[0])) if row else None
+        ).fetchall()
+    return profile_from_mapping(name, json.loads(rows[0][0])) if rows else None
 
 
 def profile_version(warehouse: Warehouse, name: str, content_hash: str) -> Profile | None:
     """The content a ranking's `profile_hash` stands for; None if it is not kept."""
     with warehouse.reading() as connection:
-        row = connection.execute(
+        rows = connection.execute(
             "select content from profile_versions where profile = ? and hash = ?", [name, content_hash]
-        ).fetchone()
-    return profile_from_mapping(name, json.loads(row[0])) if row else None
+        ).fetchall()
+    return profile_from_mapping(name, json.loads(rows[0][0])) if rows else None

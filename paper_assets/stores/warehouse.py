@@ -11,8 +11,8 @@ import os
 import random
 import re
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import KW_ONLY, dataclass, field, replace
 from pathlib import Path
 from threading import TIMEOUT_MAX, Lock
@@ -29,6 +29,7 @@ from paper_assets.stores.folder_lock import folder_locked
 from paper_assets.stores.migrations.registry import MIGRATIONS, Migration
 from paper_assets.stores.migrations.upgrade import pending, upgrade
 from paper_assets.stores.processes import command_of
+from paper_assets.stores.reading_engine import attached
 
 _NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL)  # a file system that has none
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.01, 0.1  # seconds between two tries to open; a unit of work takes 20 ms and up
@@ -50,21 +51,22 @@ class Warehouse:
     opened: DuckDBPyConnection | None = field(default=None, repr=False, compare=False)  # by `read_together`
 
     @contextmanager
-    def reading(self) -> Iterator[DuckDBPyConnection]:
+    def reading(self, *, own_settings: bool = False) -> Iterator[DuckDBPyConnection]:
         """A read-only connection for one unit of work, never nested. Other readers may work, writers wait.
 
+        `own_settings`: the block changes DuckDB's settings, which all that is read in this process would share.
         Raises StoreBusy, StoreVersion, StoreUnwritable, StoreError.
         """
         if self.opened is not None:
             yield self.opened
             return
-        with self._opened(read_only=True) as connection:
+        with self._opened(read_only=True, own_settings=own_settings) as connection:
             yield connection
 
     @contextmanager
     def read_together(self) -> Iterator["Warehouse"]:
         """The same warehouse, opened once for all that is read from it in the block: for a page that asks a dozen
-        things at a time, of which opening would cost half a second. Nothing can be written meanwhile, by nobody.
+        things at a time and is to have one state in all of it. Nothing can be written meanwhile, by nobody.
         """
         with self.reading() as connection:
             yield replace(self, opened=connection)
@@ -88,7 +90,7 @@ class Warehouse:
                 raise
 
     @contextmanager
-    def _opened(self, *, read_only: bool) -> Iterator[DuckDBPyConnection]:
+    def _opened(self, *, read_only: bool, own_settings: bool = False) -> Iterator[DuckDBPyConnection]:
         ends = time.monotonic() + self.deadline
         turn = _TURNS.setdefault(self.path, Lock())
         if not turn.acquire(timeout=min(max(self.deadline, 0.0), TIMEOUT_MAX)):
@@ -101,19 +103,17 @@ class Warehouse:
                 for file in (self.path, self.path.with_name(f"{self.path.name}.wal")):
                     if lies_there(file) and not file.is_file():  # opening a pipe would wait for ever
                         raise StoreError(f"{file} is no file; move it away or set PAPER_ASSETS_HOME")
-                with ExitStack() as held:
+                with ExitStack() as held, ExitStack() as open_file:
                     before = _take_turn(held, self, ends, read_only=read_only)
-                    connection = _connect_to_newest(self, read_only=read_only, ends=ends)
-                    try:
-                        if read_only:
-                            held.close()
-                        yield connection
-                        if before:
-                            # What was asked is kept, in the log: a disk that has no room for more tells the next one.
-                            with suppress(duckdb.Error, OSError):
-                                checkpoint(connection, self.path, before)
-                    finally:
-                        connection.close()
+                    connect = _to_write if not read_only else _to_read_alone if own_settings else attached
+                    connection = _connect_to_newest(self, connect, open_file, ends=ends)
+                    if read_only:
+                        held.close()
+                    yield connection
+                    if before:
+                        # What was asked is kept, in the log: a disk that has no room for more tells the next one.
+                        with suppress(duckdb.Error, OSError):
+                            checkpoint(connection, self.path, before)
         finally:
             turn.release()
 
@@ -158,36 +158,33 @@ def _holder_found(warehouse: Warehouse) -> str:
     return _holder("")
 
 
-def _connect_to_newest(warehouse: Warehouse, *, read_only: bool, ends: float) -> DuckDBPyConnection:
-    """Connect to the warehouse in its newest version, which takes a moment as its only holder if it is an older one."""
-    connection = _connect(warehouse, read_only=read_only, ends=ends)
-    try:
-        if not pending(connection, warehouse.path, warehouse.migrations):
-            return connection
-    except BaseException:
-        connection.close()
-        raise
-    connection.close()
+_Connect = Callable[[Path], AbstractContextManager[DuckDBPyConnection]]
+
+
+def _connect_to_newest(
+    warehouse: Warehouse, connect: _Connect, open_file: ExitStack, *, ends: float
+) -> DuckDBPyConnection:
+    """Connect, until `open_file` is closed, to the warehouse in its newest version, which takes a moment as its only
+    holder if it is an older one.
+    """
+    connection = _connect(warehouse, connect, open_file, ends=ends)
+    if not pending(connection, warehouse.path, warehouse.migrations):
+        return connection
+    open_file.close()
     # Opened before DuckDB opens the file and closed after it has closed it: closing any handle of a file gives up the
     # process's locks on that file, DuckDB's among them.
-    with warehouse.path.open("rb") as before:
-        connection = _connect(warehouse, read_only=False, ends=ends)
-        try:
-            upgrade(connection, warehouse.path, before, warehouse.migrations)
-            checkpoint(connection, warehouse.path, before)
-        finally:
-            connection.close()
-    return _connect(warehouse, read_only=read_only, ends=ends)
+    with warehouse.path.open("rb") as before, ExitStack() as alone:
+        connection = _connect(warehouse, _to_write, alone, ends=ends)
+        upgrade(connection, warehouse.path, before, warehouse.migrations)
+        checkpoint(connection, warehouse.path, before)
+    return _connect(warehouse, connect, open_file, ends=ends)
 
 
-def _connect(warehouse: Warehouse, *, read_only: bool, ends: float) -> DuckDBPyConnection:
+def _connect(warehouse: Warehouse, connect: _Connect, open_file: ExitStack, *, ends: float) -> DuckDBPyConnection:
     pause = _FIRST_PAUSE
     while True:
         try:
-            connection = duckdb.connect(str(warehouse.path), read_only=read_only, config=dict(NO_EXTENSIONS))
-            if not read_only:
-                only_when_asked(connection)
-            return connection
+            return open_file.enter_context(connect(warehouse.path))
         except duckdb.IOException as error:
             if "Could not set lock" not in str(error):
                 raise
@@ -197,6 +194,19 @@ def _connect(warehouse: Warehouse, *, read_only: bool, ends: float) -> DuckDBPyC
         # Uneven pauses, so that waiting processes do not meet again at the same instant.
         time.sleep(min(remaining, pause * random.uniform(0.5, 1.5)))  # noqa: S311
         pause = min(2 * pause, _LONGEST_PAUSE)
+
+
+@contextmanager
+def _to_write(path: Path) -> Iterator[DuckDBPyConnection]:
+    with duckdb.connect(str(path), config=dict(NO_EXTENSIONS)) as connection:
+        only_when_asked(connection)
+        yield connection
+
+
+@contextmanager
+def _to_read_alone(path: Path) -> Iterator[DuckDBPyConnection]:
+    with duckdb.connect(str(path), read_only=True, config=dict(NO_EXTENSIONS)) as connection:
+        yield connection
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from tests.loopback_arxiv import loopback_arxiv
 
 DAYS = ("2026-03-02", "2026-03-03", "2026-03-04")
 
-# How often a command opens DuckDB, and what it loads; printed after all that it prints itself.
+# How often a command opens the warehouse, and what it loads; printed after all that it prints itself.
 _OPENINGS = """
 import json, sys
 opened = 0
@@ -29,12 +29,15 @@ class Watch(MetaPathFinder):
         if name == "paper_assets.stores.warehouse":
             sys.meta_path.remove(self)
             import duckdb
-            connect = duckdb.connect
-            def counted(*arguments, **more):
-                global opened
-                opened += 1
-                return connect(*arguments, **more)
-            duckdb.connect = counted
+            from paper_assets.stores import reading_engine
+            def counting(opens):
+                def counted(*file, **more):
+                    global opened
+                    opened += bool(file)
+                    return opens(*file, **more)
+                return counted
+            duckdb.connect = counting(duckdb.connect)
+            reading_engine.attached = counting(reading_engine.attached)
         return None
 sys.meta_path.insert(0, Watch())
 app(sys.argv[1:], standalone_mode=False)

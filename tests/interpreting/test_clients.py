@@ -8,6 +8,7 @@ from paper_assets.errors import NetworkError, StoreBusy
 from paper_assets.interpreting.clients import Clients, WaitedOnce
 from paper_assets.settings import load_settings
 from paper_assets.stores.paper_merging import merge_papers
+from paper_assets.stores.papers import latest_day
 from paper_assets.stores.warehouse import Warehouse
 
 
@@ -79,3 +80,14 @@ def test_pdfs_of_arxiv_and_its_mirror_take_turns_with_its_api_and_others_by_host
 def test_no_key_is_in_what_a_log_may_show(tmp_path: Path) -> None:
     shown = clients(tmp_path)
     assert "hidden" not in repr((shown, shown.access(shown.started())))
+
+
+def test_a_call_that_asks_several_things_in_one_opening_is_not_its_own_holder(tmp_path: Path) -> None:
+    call = WaitedOnce(tmp_path / "w.duckdb", deadline=5)
+    with call.read_together() as opened:
+        assert latest_day(opened) is None
+        with pytest.raises(RuntimeError, match="for reading only"), opened.writing():
+            pass
+    with call.reading(own_settings=True) as connection:
+        connection.execute("set threads = 1")
+    assert call.messages == []

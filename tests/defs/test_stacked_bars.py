@@ -1,0 +1,34 @@
+"""The picture of a ranking's scores: every row and part stands in it, and other people's titles cannot break it."""
+
+import base64
+import re
+from xml.etree import ElementTree
+
+from paper_assets.defs.stacked_bars import stacked_bars
+
+
+def _picture(markdown: str) -> ElementTree.Element:
+    found = re.fullmatch(r"!\[[^\]]*\]\(data:image/svg\+xml;base64,([A-Za-z0-9+/=]+)\)", markdown)
+    assert found
+    return ElementTree.fromstring(base64.b64decode(found[1]))
+
+
+def test_every_row_and_part_is_named_and_a_bar_is_as_long_as_its_share() -> None:
+    parts = {"relevance": [2.0, 1.0], "recency": [1.0, 0.0], "penalty": [0.0, -1.0]}
+    picture = _picture(stacked_bars(["1. First", "2. Second"], parts, title="What brought it"))
+    words = [each.text for each in picture.iter() if each.tag.endswith("text")]
+    assert {"What brought it", "1. First", "2. Second", *parts, "0", "3", "-1"} <= set(words)
+    lengths = {
+        name: [float(length) for length in re.findall(r"M[\d.]+ \d+h(-?[\d.]+)v15", each.attrib["d"])]
+        for name, each in zip(parts, [e for e in picture if e.attrib.get("fill", "#fff") != "#fff"], strict=True)
+    }
+    unit = lengths["relevance"][1]
+    assert unit > 0
+    assert {name: [round(length / unit) for length in each] for name, each in lengths.items()} == parts
+
+
+def test_a_title_of_somebody_else_breaks_no_picture_and_no_rows_make_one_too() -> None:
+    picture = _picture(stacked_bars(['<script>alert("1")</script> & \x00\x1b[31m $x^2$'], {"a": [0.0]}, title="t"))
+    assert [each.tag.rpartition("}")[2] for each in picture.iter() if "script" in each.tag] == []
+    assert any("<script>" in (each.text or "") for each in picture.iter())
+    _picture(stacked_bars([], {"a": []}, title="nothing"))

@@ -1,0 +1,77 @@
+"""What is read shares an engine, and nothing else: no file stays open, no setting stays, no fault spreads."""
+
+import os
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from paper_assets.stores.reading_engine import attached
+from paper_assets.stores.warehouse import Warehouse
+from tests.stores.invented_warehouse import fill
+
+
+def _made(path: Path) -> Path:
+    with duckdb.connect(str(path)) as connection:
+        connection.execute("create table kept as select 42 as answer")
+    return path
+
+
+def _open_files() -> set[str]:
+    return {os.path.realpath(entry) for entry in Path("/proc/self/fd").iterdir()}
+
+
+def test_a_file_is_let_go_of_at_the_end_and_found_as_others_have_left_it(tmp_path: Path) -> None:
+    file = _made(tmp_path / "it's.duckdb")
+    with attached(file) as connection:
+        assert connection.execute("select answer from kept").fetchall() == [(42,)]
+        assert str(file) in _open_files()
+        connection.execute("select * from range(300000)").fetchone()  # not read to its end
+    assert str(file) not in _open_files()
+    with duckdb.connect(str(file)) as connection:
+        connection.execute("update kept set answer = 43")
+    with attached(file) as connection:
+        assert connection.execute("select answer from kept").fetchall() == [(43,)]
+
+
+def test_two_files_are_read_side_by_side_and_neither_is_written(tmp_path: Path) -> None:
+    first, second = _made(tmp_path / "a.duckdb"), _made(tmp_path / "b.duckdb")
+    with attached(first) as one, attached(second) as other:
+        assert one.execute("from kept").fetchall() == other.execute("from kept").fetchall()
+        assert one.execute("select table_name from information_schema.tables where table_catalog = current_database()")
+        with pytest.raises(duckdb.InvalidInputException, match="read-only"):
+            other.execute("insert into kept values (1)")
+
+
+def test_a_file_that_cannot_be_read_keeps_nobody_from_the_others(tmp_path: Path) -> None:
+    bad = tmp_path / "bad.duckdb"
+    bad.write_bytes(b"no database " * 1000)
+    for _ in range(2):
+        with pytest.raises(duckdb.IOException, match="not a valid DuckDB database"), attached(bad):
+            pass
+        with attached(_made(tmp_path / f"good{_}.duckdb")) as connection:
+            assert connection.execute("from kept").fetchall() == [(42,)]
+            with pytest.raises(duckdb.CatalogException):
+                connection.execute("from nothing")
+
+
+def test_settings_of_one_reader_are_not_those_of_the_next(tmp_path: Path) -> None:
+    warehouse = Warehouse(tmp_path / "warehouse.duckdb", deadline=5)
+    fill(warehouse)
+    with warehouse.reading(own_settings=True) as connection:
+        connection.execute("set memory_limit = '123MB'")
+    with warehouse.reading() as connection:
+        [(limit,)] = connection.execute("select current_setting('memory_limit')").fetchall()
+    assert not limit.startswith(("117", "123"))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks here")
+def test_a_fork_reads_with_an_engine_of_its_own(tmp_path: Path) -> None:
+    file = _made(tmp_path / "kept.duckdb")
+    with attached(file):
+        pass
+    child = os.fork()
+    if child == 0:
+        with attached(file) as connection:
+            os._exit(0 if connection.execute("from kept").fetchall() == [(42,)] else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
