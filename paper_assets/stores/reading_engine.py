@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
+from tempfile import gettempdir
 from threading import Lock
 
 import duckdb
@@ -46,7 +47,9 @@ def _engine() -> DuckDBPyConnection:
     with _ONE_AT_A_TIME:
         if os.getpid() not in _ENGINES:
             atexit.register(_ENGINES.pop, os.getpid(), None)  # or DuckDB complains of what is left at the end
-            _ENGINES[os.getpid()] = duckdb.connect(config=dict(NO_EXTENSIONS))
+            # An engine without a file would spill what memory does not hold into the folder where the user stands.
+            spilled = Path(gettempdir(), f"paper_assets-{os.getuid()}-{os.getpid()}.tmp")
+            _ENGINES[os.getpid()] = duckdb.connect(config={**NO_EXTENSIONS, "temp_directory": str(spilled)})
         return _ENGINES[os.getpid()]
 
 

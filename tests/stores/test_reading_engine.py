@@ -65,6 +65,25 @@ def test_settings_of_one_reader_are_not_those_of_the_next(tmp_path: Path) -> Non
     assert not limit.startswith(("117", "123"))
 
 
+def test_what_memory_does_not_hold_is_spilled_to_the_systems_folder_and_not_where_the_user_stands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here, system = tmp_path / "here", tmp_path / "system"
+    here.mkdir()
+    system.mkdir()
+    monkeypatch.chdir(here)
+    monkeypatch.setattr("tempfile.tempdir", str(system))
+    monkeypatch.setattr("paper_assets.stores.reading_engine._ENGINES", {})
+    with attached(_made(tmp_path / "kept.duckdb")) as connection:
+        connection.execute("set memory_limit = '60MB'")
+        connection.execute(
+            "select sum(length(text)) from (select repeat('x', 100) as text, hash(range) as key "
+            "from range(1500000) order by key desc)"
+        ).fetchall()
+        connection.execute("create temp table many as select repeat('x', 100) || range as text from range(1500000)")
+    assert list(system.iterdir()) and not list(here.iterdir())
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks here")
 def test_a_fork_reads_with_an_engine_of_its_own(tmp_path: Path) -> None:
     file = _made(tmp_path / "kept.duckdb")
