@@ -20,6 +20,7 @@ from paper_assets.errors import InvalidProfile, StoreError
 from paper_assets.pipeline.profiles import find_profiles
 from paper_assets.pipeline.workspace import Workspace
 
+_CURSOR = "paper_assets/conditions"  # what Dagster's own cursor of the sensor was after the last look
 _told: set[str] = set()  # what is wrong with profiles, as the last look said it
 
 
@@ -36,8 +37,14 @@ class Looks(dg.AutomationConditionSensorDefinition):
         if was_quiet(self.name, state and (state, context.cursor)):
             return SensorExecutionData(skip_message="nothing has happened since the last look", cursor=context.cursor)
         instance = context.instance
+        if context.cursor is None:
+            # Dagster forgets the cursor where it goes on with a look that was killed while it asked for its runs, and
+            # with it all that was due and not yet asked for.
+            context._cursor = instance.daemon_cursor_storage.get_cursor_values({_CURSOR}).get(_CURSOR)
         asked = tell_news(instance, context.resources.workspace, context.log)
         tick = super().evaluate_tick(context)
+        if tick.cursor:
+            instance.daemon_cursor_storage.set_cursor_values({_CURSOR: tick.cursor})
         if asked and not tick.run_requests and not under_way(instance):
             # Quiet only if it is so twice: what a look finds may depend on what the one before it found.
             same = was_quiet(f"{self.name}, once", state)

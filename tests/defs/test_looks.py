@@ -72,6 +72,10 @@ def rankings(asked: list[dg.RunRequest]) -> list[str]:
     ]
 
 
+def names(request: dg.RunRequest) -> list[str]:
+    return [key.to_user_string() for key in request.asset_selection or ()]
+
+
 @pytest.fixture
 def looking(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Looking]:
     monkeypatch.setenv("DAGSTER_HOME", f"{tmp_path / 'dagster_home'}")
@@ -116,6 +120,24 @@ def test_an_edit_is_asked_for_in_the_tick_that_sees_it_and_only_for_its_profile(
     for number in range(10):
         looking.profile("bob", {**SPEECH, "interests": {"primary": [f"speech recognition, part {number}"]}})
     assert rankings(looking.tick()) == ["2026-03-02|bob"]
+
+
+def test_a_page_that_waits_is_made_though_dagster_has_lost_its_cursor(looking: Looking) -> None:
+    """It does where the daemon is killed while it asks for the runs of a look, and started again."""
+    looking.profile("ann", GRAPHS)
+    _ranked(looking, "ann")
+    following = ("balanced_retrievals", "paper_rewrites", "reading_digests")
+    for asset in following:
+        looking.report(asset, "2026-03-02|ann", "1")
+    while looking.tick():
+        pass
+    looking.report("scored_rankings", "2026-03-02|ann", "2")
+    waits_for = {asset for request in looking.tick() for asset in names(request)}
+    assert "paper_rewrites" in waits_for and "reading_digests" not in waits_for
+    looking.cursor = None
+    for asset in following[:2]:
+        looking.report(asset, "2026-03-02|ann", "1")  # the new ranking changes nothing in them
+    assert [names(request) for request in looking.tick()] == [["reading_digests"]]
 
 
 def test_a_broken_profile_is_named_once_and_keeps_its_partition_and_its_content(
