@@ -7,7 +7,7 @@ import re
 import sqlite3
 from collections import Counter
 from contextlib import closing
-from datetime import date
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -62,8 +62,11 @@ def _alike(text: str, other: str) -> int:
 
 
 def _plain(text: str, today: str) -> str:
-    """Without the times of today and drawn ids; invented papers are of other days."""
-    shown = _DRAWN.sub(lambda found: "…" if found[0][:10] == today or "-" not in found[0][:5] else found[0], text)
+    """Without the times of today and of the day before, for a storm may last over midnight, and without drawn ids;
+    invented papers are of other days.
+    """
+    now = (today, f"{date.fromisoformat(today) - timedelta(days=1)}")
+    shown = _DRAWN.sub(lambda found: "…" if found[0][:10] in now or "-" not in found[0][:5] else found[0], text)
     return _NUMBER.sub("", shown)
 
 
