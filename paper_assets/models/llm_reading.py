@@ -8,7 +8,7 @@ JSON may hold as escapes, are taken out of every text (SPEC 8).
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Any, TypeVar
 
@@ -23,6 +23,7 @@ _THOUGHT = re.compile(
     r"<(think|thinking|thought|reasoning|reflection)>.*?</\1>|^.*?</(?:think|thinking)>", re.DOTALL | re.IGNORECASE
 )
 _MOST_OBJECTS = 50  # that an answer is searched for
+_DEEPEST = 50  # levels; no answer that is asked for has more than four
 _WHOLE = re.compile(r"\s*[+-]?\d{1,15}(?:\.0*)?\s*")
 _DECIMAL = re.compile(r"\s*[+-]?(?:\d{1,15}(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,2})?\s*")
 
@@ -33,7 +34,7 @@ def read_answer(text: str, schema: type[Value]) -> Value:
     """The value that an answer holds. Raises ValidationError, of the object that comes nearest."""
     shape = schema.model_json_schema()
     last: ValidationError | None = None
-    for candidate in _objects(text):
+    for candidate in filter(_is_shallow, _objects(text)):
         for one in (candidate, *(inner for inner in candidate.values() if isinstance(inner, dict))):
             fitted = _fitted(one, shape, shape.get("$defs", {}))
             if not _says_something(fitted):
@@ -77,6 +78,20 @@ def _objects(text: str) -> Iterator[dict[str, Any]]:
                 end = at + 1
             at = bare.find("{", end)
         yield from reversed(found)
+
+
+def _is_shallow(value: Any) -> bool:
+    """Whether what walks through the value level by level comes to its end. Not true of thousands of brackets."""
+    level = [value]
+    for _ in range(_DEEPEST):
+        level = [part for one in level for part in _parts(one)]
+        if not level:
+            return True
+    return False
+
+
+def _parts(value: Any) -> Iterable[Any]:
+    return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
 
 
 def _without_trailing_commas(text: str) -> str:
@@ -150,8 +165,6 @@ def _fitted_text(value: Any, shape: Schema) -> Any:
 
 
 def _says_something(value: Any) -> bool:
-    if isinstance(value, dict):
-        return any(map(_says_something, value.values()))
-    if isinstance(value, list):
-        return any(map(_says_something, value))
+    if isinstance(value, dict | list):
+        return any(map(_says_something, _parts(value)))
     return bool(value.strip()) if isinstance(value, str) else value is not None

@@ -90,6 +90,15 @@ def test_an_answer_that_says_nothing_is_none() -> None:
             read_answer(text, type("Summary", (BaseModel,), {"__annotations__": {"summary": str}}))
 
 
+@pytest.mark.parametrize("levels", [60, 490, 980, 100_000])
+def test_an_answer_of_brackets_in_brackets_is_refused_and_one_beside_it_is_read(levels: int) -> None:
+    for opening, closing in (('{"a":', "}"), ("[", "]")):
+        nested = f'{{"score": {opening * levels}1{closing * levels}}}'
+        with pytest.raises(ValidationError):
+            read_answer(nested, Verdict)
+        assert read_answer(f'{{"score": 92}}\n{nested}', Anything).model_extra == {"score": 92}
+
+
 WRAPPERS = [
     "%s",
     "\ufeff%s\n",
