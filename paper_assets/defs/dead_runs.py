@@ -32,16 +32,17 @@ def end_dead_runs(instance: dg.DagsterInstance, *, launcher_since: float = 0.0) 
     """Fail every run whose process is gone, and free its slots and those of runs that are over; the ids of the first.
 
     A run that names no process has not come so far as to have one, or was begun by an older version: it is over if
-    the machine has started since. One that was only told to start is so too if what launches runs has begun since
+    the machine has started since. One that was told to start is so too if what launches runs has begun since
     (`launcher_since`, seconds since 1970), and a minute has passed in which it could have come so far.
     """
-    booted = _boot_time()
-    over_before = {DagsterRunStatus.STARTING: max(booted, min(launcher_since, time.time() - _STARTS_WITHIN))}
+    booted, told_before = _boot_time(), min(launcher_since, time.time() - _STARTS_WITHIN)
     ended = []
     for record in instance.get_run_records(filters=dg.RunsFilter(statuses=_UNDER_WAY)):
         run = record.dagster_run
         process = parse_process(run.tags.get(PROCESS))
-        if is_gone(process) if process else record.create_timestamp.timestamp() < over_before.get(run.status, booted):
+        never_starts = run.status is DagsterRunStatus.STARTING and record.update_timestamp.timestamp() < told_before
+        unnamed_is_over = never_starts or record.create_timestamp.timestamp() < booted
+        if is_gone(process) if process else unnamed_is_over:
             who = f"Its process {process.pid}" if process else "What was to start it"
             instance.report_run_failed(run, f"{who} has ended without a word: killed, or a power cut.")
             ended.append(run.run_id)

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import dagster as dg
@@ -118,6 +119,19 @@ def test_a_run_that_was_told_to_start_is_over_once_its_launcher_is_another_and_i
     assert end_dead_runs(instance, launcher_since=now - 100) == [], "it was launched by the present one"
     assert end_dead_runs(instance, launcher_since=now + 10) == [told]
     assert status(instance, at_work) is DagsterRunStatus.STARTED
+
+
+def test_a_run_that_waited_in_the_queue_while_its_launcher_was_changed_is_left_to_start(
+    instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queued = begun(instance, {}, holds=None, status=DagsterRunStatus.NOT_STARTED)
+    now = time.time()
+    told = dg.DagsterEvent(event_type_value="PIPELINE_STARTING", job_name="any")
+    instance.run_storage.handle_run_event(queued, told, datetime.fromtimestamp(now + 3600, UTC))
+    assert status(instance, queued) is DagsterRunStatus.STARTING
+    monkeypatch.setattr("paper_assets.defs.dead_runs.time.time", lambda: now + 3700)
+    assert end_dead_runs(instance, launcher_since=now + 600) == []
+    assert end_dead_runs(instance, launcher_since=now + 3650) == [queued]
 
 
 def test_the_slot_of_a_run_that_was_killed_after_its_end_is_freed(instance: dg.DagsterInstance) -> None:
