@@ -46,7 +46,6 @@ def attached(path: Path) -> Iterator[DuckDBPyConnection]:
 def _engine() -> DuckDBPyConnection:
     with _ONE_AT_A_TIME:
         if os.getpid() not in _ENGINES:
-            atexit.register(_ENGINES.pop, os.getpid(), None)  # or DuckDB complains of what is left at the end
             # An engine without a file would spill what memory does not hold into the folder where the user stands.
             spilled = Path(gettempdir(), f"paper_assets-{os.getuid()}-{os.getpid()}.tmp")
             _ENGINES[os.getpid()] = duckdb.connect(config={**NO_EXTENSIONS, "temp_directory": str(spilled)})
@@ -63,3 +62,9 @@ def _forget(engine: DuckDBPyConnection) -> None:
     with _ONE_AT_A_TIME:
         if _ENGINES.get(os.getpid()) is engine:
             del _ENGINES[os.getpid()]
+
+
+@atexit.register
+def _end() -> None:
+    """Before the interpreter goes, or DuckDB complains of what is left."""
+    _ENGINES.pop(os.getpid(), None)
