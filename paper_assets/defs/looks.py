@@ -11,6 +11,7 @@ from dagster._core.definitions.sensor_definition import SensorExecutionData
 
 from paper_assets.defs import environment
 from paper_assets.defs.dead_runs import under_way
+from paper_assets.defs.kept_cursor import keep_cursor, kept_cursor
 from paper_assets.defs.nothing_new import files_of, remember_quiet, state_of, was_quiet
 from paper_assets.defs.partitions import profiles
 from paper_assets.defs.profiles import report_profiles
@@ -20,7 +21,6 @@ from paper_assets.errors import InvalidProfile, StoreError
 from paper_assets.pipeline.profiles import find_profiles
 from paper_assets.pipeline.workspace import Workspace
 
-_CURSOR = "paper_assets/conditions"  # what Dagster's own cursor of the sensor was after the last look
 _told: set[str] = set()  # what is wrong with profiles, as the last look said it
 
 
@@ -38,13 +38,10 @@ class Looks(dg.AutomationConditionSensorDefinition):
             return SensorExecutionData(skip_message="nothing has happened since the last look", cursor=context.cursor)
         instance = context.instance
         if context.cursor is None:
-            # Dagster forgets the cursor where it goes on with a look that was killed while it asked for its runs, and
-            # with it all that was due and not yet asked for.
-            context._cursor = instance.daemon_cursor_storage.get_cursor_values({_CURSOR}).get(_CURSOR)
+            context._cursor = kept_cursor(instance)
         asked = tell_news(instance, context.resources.workspace, context.log)
         tick = super().evaluate_tick(context)
-        if tick.cursor:
-            instance.daemon_cursor_storage.set_cursor_values({_CURSOR: tick.cursor})
+        keep_cursor(instance, str((context.log_key or [""])[-1]), began=context.cursor, ended=tick.cursor)
         if asked and not tick.run_requests and not under_way(instance):
             # Quiet only if it is so twice: what a look finds may depend on what the one before it found.
             same = was_quiet(f"{self.name}, once", state)

@@ -10,6 +10,8 @@ from typing import Any
 
 import dagster as dg
 import pytest
+from dagster._core.scheduler.instigation import InstigatorType, TickData, TickStatus
+from dagster._core.utils import make_new_run_id
 
 from paper_assets.definitions import defs
 from paper_assets.defs import environment, looks, nothing_new
@@ -36,7 +38,18 @@ class Looking:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(content if isinstance(content, str) else json.dumps(content), "utf-8")
 
-    def tick(self) -> list[dg.RunRequest]:
+    def tick(self, *, noted: bool = True) -> list[dg.RunRequest]:
+        """One look; `noted`: whether the daemon lives until it has noted the runs to ask for."""
+        tick = self.instance.create_tick(
+            TickData(
+                instigator_origin_id="origin",
+                instigator_name=conditions.name,
+                instigator_type=InstigatorType.SENSOR,
+                status=TickStatus.STARTED,
+                timestamp=0.0,
+                selector_id="selector",
+            )
+        )
         repository = defs().get_repository_def()
         sensor = next(each for each in repository.sensor_defs if each.name == conditions.name)
         assert isinstance(sensor, Looks)
@@ -47,9 +60,14 @@ class Looking:
             cursor=self.cursor,
             resources={"workspace": self.workspace},
         )
-        tick = sensor.evaluate_tick(context)
-        self.cursor = tick.cursor
-        return list(tick.run_requests or ())
+        context._log_key = ["repository", sensor.name, str(tick.tick_id)]  # as the daemon hands it over
+        found = sensor.evaluate_tick(context)
+        asked = list(found.run_requests or ())
+        if noted:
+            self.cursor = found.cursor
+            ids = [make_new_run_id() for _ in asked]
+            self.instance.update_tick(tick.with_run_requests(asked, reserved_run_ids=ids))
+        return asked
 
     def looked(self) -> bool:
         """Whether a tick evaluates the conditions: each evaluation has a number of its own in the cursor."""
@@ -138,6 +156,18 @@ def test_a_page_that_waits_is_made_though_dagster_has_lost_its_cursor(looking: L
     for asset in following[:2]:
         looking.report(asset, "2026-03-02|ann", "1")  # the new ranking changes nothing in them
     assert [names(request) for request in looking.tick()] == [["reading_digests"]]
+
+
+def test_runs_that_dagster_has_not_noted_are_asked_for_again(looking: Looking) -> None:
+    looking.profile("ann", GRAPHS)
+    looking.report("arxiv_papers", "2026-03-02", "1")
+    looking.report("paper_embeddings", "2026-03-02", "1")
+    asked = rankings(looking.tick(noted=False))
+    assert asked == ["2026-03-02|ann"] and looking.cursor is None
+    assert rankings(looking.tick(noted=False)) == asked
+    assert rankings(looking.tick()) == asked
+    looking.cursor = None
+    assert rankings(looking.tick()) == []
 
 
 def test_a_broken_profile_is_named_once_and_keeps_its_partition_and_its_content(
