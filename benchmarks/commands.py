@@ -26,7 +26,7 @@ from pathlib import Path
 
 from benchmarks._figures import Figure, exit_status
 from benchmarks.mcp_start import until_it_is_imported, until_the_tools_are_listed
-from paper_assets.stores.run_stamp import forget_stamp
+from paper_assets.stores.stamps import forget_stamps
 from tests.desk import COMMAND
 
 PROFILE = "retrieval-evidence"
@@ -102,7 +102,7 @@ def figures(folder: Path, *, rounds: int) -> list[Figure]:
         return desk.seconds(sys.executable, "-c", _ENCODE)
 
     def run_the_long_way() -> float:
-        forget_stamp(warehouse)
+        forget_stamps(warehouse)
         return desk.command("run")
 
     def dagster() -> float:

@@ -26,7 +26,7 @@ from urllib.request import urlopen
 
 from benchmarks._figures import Figure, exit_status
 from benchmarks.desk import CONTENT, DAY, filled
-from paper_assets.pipeline.digests import digests_folder, write_digest
+from paper_assets.pipeline.digests import write_digest
 from paper_assets.settings import load_settings
 from paper_assets.stores.digest_files import digest_path
 from tests.desk import TOPICS, Desk, paper
@@ -41,7 +41,7 @@ def grown(folder: Path, *, days: int, profiles: int, papers: int) -> Desk:
     desk = filled(folder, days=days, profiles=profiles, papers=papers)
     settings = load_settings(desk.environment, folder)
     write_digest(desk.warehouse, "p0", DAY, settings=settings)
-    digests = digests_folder(settings)
+    digests = settings.digests_dir
     for number in range(profiles):
         for back in range(days):
             for ending in ("html", "md"):

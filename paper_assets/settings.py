@@ -271,6 +271,14 @@ class Settings(BaseModel):
         return self.home / "warehouse.duckdb"
 
     @property
+    def rankings_dir(self) -> Path:
+        return self.output_dir / "rankings"
+
+    @property
+    def digests_dir(self) -> Path:
+        return self.output_dir / "digests"
+
+    @property
     def vectors_path(self) -> Path:
         return self.home / "chroma"
 

@@ -13,7 +13,7 @@ import dagster as dg
 
 from paper_assets.defs.history_files import events_files
 from paper_assets.defs.instance import keeps_files
-from paper_assets.stores.run_stamp import file_states
+from paper_assets.stores.stamps import file_states
 
 _AT_LEAST_EVERY = 600  # seconds; midnight (UTC), when a day becomes a partition, begins one of these spans
 

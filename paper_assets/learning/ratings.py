@@ -26,7 +26,7 @@ from paper_assets.stores.ratings import (
     last_ratings,
     rating_history,
 )
-from paper_assets.stores.run_stamp import forget_stamp
+from paper_assets.stores.stamps import forget_stamps
 from paper_assets.stores.warehouse import Warehouse
 
 IN_WORDS: Mapping[str, str] = {"worth": "worth reading", "later": "for later", "no": "not for me"}
@@ -156,7 +156,7 @@ def erase_ratings(warehouse: Warehouse, profile: str, *, profiles_dir: Path) -> 
     """
     check_profile(warehouse, profile, profiles_dir)
     erased = delete_ratings(warehouse, profile)
-    forget_stamp(warehouse.path)  # it tells of a list that was learned
+    forget_stamps(warehouse.path)  # it tells of a list that was learned
     return erased
 
 

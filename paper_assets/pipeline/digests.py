@@ -64,7 +64,7 @@ def write_digest(warehouse: Warehouse, profile: str, day: date, *, settings: Set
     """
     digest = gather(warehouse, profile, day, settings=settings)
     pages = _pages(digest, settings)
-    folder = digests_folder(settings)
+    folder = settings.digests_dir
     new = keep_digest(
         folder,
         profile,
@@ -83,16 +83,12 @@ def write_digest(warehouse: Warehouse, profile: str, day: date, *, settings: Set
     )
 
 
-def digests_folder(settings: Settings) -> Path:
-    return settings.output_dir / "digests"
-
-
 def missing_from_pages(warehouse: Warehouse, profile: str, day: date, *, settings: Settings) -> list[str]:
     """Papers of the stored list that the day's files do not show, or all of them where a file is not there."""
     rows = ranking(warehouse, day, profile).rows
     shown = rows.filter(rows.column("shown")).column("paper_id").to_pylist()
     page, markdown = (
-        (read_page(digests_folder(settings), profile, day, ending) or b"").decode(errors="replace")
+        (read_page(settings.digests_dir, profile, day, ending) or b"").decode(errors="replace")
         for ending in ("html", "md")
     )
     return [
@@ -163,7 +159,7 @@ def _earlier(warehouse: Warehouse, profile: str, day: date) -> list[tuple[str, S
 
 def feed_stands(profile: str, *, settings: Settings) -> bool:
     """Whether the profile's feed is made from the pages that lie beside it."""
-    return feed_is_current(digests_folder(settings), profile, feed=partial(_feed, profile), latest=_IN_FEED)
+    return feed_is_current(settings.digests_dir, profile, feed=partial(_feed, profile), latest=_IN_FEED)
 
 
 def _feed(profile: str, pages: Sequence[tuple[date, str]]) -> bytes:
@@ -220,7 +216,7 @@ def _inputs(workspace: Workspace, partitions: Sequence[Partition]) -> Mapping[Pa
 
 
 def _stored(workspace: Workspace, partitions: Sequence[Partition]) -> Mapping[Partition, str | None]:
-    folder = digests_folder(workspace.settings)
+    folder = workspace.settings.digests_dir
     found: dict[Partition, str | None] = {}
     for each in partitions:
         pages = [read_page(folder, each.of_profile, each.of_day, ending) for ending in ("html", "md")]

@@ -11,7 +11,7 @@ from itertools import chain
 from pathlib import Path
 
 from paper_assets.errors import InvalidProfile, NotComputed
-from paper_assets.pipeline.digests import digests_folder, write_digest
+from paper_assets.pipeline.digests import write_digest
 from paper_assets.pipeline.profiles import usable_profile
 from paper_assets.pipeline.rankings import keep_file
 from paper_assets.pipeline.workspace import Workspace
@@ -28,9 +28,9 @@ def mend(workspace: Workspace, *, told: Callable[[int], None] | None = None) -> 
     that cannot be read is left as it is. Raises StoreError.
     """
     settings = workspace.settings
-    folder = digests_folder(settings)
+    folder = settings.digests_dir
     sweep_notes(chain(settings.home.glob("*.lock.holder"), folder.glob("*/.writing.lock.holder")))
-    sweep_rankings(settings.output_dir / "rankings")
+    sweep_rankings(settings.rankings_dir)
     if not settings.warehouse_path.exists():
         return
     lacking = _lacking(folder, all_output_paths(workspace.warehouse))

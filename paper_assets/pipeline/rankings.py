@@ -167,6 +167,6 @@ def keep_file(warehouse: Warehouse, profile: Profile, as_of: date, *, settings: 
         pdf_names=profile.pdf_names,
         warnings=header["warnings"],
     )
-    folder = settings.output_dir / "rankings"
+    folder = settings.rankings_dir
     path = save_once(folder, profile.name, result, now=now)
     note_output(warehouse, as_of, profile.name, path)

@@ -190,7 +190,7 @@ def _result(
     )
     if save:
         try:
-            path = save_ranking(settings.output_dir / "rankings", profile.name if profile else None, result, now=now)
+            path = save_ranking(settings.rankings_dir, profile.name if profile else None, result, now=now)
             result["output_path"] = str(path)
         except StoreUnwritable as error:  # a full disk must not cost the answer
             result["summary"]["warnings"].append(str(error))

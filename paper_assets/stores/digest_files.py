@@ -70,10 +70,13 @@ def keep_digest(
 def feed_is_current(
     folder: Path, profile: str, *, feed: Callable[[Sequence[tuple[date, str]]], bytes], latest: int
 ) -> bool:
-    """Whether the profile's feed is what its pages make. Raises InvalidProfile, StoreUnwritable."""
+    """Whether the profile's feed is what its pages make; no feed is made of none. Raises InvalidProfile,
+    StoreUnwritable.
+    """
     target = digest_path(folder, profile, date.min, "html").parent
     try:
-        return (target / FEED).read_bytes() == feed(_newest(target, latest))
+        pages = _newest(target, latest)
+        return bool(pages) and (target / FEED).read_bytes() == feed(pages)
     except FileNotFoundError:
         return False
     except OSError as fault:

@@ -55,7 +55,7 @@ class Graph:
 
     @property
     def folder(self) -> Path:
-        return self.settings.output_dir / "digests"
+        return self.settings.digests_dir
 
     def papers(self, day: date, *titles: str, **changes: Any) -> None:
         published = datetime(day.year, day.month, day.day, 9, tzinfo=UTC)

@@ -12,7 +12,7 @@ import pytest
 from paper_assets.paper import paper_from_mapping
 from paper_assets.pipeline.partition import Grid
 from paper_assets.pipeline.steps import STEPS
-from paper_assets.stores.run_stamp import forget_stamp
+from paper_assets.stores.stamps import forget_stamps
 from tests.desk import GRAPHS, SPEECH, Desk, paper, week
 from tests.loopback_arxiv import loopback_arxiv
 
@@ -96,7 +96,7 @@ def test_running_again_changes_nothing_and_says_so(desk: Desk) -> None:
 
 
 def test_a_run_with_nothing_to_do_opens_the_store_at_most_once_a_step_and_then_not_at_all(desk: Desk) -> None:
-    forget_stamp(desk.warehouse.path)
+    forget_stamps(desk.warehouse.path)
     told = [json.loads(observed(desk, _OPENINGS, "run").splitlines()[-1]) for _ in range(2)]
     steps = 1 + len(list((desk.folder / "profiles").iterdir())) * sum(
         step.grid in (Grid.PROFILE, Grid.PROFILE_DAY) for step in STEPS

@@ -1,11 +1,22 @@
-"""`status` tells what is current, whether from the stamp of the last run or by looking at everything."""
+"""`status` tells what is current, whether from a stamp of its own or of a run or by looking at everything."""
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
-from paper_assets.stores.run_stamp import forget_stamp
+from paper_assets.stores.stamps import forget_stamps
 from tests.desk import GRAPHS, SPEECH, Desk, week
+
+# Whether `status` made the pages anew, in order to compare them.
+_MADE_PAGES = """
+import sys
+from paper_assets.interfaces.cli.app import app
+app(["status", "--json"], standalone_mode=False)
+print("paper_assets.digests.html" in sys.modules, file=sys.stderr)
+"""
 
 
 def test_status_says_the_same_with_the_stamp_of_a_run_and_without_and_sees_an_edit(tmp_path: Path) -> None:
@@ -20,10 +31,40 @@ def test_status_says_the_same_with_the_stamp_of_a_run_and_without_and_sees_an_ed
 
     stamped = told()
     assert stamped["current"] == {"graphs": "current", "speech": "current"}
-    forget_stamp(desk.warehouse.path)
+    forget_stamps(desk.warehouse.path)
     assert told() == stamped
+    assert told() == stamped
+    forget_stamps(desk.warehouse.path)
     desk.run("run")
     desk.profile("speech", {**SPEECH, "interests": {"primary": ["calibration of tree ensembles"]}})
     edited = told()["current"]
     assert edited["graphs"] == "current"
     assert "gatekeeper" in edited["speech"] and "`paper-assets run`" in edited["speech"]
+
+
+def test_where_nobody_calls_run_status_looks_once_and_again_when_a_list_or_a_page_was_touched(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    desk.profile("graphs", GRAPHS)
+    desk.run("import", str(desk.papers("papers.jsonl", week(["2026-03-02"]))))
+    desk.run("run")
+    forget_stamps(desk.warehouse.path)
+
+    def looked() -> tuple[str, bool]:
+        done = subprocess.run(
+            [sys.executable, "-c", _MADE_PAGES],
+            cwd=desk.folder,
+            env={**os.environ, **desk.environment},
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)["current"]["graphs"], done.stderr.splitlines()[-1] == "True"
+
+    assert [looked(), looked()] == [("current", True), ("current", False)]
+    (page,) = (tmp_path / "data" / "output" / "digests" / "graphs").glob("*.html")
+    page.unlink()
+    late, again = looked()
+    assert "reading_digests" in late and again
+    assert looked() == (late, False)
+    desk.run("run")
+    assert looked()[0] == "current"

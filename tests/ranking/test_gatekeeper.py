@@ -60,7 +60,7 @@ def refusal(papers: Any, settings: Settings, **given: Any) -> str:
     result = call(papers, settings, **given)
     assert result["success"] is False
     assert (result["ranked_papers"], result["filtered_papers"], result["output_path"]) == ([], [], None)
-    assert not (settings.output_dir / "rankings").exists()
+    assert not (settings.rankings_dir).exists()
     assert "\n" not in result["error"]
     return str(result["error"])
 
@@ -143,7 +143,7 @@ def test_the_whole_answer_has_the_agreed_shape(settings: Settings, profile: Path
 def test_the_answer_is_saved_under_the_profiles_name(settings: Settings, profile: Path) -> None:
     result = call([record("2603.00001")], settings, profile_path=profile / "profile.json")
     saved = Path(result["output_path"])
-    assert saved.parent == settings.output_dir / "rankings" / "graphs"
+    assert saved.parent == settings.rankings_dir / "graphs"
     assert json.loads(saved.read_text(encoding="utf-8")) == result
     assert call([record("2603.00001")], settings, save=False)["output_path"] is None
 

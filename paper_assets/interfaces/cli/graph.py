@@ -21,15 +21,14 @@ from paper_assets.defs.profiles import report_profiles
 from paper_assets.defs.ratings import report_ratings
 from paper_assets.errors import InvalidInput, InvalidProfile, NotComputed, PaperAssetsError
 from paper_assets.interfaces.cli.arguments import AsJson, dagster_home, open_warehouse, read_settings
+from paper_assets.interfaces.cli.rested_on import rested_on
 from paper_assets.interfaces.cli.rewriting import rewrites_of_day
-from paper_assets.interfaces.cli.running import end, question, show_ranking, stamped_roots
+from paper_assets.interfaces.cli.running import end, question, show_ranking
 from paper_assets.interfaces.cli.stopping import before_the_end
 from paper_assets.interfaces.cli.terminal import print_json, print_table, progress_bar, say, warn
 from paper_assets.interfaces.days import parse_day
 from paper_assets.interfaces.ranking_answers import shown_ranking
-from paper_assets.models import minilm
 from paper_assets.pipeline import embeddings, gatekeeper, papers
-from paper_assets.pipeline.digests import digests_folder
 from paper_assets.pipeline.mending import mend
 from paper_assets.pipeline.partition import Grid, Partition
 from paper_assets.pipeline.profiles import ProfilesFound, find_profiles
@@ -40,7 +39,7 @@ from paper_assets.sources.bulk_files import read_papers
 from paper_assets.stores.digest_files import digest_path
 from paper_assets.stores.embeddings import days_without_vectors, unembedded_count
 from paper_assets.stores.papers import latest_day, paper_counts
-from paper_assets.stores.run_stamp import file_states, keep_stamp
+from paper_assets.stores.stamps import file_states, keep_stamp
 
 Lists = Sequence[Mapping[str, Any]]  # as `_shown` gives them
 
@@ -167,7 +166,7 @@ def bring_up_to_date(
     Where it is about one day and nothing is left to do, the answer is kept for who asks the same, `asked`, again.
     """
     with open_desk() as (workspace, instance):
-        roots = _rested_on(workspace, instance)
+        roots = rested_on(workspace.settings, events_files(dagster_home())) if keeps_files(instance) else []
         before = file_states(roots)
         meant = profiles, first_day, day = _asked_for(workspace, only, first, last)
         for fault in profiles.faults.values() if only is None else ():
@@ -186,21 +185,8 @@ def bring_up_to_date(
                 stands = _what_stands(workspace, instance, profiles, day)
         # A broken profile is told of each time; and what was touched meanwhile may have another answer.
         if stands is not None and roots and before and not profiles.faults and file_states(roots) == before:
-            keep_stamp(workspace.settings.warehouse_path, asked, before, stands)
+            keep_stamp(workspace.settings.warehouse_path, "run", asked, before, stands)
         return failures
-
-
-def _rested_on(workspace: Workspace, instance: Any) -> list[Path]:
-    """The files by which the next run can tell that nothing has changed; none where they cannot tell it.
-
-    Of another model, another storage of Dagster's or a Chroma server, no file here says whether it is as it was.
-    """
-    settings = workspace.settings
-    if settings.embedding_model != minilm.NAME or settings.chroma_url or not keeps_files(instance):
-        return []
-    results = [settings.output_dir / "rankings", digests_folder(settings)]
-    folders = [settings.profiles_dir, *results, minilm.packaged_folder()]
-    return stamped_roots(settings.warehouse_path, folders, events_files(dagster_home()))
 
 
 def _what_stands(workspace: Workspace, instance: Any, profiles: ProfilesFound, day: date) -> Lists | None:
@@ -329,5 +315,5 @@ def _shown(workspace: Workspace, partition: Partition, done: runs.RunResult) -> 
         "days_ranked": len(ranked),
         "warnings": [*list_of_day["warnings"], *notes],
         "rewrites": rewrites_of_day(warehouse, profile, day, config=workspace.settings.rewriting),
-        "digest": str(digest_path(digests_folder(workspace.settings), profile, day, "html")),
+        "digest": str(digest_path(workspace.settings.digests_dir, profile, day, "html")),
     }

@@ -33,8 +33,8 @@ def reset(
     stores = [
         *settings.home.glob(f"{settings.warehouse_path.name}*"),
         *settings.home.glob(f"{settings.vectors_path.name}*"),
-        settings.output_dir / "rankings",
-        settings.output_dir / "digests",
+        settings.rankings_dir,
+        settings.digests_dir,
     ]
     doomed = [home / name for name in HISTORY] + ([] if history else stores)
     doomed = [path for path in doomed if path.exists()]

@@ -8,7 +8,6 @@ import os
 from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime
 from hashlib import sha256
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -18,7 +17,7 @@ from paper_assets.errors import PaperAssetsError
 from paper_assets.interfaces.cli.arguments import AsJson, dagster_home, read_settings
 from paper_assets.interfaces.cli.terminal import print_json, print_table, say, warn
 from paper_assets.interfaces.days import parse_day
-from paper_assets.stores.run_stamp import stamped_answer
+from paper_assets.stores.stamps import stamped_answer
 
 # What differs between two calls and nothing of ours reads: the terminal's, and what libraries set while they load.
 _NOT_READ = {"_", "COLUMNS", "LINES", "OLDPWD", "PWD", "SHLVL", "TERM", "KMP_DUPLICATE_LIB_OK", "DAGSTER_HOME"}
@@ -44,7 +43,7 @@ def run(
             show_ranking(ranking, with_why=False)
 
     asked = question(profile, first, last)
-    stands = stamped_answer(read_settings().warehouse_path, asked) if is_at_rest(dagster_home()) else None
+    stands = stamped_answer(read_settings().warehouse_path, "run", asked) if is_at_rest(dagster_home()) else None
     if stands is not None:
         return show(stands)
     from paper_assets.interfaces.cli.graph import bring_up_to_date  # imports Dagster
@@ -60,12 +59,6 @@ def question(profile: str | None, first: date | None, last: date | None) -> str:
     environ = {name: value for name, value in os.environ.items() if name not in _NOT_READ}
     parts = [profile, first, last, datetime.now(UTC).date(), repr(read_settings()), f"{dagster_home()}", environ]
     return sha256(json.dumps(parts, sort_keys=True, default=str).encode("utf-8", "surrogateescape")).hexdigest()
-
-
-def stamped_roots(warehouse: Path, folders: Sequence[Path], dagster_files: Sequence[Path]) -> list[Path]:
-    """The files and folders that a run rests on: stores, results, profiles, what Dagster has heard of, our own code."""
-    package = Path(__file__).parents[2]
-    return [warehouse, warehouse.with_name(f"{warehouse.name}.wal"), *folders, *dagster_files, package]
 
 
 def end(failures: Sequence[PaperAssetsError]) -> None:

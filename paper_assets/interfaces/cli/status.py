@@ -1,9 +1,11 @@
 """`status`: what is stored, for which days and profiles, what is out of date, and what is wrong.
 
-What the stamp of a `run` says is current is not looked at again: to make a page in order to compare it takes longer
-than all else here, and to import what makes it as long as reading twenty profiles.
+What the stamp of a `run` or of an earlier `status` says is current is not looked at again: to make a page in order to
+compare it takes longer than all else here, and to import what makes it as long as reading twenty profiles. Where a
+daemon makes the lists, nobody calls `run`.
 """
 
+import json
 import os
 from collections.abc import Mapping
 from dataclasses import asdict, replace
@@ -12,6 +14,7 @@ from typing import Any
 
 from paper_assets.defs.history_files import is_at_rest
 from paper_assets.interfaces.cli.arguments import AsJson, dagster_home, open_warehouse, read_settings
+from paper_assets.interfaces.cli.rested_on import rested_on
 from paper_assets.interfaces.cli.running import question
 from paper_assets.interfaces.cli.terminal import print_json, print_table
 from paper_assets.interfaces.days_to_mend import DaysToMend, days_to_mend
@@ -23,7 +26,7 @@ from paper_assets.settings import Settings
 from paper_assets.sources.table import sources_of_days
 from paper_assets.stores.day_listings import day_troubles
 from paper_assets.stores.preference_models import model_inputs
-from paper_assets.stores.run_stamp import stamped_answer
+from paper_assets.stores.stamps import file_states, keep_stamp, stamped_answer
 from paper_assets.stores.summary import summary
 from paper_assets.stores.warehouse import Warehouse
 
@@ -63,7 +66,7 @@ def status(as_json: AsJson = False) -> None:
 def _stamped_days(settings: Settings) -> dict[str, str]:
     """By profile the day that the last `run` found to be current, if nothing was touched since."""
     asked = question(None, None, None)
-    stands = stamped_answer(settings.warehouse_path, asked) if is_at_rest(dagster_home()) else None
+    stands = stamped_answer(settings.warehouse_path, "run", asked) if is_at_rest(dagster_home()) else None
     return {each["profile"]: each["day"] for each in stands or ()}
 
 
@@ -101,7 +104,20 @@ def _learning(warehouse: Warehouse, profile: Profile) -> str | None:
 
 
 def _late(settings: Settings, warehouse: Warehouse, last: Mapping[str, date]) -> dict[str, str]:
-    """By profile which assets of its last ranked day are not made from what is there now."""
+    """By profile which assets of its last ranked day are not made from what is there now; kept while that stands."""
+    asked = f"{question(None, None, None)} {json.dumps(last, default=str)}"
+    kept: dict[str, str] | None = stamped_answer(settings.warehouse_path, "status", asked)
+    if kept is not None:
+        return kept
+    roots = rested_on(settings)
+    before = file_states(roots)
+    late = _looked_at_late(settings, warehouse, last)
+    if roots and before:
+        keep_stamp(settings.warehouse_path, "status", asked, before, late)
+    return late
+
+
+def _looked_at_late(settings: Settings, warehouse: Warehouse, last: Mapping[str, date]) -> dict[str, str]:
     from paper_assets.pipeline.health import late_assets  # with all that makes them
     from paper_assets.pipeline.workspace import open_workspace
 

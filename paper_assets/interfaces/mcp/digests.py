@@ -22,12 +22,11 @@ _LISTED = 7  # days of each profile; earlier ones are read by their address
 
 def digest_days(settings: Settings, profile: str) -> list[date]:
     """The days of which the profile has a digest, ascending."""
-    from paper_assets.pipeline.digests import digests_folder
     from paper_assets.stores.digest_files import days_with_pages
 
     if not PROFILE_NAME.fullmatch(profile):
         raise InvalidInput("profile: no such profile; list_profiles names them")
-    return days_with_pages(digests_folder(settings) / profile)
+    return days_with_pages(settings.digests_dir / profile)
 
 
 def newest_digest(settings: Settings, profile: str) -> date | None:
@@ -38,13 +37,12 @@ def newest_digest(settings: Settings, profile: str) -> date | None:
 
 def digest_text(settings: Settings, profile: str, day: date | None) -> tuple[date, str]:
     """The day (None: the newest) and its digest in Markdown. Raises InvalidInput, NotComputed, StoreUnwritable."""
-    from paper_assets.pipeline.digests import digests_folder
     from paper_assets.stores.digest_files import read_page
 
     days = digest_days(settings, profile)
     if day is None and days:
         day = days[-1]
-    page = read_page(digests_folder(settings), profile, day, "md") if day else None
+    page = read_page(settings.digests_dir, profile, day, "md") if day else None
     if day is None or page is None:
         raise NotComputed(f"profile {profile!r} has no digest of that day; `paper-assets run` makes them")
     return day, page.decode("utf-8", "replace")
@@ -52,9 +50,7 @@ def digest_text(settings: Settings, profile: str, day: date | None) -> tuple[dat
 
 def listed_digests(settings: Settings, only: Set[str] | None = None) -> list[Resource]:
     """The newest digests of each profile (`only`: of these), newest first."""
-    from paper_assets.pipeline.digests import digests_folder
-
-    folder = digests_folder(settings)
+    folder = settings.digests_dir
     names = sorted(each.name for each in folder.iterdir() if each.is_dir()) if folder.is_dir() else []
     return [
         Resource(

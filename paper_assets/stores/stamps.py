@@ -1,8 +1,8 @@
-"""The stamp of a `run` that left nothing to do: which files it rested on, and what it answered.
+"""The stamps of commands that changed nothing: which files each rested on, and what it answered.
 
 As make does: while none of those files was touched, the same question has the same answer, and neither the stores nor
-the graph need be asked. Where that cannot be told there is no stamp, and the run looks at everything. The stamp lies
-beside the warehouse and goes with it; who erases something for good forgets the stamp too, for it tells of papers.
+the graph need be asked. Where that cannot be told there is no stamp, and the command looks at everything. The stamps
+lie beside the warehouse and go with it; who erases something for good forgets them too, for they tell of papers.
 """
 
 import json
@@ -11,9 +11,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
-_ENDING = ".run"
+Command = Literal["run", "status"]
+
 _NOT_READ = "__pycache__"
 _MOST_FILES = 200_000  # looking at more takes longer than it saves
 _MOST_BYTES = 5_000_000
@@ -29,12 +30,12 @@ def file_states(roots: Sequence[Path]) -> dict[str, str] | None:
         return None
 
 
-def keep_stamp(warehouse: Path, question: str, states: Mapping[str, str], answer: Any) -> None:
-    """Keep that `question` had this answer (JSON values) with nothing left to do, while the roots were as `states` say.
+def keep_stamp(warehouse: Path, command: Command, question: str, states: Mapping[str, str], answer: Any) -> None:
+    """Keep what the command answered (JSON values) and changed nothing, while the roots were as `states` say.
 
     A stamp that cannot be written is none.
     """
-    file, content = _stamp(warehouse), {"question": question, "states": dict(states), "answer": answer}
+    file, content = _stamp(warehouse, command), {"question": question, "states": dict(states), "answer": answer}
     new = file.with_name(f"{file.name}.new")
     with suppress(OSError, ValueError):
         new.unlink(missing_ok=True)
@@ -43,9 +44,9 @@ def keep_stamp(warehouse: Path, question: str, states: Mapping[str, str], answer
         new.replace(file)
 
 
-def stamped_answer(warehouse: Path, question: str) -> Any | None:
+def stamped_answer(warehouse: Path, command: Command, question: str) -> Any | None:
     """The answer that was kept for this question, None unless all that it rested on lies there untouched."""
-    file = _stamp(warehouse)
+    file = _stamp(warehouse, command)
     try:
         if file.stat().st_size > _MOST_BYTES:
             return None
@@ -57,14 +58,15 @@ def stamped_answer(warehouse: Path, question: str) -> Any | None:
     return None
 
 
-def forget_stamp(warehouse: Path) -> None:
-    """Remove the stamp; it is not told where there is none."""
-    with suppress(OSError):
-        _stamp(warehouse).unlink()
+def forget_stamps(warehouse: Path) -> None:
+    """Remove every command's stamp; it is not told where there is none."""
+    for command in get_args(Command):
+        with suppress(OSError):
+            _stamp(warehouse, command).unlink()
 
 
-def _stamp(warehouse: Path) -> Path:
-    return warehouse.with_name(f"{warehouse.name}{_ENDING}")
+def _stamp(warehouse: Path, command: Command) -> Path:
+    return warehouse.with_name(f"{warehouse.name}.{command}")
 
 
 def _state(root: Path) -> str:

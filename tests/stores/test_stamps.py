@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from paper_assets.learning.ratings import erase_ratings
-from paper_assets.stores.run_stamp import file_states, keep_stamp, stamped_answer
+from paper_assets.stores.stamps import file_states, keep_stamp, stamped_answer
 from paper_assets.stores.warehouse import Warehouse
 
 ANSWER = [{"profile": "graphs", "papers": []}]
@@ -21,7 +21,7 @@ def stamped(tmp_path: Path) -> Path:
     (tmp_path / "store").write_bytes(b"papers")
     states = file_states([tmp_path / name for name in ("store", "store.wal", "profiles")])
     assert states
-    keep_stamp(tmp_path / "store", "today", states, ANSWER)
+    keep_stamp(tmp_path / "store", "run", "today", states, ANSWER)
     return tmp_path
 
 
@@ -48,18 +48,19 @@ TOUCHED: dict[str, Callable[[Path], object]] = {
 
 def test_what_is_untouched_has_its_answer_however_often_it_is_asked(stamped: Path) -> None:
     (stamped / "store.wal").touch()  # an empty log says nothing
-    assert [stamped_answer(stamped / "store", "today") for _ in range(2)] == [ANSWER] * 2
+    assert [stamped_answer(stamped / "store", "run", "today") for _ in range(2)] == [ANSWER] * 2
     assert (stamped / "store.run").stat().st_mode & 0o077 == 0
 
 
 @pytest.mark.parametrize("change", TOUCHED)
 def test_what_was_touched_has_to_be_looked_at(stamped: Path, change: str) -> None:
     TOUCHED[change](stamped)
-    assert stamped_answer(stamped / "store", "today") is None
+    assert stamped_answer(stamped / "store", "run", "today") is None
 
 
-def test_another_question_has_no_answer(stamped: Path) -> None:
-    assert stamped_answer(stamped / "store", "tomorrow") is None
+def test_another_question_or_command_has_no_answer(stamped: Path) -> None:
+    assert stamped_answer(stamped / "store", "run", "tomorrow") is None
+    assert stamped_answer(stamped / "store", "status", "today") is None
 
 
 def test_a_folder_that_leads_round_to_itself_or_cannot_be_read_has_no_state(tmp_path: Path) -> None:
@@ -73,6 +74,7 @@ def test_erased_ratings_are_not_told_of_by_a_stamp(tmp_path: Path) -> None:
     warehouse, profiles = Warehouse(tmp_path / "warehouse.duckdb", deadline=5), tmp_path / "profiles"
     (profiles / "graphs").mkdir(parents=True)
     (profiles / "graphs" / "profile.json").write_text("{}", encoding="utf-8")
-    keep_stamp(warehouse.path, "today", {}, ANSWER)
+    keep_stamp(warehouse.path, "run", "today", {}, ANSWER)
+    keep_stamp(warehouse.path, "status", "today", {}, ANSWER)
     erase_ratings(warehouse, "graphs", profiles_dir=profiles)
-    assert not [file for file in tmp_path.iterdir() if file.name.endswith(".run")]
+    assert not [file for file in tmp_path.iterdir() if file.name.endswith((".run", ".status"))]
