@@ -12,11 +12,13 @@ import dagster as dg
 from dagster import DagsterRunStatus
 
 from paper_assets.defs.history_size import forget_old_logs
+from paper_assets.defs.nothing_new import QuietSensor, remember_quiet, state_of
 from paper_assets.pipeline.mending import mend
 from paper_assets.pipeline.workspace import Workspace
 from paper_assets.stores.processes import command_of, is_gone, parse_process, this_process
 
 PROCESS = "paper_assets/process"  # tag of a run: who carries it out
+_NAME = "dead_runs"
 _LOOKED_FOR_EVERY = 30  # seconds
 _STARTS_WITHIN = 60  # seconds; a run names its process as soon as that has loaded the graph
 _LOADED_AT = time.time()
@@ -77,17 +79,24 @@ def holders(instance: dg.DagsterInstance, pool: str) -> str:
     return "; ".join(told) or "another run"
 
 
-@dg.sensor(
+def _look(context: dg.SensorEvaluationContext, workspace: dg.ResourceParam[Workspace]) -> dg.SkipReason:
+    state, instance = state_of(), context.instance
+    ended = end_dead_runs(instance, launcher_since=_LOADED_AT)
+    forget_old_logs(instance, Path(instance.root_directory))
+    if ended:
+        mend(workspace)
+    elif not under_way(instance):
+        remember_quiet(_NAME, state and (state, context.cursor), instance)
+    return dg.SkipReason(f"runs without a process: {', '.join(ended)}" if ended else "every run has its process")
+
+
+dead_runs = QuietSensor(
+    name=_NAME,
+    evaluation_fn=_look,
     description="Fails the runs whose process is gone, so that no slot is held by nobody; the daemon tries them again.",
     minimum_interval_seconds=_LOOKED_FOR_EVERY,
     default_status=dg.DefaultSensorStatus.RUNNING,
 )
-def dead_runs(context: dg.SensorEvaluationContext, workspace: dg.ResourceParam[Workspace]) -> dg.SkipReason:
-    ended = end_dead_runs(context.instance, launcher_since=_LOADED_AT)
-    forget_old_logs(context.instance, Path(context.instance.root_directory))
-    if ended:
-        mend(workspace)
-    return dg.SkipReason(f"runs without a process: {', '.join(ended)}" if ended else "every run has its process")
 
 
 def _free_slots(instance: dg.DagsterInstance) -> None:

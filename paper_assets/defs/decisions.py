@@ -9,7 +9,7 @@ from datetime import date, datetime
 import dagster as dg
 
 from paper_assets.defs import environment
-from paper_assets.defs.nothing_new import files_of, remember_quiet, state_of, was_quiet
+from paper_assets.defs.nothing_new import QuietSensor, files_of, remember_quiet, state_of
 from paper_assets.defs.partitions import grid_key, profiles
 from paper_assets.errors import StoreError
 from paper_assets.pipeline.rewrites import GIVEN_UP_AFTER
@@ -23,6 +23,7 @@ from paper_assets.stores.rewrites import RewriteItem, unfinished_items
 from paper_assets.stores.warehouse import Warehouse
 
 Partition = tuple[date, str]
+_NAME = "decision_sensor"
 
 
 def decided(
@@ -74,20 +75,12 @@ def untold(items: Sequence[RewriteItem], asking: Mapping[Partition, Sequence[str
     return any(item.decisions and item.item not in reports for item in items)
 
 
-@dg.sensor(
-    description="Requests the rewrites on which somebody has decided; the cursor is the last decision seen.",
-    target=dg.AssetSelection.assets("paper_rewrites"),
-    minimum_interval_seconds=3 * environment.settings.sensor_interval,  # a model takes longer than that to write anew
-    default_status=dg.DefaultSensorStatus.RUNNING,
-)
-def decision_sensor(
+def new_decisions(
     context: dg.SensorEvaluationContext,
     workspace: dg.ResourceParam[Workspace],
 ) -> dg.SensorResult:
     settings, warehouse = workspace.settings, workspace.warehouse
     state = state_of(*files_of(settings.warehouse_path))
-    if was_quiet("decisions", state and (state, context.cursor)):
-        return dg.SensorResult(skip_reason=dg.SkipReason("no decision is new"), cursor=context.cursor)
     place, now = int(context.cursor or 0), workspace.clock()
     known = set(context.instance.get_dynamic_partitions(str(profiles.name)))
 
@@ -114,6 +107,17 @@ def decision_sensor(
     requests = run_requests(touched, waiting.keys() | instead, today=now.date())
     cursor = str(made[-1].place if made else place)
     if not requests:
-        remember_quiet("decisions", state and (state, cursor), context.instance)
+        remember_quiet(_NAME, state and (state, cursor), context.instance)
         return dg.SensorResult(skip_reason=dg.SkipReason("no decision is new"), cursor=cursor)
     return dg.SensorResult(run_requests=requests, cursor=cursor)
+
+
+decision_sensor = QuietSensor(
+    name=_NAME,
+    evaluation_fn=new_decisions,
+    description="Requests the rewrites on which somebody has decided; the cursor is the last decision seen.",
+    target=dg.AssetSelection.assets("paper_rewrites"),
+    minimum_interval_seconds=3 * environment.settings.sensor_interval,  # a model takes longer than that to write anew
+    default_status=dg.DefaultSensorStatus.RUNNING,
+    rests_on=files_of(environment.settings.warehouse_path),
+)

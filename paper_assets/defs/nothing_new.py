@@ -6,10 +6,12 @@ one looks for itself. Belongs here: how it is told that nothing has happened. No
 
 import os
 import time
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from pathlib import Path
+from typing import Any
 
 import dagster as dg
+from dagster._core.definitions.sensor_definition import SensorExecutionData
 
 from paper_assets.defs.history_files import events_files
 from paper_assets.defs.instance import keeps_files
@@ -18,6 +20,23 @@ from paper_assets.stores.stamps import file_states
 _AT_LEAST_EVERY = 600  # seconds; midnight (UTC), when a day becomes a partition, begins one of these spans
 
 _found_quiet: dict[str, Hashable] = {}  # by sensor
+
+
+class QuietSensor(dg.SensorDefinition):
+    """A sensor that is asked only where something has happened since it said `remember_quiet`.
+
+    A plain sensor could tell so only after Dagster has opened its history for the resources it asks for.
+    """
+
+    def __init__(self, *, rests_on: Sequence[Path] = (), **as_usual: Any) -> None:
+        super().__init__(**as_usual)
+        self._rests_on = rests_on
+
+    def evaluate_tick(self, context: dg.SensorEvaluationContext) -> Any:  # Dagster's own type of a tick is private
+        state = state_of(*self._rests_on)
+        if was_quiet(self.name, state and (state, context.cursor)):
+            return SensorExecutionData(skip_message="nothing has happened since the last look", cursor=context.cursor)
+        return super().evaluate_tick(context)
 
 
 def state_of(*roots: Path) -> Hashable | None:

@@ -79,12 +79,19 @@ def test_a_history_is_at_rest_only_while_no_run_is_under_way(instance: dg.Dagste
     assert not is_at_rest(tmp_path)
 
 
-def test_the_daemon_ends_dead_runs_too(instance: dg.DagsterInstance, tmp_path: Path) -> None:
-    dead = begun(instance, GONE)
+def test_the_daemon_ends_dead_runs_too_after_looks_at_a_history_at_rest(
+    instance: dg.DagsterInstance, tmp_path: Path
+) -> None:
     settings = load_settings({"PAPER_ASSETS_HOME": str(tmp_path / "data")}, tmp_path)
     workspace = open_workspace(settings, {}, clock=no_clock)
-    told = dead_runs(dg.build_sensor_context(instance, resources={"workspace": workspace}))
-    assert isinstance(told, dg.SkipReason) and dead in str(told.skip_message)
+
+    def told() -> str:
+        context = dg.build_sensor_context(instance, resources={"workspace": workspace})
+        return str(dead_runs.evaluate_tick(context).skip_message)
+
+    assert [told(), told()] == ["every run has its process", "nothing has happened since the last look"]
+    dead = begun(instance, GONE)
+    assert dead in told()
     assert status(instance, dead) is DagsterRunStatus.FAILURE
 
 

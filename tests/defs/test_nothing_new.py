@@ -8,7 +8,7 @@ import pytest
 
 from paper_assets.defs import nothing_new
 from paper_assets.defs.instance import open_instance
-from paper_assets.defs.nothing_new import files_of, remember_quiet, state_of, was_quiet
+from paper_assets.defs.nothing_new import QuietSensor, files_of, remember_quiet, state_of, was_quiet
 
 
 @pytest.fixture
@@ -53,3 +53,24 @@ def test_what_cannot_be_told_at_a_glance_is_never_quiet(
     monkeypatch.delenv("DAGSTER_HOME")
     remember_quiet("ratings", state_of(), instance)
     assert not was_quiet("ratings", state_of())
+
+
+def test_a_quiet_sensor_is_not_asked_and_needs_no_instance_until_something_happens(
+    instance: dg.DagsterInstance, tmp_path: Path
+) -> None:
+    asked, file = list[str](), tmp_path / "warehouse.duckdb"
+
+    def look(context: dg.SensorEvaluationContext) -> dg.SkipReason:
+        state = state_of(file)
+        asked.append(context.cursor or "")
+        remember_quiet("looker", (state, context.cursor), context.instance)
+        return dg.SkipReason("nothing")
+
+    sensor = QuietSensor(name="looker", evaluation_fn=look, rests_on=[file])
+    sensor.evaluate_tick(dg.build_sensor_context(instance, cursor="1"))
+    tick = sensor.evaluate_tick(dg.build_sensor_context(cursor="1"))
+    assert asked == ["1"] and tick.cursor == "1" and tick.skip_message
+    sensor.evaluate_tick(dg.build_sensor_context(instance, cursor="2"))
+    file.write_bytes(b"papers")
+    sensor.evaluate_tick(dg.build_sensor_context(instance, cursor="2"))
+    assert asked == ["1", "2", "2"]
