@@ -10,6 +10,7 @@ from dagster_webserver.cli import cli
 from dagster_webserver.webserver import DagsterWebserver
 from starlette.middleware import Middleware
 
+from paper_assets.defs.frugal_dagster import wait_cheaply
 from paper_assets.interfaces.local_only import LocalOnly
 
 
@@ -22,6 +23,7 @@ class GuardedWebserver(DagsterWebserver):
 
 def main() -> None:
     """Serve until somebody ends it."""
+    wait_cheaply()
     dagster_webserver.app.DagsterWebserver = GuardedWebserver  # type: ignore[misc]  # what its own command makes
     cli(auto_envvar_prefix="DAGSTER_WEBSERVER")
 

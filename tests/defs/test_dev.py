@@ -10,11 +10,19 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
 
 import pytest
 
 from tests.desk import Desk
 
+MODULE = "paper_assets.defs.dev"
+_WITHOUT_SIGINT = f"""
+import runpy, signal
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+runpy.run_module("{MODULE}", run_name="__main__")
+"""
 PATIENCE = 300  # seconds for what takes ten on an idle machine
 QUERY = json.dumps({"query": "{ version }"})
 POST = {"Content-Type": "application/json"}
@@ -38,18 +46,18 @@ def asked(port: int, method: str, path: str, body: str | None = None, **headers:
         connection.close()
 
 
-@pytest.fixture(scope="module")
-def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
-    """The port of a page started as `make dev` starts it."""
-    desk = Desk(tmp_path_factory.mktemp("dev"))
+@contextmanager
+def started(desk: Desk, *, without_sigint: bool = False) -> Iterator[tuple["subprocess.Popen[bytes]", int]]:
+    """What `make dev` starts, once its page answers, and its port; `without_sigint`: as from a script, behind `&`."""
     (desk.folder / "dagster_home").mkdir()
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = int(free.getsockname()[1])
     log = desk.folder / "dev.log"
+    program = ["-c", _WITHOUT_SIGINT] if without_sigint else ["-m", MODULE]
     with log.open("w", encoding="utf-8") as out:
         process = subprocess.Popen(
-            [sys.executable, "-m", "paper_assets.defs.dev", "--empty-workspace", "-p", str(port)],
+            [sys.executable, *program, "--empty-workspace", "-p", str(port)],
             cwd=desk.folder,
             env={**os.environ, **desk.environment},
             stdout=out,
@@ -66,11 +74,28 @@ def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
                 if process.poll() is not None or time.monotonic() > ends:
                     pytest.fail(log.read_text("utf-8")[-4000:])
             time.sleep(0.2)
+        yield process, port
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+@pytest.fixture(scope="module")
+def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+    """The port of a page started as `make dev` starts it."""
+    desk = Desk(tmp_path_factory.mktemp("dev"))
+    with started(desk) as (_, port):
         assert (desk.folder / "dagster_home" / "dagster.yaml").is_file()
         yield port
-    finally:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+
+
+def test_told_to_end_it_ends_even_where_a_script_has_started_it_in_the_background(tmp_path: Path) -> None:
+    with started(Desk(tmp_path), without_sigint=True) as (process, port):
+        process.terminate()
+        process.wait(timeout=PATIENCE)
+        with pytest.raises(OSError):
+            asked(port, "GET", "/server_info")
 
 
 def test_this_machine_and_the_pages_own_scripts_are_answered(port: int) -> None:
