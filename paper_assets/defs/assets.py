@@ -44,6 +44,9 @@ def asset_of(step: Step) -> dg.AssetsDefinition:
         backfill_policy=dg.BackfillPolicy.multi_run(max_partitions_per_run=chunk) if chunk else None,
         retry_policy=dg.RetryPolicy(max_retries=step.retries, delay=step.retry_delay, backoff=dg.Backoff.EXPONENTIAL),
         pool=step.pool,
+        # Of steps that do not wait for each other the first is made first, not that with the first name: a list before
+        # the answers to questions.
+        op_tags={"dagster/priority": f"{len(STEPS) - STEPS.index(step)}"},
     )(body if config else plain)
 
 

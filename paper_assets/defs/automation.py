@@ -122,7 +122,7 @@ conditions = Looks(
     emit_backfills=False,  # a backfill waits for the daemon's next look; what belongs together is one run all the same
     use_user_code_server=True,  # LatestEmbeddedDay is ours
     default_status=dg.DefaultSensorStatus.RUNNING,
-    minimum_interval_seconds=environment.settings.sensor_interval,
+    minimum_interval_seconds=environment.seconds_between(1),
 )
 
 

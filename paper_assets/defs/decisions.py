@@ -117,7 +117,7 @@ decision_sensor = QuietSensor(
     evaluation_fn=new_decisions,
     description="Requests the rewrites on which somebody has decided; the cursor is the last decision seen.",
     target=dg.AssetSelection.assets("paper_rewrites"),
-    minimum_interval_seconds=3 * environment.settings.sensor_interval,  # a model takes longer than that to write anew
+    minimum_interval_seconds=environment.seconds_between(3),  # a model takes longer than that to write anew
     default_status=dg.DefaultSensorStatus.RUNNING,
     rests_on=files_of(environment.settings.warehouse_path),
 )

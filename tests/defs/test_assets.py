@@ -120,6 +120,15 @@ def test_a_day_goes_from_arxiv_to_an_explained_ranking(graph: Graph) -> None:
     assert all(title.startswith("Traffic") for title in titles)
 
 
+def test_who_waits_for_a_list_does_not_wait_for_the_answers_that_are_made_with_it(graph: Graph) -> None:
+    graph.profile("graphs", GRAPHS)
+    graph.materialize("arxiv_papers", "paper_embeddings", first=f"{MONDAY}")
+    asked = ("balanced_retrievals", "filtered_candidates", "scored_rankings")
+    outcome = graph.materialize(*asked, first=grid_key(MONDAY, "graphs"))
+    begun = [event.step_key for event in outcome.all_events if event.event_type_value == "STEP_START"]
+    assert begun == ["gatekeeper", "balanced_retrievals"]
+
+
 def test_only_the_day_that_changed_has_a_new_version_in_a_run_over_several(graph: Graph) -> None:
     graph.materialize("arxiv_papers", first=f"{MONDAY}", last=f"{TUESDAY}")
     before = graph.versions("arxiv_papers")

@@ -6,6 +6,7 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
+from paper_assets.definitions import defs
 from paper_assets.defs import nothing_new
 from paper_assets.defs.instance import open_instance
 from paper_assets.defs.nothing_new import QuietSensor, files_of, remember_quiet, state_of, was_quiet
@@ -74,3 +75,8 @@ def test_a_quiet_sensor_is_not_asked_and_needs_no_instance_until_something_happe
     file.write_bytes(b"papers")
     sensor.evaluate_tick(dg.build_sensor_context(instance, cursor="2"))
     assert asked == ["1", "2", "2"]
+
+
+def test_the_graph_has_its_sensors_as_they_were_written() -> None:
+    sensors = defs().get_repository_def().sensor_defs
+    assert {each.name for each in sensors if isinstance(each, QuietSensor)} == {"dead_runs", "decision_sensor"}
