@@ -22,7 +22,7 @@ import numpy as np
 from paper_assets.evaluation.labelled_set import LabelledSet, load_labelled_set
 from paper_assets.evaluation.metrics import ndcg
 from paper_assets.models.embedder import load_embedder
-from paper_assets.retrieval.fusion import reciprocal_rank_fusion
+from paper_assets.retrieval.merge import reciprocal_rank_fusion
 from paper_assets.retrieval.search import Corpus, search
 from paper_assets.stores.documents import Document, replace_documents, texts_to_embed
 from paper_assets.stores.embeddings import keep_vectors

@@ -29,10 +29,9 @@ from paper_assets.evaluation.judged_lists import ON_TOPIC, UNJUDGED, load_judged
 from paper_assets.evaluation.labelled_set import load_labelled_set
 from paper_assets.evaluation.metrics import exponential_gain, ndcg
 from paper_assets.evaluation.scratch import scratch_warehouse
-from paper_assets.learning.preference_model import train
+from paper_assets.learning.preference_model import rated_papers, train
 from paper_assets.learning.proof import prove
 from paper_assets.learning.questions import questions
-from paper_assets.learning.rated import rated_papers
 from paper_assets.models.embedder import load_embedder
 from paper_assets.paper import Paper, papers_to_table
 from paper_assets.profile import Interests, Profile, RankingOptions, profile_content

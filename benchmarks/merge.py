@@ -11,9 +11,7 @@ import time
 
 import numpy as np
 
-from paper_assets.retrieval.candidates import Candidate
-from paper_assets.retrieval.merge import merge
-from paper_assets.retrieval.policy import Policy
+from paper_assets.retrieval.merge import Candidate, Policy, merge
 from tests.retrieval.plain_merge import plain_merge
 
 

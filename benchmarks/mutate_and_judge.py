@@ -37,13 +37,11 @@ from paper_assets.models.embedder import Embedder, load_embedder
 from paper_assets.models.llm_budget import Budget
 from paper_assets.models.llm_config import critic_config, llm_config
 from paper_assets.paper import Paper
-from paper_assets.rewriting.critic import Critique, total
 from paper_assets.rewriting.faithfulness import unsupported
 from paper_assets.rewriting.gate import claimed, stops
-from paper_assets.rewriting.likeness import likeness
+from paper_assets.rewriting.measures import likeness, lix
 from paper_assets.rewriting.policy import LEVELS
-from paper_assets.rewriting.prompts import critic_question
-from paper_assets.rewriting.readability import lix
+from paper_assets.rewriting.prompts import Critique, critic_question, total
 from paper_assets.rewriting.writing import Ask, new_item
 from paper_assets.settings import RewritingConfig, load_settings
 from paper_assets.stores.rewrites import NewItem

@@ -32,7 +32,7 @@ import numpy as np
 
 from paper_assets.models.embedder import load_embedder
 from paper_assets.paper import text_hash
-from paper_assets.retrieval.fusion import reciprocal_rank_fusion
+from paper_assets.retrieval.merge import reciprocal_rank_fusion
 from paper_assets.rewriting.best_practices import Archive, retrieve_best_practices
 from paper_assets.settings import RetrievalConfig, RewritingConfig
 from paper_assets.stores.best_practices import BestPractice, add_missing, with_vectors

@@ -27,7 +27,7 @@ import numpy as np
 
 from paper_assets.models.embedder import Embedder
 from paper_assets.paper import Paper
-from paper_assets.retrieval.balanced import retrieve_balanced
+from paper_assets.retrieval.answers import retrieve_balanced
 from paper_assets.retrieval.findings import Caller, Findings
 from paper_assets.retrieval.plan import parse_plan
 from paper_assets.retrieval.search import Corpus

@@ -29,13 +29,12 @@ from typing import Any
 from paper_assets.evaluation.labelled_set import LabelledSet, load_labelled_set
 from paper_assets.models.embedder import load_embedder
 from paper_assets.models.llm_config import llm_config
-from paper_assets.retrieval.balanced import retrieve_balanced
+from paper_assets.retrieval.answers import retrieve_balanced
 from paper_assets.retrieval.findings import Caller, Findings
 from paper_assets.retrieval.plan import parse_plan
 from paper_assets.retrieval.search import Corpus
 from paper_assets.retrieval.stance import StanceJudge
-from paper_assets.retrieval.stance_by_llm import open_llm_judge
-from paper_assets.retrieval.stance_judges import open_judge
+from paper_assets.retrieval.stance_judges import open_judge, open_llm_judge
 from paper_assets.settings import load_settings
 from paper_assets.stores.documents import Document, replace_documents, texts_to_embed
 from paper_assets.stores.embeddings import keep_vectors

@@ -149,7 +149,9 @@ class RewritingConfig:
     example_tokens: int = 1_000  # B3: of all of them together
     recall_depth: int = 100  # B3: places of each ranking that are fused
     recall_floor: float = 0.4  # B3: cosine below which an example is about something else; docs/decisions.md
-    copied_share: float = 0.25  # B2: share of word triples from which a rewrite copies an example; rewriting/overlap.py
+    copied_share: float = (
+        0.25  # B2: share of word triples from which a rewrite copies an example; rewriting/measures.py
+    )
     mask_pii: bool = True  # B2: phones and mail addresses
     waiting_days: int = 3  # after so many days without a person's word a waiting rewrite is a warning
 

@@ -14,8 +14,8 @@ from paper_assets.defs.partitions import grid_key, profiles
 from paper_assets.errors import StoreError
 from paper_assets.pipeline.rewrites import GIVEN_UP_AFTER
 from paper_assets.pipeline.workspace import Workspace
+from paper_assets.rewriting.loop import step_of
 from paper_assets.rewriting.policy import Wait, Write
-from paper_assets.rewriting.state import step_of
 from paper_assets.settings import RewritingConfig
 from paper_assets.stores.rankings import latest_ranking_day
 from paper_assets.stores.rewrite_decisions import StoredDecision, asked_by, decisions_after

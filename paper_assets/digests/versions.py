@@ -5,8 +5,8 @@ from datetime import datetime
 
 from paper_assets.digests.plain_text import lead, paragraphs
 from paper_assets.rewriting.gate import held_back, listed, unaccepted
+from paper_assets.rewriting.loop import step_of
 from paper_assets.rewriting.policy import Wait
-from paper_assets.rewriting.state import step_of
 from paper_assets.settings import RewritingConfig
 from paper_assets.stores.rewrites import Attempt, RewriteItem
 from paper_assets.text.cleaning import one_line

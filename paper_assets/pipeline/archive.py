@@ -14,8 +14,7 @@ from paper_assets.pipeline.partition import WHOLE, Grid, Partition
 from paper_assets.pipeline.report import Bars, Columns, Report, StackedBars, Table, Value
 from paper_assets.pipeline.step import Check, Checked, Made, Product, Step
 from paper_assets.pipeline.workspace import Workspace
-from paper_assets.rewriting.archiving import offer_again
-from paper_assets.rewriting.best_practices import Archive, archive_of, sync_archive
+from paper_assets.rewriting.best_practices import Archive, archive_of, offer_again, sync_archive
 from paper_assets.rewriting.pii import find_pii
 from paper_assets.rewriting.policy import LEVELS
 from paper_assets.stores.best_practices import BestPractice, best_practices, with_vectors

@@ -7,8 +7,7 @@ from paper_assets.pipeline.workspace import Workspace
 from paper_assets.profile import Profile
 from paper_assets.retrieval.answers import balanced_answer
 from paper_assets.retrieval.findings import Caller
-from paper_assets.retrieval.plan import parse_plan
-from paper_assets.retrieval.questions import categories_of
+from paper_assets.retrieval.plan import categories_of, parse_plan
 from paper_assets.retrieval.search import Corpus
 
 

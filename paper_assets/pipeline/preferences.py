@@ -12,9 +12,8 @@ from hashlib import sha256
 import numpy as np
 import pyarrow as pa
 
-from paper_assets.learning.preference_model import RatedPapers, train
+from paper_assets.learning.preference_model import RatedPapers, rated_papers, train
 from paper_assets.learning.proof import Proof, prove
-from paper_assets.learning.rated import rated_papers
 from paper_assets.learning.ratings import ratings_version
 from paper_assets.models.embedder import Embedder
 from paper_assets.paper import embedded_text, papers_from_table

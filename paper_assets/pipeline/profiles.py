@@ -37,7 +37,7 @@ def load_valid_profile(folder: Path) -> Profile:
     """A profile all of which can be used: its questions too are plans. Raises InvalidProfile."""
     profile = load_profile(folder)
     if profile.questions:  # what knows plans takes longer to import than a profile to read
-        from paper_assets.retrieval.questions import check_questions
+        from paper_assets.retrieval.plan import check_questions
 
         check_questions(profile)
     return profile

@@ -23,11 +23,9 @@ from paper_assets.pipeline.retrieval_report import (
 from paper_assets.pipeline.step import Check, Made, Product, Step, one_by_one
 from paper_assets.pipeline.workspace import Workspace
 from paper_assets.profile import Profile
-from paper_assets.retrieval.answers import LoadGrader, balanced_answer, has_failed
-from paper_assets.retrieval.balanced import NOBODY
+from paper_assets.retrieval.answers import NOBODY, LoadGrader, balanced_answer, has_failed
 from paper_assets.retrieval.findings import Caller, log_handler
-from paper_assets.retrieval.plan import Plan
-from paper_assets.retrieval.questions import questions_of
+from paper_assets.retrieval.plan import Plan, questions_of
 from paper_assets.retrieval.search import Corpus
 from paper_assets.retrieval.stance import StanceJudge
 from paper_assets.settings import Settings

@@ -12,9 +12,9 @@ from paper_assets.pipeline.report import Bars, Columns, Report, Table, Value
 from paper_assets.pipeline.step import Checked, Made
 from paper_assets.pipeline.workspace import Workspace
 from paper_assets.rewriting.gate import held_back, stopped_attempts
-from paper_assets.rewriting.personas import persona
+from paper_assets.rewriting.loop import standing, state_of, step_of
 from paper_assets.rewriting.policy import Wait
-from paper_assets.rewriting.state import standing, state_of, step_of
+from paper_assets.rewriting.prompts import persona
 from paper_assets.settings import RewritingConfig
 from paper_assets.stores.rewrite_sets import rewrites_of
 from paper_assets.stores.rewrites import Attempt, RewriteItem, unfinished_items

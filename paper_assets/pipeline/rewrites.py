@@ -27,10 +27,8 @@ from paper_assets.pipeline.rewrite_report import attempts_are_whole, nothing_wai
 from paper_assets.pipeline.step import Check, Checked, Made, Product, Step, one_by_one
 from paper_assets.pipeline.workspace import Workspace
 from paper_assets.profile import Profile
-from paper_assets.rewriting.loop import Claimed, advance
+from paper_assets.rewriting.loop import Claimed, advance, embed_published, step_of
 from paper_assets.rewriting.policy import Wait, Write
-from paper_assets.rewriting.publishing import embed_published
-from paper_assets.rewriting.state import step_of
 from paper_assets.rewriting.writing import Writer, new_item
 from paper_assets.settings import RewritingConfig
 from paper_assets.stores.document_index import sync_documents

@@ -4,16 +4,43 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from paper_assets.errors import ModelUnavailable
-from paper_assets.retrieval.balanced import NOBODY, retrieve_balanced
-from paper_assets.retrieval.candidates import Candidate
-from paper_assets.retrieval.findings import Caller, Findings
+from paper_assets.errors import InvalidInput, ModelUnavailable
+from paper_assets.retrieval.findings import Caller, Findings, overlap_warnings
 from paper_assets.retrieval.grading import Grader, Reranker, link_list
+from paper_assets.retrieval.merge import Candidate, Rerank
 from paper_assets.retrieval.plan import Plan
 from paper_assets.retrieval.search import Corpus
-from paper_assets.retrieval.stance import STANCES, StanceJudge
-from paper_assets.retrieval.standard import retrieve_standard
+from paper_assets.retrieval.sides import findings_of, stance_findings
+from paper_assets.retrieval.stance import STANCES, StanceJudge, nobody
 from paper_assets.settings import RetrievalConfig
+
+NOBODY = nobody("no judge of stances was given")
+
+
+def retrieve_balanced(
+    corpus: Corpus, plan: Plan, *, caller: Caller, judge: StanceJudge = NOBODY, rerank: Rerank | None = None
+) -> tuple[Findings, ...]:
+    """`k_per_side` documents for each side, in the plan's order; all sides have the same room for text.
+
+    Sides that are stances are told apart by `judge`; where it cannot, there is one list. A side that fails or runs
+    short says so and leaves the others whole. Raises StoreBusy, and InvalidInput for a plan without any side.
+    """
+    if not plan.sides:
+        raise InvalidInput("the plan has no sides; name them in filters.sides, or ask for a standard retrieval")
+    if plan.asks_for_stances:
+        return stance_findings(corpus, plan, caller=caller, judge=judge, rerank=rerank)
+    room = plan.max_tokens // len(plan.sides)
+    found = [
+        findings_of(corpus, plan, side, caller=caller, wanted=plan.k_per_side, max_tokens=room, rerank=rerank)
+        for side in plan.sides
+    ]
+    return overlap_warnings(found, plan)
+
+
+def retrieve_standard(corpus: Corpus, plan: Plan, *, caller: Caller, rerank: Rerank | None = None) -> Findings:
+    """The `k` best documents that meet the plan's dates and topics; its sides do not matter. Raises StoreBusy."""
+    return findings_of(corpus, plan, None, caller=caller, wanted=plan.k, max_tokens=plan.max_tokens, rerank=rerank)
+
 
 LoadGrader = Callable[[], Grader]
 LoadJudge = Callable[[], StanceJudge]

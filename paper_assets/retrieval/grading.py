@@ -11,7 +11,7 @@ import numpy as np
 from paper_assets.errors import ModelUnavailable
 from paper_assets.models.cross_encoder import CrossEncoder
 from paper_assets.models.embedder import Embedder
-from paper_assets.retrieval.candidates import Candidate
+from paper_assets.retrieval.merge import Candidate
 from paper_assets.settings import RetrievalConfig
 from paper_assets.text.chunks import chunks_of
 from paper_assets.text.cleaning import one_line

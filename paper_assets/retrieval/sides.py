@@ -1,16 +1,122 @@
 """One side of a plan: fetched, put in order, cut to what is wanted, and told why there is no more (SPEC R2, R3)."""
 
+import logging
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from paper_assets.errors import StoreBusy
-from paper_assets.retrieval.conditions import Condition, conditions_of, joined
-from paper_assets.retrieval.fetching import Fetched, fetch, in_one_line, shortlist_of
-from paper_assets.retrieval.findings import Caller, Findings, log_findings
-from paper_assets.retrieval.merge import Drop, Rerank, compressed
-from paper_assets.retrieval.plan import Plan, Side
-from paper_assets.retrieval.reader_warnings import warnings_of
-from paper_assets.retrieval.search import Corpus, Found, count_matching
+from paper_assets.errors import PaperAssetsError, StoreBusy
+from paper_assets.retrieval.findings import Caller, Findings, Judged, log_findings, warnings_of
+from paper_assets.retrieval.merge import Candidate, Drop, Merged, Policy, Rerank, compressed, merge
+from paper_assets.retrieval.plan import Condition, Plan, Side, conditions_of, joined, undated
+from paper_assets.retrieval.search import Corpus, Found, count_matching, search
+from paper_assets.retrieval.stance import Label, Labels, Passage, Stance, StanceJudge
+from paper_assets.settings import RetrievalConfig
 from paper_assets.stores.documents import DataType
+from paper_assets.stores.papers import papers_by_id
+
+_log = logging.getLogger(__name__)
+
+_DEEPER = 4  # times as many are asked for where drops left too few
+_FIRST_DEPTH = 20  # documents asked for at once, at least
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fetched:
+    """What each collection gave, what broke in those that gave nothing, and all of it as one list."""
+
+    found: Mapping[DataType, Found]
+    faults: tuple[str, ...]
+    merged: Merged
+
+    @property
+    def search_scores(self) -> dict[str, float]:
+        """What the search gave each document, whatever a reranker made of it; the best where it was found twice."""
+        scores: dict[str, float] = {}
+        for each in self.found.values():
+            for candidate in each.candidates:
+                scores[candidate.doc_id] = max(candidate.score, scores.get(candidate.doc_id, candidate.score))
+        return scores
+
+
+def shortlist_of(wanted: int, config: RetrievalConfig) -> int:
+    """So many documents are fetched where `wanted` are to be left."""
+    return max(wanted, min(config.shortlist * wanted, config.shortlist_most), _FIRST_DEPTH)
+
+
+def fetch(
+    corpus: Corpus,
+    plan: Plan,
+    query: str,
+    conditions: tuple[Condition, ...],
+    *,
+    caller: Caller,
+    wanted: int,
+    depth: int,
+    rerank: Rerank | None = None,
+) -> Fetched:
+    """Ask each collection for `depth`, deeper while the merge leaves fewer than `wanted` and there are more to be had.
+
+    What breaks in one collection leaves the others whole (R2); only StoreBusy raises.
+    """
+    where, without_date = joined(conditions), undated(conditions, owner=caller.owner)
+    while True:
+        found: dict[DataType, Found] = {}
+        faults: dict[str, None] = {}
+        for each in plan.data_types:
+            try:
+                found[each] = search(
+                    corpus, query, data_type=each, where=where, k=depth, method=plan.method, undated=without_date
+                )
+            except StoreBusy:
+                raise
+            except Exception as fault:
+                faults[in_one_line(fault)] = None
+        policy = Policy(owner=caller.owner, language=plan.language, latest=_latest(corpus, found))
+
+        def merged(rerank: Rerank | None, found: Mapping[DataType, Found] = found, policy: Policy = policy) -> Merged:
+            return merge(
+                [each.candidates for each in found.values()],
+                policy=policy,
+                comparable=_comparable(found),
+                fusion_constant=corpus.config.fusion_constant,
+                max_per_source=plan.max_per_source,
+                rerank=rerank,
+            )
+
+        whole = merged(None)
+        if len(whole.candidates) >= wanted or all(len(each.candidates) < depth for each in found.values()):
+            # Graded once, when it is known how deep to look.
+            return Fetched(found=found, faults=tuple(faults), merged=merged(rerank) if rerank else whole)
+        depth *= _DEEPER
+
+
+def in_one_line(fault: Exception) -> str:
+    """The one line of a fault a user can cause; of any other its name too, and its trace in the log."""
+    if isinstance(fault, PaperAssetsError):
+        return str(fault)
+    _log.error("a search failed unexpectedly", exc_info=fault)
+    return " ".join(f"{type(fault).__name__}: {fault}".split())[:300]
+
+
+def _comparable(found: Mapping[DataType, Found]) -> bool:
+    """Whether scores of several collections mean the same: cosines of one model do, shares of BM25 do not."""
+    methods = {each.method for each in found.values()}
+    return len(methods) == 1 and "lexical" not in methods
+
+
+def _latest(corpus: Corpus, found: Mapping[DataType, Found]) -> dict[str, int]:
+    """The latest versions that the warehouse knows of the papers whose passages and rewrites were found."""
+    ids = {
+        str(candidate.metadata["paper_id"])
+        for data_type, each in found.items()
+        for candidate in each.candidates
+        if data_type != "abstract"  # those are of the latest version by their nature
+    }
+    if not ids:
+        return {}
+    papers = papers_by_id(corpus.warehouse, sorted(ids))
+    return dict(zip(papers.column("paper_id").to_pylist(), papers.column("version").to_pylist(), strict=True))
 
 
 def findings_of(
@@ -123,3 +229,121 @@ def _why_none(corpus: Corpus, conditions: Sequence[Condition], data_types: Seque
     if unmet := [words for words, documents in alone.items() if not documents]:
         return "; ".join(f"none {words}" for words in unmet)
     return "none " + " and ".join(f"{words} ({documents} by itself)" for words, documents in alone.items())
+
+
+_AT_A_TIME = 20  # documents judged before it is looked whether all sides are full
+_EVIDENCE: dict[Stance, str] = {"supports": "supporting", "contradicts": "contradicting"}
+
+
+def stance_findings(
+    corpus: Corpus, plan: Plan, *, caller: Caller, judge: StanceJudge, rerank: Rerank | None = None
+) -> tuple[Findings, ...]:
+    """A side's `k_per_side` best documents of its stance, none on two sides; one list where nobody could judge.
+
+    Judged in the order of relevance, until every side is full or all that were fetched are examined. Raises StoreBusy.
+    """
+    wanted = plan.k_per_side * len(plan.sides)
+    conditions = conditions_of(plan, None, as_of=caller.as_of, owner=caller.owner)
+    where, query = joined(conditions), plan.rewritten_question
+    room = plan.max_tokens // len(plan.sides)
+    try:
+        depth = max(corpus.config.examined, shortlist_of(wanted, corpus.config))
+        fetched = fetch(corpus, plan, query, conditions, caller=caller, wanted=wanted, depth=depth, rerank=rerank)
+        labels, judged = _judged(plan, fetched.merged.candidates[:depth], judge)
+        if not labels and fetched.merged.candidates:
+            asked = Findings(side=None, query=query, filter=where, wanted=wanted)
+            one_list = cut_to(asked, corpus, fetched, conditions, max_tokens=plan.max_tokens)
+            warning = f"stance could not be judged, so this is one list: {'; '.join(judged.reasons)}"
+            one_list = replace(one_list, judged=judged, warnings=(warning, *one_list.warnings))
+            log_findings(one_list)
+            return (one_list,)
+        findings = []
+        for side in plan.sides:
+            of_side = [
+                each
+                for each in fetched.merged.candidates
+                if (own := labels.get(each.doc_id)) and own.stance == side.stance
+            ]
+            asked = Findings(side=side.name, query=query, filter=where, wanted=plan.k_per_side)
+            chosen = replace(fetched, merged=replace(fetched.merged, candidates=tuple(of_side)))
+            found = cut_to(asked, corpus, chosen, conditions, max_tokens=room)
+            quotes = {each.doc_id: labels[each.doc_id].sentence or "" for each in found.documents}
+            findings.append(
+                replace(
+                    found,
+                    stance=side.stance,
+                    quotes=quotes,
+                    judged=judged,
+                    shortfall=_stance_shortfall(found, side.stance, judged),
+                    warnings=(*_unjudged(judged), *found.warnings),
+                )
+            )
+    except StoreBusy:
+        raise
+    except Exception as fault:
+        error = in_one_line(fault)
+        findings = [
+            Findings(side=side.name, query=query, filter=where, wanted=plan.k_per_side, stance=side.stance, error=error)
+            for side in plan.sides
+        ]
+    for each in findings:
+        log_findings(each)
+    return tuple(findings)
+
+
+def _judged(plan: Plan, candidates: Sequence[Candidate], judge: StanceJudge) -> tuple[dict[str, Label], Judged]:
+    """The labels by document, as far as they are needed and were given, and how that went."""
+    labels: dict[str, Label] = {}
+    reasons: dict[str, None] = {}
+    counts: Counter[str] = Counter()
+    examined, failed, over = 0, False, False
+    for start in range(0, len(candidates), _AT_A_TIME):
+        if over or all(side.stance and counts[side.stance] >= plan.k_per_side for side in plan.sides):
+            break
+        part = candidates[start : start + _AT_A_TIME]
+        passages = [Passage(text=each.content, private=each.metadata.get("access_level") != "public") for each in part]
+        given: Labels = judge.label(plan.question, passages)
+        examined += len(part)
+        reasons |= dict.fromkeys(given.reasons)
+        failed, over = failed or given.failed, given.over
+        for candidate, label in zip(part, given.labels, strict=True):
+            if label is not None:
+                labels[candidate.doc_id] = label
+                counts[label.stance] += 1
+    return labels, Judged(
+        judge=judge.name if labels else None,
+        kind=judge.kind,
+        examined=examined,
+        supports=counts["supports"],
+        contradicts=counts["contradicts"],
+        neutral=counts["neutral"],
+        unjudged=examined - len(labels),
+        reasons=tuple(reasons),
+        failed=failed,
+    )
+
+
+def _stance_shortfall(found: Findings, stance: Stance | None, judged: Judged) -> str | None:
+    """Why a side is short, where the search itself was not: that none says so is an answer."""
+    if len(found.documents) >= found.wanted or stance is None:
+        return None
+    if not judged.examined:
+        return found.shortfall
+    few = f"only {len(found.documents)} with" if found.documents else "no"
+    said = f"{few} {_EVIDENCE[stance]} evidence among {judged.examined} examined"
+    others = [
+        f"{count} {words}"
+        for count, words in (
+            (judged.supports if stance == "contradicts" else judged.contradicts, "on the other side"),
+            (judged.neutral, "neutral"),
+            (judged.unjudged, "not judged"),
+        )
+        if count
+    ]
+    return f"{said} ({', '.join(others)})" if others else said
+
+
+def _unjudged(judged: Judged) -> tuple[str, ...]:
+    if not judged.unjudged:
+        return ()
+    return (f"{judged.unjudged} of {judged.examined} documents were not judged: {'; '.join(judged.reasons)}",)

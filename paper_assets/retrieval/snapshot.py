@@ -21,7 +21,7 @@ from duckdb import DuckDBPyConnection
 from numpy.typing import NDArray
 
 from paper_assets.retrieval.blocks import BLOCK, Block, Spill, block_of
-from paper_assets.retrieval.comparing import Compared, rows_in_blocks
+from paper_assets.retrieval.scoring import Compared, rows_in_blocks
 from paper_assets.stores.document_filters import Where, condition_of
 from paper_assets.stores.documents import FIELDS, DataType
 from paper_assets.stores.file_head import file_head

@@ -5,6 +5,7 @@ sync where that fails.
 """
 
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, field, replace
 from datetime import datetime
 from uuid import uuid4
@@ -17,9 +18,7 @@ from paper_assets.paper import text_hash
 from paper_assets.progress import Progress, nobody
 from paper_assets.rewriting.faithfulness import unsupported
 from paper_assets.rewriting.gate import claimed, stops
-from paper_assets.rewriting.keywords import clean_keywords, keywords_of
-from paper_assets.rewriting.likeness import Likeness, likeness
-from paper_assets.rewriting.overlap import copied_share
+from paper_assets.rewriting.measures import Likeness, clean_keywords, copied_share, keywords_of, likeness
 from paper_assets.rewriting.pii import mask_pii
 from paper_assets.rewriting.recall import best_fitting, remembered
 from paper_assets.settings import ARCHIVE, RetrievalConfig, RewritingConfig, Settings
@@ -27,11 +26,13 @@ from paper_assets.stores.best_practice_index import sync_best_practices
 from paper_assets.stores.best_practices import (
     BestPractice,
     add_unless_alike,
+    best_practice,
     originals_without_vector,
     remove_best_practice,
 )
 from paper_assets.stores.embeddings import keep_vectors
-from paper_assets.stores.rewrites import NewItem
+from paper_assets.stores.rewrite_progress import change_note
+from paper_assets.stores.rewrites import Attempt, NewItem, RewriteItem, items_with_note
 from paper_assets.stores.vectors import SyncReport, VectorIndex
 from paper_assets.stores.warehouse import Warehouse
 
@@ -238,3 +239,45 @@ def _held_back(
 
 def _refused(reason: str) -> Archived:
     return Archived(id=None, refused=reason)
+
+
+_REFUSED = "not archived: "
+
+
+def archive_kept(archive: Archive, item: RewriteItem, kept: Attempt) -> str:
+    """Offer the attempt that is kept to the archive; what became of it there, in one line. Raises StoreError."""
+    shown = []  # also to earlier attempts: each is written from the one before
+    for example in dict.fromkeys(each for attempt in item.attempts[: kept.attempt] for each in attempt.examples):
+        with suppress(InvalidInput):  # removed since it was shown
+            shown.append(best_practice(archive.warehouse, archive.collection, example))
+    done = archive_rewrite(
+        archive,
+        item,
+        text=kept.text,
+        score=kept.score,
+        keywords=kept.keywords,
+        now=kept.made_at,
+        model_version=kept.model,
+        shown=shown,
+        accepted=item.accepted,
+        released=item.decisions.get(kept.attempt) == "accept",
+    )
+    outcome = f"archived as {done.id}" if done.id else f"{_REFUSED}{done.refused}"
+    return f"{outcome} ({done.note})" if done.note else outcome
+
+
+def offer_again(archive: Archive) -> int:
+    """Offer every finished rewrite that was refused only for want of an embedding model; how many there were.
+
+    What a person has removed stays away: only the item's own note, whole, tells the two apart. Whoever is killed on the
+    way does it again; the archive takes the same rewrite once. Raises StoreError.
+    """
+    if archive.embedder is None:
+        return 0
+    refused = f"{_REFUSED}{NO_MODEL}"
+    items = items_with_note(archive.warehouse, refused)
+    for item in items:
+        if item.kept_attempt is not None:
+            note = archive_kept(archive, item, item.kept_attempt)
+            change_note(archive.warehouse, item.item, before=refused, after=note)
+    return len(items)

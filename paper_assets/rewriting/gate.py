@@ -13,10 +13,16 @@ from dataclasses import dataclass
 
 from paper_assets.rewriting.direction import turned
 from paper_assets.rewriting.faithfulness import claim_key
-from paper_assets.rewriting.likeness import CLEARLY_BETTER, LEAST_FIT, Likeness, said_words, shared_words
-from paper_assets.rewriting.overlap import copied_share
-from paper_assets.rewriting.personas import persona
-from paper_assets.rewriting.readability import lix
+from paper_assets.rewriting.measures import (
+    CLEARLY_BETTER,
+    LEAST_FIT,
+    Likeness,
+    copied_share,
+    lix,
+    said_words,
+    shared_words,
+)
+from paper_assets.rewriting.prompts import persona
 from paper_assets.stores.rewrites import Attempt, NewItem, RewriteItem
 from paper_assets.text.languages import LANGUAGES, is_in_language, language_of
 

@@ -9,23 +9,141 @@ from collections.abc import Generator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Literal, cast
 
 from paper_assets.errors import InvalidInput, StoreError
-from paper_assets.rewriting.archiving import archive_kept
-from paper_assets.rewriting.best_practices import Archive
+from paper_assets.models.embedder import Embedder
+from paper_assets.rewriting.best_practices import Archive, archive_kept
 from paper_assets.rewriting.faithfulness import claim_key
-from paper_assets.rewriting.gate import doubts, held_back
-from paper_assets.rewriting.policy import DECISIONS, Decision, Done, Step, Wait, Write, next_step
-from paper_assets.rewriting.publishing import publish
-from paper_assets.rewriting.state import OptimizerState, state_of, step_of
+from paper_assets.rewriting.gate import doubts, held_back, stopped_attempts
+from paper_assets.rewriting.policy import (
+    DECISIONS,
+    Decision,
+    Done,
+    Outcome,
+    Step,
+    Wait,
+    Write,
+    attempts_allowed,
+    next_step,
+)
 from paper_assets.rewriting.writing import Writer, write_attempt
 from paper_assets.settings import RewritingConfig
+from paper_assets.sources.table import page_of
 from paper_assets.stores.accepted_claims import accept_claims
+from paper_assets.stores.documents import Document, replace_documents, texts_to_embed
+from paper_assets.stores.embeddings import keep_vectors
+from paper_assets.stores.papers import find_paper
 from paper_assets.stores.rewrite_claims import claim_item, release_item
 from paper_assets.stores.rewrite_decisions import keep_decision
 from paper_assets.stores.rewrite_progress import finish, keep_attempt, reopen
 from paper_assets.stores.rewrites import Attempt, NewItem, RewriteItem, rewrite_item
 from paper_assets.stores.warehouse import Warehouse
+from paper_assets.text.languages import language_of
+
+Status = Literal["PASS", "FAIL", "WAIT_CONFIRM"]
+
+_HELD = "held back by the gate"
+_WARNING = "quality warning: no attempt was good enough, this is the best of them"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OptimizerState:
+    """One attempt and what it means: PASS, this text is kept; FAIL, it is not (or only with a quality warning)."""
+
+    attempt: int
+    max_retries: int  # attempts allowed as things stand
+    current_score: int
+    current_text: str
+    feedback: str
+    status: Status
+    decision_required: bool
+
+
+def step_of(item: RewriteItem, *, config: RewritingConfig) -> Step:
+    """What is to be done with an item; a finished one stays finished, whatever the thresholds have become."""
+    if item.outcome is not None:
+        return Done(attempt=item.kept, outcome=cast(Outcome, item.outcome))
+    scores = [attempt.score for attempt in item.attempts]
+    return next_step(scores, item.decisions, stopped=stopped_attempts(item), config=config)
+
+
+def state_of(item: RewriteItem, *, config: RewritingConfig, attempt: int | None = None) -> OptimizerState | None:
+    """How `attempt` stands (None: the one that is kept, else the last one); None before the first attempt."""
+    if not item.attempts:
+        return None
+    step = step_of(item, config=config)
+    kept = step.attempt if isinstance(step, Done) else None
+    shown = item.attempts[(attempt or kept or len(item.attempts)) - 1]
+    waits = isinstance(step, Wait) and step.attempt == shown.attempt
+    held = held_back(item, shown)
+    feedback = f"{_HELD}: {'; '.join(held)}. {shown.critique}" if held else shown.critique
+    status: Status = "WAIT_CONFIRM" if waits else "FAIL"
+    if isinstance(step, Done) and kept == shown.attempt:
+        if step.outcome == "best_with_warning":
+            feedback = f"{_WARNING}. {feedback}"
+        else:
+            status = "PASS"
+    scores = [each.score for each in item.attempts]
+    return OptimizerState(
+        attempt=shown.attempt,
+        max_retries=max(
+            attempts_allowed(scores, item.decisions, stopped=stopped_attempts(item), config=config), shown.attempt
+        ),
+        current_score=shown.score,
+        current_text=shown.text,
+        feedback=feedback,
+        status=status,
+        decision_required=waits,
+    )
+
+
+def standing(item: RewriteItem, *, config: RewritingConfig) -> str:
+    """Where an item stands, in a few words for tables: waiting, unfinished, or its outcome."""
+    step = step_of(item, config=config)
+    if isinstance(step, Wait):
+        return "waiting for a decision"
+    if isinstance(step, Write):
+        return "unfinished"
+    return step.outcome.replace("_", " ")
+
+
+def publish(warehouse: Warehouse, item: RewriteItem, kept: Attempt) -> bool:
+    """Make the kept rewrite the document of its paper and level; False if it is that, or if the paper has a newer
+    version or is gone.
+    """
+    paper = find_paper(warehouse, item.paper_id)
+    if paper is None or paper.version > item.version:
+        return False
+    category, spoken = paper.primary_category, language_of(item.original_text) or "en"
+    # In the language of the original it is the paper's and the level's; in another one it stands beside that.
+    name = item.target_level if item.language == spoken else f"{item.target_level}:{item.language}"
+    document = Document(
+        doc_id=f"{item.paper_id}:{name}",
+        text=kept.text,
+        paper_id=item.paper_id,
+        title=item.title,
+        date_int=int(f"{paper.day:%Y%m%d}") if paper.day else None,
+        primary_category=category,
+        categories=paper.categories,
+        topic_id=category.partition(".")[0] if category else None,
+        data_type="rewrite",
+        access_level="public",
+        language=item.language,
+        version=item.version,
+        url=page_of(item.paper_id),
+    )
+    origin = f"{item.paper_id} for {name}"
+    return replace_documents(warehouse, "rewrite", origin=origin, documents=[document])
+
+
+def embed_published(warehouse: Warehouse, model: Embedder) -> int:
+    """Embed the published rewrites that have no vector yet; their number."""
+    hashes, texts = texts_to_embed(warehouse, "rewrite", model=model.name)
+    if texts:
+        keep_vectors(warehouse, hashes, model.encode(texts), model=model.name)
+    return len(texts)
+
 
 _PAUSE = 0.3  # seconds between two looks whether another process has written its attempt
 
@@ -212,3 +330,27 @@ def _refusal(item: RewriteItem, attempt: int, config: RewritingConfig) -> str:
     else:
         why = f"attempt {attempt} does not wait for a decision"
     return f"{_named(item)}: {why}; nothing was changed"
+
+
+def decide_unattended(warehouse: Warehouse, item: str, *, now: datetime, config: RewritingConfig) -> None:
+    """Decide on the attempt that waits, if one does: retry while more are allowed, else accept."""
+    stands = rewrite_item(warehouse, item)
+    step = step_of(stands, config=config)
+    if isinstance(step, Wait):
+        scores = [attempt.score for attempt in stands.attempts]
+        left = (
+            attempts_allowed(scores, stands.decisions, stopped=stopped_attempts(stands), config=config) - step.attempt
+        )
+        decide(warehouse, item, step.attempt, "retry" if left > 0 else "accept", now=now, config=config)
+
+
+def run_to_end(warehouse: Warehouse, writer: Writer, item: str) -> RewriteItem:
+    """Write and decide until the item is done; the item as it then stands.
+
+    A decision made meanwhile by somebody else counts, as everywhere. Raises LLMError; the next call goes on.
+    """
+    while True:
+        stands = advance(warehouse, writer, item)
+        if not isinstance(step_of(stands, config=writer.config), Wait):
+            return stands
+        decide_unattended(warehouse, item, now=writer.clock(), config=writer.config)

@@ -15,7 +15,7 @@ from paper_assets.paper import parse_instant
 from paper_assets.progress import Progress, nobody
 from paper_assets.rewriting.best_practices import Archive, embed_originals, masked, sync_archive
 from paper_assets.rewriting.gate import unusable
-from paper_assets.rewriting.keywords import clean_keywords
+from paper_assets.rewriting.measures import clean_keywords
 from paper_assets.rewriting.policy import LEVELS
 from paper_assets.stores.best_practices import BestPractice, add_missing, best_practices, counts, ids_of
 from paper_assets.stores.foreign_archive import ForeignRow, foreign_rows

@@ -6,6 +6,7 @@ Known are the expansions in `acronyms.tsv` and those whose words the original ha
 """
 
 import re
+import tomllib
 import unicodedata
 from collections.abc import Iterator
 from functools import cache
@@ -16,116 +17,6 @@ from paper_assets.rewriting.quantities import WORD
 from paper_assets.text.english_words import is_ordinary_word
 
 _SENTENCE_END = re.compile(r"(?:^|[.!?:;…]['\"”’)\]]*\s+|\n\s*)(?:[-*•#>]+\s+|\d+[.)]\s+)?['\"“‘(\[]*$")
-_EVERYDAY = frozenset(("i", "a", "ai", "internet", "web", "earth", "ok", "tv", "phd", "dna", "ii", "iii", "iv"))
-# Ordinary words that mostly stand for a product, a place or a person where they begin a sentence.
-_NAMES_THAT_ARE_WORDS = frozenset(
-    [
-        "adam",
-        "adroit",
-        "alpaca",
-        "amazon",
-        "android",
-        "ant",
-        "apple",
-        "arctic",
-        "ascend",
-        "atari",
-        "aurora",
-        "bard",
-        "basque",
-        "bellman",
-        "bitcoin",
-        "blackwell",
-        "blender",
-        "brier",
-        "byzantine",
-        "chameleon",
-        "china",
-        "chinchilla",
-        "claude",
-        "codex",
-        "copilot",
-        "cosmos",
-        "cox",
-        "dice",
-        "dutch",
-        "euclidean",
-        "falcon",
-        "fisher",
-        "flan",
-        "flamingo",
-        "french",
-        "gazebo",
-        "gemini",
-        "google",
-        "granite",
-        "hamming",
-        "hermitian",
-        "hessian",
-        "hydra",
-        "intel",
-        "japan",
-        "java",
-        "kestrel",
-        "lion",
-        "llama",
-        "mamba",
-        "mandarin",
-        "mars",
-        "martian",
-        "meta",
-        "metropolis",
-        "mistral",
-        "muon",
-        "mach",
-        "microsoft",
-        "newton",
-        "opus",
-        "orca",
-        "oracle",
-        "oxford",
-        "pascal",
-        "phi",
-        "pong",
-        "polish",
-        "prophet",
-        "python",
-        "raspberry",
-        "ray",
-        "ruby",
-        "rust",
-        "sentinel",
-        "sonnet",
-        "spark",
-        "stokes",
-        "sora",
-        "swift",
-        "terry",
-        "titans",
-        "titan",
-        "transformer",
-        "triton",
-        "tucker",
-        "turkish",
-        "twitter",
-        "vicuna",
-        "viking",
-        "whisper",
-        "wiener",
-        "yelp",
-        "zephyr",
-        "boston",
-        "cambridge",
-        "london",
-        "paris",
-        "berlin",
-        "sydney",
-        "turkey",
-        "hume",
-        "faraday",
-        "dickens",
-    ]
-)
 _ENGLISH = "en"
 _NOUNS_HAVE_CAPITALS = frozenset(("de", "lb"))
 
@@ -142,7 +33,7 @@ def new_names(source: str, text: str, *, language: str = _ENGLISH) -> Iterator[s
         for place, (word, begins) in enumerate(run):
             name = _name_in(word)
             letters = squeezed(name)
-            if not letters or place in spelt_out or letters in reported or letters in _EVERYDAY:
+            if not letters or place in spelt_out or letters in reported or letters in _word_lists()["everyday"]:
                 continue
             if (
                 squeezed(word) in known
@@ -172,7 +63,7 @@ def squeezed(word: str) -> str:
 
 def _is_beginning(letters: str, language: str) -> bool:
     """Whether the word begins its sentence as any word would. Only English words are known."""
-    return language != _ENGLISH or (is_ordinary_word(letters) and letters not in _NAMES_THAT_ARE_WORDS)
+    return language != _ENGLISH or (is_ordinary_word(letters) and letters not in _word_lists()["names"])
 
 
 def _is_marked(name: str) -> bool:
@@ -293,3 +184,10 @@ def _expansions() -> dict[str, tuple[str, ...]]:
     lines = Path(__file__).with_name("acronyms.tsv").read_text(encoding="utf-8").splitlines()
     rows = [line.split("\t") for line in lines if line and not line.startswith("#")]
     return {row[0]: tuple(" ".join(map(_singular, words.split())) for words in row[1:]) for row in rows}
+
+
+@cache
+def _word_lists() -> dict[str, frozenset[str]]:
+    """Return the lists of `names.toml` by name."""
+    lists = tomllib.loads(Path(__file__).with_name("names.toml").read_text(encoding="utf-8"))
+    return {name: frozenset(words.split()) for name, words in lists.items()}

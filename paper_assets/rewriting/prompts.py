@@ -5,19 +5,140 @@ in a fence (`text/fence.py`), apart from the instructions. Personas are data as 
 """
 
 import json
+import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from hashlib import sha256
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_args
 
-from pydantic import BaseModel, StringConstraints
+from pydantic import BaseModel, BeforeValidator, Field, StringConstraints
 
-from paper_assets.rewriting.critic import Critique
+from paper_assets.errors import InvalidInput
 from paper_assets.rewriting.faithfulness import Unsupported
-from paper_assets.rewriting.personas import Persona, persona
 from paper_assets.stores.rewrites import Attempt, NewItem
 from paper_assets.text.fence import fenced
 from paper_assets.text.languages import LANGUAGES
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Persona:
+    """A level's reader. `words`: least and most that are asked for; `lix`: the most that is readable, None for any.
+
+    `shared_words`: least share of its words that stand in the original too.
+    """
+
+    reader: str
+    role: str
+    tone: str
+    vocabulary: str
+    structure: str
+    words: tuple[int, int]
+    shared_words: float
+    lix: int | None = None
+    critic: tuple[str, ...]
+
+    @property
+    def length(self) -> str:
+        return f"{self.words[0]} to {self.words[1]} words"
+
+
+@cache
+def personas() -> dict[str, Persona]:
+    """The personas that come with the package, by level."""
+    return load_personas(Path(__file__).with_name("personas.toml"))
+
+
+def load_personas(file: Path) -> dict[str, Persona]:
+    """Read personas. Raises InvalidInput naming the file and the level."""
+    try:
+        record = tomllib.loads(file.read_text(encoding="utf-8"))
+    except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as fault:
+        raise InvalidInput(f"{file} cannot be read: {fault}") from None
+    try:
+        return {level: _persona(entry) for level, entry in record.items()}
+    except (TypeError, KeyError, ValueError) as fault:
+        raise InvalidInput(f"{file}: a level needs {', '.join(Persona.__slots__)} and nothing else ({fault})") from None
+
+
+def persona(level: str) -> Persona:
+    """The persona of a level. Raises InvalidInput."""
+    known = personas()
+    if level not in known:
+        raise InvalidInput(f"level {level!r} is unknown; use one of {', '.join(known)}")
+    return known[level]
+
+
+def _persona(entry: dict[str, Any]) -> Persona:
+    least, most = entry["words"]
+    return Persona(**{**entry, "words": (int(least), int(most)), "critic": tuple(entry["critic"])})
+
+
+FaultKind = Literal[
+    "invented", "wrong_number", "overstated", "turned_round", "other_text", "omission", "level", "wording"
+]
+_CAPS: dict[str, int] = {"invented": 70, "wrong_number": 70, "overstated": 50, "turned_round": 50, "other_text": 0}
+# How models that take no schema call the same.
+_MEANT: tuple[tuple[str, FaultKind], ...] = (
+    ("invent", "invented"), ("hallucin", "invented"), ("fabricat", "invented"), ("unsupported", "invented"),
+    ("added", "invented"), ("number", "wrong_number"), ("figure", "wrong_number"), ("unit", "wrong_number"),
+    ("overst", "overstated"), ("exagger", "overstated"), ("stronger", "overstated"), ("turned", "turned_round"),
+    ("revers", "turned_round"), ("contradict", "turned_round"), ("another", "other_text"), ("unrelated", "other_text"),
+    ("miss", "omission"), ("omi", "omission"), ("level", "level"), ("reader", "level"), ("jargon", "level"),
+)  # fmt: skip
+SUBSCORES = ("true_to_original", "numbers_and_conditions", "completeness", "fits_the_reader", "clear_writing")
+_MOST = 20  # of each subscore; five of them make 100
+Text = Annotated[str, StringConstraints(strip_whitespace=True, max_length=600)]
+Points = Annotated[int, Field(strict=True, ge=0, le=_MOST)]
+
+
+def _kind(said: object) -> object:
+    if not isinstance(said, str):
+        return said
+    word = said.strip().lower().replace(" ", "_").replace("-", "_")
+    if word in get_args(FaultKind):
+        return word
+    return next((kind for part, kind in _MEANT if part in word), "wording")
+
+
+class Fault(BaseModel):
+    """One thing that is wrong with the text in hand."""
+
+    kind: Annotated[FaultKind, BeforeValidator(_kind)]
+    words: Text  # of the rewrite, or of the original where they are missing
+    why: Text = ""
+
+
+class Critique(BaseModel):
+    """The critic's answer, in the order in which it is to think: faults, subscores, advice."""
+
+    faults: list[Fault] = Field(default=[], max_length=20)
+    true_to_original: Points
+    numbers_and_conditions: Points
+    completeness: Points
+    fits_the_reader: Points
+    clear_writing: Points
+    advice: Annotated[str, StringConstraints(strip_whitespace=True, max_length=4_000)] = ""
+
+    @property
+    def subscores(self) -> tuple[int, ...]:
+        return tuple(getattr(self, name) for name in SUBSCORES)
+
+
+def total(critique: Critique) -> int:
+    """0 to 100: the sum of the subscores, at most what the worst fault allows."""
+    return min([sum(critique.subscores), *(_CAPS[fault.kind] for fault in critique.faults if fault.kind in _CAPS)])
+
+
+def in_words(critique: Critique) -> str:
+    """Faults and advice, for the author of the next attempt and for a person."""
+    faults = [
+        f"{fault.kind.replace('_', ' ')}: “{fault.words}”{f' ({fault.why})' if fault.why else ''}"
+        for fault in critique.faults
+    ]
+    return "\n".join(part for part in (*faults, critique.advice) if part)
+
 
 _MOST_ORIGINAL = 12_000  # characters; a longer abstract is no abstract
 _MOST_FINDINGS = 20  # numbers and names shown to the critic

@@ -20,13 +20,21 @@ from paper_assets.models.llm_budget import Budget, Usage, cost
 from paper_assets.models.llm_config import critic_config, llm_config
 from paper_assets.paper import Paper
 from paper_assets.rewriting.best_practices import Archive, likeness_of, retrieve_best_practices
-from paper_assets.rewriting.critic import Critique, in_words, total
-from paper_assets.rewriting.example_block import example_block
 from paper_assets.rewriting.faithfulness import unsupported
 from paper_assets.rewriting.gate import stops
+from paper_assets.rewriting.measures import lix
 from paper_assets.rewriting.policy import Level
-from paper_assets.rewriting.prompts import Draft, Question, actor_question, critic_question, prompt_version
-from paper_assets.rewriting.readability import lix
+from paper_assets.rewriting.prompts import (
+    Critique,
+    Draft,
+    Question,
+    actor_question,
+    critic_question,
+    in_words,
+    prompt_version,
+    total,
+)
+from paper_assets.rewriting.recall import example_block
 from paper_assets.settings import RewritingConfig
 from paper_assets.stores.best_practices import BestPractice
 from paper_assets.stores.rewrite_claims import new_holder

@@ -24,9 +24,9 @@ from paper_assets.interpreting.analysis import (
     analyze_paper,
     interpret_paper,
     interpretation_to_mapping,
+    parts_of,
 )
 from paper_assets.interpreting.papers import FetchedPaper
-from paper_assets.interpreting.text_parts import parts_of
 from paper_assets.models.llm_budget import Usage
 from paper_assets.stores.llm_answers import StoredAnswers
 from tests.interpreting.outside import NOWHERE, Outside, pdf_answer, titled

@@ -9,7 +9,7 @@ import pytest
 
 from paper_assets.errors import InvalidArxivId, InvalidInput, NetworkError, PaperNotFound
 from paper_assets.interfaces.cli import interpreting
-from paper_assets.interpreting.related import related
+from paper_assets.interpreting.papers import related
 from paper_assets.paper_id import PaperId
 from paper_assets.sources.access import Access
 from paper_assets.sources.related import related_papers

@@ -6,8 +6,7 @@ from dataclasses import replace
 import pytest
 
 from paper_assets.errors import IncompleteFeed, InvalidInput, NetworkError, RateLimited
-from paper_assets.interpreting.papers import search_papers, search_to_mapping
-from paper_assets.interpreting.searching import wrote
+from paper_assets.interpreting.papers import search_papers, search_to_mapping, wrote
 from paper_assets.sources.arxiv_search import search_query
 from paper_assets.stores.paper_merging import merge_papers
 from tests.interpreting.outside import NOWHERE, Outside, titled

@@ -7,8 +7,7 @@ import json
 import math
 from collections.abc import Sequence
 
-from paper_assets.retrieval.candidates import Candidate
-from paper_assets.retrieval.policy import Policy
+from paper_assets.retrieval.merge import Candidate, Policy
 
 Kept = tuple[str, float, str]  # doc_id, score, content
 Dropped = set[tuple[str, str]]  # stage and doc_id

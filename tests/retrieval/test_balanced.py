@@ -12,8 +12,7 @@ import pytest
 
 from paper_assets.errors import InvalidInput, ModelUnavailable, StoreBusy
 from paper_assets.models.embedder import load_embedder
-from paper_assets.retrieval.answers import balanced_answer, has_failed
-from paper_assets.retrieval.balanced import retrieve_balanced
+from paper_assets.retrieval.answers import balanced_answer, has_failed, retrieve_balanced
 from paper_assets.retrieval.findings import Caller, Findings
 from paper_assets.retrieval.grading import Grader, similarity_grader
 from paper_assets.retrieval.merge import most_tokens

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from paper_assets.errors import ModelUnavailable
 from paper_assets.models.cross_encoder import load_cross_encoder
 from paper_assets.models.embedder import load_embedder
-from paper_assets.retrieval.candidates import Candidate
 from paper_assets.retrieval.grading import Grader, grade, link_list, load_grader, similarity_grader, softmax
+from paper_assets.retrieval.merge import Candidate
 from tests.invented_cross_encoder import tiny_cross_encoder
 
 QUESTION = "what shelters young fish"

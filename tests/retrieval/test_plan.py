@@ -9,9 +9,17 @@ import pytest
 
 from paper_assets.errors import InvalidInput, InvalidProfile
 from paper_assets.profile import load_profile, profile_folders
-from paper_assets.retrieval.conditions import conditions_of, joined
-from paper_assets.retrieval.plan import Plan, Side, parse_plan, parse_plans
-from paper_assets.retrieval.questions import categories_of, check_questions, questions_of
+from paper_assets.retrieval.plan import (
+    Plan,
+    Side,
+    categories_of,
+    check_questions,
+    conditions_of,
+    joined,
+    parse_plan,
+    parse_plans,
+    questions_of,
+)
 from paper_assets.settings import RetrievalConfig, load_settings
 from paper_assets.stores.document_filters import condition_of
 

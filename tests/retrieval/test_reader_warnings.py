@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from paper_assets.retrieval.answers import balanced_answer
-from paper_assets.retrieval.balanced import retrieve_balanced
+from paper_assets.retrieval.answers import balanced_answer, retrieve_balanced
 from paper_assets.retrieval.findings import Caller, Findings
 from paper_assets.retrieval.grading import Grader
 from paper_assets.retrieval.search import Corpus

@@ -11,13 +11,11 @@ import pytest
 
 from paper_assets.errors import ModelUnavailable
 from paper_assets.models.nli import NLIEncoder, load_nli
-from paper_assets.retrieval.answers import balanced_answer, has_failed, stance_in_words
-from paper_assets.retrieval.balanced import retrieve_balanced
+from paper_assets.retrieval.answers import balanced_answer, has_failed, retrieve_balanced, stance_in_words
 from paper_assets.retrieval.findings import Caller
 from paper_assets.retrieval.search import Corpus
 from paper_assets.retrieval.stance import StanceJudge, nobody
-from paper_assets.retrieval.stance_by_llm import open_llm_judge
-from paper_assets.retrieval.stance_by_nli import nli_judge, open_nli_judge
+from paper_assets.retrieval.stance_judges import nli_judge, open_llm_judge, open_nli_judge
 from tests.invented_cross_encoder import tiny_cross_encoder
 from tests.loopback_llm import LoopbackLLM, Request, Step, fault, loopback_llm, says
 from tests.retrieval.invented_corpus import corpus_of, passage, plan

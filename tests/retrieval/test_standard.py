@@ -8,12 +8,10 @@ import numpy as np
 import pytest
 
 from paper_assets.models.embedder import load_embedder
-from paper_assets.retrieval.answers import standard_answer
-from paper_assets.retrieval.balanced import retrieve_balanced
+from paper_assets.retrieval.answers import retrieve_balanced, retrieve_standard, standard_answer
 from paper_assets.retrieval.findings import Caller
 from paper_assets.retrieval.grading import Grader, similarity_grader
 from paper_assets.retrieval.search import Corpus
-from paper_assets.retrieval.standard import retrieve_standard
 from tests.retrieval.invented_corpus import corpus_of, paper, passage, plan
 
 ANYBODY = Caller()

@@ -14,8 +14,8 @@ from typing import Any
 
 from paper_assets.paper import Paper
 from paper_assets.rewriting.best_practices import Archive
-from paper_assets.rewriting.critic import SUBSCORES
 from paper_assets.rewriting.policy import Level
+from paper_assets.rewriting.prompts import SUBSCORES
 from paper_assets.rewriting.writing import Writer, new_item, open_writer
 from paper_assets.settings import RewritingConfig
 from paper_assets.stores.paper_merging import merge_papers

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paper_assets.rewriting.faithfulness import unsupported
+from paper_assets.rewriting.faithfulness import marked, unsupported
 
 ORIGINAL = (
     "FlockNet: Counting Sheep with Key-Value Sieves\n"
@@ -182,3 +182,19 @@ def test_numbers_copied_with_thousands_separated_are_supported(figures: list[str
     original = "; ".join(f"value {figure} units" for figure in figures)
     separated = "; ".join(f"value {float(figure):,} units" for figure in figures)
     assert numbers(separated, original) == ()
+
+
+def test_new_words_and_doubtful_numbers_are_marked() -> None:
+    pieces = marked("Frogs count 40 loud toads.", "Frogs count toads.", ["40"])
+    assert [piece.text for piece in pieces if piece.doubtful] == ["40"]
+    assert "".join(piece.text for piece in pieces if piece.new) == "40 loud"
+    assert not any(piece.doubtful for piece in marked("140 frogs", "", ["40"])), "140 is another number"
+
+
+def test_a_text_beside_itself_has_nothing_new_whatever_its_capitals() -> None:
+    assert [(piece.text, piece.new) for piece in marked("Loud Frogs", "loud frogs", [])] == [("Loud Frogs", False)]
+
+
+@given(st.text(max_size=80), st.text(max_size=80), st.lists(st.text(max_size=5), max_size=3))
+def test_the_pieces_join_to_the_text_again(text: str, against: str, doubtful: list[str]) -> None:
+    assert "".join(piece.text for piece in marked(text, against, doubtful)) == text

@@ -8,10 +8,9 @@ import pytest
 from paper_assets.paper import Paper
 from paper_assets.rewriting.best_practices import Archive
 from paper_assets.rewriting.gate import held_back, length_in_words, stops
-from paper_assets.rewriting.loop import advance, decide, release
-from paper_assets.rewriting.personas import personas
-from paper_assets.rewriting.readability import lix
-from paper_assets.rewriting.state import standing, state_of
+from paper_assets.rewriting.loop import advance, decide, release, standing, state_of
+from paper_assets.rewriting.measures import lix
+from paper_assets.rewriting.prompts import personas
 from paper_assets.rewriting.writing import new_item
 from paper_assets.settings import RewritingConfig
 from paper_assets.stores.best_practices import best_practices

@@ -8,12 +8,22 @@ import pytest
 from paper_assets.errors import InvalidInput, LLMBudgetReached, LLMError, NotComputed
 from paper_assets.pipeline.rewrite_report import version_of
 from paper_assets.pipeline.rewrites import advance_all
-from paper_assets.rewriting import archiving
+from paper_assets.rewriting import best_practices
 from paper_assets.rewriting.best_practices import Archive, Archived
-from paper_assets.rewriting.loop import Response, advance, cancel, decide, rehearse, rewriting, take_up_again
+from paper_assets.rewriting.loop import (
+    Response,
+    advance,
+    cancel,
+    decide,
+    publish,
+    rehearse,
+    rewriting,
+    run_to_end,
+    standing,
+    state_of,
+    take_up_again,
+)
 from paper_assets.rewriting.policy import Decision, Done, Wait
-from paper_assets.rewriting.publishing import publish
-from paper_assets.rewriting.state import standing, state_of
 from paper_assets.settings import RewritingConfig
 from paper_assets.stores.rewrite_decisions import keep_decision
 from paper_assets.stores.rewrite_progress import keep_attempt
@@ -372,8 +382,8 @@ def test_the_archive_is_told_of_the_examples_of_every_attempt_up_to_the_kept_one
         told.extend(shown)
         return Archived(id="1", refused=None)
 
-    monkeypatch.setattr(archiving, "best_practice", lambda warehouse, collection, example: example)
-    monkeypatch.setattr(archiving, "archive_rewrite", kept)
+    monkeypatch.setattr(best_practices, "best_practice", lambda warehouse, collection, example: example)
+    monkeypatch.setattr(best_practices, "archive_rewrite", kept)
     archive = Archive(warehouse=warehouse, index=None, embedder=None, collection="c")  # type: ignore[arg-type]
     with loopback_llm() as server:
         assert advance(warehouse, writer_of(server, archive=archive), item.item).note == "archived as 1"
@@ -426,3 +436,21 @@ def test_a_rewrite_that_was_being_closed_when_its_process_died_is_closed_again_w
     with loopback_llm() as server:
         assert advance(warehouse, writer_of(server), item.item).outcome == "passed"
     assert published(warehouse) == [("2603.00001:public", 1, "text 1")]
+
+
+@pytest.mark.parametrize(
+    ("scores", "kept", "outcome"),
+    [
+        ((86, 93), 2, "passed"),
+        ((88, 86, 87, 89, 85), 5, "accepted"),
+        ((70, 88, 70, 70, 70), 2, "best"),
+    ],
+)
+def test_a_rewrite_runs_to_its_end_without_a_person(
+    tmp_path: Path, scores: tuple[int, ...], kept: int, outcome: str
+) -> None:
+    warehouse = Warehouse(tmp_path / "warehouse.duckdb", deadline=5)
+    with loopback_llm(Play(*scores)) as server:
+        [item] = opened(warehouse)
+        stands = run_to_end(warehouse, writer_of(server), item.item)
+    assert (stands.outcome, stands.kept, len(stands.attempts)) == (outcome, kept, len(scores))

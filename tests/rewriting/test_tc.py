@@ -7,8 +7,7 @@ import pytest
 
 from paper_assets.models.embedder import Embedder, load_embedder
 from paper_assets.rewriting.best_practices import Archive, retrieve_best_practices
-from paper_assets.rewriting.loop import rewriting
-from paper_assets.rewriting.state import OptimizerState, state_of
+from paper_assets.rewriting.loop import OptimizerState, rewriting, state_of
 from paper_assets.settings import RewritingConfig
 from paper_assets.stores.best_practices import best_practices
 from paper_assets.stores.rewrites import RewriteItem, rewrite_item

@@ -11,9 +11,8 @@ import pytest
 from paper_assets.errors import InvalidInput, LLMError, StoreError
 from paper_assets.rewriting import writing
 from paper_assets.rewriting.best_practices import Archive
-from paper_assets.rewriting.personas import load_personas, personas
 from paper_assets.rewriting.policy import LEVELS
-from paper_assets.rewriting.prompts import prompt_version
+from paper_assets.rewriting.prompts import load_personas, personas, prompt_version
 from paper_assets.rewriting.writing import Writer, new_item, open_writer, write_attempt
 from paper_assets.settings import RewritingConfig
 from paper_assets.stores.best_practices import BestPractice

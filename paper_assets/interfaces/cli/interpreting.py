@@ -25,7 +25,7 @@ from paper_assets.interpreting.papers import (
     search_papers,
     search_to_mapping,
 )
-from paper_assets.interpreting.related import related as related_papers
+from paper_assets.interpreting.papers import related as related_papers
 from paper_assets.paper_id import split_paper_id
 from paper_assets.progress import Progress, nobody
 from paper_assets.small_files import read_json

@@ -21,8 +21,7 @@ from paper_assets.profile import PROFILE_NAME, read_json
 from paper_assets.retrieval.answers import balanced_answer, stance_in_words, standard_answer
 from paper_assets.retrieval.findings import Caller, log_handler
 from paper_assets.retrieval.grading import load_grader
-from paper_assets.retrieval.plan import parse_plan, parse_plans
-from paper_assets.retrieval.questions import categories_of
+from paper_assets.retrieval.plan import categories_of, parse_plan, parse_plans
 from paper_assets.retrieval.search import Corpus
 from paper_assets.retrieval.stance_judges import open_judge
 

@@ -21,11 +21,9 @@ from paper_assets.paper_id import split_paper_id
 from paper_assets.rewriting import loop
 from paper_assets.rewriting.best_practices import archive_of
 from paper_assets.rewriting.gate import held_back, unaccepted
-from paper_assets.rewriting.loop import rewriting
-from paper_assets.rewriting.personas import persona
+from paper_assets.rewriting.loop import OptimizerState, embed_published, rewriting, standing, state_of, step_of
 from paper_assets.rewriting.policy import LEVELS, Decision, Wait
-from paper_assets.rewriting.publishing import embed_published
-from paper_assets.rewriting.state import OptimizerState, standing, state_of, step_of
+from paper_assets.rewriting.prompts import persona
 from paper_assets.rewriting.writing import Writer, new_item, open_writer
 from paper_assets.settings import RewritingConfig, Settings
 from paper_assets.stores.documents import texts_to_embed

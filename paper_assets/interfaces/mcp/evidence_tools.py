@@ -134,8 +134,7 @@ class EvidenceTools:
     ) -> "Plan":
         """The plan of R1 that the arguments make. Raises InvalidInput."""
         from paper_assets.pipeline.profiles import load_valid_profile
-        from paper_assets.retrieval.plan import parse_plan
-        from paper_assets.retrieval.questions import categories_of
+        from paper_assets.retrieval.plan import categories_of, parse_plan
 
         folder = profile_folder(profile, self.settings, self.only)
         if self.only is not None and "rewrite" in (data_type or ()):

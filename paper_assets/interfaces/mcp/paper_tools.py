@@ -88,8 +88,7 @@ class PaperTools:
         offset: Offset = 0,
     ) -> Annotated[CallToolResult, SearchAnswer]:
         """Papers like a paper, those it cites, or those that cite it, as Semantic Scholar knows them."""
-        from paper_assets.interpreting.papers import search_to_mapping
-        from paper_assets.interpreting.related import related
+        from paper_assets.interpreting.papers import related, search_to_mapping
 
         def work(progress: Progress) -> Mapping[str, Any]:
             clients = self._clients(progress)

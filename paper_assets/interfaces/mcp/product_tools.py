@@ -141,7 +141,7 @@ class ProductTools:
         return await self.calls.answer(ctx, "best_practices", work)
 
     def _rewrite(self, item: "RewriteItem") -> dict[str, Any]:
-        from paper_assets.rewriting.state import standing, state_of
+        from paper_assets.rewriting.loop import standing, state_of
 
         config = self.settings.rewriting
         state = state_of(item, config=config)

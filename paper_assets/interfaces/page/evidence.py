@@ -12,8 +12,7 @@ from paper_assets.interfaces.page.desk import Desk, day_of, desk_of, folder_of, 
 from paper_assets.pipeline.asking import ask
 from paper_assets.pipeline.profiles import load_valid_profile, usable_profile
 from paper_assets.profile import read_json
-from paper_assets.retrieval.plan import parse_plan
-from paper_assets.retrieval.questions import categories_of
+from paper_assets.retrieval.plan import categories_of, parse_plan
 from paper_assets.stores.profile_files import file_version, write_json
 from paper_assets.stores.retrievals import retrievals_of
 

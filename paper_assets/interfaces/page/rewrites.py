@@ -12,11 +12,9 @@ from paper_assets.errors import InvalidInput, PaperAssetsError
 from paper_assets.interfaces.page.desk import Desk, desk_of, now, page, person_of, profile_of, then
 from paper_assets.pipeline.rewrites import publish_vectors
 from paper_assets.rewriting import loop
-from paper_assets.rewriting.loop import advance
-from paper_assets.rewriting.marking import marked
+from paper_assets.rewriting.faithfulness import marked
+from paper_assets.rewriting.loop import advance, run_to_end, standing, state_of, step_of
 from paper_assets.rewriting.policy import DECISIONS, Wait, Write
-from paper_assets.rewriting.state import standing, state_of, step_of
-from paper_assets.rewriting.unattended import run_to_end
 from paper_assets.rewriting.writing import Writer
 from paper_assets.stores.rewrite_sets import rewrite_asked_for, rewrites_of
 from paper_assets.stores.rewrites import RewriteItem, rewrite_item

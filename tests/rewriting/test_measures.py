@@ -6,8 +6,8 @@ import pytest
 
 from paper_assets.models.embedder import load_embedder
 from paper_assets.rewriting.gate import stops
-from paper_assets.rewriting.likeness import LEAST_FIT, Likeness, likeness, shared_words
 from paper_assets.rewriting.loop import advance
+from paper_assets.rewriting.measures import LEAST_FIT, Likeness, likeness, shared_words
 from paper_assets.rewriting.writing import new_item
 from tests.loopback_llm import loopback_llm
 from tests.rewriting.invented_archive import fill, invented_archive, invented_embedder, practice
