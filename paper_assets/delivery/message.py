@@ -42,7 +42,7 @@ def message_of(digest: Digest, *, desk: str | None = None) -> Message:
         for each in digest.entries
     ]
     lines = [
-        f"{each['rank']}. {_harmless(str(each['title']))}" + (f"\n{each['url']}" if each["url"] else "")
+        f"{each['rank']}. {_without_markup(str(each['title']))}" + (f"\n{each['url']}" if each["url"] else "")
         for each in papers
     ]
     text = "\n".join(lines)
@@ -62,6 +62,6 @@ def message_of(digest: Digest, *, desk: str | None = None) -> Message:
     )
 
 
-def _harmless(title: str) -> str:
+def _without_markup(title: str) -> str:
     title = " ".join(title.translate(_HARMLESS).split())
     return title if len(title) <= _LONGEST_TITLE else f"{title[: _LONGEST_TITLE - 1]}…"

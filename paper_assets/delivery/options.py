@@ -61,7 +61,7 @@ def load_delivery(profiles_dir: Path, profile: str) -> DeliveryOptions:
     try:
         return DeliveryOptions.model_validate(read_json(file))
     except ValidationError as error:
-        raise InvalidProfile(f"{file}: {_shown(error)}") from None
+        raise InvalidProfile(f"{file}: {_first_fault(error)}") from None
 
 
 def secret(environ: Mapping[str, str], variable: str) -> str:
@@ -72,7 +72,7 @@ def secret(environ: Mapping[str, str], variable: str) -> str:
     return value
 
 
-def _shown(error: ValidationError) -> str:
+def _first_fault(error: ValidationError) -> str:
     """The fault without the value: somebody may have written a webhook's address where its variable's name belongs."""
     fault: Any = error.errors(include_url=False)[0]
     if fault["type"] != "string_pattern_mismatch":

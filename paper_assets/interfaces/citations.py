@@ -3,7 +3,7 @@
 from datetime import date
 
 from paper_assets.errors import InvalidInput, NotComputed
-from paper_assets.library.formats import written
+from paper_assets.library.formats import write_papers
 from paper_assets.paper import papers_from_table
 from paper_assets.stores.papers import papers_by_id
 from paper_assets.stores.rankings import latest_ranking_day, ranking
@@ -30,4 +30,4 @@ def citations(
             raise NotComputed(f"profile {profile!r} has no ranking yet; run `paper-assets run` first")
         rows = ranking(warehouse, day, profile).rows
         ids = rows.filter(rows.column("shown")).column("paper_id").to_pylist()
-    return written(papers_from_table(papers_by_id(warehouse, ids)), name)
+    return write_papers(papers_from_table(papers_by_id(warehouse, ids)), name)

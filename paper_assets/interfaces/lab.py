@@ -21,8 +21,8 @@ from paper_assets.interfaces.mcp.over_http import PATH, Assistants
 from paper_assets.interfaces.mcp.server import log_to_stderr
 from paper_assets.interfaces.page.app import build_app
 from paper_assets.interfaces.page.desk import Desk, now
-from paper_assets.interfaces.page.server import listening, own_token
-from paper_assets.interfaces.page.sessions import Sessions
+from paper_assets.interfaces.page.server import form_token_of, open_listener
+from paper_assets.interfaces.page.sign_in import Sessions
 from paper_assets.interfaces.tokens import Doorkeeper
 from paper_assets.settings import Settings
 from paper_assets.stores.people import people_file, read_people
@@ -35,7 +35,7 @@ _SECONDS_TO_END = 2  # for answers under way
 def build_lab(settings: Settings, environ: Mapping[str, str], *, names: frozenset[str]) -> Starlette:
     """The application; it answers to `names` and to who stands in the file of people. Nothing is opened yet."""
     doorkeeper = Doorkeeper(file=people_file(settings.home))
-    token = own_token(settings)
+    token = form_token_of(settings)
     sessions = Sessions(doorkeeper=doorkeeper, key=hmac.digest(token.encode(), b"sessions", sha256), clock=now)
     desk = Desk(settings=settings, environ=environ, token=token, sessions=sessions)
     assistants = Assistants(settings=settings, environ=environ, doorkeeper=doorkeeper, names=names)
@@ -70,7 +70,7 @@ def serve(
         )
     log_to_stderr(environ.get("LOG_LEVEL", "") or "WARNING", Secrets(environ))
     answers_to = THIS_MACHINE | {name.strip().lower() for name in names} | ({host} - _ANY_ADDRESS)
-    listener = listening(host, port)
+    listener = open_listener(host, port)
     shown = f"[{host}]" if ":" in host else host
     who = "one person" if len(people) == 1 else f"{len(people)} people"
     say(f"the desk is open to {who} at http://{shown}:{listener.getsockname()[1]}/, MCP at {PATH}  (Ctrl-C ends it)")

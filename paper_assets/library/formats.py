@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from paper_assets.errors import InvalidInput
-from paper_assets.library.entries import Entry, cleaned
+from paper_assets.library.entries import Entry, clean_field
 from paper_assets.paper import Paper
 from paper_assets.small_files import parse_json, read_text
 from paper_assets.sources.table import page_of
@@ -44,7 +44,7 @@ def read_library(file: Path) -> list[Entry]:
         raise InvalidInput(f"{file} is not {name}: {' '.join(str(fault).split())[:200]}") from None
 
 
-def written(papers: Sequence[Paper], name: str) -> str:
+def write_papers(papers: Sequence[Paper], name: str) -> str:
     """The papers in a format. Raises InvalidInput for a name that is none."""
     if name not in FORMATS:
         raise InvalidInput(f"no format {name[:40]!r}; choose among {', '.join(FORMATS)}")
@@ -68,13 +68,15 @@ def _bibtex_entry(record: Mapping[str, Any], where: str) -> Entry:
     of_arxiv = str(record.get("archiveprefix", record.get("eprinttype", "arxiv"))).lower() == "arxiv"
     return Entry(
         where=f"{where} ({record.get('ID', 'without a key')})",
-        title=cleaned(_plain(record.get("title"))),
-        abstract=cleaned(_plain(record.get("abstract"))),
-        authors=tuple(cleaned(name) for name in re.split(r"\s+and\s+", str(record.get("author", ""))) if name.strip()),
-        year=cleaned(record.get("year") or str(record.get("date", ""))[:4]),
-        doi=cleaned(record.get("doi")),
-        arxiv=cleaned(eprint) if eprint and of_arxiv else cleaned(record.get("journal")),
-        url=cleaned(record.get("url")),
+        title=clean_field(_plain(record.get("title"))),
+        abstract=clean_field(_plain(record.get("abstract"))),
+        authors=tuple(
+            clean_field(name) for name in re.split(r"\s+and\s+", str(record.get("author", ""))) if name.strip()
+        ),
+        year=clean_field(record.get("year") or str(record.get("date", ""))[:4]),
+        doi=clean_field(record.get("doi")),
+        arxiv=clean_field(eprint) if eprint and of_arxiv else clean_field(record.get("journal")),
+        url=clean_field(record.get("url")),
     )
 
 
@@ -138,13 +140,13 @@ def _ris_entry(record: Mapping[str, Any], where: str) -> Entry:
     arxiv = next((text for text in [*map(str, urls), *numbers, *map(str, notes)] if "arxiv" in text.lower()), "")
     return Entry(
         where=where,
-        title=cleaned(record.get("title") or record.get("primary_title")),
-        abstract=cleaned(record.get("abstract") or record.get("notes_abstract")),
-        authors=tuple(cleaned(name) for name in record.get("authors") or record.get("first_authors") or ()),
-        year=cleaned(record.get("year") or record.get("publication_year"))[:4],
-        doi=cleaned(record.get("doi")),
-        arxiv=cleaned(arxiv),
-        url=cleaned(urls[0] if urls else ""),
+        title=clean_field(record.get("title") or record.get("primary_title")),
+        abstract=clean_field(record.get("abstract") or record.get("notes_abstract")),
+        authors=tuple(clean_field(name) for name in record.get("authors") or record.get("first_authors") or ()),
+        year=clean_field(record.get("year") or record.get("publication_year"))[:4],
+        doi=clean_field(record.get("doi")),
+        arxiv=clean_field(arxiv),
+        url=clean_field(urls[0] if urls else ""),
     )
 
 
@@ -184,15 +186,15 @@ def _csl_entry(record: Mapping[str, Any], where: str) -> Entry:
     texts = [str(record.get(name, "")) for name in ("number", "archive_location", "archive", "note", "URL")]
     return Entry(
         where=f"{where} ({record.get('id', 'without an id')})",
-        title=cleaned(record.get("title")),
-        abstract=cleaned(record.get("abstract")),
+        title=clean_field(record.get("title")),
+        abstract=clean_field(record.get("abstract")),
         authors=tuple(
-            cleaned(name.get("literal") or f"{name.get('given', '')} {name.get('family', '')}") for name in names
+            clean_field(name.get("literal") or f"{name.get('given', '')} {name.get('family', '')}") for name in names
         ),
-        year=cleaned(year),
-        doi=cleaned(record.get("DOI")),
-        arxiv=cleaned(next((text for text in texts if "arxiv" in text.lower()), "")),
-        url=cleaned(record.get("URL")),
+        year=clean_field(year),
+        doi=clean_field(record.get("DOI")),
+        arxiv=clean_field(next((text for text in texts if "arxiv" in text.lower()), "")),
+        url=clean_field(record.get("URL")),
     )
 
 

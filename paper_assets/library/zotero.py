@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from paper_assets.errors import InvalidInput, NetworkError, RateLimited
-from paper_assets.library.entries import Entry, cleaned
+from paper_assets.library.entries import Entry, clean_field
 
 _NO_WORKS = ("attachment", "note", "annotation")
 _ITEMS = """
@@ -75,13 +75,15 @@ def _entry(data: Mapping[str, Any], where: str) -> Entry:
     named = [creator for creator in data.get("creators") or () if isinstance(creator, Mapping)]
     return Entry(
         where=where,
-        title=cleaned(data.get("title")),
-        abstract=cleaned(data.get("abstractNote")),
+        title=clean_field(data.get("title")),
+        abstract=clean_field(data.get("abstractNote")),
         authors=tuple(
-            cleaned(each.get("name") or f"{each.get('firstName', '')} {each.get('lastName', '')}") for each in named
+            clean_field(each.get("name") or f"{each.get('firstName', '')} {each.get('lastName', '')}") for each in named
         ),
-        year=cleaned(data.get("date"))[:4],
-        doi=cleaned(data.get("DOI")),
-        arxiv=cleaned(next((text for text in texts if "arxiv" in text.lower() and any(map(str.isdigit, text))), "")),
-        url=cleaned(data.get("url")),
+        year=clean_field(data.get("date"))[:4],
+        doi=clean_field(data.get("DOI")),
+        arxiv=clean_field(
+            next((text for text in texts if "arxiv" in text.lower() and any(map(str.isdigit, text))), "")
+        ),
+        url=clean_field(data.get("url")),
     )

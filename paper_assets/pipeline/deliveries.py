@@ -10,11 +10,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 
-from paper_assets.delivery.mail import MailServer, digest_mail, send_mail
+from paper_assets.delivery.channels import DeliveryUncertain, MailServer, digest_mail, post_webhook, send_mail
 from paper_assets.delivery.message import message_of
 from paper_assets.delivery.options import MAIL, WEBHOOK, DeliveryOptions, load_delivery, secret
-from paper_assets.delivery.outcome import MayBeTaken
-from paper_assets.delivery.webhook import post_webhook
 from paper_assets.digests.content import Digest
 from paper_assets.errors import InvalidInput, InvalidProfile, PaperAssetsError
 from paper_assets.pipeline.workspace import Workspace
@@ -64,7 +62,7 @@ def deliver(workspace: Workspace, parcel: Parcel, *, again: bool = False) -> lis
         state: State = "sent"
         try:
             reason = ways[channel](workspace, options, parcel)
-        except MayBeTaken as fault:
+        except DeliveryUncertain as fault:
             state, reason = "sending", str(fault)
         except PaperAssetsError as fault:
             state, reason = "failed", str(fault)

@@ -10,7 +10,7 @@ from typing import Any
 import dagster as dg
 import pytest
 
-from paper_assets.delivery import webhook
+from paper_assets.delivery import channels
 from paper_assets.delivery.message import message_of
 from paper_assets.delivery.options import load_delivery
 from paper_assets.errors import InvalidInput, InvalidProfile, PaperAssetsError
@@ -245,7 +245,7 @@ def test_a_webhook_that_cannot_be_reached_is_asked_again_by_the_next_run(out: Ou
 def test_a_webhook_that_does_not_answer_may_have_it(
     out: Out, answers: list[Answer], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(webhook, "_SECONDS", 0.2)
+    monkeypatch.setattr(channels, "_WEBHOOK_TIMEOUT", 0.2)
     answers.append(Answer(hang=True))
     out.asks({"webhook": {"address_in": HOOK}})
     [post] = deliver(out.workspace, parcel(out.warehouse, "ponds", MONDAY, settings=out.settings))

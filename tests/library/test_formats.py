@@ -9,9 +9,8 @@ import pytest
 
 from paper_assets.errors import InvalidInput, InvalidProfile, NetworkError
 from paper_assets.learning.ratings import erase_ratings, rate, ratings_by_id, ratings_of
-from paper_assets.library.entries import Entry, known_as
-from paper_assets.library.formats import FORMATS, read_library, written
-from paper_assets.library.likes import import_library
+from paper_assets.library.entries import Entry, import_library, library_id
+from paper_assets.library.formats import FORMATS, read_library, write_papers
 from paper_assets.library.zotero import zotero_file, zotero_web
 from paper_assets.paper import Paper
 from paper_assets.stores.day_replacement import replace_day
@@ -40,9 +39,9 @@ def plain(text: str) -> str:
 def test_what_is_written_is_read_again_as_the_same_papers(name: str, tmp_path: Path) -> None:
     papers = [ODD, paper("hep-th/9901001"), paper("2601.05002", doi="10.1000/xyz")]
     file = tmp_path / f"list{FORMATS[name].endings[0]}"
-    file.write_text(written(papers, name), encoding="utf-8")
+    file.write_text(write_papers(papers, name), encoding="utf-8")
     entries = read_library(file)
-    assert [known_as(entry) for entry in entries] == [each.paper_id for each in papers]
+    assert [library_id(entry) for entry in entries] == [each.paper_id for each in papers]
     assert [entry.title for entry in entries] == [plain(each.title) for each in papers]
     assert [entry.abstract for entry in entries] == [plain(each.abstract) for each in papers]
     assert [entry.year for entry in entries] == ["2026"] * 3
@@ -55,12 +54,12 @@ def test_what_is_written_is_read_again_as_the_same_papers(name: str, tmp_path: P
         ({"doi": "10.48550/arXiv.2501.12345"}, "2501.12345"),
         ({"url": "https://arxiv.org/pdf/2501.12345v3.pdf"}, "2501.12345"),
         ({"doi": "https://doi.org/10.1000/ABC.1", "title": "On graphs"}, "doi:10.1000/abc.1"),
-        ({"title": "On  Graphs!"}, known_as(Entry(where="", title="on graphs"))),
+        ({"title": "On  Graphs!"}, library_id(Entry(where="", title="on graphs"))),
         ({}, None),
     ],
 )
 def test_a_work_is_known_by_its_arxiv_id_its_doi_or_its_title(entry: dict[str, str], expected: str | None) -> None:
-    assert known_as(Entry(where="here", **entry)) == expected
+    assert library_id(Entry(where="here", **entry)) == expected
 
 
 @pytest.mark.parametrize(
@@ -156,7 +155,7 @@ def test_zoteros_file_is_read_from_a_copy_without_deleted_works_and_attachments(
     holder = sqlite3.connect(file)
     holder.execute("begin exclusive")  # as Zotero holds it while it runs
     try:
-        assert [known_as(entry) for entry in zotero_file(file)] == ["2601.05000", "doi:10.1000/xyz"]
+        assert [library_id(entry) for entry in zotero_file(file)] == ["2601.05000", "doi:10.1000/xyz"]
     finally:
         holder.close()
     assert file.read_bytes() == before
@@ -186,7 +185,7 @@ def test_a_library_on_zoteros_server_is_read_page_by_page(tmp_path: Path) -> Non
 
     with serving(answer) as address:
         entries = zotero_web("4711", kind="user", key="invented-key", url=address, timeout=10)
-    assert [known_as(entry) for entry in entries] == ["2601.05000", "doi:10.1000/xyz"]
+    assert [library_id(entry) for entry in entries] == ["2601.05000", "doi:10.1000/xyz"]
     assert {path for path, *_ in asked} == {"/users/4711/items/top"}
     assert all("invented-key" in f"{one}{other}" for _, one, other in asked)
 

@@ -13,9 +13,8 @@ from paper_assets.interfaces.citations import citations
 from paper_assets.interfaces.cli.arguments import AsJson, open_warehouse, read_settings
 from paper_assets.interfaces.cli.terminal import print_json, say
 from paper_assets.interfaces.days import parse_day
-from paper_assets.library.entries import Entry
+from paper_assets.library.entries import Entry, import_library
 from paper_assets.library.formats import read_library
-from paper_assets.library.likes import import_library
 from paper_assets.library.zotero import zotero_file, zotero_web
 from paper_assets.text.cleaning import without_controls
 

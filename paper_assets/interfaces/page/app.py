@@ -16,11 +16,11 @@ from starlette.routing import Route
 
 from paper_assets.errors import InvalidInput, NotComputed, PaperAssetsError, PaperNotFound, StoreBusy
 from paper_assets.interfaces.local_only import THIS_MACHINE
-from paper_assets.interfaces.page import changes, evidence, health, home, paper_map, practices, rewrites, today, why
+from paper_assets.interfaces.page import evidence, overview, paper_map, rewrites, today, why
 from paper_assets.interfaces.page import profile as profile_view
 from paper_assets.interfaces.page.desk import Desk, page, person_of, profile_of
 from paper_assets.interfaces.page.guard import Guard
-from paper_assets.interfaces.page.signing_in import SignedIn
+from paper_assets.interfaces.page.sign_in import SignedIn
 
 _ASSETS: Mapping[str, str] = {
     "desk.css": "text/css",
@@ -29,28 +29,28 @@ _ASSETS: Mapping[str, str] = {
 }
 # address, what answers a GET, what answers a POST
 ROUTES: tuple[tuple[str, Callable[[Request], Response] | None, Callable[[Request], Response] | None], ...] = (
-    ("/", home.show, None),
-    ("/p/{profile}", today.show, None),
-    ("/p/{profile}/days", today.days, None),
-    ("/p/{profile}/rate", None, today.rate),
-    ("/p/{profile}/rewrites", rewrites.listed, None),
-    ("/p/{profile}/rewrites/{item}", rewrites.show, rewrites.decide),
-    ("/p/{profile}/rewrites/{item}/state", rewrites.state, None),
-    ("/p/{profile}/practices", practices.listed, None),
-    ("/p/{profile}/practices/{identifier}", practices.show, practices.remove),
-    ("/p/{profile}/map", paper_map.show, None),
-    ("/p/{profile}/profile", profile_view.show, profile_view.save),
-    ("/p/{profile}/profile/preview", None, profile_view.preview),
-    ("/p/{profile}/questions", None, evidence.keep),
-    ("/p/{profile}/evidence", evidence.show, None),
-    ("/p/{profile}/health", health.show, None),
-    ("/health", health.show, None),
-    ("/p/{profile}/{day}", today.show, None),
-    ("/p/{profile}/{day}/state", today.state, None),
-    ("/p/{profile}/{day}/why", why.show, None),
-    ("/p/{profile}/{day}/changes", changes.show, None),
-    ("/p/{profile}/{day}/evidence", evidence.show, None),
-    ("/p/{profile}/{day}/map", paper_map.show, None),
+    ("/", overview.show_profiles, None),
+    ("/p/{profile}", today.show_day, None),
+    ("/p/{profile}/days", today.list_days, None),
+    ("/p/{profile}/rate", None, today.rate_paper),
+    ("/p/{profile}/rewrites", rewrites.list_rewrites, None),
+    ("/p/{profile}/rewrites/{item}", rewrites.show_rewrite, rewrites.decide_rewrite),
+    ("/p/{profile}/rewrites/{item}/state", rewrites.rewrite_state, None),
+    ("/p/{profile}/practices", rewrites.list_practices, None),
+    ("/p/{profile}/practices/{identifier}", rewrites.show_practice, rewrites.remove_practice),
+    ("/p/{profile}/map", paper_map.show_map, None),
+    ("/p/{profile}/profile", profile_view.show_profile, profile_view.save_profile),
+    ("/p/{profile}/profile/preview", None, profile_view.preview_profile),
+    ("/p/{profile}/questions", None, evidence.keep_question),
+    ("/p/{profile}/evidence", evidence.show_evidence, None),
+    ("/p/{profile}/health", overview.show_health, None),
+    ("/health", overview.show_health, None),
+    ("/p/{profile}/{day}", today.show_day, None),
+    ("/p/{profile}/{day}/state", today.day_state, None),
+    ("/p/{profile}/{day}/why", why.show_why, None),
+    ("/p/{profile}/{day}/changes", today.show_changes, None),
+    ("/p/{profile}/{day}/evidence", evidence.show_evidence, None),
+    ("/p/{profile}/{day}/map", paper_map.show_map, None),
 )
 
 logger = logging.getLogger(__name__)
@@ -60,24 +60,24 @@ def build_app(desk: Desk, *, names: Set[str] = THIS_MACHINE) -> Starlette:
     """The application, which answers to `names`; nothing is opened and no model loaded."""
     signing = [Middleware(SignedIn, sessions=desk.sessions)] if desk.sessions else []
     routes = [
-        *(Route(path, _one(get, post), methods=_methods(get, post)) for path, get, post in ROUTES),
+        *(Route(path, _by_method(get, post), methods=_methods(get, post)) for path, get, post in ROUTES),
         Route("/assets/{name}", _asset, methods=["GET"]),
     ]
     app = Starlette(
         routes=routes,
         middleware=[Middleware(Guard, token_of=desk.form_token, names=names), *signing],
         exception_handlers={
-            PaperAssetsError: _said,
-            404: _missing,
-            405: _missing,
-            Exception: _unforeseen,
+            PaperAssetsError: _known_fault,
+            404: _not_found,
+            405: _not_found,
+            Exception: _unexpected_fault,
         },
     )
     app.state.desk = desk
     return app
 
 
-def _one(
+def _by_method(
     get: Callable[[Request], Response] | None, post: Callable[[Request], Response] | None
 ) -> Callable[[Request], Response]:
     """One address, two methods."""
@@ -106,7 +106,7 @@ def _asset(request: Request) -> Response:
     return Response(content, media_type=_ASSETS[name])
 
 
-def _said(request: Request, fault: Exception) -> Response:
+def _known_fault(request: Request, fault: Exception) -> Response:
     """What a user can cause or meet, in its one line. A store that is written to is asked again by itself."""
     if isinstance(fault, StoreBusy):
         repeat = getattr(request.state, "form", None)
@@ -117,7 +117,7 @@ def _said(request: Request, fault: Exception) -> Response:
     return page(request, "fault.html.jinja", status=status, fault=str(fault), busy=False, fields=[])
 
 
-def _missing(request: Request, fault: Exception) -> Response:
+def _not_found(request: Request, fault: Exception) -> Response:
     return page(
         request,
         "fault.html.jinja",
@@ -128,7 +128,7 @@ def _missing(request: Request, fault: Exception) -> Response:
     )
 
 
-def _unforeseen(request: Request, fault: Exception) -> Response:
+def _unexpected_fault(request: Request, fault: Exception) -> Response:
     """A fault of ours: the log has it, the page does not."""
     logger.error("%s %s failed", request.method, request.url.path, exc_info=fault)
     return PlainTextResponse("something went wrong here; the desk's log on standard error says what\n", 500)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jinja2
 from starlette.requests import Request
@@ -20,7 +20,6 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from paper_assets.digests.html import environment
 from paper_assets.errors import NotComputed, PaperNotFound
 from paper_assets.interfaces.days import parse_day
-from paper_assets.interfaces.page.sessions import Sessions
 from paper_assets.models import minilm
 from paper_assets.pipeline.workspace import Workspace, open_workspace
 from paper_assets.profile import PROFILE_NAME, profile_folders
@@ -30,6 +29,9 @@ from paper_assets.stores.rankings import latest_ranking_day
 from paper_assets.stores.warehouse import Warehouse
 from paper_assets.text.cleaning import one_line
 from paper_assets.text.tex import readable
+
+if TYPE_CHECKING:
+    from paper_assets.interfaces.page.sign_in import Sessions
 
 _READING_WAITS = 4.0  # seconds for a store that somebody writes to; then the page says so and tries again by itself
 _WRITING_WAITS = 15.0  # a person's word is worth a longer wait
@@ -47,7 +49,7 @@ class Desk:
     environ: Mapping[str, str]
     token: str
     notes: "OrderedDict[str, str]" = field(default_factory=OrderedDict)
-    sessions: Sessions | None = None
+    sessions: "Sessions | None" = None
 
     @cached_property
     def workspace(self) -> Workspace:
@@ -74,7 +76,7 @@ class Desk:
     @cached_property
     def templates(self) -> jinja2.Environment:
         made = environment(jinja2.PackageLoader("paper_assets.interfaces.page", "templates"))
-        made.filters |= {"short_day": short_day, "readable": _read_title}
+        made.filters |= {"short_day": short_day, "readable": readable_title}
         return made
 
     def profiles(self) -> list[str]:
@@ -94,7 +96,7 @@ class Desk:
         return key
 
 
-def _read_title(text: str) -> str:
+def readable_title(text: str) -> str:
     return readable(one_line(text))
 
 
@@ -118,7 +120,7 @@ def person_of(request: Request) -> Person | None:
     return found
 
 
-def sees(request: Request, profile: str) -> bool:
+def may_see(request: Request, profile: str) -> bool:
     """Whether a profile is there for who asks."""
     person = person_of(request)
     return person is None or profile in person.profiles
@@ -127,7 +129,7 @@ def sees(request: Request, profile: str) -> bool:
 def profile_of(request: Request) -> str:
     """The profile of the address. Raises PaperNotFound for one without folder and list, or another's."""
     name, desk = str(request.path_params["profile"]), desk_of(request)
-    known = PROFILE_NAME.fullmatch(name) and sees(request, name)
+    known = PROFILE_NAME.fullmatch(name) and may_see(request, name)
     if known and (folder_of(desk, name) or latest_ranking_day(desk.warehouse, name)):
         return name
     where = "" if person_of(request) else f" in {desk.settings.profiles_dir}"
@@ -159,8 +161,8 @@ def page(request: Request, template: str, *, status: int = 200, **said: Any) -> 
     person, has_profiles = person_of(request), desk.settings.profiles_dir.is_dir()
     shown = {
         "view": template.partition(".")[0],
-        "profile": named if named and sees(request, named) else None,
-        "profiles": [name for name in desk.profiles() if sees(request, name)] if has_profiles else [],
+        "profile": named if named and may_see(request, named) else None,
+        "profiles": [name for name in desk.profiles() if may_see(request, name)] if has_profiles else [],
         "person": person,
         "day": None,
         "token": desk.form_token(request),
@@ -171,7 +173,7 @@ def page(request: Request, template: str, *, status: int = 200, **said: Any) -> 
     return HTMLResponse(desk.templates.get_template(template).render(shown), status_code=status)
 
 
-def then(request: Request, address: str, note: str) -> Response:
+def redirect_with_note(request: Request, address: str, note: str) -> Response:
     """After a change: the view at `address`, which says `note` once."""
     path, hash_sign, anchor = address.partition("#")
     mark = "&" if "?" in path else "?"

@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from paper_assets.digests.evidence import evidence_of, remarks_on
 from paper_assets.errors import InvalidInput, NotComputed
-from paper_assets.interfaces.page.desk import Desk, day_of, desk_of, folder_of, page, profile_of, then
+from paper_assets.interfaces.page.desk import Desk, day_of, desk_of, folder_of, page, profile_of, redirect_with_note
 from paper_assets.pipeline.asking import ask
 from paper_assets.pipeline.profiles import load_valid_profile, usable_profile
 from paper_assets.profile import read_json
@@ -19,7 +19,7 @@ from paper_assets.stores.retrievals import retrievals_of
 _SIDES_SHOWN = 8
 
 
-def show(request: Request) -> Response:
+def show_evidence(request: Request) -> Response:
     desk, profile = desk_of(request), profile_of(request)
     day, asked = day_of(request, profile), request.query_params
     stored = retrievals_of(desk.warehouse, day, profile)
@@ -46,7 +46,7 @@ def show(request: Request) -> Response:
     )
 
 
-def keep(request: Request) -> Response:
+def keep_question(request: Request) -> Response:
     """Add a question to the profile's `questions.json`; one that stands there is kept once."""
     desk, profile, form = desk_of(request), profile_of(request), request.state.form
     question = str(form.get("question", "")).strip()
@@ -55,11 +55,11 @@ def keep(request: Request) -> Response:
         raise InvalidInput("write the question that is to be kept")
     back = f"/p/{profile}/evidence"
     if question in map(_words, kept):
-        return then(request, back, "That question is kept already; nothing was changed.")
+        return redirect_with_note(request, back, "That question is kept already; nothing was changed.")
     record = _plan(question, str(form.get("sides", "")))
     parse_plan(record, source="the question", default_sides=())  # a broken one never reaches the file
     write_json(file, [*kept, record], version=version, turns=desk.editing)
-    return then(request, back, "The question is kept: from the next run on it is answered every day.")
+    return redirect_with_note(request, back, "The question is kept: from the next run on it is answered every day.")
 
 
 def _kept(desk: Desk, profile: str) -> tuple[Any, str, list[Any]]:

@@ -16,7 +16,7 @@ _SPANS = {"day": 1, "month": 31}
 _COLOURS = 6  # interests with a colour of their own; more cannot be told apart
 
 
-def show(request: Request) -> Response:
+def show_map(request: Request) -> Response:
     desk, profile = desk_of(request), profile_of(request)
     day = day_of(request, profile)
     span = request.query_params.get("span", "day")

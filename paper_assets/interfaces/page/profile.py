@@ -14,8 +14,15 @@ from starlette.responses import Response
 from paper_assets.digests.changed import change_set
 from paper_assets.digests.plain_text import in_words
 from paper_assets.errors import InvalidInput, InvalidProfile, NotComputed
-from paper_assets.interfaces.page.desk import Desk, desk_of, folder_of, page, profile_of, then
-from paper_assets.interfaces.page.profile_form import GROUPS, OWN_WEIGHTS, WEIGHTS, record_of, typed_in, typed_of
+from paper_assets.interfaces.page.desk import Desk, desk_of, folder_of, page, profile_of, redirect_with_note
+from paper_assets.interfaces.page.profile_form import (
+    GROUPS,
+    OWN_WEIGHTS,
+    WEIGHTS,
+    edited_record,
+    form_values,
+    submitted_values,
+)
 from paper_assets.learning.ratings import IN_WORDS, ratings_of
 from paper_assets.pipeline import preview as previews
 from paper_assets.pipeline.profiles import load_valid_profile, usable_profile
@@ -29,49 +36,49 @@ from paper_assets.weights import DIMENSIONS
 _LEFT_OUT = {each.code: each.counted for each in FILTERS}
 
 
-def show(request: Request) -> Response:
+def show_profile(request: Request) -> Response:
     desk, profile = desk_of(request), profile_of(request)
-    record, version = _read(desk, profile)
-    return _form(request, typed_of(record, weights=_weights(desk, record)), version=version)
+    record, version = _read_file(desk, profile)
+    return _form_page(request, form_values(record, weights=_weights(desk, record)), version=version)
 
 
-def preview(request: Request) -> Response:
+def preview_profile(request: Request) -> Response:
     """What the list of the newest day would be with what was typed; stores nothing."""
     desk, profile, form = desk_of(request), profile_of(request), request.state.form
-    typed, version = typed_in(form), str(form.get("version", ""))
+    typed, version = submitted_values(form), str(form.get("version", ""))
     try:
-        record, _ = _read(desk, profile)
-        shown = _previewed(desk, profile, record_of(record, typed))
+        record, _ = _read_file(desk, profile)
+        shown = _previewed(desk, profile, edited_record(record, typed))
     except (InvalidInput, NotComputed) as fault:
-        return _form(request, typed, version=version, preview={"fault": str(fault)})
-    return _form(request, typed, version=version, preview=shown)
+        return _form_page(request, typed, version=version, preview={"fault": str(fault)})
+    return _form_page(request, typed, version=version, preview=shown)
 
 
-def save(request: Request) -> Response:
+def save_profile(request: Request) -> Response:
     """Write the file in one step, if it is right and nobody has edited it meanwhile."""
     desk, profile, form = desk_of(request), profile_of(request), request.state.form
-    typed = typed_in(form)
+    typed = submitted_values(form)
     folder = folder_of(desk, profile)
     if folder is None:
         raise NotComputed(f"profile {profile!r} has no folder any more; it cannot be edited")
     file = folder / "profile.json"
     try:
-        record, _ = _read(desk, profile)
-        edited = record_of(record, typed)
+        record, _ = _read_file(desk, profile)
+        edited = edited_record(record, typed)
         profile_content(edited, source=str(file))
         if edited == record:
-            return then(request, f"/p/{profile}/profile", "Nothing was edited, so nothing was written.")
+            return redirect_with_note(request, f"/p/{profile}/profile", "Nothing was edited, so nothing was written.")
         write_json(file, edited, version=str(form.get("version", "")), turns=desk.editing)
     except ProfileEdited as fault:
         said = f"{fault}. What you typed stands here still; save once more to write it over the other edit."
-        return _form(request, typed, version=file_version(file), fault=said, status=409)
+        return _form_page(request, typed, version=file_version(file), fault=said, status=409)
     except InvalidProfile as fault:
-        return _form(request, typed, version=str(form.get("version", "")), fault=str(fault), status=400)
+        return _form_page(request, typed, version=str(form.get("version", "")), fault=str(fault), status=400)
     note = f"Saved. While `make dev` runs the list follows by itself; else: paper-assets run --profile {profile}"
-    return then(request, f"/p/{profile}/profile", note)
+    return redirect_with_note(request, f"/p/{profile}/profile", note)
 
 
-def _form(
+def _form_page(
     request: Request,
     typed: dict[str, Any],
     *,
@@ -143,7 +150,7 @@ def _previewed(desk: Desk, profile: str, record: dict[str, Any]) -> dict[str, An
     }
 
 
-def _read(desk: Desk, profile: str) -> tuple[dict[str, Any], str]:
+def _read_file(desk: Desk, profile: str) -> tuple[dict[str, Any], str]:
     """The file's record and its version. Raises InvalidProfile where there is none, or it is no JSON object."""
     file = desk.settings.profiles_dir / profile / "profile.json"
     version = file_version(file)

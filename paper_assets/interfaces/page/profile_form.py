@@ -124,7 +124,7 @@ WEIGHTS: tuple[Field, ...] = tuple(
 OWN_WEIGHTS = "own-weights"
 
 
-def typed_of(record: Mapping[str, Any], *, weights: Mapping[str, float]) -> dict[str, Any]:
+def form_values(record: Mapping[str, Any], *, weights: Mapping[str, float]) -> dict[str, Any]:
     """What stands in the form's fields for a record: text, or for a switch whether it is on. `weights`: in force."""
     typed: dict[str, Any] = {}
     for field in _fields():
@@ -143,7 +143,7 @@ def typed_of(record: Mapping[str, Any], *, weights: Mapping[str, float]) -> dict
     return typed
 
 
-def typed_in(form: Any) -> dict[str, Any]:
+def submitted_values(form: Any) -> dict[str, Any]:
     """The same, as somebody has typed it."""
     typed: dict[str, Any] = {OWN_WEIGHTS: form.get(OWN_WEIGHTS) == "on"}
     for field in (*_fields(), *WEIGHTS):
@@ -156,7 +156,7 @@ def typed_in(form: Any) -> dict[str, Any]:
     return typed
 
 
-def record_of(record: Mapping[str, Any], typed: Mapping[str, Any]) -> dict[str, Any]:
+def edited_record(record: Mapping[str, Any], typed: Mapping[str, Any]) -> dict[str, Any]:
     """The file's record with what was typed put in; a default that the file did not state is not written."""
     edited = deepcopy(dict(record))
     for field in _fields():

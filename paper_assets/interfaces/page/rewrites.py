@@ -1,7 +1,8 @@
 """Rewrites: where each stands, its attempts beside the original, and a person's decision (SPEC V3, B4, B5)."""
 
 import logging
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from starlette.requests import Request
@@ -9,14 +10,18 @@ from starlette.responses import PlainTextResponse, Response
 
 from paper_assets.digests.versions import LEVELS_IN_WORDS
 from paper_assets.errors import InvalidInput, PaperAssetsError
-from paper_assets.interfaces.page.desk import Desk, desk_of, now, page, person_of, profile_of, then
+from paper_assets.interfaces.page.desk import Desk, desk_of, now, page, person_of, profile_of, redirect_with_note
 from paper_assets.pipeline.rewrites import publish_vectors
 from paper_assets.rewriting import loop
+from paper_assets.rewriting.best_practices import archive_of
+from paper_assets.rewriting.best_practices import remove as remove_from
 from paper_assets.rewriting.faithfulness import marked
 from paper_assets.rewriting.loop import advance, run_to_end, standing, state_of, step_of
-from paper_assets.rewriting.policy import DECISIONS, Wait, Write
+from paper_assets.rewriting.policy import DECISIONS, LEVELS, Wait, Write
 from paper_assets.rewriting.writing import Writer
-from paper_assets.stores.rewrite_sets import rewrite_asked_for, rewrites_of
+from paper_assets.stores.best_practices import BestPractice, best_practice, best_practices, no_such_practice
+from paper_assets.stores.rewrite_outcomes import attempts_by_examples
+from paper_assets.stores.rewrite_sets import papers_asked_for, rewrite_asked_for, rewrites_of
 from paper_assets.stores.rewrites import RewriteItem, rewrite_item
 from paper_assets.stores.warehouse import Warehouse
 
@@ -26,7 +31,7 @@ _ONE_AT_A_TIME = ThreadPoolExecutor(max_workers=1, thread_name_prefix="rewriting
 logger = logging.getLogger(__name__)
 
 
-def listed(request: Request) -> Response:
+def list_rewrites(request: Request) -> Response:
     desk, profile = desk_of(request), profile_of(request)
     config = desk.settings.rewriting
     items = rewrites_of(desk.warehouse, profile=profile)
@@ -47,7 +52,7 @@ def listed(request: Request) -> Response:
     )
 
 
-def show(request: Request) -> Response:
+def show_rewrite(request: Request) -> Response:
     desk, item = desk_of(request), _item(request)
     config = desk.settings.rewriting
     step = step_of(item, config=config)
@@ -75,12 +80,12 @@ def show(request: Request) -> Response:
     )
 
 
-def state(request: Request) -> Response:
+def rewrite_state(request: Request) -> Response:
     """A word that changes when the rewrite goes on, for the script that watches it."""
     return PlainTextResponse(_stage(_item(request)))
 
 
-def decide(request: Request) -> Response:
+def decide_rewrite(request: Request) -> Response:
     """Accept, retry, cancel, take up again, or run to its end; what is stale or said twice changes nothing."""
     desk, profile, form = desk_of(request), profile_of(request), request.state.form
     name, word = str(request.path_params["item"]), str(form.get("decision", ""))
@@ -110,7 +115,7 @@ def decide(request: Request) -> Response:
     else:
         raise InvalidInput(f"a decision is accept, retry, auto, cancel or reopen, got {word[:40]!r}")
     alone = "?auto=1" if word == "auto" and _model(desk) is not None else ""
-    return then(request, f"/p/{profile}/rewrites/{name}{alone}", f"{note[:1].upper()}{note[1:]}.")
+    return redirect_with_note(request, f"/p/{profile}/rewrites/{name}{alone}", f"{note[:1].upper()}{note[1:]}.")
 
 
 def _item(request: Request) -> RewriteItem:
@@ -156,3 +161,73 @@ def _number(text: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) < 6):
         raise InvalidInput(f"attempt must be a number, got {text[:20]!r}")
     return int(text)
+
+
+_MOST_PRACTICES = 200
+
+
+def list_practices(request: Request) -> Response:
+    desk, _, asked = desk_of(request), profile_of(request), request.query_params
+    collection = desk.settings.archive
+    level = asked.get("level") if asked.get("level") in LEVELS else None
+    score = asked.get("score", "")
+    if score and not (score.isascii() and score.isdigit() and len(score) < 4):
+        raise InvalidInput(f"the least score must be a number from 0 to 100, got {score[:20]!r}")
+    keyword = asked.get("keyword", "").strip()[:100]
+    found = best_practices(
+        desk.warehouse, collection, level=level, min_score=int(score) if score else None, keyword=keyword or None
+    )
+    kept = _own(request, best_practices(desk.warehouse, collection))
+    found = _own(request, found)
+    categories = [name for name, _ in Counter(each.category or "unknown" for each in kept).most_common(6)]
+    spread = Counter((each.target_level, each.category or "unknown") for each in kept)
+    return page(
+        request,
+        "practices.html.jinja",
+        found=found[:_MOST_PRACTICES],
+        count=len(found),
+        kept=len(kept),
+        asked={"level": level, "score": score, "keyword": keyword},
+        levels=LEVELS_IN_WORDS,
+        categories=categories,
+        spread=spread,
+        with_and_without={} if person_of(request) else attempts_by_examples(desk.warehouse),
+        collection=collection,
+    )
+
+
+def show_practice(request: Request) -> Response:
+    found = _practice(request)
+    asks = request.query_params.get("remove") == "ask"
+    return page(request, "practice.html.jinja", practice=found, levels=LEVELS_IN_WORDS, asks=asks)
+
+
+def remove_practice(request: Request) -> Response:
+    """Remove one, which its page has asked once more."""
+    desk, profile, identifier = desk_of(request), profile_of(request), str(request.path_params["identifier"])
+    if request.state.form.get("sure") != "yes":
+        raise InvalidInput("a best practice is removed from its own page, which asks once more")
+    _practice(request)
+    archive = archive_of(desk.settings, desk.for_writing, desk.workspace.vector_index, desk.workspace.embedder())
+    left = remove_from(archive, identifier)
+    note = f"Removed, but {left}." if left else "The best practice is removed."
+    return redirect_with_note(request, f"/p/{profile}/practices", note)
+
+
+def _practice(request: Request) -> BestPractice:
+    """The best practice of the address. Raises InvalidInput, PaperNotFound."""
+    profile_of(request)
+    collection, identifier = desk_of(request).settings.archive, str(request.path_params["identifier"])
+    found = best_practice(desk_of(request).warehouse, collection, identifier)
+    if not _own(request, [found]):
+        raise no_such_practice(collection, identifier)
+    return found
+
+
+def _own(request: Request, practices: Sequence[BestPractice]) -> list[BestPractice]:
+    """In a lab, of the archive what rewrites of the person's profiles brought; all of it on a desk of one's own."""
+    person = person_of(request)
+    if person is None:
+        return list(practices)
+    asked = papers_asked_for(desk_of(request).warehouse, person.profiles)
+    return [each for each in practices if (each.paper_id, each.target_level) in asked]

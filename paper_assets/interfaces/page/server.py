@@ -23,9 +23,9 @@ def serve(settings: Settings, environ: Mapping[str, str], *, port: int, say: Cal
 
     Raises InvalidInput if the port is taken.
     """
-    desk = Desk(settings=settings, environ=environ, token=own_token(settings))
+    desk = Desk(settings=settings, environ=environ, token=form_token_of(settings))
     logging.basicConfig(level=logging.WARNING)
-    listener = listening(HOST, port)
+    listener = open_listener(HOST, port)
     say(f"the desk is open at http://{HOST}:{listener.getsockname()[1]}/  (Ctrl-C ends it)")
     config = uvicorn.Config(
         build_app(desk),
@@ -41,7 +41,7 @@ def serve(settings: Settings, environ: Mapping[str, str], *, port: int, say: Cal
     os._exit(0)
 
 
-def listening(host: str, port: int) -> socket.socket:
+def open_listener(host: str, port: int) -> socket.socket:
     """A socket that listens there; port 0 takes a free one. Raises InvalidInput."""
     listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -57,7 +57,7 @@ def listening(host: str, port: int) -> socket.socket:
     return listener
 
 
-def own_token(settings: Settings) -> str:
+def form_token_of(settings: Settings) -> str:
     """What the forms carry: kept beside the data, for its user alone, so that a page outlives a restart of the desk."""
     file = settings.home / "desk.token"
     try:
@@ -67,7 +67,7 @@ def own_token(settings: Settings) -> str:
                 new.write(secrets.token_urlsafe(32))
         return file.read_text(encoding="utf-8").strip() or secrets.token_urlsafe(32)
     except FileExistsError:  # another desk was faster
-        return own_token(settings)
+        return form_token_of(settings)
     except OSError as fault:
         raise InvalidInput(
             f"{file} cannot be used: {fault.strerror}; check permissions or set PAPER_ASSETS_HOME"

@@ -3,11 +3,17 @@
 from datetime import date
 from hashlib import sha256
 from itertools import groupby
+from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
-from paper_assets.interfaces.page.desk import day_of, desk_of, now, page, profile_of, then
+from paper_assets.digests.changed import change_set
+from paper_assets.digests.plain_text import in_words
+from paper_assets.errors import NotComputed
+from paper_assets.interfaces.days import parse_day
+from paper_assets.interfaces.page.desk import day_of, desk_of, now, page, profile_of, redirect_with_note
+from paper_assets.interfaces.ranking_answers import list_changes
 from paper_assets.learning.ratings import IN_WORDS, ratings_by_id, take_back
 from paper_assets.learning.ratings import rate as keep_rating
 from paper_assets.paper import papers_from_table
@@ -23,7 +29,7 @@ from paper_assets.text.tex import readable
 _CHOICES = (("worth", "Worth reading", "w"), ("later", "Later", "l"), ("no", "Not for me", "n"))
 
 
-def show(request: Request) -> Response:
+def show_day(request: Request) -> Response:
     desk, profile = desk_of(request), profile_of(request)
     day = day_of(request, profile)
     with desk.warehouse.read_together() as warehouse:
@@ -50,7 +56,7 @@ def show(request: Request) -> Response:
     )
 
 
-def days(request: Request) -> Response:
+def list_days(request: Request) -> Response:
     """Every ranked day, by month."""
     desk, profile = desk_of(request), profile_of(request)
     found = ranking_days(desk.warehouse, profile)[::-1]
@@ -58,13 +64,13 @@ def days(request: Request) -> Response:
     return page(request, "days.html.jinja", months=months)
 
 
-def state(request: Request) -> Response:
+def day_state(request: Request) -> Response:
     """A word that changes when the list does, for the script that watches the day."""
     profile = profile_of(request)
     return PlainTextResponse(_state(desk_of(request).warehouse, profile, day_of(request, profile)))
 
 
-def rate(request: Request) -> Response:
+def rate_paper(request: Request) -> Response:
     """Keep, change or take back the reader's word on a paper."""
     desk, profile, form = desk_of(request), profile_of(request), request.state.form
     paper_id, word = str(form.get("paper", "")), str(form.get("rating", ""))
@@ -78,7 +84,7 @@ def rate(request: Request) -> Response:
     note = f"{name}: {said}." if rated.changed else f"{name}: {said} already; nothing was changed."
     back = str(form.get("back", ""))
     target = back if back.startswith(f"/p/{profile}/") or back == f"/p/{profile}" else f"/p/{profile}"
-    return then(request, f"{target}#paper-{rated.paper_id}", note)
+    return redirect_with_note(request, f"{target}#paper-{rated.paper_id}", note)
 
 
 def _asks(warehouse: Warehouse, profile: str, day: date, listed: set[str]) -> list[tuple[str, str, str | None]]:
@@ -92,3 +98,35 @@ def _state(warehouse: Warehouse, profile: str, day: date) -> str:
     """Changes with the ranking of the day, and with a newer day that is ranked."""
     parts = [ranking_inputs(warehouse, day, profile), ranking_days(warehouse, profile)[-1:]]
     return sha256(repr(parts).encode()).hexdigest()[:16]
+
+
+_MOST_DAYS = 30  # earlier days offered to compare with
+
+
+def show_changes(request: Request) -> Response:
+    desk, profile = desk_of(request), profile_of(request)
+    day, since = day_of(request, profile), request.query_params.get("since", "")
+    earlier = [each for each in ranking_days(desk.warehouse, profile) if each < day][::-1]
+    edit = since == "edit" or (not since and not earlier)
+    before = parse_day(since, "since") if since and not edit else (earlier[0] if earlier else None)
+    words = "since this day was last ranked" if edit else f"since {in_words(before)}" if before else ""
+    shown: dict[str, Any] = {"change": None, "edits": (), "titles": {}, "none": None}
+    try:
+        listed = list_changes(desk.warehouse, profile, day=day, before=None if edit else before, edit=edit)
+        titles = {
+            move.after: readable(one_line(listed.titles.get(move.paper_id, move.paper_id)))
+            for move in listed.changes.entered
+        }
+        found = change_set(listed.changes, since=words, titles=listed.titles)
+        shown |= {"change": found, "edits": listed.edits, "titles": titles}
+    except NotComputed as fault:
+        shown["none"] = f"{fault}."
+    return page(
+        request,
+        "changes.html.jinja",
+        day=day,
+        since="edit" if edit else f"{before}",
+        words=words,
+        earlier=earlier[:_MOST_DAYS],
+        **shown,
+    )

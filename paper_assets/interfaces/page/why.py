@@ -32,7 +32,7 @@ class ShownPaper:
     links: tuple[Link, ...]
 
 
-def show(request: Request) -> Response:
+def show_why(request: Request) -> Response:
     desk, profile = desk_of(request), profile_of(request)
     day, asked = day_of(request, profile), one_line(request.query_params.get("paper", ""))[:300]
     found = papers_meant(desk.warehouse, profile, day, asked) if asked else []

@@ -1,22 +1,47 @@
-"""Health: what is missing, late or broken, the last runs, what the language model took; each with its mend (V7)."""
+"""The front door: every profile with its newest list. With one profile there is nothing to choose."""
 
 from pathlib import Path
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 
-from paper_assets.errors import PaperAssetsError
+from paper_assets.errors import InvalidProfile, PaperAssetsError
 from paper_assets.interfaces.days_to_mend import days_to_mend
-from paper_assets.interfaces.page.desk import Desk, desk_of, page, person_of
+from paper_assets.interfaces.page.desk import Desk, desk_of, may_see, page, person_of
 from paper_assets.models.llm_budget import Usage, cost
 from paper_assets.models.llm_config import llm_config
 from paper_assets.pipeline.health import health
+from paper_assets.pipeline.profiles import ProfilesFound, find_profiles
+from paper_assets.pipeline.rewrites import waiting_by_profile
+from paper_assets.stores.summary import summary
+
+
+def show_profiles(request: Request) -> Response:
+    desk = desk_of(request)
+    try:
+        found = find_profiles(desk.settings.profiles_dir)
+    except InvalidProfile:
+        found = ProfilesFound({}, {})
+    held = summary(desk.warehouse)
+    names = sorted(found.readable.keys() | found.faults.keys() | held.rankings.keys())
+    names = [name for name in names if may_see(request, name)]
+    if len(names) == 1 and names[0] in held.last_ranking:
+        return RedirectResponse(f"/p/{names[0]}", status_code=303)
+    waiting = waiting_by_profile(desk.warehouse, config=desk.settings.rewriting)
+    return page(
+        request,
+        "home.html.jinja",
+        rows=[(name, held.last_ranking.get(name), waiting.get(name, 0), found.faults.get(name)) for name in names],
+        papers=held.papers,
+        folder=None if person_of(request) else desk.settings.profiles_dir,
+    )
+
 
 _MOST_RUNS = 12
 
 
-def show(request: Request) -> Response:
+def show_health(request: Request) -> Response:
     desk = desk_of(request)
     if person_of(request):  # it is about all profiles, and for who keeps the desk
         raise HTTPException(404)

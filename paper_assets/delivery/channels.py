@@ -1,0 +1,180 @@
+"""How sending can fail: surely not taken, so that it may be tried again; or nobody knows."""
+
+import json
+import smtplib
+import ssl
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from email.message import EmailMessage
+from email.policy import SMTP
+from email.utils import format_datetime
+from typing import Any
+from urllib.parse import urlsplit
+
+import requests
+
+from paper_assets.errors import InvalidInput, SourceError
+
+
+class NotDelivered(SourceError):
+    """The other side has not taken the message; it may be sent again."""
+
+
+class DeliveryUncertain(SourceError):
+    """The message was under way when the line broke; it may have arrived, so it is not sent again by itself."""
+
+
+_TLS_FROM_THE_START = 465
+_MAIL_TIMEOUT = 60.0  # for each word of the conversation
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MailServer:
+    """Where mail is handed in, and as whom. `user` "" hands it in without a name."""
+
+    host: str
+    port: int
+    sender: str
+    user: str = ""
+    password: str = field(default="", repr=False)
+
+
+def digest_mail(
+    *, subject: str, sender: str, to: Sequence[str], text: str, html: str, identity: str, now: datetime
+) -> bytes:
+    """The whole message as it goes over the wire; `identity` is the same for the same profile and day."""
+    mail = EmailMessage(policy=SMTP)
+    mail["Subject"], mail["From"], mail["To"] = subject, sender, ", ".join(to)
+    mail["Date"] = format_datetime(now)
+    mail["Message-ID"] = f"<{identity}@{sender.rpartition('@')[2]}>"
+    mail["Auto-Submitted"] = "auto-generated"
+    mail.set_content(text, cte="quoted-printable")
+    mail.add_alternative(html, subtype="html", cte="quoted-printable")
+    return mail.as_bytes()
+
+
+def send_mail(server: MailServer, to: Sequence[str], mail: bytes) -> int:
+    """Hand the mail in; how many of the recipients the server refused, fewer than all.
+
+    Raises NotTaken, and MayBeTaken where the line broke after the text was sent. Neither shows the password.
+    """
+    smtp: smtplib.SMTP | None = None
+    try:
+        smtp = _connect(server)
+        refused = _send_envelope(smtp, server, to)
+    except (smtplib.SMTPException, ssl.SSLError, OSError, ValueError) as fault:
+        if smtp is not None:
+            smtp.close()
+        raise NotDelivered(f"{server.host}: {_reason(fault)}") from None
+    try:
+        code, answer = smtp.data(mail)
+    except smtplib.SMTPDataError as fault:
+        raise NotDelivered(f"{server.host}: {_reason(fault)}") from None
+    except (smtplib.SMTPException, ssl.SSLError, OSError) as fault:
+        raise DeliveryUncertain(f"{server.host} broke off while it took the mail ({type(fault).__name__})") from None
+    finally:
+        smtp.close()
+    if code != 250:
+        raise NotDelivered(f"{server.host}: {_reason(smtplib.SMTPDataError(code, answer))}")
+    return refused
+
+
+def _connect(server: MailServer) -> smtplib.SMTP:
+    context = ssl.create_default_context()
+    if server.port == _TLS_FROM_THE_START:
+        smtp: smtplib.SMTP = smtplib.SMTP_SSL(server.host, server.port, timeout=_MAIL_TIMEOUT, context=context)
+    else:
+        smtp = smtplib.SMTP(server.host, server.port, timeout=_MAIL_TIMEOUT)
+    try:
+        if server.port != _TLS_FROM_THE_START:
+            smtp.starttls(context=context)
+        smtp.ehlo_or_helo_if_needed()
+        if server.user:
+            smtp.login(server.user, server.password)
+    except BaseException:
+        smtp.close()
+        raise
+    return smtp
+
+
+def _send_envelope(smtp: smtplib.SMTP, server: MailServer, to: Sequence[str]) -> int:
+    code, answer = smtp.mail(server.sender)
+    if code != 250:
+        raise smtplib.SMTPSenderRefused(code, answer, server.sender)
+    answers = [smtp.rcpt(recipient) for recipient in to]
+    refused = [each for each in answers if each[0] not in (250, 251)]
+    if len(refused) == len(to):
+        raise smtplib.SMTPResponseException(*refused[0])
+    return len(refused)
+
+
+def _reason(fault: Exception) -> str:
+    """What went wrong, in words; a server's own words are cut, and no exception is shown whole: it may hold a name."""
+    if isinstance(fault, smtplib.SMTPAuthenticationError):
+        return f"it does not accept the user or the password ({fault.smtp_code})"
+    if isinstance(fault, smtplib.SMTPNotSupportedError):
+        return "it offers no TLS, or no way to log in; the mail was not sent"
+    if isinstance(fault, smtplib.SMTPResponseException):
+        error = fault.smtp_error
+        text = error.decode(errors="replace") if isinstance(error, bytes) else str(error)
+        return f"it refused the mail ({fault.smtp_code} {' '.join(text.split())[:120]})"
+    if isinstance(fault, ssl.SSLError):
+        return "its certificate was not accepted; for a server of your own set SSL_CERT_FILE"
+    return f"it cannot be reached or broke off ({type(fault).__name__})"
+
+
+_WEBHOOK_TIMEOUT = 30.0  # to connect, and to wait for the answer
+_THIS_MACHINE = frozenset(("127.0.0.1", "localhost", "::1"))
+_NOT_BEGUN = frozenset((429, 503))  # of the answers from 500 on, those that say that nothing was done
+
+
+def post_webhook(address: str, payload: dict[str, Any], *, variable: str) -> None:
+    """Post the object. `variable` is what the address is called in errors, which never show it.
+
+    Raises NotTaken, MayBeTaken where no answer came or one that leaves it open, InvalidInput for what is no address.
+    """
+    _check_address(address, variable)
+    try:
+        answer = requests.post(
+            address,
+            data=json.dumps(payload, ensure_ascii=False).encode(),
+            headers={"Content-Type": "application/json; charset=utf-8", "User-Agent": "paper_assets"},
+            timeout=_WEBHOOK_TIMEOUT,
+            allow_redirects=False,
+            stream=True,  # what it says is not read
+        )
+        answer.close()
+    except (requests.exceptions.SSLError, requests.exceptions.ConnectTimeout, requests.exceptions.ProxyError) as fault:
+        raise NotDelivered(f"{variable}: it cannot be reached safely ({type(fault).__name__})") from None
+    except requests.ConnectionError as fault:
+        if _never_connected(fault):
+            raise NotDelivered(f"{variable}: it cannot be reached") from None
+        raise DeliveryUncertain(f"{variable}: it broke off before it answered") from None
+    except requests.Timeout:
+        raise DeliveryUncertain(f"{variable}: it gave no answer within {_WEBHOOK_TIMEOUT:g} s") from None
+    except (requests.RequestException, ValueError):
+        raise InvalidInput(f"{variable} is not an https address that can be asked") from None
+    status = answer.status_code
+    if status >= 500 and status not in _NOT_BEGUN:
+        raise DeliveryUncertain(f"{variable}: it answered HTTP {status}, an error on its side")
+    if not 200 <= status < 300:
+        raise NotDelivered(
+            f"{variable}: it answered HTTP {status}" + ("; redirects are not followed" if status < 400 else "")
+        )
+
+
+def _check_address(address: str, variable: str) -> None:
+    try:
+        parts = urlsplit(address)
+        safe = parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in _THIS_MACHINE)
+    except ValueError:
+        safe = False
+    if not safe or not parts.hostname or not address.isprintable():
+        raise InvalidInput(f"{variable} must hold an https address (http for this machine only)")
+
+
+def _never_connected(fault: requests.ConnectionError) -> bool:
+    """Whether the connection was never made: refused, or no such name."""
+    reason = getattr(fault.args[0], "reason", None) if fault.args else None
+    return type(reason).__name__ in ("NewConnectionError", "NameResolutionError")
