@@ -1,4 +1,14 @@
-"""How sending can fail: surely not taken, so that it may be tried again; or nobody knows."""
+"""Send a digest by mail or to a webhook, each message once.
+
+Mail: port 465 uses TLS from the first byte; on any other port the connection is upgraded (STARTTLS) before anything is
+sent, or the mail is not sent. Certificates are verified; SSL_CERT_FILE adds a private authority.
+
+Webhook: one JSON object is posted to an https URL, which is a secret and appears in no message. Nothing is retried and
+no redirect is followed, because both could deliver the message twice or to the wrong host. Plain http is accepted for
+this machine only.
+
+A failure is either certain (`NotDelivered`, safe to retry) or unknown (`DeliveryUncertain`, retried only on request).
+"""
 
 import json
 import smtplib
@@ -18,20 +28,20 @@ from paper_assets.errors import InvalidInput, SourceError
 
 
 class NotDelivered(SourceError):
-    """The other side has not taken the message; it may be sent again."""
+    """The server did not accept the message; it is safe to send it again."""
 
 
 class DeliveryUncertain(SourceError):
-    """The message was under way when the line broke; it may have arrived, so it is not sent again by itself."""
+    """The connection broke during sending; the message may have arrived, so it is not sent again automatically."""
 
 
 _TLS_FROM_THE_START = 465
-_MAIL_TIMEOUT = 60.0  # for each word of the conversation
+_MAIL_TIMEOUT = 60.0  # seconds for each command and its reply
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MailServer:
-    """Where mail is handed in, and as whom. `user` "" hands it in without a name."""
+    """The SMTP server, the sender and the login. An empty `user` sends without logging in."""
 
     host: str
     port: int
@@ -43,7 +53,7 @@ class MailServer:
 def digest_mail(
     *, subject: str, sender: str, to: Sequence[str], text: str, html: str, identity: str, now: datetime
 ) -> bytes:
-    """The whole message as it goes over the wire; `identity` is the same for the same profile and day."""
+    """Build the complete message; `identity` is the same for the same profile and day."""
     mail = EmailMessage(policy=SMTP)
     mail["Subject"], mail["From"], mail["To"] = subject, sender, ", ".join(to)
     mail["Date"] = format_datetime(now)
@@ -55,9 +65,10 @@ def digest_mail(
 
 
 def send_mail(server: MailServer, to: Sequence[str], mail: bytes) -> int:
-    """Hand the mail in; how many of the recipients the server refused, fewer than all.
+    """Send the mail and return how many recipients the server refused (never all of them).
 
-    Raises NotTaken, and MayBeTaken where the line broke after the text was sent. Neither shows the password.
+    Raises NotDelivered, or DeliveryUncertain if the connection broke after the text was sent. Neither shows the
+    password.
     """
     smtp: smtplib.SMTP | None = None
     try:
@@ -72,7 +83,9 @@ def send_mail(server: MailServer, to: Sequence[str], mail: bytes) -> int:
     except smtplib.SMTPDataError as fault:
         raise NotDelivered(f"{server.host}: {_reason(fault)}") from None
     except (smtplib.SMTPException, ssl.SSLError, OSError) as fault:
-        raise DeliveryUncertain(f"{server.host} broke off while it took the mail ({type(fault).__name__})") from None
+        raise DeliveryUncertain(
+            f"{server.host} closed the connection while it received the mail ({type(fault).__name__})"
+        ) from None
     finally:
         smtp.close()
     if code != 250:
@@ -110,29 +123,29 @@ def _send_envelope(smtp: smtplib.SMTP, server: MailServer, to: Sequence[str]) ->
 
 
 def _reason(fault: Exception) -> str:
-    """What went wrong, in words; a server's own words are cut, and no exception is shown whole: it may hold a name."""
+    """Describe a failure; a server's reply is cut, and no exception is shown in full because it may contain a name."""
     if isinstance(fault, smtplib.SMTPAuthenticationError):
-        return f"it does not accept the user or the password ({fault.smtp_code})"
+        return f"it rejected the user name or the password ({fault.smtp_code})"
     if isinstance(fault, smtplib.SMTPNotSupportedError):
-        return "it offers no TLS, or no way to log in; the mail was not sent"
+        return "it does not offer TLS or a way to log in; the mail was not sent"
     if isinstance(fault, smtplib.SMTPResponseException):
         error = fault.smtp_error
         text = error.decode(errors="replace") if isinstance(error, bytes) else str(error)
-        return f"it refused the mail ({fault.smtp_code} {' '.join(text.split())[:120]})"
+        return f"it rejected the mail ({fault.smtp_code} {' '.join(text.split())[:120]})"
     if isinstance(fault, ssl.SSLError):
-        return "its certificate was not accepted; for a server of your own set SSL_CERT_FILE"
-    return f"it cannot be reached or broke off ({type(fault).__name__})"
+        return "its certificate could not be verified; for a private server set SSL_CERT_FILE"
+    return f"it cannot be reached, or it closed the connection ({type(fault).__name__})"
 
 
 _WEBHOOK_TIMEOUT = 30.0  # to connect, and to wait for the answer
 _THIS_MACHINE = frozenset(("127.0.0.1", "localhost", "::1"))
-_NOT_BEGUN = frozenset((429, 503))  # of the answers from 500 on, those that say that nothing was done
+_NOT_PROCESSED = frozenset((429, 503))  # statuses that say that nothing was processed
 
 
 def post_webhook(address: str, payload: dict[str, Any], *, variable: str) -> None:
-    """Post the object. `variable` is what the address is called in errors, which never show it.
+    """Post the object. Errors show `variable`, the name of the environment variable, never the address itself.
 
-    Raises NotTaken, MayBeTaken where no answer came or one that leaves it open, InvalidInput for what is no address.
+    Raises NotDelivered; DeliveryUncertain without an answer or after a server error; InvalidInput for a bad address.
     """
     _check_address(address, variable)
     try:
@@ -142,21 +155,21 @@ def post_webhook(address: str, payload: dict[str, Any], *, variable: str) -> Non
             headers={"Content-Type": "application/json; charset=utf-8", "User-Agent": "paper_assets"},
             timeout=_WEBHOOK_TIMEOUT,
             allow_redirects=False,
-            stream=True,  # what it says is not read
+            stream=True,  # the body of the answer is not read
         )
         answer.close()
     except (requests.exceptions.SSLError, requests.exceptions.ConnectTimeout, requests.exceptions.ProxyError) as fault:
-        raise NotDelivered(f"{variable}: it cannot be reached safely ({type(fault).__name__})") from None
+        raise NotDelivered(f"{variable}: it cannot be reached securely ({type(fault).__name__})") from None
     except requests.ConnectionError as fault:
         if _never_connected(fault):
             raise NotDelivered(f"{variable}: it cannot be reached") from None
-        raise DeliveryUncertain(f"{variable}: it broke off before it answered") from None
+        raise DeliveryUncertain(f"{variable}: it closed the connection before it answered") from None
     except requests.Timeout:
-        raise DeliveryUncertain(f"{variable}: it gave no answer within {_WEBHOOK_TIMEOUT:g} s") from None
+        raise DeliveryUncertain(f"{variable}: it did not answer within {_WEBHOOK_TIMEOUT:g} s") from None
     except (requests.RequestException, ValueError):
-        raise InvalidInput(f"{variable} is not an https address that can be asked") from None
+        raise InvalidInput(f"{variable} is not a valid https address") from None
     status = answer.status_code
-    if status >= 500 and status not in _NOT_BEGUN:
+    if status >= 500 and status not in _NOT_PROCESSED:
         raise DeliveryUncertain(f"{variable}: it answered HTTP {status}, an error on its side")
     if not 200 <= status < 300:
         raise NotDelivered(
@@ -175,6 +188,6 @@ def _check_address(address: str, variable: str) -> None:
 
 
 def _never_connected(fault: requests.ConnectionError) -> bool:
-    """Whether the connection was never made: refused, or no such name."""
+    """Return whether no connection was made: refused, or an unknown host name."""
     reason = getattr(fault.args[0], "reason", None) if fault.args else None
     return type(reason).__name__ in ("NewConnectionError", "NameResolutionError")

@@ -1,8 +1,8 @@
-"""A digest as what is sent: a subject, a short list in plain text, and one JSON object for webhooks. Pure.
+"""Turn a digest into a message: a subject, a short list in plain text, and one JSON object for webhooks. Pure.
 
-The JSON's `text` is what Slack, Mattermost and their like show; `title` and `message` are for services that want them
-apart (ntfy's templates); the rest is for programs. Names of papers come from strangers: what would call people or
-make a link of a word in such a service is replaced by a sign that looks like it.
+Slack, Mattermost and similar services show the JSON's `text`; `title` and `message` are for services that need them
+separately (ntfy's templates); the other keys are for programs. Titles are untrusted: characters that would mention
+people or create links in such a service are replaced by similar-looking ones.
 """
 
 from dataclasses import dataclass
@@ -13,19 +13,21 @@ from paper_assets.digests.plain_text import in_letters, in_words, weekday
 from paper_assets.sources.table import page_of
 
 _LONGEST_TITLE, _LONGEST_TEXT = 160, 3_000  # characters; ntfy cuts a message at 4,096 bytes
-_HARMLESS = str.maketrans({"<": "‹", ">": "›", "@": "＠", "[": "(", "]": ")", "`": "'", "*": "∗", "_": " ", "|": "/"})
+_WITHOUT_MARKUP = str.maketrans(
+    {"<": "‹", ">": "›", "@": "＠", "[": "(", "]": ")", "`": "'", "*": "∗", "_": " ", "|": "/"}
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
-    """What is sent of a profile's day. `payload` is the webhook's JSON object (docs/operations.md)."""
+    """The message for one profile and day. `payload` is the webhook's JSON object (docs/operations.md)."""
 
     subject: str
     payload: dict[str, Any]
 
 
 def message_of(digest: Digest, *, desk: str | None = None) -> Message:
-    """The message of a digest; `desk`: the address of the same day on the desk."""
+    """Build the message of a digest; `desk` is the address of the same day on the review page."""
     count = len(digest.entries)
     subject = (
         f"{digest.profile}, {weekday(digest.day)}, {in_words(digest.day)}: "
@@ -63,5 +65,5 @@ def message_of(digest: Digest, *, desk: str | None = None) -> Message:
 
 
 def _without_markup(title: str) -> str:
-    title = " ".join(title.translate(_HARMLESS).split())
+    title = " ".join(title.translate(_WITHOUT_MARKUP).split())
     return title if len(title) <= _LONGEST_TITLE else f"{title[: _LONGEST_TITLE - 1]}…"

@@ -1,9 +1,9 @@
-"""`delivery.json` of a profile: who gets its digest, and how (SPEC Z3). Without the file nobody does.
+"""Read `delivery.json` of a profile: who receives its digest, and how. Without the file the digest is not sent.
 
     {"mail": {"to": ["ada@example.org"]}, "webhook": {"address_in": "PAPER_ASSETS_WEBHOOK_LAB"}}
 
-It stands beside `profile.json` and is no part of the profile's content: where a digest goes changes no ranking. What is
-secret, a webhook's address among it, is not in the file but in the environment.
+The file is next to `profile.json` and is not part of the profile's content: it does not affect the ranking. Secrets,
+such as a webhook's address, are in the environment and not in the file.
 """
 
 import re
@@ -29,7 +29,7 @@ class _Part(BaseModel):
 
 
 class MailOptions(_Part):
-    """To whom the digest is mailed; everybody sees the others."""
+    """The recipients of the digest; all addresses are visible to all recipients."""
 
     to: Annotated[
         list[Annotated[str, StringConstraints(pattern=_ADDRESS)]], Field(min_length=1, max_length=_MOST_RECIPIENTS)
@@ -43,18 +43,19 @@ class WebhookOptions(_Part):
 
 
 class DeliveryOptions(_Part):
-    """The channels of a profile, each off unless it is named."""
+    """The channels of a profile; a channel that is not listed is off."""
 
     mail: MailOptions | None = None
     webhook: WebhookOptions | None = None
 
     @property
     def channels(self) -> tuple[str, ...]:
+        """Return the names of the channels in use."""
         return tuple(name for name in (MAIL, WEBHOOK) if getattr(self, name))
 
 
 def load_delivery(profiles_dir: Path, profile: str) -> DeliveryOptions:
-    """What the profile's `delivery.json` says; nothing without one. Raises InvalidProfile naming file and key."""
+    """Load the profile's `delivery.json`; empty options if there is none. Raises InvalidProfile naming file and key."""
     file = profiles_dir / profile / "delivery.json"
     if not lies_there(file):
         return DeliveryOptions()
@@ -65,15 +66,17 @@ def load_delivery(profiles_dir: Path, profile: str) -> DeliveryOptions:
 
 
 def secret(environ: Mapping[str, str], variable: str) -> str:
-    """The value of a variable that must be set. Raises InvalidInput, which names the variable only."""
+    """Return the value of a required variable. Raises InvalidInput, which names the variable only."""
     value = environ.get(variable, "").strip()
     if not value:
-        raise InvalidInput(f"{variable} is not set; set it where paper-assets runs, or take it out of delivery.json")
+        raise InvalidInput(
+            f"{variable} is not set; set it in the environment of paper-assets, or remove it from delivery.json"
+        )
     return value
 
 
 def _first_fault(error: ValidationError) -> str:
-    """The fault without the value: somebody may have written a webhook's address where its variable's name belongs."""
+    """Describe the error without the value, which may be a secret address in place of its variable's name."""
     fault: Any = error.errors(include_url=False)[0]
     if fault["type"] != "string_pattern_mismatch":
         return first_fault(error)

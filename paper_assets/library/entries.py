@@ -1,4 +1,8 @@
-"""Entries of reference managers as values, and the names by which a paper is known there (SPEC Z1, Z2)."""
+"""Entries of reference managers: the id of each work, and their import as papers that a profile likes.
+
+A work is matched by arXiv id or DOI, else by its title. Importing the same library again changes nothing; a work with
+neither id nor title is reported, and a rating given elsewhere is kept.
+"""
 
 import re
 from collections.abc import Sequence
@@ -22,7 +26,7 @@ _ARXIV_WORDS = re.compile(r"arxiv(?:\.org/(?:abs|pdf|html)/|[:.\s]\s*)(\S+)", re
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """One work of a library; `where` says where it stands, for messages. What is not known is empty."""
+    """One work of a library; `where` locates it in messages. Unknown fields are empty."""
 
     where: str
     title: str = ""
@@ -30,12 +34,12 @@ class Entry:
     authors: tuple[str, ...] = ()
     year: str = ""
     doi: str = ""
-    arxiv: str = ""  # an id or an address, as it is written
+    arxiv: str = ""  # an id or an address, as written
     url: str = ""
 
 
 def library_id(entry: Entry) -> str | None:
-    """The id under which a paper of the library is rated: arXiv's, else `doi:…`, else `title:…`; None without any."""
+    """Return the id under which a work is rated: its arXiv id, else `doi:…`, else `title:…`, else None."""
     for text in (entry.arxiv, entry.doi, entry.url):
         if found := _arxiv_id(text):
             return found
@@ -46,7 +50,7 @@ def library_id(entry: Entry) -> str | None:
 
 
 def clean_field(text: object) -> str:
-    """Other people's text as one line without control characters and the braces that keep capitals."""
+    """Return untrusted text as one line, without control characters and without braces that protect capitals."""
     return one_line(re.sub(r"[{}]", "", str(text or "")))
 
 
@@ -67,7 +71,7 @@ _LONGEST_TITLE, _LONGEST_ABSTRACT = 1_000, 20_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Imported:
-    """How many works were read, which ids are liked now, how many of these are stored papers, and what was left out."""
+    """The result of an import: works read, ids newly liked, how many works are stored papers, and works left out."""
 
     read: int
     new: tuple[str, ...]
@@ -78,14 +82,14 @@ class Imported:
 def import_library(
     warehouse: Warehouse, profile: str, entries: Sequence[Entry], *, now: datetime, profiles_dir: Path
 ) -> Imported:
-    """Like every work that can be told apart. Raises InvalidProfile, StoreBusy."""
+    """Rate every identifiable work "worth reading". Raises InvalidProfile, StoreBusy."""
     check_profile(warehouse, profile, profiles_dir)
     found: dict[str, Entry] = {}
     left_out = []
     for entry in entries:
         paper_id = library_id(entry)
         if paper_id is None:
-            left_out.append(f"{entry.where}: neither an arXiv id, a DOI nor a title")
+            left_out.append(f"{entry.where}: no arXiv id, DOI or title")
             continue
         if paper_id.startswith(("title:", "doi:")) and entry.title and (paper := paper_titled(warehouse, entry.title)):
             paper_id = paper.paper_id
@@ -93,7 +97,7 @@ def import_library(
     known = set(papers_by_id(warehouse, list(found)).column("paper_id").to_pylist())
     unknown = {each for each, entry in found.items() if each not in known and not entry.title}
     left_out += [f"{found[each].where}: {each} is not stored, and the entry has no title" for each in sorted(unknown)]
-    said = {each.paper_id for each in rating_history(warehouse, profile)}
+    rated = {each.paper_id for each in rating_history(warehouse, profile)}
     liked = [
         NewRating(
             paper_id=paper_id,
@@ -102,7 +106,7 @@ def import_library(
             abstract=None if paper_id in known else entry.abstract[:_LONGEST_ABSTRACT],
         )
         for paper_id, entry in found.items()
-        if paper_id not in said and paper_id not in unknown
+        if paper_id not in rated and paper_id not in unknown
     ]
     new = append_ratings(warehouse, profile, liked, given_in="import", now=now)
     return Imported(read=len(entries), new=tuple(new), stored=len(known), left_out=tuple(left_out))

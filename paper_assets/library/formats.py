@@ -1,6 +1,6 @@
-"""BibTeX, RIS and CSL-JSON: read into entries, written from papers. A new format is a line in FORMATS.
+"""Read BibTeX, RIS and CSL-JSON into entries, and write papers in these formats. Add a format as a line in FORMATS.
 
-Parsers of others do the reading (bibtexparser, rispy); what cannot be read is an error that names the file.
+Reading uses bibtexparser and rispy; a file that cannot be read is an error that names the file.
 """
 
 import json
@@ -22,7 +22,7 @@ _ARXIV_DOI = "10.48550/arXiv."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Format:
-    """A format by its files' endings: text to entries (`read` may raise ValueError), papers to text."""
+    """A format: the endings of its files, its reader (may raise ValueError), its entries and its writer."""
 
     endings: tuple[str, ...]
     read: Callable[[str], Sequence[Mapping[str, Any]]]
@@ -31,23 +31,23 @@ class Format:
 
 
 def read_library(file: Path) -> list[Entry]:
-    """The entries of a file in any known format, by its ending. Raises InvalidInput naming the file."""
+    """Read the entries of a file; its ending gives the format. Raises InvalidInput naming the file."""
     name = next((name for name, each in FORMATS.items() if file.suffix.lower() in each.endings), None)
     if name is None:
         endings = ", ".join(ending for each in FORMATS.values() for ending in each.endings)
-        raise InvalidInput(f"{file}: no known kind of library; its name must end in one of {endings}, .sqlite")
+        raise InvalidInput(f"{file}: unknown library format; the file name must end in {endings}, .sqlite")
     text = read_text(file, most_bytes=_MOST_BYTES)
     try:
         records = FORMATS[name].read(text)
         return [FORMATS[name].entry(record, f"{file.name}, entry {number}") for number, record in enumerate(records, 1)]
-    except Exception as fault:  # a parser of others may raise anything, and so may what it has let pass
+    except Exception as fault:  # a third-party parser may raise anything
         raise InvalidInput(f"{file} is not {name}: {' '.join(str(fault).split())[:200]}") from None
 
 
 def write_papers(papers: Sequence[Paper], name: str) -> str:
-    """The papers in a format. Raises InvalidInput for a name that is none."""
+    """Return the papers as text in a format. Raises InvalidInput for an unknown format."""
     if name not in FORMATS:
-        raise InvalidInput(f"no format {name[:40]!r}; choose among {', '.join(FORMATS)}")
+        raise InvalidInput(f"unknown format {name[:40]!r}; choose one of {', '.join(FORMATS)}")
     return FORMATS[name].write(papers)
 
 
@@ -59,13 +59,13 @@ def _read_bibtex(text: str) -> Sequence[Mapping[str, Any]]:
     parser = BibTexParser(common_strings=True, ignore_nonstandard_types=False, customization=convert_to_unicode)
     found: Sequence[Mapping[str, Any]] = bibtexparser.loads(text, parser).entries
     if not found and text.strip():
-        raise ValueError("no entry was found in it")
+        raise ValueError("it contains no entries")
     return found
 
 
 def _bibtex_entry(record: Mapping[str, Any], where: str) -> Entry:
     eprint = str(record.get("eprint", ""))
-    of_arxiv = str(record.get("archiveprefix", record.get("eprinttype", "arxiv"))).lower() == "arxiv"
+    is_arxiv = str(record.get("archiveprefix", record.get("eprinttype", "arxiv"))).lower() == "arxiv"
     return Entry(
         where=f"{where} ({record.get('ID', 'without a key')})",
         title=clean_field(_plain(record.get("title"))),
@@ -75,7 +75,7 @@ def _bibtex_entry(record: Mapping[str, Any], where: str) -> Entry:
         ),
         year=clean_field(record.get("year") or str(record.get("date", ""))[:4]),
         doi=clean_field(record.get("doi")),
-        arxiv=clean_field(eprint) if eprint and of_arxiv else clean_field(record.get("journal")),
+        arxiv=clean_field(eprint) if eprint and is_arxiv else clean_field(record.get("journal")),
         url=clean_field(record.get("url")),
     )
 
@@ -101,7 +101,7 @@ def _write_bibtex(papers: Sequence[Paper]) -> str:
             **({"doi": paper.doi} if paper.doi else {}),
             **(
                 {"eprint": paper.paper_id, "archiveprefix": "arXiv", "primaryclass": paper.primary_category or ""}
-                if _of_arxiv(paper)
+                if _is_arxiv(paper)
                 else {}
             ),
         }
@@ -114,7 +114,7 @@ def _write_bibtex(papers: Sequence[Paper]) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Text that BibTeX reads as it is: unbalanced braces off, special signs behind a backslash."""
+    """Escape text for BibTeX: remove unbalanced braces, put a backslash before special characters."""
     depth = 0
     for letter in text:
         depth += {"{": 1, "}": -1}.get(letter, 0)
@@ -129,7 +129,7 @@ def _read_ris(text: str) -> Sequence[Mapping[str, Any]]:
 
     found: Sequence[Mapping[str, Any]] = rispy.loads(text, skip_unknown_tags=True)
     if not found and text.strip():
-        raise ValueError("no entry was found in it")
+        raise ValueError("it contains no entries")
     return found
 
 
@@ -209,23 +209,23 @@ def _write_csl(papers: Sequence[Paper]) -> str:
             "URL": page_of(paper.paper_id) or "",
             **({"issued": {"date-parts": [[paper.day.year, paper.day.month, paper.day.day]]}} if paper.day else {}),
             **({"DOI": doi} if (doi := _doi(paper)) else {}),
-            **({"number": f"arXiv:{paper.paper_id}"} if _of_arxiv(paper) else {}),
+            **({"number": f"arXiv:{paper.paper_id}"} if _is_arxiv(paper) else {}),
         }
         for paper in papers
     ]
     return json.dumps(records, ensure_ascii=False, indent=2) + "\n"
 
 
-def _of_arxiv(paper: Paper) -> bool:
+def _is_arxiv(paper: Paper) -> bool:
     return ":" not in paper.paper_id
 
 
 def _doi(paper: Paper) -> str | None:
-    return paper.doi or (f"{_ARXIV_DOI}{paper.paper_id}" if _of_arxiv(paper) else None)
+    return paper.doi or (f"{_ARXIV_DOI}{paper.paper_id}" if _is_arxiv(paper) else None)
 
 
 def _key(paper: Paper) -> str:
-    """A key that BibTeX takes: the first author's last name, the year, the id."""
+    """Return a BibTeX key: the first author's last name and the id."""
     last = re.sub(r"[^A-Za-z]", "", paper.authors[0].split()[-1] if paper.authors and paper.authors[0].split() else "")
     number = re.sub(r"[^A-Za-z0-9.]", "-", paper.paper_id)
     return f"{last.lower() or 'unknown'}-{number}"

@@ -1,4 +1,4 @@
-"""A Zotero library as entries: by its web API with pyzotero, or from a copy of its SQLite file (SPEC Z1)."""
+"""Read a Zotero library: through its web API (pyzotero), or from a copy of its SQLite file."""
 
 import shutil
 import sqlite3
@@ -11,7 +11,7 @@ from typing import Any, Literal
 from paper_assets.errors import InvalidInput, NetworkError, RateLimited
 from paper_assets.library.entries import Entry, clean_field
 
-_NO_WORKS = ("attachment", "note", "annotation")
+_NOT_WORKS = ("attachment", "note", "annotation")
 _ITEMS = """
     select items.key, fields.fieldName, itemDataValues.value
     from items
@@ -28,7 +28,7 @@ _ITEMS = """
 def zotero_web(
     library: str, *, kind: Literal["user", "group"], key: str | None, url: str, timeout: float
 ) -> list[Entry]:
-    """Every work of a library on Zotero's server. Raises InvalidInput (no such library, no right), NetworkError."""
+    """Read every work of a library from Zotero's server. Raises InvalidInput (unknown or forbidden), NetworkError."""
     import httpx2
     from pyzotero import zotero
     from pyzotero import zotero_errors as faults
@@ -39,18 +39,18 @@ def zotero_web(
         items = client.everything(client.top())
     except (faults.UserNotAuthorisedError, faults.ResourceNotFoundError):
         raise InvalidInput(
-            f"Zotero gives no {kind} library {library[:40]!r}; check the number and ZOTERO_API_KEY"
+            f"Zotero did not return the {kind} library {library[:40]!r}; check the number and ZOTERO_API_KEY"
         ) from None
     except faults.TooManyRequestsError:
-        raise RateLimited("Zotero asks to slow down; try again later") from None
+        raise RateLimited("Zotero limits the rate of requests; try again later") from None
     except (faults.PyZoteroError, httpx2.HTTPError, ValueError) as fault:
         raise NetworkError(f"Zotero did not answer: {type(fault).__name__}; try again later") from None
-    works = [item for item in items if item["data"].get("itemType") not in _NO_WORKS]
+    works = [item for item in items if item["data"].get("itemType") not in _NOT_WORKS]
     return [_entry(item["data"], f"Zotero item {item.get('key', '')}") for item in works]
 
 
 def zotero_file(file: Path) -> list[Entry]:
-    """Every work in a `zotero.sqlite`, from a copy: Zotero holds its own file. Raises InvalidInput naming the file."""
+    """Read every work in a `zotero.sqlite`, from a copy because Zotero locks the file. Raises InvalidInput."""
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder, "zotero.sqlite")
         try:
@@ -63,7 +63,7 @@ def zotero_file(file: Path) -> list[Entry]:
         except OSError as fault:
             raise InvalidInput(f"{file} cannot be read: {fault.strerror}") from None
         except sqlite3.Error as fault:
-            raise InvalidInput(f"{file} is no Zotero library: {fault}") from None
+            raise InvalidInput(f"{file} is not a Zotero library: {fault}") from None
     works: dict[str, dict[str, Any]] = {}
     for key, name, value in rows:
         works.setdefault(key, {})[name] = value

@@ -202,12 +202,12 @@ def test_mail_is_not_sent_where_the_connection_is_not_safe(
     [mail, _] = deliver(out.workspace, found)
     assert (mail.state, mail.reason) == (
         "failed",
-        "localhost: its certificate was not accepted; for a server of your own set SSL_CERT_FILE",
+        "localhost: its certificate could not be verified; for a private server set SSL_CERT_FILE",
     )
     with mail_server(tmp_path, tls=False) as plain:
         out.workspace = replace(out.workspace, settings=out.settings.model_copy(update={"smtp_port": plain.port}))
         [mail, _] = deliver(out.workspace, found)
-        assert mail.reason == "localhost: it offers no TLS, or no way to log in; the mail was not sent"
+        assert mail.reason == "localhost: it does not offer TLS or a way to log in; the mail was not sent"
         assert plain.mails == box.mails == []
 
 
@@ -224,7 +224,7 @@ def test_no_secret_is_told(out: Out, answers: list[Answer], caplog: pytest.LogCa
     out.environ(PAPER_ASSETS_SMTP_PASSWORD="wrong-horse-battery")
     outcome = out.materialize(MONDAY)
     told = str([each.metadata for each in outcome.get_asset_check_evaluations()]) + caplog.text
-    assert "it does not accept the user or the password (535)" in told
+    assert "it rejected the user name or the password (535)" in told
     assert "HTTP 302; redirects are not followed" in told
     out.environ(**{HOOK: "http://hooks.example.org/secret-path"})
     told += str(

@@ -160,7 +160,7 @@ def test_zoteros_file_is_read_from_a_copy_without_deleted_works_and_attachments(
         holder.close()
     assert file.read_bytes() == before
     (tmp_path / "other.sqlite").write_text("no database", encoding="utf-8")
-    with pytest.raises(InvalidInput, match=r"other\.sqlite is no Zotero library"):
+    with pytest.raises(InvalidInput, match=r"other\.sqlite is not a Zotero library"):
         zotero_file(tmp_path / "other.sqlite")
 
 
