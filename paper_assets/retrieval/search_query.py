@@ -1,0 +1,211 @@
+"""The query language of the desk's search: words, "phrases" and filters such as `author:` and `from:`.
+
+To add a filter, add a line to `FILTERS` and its field to `SearchQuery`; the page, the command line and MCP read the
+query through this parser, so that all three accept the same queries and print the same errors.
+"""
+
+import calendar
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import date
+from difflib import get_close_matches
+from typing import Literal, get_args
+
+from paper_assets.errors import InvalidInput
+from paper_assets.stores.documents import DataType
+
+State = Literal["worth", "later", "no", "shown", "unseen"]
+Feature = Literal["code", "pdf"]
+
+LONGEST_QUERY = 1_000  # characters
+_TOKEN = re.compile(r'(?:(?P<key>[A-Za-z]+):)?(?P<value>"[^"]*"?|[^\s"]+)')
+_QUOTES = str.maketrans({"“": '"', "”": '"', "„": '"', "«": '"', "»": '"', "：": ":"})
+_DATE = re.compile(r"(\d{4})(?:-(\d{1,2}))?(?:-(\d{1,2}))?")
+_CATEGORY = re.compile(r"[A-Za-z][A-Za-z-]*(?:\.[A-Za-z-]+)?")
+_PROFILE = re.compile(r"[a-z0-9][a-z0-9_-]*")
+_COLLECTIONS: dict[str, DataType] = {"abstracts": "abstract", "fulltexts": "fulltext", "rewrites": "rewrite"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chip:
+    """A filter as a person typed it, and the query without it: what a removable chip on the page needs."""
+
+    text: str
+    without: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchQuery:
+    """A parsed query; conditions of different kinds must all hold.
+
+    `words` is the text to rank by (phrases included). Every phrase must occur in the title or abstract. All authors must
+    match, any of the categories, any of the states, all of the features. `first` and `last` are days of first
+    submission, both included.
+    """
+
+    words: str = ""
+    phrases: tuple[str, ...] = ()
+    authors: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    first: date | None = None
+    last: date | None = None
+    states: tuple[State, ...] = ()
+    features: tuple[Feature, ...] = ()
+    profile: str | None = None
+    data_types: tuple[DataType, ...] = ("abstract",)
+    chips: tuple[Chip, ...] = field(default=(), compare=False)
+
+
+@dataclass(slots=True)
+class _Draft:
+    """What has been read so far."""
+
+    words: list[str] = field(default_factory=list)
+    phrases: list[str] = field(default_factory=list)
+    authors: list[str] = field(default_factory=list)
+    categories: list[str] = field(default_factory=list)
+    first: date | None = None
+    last: date | None = None
+    states: list[State] = field(default_factory=list)
+    features: list[Feature] = field(default_factory=list)
+    profile: str | None = None
+    data_types: list[DataType] = field(default_factory=list)
+    spans: list[tuple[int, int]] = field(default_factory=list)  # of the filters
+
+
+def parse_search_query(text: str) -> SearchQuery:
+    """Parse a query. Raises InvalidInput: one line that names the filter, its position from 1, and what is allowed."""
+    text = text.translate(_QUOTES)
+    if len(text) > LONGEST_QUERY:
+        raise InvalidInput(f"search: the query has {len(text)} characters; use at most {LONGEST_QUERY}")
+    draft = _Draft()
+    for token in _TOKEN.finditer(text):
+        key, value, at = token["key"], token["value"], token.start("value") + 1
+        quoted = value.startswith('"')
+        if quoted and (len(value) < 2 or not value.endswith('"')):
+            raise InvalidInput(f"search: the quotation mark at character {at} is not closed; add a second one")
+        inner = value.strip('"').strip() if quoted else value
+        read = FILTERS.get(key.lower()) if key else None
+        if read is not None:
+            draft.spans.append(token.span())
+            read(draft, inner, f"{key.lower()}: at character {token.start() + 1}")
+        elif key and (near := get_close_matches(key.lower(), FILTERS, n=1, cutoff=0.75)):
+            raise InvalidInput(
+                f"search: {key}: at character {token.start() + 1} is unknown; did you mean {near[0]}:? "
+                f'(use {", ".join(f"{name}:" for name in FILTERS)}; put "{key}:" in quotation marks to search for it)'
+            )
+        elif quoted:
+            if key:
+                draft.words.append(key)
+            if inner:
+                draft.phrases.append(inner)
+                draft.words.append(inner)
+        else:
+            bare = token[0].strip()
+            if bare in {f"{name}:" for name in FILTERS}:
+                raise InvalidInput(f"search: {bare} at character {token.start() + 1} has no value; write {bare}VALUE")
+            draft.words.append(bare)
+    if draft.first and draft.last and draft.first > draft.last:
+        raise InvalidInput(f"search: from:{draft.first} is after to:{draft.last}; exchange the two days")
+    return SearchQuery(
+        words=" ".join(draft.words),
+        phrases=tuple(dict.fromkeys(draft.phrases)),
+        authors=tuple(dict.fromkeys(draft.authors)),
+        categories=tuple(dict.fromkeys(draft.categories)),
+        first=draft.first,
+        last=draft.last,
+        states=tuple(dict.fromkeys(draft.states)),
+        features=tuple(dict.fromkeys(draft.features)),
+        profile=draft.profile,
+        data_types=tuple(dict.fromkeys(draft.data_types)) or ("abstract",),
+        chips=tuple(
+            Chip(text=text[start:end], without=" ".join(f"{text[:start]} {text[end:]}".split()))
+            for start, end in draft.spans
+        ),
+    )
+
+
+def _values(value: str, where: str) -> list[str]:
+    """The alternatives of `a|b`. Raises InvalidInput where there are none."""
+    found = [part.strip() for part in value.split("|") if part.strip()]
+    if not found:
+        raise InvalidInput(f"search: {where} has no value")
+    return found
+
+
+def _among(value: str, allowed: tuple[str, ...], where: str) -> str:
+    if value.lower() not in allowed:
+        raise InvalidInput(f"search: {where}: {value[:40]!r} is unknown; use {', '.join(allowed)}")
+    return value.lower()
+
+
+def _read_author(draft: _Draft, value: str, where: str) -> None:
+    if not any(letter.isalnum() for letter in value):
+        raise InvalidInput(f"search: {where} needs a name, for example author:Vaswani or author:\"Ashish Vaswani\"")
+    draft.authors.append(value)
+
+
+def _read_category(draft: _Draft, value: str, where: str) -> None:
+    for each in _values(value, where):
+        if not _CATEGORY.fullmatch(each):
+            raise InvalidInput(f"search: {where}: {each[:40]!r} is not a category; write one like cs.CL or stat")
+        draft.categories.append(each)
+
+
+def _day_of(value: str, where: str, *, end: bool) -> date:
+    """A day; a year or a month is its first day, or its last one with `end`."""
+    found = _DATE.fullmatch(value)
+    try:
+        if found:
+            year, month = int(found[1]), int(found[2] or (12 if end else 1))
+            day = int(found[3] or (calendar.monthrange(year, month)[1] if end else 1))
+            return date(year, month, day)
+    except (ValueError, calendar.IllegalMonthError):
+        pass
+    raise InvalidInput(f"search: {where}: {value[:40]!r} is not a date; write 2026-03-31, 2026-03 or 2026")
+
+
+def _read_first(draft: _Draft, value: str, where: str) -> None:
+    day = _day_of(value, where, end=False)
+    draft.first = max(draft.first, day) if draft.first else day
+
+
+def _read_last(draft: _Draft, value: str, where: str) -> None:
+    day = _day_of(value, where, end=True)
+    draft.last = min(draft.last, day) if draft.last else day
+
+
+def _read_state(draft: _Draft, value: str, where: str) -> None:
+    for each in _values(value, where):
+        draft.states.append(_among(each, get_args(State), where))  # type: ignore[arg-type]
+
+
+def _read_feature(draft: _Draft, value: str, where: str) -> None:
+    for each in _values(value, where):
+        draft.features.append(_among(each, get_args(Feature), where))  # type: ignore[arg-type]
+
+
+def _read_place(draft: _Draft, value: str, where: str) -> None:
+    for each in _values(value, where):
+        if each.lower() in _COLLECTIONS:
+            draft.data_types.append(_COLLECTIONS[each.lower()])
+        elif not _PROFILE.fullmatch(each):
+            raise InvalidInput(
+                f"search: {where}: {each[:40]!r} is neither a profile's name nor one of {', '.join(_COLLECTIONS)}"
+            )
+        elif draft.profile not in (None, each):
+            raise InvalidInput(f"search: {where}: only one profile can be named, {draft.profile!r} or {each!r}")
+        else:
+            draft.profile = each
+
+
+FILTERS: dict[str, Callable[[_Draft, str, str], None]] = {
+    "author": _read_author,
+    "category": _read_category,
+    "from": _read_first,
+    "to": _read_last,
+    "is": _read_state,
+    "has": _read_feature,
+    "in": _read_place,
+}
