@@ -3,6 +3,7 @@
 Every document that meets the filter is compared, none is approximated away; in memory where they fit, else in blocks.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -10,12 +11,13 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from duckdb import DuckDBPyConnection
 from numpy.typing import NDArray
 
 from paper_assets.errors import InvalidInput
 from paper_assets.models.embedder import Embedder
-from paper_assets.retrieval.merge import Candidate
+from paper_assets.retrieval.merge import Candidate, access
 from paper_assets.retrieval.scoring import Compared, Method, Positions, best_of, method_of
 from paper_assets.retrieval.snapshot import snapshot_of
 from paper_assets.settings import RetrievalConfig
@@ -24,6 +26,7 @@ from paper_assets.stores.documents import FIELDS, DataType, count_documents, cou
 from paper_assets.stores.holdings import bound_memory, own_copy, read_documents, read_vectors
 from paper_assets.stores.warehouse import Warehouse
 from paper_assets.text.bm25 import QueryWord, index_words, query_words, times_of
+from paper_assets.text.words import normal_form, word_forms, words_in
 
 _AT_ONCE = 8_192  # documents in memory at once
 
@@ -37,6 +40,7 @@ def read_through(
     model: str | None,
     where: Where | None,
     undated: Where | None,
+    only: pa.Array | None = None,
 ) -> Compared:
     """What a search for `question` compares, valid while the connection is open. Raises InvalidInput."""
     bound_memory(connection)
@@ -44,6 +48,8 @@ def read_through(
     keys, text_keys, doc_ids = [np.zeros(0, np.uint64)], [np.zeros(0, np.uint64)], [pa.array([], pa.string())]
     times, lengths = [np.zeros((len(terms), 0), np.int32)], [np.zeros(0, np.int64)]
     for table in read_documents(connection, data_type, at_once=_AT_ONCE, where=where):
+        if only is not None:
+            table = table.filter(pc.is_in(table["paper_id"], only))
         index = index_words(table["text"])
         keys.append(table["key"].to_numpy().copy())
         text_keys.append(table["text_key"].to_numpy().copy())
@@ -118,17 +124,19 @@ def search(
     k: int,
     method: Method,
     undated: Where | None = None,
+    only: pa.Array | None = None,
 ) -> Found:
     """The k best documents of a type among those that meet the filter, as they are stored now; ties by doc_id.
 
-    Those that meet `undated` are counted. Raises InvalidInput (the filter, an empty question, k), StoreError.
+    Those that meet `undated` are counted. `only`: ids of the papers whose documents may be found.
+    Raises InvalidInput (the filter, an empty question, k), StoreError.
     """
     condition_of(where)  # a bad filter is refused before anything is opened
     if not question.strip() or k < 1:
         raise InvalidInput(f"a search needs a question and k from 1, got {question[:60]!r} and {k}")
     embedder = corpus.embedder
     asked = embedder.encode([question])[0] if embedder and method != "lexical" else None
-    with _compared(corpus, data_type, question, asked, where, undated) as compared:
+    with _compared(corpus, data_type, question, asked, where, undated, only) as compared:
         used = method_of(method, compared.embedded, model=embedder is not None, config=corpus.config)
         best, scores = best_of(compared, question, asked, method=used, k=k, config=corpus.config)
         found = compared.documents(best) if len(best) else []
@@ -151,6 +159,43 @@ def search(
     )
 
 
+def papers_with_phrases(
+    corpus: Corpus,
+    phrases: Sequence[str],
+    *,
+    data_types: Sequence[DataType],
+    owner: str | None,
+    only: pa.Array | None = None,
+) -> pa.Array:
+    """Ids of the papers with a document that holds every phrase; hyphens are spaces and a plural s makes no difference.
+
+    Documents are narrowed down by the words that they hold, and only those left are read.
+    """
+    patterns = [_phrase_pattern(phrase) for phrase in phrases]
+    terms = query_words(" ".join(phrases))
+    found: set[str] = set()
+    for data_type in data_types:
+        with _compared(corpus, data_type, "", None, access(owner), None, only) as compared:
+            positions = np.arange(len(compared.embedded), dtype=np.intp)
+            if terms and len(positions):
+                times, _ = compared.times(terms)
+                positions = positions[(np.asarray(times) > 0).all(axis=0)]
+            for start in range(0, len(positions), _AT_ONCE):
+                for document in compared.documents(positions[start : start + _AT_ONCE]):
+                    text = document["text"]
+                    if not text.isascii():
+                        text = normal_form(text)
+                    if all(pattern.search(text) for pattern in patterns):
+                        found.add(document["paper_id"])
+    return pa.array(sorted(found), pa.string())
+
+
+def _phrase_pattern(phrase: str) -> re.Pattern[str]:
+    """What finds a phrase: its words in their order, each as one of its forms, with anything but letters between."""
+    words = ("|".join(map(re.escape, word_forms(word))) for word in words_in(phrase))
+    return re.compile(r"[\W_]+".join(rf"\b(?:{forms})\b" for forms in words), re.IGNORECASE)
+
+
 @contextmanager
 def _compared(
     corpus: Corpus,
@@ -159,14 +204,15 @@ def _compared(
     asked: NDArray[np.float32] | None,
     where: Where | None,
     undated: Where | None,
+    only: pa.Array | None,
 ) -> Iterator[Compared]:
     model = corpus.embedder.name if corpus.embedder else None
     snapshot = snapshot_of(corpus.warehouse, data_type, model=model, most_bytes=corpus.config.memory)
     if snapshot is not None:
-        yield snapshot.compared(where, undated)
+        yield snapshot.compared(where, undated, only)
         return
     with corpus.warehouse.reading(own_settings=True) as connection:
-        yield read_through(connection, data_type, question, asked, model=model, where=where, undated=undated)
+        yield read_through(connection, data_type, question, asked, model=model, where=where, undated=undated, only=only)
 
 
 def count_matching(corpus: Corpus, *, data_type: DataType, where: Where | None) -> int:

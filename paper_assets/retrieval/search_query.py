@@ -39,8 +39,8 @@ class Chip:
 class SearchQuery:
     """A parsed query; conditions of different kinds must all hold.
 
-    `words` is the text to rank by (phrases included). Every phrase must occur in the title or abstract. All authors must
-    match, any of the categories, any of the states, all of the features. `first` and `last` are days of first
+    `words` is the text to rank by (phrases included). Every phrase must occur in the title or abstract. All authors
+    must match, any of the categories, any of the states, all of the features. `first` and `last` are days of first
     submission, both included.
     """
 
@@ -142,7 +142,7 @@ def _among(value: str, allowed: tuple[str, ...], where: str) -> str:
 
 def _read_author(draft: _Draft, value: str, where: str) -> None:
     if not any(letter.isalnum() for letter in value):
-        raise InvalidInput(f"search: {where} needs a name, for example author:Vaswani or author:\"Ashish Vaswani\"")
+        raise InvalidInput(f'search: {where} needs a name, for example author:Vaswani or author:"Ashish Vaswani"')
     draft.authors.append(value)
 
 

@@ -62,9 +62,9 @@ class Snapshot:
     undated: bool  # whether there are documents without a date
     spill: Spill | None
 
-    def compared(self, where: Where | None, undated: Where | None) -> Compared:
+    def compared(self, where: Where | None, undated: Where | None, only: pa.Array | None = None) -> Compared:
         """What a search compares of the documents that meet the filter. Raises InvalidInput."""
-        rows = self._matching(where)
+        rows = self._matching(where, only)
         parts = rows_in_blocks(rows, [len(block.doc_ids) for block in self.blocks])
         blocks = [(self.blocks[number], within) for number, within in parts]
         pieces = [within for _, within in blocks]
@@ -124,14 +124,18 @@ class Snapshot:
             documents=documents,
         )
 
-    def _matching(self, where: Where | None) -> NDArray[np.intp]:
+    def _matching(self, where: Where | None, only: pa.Array | None = None) -> NDArray[np.intp]:
         """Rows of the documents that meet the filter, ascending. Raises InvalidInput."""
         condition = condition_of(where)
-        if not where:
+        if not where and only is None:
             return np.flatnonzero(self.alive)
         with self.fields.cursor() as connection:
+            among = ""
+            if only is not None:
+                connection.register("only_papers", pa.table({"paper_id": only}))
+                among = " and paper_id in (select paper_id from only_papers)"
             found = connection.execute(
-                f"select row from kept.fields where {condition.sql}",  # noqa: S608
+                f"select row from kept.fields where {condition.sql}{among}",  # noqa: S608
                 condition.parameters,
             ).fetchnumpy()
         rows = np.sort(np.asarray(found["row"], dtype=np.intp))

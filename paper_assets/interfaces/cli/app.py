@@ -56,6 +56,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "deliver": ("delivering", "deliver", "Send a profile's digest where its delivery.json says; each goes out once."),
     "evaluate": ("evaluation", "evaluate", "Measure relevance on a labelled set, or the lists that a reader gets."),
     "retrieve": ("retrieval", "retrieve", "Find the documents that answer a plan's question, as many for each side."),
+    "find": ("find", "find", "Search the stored papers by meaning and words, with filters."),
     "search": ("interpreting", "search", "Search arXiv and Semantic Scholar for papers."),
     "fetch-paper": ("interpreting", "fetch_paper", "Show a paper and its text."),
     "related": ("interpreting", "related", "List the papers like a paper, those it cites, or those that cite it."),

@@ -1,0 +1,93 @@
+"""The command that searches the stored papers: `paper-assets find`."""
+
+from datetime import date
+from typing import Annotated
+
+import typer
+
+from paper_assets.errors import InvalidInput, ModelUnavailable, PaperNotFound
+from paper_assets.interfaces.cli.arguments import AsJson, open_warehouse, read_settings
+from paper_assets.interfaces.cli.terminal import print_json, say, warn
+from paper_assets.models.embedder import Embedder, load_embedder
+from paper_assets.profile import PROFILE_NAME
+from paper_assets.retrieval.desk_search import FoundPaper, hit_record, search_desk, similar_papers
+from paper_assets.retrieval.search import Corpus
+from paper_assets.retrieval.search_query import parse_search_query
+from paper_assets.stores.papers import find_paper
+from paper_assets.text.cleaning import without_controls
+from paper_assets.text.tex import readable
+
+_SHOWN_AUTHORS = 3
+
+
+def find(
+    query: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help='Words, "phrases", author:NAME, category:cs.LG, from:/to:2026-03-31, is:worth|later|shown|unseen, '
+            "has:code|pdf, in:PROFILE, in:fulltexts, in:rewrites."
+        ),
+    ] = None,
+    profile: Annotated[str | None, typer.Option(help="The profile whose ratings and lists is: refers to.")] = None,
+    like: Annotated[
+        str | None, typer.Option(metavar="PAPER_ID", help="Papers like this one, instead of a query.")
+    ] = None,
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="Papers on a page.")] = 20,
+    page: Annotated[int, typer.Option(min=1, max=1000, help="Page, from 1.")] = 1,
+    as_json: AsJson = False,
+) -> None:
+    """Search the stored papers by meaning and words, with filters."""
+    settings = read_settings()
+    if profile is not None and not PROFILE_NAME.fullmatch(profile):
+        raise InvalidInput(f"--profile must be the name of a folder in {settings.profiles_dir}, got {profile[:60]!r}")
+    text = " ".join(query or ()).strip()
+    if bool(text) == bool(like):
+        raise InvalidInput(
+            "find needs either a query or --like PAPER_ID; for example: paper-assets find state space models"
+        )
+    corpus = Corpus(warehouse=open_warehouse(), embedder=_embedder(settings.embedding_model), config=settings.retrieval)
+    if like:
+        paper = find_paper(corpus.warehouse, like)
+        if paper is None:
+            raise PaperNotFound(f"{like[:60]} is not stored; check the id, or fetch its day first")
+        found, notes, more = similar_papers(corpus, paper, limit=limit), (), False
+    else:
+        result = search_desk(corpus, parse_search_query(text), profile=profile, offset=(page - 1) * limit, limit=limit)
+        found, notes, more = result.papers, result.notes, result.more
+    if as_json:
+        print_json([hit_record(each) for each in found])
+    else:
+        for number, each in enumerate(found, (page - 1) * limit + 1):
+            _print_paper(number, each)
+        if not found:
+            say("No stored paper matches. Try fewer filters, or fetch more days.")
+        if more:
+            say(f"More: add --page {page + 1}")
+    for note in notes:
+        warn(f"note: {note}")
+
+
+def _embedder(name: str) -> Embedder | None:
+    try:
+        return load_embedder(name)
+    except ModelUnavailable as fault:
+        warn(f"warning: {fault}; only words are compared")
+        return None
+
+
+def _print_paper(number: int, paper: FoundPaper) -> None:
+    """Title, where and when, authors, and the sentence that fits best, with the words of the query in bold."""
+    from rich.console import Console
+    from rich.text import Text
+
+    authors = ", ".join(paper.authors[:_SHOWN_AUTHORS])
+    if len(paper.authors) > _SHOWN_AUTHORS:
+        authors += f" and {len(paper.authors) - _SHOWN_AUTHORS} more"
+    day = f"{date.fromisoformat(f'{paper.published:%Y-%m-%d}')}" if paper.published else "no date"
+    shown = Text(f"{number}. ")
+    shown.append(without_controls(readable(paper.title)), style="bold")
+    shown.append(f"\n   {paper.paper_id} · {day} · {', '.join(paper.categories)}\n   {without_controls(authors)}\n   ")
+    passage = Text(without_controls(readable(paper.passage)))
+    passage.highlight_words({hit.text for hit in paper.hits}, style="bold", case_sensitive=True)
+    shown.append_text(passage)
+    Console(highlight=False, soft_wrap=True).print(shown)

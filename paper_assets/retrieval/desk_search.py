@@ -1,0 +1,244 @@
+"""Search what is stored: papers ranked by meaning and words together, restricted by the filters of a query.
+
+One function serves the page, the command line and MCP. The ranking is that of `search.py`, exact over every document
+that meets the filters; a query without words lists the newest papers first.
+"""
+
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import pyarrow as pa
+
+from paper_assets.errors import InvalidInput
+from paper_assets.paper import Paper, papers_from_table
+from paper_assets.retrieval.merge import Candidate, access
+from paper_assets.retrieval.search import Corpus, papers_with_phrases, search
+from paper_assets.retrieval.search_query import SearchQuery
+from paper_assets.stores.document_filters import Where
+from paper_assets.stores.paper_filters import PaperFilters, matching_papers
+from paper_assets.stores.papers import papers_by_id
+from paper_assets.text.sentences import sentence_spans
+from paper_assets.text.stems import asks, stem
+from paper_assets.text.words import words_in
+
+MOST_RESULTS = 1_000  # of one query; a reader who needs more needs a filter
+_PASSAGES_PER_PAPER = 4  # passages of full texts fetched for each paper that is wanted
+_WORD = re.compile(r"[^\W_]+")
+_OWN_PROFILE = "profile"  # in:profile
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hit:
+    """Where a word of the query occurs: in the `title`, the `abstract` or the `passage`, as [start, end)."""
+
+    field: str
+    start: int
+    end: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundPaper:
+    """A stored paper that a search found.
+
+    `score` is the similarity of its best document, from 0 to 1; None where the query has no words. `passage` is the
+    sentence or passage that fits the query best, `collection` the kind of document it comes from.
+    """
+
+    paper_id: str
+    title: str
+    abstract: str
+    authors: tuple[str, ...]
+    published: datetime | None
+    categories: tuple[str, ...]
+    score: float | None
+    passage: str
+    collection: str
+    hits: tuple[Hit, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchPage:
+    """One page of results. `matching` papers meet the filters; `more` says whether another page follows."""
+
+    papers: tuple[FoundPaper, ...]
+    matching: int
+    more: bool
+    notes: tuple[str, ...]
+
+
+def search_desk(
+    corpus: Corpus, query: SearchQuery, *, profile: str | None, offset: int = 0, limit: int = 20
+) -> SearchPage:
+    """Find stored papers, best first, `limit` from `offset` on; ties are broken by id, so that pages are stable.
+
+    `profile` is the reader: its ratings decide `is:`, and its private full texts are searched with `in:fulltexts`.
+    Raises InvalidInput (a filter that needs a profile, a page out of range), StoreError.
+    """
+    if not 1 <= limit <= MOST_RESULTS or offset < 0:
+        raise InvalidInput(f"search: limit must be from 1 to {MOST_RESULTS}, offset from 0; got {limit} and {offset}")
+    filters = _filters(query, profile)
+    notes: list[str] = []
+    if words_in(query.words):
+        only = matching_papers(corpus.warehouse, filters) if filters.restrict else None
+        if query.phrases:
+            only = papers_with_phrases(corpus, query.phrases, data_types=query.data_types, owner=profile, only=only)
+        wanted = min(offset + limit + 1, MOST_RESULTS)
+        best, matching = _best_documents(corpus, query, profile, only, wanted, notes)
+        page = best[offset : offset + limit]
+        return SearchPage(
+            papers=_shown(corpus, [(each.source_id, each.score, each) for each in page], query),
+            matching=matching if only is None else len(only),
+            more=len(best) > offset + limit,
+            notes=tuple(dict.fromkeys(notes)),
+        )
+    allowed = matching_papers(corpus.warehouse, filters)
+    ids: list[str] = allowed.slice(offset, limit).to_pylist()
+    return SearchPage(
+        papers=_shown(corpus, [(paper_id, None, None) for paper_id in ids], query),
+        matching=len(allowed),
+        more=offset + limit < len(allowed),
+        notes=(),
+    )
+
+
+def similar_papers(
+    corpus: Corpus, paper: Paper, *, limit: int = 10, exclude: Collection[str] = ()
+) -> tuple[FoundPaper, ...]:
+    """The stored papers most like a given one by title and abstract, without it and without `exclude`."""
+    query = SearchQuery(words=f"{paper.title} {paper.abstract}")
+    left_out = {paper.paper_id, *exclude}
+    best, _ = _best_documents(corpus, query, None, None, limit + len(left_out), [])
+    kept = [each for each in best if each.source_id not in left_out][:limit]
+    return _shown(corpus, [(each.source_id, each.score, each) for each in kept], SearchQuery())
+
+
+def _filters(query: SearchQuery, profile: str | None) -> PaperFilters:
+    """The filters as the stores take them. Raises InvalidInput where one needs a profile and none is given."""
+    ranked_for = query.profile
+    if ranked_for == _OWN_PROFILE:
+        ranked_for = profile
+        if profile is None:
+            raise InvalidInput("search: in:profile needs a profile; name it, for example in:my-profile")
+    reader = profile or ranked_for
+    if query.states and reader is None:
+        raise InvalidInput(f"search: is:{query.states[0]} needs a profile whose ratings count; add in:PROFILE")
+    return PaperFilters(
+        authors=query.authors,
+        categories=query.categories,
+        first=query.first,
+        last=query.last,
+        states=query.states,
+        profile=reader,
+        has_code="code" in query.features,
+        has_pdf="pdf" in query.features,
+        ranked_for=ranked_for,
+    )
+
+
+def _best_documents(
+    corpus: Corpus,
+    query: SearchQuery,
+    owner: str | None,
+    only: pa.Array | None,
+    wanted: int,
+    notes: list[str],
+) -> tuple[list[Candidate], int]:
+    """The best document of each paper, best first, at most `wanted`, without those below the relevance floor.
+
+    Also the number of documents that were compared.
+    """
+    by_paper: dict[str, Candidate] = {}
+    compared = 0
+    where: Where = access(owner)
+    for data_type in query.data_types:
+        k = wanted if data_type == "abstract" else wanted * _PASSAGES_PER_PAPER
+        found = search(
+            corpus,
+            query.words,
+            data_type=data_type,
+            where=where,
+            k=k,
+            method=corpus.config.method,
+            only=only,
+        )
+        if found.method == "lexical" and corpus.config.method != "lexical":
+            notes.append("only words were compared: most of these documents have no vector yet")
+        compared += found.matching
+        floor = corpus.config.floors[found.method]
+        for candidate in found.candidates:
+            held = by_paper.get(candidate.source_id)
+            if candidate.score >= floor and (held is None or candidate.score > held.score):
+                by_paper[candidate.source_id] = candidate
+    return sorted(by_paper.values(), key=lambda each: (-each.score, each.source_id))[:wanted], compared
+
+
+def _shown(
+    corpus: Corpus, found: Sequence[tuple[str, float | None, Candidate | None]], query: SearchQuery
+) -> tuple[FoundPaper, ...]:
+    """The papers of a page with their hits; a document whose paper is not stored is left out."""
+    ids = [paper_id for paper_id, _, _ in found]
+    stored = {paper.paper_id: paper for paper in papers_from_table(papers_by_id(corpus.warehouse, ids))}
+    stems = {stem(word) for word in words_in(query.words) if asks(word)}
+    shown: list[FoundPaper] = []
+    for paper_id, score, candidate in found:
+        paper = stored.get(paper_id)
+        if paper is None:
+            continue
+        collection = str(candidate.metadata.get("data_type", "abstract")) if candidate else "abstract"
+        text = candidate.content if candidate and collection != "abstract" else paper.abstract
+        passage = best_sentence(text, stems) if collection == "abstract" else text
+        fields = {"title": paper.title, "abstract": paper.abstract}
+        if collection != "abstract":
+            fields["passage"] = passage
+        shown.append(
+            FoundPaper(
+                paper_id=paper.paper_id,
+                title=paper.title,
+                abstract=paper.abstract,
+                authors=tuple(paper.authors),
+                published=paper.published,
+                categories=tuple(paper.categories),
+                score=None if score is None else round(float(score), 4),
+                passage=passage,
+                collection=collection,
+                hits=tuple(hit for name, value in fields.items() for hit in hits_in(name, value, stems)),
+            )
+        )
+    return tuple(shown)
+
+
+def hits_in(field: str, text: str, stems: Collection[str]) -> list[Hit]:
+    """Where words of the given stems occur in a text, in their order."""
+    return [
+        Hit(field=field, start=word.start(), end=word.end(), text=word[0])
+        for word in _WORD.finditer(text)
+        if any(stem(each) in stems for each in words_in(word[0]) if asks(each))
+    ]
+
+
+def best_sentence(text: str, stems: Collection[str]) -> str:
+    """The sentence with most different words of the query; the first one of equals, or of a text without any."""
+    sentences = [text[start:end] for start, end in sentence_spans(text)]
+    if not sentences:
+        return text.strip()
+    counts = [len({stem(word) for word in words_in(each) if asks(word)} & set(stems)) for each in sentences]
+    return " ".join(sentences[counts.index(max(counts))].split())
+
+
+def hit_record(paper: FoundPaper) -> dict[str, Any]:
+    """The result as JSON values, the same for the command line and MCP."""
+    return {
+        "paper_id": paper.paper_id,
+        "title": paper.title,
+        "authors": list(paper.authors),
+        "published": paper.published.date().isoformat() if paper.published else None,
+        "categories": list(paper.categories),
+        "score": paper.score,
+        "passage": paper.passage,
+        "collection": paper.collection,
+        "hits": [{"field": hit.field, "start": hit.start, "end": hit.end, "text": hit.text} for hit in paper.hits],
+    }

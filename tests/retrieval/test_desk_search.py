@@ -1,0 +1,177 @@
+"""Searching the stored papers: filters are exact, results are ranked, marked and paged."""
+
+from dataclasses import replace
+from datetime import UTC, date, datetime
+from pathlib import Path
+
+import pytest
+
+from paper_assets.errors import InvalidInput
+from paper_assets.models.embedder import load_embedder
+from paper_assets.retrieval.desk_search import FoundPaper, search_desk, similar_papers
+from paper_assets.retrieval.search import Corpus
+from paper_assets.retrieval.search_query import parse_search_query
+from paper_assets.settings import RetrievalConfig
+from paper_assets.stores.documents import Document, replace_documents, texts_to_embed
+from paper_assets.stores.embeddings import keep_vectors
+from paper_assets.stores.paper_merging import merge_papers
+from paper_assets.stores.ratings import NewRating, append_ratings
+from paper_assets.stores.warehouse import Warehouse
+from tests.invented_papers import paper
+
+MAPS = paper(
+    "2603.00001",
+    date(2026, 3, 2),
+    title="Optimal transport maps from few samples",
+    abstract="Moving mass cheaply is old. We estimate optimal transport maps from a handful of samples.",
+    authors=("Ada Öhman", "Jun-ho Park"),
+    categories=("stat.ML", "cs.LG"),
+)
+BUSES = paper(
+    "2603.00002",
+    date(2026, 3, 3),
+    title="Transport planning in cities",
+    abstract="Buses run late. We plan transport by optimal schedules for a mid-sized city.",
+    authors=("Ada Lind",),
+    categories=("cs.CY",),
+    github_url="https://github.com/invented/buses",
+)
+SPACE = paper(
+    "2603.00003",
+    date(2026, 3, 4),
+    title="State-space models remember longer",
+    abstract="A state space model with a slower clock keeps what it has read.",
+    authors=("Ngozi Okafor",),
+    categories=("cs.LG",),
+)
+GONE = paper("2603.00004", date(2026, 3, 4), title="Optimal transport, withdrawn", withdrawn=True)
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
+    warehouse = Warehouse(tmp_path_factory.mktemp("desk") / "warehouse.duckdb", deadline=30)
+    merge_papers(warehouse, [MAPS, BUSES, SPACE, GONE])
+    embedder = load_embedder()
+    private = Document(
+        doc_id="pdf:1",
+        text="In section three the notation of couplings is fixed.",
+        paper_id=MAPS.paper_id,
+        title=MAPS.title,
+        data_type="fulltext",
+        access_level="private",
+        owner="lab",
+        date_int=20260302,
+    )
+    replace_documents(warehouse, "fulltext", origin="lab/maps.pdf", documents=[private])
+    for kind in ("abstract", "fulltext"):
+        hashes, texts = texts_to_embed(warehouse, kind, model=embedder.name)  # type: ignore[arg-type]
+        keep_vectors(warehouse, hashes, embedder.encode(texts), model=embedder.name)
+    append_ratings(
+        warehouse,
+        "lab",
+        [NewRating(paper_id=MAPS.paper_id, rating="worth"), NewRating(paper_id=BUSES.paper_id, rating="no")],
+        given_in="page",
+        now=datetime(2026, 3, 5, tzinfo=UTC),
+    )
+    return Corpus(warehouse=warehouse, embedder=embedder, config=RetrievalConfig())
+
+
+def find(corpus: Corpus, query: str, **options: int) -> tuple[FoundPaper, ...]:
+    return search_desk(corpus, parse_search_query(query), profile="lab", **options).papers
+
+
+def ids(found: tuple[FoundPaper, ...]) -> list[str]:
+    return [each.paper_id for each in found]
+
+
+def test_words_rank_by_meaning_and_words_and_withdrawn_papers_are_left_out(corpus: Corpus) -> None:
+    found = find(corpus, "optimal transport maps")
+    assert ids(found)[0] == MAPS.paper_id
+    assert GONE.paper_id not in ids(found)
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ('"optimal transport"', [MAPS]),
+        ('"state space model"', [SPACE]),
+        ('"space state"', []),
+        ("author:ohman", [MAPS]),
+        ('author:"jun ho park"', [MAPS]),
+        ("author:Ada author:Park", [MAPS]),
+        ("author:Ada", [BUSES, MAPS]),
+        ("author:hman", []),
+        ("category:cs.LG", [SPACE, MAPS]),
+        ("category:stat", [MAPS]),
+        ("from:2026-03-03", [SPACE, BUSES]),
+        ("to:2026-03-02", [MAPS]),
+        ("is:worth", [MAPS]),
+        ("is:worth|no", [BUSES, MAPS]),
+        ("is:unseen", [SPACE]),
+        ("has:code", [BUSES]),
+        ("has:pdf", [MAPS]),
+        ("in:lab", []),
+    ],
+)
+def test_filters_are_exact_and_newest_papers_come_first(corpus: Corpus, query: str, expected: list[object]) -> None:
+    assert ids(find(corpus, query)) == [each.paper_id for each in expected]  # type: ignore[attr-defined]
+
+
+def test_words_are_ranked_within_the_filters(corpus: Corpus) -> None:
+    assert ids(find(corpus, "transport category:cs.CY")) == [BUSES.paper_id]
+    assert search_desk(corpus, parse_search_query("transport category:cs.CY"), profile="lab").matching == 1
+
+
+def test_hits_are_marked_where_the_words_occur(corpus: Corpus) -> None:
+    [found] = find(corpus, '"optimal transport maps"')
+    assert [found.title[hit.start : hit.end] for hit in found.hits if hit.field == "title"] == [
+        "Optimal",
+        "transport",
+        "maps",
+    ]
+    assert found.passage == "We estimate optimal transport maps from a handful of samples."
+
+
+def test_pages_are_stable_and_complete(corpus: Corpus) -> None:
+    whole = ids(find(corpus, "optimal transport models", limit=10))
+    pages = [
+        each
+        for start in range(len(whole))
+        for each in ids(find(corpus, "optimal transport models", offset=start, limit=1))
+    ]
+    assert [paper_id for page in pages for paper_id in ids(page)] == whole
+    assert len(set(whole)) == len(whole)
+
+
+def test_a_private_full_text_is_found_by_its_owner_only(corpus: Corpus) -> None:
+    query = parse_search_query("notation of couplings in:fulltexts")
+    own = search_desk(corpus, query, profile="lab").papers
+    assert [(each.paper_id, each.collection) for each in own] == [(MAPS.paper_id, "fulltext")]
+    assert search_desk(corpus, query, profile="other").papers == ()
+    assert search_desk(corpus, query, profile=None).papers == ()
+    assert search_desk(corpus, parse_search_query("has:pdf"), profile="other").papers == ()
+
+
+def test_ratings_belong_to_the_reader(corpus: Corpus) -> None:
+    assert ids(search_desk(corpus, parse_search_query("is:worth"), profile="other").papers) == []
+    with pytest.raises(InvalidInput, match="needs a profile"):
+        search_desk(corpus, parse_search_query("is:worth"), profile=None)
+
+
+def test_similar_papers_leave_out_the_paper_itself(corpus: Corpus) -> None:
+    found = similar_papers(corpus, MAPS, limit=2)
+    assert MAPS.paper_id not in ids(found)
+
+
+def test_without_a_model_words_alone_are_compared(tmp_path: Path) -> None:
+    warehouse = Warehouse(tmp_path / "warehouse.duckdb", deadline=30)
+    merge_papers(warehouse, [MAPS, SPACE])
+    result = search_desk(Corpus(warehouse=warehouse, embedder=None), parse_search_query("transport maps"), profile=None)
+    assert ids(result.papers) == [MAPS.paper_id]
+    assert any("only words" in note for note in result.notes)
+
+
+def test_a_store_larger_than_the_memory_limit_gives_the_same_answer(corpus: Corpus) -> None:
+    small = replace(corpus, config=RetrievalConfig(memory=1))
+    for query in ("optimal transport maps", '"optimal transport" category:cs.LG', "schedules author:Lind"):
+        assert ids(find(small, query)) == ids(find(corpus, query))

@@ -1,0 +1,92 @@
+"""The query language: what each filter accepts, and errors that point at the place."""
+
+from dataclasses import replace
+from datetime import date
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from paper_assets.errors import InvalidInput
+from paper_assets.retrieval.search_query import SearchQuery, parse_search_query
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", {}),
+        ("optimal transport", {"words": "optimal transport"}),
+        ('"optimal transport" maps', {"words": "optimal transport maps", "phrases": ("optimal transport",)}),
+        ("“curly quotes”", {"words": "curly quotes", "phrases": ("curly quotes",)}),
+        ("author:Okafor", {"authors": ("Okafor",)}),
+        ('author:"Ada Okafor" author:Lind', {"authors": ("Ada Okafor", "Lind")}),
+        ("AUTHOR:Okafor", {"authors": ("Okafor",)}),
+        ("category:cs.LG", {"categories": ("cs.LG",)}),
+        ("category:cs.LG|stat", {"categories": ("cs.LG", "stat")}),
+        ("category:cs.LG category:hep-th", {"categories": ("cs.LG", "hep-th")}),
+        ("from:2026-03-05", {"first": date(2026, 3, 5)}),
+        ("from:2026-03 to:2026-03", {"first": date(2026, 3, 1), "last": date(2026, 3, 31)}),
+        ("from:2024 to:2024", {"first": date(2024, 1, 1), "last": date(2024, 12, 31)}),
+        ("to:2024-02", {"last": date(2024, 2, 29)}),
+        ("from:2026-01 from:2026-02", {"first": date(2026, 2, 1)}),
+        ("is:worth", {"states": ("worth",)}),
+        ("is:worth|later", {"states": ("worth", "later")}),
+        ("is:Unseen", {"states": ("unseen",)}),
+        ("has:code", {"features": ("code",)}),
+        ("has:code has:pdf", {"features": ("code", "pdf")}),
+        ("in:my-profile", {"profile": "my-profile"}),
+        ("in:fulltexts notation", {"words": "notation", "data_types": ("fulltext",)}),
+        ("in:abstracts|rewrites", {"data_types": ("abstract", "rewrite")}),
+        ("in:fulltexts in:lab", {"data_types": ("fulltext",), "profile": "lab"}),
+        ("Attention: a survey", {"words": "Attention: a survey"}),
+        ("GPT:4 and 2D:3D", {"words": "GPT:4 and 2D:3D"}),
+        ('"author:"', {"words": "author:", "phrases": ("author:",)}),
+        ('""', {}),
+    ],
+)
+def test_a_query_is_read_as_a_person_means_it(text: str, expected: dict[str, Any]) -> None:
+    assert parse_search_query(text) == replace(SearchQuery(), **expected)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("graphs auther:Lind", "auther: at character 8 is unknown; did you mean author:?"),
+        ("catgory:cs.LG", "did you mean category:?"),
+        ('deep "open quote', "quotation mark at character 6 is not closed"),
+        ("author: Lind", "author: at character 1 has no value"),
+        ("author:?", "needs a name"),
+        ("x category:cs.LG,stat.ML", "category: at character 3: 'cs.LG,stat.ML' is not a category"),
+        ("from:2026-13", "'2026-13' is not a date"),
+        ("from:2026-02-30", "'2026-02-30' is not a date"),
+        ("to:yesterday", "write 2026-03-31, 2026-03 or 2026"),
+        ("from:2026-03 to:2026-01", "is after"),
+        ("is:starred", "use worth, later, no, shown, unseen"),
+        ("is:|", "has no value"),
+        ("has:video", "use code, pdf"),
+        ("in:Bad/Name", "neither a profile's name nor one of abstracts, fulltexts, rewrites"),
+        ("in:one in:two", "only one profile"),
+        ("x" * 1001, "at most 1000"),
+    ],
+)
+def test_an_error_names_the_filter_and_its_place(text: str, message: str) -> None:
+    with pytest.raises(InvalidInput, match="search: ") as raised:
+        parse_search_query(text)
+    assert message in str(raised.value)
+
+
+def test_a_chip_carries_the_query_without_it() -> None:
+    query = parse_search_query("maps author:Lind category:cs.LG flows")
+    assert [(chip.text, chip.without) for chip in query.chips] == [
+        ("author:Lind", "maps category:cs.LG flows"),
+        ("category:cs.LG", "maps author:Lind flows"),
+    ]
+
+
+@given(st.text(max_size=60))
+def test_any_text_is_a_query_or_one_clear_line(text: str) -> None:
+    try:
+        parse_search_query(text)
+    except InvalidInput as error:
+        assert str(error).startswith("search: ")
