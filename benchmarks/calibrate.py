@@ -36,6 +36,7 @@ from paper_assets.ranking.keywords import paper_texts
 from paper_assets.ranking.probability import any_of, in_company, library_judged
 from paper_assets.ranking.rank import rank
 from paper_assets.ranking.relevance import cosines
+from paper_assets.ranking.task import RankingTask, Vectors
 from paper_assets.ranking.term_matching import tfidf_cosines, word_shares
 from paper_assets.settings import ScoringConfig
 from paper_assets.sources.bulk_files import read_papers
@@ -285,14 +286,15 @@ def ranked(week: Week, profile: Profile, purpose: str, calibration: Calibration,
     kept = np.flatnonzero(np.array(mine) & rows.column("passed").to_numpy())
     queries = interest_queries(content.interests, options=options, scoring=SCORING)
     return rank(
-        week.table.take(kept),
-        profile,
-        options=options,
-        as_of=as_of,
-        scoring=SCORING,
-        queries=queries,
-        vectors=week.vectors[kept],
-        query_vectors=week.vectors_of(queries.texts),
+        RankingTask(
+            candidates=week.table.take(kept),
+            profile=profile,
+            options=options,
+            as_of=as_of,
+            scoring=SCORING,
+            queries=queries,
+            vectors=Vectors(papers=week.vectors[kept], queries=week.vectors_of(queries.texts)),
+        ),
         calibration=calibration,
     ).rows
 

@@ -20,8 +20,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from benchmarks.corruptions import Strangers, turned_round
 from benchmarks.mutate_and_judge import Good, from_folder, half_of
-from paper_assets.evaluation.corruptions import Strangers, turned_round
 from paper_assets.rewriting.direction import Turned, turned
 from paper_assets.text.sentences import sentence_spans
 

@@ -3,7 +3,7 @@
     python -m benchmarks.faithfulness --data PAPERS-FOLDER [--papers 200] [--seed 1] [--show]
 
 PAPERS-FOLDER holds `papers.jsonl.gz` with `title` and `abstract` a line. Of each abstract one text is made for every
-kind of corruption that it has a place for (paper_assets/evaluation/corruptions.py); found is a text in which something
+kind of corruption that it has a place for (benchmarks/corruptions.py); found is a text in which something
 is reported. False alarms are texts that say the same as the abstract: the abstract itself, half of its sentences in
 another order, numbers spelt another way, sentences that begin with other words. Exits with 1 where a kind is found in
 less than 95 of 100, or more than one faithful text in a hundred is reported.
@@ -18,7 +18,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from paper_assets.evaluation.corruptions import NUMBERS_AND_NAMES, Strangers, names_in
+from benchmarks.corruptions import NUMBERS_AND_NAMES, Strangers, names_in
 from paper_assets.rewriting.faithfulness import unsupported
 
 LEAST_FOUND, MOST_ALARMS = 0.95, 0.01

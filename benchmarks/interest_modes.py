@@ -16,10 +16,9 @@ from pathlib import Path
 
 import numpy as np
 
-from paper_assets.evaluation.compare import compare, means
-from paper_assets.evaluation.judge import judge
 from paper_assets.evaluation.labelled_set import Judgements, LabelledSet, Query, load_labelled_set
-from paper_assets.evaluation.modes import Embed, modes
+from paper_assets.evaluation.metrics import compare, judge, means
+from paper_assets.evaluation.rankers import Embed, modes
 from paper_assets.models.embedder import load_embedder
 from paper_assets.profile import Interests
 from paper_assets.settings import EvaluationConfig, ScoringConfig, load_settings

@@ -22,13 +22,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from paper_assets.evaluation.compare import bootstrap_mean
 from paper_assets.evaluation.final_lists import OWN, judged_day, newest_judged_day
 from paper_assets.evaluation.fitting import held_out_fits, parts_of
-from paper_assets.evaluation.judged_lists import ON_TOPIC, UNJUDGED, load_judged_lists
+from paper_assets.evaluation.judged_lists import ON_TOPIC, UNJUDGED, load_judged_lists, scratch_warehouse
 from paper_assets.evaluation.labelled_set import load_labelled_set
-from paper_assets.evaluation.metrics import exponential_gain, ndcg
-from paper_assets.evaluation.scratch import scratch_warehouse
+from paper_assets.evaluation.metrics import bootstrap_mean, exponential_gain, ndcg
 from paper_assets.learning.preference_model import rated_papers, train
 from paper_assets.learning.proof import prove
 from paper_assets.learning.questions import questions
@@ -39,6 +37,7 @@ from paper_assets.ranking.calibration import Calibration
 from paper_assets.ranking.interest_modes import InterestQueries, interest_queries
 from paper_assets.ranking.preferences import Preferences
 from paper_assets.ranking.rank import Ranking, rank
+from paper_assets.ranking.task import RankingTask, Vectors
 from paper_assets.settings import ScoringConfig, load_settings
 from paper_assets.sources.bulk_files import read_papers
 from paper_assets.stores.embeddings import remembered_vectors
@@ -65,16 +64,17 @@ class Reader:
 
     def ranking(self, rows: Rows, preferences: Preferences | None = None) -> Ranking:
         return rank(
-            self.papers.take(rows),
-            self.profile,
-            options=self.options,
-            as_of=self.as_of,
-            scoring=ScoringConfig(),
-            queries=self.queries,
-            vectors=self.vectors[rows],
-            query_vectors=self.query_vectors,
+            RankingTask(
+                candidates=self.papers.take(rows),
+                profile=self.profile,
+                options=self.options,
+                as_of=self.as_of,
+                scoring=ScoringConfig(),
+                queries=self.queries,
+                preferences=preferences,
+                vectors=Vectors(papers=self.vectors[rows], queries=self.query_vectors),
+            ),
             calibration=self.calibration,
-            preferences=preferences,
         )
 
     def order(self, rows: Rows, ranking: Ranking) -> Rows:

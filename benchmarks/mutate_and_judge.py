@@ -7,7 +7,7 @@
 are those by which the gate's rules were found, --half 1 those that were held out, told apart by a hash of the paper's
 id. FILE: a JSON object a line with `title`, `original`, `rewrite` and `level`, and `language` where it is not English;
 with neither the finished rewrites of this home. Each rewrite is corrupted in every way of
-paper_assets/evaluation/corruptions.py, and replaced by texts that no reader can use. Shown for each kind: what the gate
+benchmarks/corruptions.py, and replaced by texts that no reader can use. Shown for each kind: what the gate
 holds back, the AUC of the critic's total (1: every good rewrite scores above every corrupted one), and the share that
 would pass critic and gate together. The critic is the one that is set up (LLM_CRITIC_PROVIDER, LLM_CRITIC_MODEL,
 LLM_PROVIDER). What asking it costs is printed first: it is shown at most --most-calls texts, all good ones and of each
@@ -30,8 +30,8 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.corruptions import BY_MEANING, NUMBERS_AND_NAMES, Strangers
 from paper_assets.errors import LLMConfigError, LLMError
-from paper_assets.evaluation.corruptions import BY_MEANING, NUMBERS_AND_NAMES, Strangers
 from paper_assets.models import llm
 from paper_assets.models.embedder import Embedder, load_embedder
 from paper_assets.models.llm_budget import Budget

@@ -33,8 +33,8 @@ from paper_assets.defs.instance import open_instance
 from paper_assets.models.embedder import load_embedder
 from paper_assets.paper import papers_to_table
 from paper_assets.ranking.interest_modes import interest_queries
-from paper_assets.ranking.rank import Vectors
-from paper_assets.ranking.task import RankingTask, ranked
+from paper_assets.ranking.rank import rank
+from paper_assets.ranking.task import RankingTask, Vectors
 from paper_assets.settings import ScoringConfig
 from paper_assets.stores.index_content import VectorBatch
 from paper_assets.stores.vectors import VectorIndex, drop, fetch, sync
@@ -118,7 +118,7 @@ def score(folder: Path, *, per_day: int) -> Iterator[Ways]:
     def alone(count: int) -> None:
         forget_texts()
         for task in asked(count):
-            ranked(task)
+            rank(task)
 
     def together(count: int, cluster: Cluster) -> None:
         with connected(cluster, model=None) as connection:

@@ -29,10 +29,11 @@ from paper_assets.profile import Profile, profile_content
 from paper_assets.ranking.filters import FilterCriteria, filter_papers
 from paper_assets.ranking.interest_modes import interest_queries
 from paper_assets.ranking.rank import rank
+from paper_assets.ranking.task import RankingTask, Vectors
 from paper_assets.settings import ScoringConfig
 from paper_assets.text.forward_index import forget_texts
 
-Vectors = NDArray[np.float32]
+Rows = NDArray[np.float32]
 
 AS_OF = date(2026, 3, 31)
 ASKED = 3  # vectors for the texts of the profile
@@ -104,24 +105,25 @@ def unit_vectors(count: int) -> NDArray[np.float32]:
     return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
 
-def by_arrays(table: pa.Table, vectors: Vectors, asked: Vectors, profile: Profile) -> list[tuple[str, float]]:
+def by_arrays(table: pa.Table, vectors: Rows, asked: Rows, profile: Profile) -> list[tuple[str, float]]:
     """Ids and scores in final order, by the package."""
     options = profile.content.ranking
     passed = filter_papers(table, FilterCriteria(content=profile.content, options=options)).column("passed")
     kept = table.filter(passed)
     rows = rank(
-        kept,
-        profile,
-        options=options,
-        as_of=AS_OF,
-        scoring=SCORING,
-        vectors=vectors[passed.to_numpy()],
-        query_vectors=asked[: len(texts_of(profile))],
+        RankingTask(
+            candidates=kept,
+            profile=profile,
+            options=options,
+            as_of=AS_OF,
+            scoring=SCORING,
+            vectors=Vectors(papers=vectors[passed.to_numpy()], queries=asked[: len(texts_of(profile))]),
+        )
     ).rows
     return list(zip(rows.column("paper_id").to_pylist(), rows.column("final").to_pylist(), strict=True))
 
 
-def one_by_one(papers: list[Paper], vectors: Vectors, asked: Vectors, profile: Profile) -> list[tuple[str, float]]:
+def one_by_one(papers: list[Paper], vectors: Rows, asked: Rows, profile: Profile) -> list[tuple[str, float]]:
     """Ids and scores in final order, by the plain twin; the cosine of a paper is numpy's, as anyone would write it."""
     from tests.ranking.plain_relevance import PlainInterests, final_order
     from tests.ranking.plain_twin import PlainGatekeeper
@@ -155,7 +157,7 @@ def lean_twin() -> None:
         setattr(module, name, cache(getattr(known, "__wrapped__", known)))
 
 
-def original_loop(papers: list[Paper], vectors: Vectors, asked: Vectors, profile: Profile) -> list[tuple[str, float]]:
+def original_loop(papers: list[Paper], vectors: Rows, asked: Rows, profile: Profile) -> list[tuple[str, float]]:
     """Ids and scores in final order as the original document describes it: each keyword a substring of the lower-case
     text, each name equal or not, one cosine to all interests as one text (here by one product of matrices).
     """
@@ -226,7 +228,7 @@ def figures(sizes: Sequence[int], *, mode: str, sample: int, rounds: int, data: 
 
 
 def timed(
-    table: pa.Table, vectors: Vectors, queries: Vectors, profile: Profile, *, sample: int, rounds: int
+    table: pa.Table, vectors: Rows, queries: Rows, profile: Profile, *, sample: int, rounds: int
 ) -> dict[str, float]:
     """Least seconds of `rounds`, taken in turn so that a busy moment of the machine strikes all.
 

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from paper_assets.cluster.client import Connection, computed
 from paper_assets.errors import PaperAssetsError
-from paper_assets.ranking.rank import Ranking, Vectors
-from paper_assets.ranking.task import RankingTask, ranked
+from paper_assets.ranking.rank import Ranking, rank
+from paper_assets.ranking.task import RankingTask, Vectors
 from paper_assets.ranking.verifier import Verifier
 
 
@@ -81,6 +81,6 @@ def rank_sent(sent: _Sent, snapshot: Snapshot) -> Ranking | PaperAssetsError:
         vectors=Vectors(papers=snapshot.vectors[sent.rows], queries=vectors.queries) if vectors else None,
     )
     try:
-        return ranked(whole, sent.verifier)
+        return rank(whole, verifier=sent.verifier)
     except PaperAssetsError as failure:
         return failure

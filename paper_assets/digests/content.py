@@ -25,7 +25,7 @@ from paper_assets.digests.versions import Version, version_of
 from paper_assets.paper import Paper
 from paper_assets.profile import ProfileContent
 from paper_assets.ranking.changes import Changes
-from paper_assets.ranking.list_order import probability_of
+from paper_assets.ranking.final_list import probability_of
 from paper_assets.settings import RewritingConfig
 from paper_assets.stores.rankings import StoredRanking
 from paper_assets.stores.rewrites import RewriteItem

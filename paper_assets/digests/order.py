@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from paper_assets.ranking.list_order import tenth
+from paper_assets.ranking.final_list import tenth
 
 _SHOWN = 0.0005  # a smaller difference is none on the page
 

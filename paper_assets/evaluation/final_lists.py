@@ -28,6 +28,7 @@ from paper_assets.ranking.gatekeeper import Embed, ranking_options
 from paper_assets.ranking.interest_modes import interest_queries, liked_ids
 from paper_assets.ranking.rank import Ranking, rank
 from paper_assets.ranking.scoring import best_first
+from paper_assets.ranking.task import RankingTask, Vectors
 from paper_assets.settings import ScoringConfig
 from paper_assets.stores.papers import papers_between, papers_by_id
 from paper_assets.stores.warehouse import Warehouse
@@ -121,14 +122,15 @@ def final_list(
     options = day.options.model_copy(update={"interest_mode": mode})
     queries = interest_queries(profile.content.interests, options=options, scoring=scoring, known=day.known)
     return rank(
-        day.candidates,
-        profile,
-        options=options,
-        as_of=day.as_of,
-        scoring=scoring,
-        queries=queries,
-        vectors=day.vectors,
-        query_vectors=embed(queries.texts),
+        RankingTask(
+            candidates=day.candidates,
+            profile=profile,
+            options=options,
+            as_of=day.as_of,
+            scoring=scoring,
+            queries=queries,
+            vectors=Vectors(papers=day.vectors, queries=embed(queries.texts)),
+        ),
         calibration=calibration,
     )
 

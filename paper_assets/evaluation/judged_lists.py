@@ -5,17 +5,23 @@ is 3 (squarely on an interest), 2 (clearly relevant), 1 (marginal) or 0 (off top
 unjudged, which is not a 0. The papers themselves lie in a bulk file or in the warehouse.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 from numpy.typing import NDArray
 
 from paper_assets.errors import InvalidInput, InvalidProfile
+from paper_assets.paper import Paper
 from paper_assets.paper_id import unversioned
 from paper_assets.profile import PROFILE_NAME, Profile, profile_content, read_json
 from paper_assets.small_files import is_folder
+from paper_assets.sources.bulk_files import read_papers
+from paper_assets.stores.paper_merging import merge_papers
+from paper_assets.stores.warehouse import Warehouse
 
 GRADES = (0, 1, 2, 3)
 ON_TOPIC = 2  # from this grade on a paper counts as relevant
@@ -103,3 +109,22 @@ def _grades(name: str, record: object, file: Path) -> dict[str, int]:
         if grades.setdefault(unversioned(paper_id), grade) != grade:
             raise InvalidInput(f"{file}: {name}: {paper_id[:60]} is graded twice, and not alike")
     return grades
+
+
+@contextmanager
+def scratch_warehouse(papers: Iterable[Paper], *, deadline: float) -> Iterator[Warehouse]:
+    """A warehouse that holds these papers and is gone afterwards; it lies alone in its folder."""
+    with TemporaryDirectory(prefix="paper_assets-") as folder:
+        warehouse = Warehouse(Path(folder) / "warehouse.duckdb", deadline=deadline)
+        merge_papers(warehouse, papers)
+        yield warehouse
+
+
+@contextmanager
+def papers_or_home(papers: Path | None, home: Warehouse, *, deadline: float) -> Iterator[Warehouse]:
+    """The papers of a bulk file in a scratch warehouse; without a file the user's own warehouse."""
+    if papers is None:
+        yield home
+    else:
+        with scratch_warehouse(read_papers(papers), deadline=deadline) as warehouse:
+            yield warehouse

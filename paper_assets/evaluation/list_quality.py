@@ -8,7 +8,6 @@ from typing import Any, get_args
 import numpy as np
 
 from paper_assets.errors import InvalidInput
-from paper_assets.evaluation.compare import Comparison, Mean, compare, means
 from paper_assets.evaluation.final_lists import (
     OWN,
     JudgedList,
@@ -18,11 +17,26 @@ from paper_assets.evaluation.final_lists import (
     newest_judged_day,
 )
 from paper_assets.evaluation.fitting import held_out_fits, parts_of
-from paper_assets.evaluation.judge import Evaluation
-from paper_assets.evaluation.judged_lists import ON_TOPIC, UNJUDGED, JudgedLists, JudgedProfile, load_judged_lists
-from paper_assets.evaluation.metrics import Floats, exponential_gain, ndcg, precision
+from paper_assets.evaluation.judged_lists import (
+    ON_TOPIC,
+    UNJUDGED,
+    JudgedLists,
+    JudgedProfile,
+    load_judged_lists,
+    scratch_warehouse,
+)
+from paper_assets.evaluation.metrics import (
+    Comparison,
+    Evaluation,
+    Floats,
+    Mean,
+    compare,
+    exponential_gain,
+    means,
+    ndcg,
+    precision,
+)
 from paper_assets.evaluation.rankers import shipped_lists
-from paper_assets.evaluation.scratch import scratch_warehouse
 from paper_assets.profile import Purpose
 from paper_assets.ranking.calibration import Calibration
 from paper_assets.ranking.gatekeeper import Embed

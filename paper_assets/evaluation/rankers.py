@@ -1,15 +1,156 @@
 """Every ranker of a labelled set by name: our interest modes beside the baselines (SPEC G4)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
+from zlib import crc32
+
+import numpy as np
+from numpy.typing import NDArray
 
 from paper_assets.errors import InvalidInput
-from paper_assets.evaluation.baselines import baselines
-from paper_assets.evaluation.judge import Evaluation, judge
-from paper_assets.evaluation.labelled_set import LabelledSet
-from paper_assets.evaluation.modes import Embed, modes
+from paper_assets.evaluation.labelled_set import LabelledSet, Query
+from paper_assets.evaluation.metrics import Evaluation, Floats, Scorer, judge
+from paper_assets.paper_id import unversioned
+from paper_assets.profile import Interests, LikedPaper, RankingOptions
+from paper_assets.ranking.interest_modes import InterestQueries, interest_queries, relevance_of, with_every_lane
 from paper_assets.settings import EvaluationConfig, ScoringConfig
+from paper_assets.text.bm25 import WordIndex, index_words
+
+# The usual parameters (Robertson & Zaragoza, 2009); on CACM nDCG@10 0.425, no stemming, English stop words.
+BM25_K1, BM25_B = 1.5, 0.75
+
+
+def bm25(labelled: LabelledSet) -> Scorer:
+    """BM25 over title and abstract by `bm25s`; documents without any word of the query are not in the list."""
+    import bm25s
+
+    def words(texts: list[str]) -> list[list[str]]:
+        found: list[list[str]] = bm25s.tokenize(texts, stopwords="en", return_ids=False, show_progress=False)
+        return found
+
+    corpus = words([document.text for document in labelled.documents])
+    known = {word for document in corpus for word in document}
+    index = bm25s.BM25(k1=BM25_K1, b=BM25_B)
+    index.index(corpus, show_progress=False)
+
+    def score(query: Query) -> Floats:
+        asked = [word for word in words([query.text])[0] if word in known]
+        scores = index.get_scores(asked) if asked else np.zeros(len(labelled.documents))
+        return _found(np.asarray(scores, dtype=np.float64))
+
+    return score
+
+
+def tfidf(labelled: LabelledSet) -> Scorer:
+    """Cosine of TF-IDF vectors, logarithmic term frequency, English stop words; no shared word, not in the list."""
+    from sklearn.feature_extraction.text import TfidfVectorizer  # type: ignore[import-untyped]
+
+    vectorizer = TfidfVectorizer(stop_words="english", sublinear_tf=True)
+    matrix = vectorizer.fit_transform(document.text for document in labelled.documents)
+    return lambda query: _found((matrix @ vectorizer.transform([query.text]).T).toarray()[:, 0])
+
+
+def newest_first(labelled: LabelledSet) -> Scorer:
+    """The same list for everybody: by date, undated documents not in it."""
+    dates = [document.published for document in labelled.documents]
+    days = np.array([day.toordinal() if day else np.nan for day in dates])
+    return lambda query: days
+
+
+def shuffled(labelled: LabelledSet, *, seed: int) -> Scorer:
+    """Chance: each query gets a shuffle of its own, the same in every run."""
+
+    def score(query: Query) -> Floats:
+        return np.random.default_rng([seed, crc32(query.query_id.encode())]).random(len(labelled.documents))
+
+    return score
+
+
+def baselines(labelled: LabelledSet, *, seed: int) -> dict[str, Callable[[], Scorer]]:
+    """Every baseline that the set allows, by name, built only when called: newest first needs dates."""
+    known: dict[str, Callable[[], Scorer]] = {
+        "bm25": lambda: bm25(labelled),
+        "tfidf": lambda: tfidf(labelled),
+        "random": lambda: shuffled(labelled, seed=seed),
+    }
+    if any(document.published for document in labelled.documents):
+        known["newest"] = lambda: newest_first(labelled)
+    return known
+
+
+def _found(scores: Floats) -> Floats:
+    return np.where(scores > 0, scores, -np.inf)
+
+
+Embed = Callable[[list[str]], NDArray[np.float32]]
+
+_LONGEST_INTEREST = 1000  # as in a profile
+
+
+def modes(
+    labelled: LabelledSet, *, embed: Embed, scoring: ScoringConfig, options: RankingOptions | None = None
+) -> dict[str, Callable[[], Scorer]]:
+    """Every interest mode by name, built only when called; the documents are embedded once for all of them.
+
+    `library` is there only if a query names papers it likes; a query that names none is then judged by its words.
+    `options` gives `top_k` and `hybrid_of`.
+    """
+    chosen = options or RankingOptions()
+    documents = [document.text for document in labelled.documents]
+
+    @cache
+    def read() -> tuple[NDArray[np.float32], WordIndex]:
+        return embed(documents), index_words(documents)
+
+    def of(mode: str) -> Callable[[], Scorer]:
+        wanted = RankingOptions.model_validate({**chosen.model_dump(), "interest_mode": mode})
+        return lambda: _scorer(labelled, *read(), embed=embed, scoring=scoring, options=wanted)
+
+    names = ["seed", "lanes", "library", "hybrid"]
+    if not any(query.liked or query.liked_texts for query in labelled.judged_queries):
+        names.remove("library")
+    return {name: of(name) for name in names}
+
+
+def _scorer(
+    labelled: LabelledSet,
+    vectors: NDArray[np.float32],
+    words: WordIndex,
+    *,
+    embed: Embed,
+    scoring: ScoringConfig,
+    options: RankingOptions,
+) -> Scorer:
+    """Documents by relevance, none of relevance 0, the first `top_k` so filled that no lane goes unseen."""
+    known = {unversioned(document.doc_id): (document.title, document.abstract) for document in labelled.documents}
+    ties = labelled.tie_order()
+
+    @cache
+    def query_vectors_by_text() -> dict[str, NDArray[np.float32]]:
+        texts = {text for query in labelled.judged_queries for text in queries(query).texts}
+        ordered = sorted(texts)
+        return dict(zip(ordered, embed(ordered), strict=True))
+
+    def queries(query: Query) -> InterestQueries:
+        interests = query.interests or Interests(primary=[query.text.strip()[:_LONGEST_INTEREST]])
+        liked = [LikedPaper(paper_id=doc_id) for doc_id in query.liked]
+        liked += [LikedPaper(title=title[:_LONGEST_INTEREST], abstract=text) for title, text in query.liked_texts]
+        interests = interests.model_copy(update={"papers": liked})
+        return interest_queries(interests, options=options, scoring=scoring, known=known)
+
+    def score(query: Query) -> list[str]:
+        wanted = queries(query)
+        query_vectors = np.array([query_vectors_by_text()[text] for text in wanted.texts])
+        relevance = relevance_of(wanted, vectors=vectors, query_vectors=query_vectors, words=words, scoring=scoring)
+        order = np.lexsort((ties, -relevance.values))
+        order = order[relevance.values[order] > 0]
+        order = order[[labelled.documents[row].doc_id not in query.liked for row in order]]
+        order, _ = with_every_lane(order, relevance.serves, places=options.top_k)
+        return [labelled.documents[row].doc_id for row in order]
+
+    return score
 
 
 def shipped_set() -> Path:

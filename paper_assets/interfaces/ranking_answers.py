@@ -11,7 +11,7 @@ from paper_assets.paper_id import split_paper_id
 from paper_assets.pipeline.profiles import load_valid_profile
 from paper_assets.ranking.explain import as_sum, what_was_missing, why, why_removed
 from paper_assets.ranking.gatekeeper import Embed, rank_and_filter_papers
-from paper_assets.ranking.profile_edits import profile_edits
+from paper_assets.ranking.two_rankings import profile_edits
 from paper_assets.ranking.verifier import open_verifier
 from paper_assets.settings import Settings
 from paper_assets.stores.candidates import candidates

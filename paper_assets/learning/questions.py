@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from paper_assets.ranking.list_order import probability_of
+from paper_assets.ranking.final_list import probability_of
 
 MOST = 3
 _NOT_SURE = 0.05, 0.95  # outside, the answer is known well enough

@@ -7,7 +7,7 @@ import pyarrow as pa
 from paper_assets.errors import NotComputed, NothingEarlier
 from paper_assets.profile import Profile
 from paper_assets.ranking.changes import Changes, changes_between
-from paper_assets.ranking.profile_edits import profile_edits
+from paper_assets.ranking.two_rankings import profile_edits
 from paper_assets.stores.candidates import candidates
 from paper_assets.stores.papers import submission_days
 from paper_assets.stores.profiles import profile_version

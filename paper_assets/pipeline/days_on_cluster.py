@@ -13,8 +13,8 @@ from paper_assets.errors import ClusterUnavailable, PaperAssetsError, RateLimite
 from paper_assets.pipeline.partition import Partition, ascending
 from paper_assets.pipeline.rankings import Work, begun, finished
 from paper_assets.pipeline.step import one_by_one
-from paper_assets.ranking.rank import Ranking
-from paper_assets.ranking.task import RankingTask, ranked
+from paper_assets.ranking.rank import Ranking, rank
+from paper_assets.ranking.task import RankingTask
 from paper_assets.ranking.verifier import Verifier
 
 _ENDS_ALL = (RateLimited, StoreBusy, ClusterUnavailable)
@@ -112,4 +112,4 @@ def _found(
         for place, found in rankings_of(connection, [tasks[each] for each in sent], verifier=travelling):
             yield sent[place], found
     for each in asks:
-        yield each, ranked(tasks[each], verifier)
+        yield each, rank(tasks[each], verifier=verifier)

@@ -14,7 +14,7 @@ from paper_assets.pipeline.step import Checked, Made
 from paper_assets.pipeline.workspace import Workspace
 from paper_assets.ranking.changes import ADDED, sentences
 from paper_assets.ranking.explain import recompute
-from paper_assets.ranking.list_order import learned_of
+from paper_assets.ranking.final_list import learned_of
 from paper_assets.stores.candidates import candidates, candidates_inputs
 from paper_assets.stores.papers import papers_by_id
 from paper_assets.stores.rankings import StoredRanking, ranking

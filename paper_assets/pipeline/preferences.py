@@ -31,6 +31,7 @@ from paper_assets.ranking.preferences import (
     telling_words,
 )
 from paper_assets.ranking.rank import rank
+from paper_assets.ranking.task import RankingTask, Vectors
 from paper_assets.stores.embeddings import vectors_of
 from paper_assets.stores.papers import papers_by_id
 from paper_assets.stores.preference_models import StoredModel, model_inputs, replace_model, stored_model
@@ -141,15 +142,16 @@ def _rated(workspace: Workspace, profile: Profile, embedder: Embedder | None) ->
         asked = query_vectors(warehouse, profile, queries, embedder)
     papers, vectors = papers.filter(pa.array(found)), vectors[found]
     by_formula = rank(
-        papers,
-        profile,
-        options=profile.content.ranking,
-        as_of=_ANY_DAY,
-        scoring=workspace.settings.scoring,
-        queries=queries,
-        vectors=vectors if papers.num_rows else None,
-        query_vectors=asked,
-        pdf_names=profile.pdf_names,
+        RankingTask(
+            candidates=papers,
+            profile=profile,
+            options=profile.content.ranking,
+            as_of=_ANY_DAY,
+            scoring=workspace.settings.scoring,
+            queries=queries,
+            pdf_names=profile.pdf_names,
+            vectors=None if asked is None or not papers.num_rows else Vectors(papers=vectors, queries=asked),
+        )
     )
     return rated_papers(papers, by_formula.rows, vectors, liked=liked)
 

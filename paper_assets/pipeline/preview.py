@@ -16,7 +16,7 @@ from paper_assets.pipeline.ranking_tasks import day_task, warnings_of
 from paper_assets.pipeline.workspace import Workspace
 from paper_assets.profile import Profile
 from paper_assets.ranking.changes import Changes
-from paper_assets.ranking.task import ranked
+from paper_assets.ranking.rank import rank
 from paper_assets.ranking.verifier import Verifier, unavailable
 from paper_assets.stores.papers import papers_by_id
 from paper_assets.stores.rankings import StoredRanking, ranking
@@ -57,7 +57,7 @@ def preview(workspace: Workspace, profile: Profile, day: date) -> Preview:
         preferences=preferences,
         settings=settings,
     )
-    result = ranked(task, Verifier(ask=unavailable(_ASKS_NOBODY), model=asked.model, known=asked.known))
+    result = rank(task, verifier=Verifier(ask=unavailable(_ASKS_NOBODY), model=asked.model, known=asked.known))
     header = {**result.header, "model": embedder.name if embedder else None, "code_version": CODE_VERSION}
     found = StoredRanking(day=day, profile=profile.name, inputs="", header=header, rows=result.rows)
     changes = None

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from paper_assets.evaluation.compare import means
 from paper_assets.evaluation.labelled_set import load_labelled_set
 from paper_assets.evaluation.list_quality import shipped_lists_table
+from paper_assets.evaluation.metrics import means
 from paper_assets.evaluation.rankers import outcomes, shipped_set
 from paper_assets.pipeline.partition import WHOLE, Grid, Partition
 from paper_assets.pipeline.report import Report, Table

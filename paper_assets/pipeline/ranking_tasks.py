@@ -12,8 +12,7 @@ from paper_assets.pipeline.queries import query_vectors
 from paper_assets.profile import Profile
 from paper_assets.ranking.interest_modes import InterestQueries
 from paper_assets.ranking.preferences import Preferences
-from paper_assets.ranking.rank import Vectors
-from paper_assets.ranking.task import RankingTask, ranking_task
+from paper_assets.ranking.task import RankingTask, Vectors, with_vectors
 from paper_assets.ranking.unmatched import DAYS, preferences_of, sentences, unmet
 from paper_assets.settings import Settings
 from paper_assets.stores.embeddings import vectors_of
@@ -33,16 +32,18 @@ def day_task(
     settings: Settings,
 ) -> RankingTask:
     """The task to score and order the `judged` papers that passed. Raises NotComputed if vectors are missing."""
-    return ranking_task(
-        papers_by_id(warehouse, judged.filter(judged.column("passed")).column("paper_id").to_pylist()),
-        profile,
-        options=profile.content.ranking,
-        as_of=as_of,
-        scoring=settings.scoring,
-        queries=queries,
-        vectors_of=partial(_vectors, warehouse, profile, embedder),
-        pdf_names=profile.pdf_names,
-        preferences=preferences,
+    return with_vectors(
+        RankingTask(
+            candidates=papers_by_id(warehouse, judged.filter(judged.column("passed")).column("paper_id").to_pylist()),
+            profile=profile,
+            options=profile.content.ranking,
+            as_of=as_of,
+            scoring=settings.scoring,
+            queries=queries,
+            pdf_names=profile.pdf_names,
+            preferences=preferences,
+        ),
+        partial(_vectors, warehouse, profile, embedder),
     )
 
 

@@ -13,10 +13,9 @@ from paper_assets.pipeline.preferences import current_preferences, preferences_i
 from paper_assets.pipeline.queries import profile_queries
 from paper_assets.pipeline.ranking_tasks import day_task, warnings_of
 from paper_assets.profile import Profile
-from paper_assets.ranking.fingerprint import ranking_fingerprint
-from paper_assets.ranking.rank import KEYWORD, Ranking
+from paper_assets.ranking.rank import KEYWORD, Ranking, rank
 from paper_assets.ranking.result import ranking_result
-from paper_assets.ranking.task import RankingTask, ranked
+from paper_assets.ranking.task import RankingTask, ranking_fingerprint
 from paper_assets.ranking.verifier import Verifier
 from paper_assets.settings import Settings
 from paper_assets.stores.candidates import candidates, candidates_inputs
@@ -53,7 +52,7 @@ def keep_ranking(
 def done_here(work: Work, verifier: Verifier) -> bool:
     """Rank in this process, if there is anything to rank; whether that is new."""
     task = begun(work)
-    return task is not None and finished(work, ranked(task, verifier))
+    return task is not None and finished(work, rank(task, verifier=verifier))
 
 
 def begun(work: Work) -> RankingTask | None:

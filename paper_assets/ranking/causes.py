@@ -12,19 +12,226 @@ Where several would each do alone, so that none holds by itself, those that must
 that are gone by the reason why, new papers, other papers' scores. What cannot be is one cause: an edit of the profile,
 another model, calibration or version of the ranking change the scores of all at once.
 
-One more kind of cause: a name in `KINDS`, and in `_may_hold` how to undo it, in `causes_in_words` what to say.
+One more kind of cause: a name in `KINDS`, and in `_may_hold` how to undo it, and a function that
+returns its words.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from typing import Literal
 
 import numpy as np
 
-from paper_assets.ranking import causes_in_words as say
-from paper_assets.ranking.causes_in_words import OTHERS, Cause
-from paper_assets.ranking.list_order import ReadingList, ScoredPapers, arrange, learned_of
-from paper_assets.ranking.two_rankings import LEARNED, Bools, TwoRankings, differences
+from paper_assets.ranking.dimensions import DIMENSIONS_IN_WORDS
+from paper_assets.ranking.explain import removed_in_words
+from paper_assets.ranking.final_list import ReadingList, ScoredPapers, arrange, learned_of, probability_of, tenth
+from paper_assets.ranking.two_rankings import (
+    LEARNED,
+    Bools,
+    TwoRankings,
+    candidates_edited,
+    differences,
+    newer_version,
+    ordinal,
+)
+
+NOTICED = 0.005  # of a score or a probability: half of what is displayed
+_ALREADY_SHOWN = "ALREADY_SHOWN"  # the filter's code
+_FREES = ("shown", "window", "removed")
+_LLM = "embedding+llm"
+_ADDED_IN_WORDS = {
+    LEARNED: "what your ratings taught",
+    "bonus": "what the mode adds",
+    "soft_penalty": "soft penalty",
+    "diversity_penalty": "likeness to a paper placed higher",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cause:
+    """What moved a paper, in words, the other papers it lies with, or the part of the paper's own score."""
+
+    kind: str
+    words: str
+    papers: tuple[str, ...] = ()
+    part: str | None = None
+
+    @property
+    def sentence(self) -> str:
+        """The words with the papers' ids, of many the first three."""
+        if not self.papers:
+            return self.words
+        return f"{self.words} ({', '.join(self.papers[:3])}{', …' if len(self.papers) > 3 else ''})"
+
+
+_LEVEL = ("level", "it was nearly level with others: less than 0.005 decided")
+OTHERS = Cause(kind="others", words="its score is the same; others came or went")
+
+
+def largest_part(two: TwoRankings, paper_id: str) -> Cause:
+    """What differs most in the paper's own score, without proof that it decided."""
+    parts = two.parts(paper_id)
+    name = max(parts, key=lambda part: (abs(parts[part]), part), default=None)
+    if name is None or abs(parts[name]) <= NOTICED:
+        return OTHERS
+    return Cause(kind="dimension", words=f"{_part_in_words(name)} {parts[name]:+.3f}", part=name)
+
+
+def own_words(two: TwoRankings, at: int, name: str, by: float) -> tuple[str, str]:
+    """Kind and words of one part of the paper's own score, which differs by `by`."""
+    old, new = (rows[two.ids[at]] for rows in two.rows)
+    dimension = f"{_part_in_words(name)} {by:+.3f}"
+    then, now = probability_of(old), probability_of(new)
+    if name != "recency" and (version := newer_version(old, new)):
+        return "version", f"{version}: {dimension}"
+    if name != "semantic_relevance":
+        return ("dimension", dimension) if abs(by) > NOTICED else _LEVEL
+    methods = old["evaluation_method"], new["evaluation_method"]
+    if _LLM in methods:
+        whose = "a language model's verdict" if methods[1] == _LLM else "a language model's verdict no longer"
+        return "verdict", f"{whose}: relevance {_from_to(then, now)}"
+    if two.line is not None:
+        moved = _from_to(then, now)
+        crossed = (then >= two.line, now >= two.line)
+        if crossed[0] != crossed[1]:
+            where = "over" if crossed[1] else "under"
+            return "line", f"it went {where} the line of {two.line:.2f} (probability {moved})"
+        if tenth(then) != tenth(now):
+            where = "higher" if now > then else "lower"
+            return "tenth", f"its probability is in a {where} tenth ({moved})"
+        if abs(by) <= NOTICED < abs(now - then):
+            return "shortlist", f"its probability among the most probable ({moved})"
+    return ("dimension", dimension) if abs(by) > NOTICED else _LEVEL
+
+
+def gone(two: TwoRankings, paper_id: str) -> Cause:
+    """Why a paper of the earlier ranking is no candidate any more."""
+    reason = two.removed.get(paper_id)
+    if reason is None:
+        edited = candidates_edited(two.edits, ("feed",)) if two.edited else None
+        if edited and two.same_day:
+            return Cause(kind="edit", words=f"the profile was edited ({edited}): no longer in the window")
+        return Cause(kind="window", words="no longer in the window")
+    words = removed_in_words(reason)
+    if reason == _ALREADY_SHOWN:
+        return Cause(kind="shown", words=f"already shown: {words}")
+    edited = candidates_edited(two.edits, ("keywords.exclude.hard", "constraints", "read", "ranking.purpose"))
+    why = f"; the profile was edited ({edited})" if two.edited and edited else ""
+    return Cause(kind="removed", words=f"removed: {words}{why}")
+
+
+def come(two: TwoRankings, paper_id: str) -> Cause:
+    """Why a paper that was no candidate before is one now."""
+    was = (two.removed_before or {}).get(paper_id)
+    edited = candidates_edited(two.edits) if two.edited else None
+    if was:
+        why = f"; the profile was edited ({edited})" if edited else ""
+        return Cause(kind="removed", words=f"no longer removed, as it was before: {removed_in_words(was)}{why}")
+    known = two.removed_before is not None and ordinal(two.days.get(paper_id)) <= ordinal(
+        _day(two.headers[0].get("as_of"))
+    )
+    if edited and (two.same_day or known):
+        return Cause(kind="edit", words=f"the profile was edited ({edited}): now among the candidates")
+    return Cause(kind="new", words="new among the candidates")
+
+
+def by_lane(two: TwoRankings, at: int, which: Bools, side: int) -> Cause:
+    """Of those that have a lane's place now (`side` 1) and had none, or had one (0) and have none now."""
+    places = two.headers[side].get("lane_places") or {}
+    papers = [two.ids[each] for each in np.flatnonzero(which) if two.ids[each] in places]
+    interests = ", ".join(dict.fromkeys(places[each] for each in papers))
+    if two.ids[at] in papers:
+        interest = places[two.ids[at]]
+        if side:
+            words = f"a place for your interest in {interest}, which no other paper shown serves"
+        else:
+            words = f"no place any more for your interest in {interest} alone"
+        return Cause(kind="lane", words=words)
+    words = f"a place goes to your interest in {interests}"
+    return Cause(kind="lane", words=words if side else f"{words} no more", papers=tuple(papers))
+
+
+def by_pick(two: TwoRankings, at: int) -> Callable[[ReadingList], Cause]:
+    """What to say of the contrastive pick."""
+
+    def told(_: ReadingList) -> Cause:
+        if two.new.pick[at]:
+            return Cause(kind="pick", words="the contrastive pick: it differs from the others")
+        if two.old.pick[at]:
+            return Cause(kind="pick", words="no longer the contrastive pick")
+        others = tuple(two.ids[each] for each in np.flatnonzero(two.new.pick))
+        words = "the last place goes to the contrastive pick" if others else "no place goes to a contrastive pick"
+        return Cause(kind="pick", words=words, papers=others)
+
+    return told
+
+
+def passed(two: TwoRankings, at: int) -> Callable[[ReadingList], Cause]:
+    """What to say of other papers whose scores changed, given the list without that."""
+
+    def told(without: ReadingList) -> Cause:
+        over = two.common & (two.now.place < two.now.place[at]) & (without.place > without.place[at])
+        under = two.common & (two.now.place > two.now.place[at]) & (without.place < without.place[at])
+        which, words = (
+            (under, "{papers} fell below it") if under.sum() > over.sum() else (over, "{papers} rose past it")
+        )
+        return by_others(two, "others", at, which, words, which)
+
+    return told
+
+
+def by_others(two: TwoRankings, kind: str, at: int, which: Bools, words: str, otherwise: Bools) -> Cause:
+    """A cause that lies with other papers; `words` say how many by `{papers}` or `{new}`."""
+    named = which if which.any() else otherwise
+    order = sorted(np.flatnonzero(named), key=lambda each: (two.now.place[each], each))
+    plural = "s" if len(order) != 1 else ""
+    papers, new = (f"{len(order)} {noun}{plural}" for noun in ("paper", "new paper"))
+    said = words.format(papers=papers, new=new, are="are" if plural else "is")
+    freed = kind in _FREES and two.old.member[at] and not two.rows[0][two.ids[at]]["shown"]
+    said = f"a place is free: {said}" if freed else f"others came or went: {said}"
+    same = two.common[at] and all(
+        abs(one[at] - other[at]) < NOTICED
+        for one, other in ((two.old.final, two.new.final), (two.old.probability, two.new.probability))
+    )
+    return Cause(
+        kind=kind,
+        words=f"its score is the same; {said}" if same else said,
+        papers=tuple(two.ids[each] for each in order),
+    )
+
+
+def ratings(two: TwoRankings, at: int) -> Cause:
+    """What the reader's ratings taught, and by how much it moves this paper."""
+    old, new = (rows.get(two.ids[at]) for rows in two.rows)
+    then, now = (learned_of(row) if row else 0.0 for row in (old, new))
+    moved = f": they move its probability by {now:+.2f} instead of {then:+.2f}" if abs(now - then) > NOTICED else ""
+    return Cause(kind="ratings", words=f"what your ratings taught{moved}", part=LEARNED)
+
+
+def edit(two: TwoRankings, at: int) -> Cause:
+    """What was edited, and what that did most to the paper's own score."""
+    words = " and ".join(two.recomputed or two.rules_differ)
+    if two.recomputed and two.common[at] and (part := largest_part(two, two.ids[at])).part:
+        words += f": {part.words}"
+        old, new = (rows[two.ids[at]] for rows in two.rows)
+        if not two.weights_only and newer_version(old, new):
+            words += f"; {newer_version(old, new)}"
+    return Cause(kind="edit", words=words)
+
+
+def _part_in_words(name: str) -> str:
+    return DIMENSIONS_IN_WORDS.get(name) or _ADDED_IN_WORDS[name]
+
+
+def _day(text: str | None) -> date | None:
+    return date.fromisoformat(text) if text else None
+
+
+def _from_to(then: float, now: float) -> str:
+    digits = 2 if f"{then:.2f}" != f"{now:.2f}" else 3
+    return f"{then:.{digits}f} → {now:.{digits}f}"
+
 
 Outcome = Literal["entered", "left", "moved"]
 KINDS = (
@@ -71,10 +278,10 @@ def why(two: TwoRankings, paper_id: str, outcome: Outcome, places: tuple[int | N
     """Why the paper entered, left or moved from the first place to the second."""
     old, new = (rows.get(paper_id) for rows in two.rows)
     if new is None:
-        return Causes(all=(say.gone(two, paper_id),))
+        return Causes(all=(gone(two, paper_id),))
     at, own = two.at[paper_id], []
     if old is None:
-        own.append(say.come(two, paper_id))
+        own.append(come(two, paper_id))
 
     def flips(without: ReadingList) -> bool:
         if outcome == "entered":
@@ -85,7 +292,7 @@ def why(two: TwoRankings, paper_id: str, outcome: Outcome, places: tuple[int | N
         return bool(without.place[at] > two.now.place[at] if rose else without.place[at] < two.now.place[at])
 
     if bool(two.now.listed[at]) != (outcome != "left"):  # a list by rules that are not known here
-        return Causes(all=tuple(own) or (say.largest_part(two, paper_id),))
+        return Causes(all=tuple(own) or (largest_part(two, paper_id),))
     possible = list(_may_hold(two, at))
     found = []
     for each in possible:
@@ -107,16 +314,14 @@ def why(two: TwoRankings, paper_id: str, outcome: Outcome, places: tuple[int | N
 
 
 def _may_hold(two: TwoRankings, at: int) -> Iterator[_Possible]:
-    """What may have moved a paper that is a candidate now: how to undo it alone, and what to say."""
+    """What may have moved a paper that is a candidate now: how to undo it alone, and what to"""
     yield from _claims(two, at)
     recomputed = two.recomputed
     if recomputed or two.rules_differ:
-        yield _Possible(
-            kind="edit", undo=lambda papers: _before_the_edit(two, papers), told=lambda _: say.edit(two, at)
-        )
+        yield _Possible(kind="edit", undo=lambda papers: _before_the_edit(two, papers), told=lambda _: edit(two, at))
     if two.differs("preferences"):
         yield _Possible(
-            kind="ratings", undo=lambda papers: _without_new_ratings(two, papers), told=lambda _: say.ratings(two, at)
+            kind="ratings", undo=lambda papers: _without_new_ratings(two, papers), told=lambda _: ratings(two, at)
         )
     if two.old.member[at]:
         yield from _own(two, at, recomputed=bool(recomputed))
@@ -127,14 +332,14 @@ def _may_hold(two: TwoRankings, at: int) -> Iterator[_Possible]:
         yield _Possible(
             kind="came",
             undo=lambda papers: replace(papers, member=papers.member & ~came),
-            told=lambda _: say.by_others(
+            told=lambda _: by_others(
                 two, "came", at, came & (two.now.place < two.now.place[at]), "{new} above it", came
             ),
         )
     others = two.common & ((two.old.final != two.new.final) | (two.old.probability != two.new.probability))
     others[at] = False
     if others.any() and (two.weights_only or not recomputed):
-        yield _Possible(kind="others", undo=lambda papers: _as_before(two, papers, others), told=say.passed(two, at))
+        yield _Possible(kind="others", undo=lambda papers: _as_before(two, papers, others), told=passed(two, at))
 
 
 def _as_before(two: TwoRankings, papers: ScoredPapers, which: Bools) -> ScoredPapers:
@@ -184,20 +389,20 @@ def _claims(two: TwoRankings, at: int) -> Iterator[_Possible]:
         yield _Possible(
             kind="lane",
             undo=lambda papers: replace(papers, lanes=papers.lanes & ~fresh),
-            told=lambda _: say.by_lane(two, at, fresh, 1),
+            told=lambda _: by_lane(two, at, fresh, 1),
         )
     if former.any():
         yield _Possible(
             kind="lane",
             undo=lambda papers: replace(papers, lanes=(papers.lanes & ~fresh) | former),
-            told=lambda _: say.by_lane(two, at, former, 0),
+            told=lambda _: by_lane(two, at, former, 0),
         )
     pick = two.old.pick & two.common & ~settled
     if (pick != two.new.pick).any():
         yield _Possible(
             kind="pick",
             undo=lambda papers: replace(papers, pick=(papers.pick & ~two.new.pick) | pick),
-            told=say.by_pick(two, at),
+            told=by_pick(two, at),
         )
 
 
@@ -208,7 +413,7 @@ def _own(two: TwoRankings, at: int, *, recomputed: bool) -> Iterator[_Possible]:
     for name, by in differences(old, new, headers).items():
         if name == LEARNED:
             continue  # ratings move all papers at once: one cause
-        kind, words = say.own_words(two, at, name, by)
+        kind, words = own_words(two, at, name, by)
         if recomputed and not two.weights_only:
             continue  # what it would be under the old interests or by the old model is not known: one cause
 
@@ -228,9 +433,9 @@ def _own(two: TwoRankings, at: int, *, recomputed: bool) -> Iterator[_Possible]:
 def _went(two: TwoRankings, at: int) -> Iterator[_Possible]:
     """Papers that are no candidates any more, by the reason why."""
     reasons = dict[tuple[str, str], Bools]()
-    for gone in np.flatnonzero(two.old.member & ~two.new.member):
-        cause = say.gone(two, two.ids[gone])
-        reasons.setdefault((cause.kind, cause.words), np.zeros(len(two.ids), dtype=np.bool_))[gone] = True
+    for row in np.flatnonzero(two.old.member & ~two.new.member):
+        cause = gone(two, two.ids[row])
+        reasons.setdefault((cause.kind, cause.words), np.zeros(len(two.ids), dtype=np.bool_))[row] = True
     for (kind, words), which in reasons.items():
 
         def undo(papers: ScoredPapers, which: Bools = which) -> ScoredPapers:
@@ -248,7 +453,7 @@ def _went(two: TwoRankings, at: int) -> Iterator[_Possible]:
                 said = "{papers} that stood above it {are} already shown"
             if kind == "window":
                 said = "{papers} that stood above it {are} no longer in the window"
-            return say.by_others(two, kind, at, above, said, which & without.listed)
+            return by_others(two, kind, at, above, said, which & without.listed)
 
         yield _Possible(kind=kind, undo=undo, told=told)
 

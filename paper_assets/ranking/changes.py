@@ -10,8 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from paper_assets.ranking.causes import why
-from paper_assets.ranking.causes_in_words import Cause
+from paper_assets.ranking.causes import Cause, why
 from paper_assets.ranking.two_rankings import ADDED, TwoRankings
 
 __all__ = ["ADDED", "Cause", "Changes", "Move", "changes_between", "sentences"]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from paper_assets.ranking.dimensions import DIMENSIONS_IN_WORDS
 from paper_assets.ranking.filters import FILTERS
-from paper_assets.ranking.list_order import (
+from paper_assets.ranking.final_list import (
     ScoredPapers,
     arrange,
     learned_of,

@@ -21,9 +21,9 @@ from paper_assets.paper import Paper, embedded_text, paper_from_mapping, papers_
 from paper_assets.profile import Profile, RankingOptions, load_history, load_profile
 from paper_assets.ranking.filters import FilterCriteria, filter_papers
 from paper_assets.ranking.interest_modes import InterestQueries, interest_queries, liked_ids
-from paper_assets.ranking.rank import Vectors
+from paper_assets.ranking.rank import rank
 from paper_assets.ranking.result import failed_result, ranking_result
-from paper_assets.ranking.task import ranked, ranking_task
+from paper_assets.ranking.task import RankingTask, Vectors, with_vectors
 from paper_assets.ranking.verifier import Verifier
 from paper_assets.settings import Settings
 from paper_assets.small_files import is_folder, lies_there
@@ -165,17 +165,19 @@ def _result(
         interests = profile.content.interests
         known = _known_texts(liked_ids(interests), [paper for paper, _ in kept.values()], find_papers)
         queries = interest_queries(interests, options=options, scoring=settings.scoring, known=known)
-    task = ranking_task(
-        table.filter(rows.column("passed")),
-        profile,
-        options=options,
-        as_of=as_of,
-        scoring=settings.scoring,
-        queries=queries,
-        vectors_of=partial(_embedded, embed=embed),
-        pdf_names=pdf_names,
+    task = with_vectors(
+        RankingTask(
+            candidates=table.filter(rows.column("passed")),
+            profile=profile,
+            options=options,
+            as_of=as_of,
+            scoring=settings.scoring,
+            queries=queries,
+            pdf_names=pdf_names,
+        ),
+        partial(_embedded, embed=embed),
     )
-    ranking = ranked(task, verifier)
+    ranking = rank(task, verifier=verifier)
     result = ranking_result(
         ranking,
         papers={paper_id: paper for paper_id, (paper, _) in kept.items()},

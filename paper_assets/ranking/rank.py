@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from paper_assets.profile import Profile, ProfileContent, RankingOptions
+from paper_assets.profile import ProfileContent, RankingOptions
 from paper_assets.ranking.calibration import Calibration, standard_calibration
 from paper_assets.ranking.columns import ages_in_days, among, has_project_page, has_repository
-from paper_assets.ranking.contrast import contrast_tags
+from paper_assets.ranking.contrast import comparison_notes, contrast_tags
 from paper_assets.ranking.dimensions import DIMENSION_TABLE, DimensionFacts
 from paper_assets.ranking.final_list import FinalList, Scored, asked_first, final_list
 from paper_assets.ranking.interest_modes import (
@@ -24,11 +24,11 @@ from paper_assets.ranking.interest_modes import (
     without_lanes,
 )
 from paper_assets.ranking.keywords import distinct, keywords_in, paper_texts
-from paper_assets.ranking.notes import comparison_notes
-from paper_assets.ranking.preferences import Preferences, Shift, shift_of
+from paper_assets.ranking.preferences import Shift, shift_of
 from paper_assets.ranking.relevance import keyword_relevance
 from paper_assets.ranking.scoring import mode_bonus, soft_penalty, weights_for
 from paper_assets.ranking.tags import TagFacts, named_where, tags_of
+from paper_assets.ranking.task import RankingTask, Vectors
 from paper_assets.ranking.traits import standard_taxonomy
 from paper_assets.ranking.verifier import PROMPT_VERSION, LLMCheck, Verifier, check_relevance
 from paper_assets.settings import ScoringConfig
@@ -54,46 +54,25 @@ class Ranking:
         return self.rows.filter(self.rows.column("shown"))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Vectors:
-    """Vectors of papers (n, d), aligned with the candidates, and of the texts of the queries (t, d)."""
+def rank(task: RankingTask, *, verifier: Verifier | None = None, calibration: Calibration | None = None) -> Ranking:
+    """Score and order the candidates of a task; reads no store, and does not depend on the order of the candidates.
 
-    papers: NDArray[np.float32]
-    queries: NDArray[np.float32]
-
-
-def rank(
-    candidates: pa.Table,
-    profile: Profile | None,
-    *,
-    options: RankingOptions,
-    as_of: date,
-    scoring: ScoringConfig,
-    queries: InterestQueries | None = None,
-    vectors: NDArray[np.float32] | None = None,
-    query_vectors: NDArray[np.float32] | None = None,
-    pdf_names: Sequence[str] = (),
-    verifier: Verifier | None = None,
-    calibration: Calibration | None = None,
-    preferences: Preferences | None = None,
-) -> Ranking:
-    """Score and order the candidates (papers that passed the filters), the same whatever order they come in.
-
-    `queries` is what the profile looks for (None: what it says itself, no liked paper by its id). `vectors` (n, d)
-    are aligned with `candidates` and `query_vectors` (t, d) with `queries.texts`; without them words alone judge
-    (G6). Without a profile only recency and practicality count (G10). `verifier` is the LLM to ask about papers of
-    middling relevance (G5); None asks nobody. `calibration` is what makes relevance a probability (None: the one of
-    the package). `preferences` is what the reader's ratings have taught, if it may take part (L3).
+    `verifier` is the language model to ask about papers of middling relevance (None: ask none). `calibration` turns
+    relevance into a probability (None: the one of the package).
     """
+    candidates, profile, options, scoring = task.candidates, task.profile, task.options, task.scoring
+    queries, preferences, as_of = task.queries, task.preferences, task.as_of
+    vectors = task.vectors.papers if task.vectors else None
     calibration = calibration or standard_calibration()
     content = profile.content if profile else None
     if content and queries is None:
         queries = interest_queries(content.interests, options=options, scoring=scoring)
     ids, texts = candidates.column("paper_id"), paper_texts(candidates)
-    both = None if vectors is None or query_vectors is None else Vectors(papers=vectors, queries=query_vectors)
     words = indexed(texts) if queries else None
-    method, relevance = _relevance(candidates.num_rows, words, queries, both, scoring=scoring, calibration=calibration)
-    facts = _facts(candidates, words, content, as_of=as_of, pdf_names=pdf_names, scoring=scoring)
+    method, relevance = _relevance(
+        candidates.num_rows, words, queries, task.vectors, scoring=scoring, calibration=calibration
+    )
+    facts = _facts(candidates, words, content, as_of=as_of, pdf_names=task.pdf_names, scoring=scoring)
     scored = _scored(candidates, texts, facts, relevance, options=options, vectors=vectors, queries=queries)
     shift = None
     if preferences and candidates.num_rows:

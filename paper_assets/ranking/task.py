@@ -1,18 +1,28 @@
 """A ranking still to be computed, with all that it is computed from: it may travel to another process (SPEC X4)."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from datetime import date
+from hashlib import sha256
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from paper_assets.errors import ModelUnavailable
 from paper_assets.profile import Profile, RankingOptions
 from paper_assets.ranking.interest_modes import InterestQueries
 from paper_assets.ranking.preferences import Preferences
-from paper_assets.ranking.rank import Ranking, Vectors, rank
-from paper_assets.ranking.verifier import Verifier
 from paper_assets.settings import ScoringConfig
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Vectors:
+    """Vectors of papers (n, d), aligned with the candidates, and of the texts of the queries (t, d)."""
+
+    papers: NDArray[np.float32]
+    queries: NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,60 +37,80 @@ class RankingTask:
     options: RankingOptions
     as_of: date
     scoring: ScoringConfig
-    queries: InterestQueries | None
-    vectors: Vectors | None
+    queries: InterestQueries | None = None
+    vectors: Vectors | None = None
     pdf_names: tuple[str, ...] = ()
     preferences: Preferences | None = None
     warnings: tuple[str, ...] = ()
 
 
-def ranking_task(
-    candidates: pa.Table,
-    profile: Profile | None,
-    *,
-    options: RankingOptions,
-    as_of: date,
-    scoring: ScoringConfig,
-    queries: InterestQueries | None,
-    vectors_of: Callable[[pa.Table, InterestQueries], Vectors],
-    pdf_names: Sequence[str] = (),
-    preferences: Preferences | None = None,
-) -> RankingTask:
-    """The task with the vectors that `vectors_of` has; where it raises ModelUnavailable words alone judge. The one path
-    of the call (`gatekeeper.py`) and of the graph.
+def with_vectors(task: RankingTask, vectors_of: Callable[[pa.Table, InterestQueries], Vectors]) -> RankingTask:
+    """Add the vectors that `vectors_of` returns; if it raises ModelUnavailable, add a warning instead.
+
+    The function call (`gatekeeper.py`) and the graph both prepare their tasks here.
     """
-    warnings, vectors = list(queries.warnings) if queries else [], None
-    if queries and candidates.num_rows:
+    warnings, vectors = list(task.queries.warnings) if task.queries else [], None
+    if task.queries and task.candidates.num_rows:
         try:
-            vectors = vectors_of(candidates, queries)
+            vectors = vectors_of(task.candidates, task.queries)
         except ModelUnavailable as error:
             warnings.append(f"relevance was judged by keywords only: {error}")
-    return RankingTask(
-        candidates=candidates,
-        profile=profile,
-        options=options,
-        as_of=as_of,
-        scoring=scoring,
-        queries=queries,
-        vectors=vectors,
-        pdf_names=tuple(pdf_names),
-        preferences=preferences,
-        warnings=tuple(warnings),
+    return replace(task, vectors=vectors, warnings=(*task.warnings, *warnings))
+
+
+def candidate_fingerprint(
+    profile: Profile,
+    *,
+    as_of: date,
+    scoring: ScoringConfig,
+    papers: Mapping[date, str],
+    shown: frozenset[str],
+    imported: frozenset[str] = frozenset(),
+    code_version: str,
+) -> str:
+    """32 hex digits over the profile's content, the papers of the window (content hash by day), the papers shown on
+    earlier days, liked papers that the profile does not name itself, the numbers of the scoring and our code's version.
+    """
+    numbers = {field.name: getattr(scoring, field.name) for field in fields(scoring)}
+    return _hash(
+        {
+            "profile": profile.content_hash,
+            "as_of": as_of.isoformat(),
+            "scoring": {**numbers, "weights": dict(scoring.weights)},
+            "papers": {day.isoformat(): papers[day] for day in papers},
+            "shown": sorted(shown),
+            **({"imported": sorted(imported)} if imported else {}),
+            "code": code_version,
+        }
     )
 
 
-def ranked(task: RankingTask, verifier: Verifier | None = None) -> Ranking:
-    """The ranking of a task; reads no store. `verifier` is the LLM to ask (G5)."""
-    return rank(
-        task.candidates,
-        task.profile,
-        options=task.options,
-        as_of=task.as_of,
-        scoring=task.scoring,
-        queries=task.queries,
-        vectors=task.vectors.papers if task.vectors else None,
-        query_vectors=task.vectors.queries if task.vectors else None,
-        pdf_names=task.pdf_names,
-        verifier=verifier,
-        preferences=task.preferences,
+def ranking_fingerprint(
+    candidates: str,
+    *,
+    options: RankingOptions,
+    texts: Sequence[str],
+    model: str | None,
+    llm: str | None,
+    code_version: str,
+    preferences: str | None = None,
+) -> str:
+    """32 hex digits over the candidates' fingerprint, the options, the texts that papers are compared with (a liked
+    paper's changes with the paper), the embedding model (None: keywords), the LLM (None: nobody asked), our code and
+    what ratings have taught (None: nothing).
+    """
+    return _hash(
+        {
+            "candidates": candidates,
+            "options": options.model_dump(mode="json"),
+            "texts": list(texts),
+            "model": model,
+            "llm": llm if options.enable_llm_verification else None,
+            "code": code_version,
+            **({"preferences": preferences} if preferences else {}),
+        }
     )
+
+
+def _hash(parts: Mapping[str, object]) -> str:
+    return sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:32]

@@ -17,8 +17,8 @@ from paper_assets.errors import ClusterUnavailable, InvalidInput
 from paper_assets.models.embedder import load_embedder
 from paper_assets.paper import papers_to_table
 from paper_assets.ranking.interest_modes import interest_queries
-from paper_assets.ranking.rank import Ranking, Vectors
-from paper_assets.ranking.task import RankingTask, ranked
+from paper_assets.ranking.rank import Ranking, rank
+from paper_assets.ranking.task import RankingTask, Vectors
 from paper_assets.settings import ScoringConfig, load_settings
 from tests.ranking.invented import unit_vectors
 from tests.scale import invented
@@ -111,7 +111,7 @@ def test_a_task_put_together_again_from_the_days_snapshot_gives_the_same_ranking
             candidates=task.candidates.slice(0, 0),
             vectors=task.vectors and replace(task.vectors, papers=task.vectors.papers[:0]),
         )
-        found, alone = rank_sent(_Sent(task=lean, rows=own, verifier=None), snapshot), ranked(task)
+        found, alone = rank_sent(_Sent(task=lean, rows=own, verifier=None), snapshot), rank(task)
         assert isinstance(found, Ranking)
         assert found.rows.equals(alone.rows)
         assert found.header == alone.header

@@ -7,10 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from paper_assets.evaluation.baselines import baselines, bm25, newest_first, shuffled, tfidf
-from paper_assets.evaluation.compare import compare
-from paper_assets.evaluation.judge import Scorer, judge
 from paper_assets.evaluation.labelled_set import LabelledSet, load_labelled_set
+from paper_assets.evaluation.metrics import Scorer, compare, judge
+from paper_assets.evaluation.rankers import baselines, bm25, newest_first, shuffled, tfidf
 from paper_assets.models.embedder import load_embedder
 from paper_assets.settings import EvaluationConfig
 from tests.evaluation.sets import write_set

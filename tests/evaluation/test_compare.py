@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paper_assets.errors import InvalidInput
-from paper_assets.evaluation.compare import bootstrap_mean, compare, means, randomisation_p_value
-from paper_assets.evaluation.judge import Evaluation
+from paper_assets.evaluation.metrics import Evaluation, bootstrap_mean, compare, means, randomisation_p_value
 from paper_assets.settings import EvaluationConfig
 
 JUDGING = EvaluationConfig(resamples=2_000)

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paper_assets.errors import InvalidInput
-from paper_assets.evaluation.judge import judge
 from paper_assets.evaluation.labelled_set import LabelledSet, load_labelled_set
+from paper_assets.evaluation.metrics import judge
 from paper_assets.settings import EvaluationConfig
 from tests.evaluation.sets import DOCS, QUERIES, write_set
 

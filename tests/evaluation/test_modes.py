@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from paper_assets.evaluation.judge import Scorer, judge
 from paper_assets.evaluation.labelled_set import Query, load_labelled_set
-from paper_assets.evaluation.modes import modes
+from paper_assets.evaluation.metrics import Scorer, judge
+from paper_assets.evaluation.rankers import modes
 from paper_assets.settings import EvaluationConfig, ScoringConfig
 from tests.evaluation.sets import write_set
 

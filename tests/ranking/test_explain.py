@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from paper_assets.paper import papers_to_table
 from paper_assets.ranking.explain import as_sum, recompute, what_was_missing, why, why_removed
 from paper_assets.ranking.rank import Ranking, rank
+from paper_assets.ranking.task import RankingTask
 from paper_assets.settings import ScoringConfig
 from paper_assets.weights import DIMENSIONS
 from tests.ranking.invented import AS_OF, paper, profile
@@ -27,7 +28,11 @@ def ranking() -> Ranking:
         ranking={"ranking_mode": "novelty", "top_k": 1, "interest_mode": "seed"},
     )
     options = asked.content.ranking
-    return rank(papers_to_table(papers), asked, options=options, as_of=AS_OF, scoring=ScoringConfig())
+    return rank(
+        RankingTask(
+            candidates=papers_to_table(papers), profile=asked, options=options, as_of=AS_OF, scoring=ScoringConfig()
+        )
+    )
 
 
 def told(ranking: Ranking, place: int) -> str:

@@ -5,8 +5,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paper_assets.ranking.contrast import contrastive_pick
-from paper_assets.ranking.notes import comparison_notes
+from paper_assets.ranking.contrast import comparison_notes, contrastive_pick
 from paper_assets.ranking.traits import standard_taxonomy
 from paper_assets.settings import ScoringConfig
 

@@ -13,6 +13,7 @@ from paper_assets.profile import Profile
 from paper_assets.ranking.explain import recompute
 from paper_assets.ranking.interest_modes import interest_queries
 from paper_assets.ranking.rank import Ranking, rank
+from paper_assets.ranking.task import RankingTask, Vectors
 from paper_assets.settings import ScoringConfig
 from paper_assets.stores.rankings import ranking_schema
 from paper_assets.weights import DIMENSIONS
@@ -34,15 +35,18 @@ def ranked(papers: list[Paper], wanted: Profile | None, *, seed: int | None = 7,
         texts = queries.texts if queries else []
         query_vectors = np.array([vector_of(text, seed) for text in texts], dtype=np.float32).reshape(len(texts), 24)
     return rank(
-        papers_to_table(papers),
-        wanted,
-        options=options,
-        as_of=AS_OF,
-        scoring=SCORING,
-        queries=queries,
-        vectors=vectors,
-        query_vectors=query_vectors,
-        pdf_names=("2603.00003v1.pdf", "2603.00004.pdf"),
+        RankingTask(
+            candidates=papers_to_table(papers),
+            profile=wanted,
+            options=options,
+            as_of=AS_OF,
+            scoring=SCORING,
+            queries=queries,
+            pdf_names=("2603.00003v1.pdf", "2603.00004.pdf"),
+            vectors=None
+            if vectors is None or query_vectors is None
+            else Vectors(papers=vectors, queries=query_vectors),
+        )
     )
 
 
@@ -241,13 +245,14 @@ def test_a_close_paper_is_tagged_as_such() -> None:
     papers = [paper("2603.00011"), paper("2603.00012", published=None), paper("2603.00013", published=None)]
     options = profile(ranking={"interest_mode": "seed"}).content.ranking
     rows = rank(
-        papers_to_table(papers),
-        profile(),
-        options=options,
-        as_of=AS_OF,
-        scoring=SCORING,
-        vectors=vector,
-        query_vectors=vector[:1],
+        RankingTask(
+            candidates=papers_to_table(papers),
+            profile=profile(),
+            options=options,
+            as_of=AS_OF,
+            scoring=SCORING,
+            vectors=Vectors(papers=vector, queries=vector[:1]),
+        )
     ).rows.to_pylist()
     assert [row["tags"] for row in rows] == [
         ["SEMANTIC_HIGH_MATCH", "VERY_RECENT", "NO_CODE"],

@@ -20,6 +20,7 @@ from paper_assets.profile import Profile, profile_content
 from paper_assets.ranking.changes import Move, changes_between
 from paper_assets.ranking.filters import FilterCriteria, filter_papers
 from paper_assets.ranking.rank import rank
+from paper_assets.ranking.task import RankingTask
 from paper_assets.settings import ScoringConfig
 from paper_assets.sources.bulk_files import read_papers
 
@@ -70,7 +71,15 @@ class Subscriber:
 
     def ranked(self, as_of: date, papers: dict[str, Paper], removed: dict[str, str]) -> Ranked:
         left = papers_to_table([paper for paper in papers.values() if paper.paper_id not in removed])
-        found = rank(left, self.profile, options=self.profile.content.ranking, as_of=as_of, scoring=ScoringConfig())
+        found = rank(
+            RankingTask(
+                candidates=left,
+                profile=self.profile,
+                options=self.profile.content.ranking,
+                as_of=as_of,
+                scoring=ScoringConfig(),
+            )
+        )
         return Ranked(as_of, papers, removed, found.rows.to_pylist(), found.header)
 
 

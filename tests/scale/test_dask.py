@@ -26,9 +26,8 @@ from paper_assets.pipeline import embeddings, gatekeeper
 from paper_assets.pipeline.partition import Partition
 from paper_assets.pipeline.workspace import Workspace, open_workspace
 from paper_assets.ranking.interest_modes import interest_queries
-from paper_assets.ranking.rank import Ranking, Vectors
-from paper_assets.ranking.task import RankingTask
-from paper_assets.ranking.task import ranked as scored
+from paper_assets.ranking.rank import Ranking, rank
+from paper_assets.ranking.task import RankingTask, Vectors
 from paper_assets.settings import ScoringConfig, load_settings
 from paper_assets.stores.embeddings import unembedded_count
 from paper_assets.stores.paper_merging import merge_papers
@@ -76,7 +75,7 @@ def test_rankings_of_two_workers_are_bit_by_bit_those_of_one_process(dask: DaskS
             together = dict(rankings_of(connection, tasks, verifier=None))
             assert sorted(together) == list(range(PROFILES))
             for place, task in enumerate(tasks):
-                alone, found = scored(task), together[place]
+                alone, found = rank(task), together[place]
                 assert isinstance(found, Ranking)
                 assert alone.rows.num_rows > 0
                 assert found.header == alone.header

@@ -1,6 +1,6 @@
 """How a figure of an evaluation is written in a table."""
 
-from paper_assets.evaluation.compare import Comparison, Mean
+from paper_assets.evaluation.metrics import Comparison, Mean
 
 
 def number(value: float) -> str:

@@ -7,8 +7,7 @@ from typing import Any
 
 from paper_assets.evaluation import list_quality
 from paper_assets.evaluation.final_lists import newest_judged_day
-from paper_assets.evaluation.judged_lists import JudgedLists
-from paper_assets.evaluation.scratch import papers_or_home
+from paper_assets.evaluation.judged_lists import JudgedLists, papers_or_home
 from paper_assets.interfaces.cli.arguments import open_warehouse
 from paper_assets.interfaces.cli.figures import difference, number
 from paper_assets.interfaces.cli.terminal import print_json, print_table, progress_bar, say

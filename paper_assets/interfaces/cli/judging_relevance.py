@@ -4,8 +4,8 @@ from dataclasses import asdict
 from pathlib import Path
 
 from paper_assets.errors import InvalidInput
-from paper_assets.evaluation.compare import compare, means
 from paper_assets.evaluation.labelled_set import load_labelled_set
+from paper_assets.evaluation.metrics import compare, means
 from paper_assets.evaluation.rankers import outcomes, shipped_set
 from paper_assets.interfaces.cli.arguments import open_warehouse, read_settings
 from paper_assets.interfaces.cli.figures import applies, difference, interval

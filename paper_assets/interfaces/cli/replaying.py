@@ -7,9 +7,8 @@ from datetime import date
 from pathlib import Path
 
 from paper_assets.evaluation.final_lists import newest_judged_day
-from paper_assets.evaluation.judged_lists import JudgedLists
+from paper_assets.evaluation.judged_lists import JudgedLists, papers_or_home, scratch_warehouse
 from paper_assets.evaluation.replay import replay_figures, replay_table, shown_papers
-from paper_assets.evaluation.scratch import papers_or_home, scratch_warehouse
 from paper_assets.interfaces.cli.arguments import open_warehouse
 from paper_assets.interfaces.cli.terminal import print_json, print_table, progress_bar
 from paper_assets.interfaces.embedding import remembering_embedder
