@@ -113,19 +113,25 @@ class FeedOptions(_Part):
 
 
 class RankingOptions(_Part):
-    """How candidates are ordered (SPEC 2)."""
+    """How candidates are ordered. The command line and MCP show the descriptions."""
 
-    top_k: int = Field(5, ge=1, le=1000)
-    purpose: Purpose = "general"
-    ranking_mode: RankingMode = "balanced"
-    include_contrastive: bool = False
-    contrastive_type: ContrastiveType = "method"
-    enable_llm_verification: bool = True
-    interest_mode: InterestMode = "hybrid"
+    top_k: int = Field(5, ge=1, le=1000, description="Length of the list.")
+    purpose: Purpose = Field("general", description="Sets the weights.")
+    ranking_mode: RankingMode = Field("balanced", description="What earns a bonus.")
+    include_contrastive: bool = Field(False, description="Give the last place to a contrasting paper.")
+    contrastive_type: ContrastiveType = Field("method", description="What that paper differs in.")
+    enable_llm_verification: bool = Field(True, description="Let an LLM check doubtful papers.")
+    interest_mode: InterestMode = Field("hybrid", description="How relevance is measured.")
     hybrid_of: list[InterestView] = Field(["seed", "lanes", "library"], min_length=1)  # those the profile can serve
     # Instead of the setting's (G17) and the purpose's (G8). Not written where they are not used, so that they change no
     # older profile's hash.
-    line: float | None = Field(None, ge=0, le=1, exclude_if=lambda line: line is None)
+    line: float | None = Field(
+        None,
+        ge=0,
+        le=1,
+        exclude_if=lambda line: line is None,
+        description="Threshold: lowest probability of being on topic.",
+    )
     weights: Weights | None = Field(None, exclude_if=lambda weights: weights is None)
     learning: Learning = Field("auto", exclude_if=lambda learning: learning == "auto")  # L3
 

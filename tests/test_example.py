@@ -15,10 +15,11 @@ from paper_assets.arxiv_ids import split_arxiv_id
 from paper_assets.models.embedder import load_embedder
 from paper_assets.paper import Paper, embedded_text, paper_from_mapping, paper_to_mapping
 from paper_assets.profile import Profile, load_profile, profile_folders
-from paper_assets.ranking.gatekeeper import Embed, rank_and_filter_papers
+from paper_assets.ranking.gatekeeper import Embed
 from paper_assets.settings import load_settings
 from paper_assets.sources.code_links import code_url
 from paper_assets.sources.withdrawal import is_withdrawn
+from tests.ranking.calling import called
 
 PROFILES = Path(__file__).parent.parent / "profiles"
 LAST_DAY = date(2026, 3, 13)
@@ -183,7 +184,7 @@ def test_the_top_five_of_a_profile_are_plainly_about_its_interests(
 
 
 def ranked(name: str, lines: list[Paper], embed: Embed, tmp_path: Path) -> dict[str, Any]:
-    return rank_and_filter_papers(
+    return called(
         [paper_to_mapping(paper) for paper in lines if paper.day and (LAST_DAY - paper.day).days < 7],
         settings=load_settings({}, tmp_path),
         as_of=LAST_DAY,

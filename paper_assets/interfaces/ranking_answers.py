@@ -2,15 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any
 
 from paper_assets.digests.plain_text import in_words
 from paper_assets.errors import InvalidArxivId, NotComputed
 from paper_assets.paper_id import split_paper_id
-from paper_assets.pipeline.profiles import load_valid_profile
+from paper_assets.pipeline.ranking_call import rank_and_filter_papers
 from paper_assets.ranking.explain import as_sum, what_was_missing, why, why_removed
-from paper_assets.ranking.gatekeeper import Embed, rank_and_filter_papers
+from paper_assets.ranking.gatekeeper import Backends, Embed
 from paper_assets.ranking.two_rankings import profile_edits
 from paper_assets.ranking.verifier import open_verifier
 from paper_assets.settings import Settings
@@ -187,21 +187,13 @@ def ranked_now(
     warehouse: Warehouse,
     environ: Mapping[str, str],
     embed: Embed,
-    now: datetime,
-    **options: Any,
+    **call: Any,
 ) -> dict[str, Any]:
-    """`rank_and_filter_papers` on this desk: its warehouse, its embedder, and the language model of `environ`."""
-    return rank_and_filter_papers(
-        records,
-        settings=settings,
-        now=now,
-        embed=embed,
-        find_papers=lambda ids: papers_by_id(warehouse, ids),
-        verifier=open_verifier(
-            environ,
-            known=lambda keys: known_answers(warehouse, keys),
-            keep=lambda verdicts, model: keep_answers(warehouse, verdicts, model=model),
-        ),
-        read_profile=load_valid_profile,
-        **options,
+    """Call `rank_and_filter_papers` with this desk's warehouse and embedder and the language model of `environ`."""
+    verifier = open_verifier(
+        environ,
+        known=lambda keys: known_answers(warehouse, keys),
+        keep=lambda verdicts, model: keep_answers(warehouse, verdicts, model=model),
     )
+    backends = Backends(embed=embed, find_papers=lambda ids: papers_by_id(warehouse, ids), verifier=verifier)
+    return rank_and_filter_papers(records, settings=settings, backends=backends, **call)

@@ -12,6 +12,7 @@ import pytest
 from paper_assets.errors import InvalidProfile
 from paper_assets.interfaces.ranking_answers import ranked_now
 from paper_assets.pipeline.profiles import ProfilesFound, find_profiles, load_valid_profile, profile_changes
+from paper_assets.pipeline.ranking_call import RankingFiles
 from paper_assets.settings import load_settings
 from paper_assets.stores.warehouse import Warehouse
 from tests.invented_papers import MONDAY
@@ -106,7 +107,7 @@ def test_a_question_that_is_no_plan_is_a_fault_for_whoever_reads_the_profile(tmp
         embed=lambda texts: np.ones((len(texts), 1), dtype=np.float32),
         now=datetime(2026, 1, 7, tzinfo=UTC),
         as_of=MONDAY,
-        profile_path=folder,
+        files=RankingFiles(profile_path=folder),
         save=False,
     )
     assert not result["success"]

@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 
 from paper_assets.errors import InvalidInput, ModelUnavailable
 from paper_assets.paper import paper_from_mapping, papers_to_table
-from paper_assets.ranking.gatekeeper import rank_and_filter_papers, ranking_options
+from paper_assets.ranking.gatekeeper import ranking_options
 from paper_assets.settings import Settings
 from paper_assets.sources.bulk_files import read_papers
 from paper_assets.weights import DIMENSIONS
+from tests.ranking.calling import called
 from tests.ranking.invented import AS_OF, NOW
 
 PROFILE = {
@@ -53,7 +54,7 @@ def profile(settings: Settings) -> Path:
 
 
 def call(papers: Any, settings: Settings, **given: Any) -> dict[str, Any]:
-    return rank_and_filter_papers(papers, settings=settings, **{"as_of": AS_OF, "now": NOW, "embed": embed, **given})
+    return called(papers, settings=settings, **{"as_of": AS_OF, "now": NOW, "embed": embed, **given})
 
 
 def refusal(papers: Any, settings: Settings, **given: Any) -> str:

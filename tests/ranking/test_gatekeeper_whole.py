@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from paper_assets.ranking.gatekeeper import rank_and_filter_papers
 from paper_assets.ranking.verifier import open_verifier
 from paper_assets.settings import Settings
 from paper_assets.stores.llm_answers import keep_answers, known_answers
 from paper_assets.stores.warehouse import Warehouse
 from tests.loopback_llm import KEY, LoopbackLLM, Request, Says, fault, loopback_llm, says
+from tests.ranking.calling import called
 from tests.ranking.invented import AS_OF, NOW
 
 ANGLES = {"near": 0.3, "middling": 1.0, "far": 1.4}  # of a title's vector to the interest's: cosine .96, .54, .17
@@ -44,7 +44,7 @@ def settings(tmp_path: Path) -> Settings:
 
 def call(papers: list[dict[str, Any]], settings: Settings, **given: Any) -> dict[str, Any]:
     profile = settings.profiles_dir / "ann"
-    return rank_and_filter_papers(
+    return called(
         papers, settings=settings, as_of=AS_OF, now=NOW, embed=embed, profile_path=profile, save=False, **given
     )
 

@@ -19,7 +19,6 @@ from paper_assets.interpreting.papers import fetch_paper
 from paper_assets.paper import Paper, paper_to_mapping, papers_from_table
 from paper_assets.paper_id import PaperId
 from paper_assets.pipeline.days import keep_day
-from paper_assets.ranking.gatekeeper import rank_and_filter_papers
 from paper_assets.settings import load_settings
 from paper_assets.sources import table
 from paper_assets.sources.access import Access
@@ -31,6 +30,7 @@ from paper_assets.sources.table import page_of, sources_of_days
 from paper_assets.stores.papers import find_paper, papers_between
 from tests.loopback import Answer
 from tests.loopback_arxiv import LoopbackArxiv, invented_paper, loopback_arxiv
+from tests.ranking.calling import called
 
 DAY, NEXT = date(2026, 3, 2), date(2026, 3, 3)
 NUMBER = "2603.02001"  # also that of a paper at arXiv: a bulletin may count as it likes
@@ -147,7 +147,7 @@ def test_its_papers_are_stored_and_ranked_beside_arxivs_under_the_same_number(
     assert page_of(NUMBER) == f"https://arxiv.org/abs/{NUMBER}"
     assert page_of(f"bulletin:{NUMBER}") == f"https://bulletin.example/{NUMBER}"
     records = [paper_to_mapping(paper) for paper in papers.values()]
-    result = rank_and_filter_papers(
+    result = called(
         records, settings=clients.settings, as_of=NEXT, now=datetime(2026, 3, 4, tzinfo=UTC), embed=None, save=False
     )
     assert {paper["paper_id"] for paper in result["ranked_papers"]} == set(papers)

@@ -16,7 +16,6 @@ from paper_assets.interpreting.papers import fetch_paper
 from paper_assets.paper import paper_to_mapping, papers_from_table
 from paper_assets.paper_id import PaperId
 from paper_assets.pipeline.days import keep_day
-from paper_assets.ranking.gatekeeper import rank_and_filter_papers
 from paper_assets.settings import load_settings
 from paper_assets.sources.access import Access
 from paper_assets.sources.biorxiv import BIORXIV, MEDRXIV
@@ -26,6 +25,7 @@ from paper_assets.sources.table import page_of, sources_of_days, texts_of
 from paper_assets.stores.papers import find_paper, papers_between
 from tests.loopback import Answer, Request, serving
 from tests.loopback_arxiv import invented_paper, loopback_arxiv
+from tests.ranking.calling import called
 
 DAY = date(2026, 11, 20)
 DOI = "10.1101/2026.11.17.712345"
@@ -186,7 +186,7 @@ def test_its_papers_stand_and_are_ranked_beside_arxivs_and_never_collide(tmp_pat
     stored = papers_from_table(papers_between(clients.warehouse, DAY, DAY))
     ids = {mine.paper_id, f"biorxiv:{DOI}", f"medrxiv:{DOI}"}
     assert {paper.paper_id for paper in stored} == ids
-    result = rank_and_filter_papers(
+    result = called(
         [paper_to_mapping(paper) for paper in stored],
         settings=clients.settings, as_of=DAY, now=NOW, embed=None, save=False,
     )  # fmt: skip

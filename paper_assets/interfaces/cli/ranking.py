@@ -4,9 +4,10 @@ import os
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 import typer
+from pydantic.fields import FieldInfo
 
 from paper_assets.errors import InvalidInput
 from paper_assets.interfaces.cli.arguments import AsJson, open_warehouse, read_settings
@@ -14,26 +15,30 @@ from paper_assets.interfaces.cli.terminal import print_json, say
 from paper_assets.interfaces.days import parse_day
 from paper_assets.interfaces.embedding import remembering_embedder
 from paper_assets.interfaces.ranking_answers import explained_rank, list_changes, ranked_now
+from paper_assets.interfaces.ranking_parameters import with_ranking_options
+from paper_assets.pipeline.ranking_call import RankingFiles
 from paper_assets.small_files import read_json
 
 _MOST_BYTES = 300_000_000  # of the papers to rank; 100,000 with their abstracts have half
 
 
+def _option(field: FieldInfo) -> Any:
+    """A ranking option as Typer expects it; the profile's validation checks its value."""
+    choices = field.annotation if get_origin(field.annotation) is Literal else None
+    kind = str if choices else field.annotation
+    text = f"{field.description} One of {', '.join(get_args(choices))}." if choices else field.description
+    return Annotated[kind | None, typer.Option(help=text)]  # type: ignore[operator]
+
+
+@with_ranking_options(_option)
 def rank(
     papers: Annotated[
         Path, typer.Argument(help="JSON list of papers (G2), or an object with the key papers; - for stdin.")
     ],
     profile_path: Annotated[str | None, typer.Option(help="A profile's folder or its profile.json.")] = None,
-    top_k: Annotated[int | None, typer.Option()] = None,
-    purpose: Annotated[str | None, typer.Option()] = None,
-    ranking_mode: Annotated[str | None, typer.Option()] = None,
-    include_contrastive: Annotated[bool | None, typer.Option()] = None,
-    contrastive_type: Annotated[str | None, typer.Option()] = None,
     history_path: Annotated[str | None, typer.Option(help="JSON list of ids already read.")] = None,
     local_pdf_dir: Annotated[str | None, typer.Option(help="Folder with PDFs already downloaded.")] = None,
-    enable_llm_verification: Annotated[bool | None, typer.Option()] = None,
-    interest_mode: Annotated[str | None, typer.Option(help="seed, lanes, library or hybrid (G4).")] = None,
-    line: Annotated[float | None, typer.Option(help="Probability from which a paper is shown (G17).")] = None,
+    options: Any = None,
     as_of: Annotated[
         str | None, typer.Option(metavar="YYYY-MM-DD", help="Day from which age counts; default: today.")
     ] = None,
@@ -41,9 +46,7 @@ def rank(
 ) -> None:
     """Rank papers given as JSON; the result is JSON too (G15). Exit code 1 if it did not succeed."""
     settings = read_settings()
-    now = datetime.now(UTC)
-
-    warehouse = open_warehouse()
+    now, warehouse = datetime.now(UTC), open_warehouse()
     result = ranked_now(
         _papers(papers),
         settings=settings,
@@ -52,18 +55,13 @@ def rank(
         embed=remembering_embedder(settings, warehouse),
         as_of=parse_day(as_of, "--as-of") if as_of else now.date(),
         now=now,
-        working_dir=Path.cwd(),
-        profile_path=profile_path,
-        history_path=history_path,
-        local_pdf_dir=local_pdf_dir,
-        top_k=top_k,
-        purpose=purpose,
-        ranking_mode=ranking_mode,
-        include_contrastive=include_contrastive,
-        contrastive_type=contrastive_type,
-        enable_llm_verification=enable_llm_verification,
-        interest_mode=interest_mode,
-        line=line,
+        files=RankingFiles(
+            profile_path=profile_path,
+            history_path=history_path,
+            local_pdf_dir=local_pdf_dir,
+            working_dir=Path.cwd(),
+        ),
+        options=options,
         save=save,
     )
     print_json(result)

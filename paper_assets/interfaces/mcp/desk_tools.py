@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from mcp.server.mcpserver import Context
 from mcp_types import CallToolResult
 from pydantic import Field
+from pydantic.fields import FieldInfo
 
 from paper_assets.errors import InvalidInput, NotComputed, NothingEarlier, PaperNotFound, StoreBusy
 from paper_assets.interfaces.days import parse_day
@@ -30,8 +31,8 @@ from paper_assets.interfaces.mcp.shapes import (
     Words,
 )
 from paper_assets.interfaces.mcp.stored import open_warehouse, profile_meant
+from paper_assets.interfaces.ranking_parameters import CALL_OPTIONS, with_ranking_options
 from paper_assets.paper_id import split_paper_id
-from paper_assets.profile import ContrastiveType, InterestMode, Purpose, RankingMode
 from paper_assets.progress import Progress
 from paper_assets.settings import Settings
 
@@ -44,6 +45,13 @@ _MOST_REMOVED = 20  # removed papers in one answer; the others are counted
 _WINDOW_DAYS = 7  # stored papers that are ranked where none are given
 
 
+def _argument(field: FieldInfo) -> Any:
+    """A ranking option as an argument of a tool: its type, limits and description."""
+    described = Field(description=field.description)
+    kind: Any = field.annotation
+    return Annotated[Annotated[kind, *field.metadata] | None if field.metadata else kind | None, described]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeskTools:
     """The tools over the warehouse and the profiles of this desk."""
@@ -53,6 +61,7 @@ class DeskTools:
     environ: Mapping[str, str]
     only: Set[str] | None = None  # as in `stored.py`
 
+    @with_ranking_options(_argument, names=tuple(name for name in CALL_OPTIONS if name != "line"))
     async def rank_and_filter_papers(
         self,
         ctx: Context,
@@ -64,15 +73,9 @@ class DeskTools:
             list[Words] | None, Field(description="Or ids of stored papers.", max_length=2_000)
         ] = None,
         profile_path: Annotated[Words | None, Field(description="Name of a profile.")] = None,
-        top_k: Annotated[int | None, Field(ge=1, le=1000, description="Length of the list.")] = None,
-        purpose: Annotated[Purpose | None, Field(description="Chooses the weights.")] = None,
-        ranking_mode: Annotated[RankingMode | None, Field(description="What is preferred beside it.")] = None,
-        include_contrastive: Annotated[bool | None, Field(description="Give the last place to a contrast.")] = None,
-        contrastive_type: Annotated[ContrastiveType | None, Field(description="What the contrast differs in.")] = None,
-        interest_mode: Annotated[InterestMode | None, Field(description="How relevance is judged.")] = None,
+        options: Any = None,
         history_path: Annotated[Words | None, Field(description="JSON of ids read, below output or profiles.")] = None,
         local_pdf_dir: Annotated[Words | None, Field(description="Folder of PDFs already here.")] = None,
-        enable_llm_verification: Annotated[bool | None, Field(description="An LLM judges the doubtful.")] = None,
         as_of: Annotated[Day, Field(description="YYYY-MM-DD; age counts from it.")] = None,
         save: Annotated[bool, Field(description="Keep it as a file.")] = True,
         offset: Offset = 0,
@@ -85,6 +88,8 @@ class DeskTools:
         def work(progress: Progress) -> Mapping[str, Any]:
             if papers is not None and paper_ids is not None:
                 raise InvalidInput("papers and paper_ids: give one of them")
+            from paper_assets.pipeline.ranking_call import RankingFiles
+
             settings = self.settings
             profile = profile_folder(profile_path, settings, self.only)
             history = local_path(history_path, "history_path", self._folders(settings.output_dir))
@@ -96,16 +101,8 @@ class DeskTools:
                 progress,
                 now=now,
                 as_of=day,
-                profile_path=profile,
-                history_path=history,
-                local_pdf_dir=pdfs,
-                top_k=top_k,
-                purpose=purpose,
-                ranking_mode=ranking_mode,
-                include_contrastive=include_contrastive,
-                contrastive_type=contrastive_type,
-                enable_llm_verification=enable_llm_verification,
-                interest_mode=interest_mode,
+                files=RankingFiles(profile_path=profile, history_path=history, local_pdf_dir=pdfs),
+                options=options,
                 save=save and not offset,
             )
             return _ranking_answer(found, offset=offset)

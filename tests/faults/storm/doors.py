@@ -32,7 +32,6 @@ from paper_assets.library.formats import read_library
 from paper_assets.models import llm
 from paper_assets.models.llm_config import llm_config
 from paper_assets.pipeline.profiles import find_profiles
-from paper_assets.ranking.gatekeeper import rank_and_filter_papers
 from paper_assets.ranking.verifier import Verdicts, scores_in
 from paper_assets.retrieval.plan import parse_plans
 from paper_assets.rewriting.prompts import Critique, Draft
@@ -60,6 +59,7 @@ from tests.invented_pdfs import pdf
 from tests.loopback import Answer
 from tests.loopback_arxiv import error_xml, feed_xml, invented_paper
 from tests.mcp.raw_host import RawHost, error_in, raw_host
+from tests.ranking.calling import called
 
 DAY = date(2026, 3, 4)
 _PLAIN = ("graphs", "2603.04001", "2026-03-04", 3, True, ["2603.04001"], "road traffic", "public", {"k": 2})
@@ -217,7 +217,7 @@ def _rank(dice: Dice, around: Surroundings) -> None:
         options["top_k"] = dice.choice((-1, 0, 10**30, 1.5, True))
     settings = load_settings({}, around.folder)
     now = datetime(2026, 3, 5, tzinfo=UTC)
-    result = rank_and_filter_papers(record, settings=settings, as_of=DAY, now=now, **options)
+    result = called(record, settings=settings, as_of=DAY, now=now, **options)
     json.dumps(result, allow_nan=True)
     if not result["success"]:
         raise InvalidInput(result["error"])
