@@ -1,4 +1,4 @@
-"""Full texts: PDFs cut into passages, stored with their vectors as documents of the type `fulltext` (SPEC R1, M3)."""
+"""Split PDFs into passages and store them as documents of the type `fulltext` with their vectors (SPEC R1, M3)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -25,23 +25,23 @@ from paper_assets.text.cleaning import encodable
 # characters 0.4 %, of 1,200 6.5 %. They do not overlap: they end with a sentence, and grading cuts them again.
 PASSAGE = 900
 
-_FORM = 1  # of what is made of a PDF; with a higher one, all are read again
+_FORM = 1  # format of the passages; raise it to read all PDFs again
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PdfReport:
-    """What became of the PDFs of a profile, by file name. `failures` says of each why it cannot be read."""
+    """What happened to the PDFs of a profile, by file name. `failures` has the reason for each unreadable one."""
 
     added: tuple[str, ...] = ()  # new, or changed: read just now
     unchanged: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
-    copies: tuple[str, ...] = ()  # the same file as another one
+    copies: tuple[str, ...] = ()  # identical to another file
     failures: Mapping[str, str] = field(default_factory=dict)
-    passages: int = 0  # of the PDFs added
+    passages: int = 0  # passages of the added PDFs
 
     @property
     def changed(self) -> bool:
-        """Whether searching full texts may now give something else."""
+        """Return whether a search of full texts may now return something else."""
         return bool(self.added or self.removed)
 
 
@@ -54,13 +54,13 @@ def bring_in_pdfs(
     most_bytes: int = MOST_BYTES,
     progress: Progress | None = None,
 ) -> PdfReport:
-    """Make the PDFs in a profile's `pdf/` folder its private passages; what is unchanged is not read again.
+    """Store the PDFs in a profile's `pdf/` folder as its private passages; unchanged files are not read again.
 
-    To be called before full texts are searched for the profile. A PDF named after an arXiv id has title, day and
-    categories of that paper if the warehouse knows it, else its file name for a title. One that cannot be read is
-    reported, disturbs no other and leaves what was last read of it; those no longer there are removed. Without
-    embedder the passages are kept all the same, and embedded by a later call. Raises InvalidInput if the folder
-    cannot be listed, StoreError.
+    Call it before searching full texts for the profile. A PDF named after an arXiv id gets the title, day and
+    categories of that paper if the warehouse has it; otherwise its file name is the title. An unreadable PDF is
+    reported, affects no other and keeps its stored passages; passages of removed files are deleted. Without an embedder
+    the passages are stored and embedded by a later call. Raises InvalidInput if the folder cannot be listed,
+    StoreError.
     """
     names = pdf_files(folder)
     beginning = f"pdf:{profile}/"
@@ -108,9 +108,9 @@ def bring_in_pdfs(
 
 
 def keep_fulltext(warehouse: Warehouse, embedder: Embedder | None, paper: Paper, pages: Sequence[str]) -> bool:
-    """Keep the text of a paper that anybody may fetch as public passages; False if it is kept already.
+    """Store the text of a freely available paper as public passages; False if it is stored already.
 
-    `pages` are those of its newest version, which replace those of an older one. Raises InvalidInput, StoreError.
+    `pages` are those of its newest version and replace those of older ones. Raises InvalidInput, StoreError.
     """
     origin = f"paper:{paper.paper_id}"
     about = {**_of_paper(paper), "version": paper.version, "access_level": "public", "owner": None}
@@ -123,7 +123,7 @@ def keep_fulltext(warehouse: Warehouse, embedder: Embedder | None, paper: Paper,
 
 
 def embed_passages(warehouse: Warehouse, embedder: Embedder, *, progress: Progress | None = None) -> int:
-    """Embed all passages that have no vector yet, whoever's they are; how many different texts that were."""
+    """Embed all passages without a vector, of any owner; return the number of different texts."""
     hashes, texts = texts_to_embed(warehouse, "fulltext", model=embedder.name)
     if texts:
         keep_vectors(warehouse, hashes, embedder.encode(texts, progress=progress), model=embedder.name)
@@ -139,7 +139,7 @@ def _passages(pages: Sequence[str], beginning: str, about: Mapping[str, Any]) ->
 
 
 def _about(name: str, profile: str, papers: Mapping[str, Paper]) -> dict[str, Any]:
-    """What is known of a profile's PDF beside its text: always private, and the profile's."""
+    """Return the metadata of a profile's PDF: always private to the profile."""
     private = {"access_level": "private", "owner": profile}
     found = arxiv_id_of_file(name)
     paper = papers.get(found[0]) if found else None
@@ -153,7 +153,7 @@ def _about(name: str, profile: str, papers: Mapping[str, Paper]) -> dict[str, An
 
 
 def _of_paper(paper: Paper) -> dict[str, Any]:
-    """The fields of a document that are its paper's, as those of its abstract (`retrievable`)."""
+    """Return the fields that a document takes from its paper, as for its abstract (`retrievable`)."""
     return {
         "paper_id": paper.paper_id,
         "title": paper.title,
@@ -167,11 +167,11 @@ def _of_paper(paper: Paper) -> dict[str, Any]:
 
 
 def _papers_of(warehouse: Warehouse, names: Sequence[str]) -> dict[str, Paper]:
-    """The papers that PDF files are named after, by id, as far as the warehouse knows them."""
+    """Return the stored papers that PDF files are named after, by id."""
     ids = {found[0] for name in names if (found := arxiv_id_of_file(name))}
     return {paper.paper_id: paper for paper in papers_from_table(papers_by_id(warehouse, sorted(ids)))} if ids else {}
 
 
 def _name_of(origin: str) -> str:
-    """The file name in the origin `pdf:profile/name#mark`."""
+    """Return the file name in the origin `pdf:profile/name#mark`."""
     return origin.partition("/")[2].rpartition("#")[0]

@@ -1,7 +1,7 @@
-"""A language model's reading of one paper: `summary`, `detailed` or `comparison`, kept by content (SPEC I1, I5).
+"""Analyze one paper with a language model: `summary`, `detailed` or `comparison`, stored by content (SPEC I1, I5).
 
-What does not fit into one prompt is read in parts, and the notes on the parts are then read as one text. Each answer is
-kept as it comes, so a call that runs out of time goes on where it ended when it is asked again.
+A text that does not fit into one prompt is read in parts, and the notes on the parts are then read as one text. Each
+answer is stored as it arrives, so a call that runs out of time continues there when it is repeated.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -36,9 +36,10 @@ _PAUSES = (b"\n\n", b".\n", b". ", b"\n", b" ")
 
 
 def parts_of(text: str, *, most_bytes: int) -> list[str]:
-    """The text in order, in parts of at most `most_bytes` (from 4) UTF-8 bytes; only white space is lost at the cuts.
+    """Split the text into parts of at most `most_bytes` (from 4) UTF-8 bytes; only white space is lost at the cuts.
 
-    A part ends at the last paragraph, sentence, line or word that leaves it at least half full, in this order.
+    A part ends at the last paragraph, sentence, line or word that leaves it at least half full, in this order of
+    preference.
     """
     data = text.strip().encode("utf-8", "replace")
     parts: list[str] = []
@@ -58,15 +59,15 @@ def _cut(data: bytes, start: int, end: int) -> int:
         found = data.rfind(pause, start + (end - start) // 2, end)
         if found >= 0:
             return found + len(pause)
-    while data[end] & 0b1100_0000 == 0b1000_0000:  # never inside a character
+    while data[end] & 0b1100_0000 == 0b1000_0000:  # do not cut inside a character
         end -= 1
     return end
 
 
 IDENTIFIERS = ("arxiv_id", "url", "pdf_url", "title")  # I2: in this order
 
-_AROUND = 3_500  # tokens of a prompt that are not the text: instructions, schema, marks, head, room for a repair
-_LEAST_ROOM = 500  # tokens of text; with less a paper would be hundreds of parts
+_AROUND = 3_500  # tokens of a prompt beside the text: instructions, schema, fences, head, a repair
+_LEAST_ROOM = 500  # tokens of text; with fewer a paper would need hundreds of parts
 _MOST_PARTS = 60
 _MOST_ROUNDS = 3  # of notes on notes
 
@@ -75,7 +76,7 @@ Value = TypeVar("Value", bound=BaseModel)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Analysis:
-    """What the model says of the paper, who said it, from what, and what that took (nothing if it was known)."""
+    """The analysis, the model, what was read, and the usage (none if the answer was stored)."""
 
     summary: str
     key_contributions: tuple[str, ...]
@@ -84,14 +85,14 @@ class Analysis:
     related_work: tuple[str, ...]
     analysis_type: AnalysisType
     read: Literal["full text", "abstract"]
-    parts: int  # in which the text was shown
+    parts: int  # number of parts the text was split into
     model: str
     usage: Usage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Interpretation:
-    """A paper with its analysis, or with the reason why there is none: {"code", "message"} (I5)."""
+    """A paper with its analysis, or with the reason for its absence: {"code", "message"} (I5)."""
 
     paper: FetchedPaper
     analysis: Analysis | None
@@ -106,7 +107,7 @@ def analyze_paper(
     provider: str | None = None,
     model: str | None = None,
 ) -> Analysis:
-    """The model's reading of the paper's text, or of its abstract where there is none.
+    """Analyze the paper's text, or its abstract if there is none.
 
     Raises InvalidInput (analysis type, nothing to read, far too long), LLMConfigError, LLMError, StoreError.
     """
@@ -124,11 +125,11 @@ def interpret_paper(
     model: str | None = None,
     found: Callable[[FetchedPaper], None] = lambda _: None,
 ) -> Interpretation:
-    """Fetch and analyze; `query` has `arxiv_id`, `url`, `pdf_url` or `title`. A failing LLM leaves the paper (I5), and
-    so does a warehouse that cannot be asked for known answers. `found` hears of the paper before it is analyzed.
+    """Fetch and analyze a paper; `query` has `arxiv_id`, `url`, `pdf_url` or `title`.
 
-    Where the PDF cannot be had but an abstract is known, that is read, and a warning says so.
-    Raises what `fetch_paper` raises, and InvalidInput for another analysis type or key.
+    If the language model or the store of answers fails, the paper is returned without analysis (I5). `found` is called
+    with the paper before the analysis. If the PDF is not available, the abstract is read and a warning added. Raises
+    what `fetch_paper` raises, and InvalidInput for an unknown analysis type or key.
     """
     kind = checked_type(analysis_type)
     wanted = _identifiers(query)
@@ -149,14 +150,14 @@ def interpret_paper(
         config = llm_config(clients.environ, provider=provider, model=model)
         analysis = _analysis(_from_step(clients, 2), paper, kind, config=config, left=left)
     except (LLMError, StoreError) as error:
-        code = error.code if isinstance(error, LLMError) else LLMError.code  # I4 has no word for a store's fault,
-        code = RateLimited.code if isinstance(error, StoreBusy) else code  # but one for "wait and ask again"
+        code = error.code if isinstance(error, LLMError) else LLMError.code  # I4 has no code for a failing store,
+        code = RateLimited.code if isinstance(error, StoreBusy) else code  # but one for "retry later"
         return Interpretation(paper=paper, analysis=None, analysis_error={"code": code, "message": f"{error}"})
     return Interpretation(paper=paper, analysis=analysis)
 
 
 def checked_type(analysis_type: str) -> AnalysisType:
-    """The analysis type of this name. Raises InvalidInput."""
+    """Validate an analysis type. Raises InvalidInput."""
     known = next((kind for kind in ANALYSIS_TYPES if kind == analysis_type), None)
     if known is None:
         raise InvalidInput(f"analysis_type must be one of {', '.join(ANALYSIS_TYPES)}, got {analysis_type[:40]!r}")
@@ -164,16 +165,16 @@ def checked_type(analysis_type: str) -> AnalysisType:
 
 
 def analysis_to_mapping(analysis: Analysis) -> dict[str, Any]:
-    """`{summary, key_contributions[], methodology, limitations[], related_work[]}` (I1), and how it came about.
+    """Return `{summary, key_contributions[], methodology, limitations[], related_work[]}` (I1) and how it was made.
 
-    What it took is not in it: a known answer took nothing, and is the same answer (I5).
+    The usage is left out: it differs between a new and a stored answer, and the answer must not (I5).
     """
     values = {name: value for name, value in asdict(analysis).items() if name != "usage"}
     return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
 
 
 def interpretation_to_mapping(interpretation: Interpretation) -> dict[str, Any]:
-    """`{paper, analysis, analysis_error}`, JSON-ready."""
+    """Return `{paper, analysis, analysis_error}`, JSON-ready."""
     analysis, error = interpretation.analysis, interpretation.analysis_error
     return {
         "paper": fetched_to_mapping(interpretation.paper),
@@ -184,7 +185,7 @@ def interpretation_to_mapping(interpretation: Interpretation) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class _KeptAnswers:
-    """Answers of the warehouse; one that cannot be kept now is still an answer."""
+    """Answers stored in the warehouse; an answer that cannot be stored is still used."""
 
     stored: StoredAnswers
 
@@ -246,7 +247,7 @@ def _analysis(
 
 
 def _notes(asked: Any, parts: Sequence[str], *, room: int, progress: Progress) -> str:
-    """Notes on all parts, as one text that fits `room` bytes; where they do not fit, notes on the notes."""
+    """Return notes on all parts as one text of at most `room` bytes; if they are longer, notes on the notes."""
     total, done = len(parts) + 1, 0
     for _ in range(_MOST_ROUNDS):
         taken: list[str] = []
@@ -271,7 +272,7 @@ def _written(notes: Notes) -> str:
 
 
 def _room(config: LLMConfig) -> int:
-    """Tokens of one prompt, as the seam bounds them."""
+    """Return the tokens of one prompt, as the LLM client limits them."""
     return config.num_ctx // 2 if config.provider == "ollama" else config.most_prompt_tokens
 
 
@@ -280,7 +281,7 @@ def _lines(lines: Sequence[str]) -> tuple[str, ...]:
 
 
 def _from_step(clients: Clients, first: int, *, of: int = 0) -> Clients:
-    """The clients whose progress counts on from `first` steps, with `of` more steps to come behind it."""
+    """Return clients whose progress starts at step `first`, with `of` further steps after it."""
 
     def progress(done: int, total: int | None, what: str = "") -> None:
         clients.progress(first + done, None if total is None else first + total + of, what)

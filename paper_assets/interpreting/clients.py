@@ -1,7 +1,7 @@
-"""Clients: the outside services and the stores that one call uses, with its keys and its time.
+"""Provide the outside services and stores that one call uses, with its keys and its deadline.
 
-Nothing is opened here. Sessions and connections are made for one call and closed with it, so one `Clients` serves all
-threads of a server.
+Nothing is opened here. Sessions and connections are opened for one call and closed with it, so that one `Clients`
+serves all threads of a server.
 """
 
 import time
@@ -25,15 +25,15 @@ from paper_assets.sources.source import Question
 from paper_assets.sources.table import sources_of_days
 from paper_assets.stores.warehouse import Warehouse
 
-# Of a call with a deadline: if arXiv does not answer, there must be time left to ask Semantic Scholar.
-_MOST_FOR_THE_FIRST, _PART_FOR_THE_FIRST = 25.0, 0.6  # seconds; of what is left
+# With a deadline: if arXiv does not answer, there must be time left for Semantic Scholar.
+_MOST_FOR_THE_FIRST, _PART_FOR_THE_FIRST = 25.0, 0.6  # seconds; share of the time left
 
 
 @dataclass(frozen=True, slots=True)
 class WaitedOnce(Warehouse):
-    """The warehouse as one call sees it: a holder is waited for once, and later units of work of the call no more."""
+    """The warehouse of one call: a busy store is waited for once; later units of work of the call do not wait."""
 
-    messages: list[str] = field(default_factory=list, compare=False)  # what the first wait ended with
+    messages: list[str] = field(default_factory=list, compare=False)  # the error of the first wait
 
     @contextmanager
     def reading(self, *, own_settings: bool = False) -> Iterator[DuckDBPyConnection]:
@@ -62,9 +62,10 @@ class WaitedOnce(Warehouse):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Clients:
-    """What a call is made with. `environ` holds the keys, so it is in no repr. `deadline`: seconds for one call with
-    all it asks; None: as long as it takes. A server gives each call its own progress:
-    `dataclasses.replace(clients, progress=...)`.
+    """What a call needs. `environ` holds the keys, so it is left out of repr. `deadline`: seconds for the whole call;
+    None: no limit.
+
+    A server gives each call its own progress: `dataclasses.replace(clients, progress=...)`.
     """
 
     settings: Settings
@@ -73,31 +74,31 @@ class Clients:
     deadline: float | None = None
     progress: Progress = nobody
     clock: Callable[[], float] = time.monotonic
-    # The deadline is not that of a language model's answers: whoever waits for them may go and ask again (I5).
+    # Language model calls may outlive the deadline: the caller can repeat the call and join them (I5).
     models_go_on: bool = False
-    # Search results by question, each with the moment until which it counts: the pages of a search are of one list.
+    # Search results by question with their time of expiry, so that the pages of a search come from one list.
     searches: dict[Question, tuple[float, Any]] = field(default_factory=dict, repr=False, compare=False)
 
     def started(self) -> SecondsLeft:
-        """A call begins: the function tells how many seconds it has left (infinity without a deadline)."""
+        """Start a call: return a function for the seconds it has left (infinity without a deadline)."""
         return seconds_from_now(self.deadline, self.clock)
 
     def of_one_call(self) -> "Clients":
-        """The same clients for all that one call does: it waits for a busy warehouse once only."""
+        """Return clients for one call, which waits for a busy warehouse only once."""
         if isinstance(self.warehouse, WaitedOnce):
             return self
         return replace(self, warehouse=WaitedOnce(self.warehouse.path, deadline=self.warehouse.deadline))
 
     @property
     def hosts(self) -> KnownHosts:
-        """What may be asked on somebody's behalf; the operator's own address of arXiv's PDFs is one of them, and so are
-        the hosts of the sources whose days are fetched.
+        """Return the hosts that a caller's URL may name: known ones, the configured address of arXiv's PDFs, and the
+        hosts of the sources of days.
         """
         chosen = (host for source in sources_of_days(self.settings) for host in source.hosts)
         return known_hosts((*self.settings.known_hosts, self.settings.arxiv_pdf_url, *chosen))
 
     def access(self, left: SecondsLeft, *, others_follow: bool = False) -> Access:
-        """What a source is asked with. With a deadline it leaves some of the time to others that may be asked next."""
+        """Return access to a source. With a deadline it reserves some of the time for the next source."""
         share = left
         if others_follow and self.deadline is not None:
             share = lambda: min(_MOST_FOR_THE_FIRST, _PART_FOR_THE_FIRST * left())  # noqa: E731
@@ -105,7 +106,7 @@ class Clients:
 
     @contextmanager
     def texts(self, url: str, left: SecondsLeft) -> Iterator[requests.Session]:
-        """A session for texts: public machines only, and a size limit. arXiv's own share its gate."""
+        """Return a session for texts: public machines only, limited size. arXiv's hosts share its rate limit."""
         settings, host = self.settings, urlsplit(url).hostname or "unknown"
         ours = beside_pdfs(settings.arxiv_pdf_url) or settings.arxiv_pdf_url
         of_arxiv = url.startswith(f"{ours}/") or is_arxiv_host(host)
@@ -126,7 +127,7 @@ def open_clients(
     deadline: float | None = None,
     progress: Progress = nobody,
 ) -> Clients:
-    """The clients of these settings; nothing is opened yet."""
+    """Return the clients of these settings without opening anything."""
     return Clients(
         settings=settings,
         warehouse=warehouse or Warehouse(settings.warehouse_path, deadline=settings.store_deadline),

@@ -1,8 +1,8 @@
-"""The text of a paper: the passages kept in the warehouse, else what its source has, put together alike (R1, I7, I9).
+"""Return the text of a paper: the passages stored in the warehouse, else the source's text, in the same form (R1, I7,
+I9).
 
-The best text that a source has is taken: arXiv's HTML, then the LaTeX, then the PDF. A text is the same whether it
-comes from the warehouse or the source, so that what a language model is asked about it is the same question (I5). Only
-what anybody may fetch is kept: never somebody's own PDF (M3).
+The best form is used: arXiv's HTML, then LaTeX, then PDF. A text from the warehouse equals the text from the source, so
+that a language model gets the same prompt (I5). Only public texts are stored, never a person's own PDF (M3).
 """
 
 from contextlib import suppress
@@ -31,7 +31,7 @@ ContentSource = Literal["warehouse", "html", "latex", "pdf"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Content:
-    """A text, where it came from, and why it could not be kept."""
+    """A text, its source, and why it could not be stored."""
 
     text: str
     source: ContentSource
@@ -39,9 +39,9 @@ class Content:
 
 
 def content_of(clients: Clients, paper: Paper, left: SecondsLeft) -> Content:
-    """The paper's text. Raises PdfFetchFailed, RateLimited, NetworkError, StoreUnwritable."""
+    """Return the paper's text. Raises PdfFetchFailed, RateLimited, NetworkError, StoreUnwritable."""
     kept: Fulltext | None = None
-    with suppress(StoreError):  # a warehouse that cannot be asked now does not hold up a PDF
+    with suppress(StoreError):  # a busy warehouse must not delay a PDF
         kept = public_fulltext(clients.warehouse, paper.paper_id)
     if kept is not None and kept.version == paper.version:
         return Content(text=kept.text, source="warehouse")
@@ -54,8 +54,8 @@ def content_of(clients: Clients, paper: Paper, left: SecondsLeft) -> Content:
 def _read(
     clients: Clients, paper: Paper, left: SecondsLeft
 ) -> tuple[str, Literal["html", "latex", "pdf"], tuple[str, ...]]:
-    """The first text that can be read of those that the source names, with its address and form."""
-    failure = PdfFetchFailed(f"no source says where a PDF of {paper.paper_id} lies; ask without its content")
+    """Return the first readable text of those that the source offers, with its address and form."""
+    failure = PdfFetchFailed(f"no source says where the PDF of {paper.paper_id} is; retry without its content")
     for text in texts_of(paper, clients.settings):
         try:
             if text.form == "pdf":
@@ -63,13 +63,13 @@ def _read(
             return text.url, text.form, (_written(clients, text, paper, left),)
         except RefusedAddress as error:
             failure = PdfFetchFailed(f"the PDF of {paper.paper_id} is not fetched: {error}")
-        except PdfFetchFailed as error:  # the next form may be there
+        except PdfFetchFailed as error:  # try the next form
             failure = error
     raise failure
 
 
 def _written(clients: Clients, text: PaperText, paper: Paper, left: SecondsLeft) -> str:
-    """The text of a page or a LaTeX source."""
+    """Return the text of an HTML page or a LaTeX source."""
     clients.hosts.check(text.url)
     with clients.texts(text.url, left) as session:
         content = download_text(text.url, session=session, hosts=clients.hosts)
@@ -79,35 +79,35 @@ def _written(clients: Clients, text: PaperText, paper: Paper, left: SecondsLeft)
 
 
 def pdf_pages(clients: Clients, url: str, *, named: str, left: SecondsLeft) -> tuple[str, ...]:
-    """The text of each page of the PDF behind an address, which is kept in the folder `pdfs`.
+    """Return the text of each page of the PDF at an address; the PDF is stored in the folder `pdfs`.
 
     Raises RefusedAddress, PdfFetchFailed, RateLimited, NetworkError, StoreUnwritable.
     """
-    url = clients.hosts.check(url)  # what a source says lies somewhere need not be an address
+    url = clients.hosts.check(url)  # a source's answer may not be a valid URL
     file = clients.settings.home / "pdfs" / f"{digest(url)}.pdf"
     with clients.texts(url, left) as session:
-        # Without a version the same address of arXiv may be another PDF tomorrow.
+        # Without a version, arXiv may serve another PDF at this address tomorrow.
         again = url.startswith(clients.settings.arxiv_pdf_url) and not names_version(url)
         download_pdf(url, to=file, session=session, hosts=clients.hosts, again=again)
     try:
         return pdf_text(file, name=named, most_bytes=int(clients.settings.pdf_megabytes * 1_000_000))
     except PdfFetchFailed:
-        file.unlink(missing_ok=True)  # it may come whole another time
+        file.unlink(missing_ok=True)  # the next download may be complete
         raise
 
 
 def put_together(pages: tuple[str, ...]) -> str:
-    """The text of pages as that of the passages they are kept as."""
+    """Join the pages as the passages are joined that they are stored as."""
     return PARTED_BY.join(chunks_of("\n".join(pages), size=PASSAGE, overlap=0))
 
 
 def digest(url: str) -> str:
-    """32 hex digits that stand for an address."""
+    """Return 32 hex digits that identify an address."""
     return sha256(url.encode()).hexdigest()[:32]
 
 
 def _keep(clients: Clients, paper: Paper, pages: tuple[str, ...]) -> str | None:
-    """Keep the text for retrieval; the reason if that is not possible now. Vectors come with the next retrieval."""
+    """Store the text for retrieval; return the reason if that is not possible now. The next retrieval embeds it."""
     try:
         keep_fulltext(clients.warehouse, None, paper, pages)
     except (StoreError, InvalidInput) as error:

@@ -1,4 +1,4 @@
-"""Which paper stands behind an identifier: asked of the warehouse, then of the sources (SPEC I2)."""
+"""Identify a paper by id, URL or title, and look it up in the warehouse, then in the sources (SPEC I2)."""
 
 import re
 from dataclasses import dataclass, replace
@@ -18,7 +18,7 @@ from paper_assets.sources.table import SOURCES, page_of, source_of
 from paper_assets.stores.papers import find_paper, paper_titled
 from paper_assets.stores.scholar_records import records_of
 
-LONGEST_TITLE = 500  # characters; longer ones are no titles
+LONGEST_TITLE = 500  # characters; longer texts are not titles
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,14 +31,14 @@ class Work:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LonePdf:
-    """A PDF of which nothing else is known."""
+    """The URL of a PDF without any identifier."""
 
     url: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Title:
-    """The title of a paper, as somebody remembers it."""
+    """The title of a paper as a person remembers it."""
 
     text: str
 
@@ -49,13 +49,13 @@ Identified = Work | LonePdf | Title
 def identified(
     *, arxiv_id: str | None, url: str | None, pdf_url: str | None, title: str | None, hosts: KnownHosts
 ) -> Identified:
-    """The first identifier given counts, in this order.
+    """Parse the first identifier given, in this order.
 
-    Raises InvalidArxivId, RefusedAddress, InvalidInput: it is not what it should be, or none is given.
+    Raises InvalidArxivId, RefusedAddress, InvalidInput: invalid, or none given.
     """
     if arxiv_id is not None:
         if source_of(arxiv_id) is None:
-            split_arxiv_id(arxiv_id)  # says what an id looks like
+            split_arxiv_id(arxiv_id)  # raises with the form of an id
         paper_id, version = split_paper_id(arxiv_id)
         return Work(paper_id=paper_id, version=version)
     if url is not None:
@@ -79,7 +79,7 @@ def identified(
 
 
 def same_title(one: str, other: str) -> bool:
-    """Whether two titles are one: the same letters and digits, whatever lies between them."""
+    """Compare two titles by letters and digits only."""
     return _letters(one) == _letters(other) != ""
 
 
@@ -88,7 +88,7 @@ def _letters(text: str) -> str:
 
 
 def _named(url: str) -> Work | None:
-    """The paper whose id an address holds: nothing is asked there, so any scheme and host that names one will do."""
+    """Return the paper whose id a URL contains; no request is made, so any scheme and host will do."""
     for source in SOURCES:
         if source.named_by and (found := source.named_by(url)):
             return Work(paper_id=found[0], version=found[1])
@@ -102,7 +102,7 @@ def _pdf_at(url: str) -> LonePdf | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """A paper without its text; `warnings` says in lines which source could not be asked."""
+    """A paper without its text; `warnings` name the sources that failed."""
 
     paper: Paper
     url: str | None
@@ -111,7 +111,9 @@ class Record:
 
 
 def find(clients: Clients, wanted: Work | Title, left: SecondsLeft) -> Record:
-    """Raises PaperNotFound, RateLimited, NetworkError, IncompleteFeed, RefusedKey, InvalidInput, StoreError."""
+    """Look up a paper. Raises PaperNotFound, RateLimited, NetworkError, IncompleteFeed, RefusedKey, InvalidInput,
+    StoreError.
+    """
     if isinstance(wanted, Title):
         return _by_title(clients, wanted.text, left)
     if wanted.paper_id.source == SEMANTIC_SCHOLAR.prefix:
@@ -142,7 +144,7 @@ def _by_id(clients: Clients, wanted: Work, left: SecondsLeft) -> Record:
 
 
 def _from_another(clients: Clients, silent: Source, wanted: Work, failure: SourceError, left: SecondsLeft) -> Record:
-    """What another source knows of a paper that its own could not be asked about; raises `failure` if nothing."""
+    """Ask another source about a paper whose own source failed; raises `failure` if it knows nothing."""
     for source in SOURCES:
         if source is silent or source.find is None:
             continue
@@ -159,7 +161,7 @@ def _from_another(clients: Clients, silent: Source, wanted: Work, failure: Sourc
 
 
 def _in_version(paper: Paper, version: int) -> Paper:
-    """A paper of arXiv's as another source knows it, in the version that was asked for."""
+    """Set the requested version on an arXiv paper that another source knows."""
     return replace(paper, version=version, pdf_url=pdf_address(paper.paper_id, version))
 
 
@@ -179,7 +181,7 @@ def _by_scholar_id(clients: Clients, paper_id: PaperId, left: SecondsLeft) -> Re
 
 
 def _by_title(clients: Clients, title: str, left: SecondsLeft) -> Record:
-    """The paper of this very title, whatever its punctuation. Raises PaperNotFound naming the nearest."""
+    """Find the paper with this title, ignoring punctuation. Raises PaperNotFound naming the nearest."""
     warnings: list[str] = []
     nearest: list[str] = []
     failures: list[SourceError | RefusedKey] = []
@@ -201,7 +203,7 @@ def _by_title(clients: Clients, title: str, left: SecondsLeft) -> Record:
             if same_title(record.paper.title, title):
                 return _record(source, record, tuple(warnings))
         nearest += [f"{record.paper.title!r} ({record.paper.paper_id})" for record in found[:1]]
-    if failures and not nearest:  # who knows what the silent one would have said
+    if failures and not nearest:  # the failed source may have known it
         raise failures[0]
     hint = f"the nearest is {nearest[0]}" if nearest else "check it, or search for its words"
     raise PaperNotFound(f"no source has a paper titled {title[:100]!r}; {hint}")

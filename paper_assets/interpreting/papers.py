@@ -1,4 +1,4 @@
-"""Find a paper and get its text: from the warehouse where it is there, else from the sources (I2)."""
+"""Search papers, fetch one with its text, and list related ones, from the warehouse and the sources (I2, I9, M1)."""
 
 import re
 import unicodedata
@@ -24,7 +24,7 @@ from paper_assets.stores.papers import papers_by_id
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundPaper:
-    """A search result: the paper, which sources named it, and how often it is cited (None: unknown)."""
+    """A search result: the paper, which sources returned it, and its citation count (None: unknown)."""
 
     paper: Paper
     sources: tuple[str, ...]  # by name: "arxiv", "semantic_scholar"
@@ -35,9 +35,9 @@ class FoundPaper:
 def merged(
     lists: Sequence[tuple[Source, Sequence[SourceRecord]]], *, limit: int, fusion_constant: int
 ) -> list[FoundPaper]:
-    """The best `limit` of all lists, each in its own order of worth, fused by place; the first record of a paper stays.
+    """Merge the sources' lists to the best `limit`, fused by rank; the first record of a paper is kept.
 
-    A paper under an id that is not arXiv's is the one of the same title in an earlier list, if there is one.
+    A paper without an arXiv id is matched by title with the earlier lists.
     """
     papers: dict[str, Paper] = {}
     known: list[dict[str, SourceRecord]] = []
@@ -67,7 +67,7 @@ def _found(
 
 
 def wrote(author: str, authors: Sequence[str]) -> bool:
-    """Whether one of the authors bears the name: the same last name, and first names or initials that agree."""
+    """Return whether one of the authors has the name: the same last name, and compatible first names or initials."""
     *asked_first, asked_last = _names(author) or [""]
     for name in authors:
         *first, last = _names(name) or [""]
@@ -81,7 +81,7 @@ def _agree(one: str, other: str) -> bool:
 
 
 def _names(name: str) -> list[str]:
-    """First names, then the last name, in plain small letters; `Last, First` is turned round."""
+    """Return first names, then the last name, in plain lower case; `Last, First` is reordered."""
     last, comma, first = name.partition(",")
     plain = unicodedata.normalize("NFKD", f"{first} {last}" if comma else name)
     return re.findall(r"[^\W\d_]+", "".join(c for c in plain if not unicodedata.combining(c)).casefold())
@@ -104,16 +104,16 @@ def _candidate(paper: Paper, place: int) -> Candidate:
 
 MOST_RESULTS = 100
 LONGEST_QUERY = 2_000  # characters
-SEARCH_KEPT = 600.0  # seconds for which a search whose sources all answered is not asked again
+SEARCH_KEPT = 600.0  # seconds for which a search that all sources answered is cached
 _MOST_KEPT = 50  # searches
-OTHERS_PATIENCE = 20.0  # seconds; Semantic Scholar without a key often asks for more, and arXiv should not wait for it
+OTHERS_PATIENCE = 20.0  # seconds; Semantic Scholar without a key often demands more, and arXiv should not wait for it
 
 Search = Callable[[Access, Question], SearchPage]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchResult:
-    """Papers best first; how many the query has in all (as far as a source says so); what did not work, in lines."""
+    """Papers best first; the total number of results if a source reports it; warnings."""
 
     papers: tuple[FoundPaper, ...]
     total_count: int
@@ -122,7 +122,7 @@ class SearchResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchedPaper:
-    """A paper and, where asked for and to be had, its whole text (passages parted by blank lines)."""
+    """A paper and, if requested and available, its whole text (passages separated by blank lines)."""
 
     paper: Paper
     content: str | None
@@ -135,11 +135,11 @@ class FetchedPaper:
 def search_papers(
     clients: Clients, query: str, *, author: str | None = None, category: str | None = None, max_results: int = 10
 ) -> SearchResult:
-    """Papers about `query` from every source that can search, merged by id.
+    """Search papers about `query` in every source that can search, merged by id.
 
-    Semantic Scholar knows neither arXiv's categories nor a search by author: of what it finds only papers that fit as
-    far as they are known are taken. Raises InvalidInput; the error of the first source if all fail. One failing source
-    is a warning. What all sources have answered is kept for SEARCH_KEPT seconds with the clients.
+    Semantic Scholar supports neither arXiv's categories nor a search by author: its results are kept only if they fit
+    as far as is known. If one source fails, there is a warning. Results that all sources answered are cached for
+    SEARCH_KEPT seconds. Raises InvalidInput; the error of the first source if all fail.
     """
     if not 1 <= max_results <= MOST_RESULTS:
         raise InvalidInput(f"max_results must be from 1 to {MOST_RESULTS}, got {max_results}")
@@ -148,7 +148,7 @@ def search_papers(
     question = Question(words=query, author=author, category=category, limit=max_results)
     asked = [(source, source.search) for source in SOURCES if source.search]
     for source, _ in asked:
-        if source.check_question:  # what is wrong with it is said before asking
+        if source.check_question:  # validate before asking any source
             source.check_question(question)
     until, known = clients.searches.get(question, (0.0, None))
     if known is not None and clients.clock() < until:
@@ -191,7 +191,7 @@ def fetch_paper(
     include_pdf_content: bool = True,
     found: Callable[[FetchedPaper], None] = lambda _: None,
 ) -> FetchedPaper:
-    """One paper by the first identifier given, in this order (I2). `found` hears of it before its text is fetched.
+    """Fetch a paper by the first identifier given, in this order (I2). `found` is called before its text is fetched.
 
     Raises InvalidArxivId, InvalidInput, PaperNotFound, PdfFetchFailed, RateLimited, NetworkError, StoreError.
     """
@@ -220,7 +220,7 @@ def fetch_paper(
 
 
 def with_content(clients: Clients, fetched: FetchedPaper, left: SecondsLeft) -> FetchedPaper:
-    """The paper with its text. Raises PdfFetchFailed, RateLimited, NetworkError, StoreUnwritable."""
+    """Add the text to a paper. Raises PdfFetchFailed, RateLimited, NetworkError, StoreUnwritable."""
     found = content_of(clients, fetched.paper, left)
     warnings = (*fetched.warnings, found.warning) if found.warning else fetched.warnings
     return replace(fetched, content=found.text, content_source=found.source, warnings=warnings)
@@ -229,7 +229,7 @@ def with_content(clients: Clients, fetched: FetchedPaper, left: SecondsLeft) -> 
 def _ask_all(
     clients: Clients, asked: Sequence[tuple[Source, Search]], question: Question, left: SecondsLeft
 ) -> list[tuple[Source, SearchPage | SourceError | InvalidInput]]:
-    """The answers of all sources, asked at once; the first one counts most and may take the time that there is."""
+    """Ask all sources at once; the first one matters most and may use the whole time."""
     patience = replace(clients, deadline=min(left(), OTHERS_PATIENCE)).started()
     (first, search), *others = asked
     with ThreadPoolExecutor(max_workers=max(len(others), 1)) as beside:
@@ -241,7 +241,7 @@ def _ask_all(
 def _ask(search: Search, access: Access, question: Question) -> SearchPage | SourceError | InvalidInput:
     try:
         return search(access, question)
-    except (SourceError, InvalidInput) as error:  # a key that is none must not spoil what the others say
+    except (SourceError, InvalidInput) as error:  # an invalid key must not discard the other answers
         return error
 
 
@@ -251,7 +251,7 @@ def _fitting(
     lists: Sequence[tuple[Source, Sequence[SourceRecord]]],
     question: Question,
 ) -> list[SourceRecord]:
-    """Those by the author and in the category, as far as that is known: from the earlier lists, or the warehouse."""
+    """Keep papers of the author and category as far as these are known: from earlier lists, or the warehouse."""
     author, category = (question.author or "").strip(), (question.category or "").strip()
     if author:
         found = [record for record in found if wrote(author, record.paper.authors)]
@@ -269,7 +269,7 @@ def _fitting(
 
 
 def _lone_pdf(clients: Clients, url: str, left: SecondsLeft) -> FetchedPaper:
-    """A PDF by itself: its first line is taken for its title."""
+    """Fetch a PDF without identifier; its first line becomes its title."""
     pages = pdf_pages(clients, url, named="the PDF", left=left)
     first = next(line for page in pages for line in page.splitlines() if any(map(str.isalnum, line)))
     paper = Paper(paper_id=f"PDF:{digest(url)}", title=first[:200], abstract="", authors=(), pdf_url=url)
@@ -283,7 +283,7 @@ def _lone_pdf(clients: Clients, url: str, left: SecondsLeft) -> FetchedPaper:
 
 
 def search_to_mapping(result: SearchResult) -> dict[str, Any]:
-    """`{papers[], total_count, warnings[]}`, JSON-ready (I1)."""
+    """Return `{papers[], total_count, warnings[]}`, JSON-ready (I1)."""
     papers = [
         {
             **paper_to_mapping(found.paper),
@@ -297,9 +297,9 @@ def search_to_mapping(result: SearchResult) -> dict[str, Any]:
 
 
 def fetched_to_mapping(fetched: FetchedPaper) -> dict[str, Any]:
-    """The paper with `content` (whole), `url`, `citation_count`, `warnings`, JSON-ready.
+    """Return the paper with `content` (whole), `url`, `citation_count`, `warnings`, JSON-ready.
 
-    Nothing that differs between the first time and the next (I5): where the text came from is not in it.
+    Where the text came from is left out: repeated calls return the same answer (I5).
     """
     return {
         **paper_to_mapping(fetched.paper),
@@ -311,7 +311,7 @@ def fetched_to_mapping(fetched: FetchedPaper) -> dict[str, Any]:
 
 
 def fetched_from_mapping(record: object) -> FetchedPaper:
-    """A paper given as JSON, as `fetched_to_mapping` writes it; `title` and something to read are required.
+    """Parse a paper written by `fetched_to_mapping`; `title` and something to read are required.
 
     Raises InvalidPaper.
     """
@@ -340,7 +340,7 @@ def related(
     relation: str = "similar",
     max_results: int = 10,
 ) -> SearchResult:
-    """Up to `max_results` papers in this relation to the paper named by its id or address, in the source's order.
+    """Return up to `max_results` papers in this relation to the paper with the id or URL, in the source's order.
 
     Raises InvalidInput, InvalidArxivId, PaperNotFound, RateLimited, NetworkError, RefusedKey.
     """

@@ -1,7 +1,7 @@
-"""What a language model is asked about a paper, and the shape of its answers (SPEC I1, I8). Pure.
+"""Prompts for analyzing a paper and the shapes of the answers (SPEC I1, I8). Pure.
 
-The paper is somebody else's text and may try to speak to the model. It stands between marks made from itself, so that
-no text can hold its own mark, and the instructions say what it is: data.
+The paper is another person's text and may contain instructions to the model. It is fenced with marks derived from the
+text, so that the text cannot contain its own mark, and the instructions say that it is data.
 """
 
 from collections.abc import Mapping
@@ -78,17 +78,17 @@ class Notes(BaseModel):
 
 
 def reading_task(kind: AnalysisType, *, from_notes: bool) -> str:
-    """Instructions for the analysis itself."""
+    """Return the instructions for the analysis."""
     return "\n\n".join([_TASKS[kind], *([_FROM_NOTES] if from_notes else []), _AS_DATA])
 
 
 def notes_task() -> str:
-    """Instructions for the notes on one part."""
+    """Return the instructions for notes on one part."""
     return f"{_NOTES}\n\n{_AS_DATA}"
 
 
 def head_of(paper: Paper) -> str:
-    """Title, authors and abstract as the lines that open a text."""
+    """Return title, authors and abstract as the opening lines of a text."""
     authors = ", ".join(" ".join(name.split())[:100] for name in paper.authors[:_MOST_AUTHORS])
     if len(paper.authors) > _MOST_AUTHORS:
         authors += f" and {len(paper.authors) - _MOST_AUTHORS} others"

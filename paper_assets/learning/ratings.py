@@ -1,7 +1,4 @@
-"""What a reader says of papers, for every interface: rate, take back, look, export, erase (SPEC L1, L6).
-
-All interfaces call these functions, so that a word given on the page, in a terminal or by an assistant is the same.
-"""
+"""Rate papers, withdraw, list, export and erase ratings: one implementation for every interface (SPEC L1, L6)."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -35,7 +32,7 @@ VALUES: Mapping[str, int] = {"worth": 1, "later": 0, "no": -1}  # L1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rated:
-    """What became of a word: the paper, its rating now (None: none) and before, and whether that changed anything."""
+    """The result of rating: the paper, its rating now (None: none) and before."""
 
     profile: str
     paper_id: str
@@ -45,6 +42,7 @@ class Rated:
 
     @property
     def changed(self) -> bool:
+        """Return whether the rating is different from before."""
         return self.rating != self.before
 
 
@@ -58,9 +56,10 @@ def rate(
     now: datetime,
     profiles_dir: Path,
 ) -> Rated:
-    """Keep the profile's word on a stored paper: `worth`, `later` or `no`. Given twice it counts once.
+    """Store the profile's rating of a stored paper: `worth`, `later` or `no`. A repeated rating counts once.
 
-    `paper_id` may be written in any way. Raises InvalidInput, InvalidArxivId, InvalidProfile, PaperNotFound, StoreBusy.
+    `paper_id` may be written in any form. Raises InvalidInput, InvalidArxivId, InvalidProfile, PaperNotFound,
+    StoreBusy.
     """
     if rating not in WORDS:
         raise InvalidInput(f"a rating is one of {', '.join(WORDS)}, got {rating[:40]!r}")
@@ -96,7 +95,7 @@ def rate(
 def take_back(
     warehouse: Warehouse, profile: str, paper_id: str, *, given_in: Place, now: datetime, profiles_dir: Path
 ) -> Rated:
-    """Leave the paper without a rating; that it had none is no error.
+    """Withdraw the paper's rating; a paper without a rating stays as it is.
 
     Raises InvalidArxivId, InvalidProfile, StoreBusy.
     """
@@ -114,23 +113,23 @@ def take_back(
 
 
 def ratings_of(warehouse: Warehouse, profile: str) -> list[Rating]:
-    """The profile's last word on each rated paper, in the order in which they were given."""
+    """Return the profile's latest rating of each rated paper, in the order in which they were given."""
     return last_ratings(warehouse, profile)
 
 
 def ratings_by_id(warehouse: Warehouse, profile: str) -> dict[str, str]:
-    """`worth`, `later` or `no` by paper id, for marking a list."""
+    """Return `worth`, `later` or `no` by paper id, for marking a list."""
     return {each.paper_id: each.rating for each in last_ratings(warehouse, profile)}
 
 
 def ratings_version(ratings: Iterable[Rating]) -> str:
-    """A hash of the last words: the same words, however often given and taken back, give the same one (L6)."""
+    """Return a hash of the latest ratings: equal ratings, however often changed, have the same hash (L6)."""
     words = sorted(f"{each.paper_id} {each.rating}" for each in ratings)
     return sha256("\n".join(words).encode()).hexdigest()[:32]
 
 
 def export_ratings(warehouse: Warehouse, profile: str, *, profiles_dir: Path) -> dict[str, Any]:
-    """All that was ever said in the profile, as JSON values. Raises InvalidProfile."""
+    """Return all ratings ever given in the profile, as JSON values. Raises InvalidProfile."""
     check_profile(warehouse, profile, profiles_dir)
     return {
         "profile": profile,
@@ -150,13 +149,13 @@ def export_ratings(warehouse: Warehouse, profile: str, *, profiles_dir: Path) ->
 
 
 def erase_ratings(warehouse: Warehouse, profile: str, *, profiles_dir: Path) -> int:
-    """Remove all words of the profile and what was learned from them, for good; how many words there were.
+    """Delete all ratings of the profile and everything learned from them; return the number of ratings.
 
     Raises InvalidProfile, StoreBusy.
     """
     check_profile(warehouse, profile, profiles_dir)
     erased = delete_ratings(warehouse, profile)
-    forget_stamps(warehouse.path)  # it tells of a list that was learned
+    forget_stamps(warehouse.path)  # stamps may describe a learned list
     return erased
 
 
@@ -165,7 +164,7 @@ def _now(warehouse: Warehouse, profile: str) -> dict[str, Rating]:
 
 
 def check_profile(warehouse: Warehouse, profile: str, profiles_dir: Path) -> None:
-    """Whether there is such a profile, or was: a removed one keeps its rankings, and what was said of them.
+    """Check that the profile exists or has existed: a removed one keeps its rankings and ratings.
 
     Raises InvalidProfile.
     """

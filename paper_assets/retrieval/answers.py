@@ -1,4 +1,4 @@
-"""Answers: what was retrieved for a plan, graded or as links, as JSON values (SPEC R2, R3, R6)."""
+"""Answer a plan: retrieve, grade or list links, and return JSON values (SPEC R2, R3, R6, R7)."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -20,10 +20,10 @@ NOBODY = nobody("no judge of stances was given")
 def retrieve_balanced(
     corpus: Corpus, plan: Plan, *, caller: Caller, judge: StanceJudge = NOBODY, rerank: Rerank | None = None
 ) -> tuple[Findings, ...]:
-    """`k_per_side` documents for each side, in the plan's order; all sides have the same room for text.
+    """Return `k_per_side` documents for each side, in the plan's order; all sides get the same token limit.
 
-    Sides that are stances are told apart by `judge`; where it cannot, there is one list. A side that fails or runs
-    short says so and leaves the others whole. Raises StoreBusy, and InvalidInput for a plan without any side.
+    `judge` assigns documents to stance sides; if it cannot, there is one list. A side that fails or falls short reports
+    it and does not affect the others. Raises StoreBusy, and InvalidInput for a plan without sides.
     """
     if not plan.sides:
         raise InvalidInput("the plan has no sides; name them in filters.sides, or ask for a standard retrieval")
@@ -38,7 +38,7 @@ def retrieve_balanced(
 
 
 def retrieve_standard(corpus: Corpus, plan: Plan, *, caller: Caller, rerank: Rerank | None = None) -> Findings:
-    """The `k` best documents that meet the plan's dates and topics; its sides do not matter. Raises StoreBusy."""
+    """Return the `k` best documents that meet the plan's dates and topics, ignoring its sides. Raises StoreBusy."""
     return findings_of(corpus, plan, None, caller=caller, wanted=plan.k, max_tokens=plan.max_tokens, rerank=rerank)
 
 
@@ -49,7 +49,7 @@ LoadJudge = Callable[[], StanceJudge]
 def balanced_answer(
     corpus: Corpus, plan: Plan, *, caller: Caller, load_grader: LoadGrader, load_judge: LoadJudge = lambda: NOBODY
 ) -> dict[str, Any]:
-    """The answer to a plan, side by side (see `answer_of`). Raises InvalidInput without sides, StoreBusy."""
+    """Answer a plan side by side (see `answer_of`). Raises InvalidInput without sides, StoreBusy."""
     grading = _grading(plan, load_grader, corpus.config)
     judge = load_judge() if plan.asks_for_stances else NOBODY
     found = retrieve_balanced(corpus, plan, caller=caller, judge=judge, rerank=grading.rerank)
@@ -57,7 +57,7 @@ def balanced_answer(
 
 
 def standard_answer(corpus: Corpus, plan: Plan, *, caller: Caller, load_grader: LoadGrader) -> dict[str, Any]:
-    """The answer to a plan with its sides left aside: `sides` has one entry, whose `side` is None. Raises StoreBusy."""
+    """Answer a plan without its sides: `sides` has one entry, whose `side` is None. Raises StoreBusy."""
     grading = _grading(plan, load_grader, corpus.config)
     found = [retrieve_standard(corpus, plan, caller=caller, rerank=grading.rerank)]
     return answer_of("standard", plan, found, caller=caller, grading=grading, config=corpus.config)
@@ -65,14 +65,14 @@ def standard_answer(corpus: Corpus, plan: Plan, *, caller: Caller, load_grader: 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Grading:
-    """Who grades, None where nothing is graded; `note` says why not, where grading was asked for."""
+    """The reranker of an answer, None if nothing is graded; `note` says why grading failed."""
 
     reranker: Reranker | None = None
     note: str | None = None
 
     @property
     def rerank(self) -> Reranker | None:
-        """The reranker where its order is better than that of the search."""
+        """Return the reranker if its order is better than that of the search."""
         return self.reranker if self.reranker and self.reranker.grader.reorders else None
 
 
@@ -99,10 +99,11 @@ def answer_of(
     grading: _Grading,
     config: RetrievalConfig,
 ) -> dict[str, Any]:
-    """JSON values: what was asked, and for each side its documents, filter, shortfall, error, warnings and drops.
+    """Return JSON values: the question, and for each side its documents, filter, shortfall, error, warnings and drops.
 
-    With `generation_required` each side has `graded`: the chunks that answer the question best (None, and a note, if
-    no model can grade); else it has `links`, as Markdown. `stance`: how stances were judged, None where none was asked.
+    With `generation_required` each side has `graded`, the chunks that answer the question best (None, and a note, if no
+    model can grade); otherwise it has `links`, as Markdown. `stance`: how stances were judged, None if the plan has no
+    stance sides.
     """
     judged = next((side.judged for side in found if side.judged), None)
     return {
@@ -122,12 +123,12 @@ def answer_of(
 
 
 def has_failed(answer: Mapping[str, Any]) -> bool:
-    """Whether a side could not be searched, or a stance not judged for a passing reason: asking again may give more."""
+    """Return whether a side was not searched, or a stance not judged, for a temporary reason: retrying may help."""
     return any(side["error"] for side in answer["sides"]) or bool((answer.get("stance") or {}).get("failed"))
 
 
 def stance_in_words(judged: Mapping[str, Any]) -> str:
-    """The entry `stance` of an answer as a sentence: what was examined, by whom, and how it came out."""
+    """Format the entry `stance` of an answer as a sentence: how many were examined, the judge, and the labels."""
     if judged["judge"] is None:
         return "stance was not judged"
     counts = ", ".join(
@@ -144,7 +145,7 @@ def stance_in_words(judged: Mapping[str, Any]) -> str:
 
 
 def linked_title(metadata: Mapping[str, Any]) -> str:
-    """A document's title as a Markdown link to its address, or the title alone; nothing in it is markup."""
+    """Return a document's title as a Markdown link, or the escaped title alone."""
     return link_list([Candidate("", "", metadata, 0.0, "similarity", "")]).removeprefix("- ")
 
 

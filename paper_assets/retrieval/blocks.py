@@ -1,7 +1,7 @@
-"""Blocks: some thousands of documents as a search compares them, whole in memory or with texts and vectors in a file.
+"""Store some thousands of documents for comparison: in memory, or with texts and vectors in a temporary file.
 
-A block in a file keeps in memory one byte for each number of a vector, which tells the few documents that may be among
-the best; those are then compared by the vectors in the file, so that the answer is as exact as that of a whole block.
+A block in a file keeps one byte for each component of a vector in memory. These bytes select the few documents that may
+be among the best, which are then compared by the vectors in the file: the answer is as exact as in memory.
 """
 
 import os
@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from paper_assets.stores.scratch import scratch_refusals
 from paper_assets.text.bm25 import WordIndex, index_words
 
-BLOCK = 32_768  # documents; their rows fit into two bytes, and counting their words takes some 100 MB
-_AT_ONCE = 4_096  # vectors widened at once
-_STEPS = 127  # of a number in one byte
+BLOCK = 32_768  # documents: row numbers fit into two bytes, and counting their words takes about 100 MB
+_AT_ONCE = 4_096  # vectors converted at once
+_STEPS = 127  # levels of a component in one byte
 
 
 class Texts(Protocol):
@@ -32,18 +32,18 @@ class Texts(Protocol):
 
 
 class Fields(Protocol):
-    """What is known of the documents of a block beside their texts."""
+    """The metadata of the documents of a block."""
 
     def at(self, rows: Sequence[int]) -> list[dict[str, Any]]: ...
 
 
 class Vectors(Protocol):
-    """The vectors (n, d) of a block, zeros where there is none."""
+    """The vectors (n, d) of a block, zeros for documents without one."""
 
     def put(self, rows: NDArray[np.intp], matrix: NDArray[np.float32]) -> None: ...
 
     def rough(self, asked: NDArray[np.float32], rows: NDArray[np.intp]) -> NDArray[np.float32]:
-        """Cosines of the rows, no further than `tolerance` from the truth."""
+        """Return cosines of the rows, at most `tolerance` from the exact value."""
         ...
 
     def exact(self, rows: NDArray[np.intp]) -> NDArray[np.float32]: ...
@@ -54,6 +54,8 @@ class Vectors(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TextsInMemory:
+    """Texts in an Arrow array."""
+
     texts: pa.Array
 
     def all(self) -> pa.Array:
@@ -66,6 +68,8 @@ class TextsInMemory:
 
 @dataclass(frozen=True, slots=True)
 class FieldsInMemory:
+    """Metadata in an Arrow table."""
+
     table: pa.Table
 
     def at(self, rows: Sequence[int]) -> list[dict[str, Any]]:
@@ -75,6 +79,8 @@ class FieldsInMemory:
 
 @dataclass(frozen=True, slots=True)
 class VectorsInMemory:
+    """Vectors in a float32 matrix."""
+
     matrix: NDArray[np.float32]
 
     def put(self, rows: NDArray[np.intp], matrix: NDArray[np.float32]) -> None:
@@ -92,33 +98,34 @@ class VectorsInMemory:
 
     @property
     def tolerance(self) -> float:
-        """No two float32 sums of d products of unit vectors are further from the truth than this."""
+        """Bound the error of a float32 sum of d products of unit vectors."""
         return self.matrix.shape[1] * float(np.finfo(np.float32).eps)
 
 
 class Spill:
-    """A file without a name that texts and vectors are written to; gone with the last block that lies in it."""
+    """An unnamed temporary file for texts and vectors; removed with the last block that uses it."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
         self._end = 0
 
     def reserve(self, size: int) -> int:
-        """A place for so many bytes."""
+        """Reserve bytes and return their position."""
         begins, self._end = self._end, self._end + size
         return begins
 
     def write(self, content: bytes | memoryview, place: int) -> None:
-        """Raises StoreUnwritable."""
+        """Write bytes at a position. Raises StoreUnwritable."""
         with scratch_refusals():
             os.pwrite(self._file.fileno(), content, place)
 
     def read(self, place: int, size: int) -> bytes:
+        """Read bytes at a position."""
         return os.pread(self._file.fileno(), size, place)
 
 
 class TextsInFile:
-    """Texts one after the other in a file; in memory only where each begins."""
+    """Texts one after the other in a file; only their offsets are in memory."""
 
     def __init__(self, texts: pa.Array, spill: Spill) -> None:
         texts = pa.concat_arrays([texts.cast(pa.string())])  # its offset is 0
@@ -144,6 +151,8 @@ class TextsInFile:
 
 @dataclass(frozen=True, slots=True)
 class FieldsInFile:
+    """Metadata as JSON records in a file."""
+
     records: TextsInFile  # as JSON
 
     def at(self, rows: Sequence[int]) -> list[dict[str, Any]]:
@@ -151,14 +160,14 @@ class FieldsInFile:
 
 
 class VectorsInFile:
-    """Vectors in a file; in memory one byte for each number, times a scale for each vector."""
+    """Vectors in a file; in memory one byte for each component and a scale for each vector."""
 
     def __init__(self, count: int, dimension: int, spill: Spill) -> None:
         self._bytes = np.zeros((count, dimension), dtype=np.int8)
         self._scales = np.zeros(count, dtype=np.float32)
         self._spill, self._place = spill, spill.reserve(count * dimension * 4)
         self._width = dimension * 4
-        self._furthest = 0.0  # length of the longest difference between a vector and its bytes
+        self._furthest = 0.0  # largest distance between a vector and its bytes
 
     def put(self, rows: NDArray[np.intp], matrix: NDArray[np.float32]) -> None:
         scales = np.abs(matrix).max(axis=1, initial=0.0) / _STEPS
@@ -184,13 +193,13 @@ class VectorsInFile:
 
     @property
     def tolerance(self) -> float:
-        """By Cauchy and Schwarz, for a question of length 1; the second part is that of float32."""
+        """Bound the error by Cauchy-Schwarz for a unit query vector, plus the error of float32."""
         return self._furthest + self._bytes.shape[1] * float(np.finfo(np.float32).eps)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
-    """n documents in no order. Searches of several threads may share one."""
+    """n documents in no order. Several threads may search it at once."""
 
     doc_ids: pa.Array
     texts: Texts
@@ -201,7 +210,7 @@ class Block:
 
     @property
     def words(self) -> WordIndex:
-        """The words of its texts, counted when first asked for: some 5 s for 100,000 abstracts."""
+        """Return the word counts of its texts, computed at first use: about 5 s for 100,000 abstracts."""
         with self._lock:
             if not self._words:
                 self._words.append(index_words(pa.chunked_array([self.texts.all()])))
@@ -209,13 +218,13 @@ class Block:
 
 
 def _products(matrix: NDArray[np.float32], asked: NDArray[np.float32]) -> NDArray[np.float32]:
-    """The product by one thread: those of BLAS wait for one another, on two busy cores thirty times as long."""
+    """Multiply in one thread: BLAS threads wait for each other, thirty times as long on two busy cores."""
     found: NDArray[np.float32] = np.einsum("ij,j->i", matrix, asked)
     return found
 
 
 def block_of(doc_ids: pa.Array, texts: pa.Array, fields: pa.Table, *, dimension: int, spill: Spill | None) -> Block:
-    """A block without vectors yet, in memory or, with a spill, in its file. Raises StoreUnwritable."""
+    """Return a block without vectors yet, in memory or, with a spill, in its file. Raises StoreUnwritable."""
     count = len(doc_ids)
     known: Fields = FieldsInMemory(fields)
     if spill:

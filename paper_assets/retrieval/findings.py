@@ -1,4 +1,4 @@
-"""Findings: the documents of one side of a plan or of all of it, and what a reader should know of them (R2, R3, R8)."""
+"""Hold the documents found for one side of a plan (or for all of it), with warnings and log lines (R2, R3, R8)."""
 
 import json
 import logging
@@ -20,7 +20,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caller:
-    """Who asks, and until which day: private documents come to their `owner` only (M3), nothing of after `as_of`."""
+    """The caller and the last day: private documents are returned only to their `owner` (M3), nothing after `as_of`."""
 
     owner: str | None = None
     as_of: date | None = None
@@ -28,9 +28,9 @@ class Caller:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """How the stance of documents was judged (R7): of so many `examined`, each label how often.
+    """How stances were judged (R7): of the `examined` documents, how often each label.
 
-    `judge` is None where nobody could judge; `reasons` say why some were not judged. `failed`: asking again may help.
+    `judge` is None if no judge was available; `reasons` say why some were not judged. `failed`: asking again may help.
     """
 
     judge: str | None
@@ -48,11 +48,11 @@ class Judged:
 class Findings:
     """What was found: `matching` documents meet the `filter`, the `wanted` best of them are `documents`.
 
-    `unembedded` of the matching ones have no vector and were compared by words; `undated` ones more would match, had
-    they a date. `search_scores` of the documents by id, whatever a reranker made of them; `cut`: characters left out
-    of a document's text. `shortfall` says why there are fewer than wanted, `error` what could not be searched, all of
-    it or a type of documents, `warnings` what else a reader should know, in words; `methods` are the ones really used.
-    Of a side that is a stance, `quotes` has for each document the sentence that says so, and `judged` how it was found.
+    `unembedded` of the matching documents have no vector and were compared by words; `undated` more would match if they
+    had a date. `search_scores`: the search's scores by document id, before reranking; `cut`: characters left out of a
+    document's text. `shortfall` says why there are fewer than wanted, `error` what could not be searched, `warnings`
+    what else a reader should know; `methods` are those actually used. For a stance side, `quotes` has for each document
+    the sentence that supports the label, and `judged` how labels were found.
     """
 
     side: str | None
@@ -77,7 +77,7 @@ class Findings:
 
 @contextmanager
 def log_handler(listener: logging.Handler) -> Iterator[None]:
-    """While it lasts, the lines of this package, one a side, go to `listener` too."""
+    """Send the log lines of this package (one for each side) to `listener` too, while the context is open."""
     core = logging.getLogger(__package__)
     level = core.level
     core.addHandler(listener)
@@ -90,12 +90,12 @@ def log_handler(listener: logging.Handler) -> Iterator[None]:
 
 
 def log_findings(findings: Findings) -> None:
-    """A line for the side, as a warning where something could not be searched."""
+    """Log one line for the side, as a warning if something could not be searched."""
     _log.log(logging.WARNING if findings.error else logging.INFO, "%s", log_line(findings))
 
 
 def log_line(findings: Findings) -> str:
-    """One line that tells a side's whole story: how many of how many, by which filter, what was dropped, why short."""
+    """Describe a side in one line: how many of how many, the filter, what was dropped, why it is short."""
     dropped = "; ".join(f"{drop.stage} dropped {len(drop.doc_ids)} ({drop.reason})" for drop in findings.drops)
     return "; ".join(
         part
@@ -112,7 +112,7 @@ def log_line(findings: Findings) -> str:
     )
 
 
-OVERLAPPING = 0.5  # share of the smaller side's documents from which two wordings are no two sides (R7)
+OVERLAPPING = 0.5  # share of the smaller side's documents from which two wordings are not two sides (R7)
 
 
 def warnings_of(
@@ -124,7 +124,7 @@ def warnings_of(
     model: bool,
     config: RetrievalConfig,
 ) -> tuple[str, ...]:
-    """Documents without vectors, without dates, texts that were cut, and a side in which everything is weak."""
+    """Warn of documents without vectors, without dates, with cut texts, and of a side in which everything is weak."""
     each = list(found)
     parts = [
         _without_vectors(each, model=model),
@@ -136,7 +136,7 @@ def warnings_of(
 
 
 def overlap_warnings(findings: Sequence[Findings], plan: Plan) -> tuple[Findings, ...]:
-    """The findings, with a warning on every two sides by `query` that hold mostly the same documents."""
+    """Add a warning to every two sides by `query` that return mostly the same documents."""
     worded = {side.name for side in plan.sides if side.query}
     said: dict[str | None, list[str]] = {}
     for one, other in combinations(findings, 2):
@@ -148,7 +148,7 @@ def overlap_warnings(findings: Sequence[Findings], plan: Plan) -> tuple[Findings
             continue
         for here, there in ((one, other), (other, one)):
             said.setdefault(here.side, []).append(
-                f"{len(shared)} of {len(here.documents)} documents also stand on the side {there.side!r}: two wordings "
+                f"{len(shared)} of {len(here.documents)} documents are also on the side {there.side!r}: two wordings "
                 "do not part for from against; give the sides a stance (supports, contradicts) instead of a query"
             )
     return tuple(replace(each, warnings=(*each.warnings, *said.get(each.side, ()))) for each in findings)

@@ -1,4 +1,4 @@
-"""Grading: the chunks of what was retrieved that answer the question best, or a list of links instead (SPEC R6)."""
+"""Grade chunks of the retrieved documents by how well they answer the question, or list links instead (SPEC R6)."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -17,13 +17,13 @@ from paper_assets.text.chunks import chunks_of
 from paper_assets.text.cleaning import one_line
 
 _NUMBERS = RetrievalConfig()
-# Cosines lie too near to one another for a softmax; this is what all-MiniLM-L6-v2 was trained with.
+# Cosines are too close together for a softmax; all-MiniLM-L6-v2 was trained with this scale.
 _COSINE_SCALE = 20.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grader:
-    """Who grades. `score` gives raw scores (n,) of passages; `note` says what a reader should know, if anything."""
+    """A model that grades. `score` returns raw scores (n,) of passages; `note` is for the reader."""
 
     name: str
     kind: Literal["cross-encoder", "embedding similarity"]
@@ -32,13 +32,13 @@ class Grader:
 
     @property
     def reorders(self) -> bool:
-        """Whether documents are put in its order. The cosine of a chunk is a worse order than the search's own."""
+        """Return whether documents are put in its order. A chunk's cosine gives a worse order than the search."""
         return self.kind == "cross-encoder"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GradedChunk:
-    """A chunk that passed: its share of the softmax over all chunks, the raw score, and where it comes from."""
+    """A selected chunk: its share of the softmax over all chunks, the raw score, and its document."""
 
     text: str
     share: float
@@ -48,13 +48,13 @@ class GradedChunk:
 
     @property
     def link(self) -> str | None:
-        """The address of the document, if it is one of the web."""
+        """Return the document's URL, if it is a web address."""
         return _web_address(self.document.metadata.get("url"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Graded:
-    """The best chunks of a side's documents, best first, of so many that were looked at; and who graded them."""
+    """The best chunks of a side's documents, best first, the number examined, and the grader."""
 
     chunks: tuple[GradedChunk, ...]
     looked_at: int
@@ -63,7 +63,7 @@ class Graded:
     notes: tuple[str, ...] = ()
 
     def to_mapping(self) -> dict[str, Any]:
-        """JSON-ready values."""
+        """Return JSON-ready values."""
         return {
             "grader": {"name": self.grader, "kind": self.kind},
             "chunks_looked_at": self.looked_at,
@@ -83,7 +83,7 @@ class Graded:
 
 
 def load_grader(cross_encoder: Callable[[], CrossEncoder], embedder: Callable[[], Embedder]) -> Grader:
-    """The cross-encoder, or where it cannot be loaded the embedder, which then says why it grades.
+    """Load the cross-encoder, or the embedder if that fails, with a note that says why.
 
     Raises ModelUnavailable if neither can be loaded.
     """
@@ -94,12 +94,12 @@ def load_grader(cross_encoder: Callable[[], CrossEncoder], embedder: Callable[[]
 
 
 def cross_encoder_grader(model: CrossEncoder) -> Grader:
-    """Grades by reading question and chunk together."""
+    """Grade by reading question and chunk together."""
     return Grader(name=model.name, kind="cross-encoder", score=model.score)
 
 
 def similarity_grader(model: Embedder, *, note: str | None = None) -> Grader:
-    """Grades by the cosine of question and chunk."""
+    """Grade by the cosine of question and chunk."""
 
     def score(question: str, passages: Sequence[str]) -> np.ndarray:
         vectors = model.encode([question, *passages]).astype(np.float64)
@@ -110,9 +110,9 @@ def similarity_grader(model: Embedder, *, note: str | None = None) -> Grader:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reranker:
-    """Grades documents by their chunks for one question, each document once: a stage of the merge, and what passes on.
+    """Grade documents by their chunks for one question, each document once: a stage of the merge.
 
-    Chunks are of the uncut texts that the merge hands over (R6).
+    Chunks are cut from the whole texts that the merge passes on (R6).
     """
 
     question: str
@@ -122,7 +122,7 @@ class Reranker:
     _graded: dict[str, list[tuple[str, float]]] = field(default_factory=dict)  # doc_id -> chunks and raw scores
 
     def __call__(self, documents: Sequence[Candidate]) -> list[float]:
-        """A document's score is that of its best chunk; one without a usable chunk comes last and is not lost."""
+        """Score documents by their best chunks; a document without a usable chunk comes last and is kept."""
         self._grade(documents)
         best = [
             max((score for _, score in self._graded[each.doc_id] if np.isfinite(score)), default=np.nan)
@@ -132,7 +132,7 @@ class Reranker:
         return [score if np.isfinite(score) else least - 1.0 for score in best]
 
     def graded(self, documents: Sequence[Candidate], *, best: int = _NUMBERS.best_chunks) -> Graded:
-        """The `best` chunks of these documents; one that was reranked before has the chunks of its uncut text."""
+        """Return the `best` chunks of these documents; for reranked ones, chunks of the whole text."""
         distinct = sorted({document.doc_id: document for document in reversed(documents)}.items())
         self._grade([document for _, document in distinct])
         chunks = [
@@ -187,29 +187,29 @@ def grade(
     size: int = _NUMBERS.chunk_characters,
     overlap: int = _NUMBERS.chunk_overlap,
 ) -> Graded:
-    """The `best` chunks of the documents for the question; a document that is given twice is graded once.
+    """Return the `best` chunks of the documents for the question; a repeated document is graded once.
 
-    The result does not depend on the order of the documents: ties go by doc_id, then place in the document. A chunk
-    whose score is not a number does not pass, and the notes say how many there were.
+    The result does not depend on the order of the documents: ties are broken by doc_id, then by position. A chunk with
+    a score that is not a number is left out, and the notes count them.
     """
     return Reranker(question=question, grader=grader, size=size, overlap=overlap).graded(documents, best=best)
 
 
 def softmax(scores: np.ndarray) -> np.ndarray:
-    """Shares (n,) from 0 to 1 that sum to 1, of finite scores of any size; one that is not finite has no share."""
+    """Return shares (n,) from 0 to 1 that sum to 1, for finite scores of any size; other scores get 0."""
     usable = np.isfinite(scores)
     if not usable.any():
         return np.zeros(len(scores))
-    with np.errstate(over="ignore"):  # the difference of two huge numbers, which has the share 0 all the same
+    with np.errstate(over="ignore"):  # the difference of two huge numbers; its share is 0 anyway
         weights = np.exp(np.where(usable, scores, -np.inf) - scores[usable].max())
     return weights / weights.sum()
 
 
 def link_list(documents: Sequence[Candidate]) -> str:
-    """Markdown: a line `- [title](url)` for each paper, in the order of the documents; nothing for none.
+    """Return Markdown: a line `- [title](url)` for each paper, in the order of the documents; "" without any.
 
-    A document without an address of the web (a local PDF) is a line without link. Titles and addresses are data:
-    nothing in them can end the line or the link, or become HTML.
+    A document without a web address (a local PDF) is a line without link. Titles and URLs are escaped: nothing in them
+    can end the line or the link, or become HTML.
     """
     lines = []
     for document in documents:
@@ -220,13 +220,13 @@ def link_list(documents: Sequence[Candidate]) -> str:
 
 
 def _plain(text: str) -> str:
-    """The text on one line, with all that Markdown might read as its own escaped."""
+    """Return the text on one line with Markdown escaped."""
     escaped = re.sub(r"([\\`*_{}\[\]<>()#!|~$&])", r"\\\1", one_line(text))
-    return re.sub(r"^(\d*)([-+.])(?=\s)", r"\1\\\2", escaped)  # would begin a list
+    return re.sub(r"^(\d*)([-+.])(?=\s)", r"\1\\\2", escaped)  # would start a list
 
 
 def _web_address(url: object) -> str | None:
-    """The address if it is one of http or https, with all that could end a Markdown link percent-encoded."""
+    """Return the URL if it is http or https, percent-encoding whatever could end a Markdown link."""
     if not isinstance(url, str):
         return None
     try:

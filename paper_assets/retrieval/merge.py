@@ -1,7 +1,7 @@
-"""Merge: several result lists to one, stage by stage, each saying what it dropped and why (SPEC M1, M2, M4).
+"""Merge several result lists stage by stage, reporting what each stage dropped and why (SPEC M1, M2, M3, M4).
 
-The result does not depend on the order of the lists, nor on the order inside a list: scores alone count, and ties are
-broken by what a document is.
+The result does not depend on the order of the lists or within a list: only scores count, and ties are broken by the
+documents themselves.
 """
 
 import json
@@ -18,10 +18,10 @@ ScoreType = Literal["distance", "similarity"]
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """What a search found: its text, what is known of it, and how well it fits.
+    """A search result: text, metadata and score.
 
-    `metadata` holds the fields of a stored document (`stores.documents.FIELDS`). `score`: the higher the better of a
-    similarity, the lower the better of a distance. `source_id` is what it was cut or made from (a paper, a file).
+    `metadata` holds the fields of a stored document (`stores.documents.FIELDS`). `score`: higher is better for a
+    similarity, lower for a distance. `source_id`: the paper or file that it was cut from.
     """
 
     doc_id: str
@@ -32,17 +32,17 @@ class Candidate:
     source_id: str
 
 
-PRIVATE = "private, and of somebody else"
+PRIVATE = "private to another profile"
 OTHER_LANGUAGE = "not in the language asked for"
 OUTDATED = "not the latest version"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """The caller (a profile's name; None: anybody), the language asked for (None: any), and the latest version of
-    papers as far as it is known beside the candidates themselves.
+    """What the caller may read: a profile's name (None: public only), the language (None: any), and known latest
+    versions.
 
-    What does not say that it is public is private; what does not say its language is in none.
+    A document that is not marked public is private; one without a language matches no requested language.
     """
 
     owner: str | None = None
@@ -51,7 +51,9 @@ class Policy:
 
 
 def refusals(metadatas: Iterable[Mapping[str, Any]], policy: Policy) -> list[str | None]:
-    """For each document why it may not pass, or None. A private document of somebody else says nothing of versions."""
+    """Return for each document why it is refused, or None. A private document of another owner reveals nothing about
+    versions.
+    """
     documents = list(metadatas)
     reasons = [_refusal(document, policy) for document in documents]
     seen = _newest(document for document, reason in zip(documents, reasons, strict=True) if reason != PRIVATE)
@@ -62,7 +64,7 @@ def refusals(metadatas: Iterable[Mapping[str, Any]], policy: Policy) -> list[str
 
 
 def access(owner: str | None) -> dict[str, Any]:
-    """The same rule as a condition of a search, so that what may not pass takes no place among the nearest."""
+    """Return the access rule as a filter, so that refused documents take no places in the search."""
     public = {"access_level": {"$eq": "public"}}
     return public if owner is None else {"$or": [public, {"owner": {"$eq": owner}}]}
 
@@ -95,10 +97,10 @@ def _is_outdated(document: Mapping[str, Any], seen: Mapping[str, int], policy: P
 
 
 def reciprocal_rank_fusion(rankings: Sequence[Sequence[str]], *, constant: int = 60) -> dict[str, float]:
-    """Score of each id: the sum of 1 / (constant + rank) over the rankings that hold it, rank from 1.
+    """Return the score of each id: the sum of 1 / (constant + rank) over the rankings that hold it, ranks from 1.
 
-    An id that a ranking names twice counts once there, at its better place. The order of the rankings does not
-    matter, to the last bit. Ids come in the order of their score, ties by id. Cormack, Clarke & Buettcher (2009).
+    An id that a ranking repeats counts once, at its better rank. The order of the rankings does not matter, to the last
+    bit. Ids are in the order of their score, ties by id. Cormack, Clarke & Buettcher (2009).
     """
     shares: dict[str, list[float]] = {}
     for ranking in rankings:
@@ -114,13 +116,13 @@ NO_NUMBER = "its score is not a number"
 REPEATED = "found better elsewhere"
 
 _BYTES_PER_TOKEN = 3  # an English token has four to five; other scripts come near three
-_LEAST_TOKENS = 100  # left of each text, if it has so many: as much as a chunk that is graded
+_LEAST_TOKENS = 100  # tokens left of each text at least, if it has them: a graded chunk
 _CUT = "…"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """What the stages go by. `comparable`: whether scores of different lists may be compared; if not, places count."""
+    """Options of the stages. `comparable`: scores of different lists can be compared; otherwise ranks count."""
 
     policy: Policy
     comparable: bool
@@ -133,7 +135,7 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class Drop:
-    """Documents that a stage took out for one reason."""
+    """Documents that a stage removed for one reason."""
 
     stage: str
     reason: str
@@ -142,9 +144,9 @@ class Drop:
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """What is left, best first, scored by similarity, fused place or reranker; and what each stage dropped.
+    """The remaining documents, best first, scored by similarity, fused rank or reranker, and what each stage dropped.
 
-    `cut`: how many characters of a document's text were left out, by its id, where any were.
+    `cut`: the number of characters left out of a document's text, by its id.
     """
 
     candidates: tuple[Candidate, ...]
@@ -153,7 +155,7 @@ class Merged:
 
 
 class Entry(NamedTuple):
-    """A candidate on its way: its doc_id, its score by now, its place where places count, and the list it is of."""
+    """A candidate in the pipeline: doc_id, present score, rank if ranks count, and the list it came from."""
 
     doc_id: str
     score: float
@@ -167,13 +169,13 @@ Stage = Callable[[list[Entry], Rules], tuple[list[Entry], Dropped]]
 
 
 def policy_filter(entries: list[Entry], rules: Rules) -> tuple[list[Entry], Dropped]:
-    """Only what the caller may be given, before anything else is asked of a document."""
+    """Keep what the caller may read, before any other stage."""
     reasons = refusals([entry.candidate.metadata for entry in entries], rules.policy)
     return _split(entries, reasons)
 
 
 def normalise(entries: list[Entry], rules: Rules) -> tuple[list[Entry], Dropped]:
-    """Every score a similarity, the higher the better: of a distance d, 1 / (1 + d)."""
+    """Convert every score to a similarity: a distance d becomes 1 / (1 + d)."""
     kept, dropped = _split(entries, [None if math.isfinite(entry.score) else NO_NUMBER for entry in entries])
     similar = [
         entry._replace(score=1 / (1 + max(entry.score, 0.0))) if entry.candidate.score_type == "distance" else entry
@@ -183,7 +185,7 @@ def normalise(entries: list[Entry], rules: Rules) -> tuple[list[Entry], Dropped]
 
 
 def merge_lists(entries: list[Entry], rules: Rules) -> tuple[list[Entry], Dropped]:
-    """One list, best first: by score where scores can be compared, else by places, fused by reciprocal rank."""
+    """Join the lists, best first: by score if scores are comparable, else by reciprocal rank fusion."""
     ordered = sorted(entries, key=_best_first)
     lists: dict[int, list[Entry]] = defaultdict(list)
     for entry in ordered:
@@ -202,7 +204,7 @@ def merge_lists(entries: list[Entry], rules: Rules) -> tuple[list[Entry], Droppe
 
 
 def dedupe(entries: list[Entry], rules: Rules) -> tuple[list[Entry], Dropped]:
-    """Each document once, as it was found best; of two that are as good, the one whose text comes first."""
+    """Keep each document once, with its best score; of equals, the one whose text sorts first."""
     kept: dict[str, Entry] = {}
     repeated: Dropped = []
     for entry in entries:
@@ -215,7 +217,7 @@ def dedupe(entries: list[Entry], rules: Rules) -> tuple[list[Entry], Dropped]:
 
 
 def diversify(entries: list[Entry], rules: Rules) -> tuple[list[Entry], Dropped]:
-    """At most `max_per_source` documents of a source, its best ones."""
+    """Keep at most `max_per_source` documents of a source, its best ones."""
     most = rules.max_per_source
     if most is None:
         return entries, []
@@ -229,7 +231,7 @@ def diversify(entries: list[Entry], rules: Rules) -> tuple[list[Entry], Dropped]
 
 
 def rerank(entries: list[Entry], rules: Rules) -> tuple[list[Entry], Dropped]:
-    """The order of a better judge, where there is one."""
+    """Apply the reranker, if there is one."""
     if rules.rerank is None or not entries:
         return entries, []
     scores = rules.rerank([entry.candidate for entry in entries])
@@ -239,9 +241,9 @@ def rerank(entries: list[Entry], rules: Rules) -> tuple[list[Entry], Dropped]:
 
 
 def compress(entries: list[Entry], rules: Rules) -> tuple[list[Entry], Dropped]:
-    """At most `limit` documents and `max_tokens` of text: the longest are cut first, and none below a chunk's worth.
+    """Keep at most `limit` documents and `max_tokens` of text: the longest are cut first, none below a chunk's size.
 
-    Only what then still finds no room is dropped: a long text is no reason to prefer a worse document.
+    Only documents that still do not fit are dropped: a long text is not a reason to prefer a worse document.
     """
     reasons: list[str | None] = []
     kept = least = 0
@@ -261,7 +263,7 @@ def compress(entries: list[Entry], rules: Rules) -> tuple[list[Entry], Dropped]:
 
 
 def _room_of_each(needed: Sequence[int], most: int | None) -> int | None:
-    """The highest number of tokens for each text with which all of them stay within `most`; None: no limit needed."""
+    """Return the highest number of tokens for each text that keeps the total within `most`; None: no limit needed."""
     if most is None:
         return None
     for at, tokens in enumerate(sorted(needed)):
@@ -273,7 +275,7 @@ def _room_of_each(needed: Sequence[int], most: int | None) -> int | None:
 
 
 def _cut(candidate: Candidate, room: int | None) -> Candidate:
-    """The candidate with at most `room` tokens of its text, ended at a word and by a mark."""
+    """Return the candidate with at most `room` tokens of its text, cut at a word and marked."""
     if room is None or most_tokens(candidate.content) <= room:
         return candidate
     most = max(room, 1) * _BYTES_PER_TOKEN - len(_CUT.encode())
@@ -303,7 +305,7 @@ def merge(
     limit: int | None = None,
     max_tokens: int | None = None,
 ) -> Merged:
-    """The lists as one, through all stages in their order; what is None does not limit. See `Rules`."""
+    """Merge the lists through all stages in order; None means no limit. See `Rules`."""
     rules = Rules(
         policy=policy,
         comparable=comparable,
@@ -322,7 +324,7 @@ def merge(
 
 
 def compressed(candidates: Sequence[Candidate], *, limit: int, max_tokens: int) -> Merged:
-    """The last stage alone, for candidates that the others have left, best first."""
+    """Run only the last stage, on candidates that passed the others, best first."""
     rules = Rules(
         policy=Policy(),
         comparable=True,
@@ -340,7 +342,7 @@ def _through(stages: Sequence[tuple[str, Stage]], entries: list[Entry], rules: R
     drops: list[Drop] = []
     uncut: dict[str, str] = {}
     for name, stage in stages:
-        uncut = {entry.doc_id: entry.candidate.content for entry in entries}  # of the last stage, which cuts
+        uncut = {entry.doc_id: entry.candidate.content for entry in entries}  # from the last stage, which cuts
         entries, dropped = stage(entries, rules)
         drops.extend(_by_reason(name, dropped))
     final = tuple(replace(entry.candidate, score=entry.score, score_type="similarity") for entry in entries)
@@ -353,7 +355,7 @@ def _through(stages: Sequence[tuple[str, Stage]], entries: list[Entry], rules: R
 
 
 def most_tokens(text: str) -> int:
-    """More tokens than a tokenizer is likely to make of the text: its bytes / 3."""
+    """Estimate from above the tokens of the text: its bytes / 3."""
     return math.ceil(len(text.encode("utf-8", "replace")) / _BYTES_PER_TOKEN)
 
 
@@ -367,7 +369,7 @@ def _text_of(entry: Entry) -> tuple[str, ...]:
 
 
 def _split(entries: list[Entry], reasons: Iterable[str | None]) -> tuple[list[Entry], Dropped]:
-    """Entries without a reason, and those with one."""
+    """Separate entries without a reason from those with one."""
     judged = list(zip(entries, reasons, strict=True))
     return (
         [entry for entry, reason in judged if reason is None],

@@ -1,4 +1,4 @@
-"""Plan: what is asked for, on which sides, under which conditions (SPEC R1, R4)."""
+"""Parse plans: the question, its sides, its conditions (SPEC R1, R4); also those of a profile's `questions.json`."""
 
 import json
 import re
@@ -30,13 +30,11 @@ Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, ma
 
 
 class _Part(BaseModel):
-    model_config = ConfigDict(
-        extra="forbid", frozen=True, strict=True, defer_build=True
-    )  # what is not read costs nothing
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, defer_build=True)  # unread fields are ignored
 
 
 class _Side(_Part):
-    """By a value of `side_field`, by its own condition, its own wording or both, or by a stance."""
+    """A side by a value of `side_field`, by its own condition, its own wording or both, or by a stance."""
 
     name: Words
     value: str | int | None = None
@@ -46,14 +44,14 @@ class _Side(_Part):
 
 
 def _side(entry: object) -> object:
-    """A value stands for the side of that name; `value` is ours, not a key of a plan."""
+    """Expand a value to a side of that name; `value` is internal, not a key of a plan."""
     if isinstance(entry, str | int) and not isinstance(entry, bool):
         return {"name": str(entry), "value": entry}
     if isinstance(entry, dict) and "value" in entry:
         raise ValueError("value: unknown key; remove it or correct its spelling")
     if isinstance(entry, dict):
         if entry.get("stance") and (entry.get("where") or entry.get("query")):
-            raise ValueError("a side with a stance has no where and no query of its own: all are judged alike")
+            raise ValueError("a side with a stance cannot have where or query: all stances share one search")
         if not (entry.get("where") or entry.get("query") or entry.get("stance")):
             raise ValueError("give the side a stance, a where or a query beside its name")
     return entry
@@ -72,7 +70,7 @@ class _Filters(_Part):
     sides: list[Annotated[_Side, BeforeValidator(_side)]] | None = Field(None, max_length=MOST_SIDES)
     party: list[Annotated[_Side, BeforeValidator(_side)]] | None = Field(None, max_length=MOST_SIDES)
     side_field: SideField = "primary_category"
-    startdate: Any = None  # what cannot be read as a day is reported, not refused (R4)
+    startdate: Any = None  # an invalid day is reported, not refused (R4)
     enddate: Any = None
     topic_id: str | list[Words] | None = None
 
@@ -82,12 +80,12 @@ class _Filters(_Part):
             raise ValueError("sides and party are two names of one thing; give one of them")
         repeated = [name for name, count in Counter(side.name for side in self.asked).items() if count > 1]
         if repeated:
-            raise ValueError(f"side {repeated[0]!r} stands there twice; give each side a name of its own")
+            raise ValueError(f"side {repeated[0]!r} is given twice; give each side a different name")
         stances = [side.stance for side in self.asked if side.stance]
         if stances and len(stances) < len(self.asked):
             raise ValueError("some sides have a stance and some have none; ask for them in two plans")
         if len(stances) > len(set(stances)):
-            raise ValueError(f"two sides are to have the stance {stances[0]}; a document stands on one side only")
+            raise ValueError(f"two sides are to have the stance {stances[0]}; a document can be on one side only")
         return self
 
     @property
@@ -108,7 +106,7 @@ class _Record(_Part):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Side:
-    """One of the groups that are treated alike: its condition (None: none), its own wording, or its stance (R7)."""
+    """A group that is treated like the others: its condition (None: none), its own wording, or its stance (R7)."""
 
     name: str
     where: Mapping[str, Any] | None = None
@@ -118,10 +116,12 @@ class Side:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """A validated plan, nothing left open. `notes` say which conditions could not be read and were left out."""
+    """A validated plan with all defaults filled in. `notes` list the conditions that could not be read and were left
+    out.
+    """
 
-    question: str  # as asked; evidence is graded against it, stances are those on it
-    rewritten_question: str  # what is searched for
+    question: str  # as asked: evidence is graded, and stances judged, against it
+    rewritten_question: str  # the search query
     sides: tuple[Side, ...]
     first: date | None
     last: date | None
@@ -138,22 +138,22 @@ class Plan:
 
     @property
     def asks_for_stances(self) -> bool:
-        """Whether its sides are stances; then all of them are."""
+        """Return whether its sides are stances; then all of them are."""
         return any(side.stance for side in self.sides)
 
     @property
     def content_hash(self) -> str:
-        """32 hex digits over everything that can change an answer; a plan that says the same has the same."""
+        """Return 32 hex digits over everything that can change an answer; equal plans have equal hashes."""
         return sha256(json.dumps(asdict(self), sort_keys=True, default=str).encode()).hexdigest()[:32]
 
 
 def parse_plan(
     record: object, *, source: str, default_sides: Sequence[str], config: RetrievalConfig | None = None
 ) -> Plan:
-    """The plan that `record` (JSON values) describes; `default_sides` are categories, for a plan without sides.
+    """Parse the plan in `record` (JSON values); `default_sides` are categories, for a plan without sides.
 
-    Raises InvalidInput: one line with `source`, the key and what is wrong with it. A side's own `where` is looked at
-    when the side is searched, so that a broken one does not disturb the others (R3).
+    Raises InvalidInput: one line with `source`, the key and the fault. A side's own `where` is validated when the side
+    is searched, so that an invalid one does not affect the others (R3).
     """
     config = config or RetrievalConfig()
     if not isinstance(record, dict):
@@ -166,7 +166,7 @@ def parse_plan(
     notes: list[str] = []
     first, last = _day("startdate", filters.startdate, notes), _day("enddate", filters.enddate, notes)
     if first and last and first > last:
-        notes.append(f"startdate {first} lies after enddate {last}: no document meets both")
+        notes.append(f"startdate {first} is after enddate {last}: no document meets both")
     topics = [filters.topic_id] if isinstance(filters.topic_id, str) else filters.topic_id or []
     sides = tuple(_resolved(side, filters.side_field) for side in filters.asked)
     by_category = (Side(name=category, where={"primary_category": {"$eq": category}}) for category in default_sides)
@@ -192,7 +192,7 @@ def parse_plan(
 def parse_plans(
     records: Sequence[object], *, source: str, default_sides: Sequence[str], config: RetrievalConfig | None = None
 ) -> tuple[Plan, ...]:
-    """The plans of a list, as `questions.json` holds them. Raises InvalidInput naming the entry, from 1."""
+    """Parse a list of plans, as in `questions.json`. Raises InvalidInput naming the entry, from 1."""
     return tuple(
         parse_plan(record, source=f"{source}: entry {at}", default_sides=default_sides, config=config)
         for at, record in enumerate(records, 1)
@@ -207,7 +207,7 @@ def _resolved(side: _Side, field: SideField) -> Side:
 
 
 def _day(key: str, given: object, notes: list[str]) -> date | None:
-    """A day as YYYY-MM-DD; anything else is noted and counts as not given."""
+    """Parse YYYY-MM-DD; anything else is noted and ignored."""
     if given is None or given == "":
         return None
     try:
@@ -220,18 +220,18 @@ def _day(key: str, given: object, notes: list[str]) -> date | None:
 
 
 def categories_of(profile: Profile | None, settings: Settings) -> tuple[str, ...]:
-    """The sides of a plan that names none (R1): the profile's categories, else those that are fetched."""
+    """Return the default sides of a plan (R1): the profile's categories, else the fetched ones."""
     own = profile.content.feed.categories if profile else None
     return tuple(dict.fromkeys(own or settings.categories))
 
 
 def questions_of(profile: Profile, settings: Settings) -> tuple[Plan, ...]:
-    """The plans of the profile's `questions.json`. Raises InvalidProfile naming the file, the entry and the key."""
+    """Parse the profile's `questions.json`. Raises InvalidProfile naming the file, the entry and the key."""
     return _plans(profile, default_sides=categories_of(profile, settings), config=settings.retrieval)
 
 
 def check_questions(profile: Profile) -> None:
-    """Raises InvalidProfile if a question of the profile is no plan, naming the file, the entry and the key."""
+    """Raise InvalidProfile if a question of the profile is not a valid plan, naming the file, the entry and the key."""
     _plans(profile, default_sides=(), config=RetrievalConfig())
 
 
@@ -245,7 +245,7 @@ def _plans(profile: Profile, *, default_sides: Sequence[str], config: RetrievalC
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Condition:
-    """One condition; `words` complete "none …". Those not `asked` for in the plan hold whatever it says.
+    """One condition; `words` complete "none …". Conditions not `asked` in the plan always apply.
 
     `dates`: a document without a date does not meet it.
     """
@@ -257,9 +257,9 @@ class Condition:
 
 
 def conditions_of(plan: Plan, side: Side | None, *, as_of: date | None, owner: str | None) -> tuple[Condition, ...]:
-    """What a document must meet for a side of the plan (None: for the plan alone).
+    """Return what a document must meet for a side of the plan (None: for the plan alone).
 
-    Nothing of after `as_of`, and nothing private of anybody but `owner`. A filter that is not given is left out.
+    Excludes documents after `as_of` and private ones of other owners. A filter that is not given is left out.
     """
     found: list[Condition] = []
     if side and side.where:
@@ -281,29 +281,29 @@ def conditions_of(plan: Plan, side: Side | None, *, as_of: date | None, owner: s
 
 
 def joined(conditions: Iterable[Condition]) -> Where | None:
-    """All conditions as one filter, in Chroma's grammar."""
+    """Join all conditions to one filter, in Chroma's grammar."""
     return _all(condition.where for condition in conditions)
 
 
 def undated(conditions: Iterable[Condition], *, owner: str | None) -> Where | None:
-    """What the documents meet that only the lack of a date shuts out; None where nothing asks for a date."""
+    """Return the filter of documents that only lack a date; None if no condition needs one."""
     known = list(conditions)
     of_dates = [each for each in known if each.dates]
     if not of_dates:
         return None
     shut_out: list[Where] = [{"date_int": {"$eq": None}}]
     if owner is not None and not any(each.asked for each in of_dates):
-        shut_out.append({"owner": {"$ne": owner}})  # one's own were always there (`_there_by`)
+        shut_out.append({"owner": {"$ne": owner}})  # the owner's undated PDFs pass anyway (`_there_by`)
     return _all([*(each.where for each in known if not each.dates), *shut_out])
 
 
 def as_number(day: date) -> int:
-    """YYYYMMDD, as days are stored (R4)."""
+    """Return YYYYMMDD, as days are stored (R4)."""
     return day.year * 10_000 + day.month * 100 + day.day
 
 
 def _there_by(as_of: date, owner: str | None) -> Where:
-    """Dated until the day; a PDF of one's own that nothing dates is taken to have been there always."""
+    """Filter documents dated until the day; the owner's undated PDFs always pass."""
     dated: Where = {"date_int": {"$lte": as_number(as_of)}}
     if owner is None:
         return dated
@@ -311,7 +311,7 @@ def _there_by(as_of: date, owner: str | None) -> Where:
 
 
 def _all(wheres: Iterable[Where]) -> Where | None:
-    """One flat $and; nothing for no condition, the condition itself for one."""
+    """Join with one flat $and; None without conditions, the condition itself for one."""
     flat: list[Where] = []
     for where in wheres:
         inner = where.get("$and") if len(where) == 1 else None
@@ -322,7 +322,7 @@ def _all(wheres: Iterable[Where]) -> Where | None:
 
 
 def _value_words(side: Side) -> str:
-    """`with primary_category cs.CL` where a value of a field makes the side."""
+    """Return `with primary_category cs.CL` for a side by a value of a field."""
     where: Mapping[str, Any] = side.where or {}
     if len(where) == 1:
         [(field, asked)] = where.items()

@@ -1,7 +1,7 @@
-"""Comparing: the k best of the documents that meet a filter, by meaning, by words, or both together (SPEC R2, R5, R8).
+"""Score the documents that meet a filter by meaning, by words or both, and select the k best (SPEC R2, R5, R8).
 
-Cosines are taken roughly to choose, and again in float64 of the few that may be among the best: equal vectors get equal
-scores, whatever lies around them, and ties are broken by id.
+Approximate cosines select; float64 cosines of the few that may be among the best decide. Equal vectors get equal scores
+whatever the other documents are, and ties are broken by id.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -17,17 +17,16 @@ from paper_assets.text.bm25 import QueryWord, query_words, shares_of
 Method = Literal["vector", "lexical", "hybrid"]
 Positions = NDArray[np.intp]
 
-_BEHIND = 1e-6  # times the cosine of a document that shares no word, where all are compared by words
-_AT_ONCE = 4_096  # vectors widened to float64 at once
+_BEHIND = 1e-6  # factor of the cosine for documents that share no word, when words decide
+_AT_ONCE = 4_096  # vectors converted to float64 at once
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compared:
-    """What can be compared of m matching documents, by their positions from 0; wherever they lie.
+    """Access to m matching documents by position from 0, wherever they are stored.
 
-    `undated`: how many more lack nothing but a date. `times`: how often each holds each of q words (q, m), and their
-    lengths (m,). `rough`: cosines (m,) and how far they may be from the truth. `exact`: the vectors of some; None where
-    the cosines are exact as they are.
+    `undated`: how many more lack only a date. `times`: counts of q words (q, m) and lengths (m,). `rough`: cosines (m,)
+    and their error bound. `exact`: the vectors of some; None if the cosines are exact already.
     """
 
     embedded: NDArray[np.bool_]
@@ -40,7 +39,7 @@ class Compared:
 
 
 def method_of(asked: Method, embedded: NDArray[np.bool_], *, model: bool, config: RetrievalConfig) -> Method:
-    """The method used: words alone without a model, or where most documents have no vector to be compared by."""
+    """Return the method to use: words alone without a model, or if most documents have no vector."""
     bare = len(embedded) - int(np.count_nonzero(embedded))
     if not model or bare > config.most_unembedded * len(embedded):
         return "lexical"
@@ -56,11 +55,11 @@ def best_of(
     k: int,
     config: RetrievalConfig,
 ) -> tuple[Positions, list[float]]:
-    """Positions of the k best and their scores, best first; `asked` is the question's vector, if it has one.
+    """Return the positions of the k best and their scores, best first; `asked` is the query vector, if there is one.
 
-    By (1 - share) * cosine + share * words. A document without a vector is taken to have the cosine that documents
-    with as many of the words have, and is left out if it shares no word. Where words alone are compared though a
-    vector was asked for, documents that share no word come last, by their cosine.
+    The score is (1 - share) * cosine + share * words. A document without a vector gets the cosine that documents with
+    as many of the words usually have, and is left out if it shares no word. If words alone are compared although there
+    is a query vector, documents that share no word come last, by cosine.
     """
     embedded = compared.embedded
     words = np.zeros(len(embedded))
@@ -89,7 +88,7 @@ def best_of(
 
 
 def _may_be_best(positions: Positions, scores: NDArray[np.float64], k: int, tolerance: float) -> Positions:
-    """Those of the positions that may be among the k best, if the scores are no further than that from the truth."""
+    """Return the positions that may be among the k best, given the error bound of the scores."""
     if len(positions) <= k:
         return positions
     kept: Positions = positions[scores >= np.partition(scores, len(scores) - k)[len(scores) - k] - 2 * tolerance]
@@ -99,7 +98,7 @@ def _may_be_best(positions: Positions, scores: NDArray[np.float64], k: int, tole
 def _cosines(
     compared: Compared, asked: NDArray[np.float32], positions: Positions, rough: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """The cosines of some, in float64."""
+    """Return exact cosines of some documents, in float64."""
     if compared.exact is None:
         return rough[positions]
     found = np.zeros(len(positions))
@@ -110,7 +109,7 @@ def _cosines(
 
 
 def rows_in_blocks(rows: Positions, sizes: Sequence[int]) -> Iterator[tuple[int, Positions]]:
-    """Ascending rows over blocks that lie end to end: each block with any of them, and these from its own 0."""
+    """Split ascending rows over consecutive blocks: each block with any of them, and the rows within it."""
     ends = np.cumsum(sizes)
     places = np.searchsorted(rows, [0, *ends])
     for number, end in enumerate(ends):
@@ -122,7 +121,7 @@ def rows_in_blocks(rows: Positions, sizes: Sequence[int]) -> Iterator[tuple[int,
 def _best(
     compared: Compared, scores: NDArray[np.float64], possible: Positions, k: int
 ) -> tuple[Positions, list[float]]:
-    """The k positions with the highest scores among the possible ones, and these; ties by id."""
+    """Return the k possible positions with the highest scores, and these; ties by id."""
     if len(possible) > k:
         among = scores[possible]
         possible = possible[among >= np.partition(among, len(among) - k)[len(among) - k]]

@@ -1,6 +1,8 @@
-"""Exact search over the documents that meet a filter: by meaning, by words, or both together (SPEC R2, R5, R9).
+"""Search exactly over the documents that meet a filter: by meaning, by words, or both (SPEC R2, R5, R9).
 
-Every document that meets the filter is compared, none is approximated away; in memory where they fit, else in blocks.
+Every matching document is compared; nothing is approximated. A snapshot in memory is used if it fits. Otherwise the
+documents are read in blocks for each search, in bounded memory: the answer is the same, but it takes as long as reading
+the matching documents and all vectors.
 """
 
 import re
@@ -42,7 +44,7 @@ def read_through(
     undated: Where | None,
     only: pa.Array | None = None,
 ) -> Compared:
-    """What a search for `question` compares, valid while the connection is open. Raises InvalidInput."""
+    """Read what a search for `question` compares; valid while the connection is open. Raises InvalidInput."""
     bound_memory(connection)
     terms = query_words(question)
     keys, text_keys, doc_ids = [np.zeros(0, np.uint64)], [np.zeros(0, np.uint64)], [pa.array([], pa.string())]
@@ -91,7 +93,7 @@ def read_through(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Corpus:
-    """What is searched; without an embedder only words are compared."""
+    """The warehouse, embedder and settings of a search; without an embedder only words are compared."""
 
     warehouse: Warehouse
     embedder: Embedder | None
@@ -102,10 +104,10 @@ class Corpus:
 class Found:
     """Candidates, best first, and how many documents meet the filter.
 
-    `method` is the one used: lexical without an embedder, and where most documents have no vector, whatever was asked.
-    `unembedded` of the matching documents have no vector, so that only words find them; `undated` ones more lack
-    nothing but a date. Scores are similarities: the cosine; BM25 as a share (`lexical`); or the two weighed (`hybrid`).
-    A document that shares no word has no lexical score and is no candidate by words alone.
+    `method` is the one used: lexical without an embedder, or if most documents have no vector. `unembedded` of the
+    matching documents have no vector, so only words find them; `undated` more lack only a date. Scores are
+    similarities: the cosine; BM25 as a share (`lexical`); or a weighted sum (`hybrid`). By words alone, a document that
+    shares no word is not a candidate.
     """
 
     candidates: tuple[Candidate, ...]
@@ -126,12 +128,12 @@ def search(
     undated: Where | None = None,
     only: pa.Array | None = None,
 ) -> Found:
-    """The k best documents of a type among those that meet the filter, as they are stored now; ties by doc_id.
+    """Return the k best documents of a type that meet the filter, as stored now; ties by doc_id.
 
-    Those that meet `undated` are counted. `only`: ids of the papers whose documents may be found.
+    Documents that meet `undated` are counted. `only`: ids of the papers whose documents may be found.
     Raises InvalidInput (the filter, an empty question, k), StoreError.
     """
-    condition_of(where)  # a bad filter is refused before anything is opened
+    condition_of(where)  # refuse an invalid filter before opening anything
     if not question.strip() or k < 1:
         raise InvalidInput(f"a search needs a question and k from 1, got {question[:60]!r} and {k}")
     embedder = corpus.embedder
@@ -216,5 +218,5 @@ def _compared(
 
 
 def count_matching(corpus: Corpus, *, data_type: DataType, where: Where | None) -> int:
-    """Number of documents of a type that meet the filter. Raises InvalidInput, StoreError."""
+    """Count the documents of a type that meet the filter. Raises InvalidInput, StoreError."""
     return count_documents(corpus.warehouse, data_type, where)

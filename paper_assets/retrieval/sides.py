@@ -1,4 +1,9 @@
-"""One side of a plan: fetched, put in order, cut to what is wanted, and told why there is no more (SPEC R2, R3)."""
+"""Retrieve the sides of a plan: fetch a shortlist from each collection, merge, cut, explain shortfalls (SPEC R2, R3,
+R7).
+
+A side is a value, a condition or a wording (`findings_of`), or a stance (`stance_findings`): candidates for all stances
+are fetched once, judged passage by passage, and each document joins the side of its label.
+"""
 
 import logging
 from collections import Counter
@@ -17,13 +22,13 @@ from paper_assets.stores.papers import papers_by_id
 
 _log = logging.getLogger(__name__)
 
-_DEEPER = 4  # times as many are asked for where drops left too few
-_FIRST_DEPTH = 20  # documents asked for at once, at least
+_DEEPER = 4  # factor of the depth if drops left too few
+_FIRST_DEPTH = 20  # smallest depth
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fetched:
-    """What each collection gave, what broke in those that gave nothing, and all of it as one list."""
+    """The results of each collection, the errors of those that failed, and all results merged."""
 
     found: Mapping[DataType, Found]
     faults: tuple[str, ...]
@@ -31,7 +36,7 @@ class Fetched:
 
     @property
     def search_scores(self) -> dict[str, float]:
-        """What the search gave each document, whatever a reranker made of it; the best where it was found twice."""
+        """Return the search's score of each document, before reranking; the best if it was found twice."""
         scores: dict[str, float] = {}
         for each in self.found.values():
             for candidate in each.candidates:
@@ -40,7 +45,7 @@ class Fetched:
 
 
 def shortlist_of(wanted: int, config: RetrievalConfig) -> int:
-    """So many documents are fetched where `wanted` are to be left."""
+    """Return how many documents to fetch for `wanted` results."""
     return max(wanted, min(config.shortlist * wanted, config.shortlist_most), _FIRST_DEPTH)
 
 
@@ -55,9 +60,9 @@ def fetch(
     depth: int,
     rerank: Rerank | None = None,
 ) -> Fetched:
-    """Ask each collection for `depth`, deeper while the merge leaves fewer than `wanted` and there are more to be had.
+    """Search each collection for `depth` documents, deeper while the merge leaves fewer than `wanted` and more exist.
 
-    What breaks in one collection leaves the others whole (R2); only StoreBusy raises.
+    An error in one collection does not affect the others (R2); only StoreBusy is raised.
     """
     where, without_date = joined(conditions), undated(conditions, owner=caller.owner)
     while True:
@@ -86,13 +91,13 @@ def fetch(
 
         whole = merged(None)
         if len(whole.candidates) >= wanted or all(len(each.candidates) < depth for each in found.values()):
-            # Graded once, when it is known how deep to look.
+            # Rerank once, at the final depth.
             return Fetched(found=found, faults=tuple(faults), merged=merged(rerank) if rerank else whole)
         depth *= _DEEPER
 
 
 def in_one_line(fault: Exception) -> str:
-    """The one line of a fault a user can cause; of any other its name too, and its trace in the log."""
+    """Return an error in one line; for unexpected ones with the class name, and the traceback in the log."""
     if isinstance(fault, PaperAssetsError):
         return str(fault)
     _log.error("a search failed unexpectedly", exc_info=fault)
@@ -100,18 +105,18 @@ def in_one_line(fault: Exception) -> str:
 
 
 def _comparable(found: Mapping[DataType, Found]) -> bool:
-    """Whether scores of several collections mean the same: cosines of one model do, shares of BM25 do not."""
+    """Return whether scores of the collections can be compared: cosines of one model can, shares of BM25 cannot."""
     methods = {each.method for each in found.values()}
     return len(methods) == 1 and "lexical" not in methods
 
 
 def _latest(corpus: Corpus, found: Mapping[DataType, Found]) -> dict[str, int]:
-    """The latest versions that the warehouse knows of the papers whose passages and rewrites were found."""
+    """Return the latest known versions of the papers whose passages and rewrites were found."""
     ids = {
         str(candidate.metadata["paper_id"])
         for data_type, each in found.items()
         for candidate in each.candidates
-        if data_type != "abstract"  # those are of the latest version by their nature
+        if data_type != "abstract"  # abstracts are always of the latest version
     }
     if not ids:
         return {}
@@ -129,10 +134,10 @@ def findings_of(
     max_tokens: int,
     rerank: Rerank | None = None,
 ) -> Findings:
-    """The `wanted` best documents of a side (None: of the plan without sides), at most `max_tokens` of text.
+    """Return the `wanted` best documents of a side (None: of the plan without sides) in at most `max_tokens` of text.
 
-    A search that fails is reported in `error` and raises nothing, so that the others go on; only a store that another
-    process holds (StoreBusy) is no fault of the side, and raises.
+    A failed search is reported in `error`, so that other sides continue; only StoreBusy (the store is in use by another
+    process) is raised.
     """
     query = (side and side.query) or plan.rewritten_question
     conditions = conditions_of(plan, side, as_of=caller.as_of, owner=caller.owner)
@@ -149,7 +154,7 @@ def findings_of(
         )
     except StoreBusy:
         raise
-    except Exception as fault:  # whatever breaks one side must leave the others whole (R3)
+    except Exception as fault:  # an error in one side must not affect the others (R3)
         findings = Findings(side=name, query=query, filter=where, wanted=wanted, error=in_one_line(fault))
     log_findings(findings)
     return findings
@@ -158,7 +163,7 @@ def findings_of(
 def cut_to(
     asked: Findings, corpus: Corpus, fetched: Fetched, conditions: Sequence[Condition], *, max_tokens: int
 ) -> Findings:
-    """The findings that were `asked` for, out of everything that was fetched, best first."""
+    """Cut everything that was fetched to the `wanted` best documents, with shortfall and warnings."""
     final = compressed(fetched.merged.candidates, limit=asked.wanted, max_tokens=max_tokens)
     drops = (*fetched.merged.drops, *final.drops)
     found, scores = fetched.found, fetched.search_scores
@@ -196,7 +201,7 @@ def _shortfall(
     drops: Sequence[Drop],
     wanted: int,
 ) -> str:
-    """Why there are fewer than wanted, in words: by what was dropped of the matching ones, else by counting."""
+    """Explain why there are fewer than wanted: by what was dropped, else by counting."""
     matching = sum(each.matching for each in found.values())
     if not matching:
         return _why_none(corpus, conditions, tuple(found))
@@ -216,7 +221,7 @@ def _shortfall(
 
 
 def _why_none(corpus: Corpus, conditions: Sequence[Condition], data_types: Sequence[DataType]) -> str:
-    """Which condition no document meets, or else that none meets all of them together."""
+    """Name the condition that no document meets, or say that none meets all of them together."""
 
     def count(chosen: Sequence[Condition]) -> int:
         return sum(count_matching(corpus, data_type=each, where=joined(chosen)) for each in data_types)
@@ -228,19 +233,20 @@ def _why_none(corpus: Corpus, conditions: Sequence[Condition], data_types: Seque
     alone = {condition.words: count([*always, condition]) for condition in asked}
     if unmet := [words for words, documents in alone.items() if not documents]:
         return "; ".join(f"none {words}" for words in unmet)
-    return "none " + " and ".join(f"{words} ({documents} by itself)" for words, documents in alone.items())
+    return "none " + " and ".join(f"{words} ({documents} alone)" for words, documents in alone.items())
 
 
-_AT_A_TIME = 20  # documents judged before it is looked whether all sides are full
+_AT_A_TIME = 20  # documents judged between checks whether all sides are full
 _EVIDENCE: dict[Stance, str] = {"supports": "supporting", "contradicts": "contradicting"}
 
 
 def stance_findings(
     corpus: Corpus, plan: Plan, *, caller: Caller, judge: StanceJudge, rerank: Rerank | None = None
 ) -> tuple[Findings, ...]:
-    """A side's `k_per_side` best documents of its stance, none on two sides; one list where nobody could judge.
+    """Return each side's `k_per_side` best documents of its stance; one list if stance could not be judged.
 
-    Judged in the order of relevance, until every side is full or all that were fetched are examined. Raises StoreBusy.
+    Documents are judged in the order of relevance until every side is full or all that were fetched are examined. No
+    document is on two sides. Raises StoreBusy.
     """
     wanted = plan.k_per_side * len(plan.sides)
     conditions = conditions_of(plan, None, as_of=caller.as_of, owner=caller.owner)
@@ -292,7 +298,7 @@ def stance_findings(
 
 
 def _judged(plan: Plan, candidates: Sequence[Candidate], judge: StanceJudge) -> tuple[dict[str, Label], Judged]:
-    """The labels by document, as far as they are needed and were given, and how that went."""
+    """Return the labels by document, as far as needed and available, and a summary."""
     labels: dict[str, Label] = {}
     reasons: dict[str, None] = {}
     counts: Counter[str] = Counter()
@@ -324,7 +330,7 @@ def _judged(plan: Plan, candidates: Sequence[Candidate], judge: StanceJudge) -> 
 
 
 def _stance_shortfall(found: Findings, stance: Stance | None, judged: Judged) -> str | None:
-    """Why a side is short, where the search itself was not: that none says so is an answer."""
+    """Explain why a side is short although the search succeeded; that none takes this stance is an answer."""
     if len(found.documents) >= found.wanted or stance is None:
         return None
     if not judged.examined:

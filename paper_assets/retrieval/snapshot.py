@@ -1,9 +1,9 @@
-"""The documents of a data type as a process keeps them, so that a search opens no database: vectors, words, fields.
+"""Keep the documents of a data type in the process, so that a search does not open the database.
 
-The process keeps those that it read last, up to a limit of bytes. Where whole documents would take more, their texts
-and vectors lie in a file without a name beside the warehouse; where the rest would too, nothing is kept (in_blocks.py).
-Before each use the warehouse file is looked at: if nobody has written since, the snapshot is what a reader would find.
-If somebody has, the database says which documents have changed, and those alone are read again.
+The process keeps the types it used last, up to a limit of bytes. If whole documents would take more, their texts and
+vectors go to an unnamed file beside the warehouse; if the rest would too, nothing is kept (`search.read_through`).
+Before each use the warehouse file is checked: if it was not written to, the snapshot is current. Otherwise the database
+reports which documents changed, and only those are read again.
 """
 
 from collections import OrderedDict
@@ -44,15 +44,18 @@ from paper_assets.text.bm25 import QueryWord, times_of
 
 _HEADERS = 3 * 4096  # bytes at the start of a DuckDB file, where it counts its checkpoints
 _FIELDS_OF_A_DOCUMENT = 500  # bytes in memory: title, categories and the rest, and what is known of its state
-_FIELDS_IN_A_FILE = 250  # likewise, compressed
-_WORDS_OF_A_TEXT = 0.35  # bytes of the count of its words for each byte of a text
-_MOST_BLOCKS = 96  # of a snapshot that is brought up to date piece by piece; 1,000,000 documents are 31
-_MOST_CHANGED, _FEW_CHANGED = 0.1, 64  # share of documents from which all are read again; never for so few
+_FIELDS_IN_A_FILE = 250  # the same, compressed
+_WORDS_OF_A_TEXT = 0.35  # bytes of word counts for each byte of text
+_MOST_BLOCKS = 96  # most blocks of a snapshot that is updated in parts; 1,000,000 documents are 31
+_MOST_CHANGED, _FEW_CHANGED = (
+    0.1,
+    64,
+)  # share of changed documents from which all are read again; never for fewer than this number
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """Documents by their rows 0..n, of which some may be gone. Searches of several threads may share one."""
+    """Documents in rows 0..n, some of which may have been removed. Several threads may search it at once."""
 
     blocks: tuple[Block, ...]
     states: DocumentStates  # of the rows
@@ -63,7 +66,7 @@ class Snapshot:
     spill: Spill | None
 
     def compared(self, where: Where | None, undated: Where | None, only: pa.Array | None = None) -> Compared:
-        """What a search compares of the documents that meet the filter. Raises InvalidInput."""
+        """Return access to the documents that meet the filter. Raises InvalidInput."""
         rows = self._matching(where, only)
         parts = rows_in_blocks(rows, [len(block.doc_ids) for block in self.blocks])
         blocks = [(self.blocks[number], within) for number, within in parts]
@@ -84,7 +87,7 @@ class Snapshot:
         ends = np.cumsum([len(within) for within in pieces])
 
         def placed(at: NDArray[np.intp]) -> Iterator[tuple[Block, NDArray[np.intp], NDArray[np.intp]]]:
-            """Of positions in `rows`: a block, which of the positions lie in it, and their rows there."""
+            """Split positions in `rows` by block: the block, the positions in it, and their rows there."""
             of = np.searchsorted(ends, at, "right")
             for number in np.unique(of).tolist():
                 mine = np.flatnonzero(of == number)
@@ -125,7 +128,7 @@ class Snapshot:
         )
 
     def _matching(self, where: Where | None, only: pa.Array | None = None) -> NDArray[np.intp]:
-        """Rows of the documents that meet the filter, ascending. Raises InvalidInput."""
+        """Return the rows of the documents that meet the filter, ascending. Raises InvalidInput."""
         condition = condition_of(where)
         if not where and only is None:
             return np.flatnonzero(self.alive)
@@ -156,7 +159,7 @@ _LOCK = Lock()
 
 
 def snapshot_of(warehouse: Warehouse, data_type: DataType, *, model: str | None, most_bytes: int) -> Snapshot | None:
-    """The documents of a type as they stand in the warehouse now, vectors of `model`; None where they are too many.
+    """Return the present documents of a type with vectors of `model`; None if they are too many.
 
     Raises StoreError.
     """
@@ -176,7 +179,7 @@ def _up_to_date(
 ) -> _Kept:
     with warehouse.reading(own_settings=True) as connection:
         bound_memory(connection)
-        stamp = _stamp(warehouse.path)  # nobody can write meanwhile
+        stamp = _stamp(warehouse.path)  # an open reader blocks writers
         if kept is not None and kept.snapshot is not None:
             changed = _changed(connection, data_type, model, kept.snapshot)
             if changed is not None:
@@ -191,7 +194,7 @@ def _up_to_date(
 
 
 def _bytes_of(size: HoldingsSize) -> tuple[int, int]:
-    """Memory that the documents take whole, and with texts and vectors in a file; roughly."""
+    """Estimate the memory for whole documents, and with texts and vectors in a file."""
     whole = size.documents * (_FIELDS_OF_A_DOCUMENT + 4 * size.dimension) + 2 * size.characters
     in_file = size.documents * (_FIELDS_IN_A_FILE + size.dimension) + int(_WORDS_OF_A_TEXT * size.characters)
     return whole, in_file
@@ -200,7 +203,7 @@ def _bytes_of(size: HoldingsSize) -> tuple[int, int]:
 def _read(
     connection: DuckDBPyConnection, data_type: DataType, model: str | None, dimension: int, spill: Spill | None
 ) -> Snapshot:
-    """All documents of the type."""
+    """Read all documents of the type."""
     nothing = Snapshot(
         blocks=(),
         states=DocumentStates(np.zeros(0, np.uint64), np.zeros(0, np.uint64), np.zeros(0, dtype=bool)),
@@ -217,7 +220,7 @@ def _read(
 
 
 def _changed(connection: DuckDBPyConnection, data_type: DataType, model: str | None, old: Snapshot) -> Snapshot | None:
-    """The snapshot with what has changed since; None where it takes less to read everything."""
+    """Update a snapshot with what has changed; None if reading everything is faster."""
     now = document_states(connection, data_type, model=model)
     if vector_length(connection, model) != old.dimension:
         return None
@@ -256,7 +259,7 @@ def _changed(connection: DuckDBPyConnection, data_type: DataType, model: str | N
 def _with_documents(
     old: Snapshot, connection: DuckDBPyConnection, data_type: DataType, *, keys: Keys | None
 ) -> tuple[Snapshot, pa.Table]:
-    """The snapshot with more documents, which have no vectors yet, and the hashes of their texts."""
+    """Add documents without vectors, and the hashes of their texts."""
     blocks, states, texts = list(old.blocks), [old.states], []
     row, undated = len(old.alive), old.undated
     for table in read_documents(connection, data_type, at_once=BLOCK, keys=keys):
@@ -289,7 +292,7 @@ def _parts(states: DocumentStates) -> tuple[Keys, Keys, NDArray[np.bool_]]:
 
 
 def _put(snapshot: Snapshot, rows: NDArray[np.intp], vectors: NDArray[np.float32]) -> None:
-    """Give these rows their vectors (n, d); only before a search has seen the snapshot."""
+    """Set the vectors (n, d) of these rows; only before a search has used the snapshot."""
     ends = np.cumsum([len(block.doc_ids) for block in snapshot.blocks])
     of = np.searchsorted(ends, rows, "right")
     for number in np.unique(of).tolist():
@@ -299,7 +302,7 @@ def _put(snapshot: Snapshot, rows: NDArray[np.intp], vectors: NDArray[np.float32
 
 
 def _new_fields() -> DuckDBPyConnection:
-    """An empty table of fields in memory, compressed; DuckDB keeps such tables as they come unless it is asked."""
+    """Return an empty in-memory table of fields; DuckDB compresses such tables only on request."""
     connection = duckdb.connect(config={"threads": 1})
     connection.execute("attach ':memory:' as kept (compress)")
     kinds = {"date_int": "integer", "version": "integer", "categories": "varchar[]"}
@@ -309,10 +312,10 @@ def _new_fields() -> DuckDBPyConnection:
 
 
 def _stamp(path: Path) -> object:
-    """What differs on the disk after any commit: DuckDB's count of checkpoints, sizes and times. None: no file."""
+    """Return what differs on disk after any commit: DuckDB's checkpoint count, sizes and times. None: no file."""
     stamp: list[object] = []
     for file in (path, path.with_name(f"{path.name}.wal")):
-        with suppress(FileNotFoundError):  # the log is gone as soon as its writer has closed
+        with suppress(FileNotFoundError):  # the log disappears when its writer closes
             known = file.stat()
             stamp += [file.name, known.st_ino, known.st_size, known.st_mtime_ns]
     head = file_head(path, _HEADERS)

@@ -1,7 +1,7 @@
-"""Stance: whether a passage supports a claim or contradicts it, and the sentence of the passage that says so (SPEC R7).
+"""Define stance labels: whether a passage supports or contradicts a claim, and the sentence that shows it (SPEC R7).
 
-A judge labels passages; what it labels counts only where it quotes a sentence that stands in the passage. Wording is
-no judge: two wordings of a question find the same documents.
+A label counts only with a sentence that occurs in the passage. Wording does not separate stances: two wordings of a
+question find the same documents.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,7 +16,7 @@ STANCES: tuple[Stance, ...] = ("supports", "contradicts")
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """What a passage says of the claim. `sentence` as it stands in the passage; None where `stance` is neutral."""
+    """The stance of a passage on the claim. `sentence` as it occurs in the passage; None if `stance` is neutral."""
 
     stance: Stance | Literal["neutral"]
     sentence: str | None = None
@@ -24,7 +24,7 @@ class Label:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Passage:
-    """A text to be judged; a `private` one is shown to no judge outside the machine (M3)."""
+    """A text to be judged; a `private` one is not sent to a judge outside the machine (M3)."""
 
     text: str
     private: bool = False
@@ -32,9 +32,9 @@ class Passage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Labels:
-    """One label a passage, None where it was not judged; `reasons` say why, each once.
+    """One label for each passage, None if it was not judged; `reasons` say why, each once.
 
-    `failed`: asking again later may give more. `over`: nothing further will be judged in this run.
+    `failed`: asking again later may help. `over`: no further passage can be judged in this run.
     """
 
     labels: tuple[Label | None, ...]
@@ -45,9 +45,9 @@ class Labels:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StanceJudge:
-    """Who judges. `name` is None where nobody can, and `label` then says why; `kind` is for people.
+    """A judge of stances. If none is available, `name` is None and `label` returns the reason; `kind` is for people.
 
-    `label(claim, passages)` does not raise for the sake of a model.
+    `label(claim, passages)` does not raise if a model fails.
     """
 
     name: str | None
@@ -56,7 +56,7 @@ class StanceJudge:
 
 
 def nobody(reason: str) -> StanceJudge:
-    """Stands in where no model is configured that could judge."""
+    """Return the judge to use when no model is configured."""
 
     def label(claim: str, passages: Sequence[Passage]) -> Labels:
         return Labels(labels=(None,) * len(passages), reasons=(reason,), over=True)
@@ -65,7 +65,7 @@ def nobody(reason: str) -> StanceJudge:
 
 
 def checked_label(stance: Any, sentence: Any, text: str) -> Label | None:
-    """The label that a model's words amount to; None where it is no stance or its sentence is not in the text."""
+    """Validate a model's answer; None if the stance is unknown or the sentence is not in the text."""
     if stance == "neutral":
         return Label("neutral")
     if stance not in STANCES or not isinstance(sentence, str):

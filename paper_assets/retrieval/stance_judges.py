@@ -1,4 +1,10 @@
-"""Who judges stances: an NLI cross-encoder where one is set, else the language model, else nobody (SPEC R7)."""
+"""Judge stances: by an NLI cross-encoder if one is configured, else by the language model (SPEC R7).
+
+The cross-encoder reads sentence by sentence (premise: the sentence, hypothesis: the claim), as such models were
+trained, so the sentence behind a label is known and nothing leaves the machine. The language model gets passages as
+escaped JSON in a fence, under our numbers; only requested numbers count, each with a sentence that occurs in its
+passage. Its answers are stored by content.
+"""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -23,12 +29,12 @@ from paper_assets.stores.warehouse import Warehouse
 from paper_assets.text.fence import introduced
 from paper_assets.text.sentences import sentence_spans
 
-_SURE = 0.5  # probability from which a sentence takes a side; below, neutral is at least as likely
-_MOST_SENTENCES = 40  # of a passage; an abstract has a dozen
+_SURE = 0.5  # least probability of a stance; below it, neutral is at least as likely
+_MOST_SENTENCES = 40  # sentences read of a passage; an abstract has a dozen
 
 
 def open_nli_judge(model: str, load: Callable[[str], NLIEncoder]) -> StanceJudge:
-    """The judge of a model's name; loaded when it is first asked. One that cannot be loaded says why."""
+    """Return a judge that loads its model at first use. If loading fails, its labels carry the reason."""
 
     @cache
     def loaded() -> StanceJudge:
@@ -44,7 +50,7 @@ def open_nli_judge(model: str, load: Callable[[str], NLIEncoder]) -> StanceJudge
 
 
 def nli_judge(model: NLIEncoder) -> StanceJudge:
-    """A passage takes the side of the sentence that is surest of one."""
+    """Label a passage by its sentence with the most certain stance."""
 
     def label(claim: str, passages: Sequence[Passage]) -> Labels:
         sentences = [
@@ -62,7 +68,7 @@ def nli_judge(model: NLIEncoder) -> StanceJudge:
 
 
 def _surest(sentences: Sequence[str], probabilities: np.ndarray) -> Label:
-    """`probabilities` (n, 2): that each sentence entails the claim, that it contradicts it."""
+    """Return the label of the sentence with the highest probability. `probabilities` (n, 2): entails, contradicts."""
     if not len(sentences):
         return Label("neutral")
     row, column = divmod(int(np.argmax(probabilities)), 2)
@@ -71,9 +77,9 @@ def _surest(sentences: Sequence[str], probabilities: np.ndarray) -> Label:
     return Label("contradicts" if column else "supports", " ".join(sentences[row].split()))
 
 
-BATCH = 10  # passages in one question: ten abstracts are some 5,000 tokens
-AT_ONCE = 3  # questions under way together
-_MOST_CHARACTERS = 4_000  # of a passage that are shown; an abstract has at most 1,920
+BATCH = 10  # passages in one question: ten abstracts are about 5,000 tokens
+AT_ONCE = 3  # questions in parallel
+_MOST_CHARACTERS = 4_000  # characters shown of a passage; an abstract has at most 1,920
 _LONGEST_CLAIM = 2_000
 _NOT_QUOTED = "the sentence given for them is not in their text"
 _LEFT_OUT = "the model left them out of its answer"
@@ -124,9 +130,10 @@ def open_llm_judge(
     keep: Callable[[Mapping[str, str], str], None] = lambda answers, model: None,
     deadline: Callable[[], float | None] = lambda: None,
 ) -> StanceJudge:
-    """The judge that the environment's LLM allows (I3), with a fresh budget; without one it says why.
+    """Return the judge for the environment's language model (I3), with a fresh budget; without one its labels carry the
+    reason.
 
-    `known` looks kept answers up by key, `keep` stores new ones of a model; `deadline` gives the seconds left.
+    `known` looks up stored answers by key, `keep` stores new ones of a model; `deadline` returns the seconds left.
     """
     try:
         config = llm_config(environ)
@@ -147,7 +154,7 @@ def llm_judge(
     known: Callable[[Sequence[str]], Mapping[str, str]] = lambda keys: {},
     keep: Callable[[Mapping[str, str]], None] = lambda answers: None,
 ) -> StanceJudge:
-    """Judges by `ask`. Of several questions under way together one that fails stops only what was not yet asked."""
+    """Judge by `ask`. Several questions run at once; after a failure no further ones are started."""
     return StanceJudge(
         name=model,
         kind="language model",
@@ -190,7 +197,7 @@ def _label(
                 keep(found)
                 answers |= found
             if faults:
-                break  # the next ones would hardly fare better
+                break  # further questions would probably fail too
     labels = tuple(
         _read(answers[keys[at]], text) if at in keys and keys[at] in answers else None for at, text in enumerate(texts)
     )
@@ -209,7 +216,7 @@ def _label(
 
 
 def _asked(ask: Ask, claim: str, texts: Sequence[str]) -> list[str]:
-    """The answer for each text as JSON, null where the model gave none or two. Raises LLMError."""
+    """Return the answer for each text as JSON, null if the model gave none or two. Raises LLMError."""
     shown = [{"id": f"{number}", "text": " ".join(text.split())} for number, text in enumerate(texts, 1)]
     lines = "\n".join(json.dumps(each, ensure_ascii=False) for each in shown)
     user = (
@@ -245,7 +252,7 @@ def open_judge(
     *,
     deadline: Callable[[], float | None] = lambda: None,
 ) -> StanceJudge:
-    """The judge of one run, which keeps what a language model says in the warehouse; nothing is loaded or asked yet.
+    """Return the judge of one run, storing a language model's answers in the warehouse; nothing is loaded or asked yet.
 
     `deadline`: the seconds left for a question to the language model, None for its own limit.
     """

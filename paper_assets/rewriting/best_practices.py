@@ -1,7 +1,7 @@
-"""Recalling rewrites that are worth imitating, and keeping new ones (B2, B3).
+"""Archive rewrites worth imitating, recall them as examples, and remove them (B2, B3).
 
-The table in the warehouse is the truth and what is searched; the Chroma collection follows it at once, or at the next
-sync where that fails.
+The table in the warehouse is authoritative and is what recall searches. The Chroma collection is updated right after
+it, or at the next sync if that fails.
 """
 
 from collections.abc import Collection, Sequence
@@ -37,12 +37,14 @@ from paper_assets.stores.vectors import SyncReport, VectorIndex
 from paper_assets.stores.warehouse import Warehouse
 
 NO_MODEL = "there is no embedding model to compare it with what is kept"  # why a rewrite was refused
-_EMBEDDED_AT_ONCE = 500  # what is embedded again, at most, after a kill
+_EMBEDDED_AT_ONCE = 500  # batch size: what a kill can make necessary to embed again
 
 
 @dataclass(frozen=True, slots=True)
 class Archive:
-    """Where best practices lie and how they are found. Without an embedder words alone find them, and none is kept."""
+    """Where best practices are stored and how they are found. Without an embedder, recall uses words alone and nothing
+    is archived.
+    """
 
     warehouse: Warehouse
     index: VectorIndex
@@ -55,7 +57,7 @@ class Archive:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Archived:
-    """The id under which a rewrite was kept, or why it was not. `note`: why Chroma does not hold it yet."""
+    """The id of an archived rewrite, or the reason why it was refused. `note`: why Chroma does not hold it yet."""
 
     id: str | None
     refused: str | None
@@ -63,7 +65,7 @@ class Archived:
 
 
 def archive_of(settings: Settings, warehouse: Warehouse, index: VectorIndex, embedder: Embedder | None) -> Archive:
-    """The archive that is in use with these settings."""
+    """Return the archive that these settings use."""
     return Archive(
         warehouse,
         index,
@@ -77,9 +79,11 @@ def archive_of(settings: Settings, warehouse: Warehouse, index: VectorIndex, emb
 def retrieve_best_practices(
     archive: Archive, original_text: str, target_level: str, n: int = 3, *, paper_id: str | None = None
 ) -> list[BestPractice]:
-    """The n most relevant best practices, best score first; of other levels only where this one has none (TC8).
+    """Return the n most relevant best practices, best score first; those of other levels only if this level has none
+    (TC8).
 
-    `paper_id`: whose rewrite they are for; none of its own is given, it would be its own solution. Raises StoreError.
+    `paper_id`: the paper that is being rewritten; its own rewrites are left out, because they would be the solution.
+    Raises StoreError.
     """
     embedder = archive.embedder
     model = embedder.name if embedder else None
@@ -89,7 +93,7 @@ def retrieve_best_practices(
         memory = remembered(archive.warehouse, archive.collection, model=model)
     if not memory.practices:
         return []
-    vector = embedder.encode([original_text])[0] if embedder else None  # equal text is computed once (B6, TC7)
+    vector = embedder.encode([original_text])[0] if embedder else None  # the embedder caches equal text (B6, TC7)
     others = np.ones(len(memory.practices), dtype=bool)
     if paper_id:
         own_text = mask_pii(original_text)
@@ -122,13 +126,14 @@ def archive_rewrite(
     accepted: Collection[str] = (),
     released: bool = False,
 ) -> Archived:
-    """Keep a rewrite of the item, or say why not. `shown`: the examples that its prompt carried; `now`: when written.
+    """Archive a rewrite of the item, or return why it was refused. `shown`: the examples in its prompt; `now`: when it
+    was written.
 
-    The gate judges it here once more, whoever calls (B2); `accepted`: claims that a person has accepted for the paper;
-    `released`: a person has taken the whole text, so that the gate is not asked. Texts and keywords are kept masked,
-    and everything else is judged as masked. The same rewrite given twice is kept once and has the same id both times; a
-    better one of the same original takes the weaker one's place. Raises StoreError if the warehouse cannot be used;
-    Chroma may wait.
+    The gate judges the text here again (B2). `accepted`: claims that a person has accepted for
+    the paper; `released`: a person has accepted the whole text, so the gate is skipped. Texts and keywords are stored
+    masked, and every check after the gate uses the masked text. The same rewrite archived twice is stored once and
+    keeps its id; a better rewrite of the same original replaces the weaker one. Raises StoreError if the warehouse
+    cannot be used; a failing Chroma raises nothing.
     """
     config = archive.config
     if score < config.archived:
@@ -140,9 +145,9 @@ def archive_rewrite(
         return _refused("there is no text")
     for example in shown:
         share = copied_share(text, example.text, original=original_text)
-        # An example made of the same original is a question of likeness, below.
+        # Examples of the same original are compared by similarity below.
         if share >= config.copied_share and example.original_text != original_text:
-            return _refused(f"copies the example {example.id}: {share:.0%} of its word triples stand there")
+            return _refused(f"copies the example {example.id}: {share:.0%} of its word triples are in it")
     embedder = archive.embedder
     if embedder is None:
         return _refused(NO_MODEL)
@@ -159,7 +164,7 @@ def archive_rewrite(
         paper_id=item.paper_id,
         category=item.category,
     )
-    vector = embedder.encode([original_text])  # recall has embedded it already, unless something was masked
+    vector = embedder.encode([original_text])  # cached by recall, unless something was masked
     keep_vectors(archive.warehouse, [text_hash(original_text)], vector, model=embedder.name)
     embed_originals(archive, embedder)
     alike = add_unless_alike(
@@ -175,13 +180,16 @@ def archive_rewrite(
 
 
 def likeness_of(embedder: Embedder | None, item: NewItem, text: str, shown: Sequence[BestPractice]) -> Likeness | None:
-    """A text that is of another paper is most easily of one whose rewrite its author was shown."""
+    """Compare a text with its own original and with the originals of the examples that its author was shown.
+
+    A rewrite that is about the wrong paper is most often about one of those.
+    """
     others = {example.paper_id or example.id: example.original_text for example in shown}
     return likeness(embedder, title=item.title, original=item.original_text, text=text, others=others)
 
 
 def masked(practice: BestPractice) -> BestPractice:
-    """A best practice without phone numbers and mail addresses."""
+    """Return a best practice with phone numbers and mail addresses masked."""
     return replace(
         practice,
         text=mask_pii(practice.text),
@@ -191,17 +199,19 @@ def masked(practice: BestPractice) -> BestPractice:
 
 
 def remove(archive: Archive, identifier: str) -> str | None:
-    """Remove one from the table and from Chroma; returns why Chroma holds it still, if it does. Raises InvalidInput."""
+    """Remove a best practice from the table and from Chroma; return why Chroma still holds it, if it does. Raises
+    InvalidInput.
+    """
     try:
         remove_best_practice(archive.warehouse, archive.collection, identifier)
     except InvalidInput:
-        _synced(archive)  # who removed it may have been killed before Chroma knew
+        _synced(archive)  # an earlier removal may have been killed before it reached Chroma
         raise
     return _synced(archive)
 
 
 def sync_archive(archive: Archive, *, progress: Progress = nobody) -> SyncReport:
-    """Embed what has no vector of this model and make Chroma hold what the table holds.
+    """Embed originals without a vector of this model and make Chroma hold what the table holds.
 
     Raises ModelUnavailable without an embedder, StoreError.
     """
@@ -212,7 +222,7 @@ def sync_archive(archive: Archive, *, progress: Progress = nobody) -> SyncReport
 
 
 def embed_originals(archive: Archive, embedder: Embedder, *, progress: Progress = nobody) -> int:
-    """Embed the originals that this model has not embedded, some hundred at a time; how many that were."""
+    """Embed the originals that this model has not embedded, in batches; return their number."""
     hashes, texts = originals_without_vector(archive.warehouse, archive.collection, model=embedder.name)
     for at in range(0, len(hashes), _EMBEDDED_AT_ONCE):
         part = slice(at, at + _EMBEDDED_AT_ONCE)
@@ -245,10 +255,10 @@ _REFUSED = "not archived: "
 
 
 def archive_kept(archive: Archive, item: RewriteItem, kept: Attempt) -> str:
-    """Offer the attempt that is kept to the archive; what became of it there, in one line. Raises StoreError."""
-    shown = []  # also to earlier attempts: each is written from the one before
+    """Offer the kept attempt to the archive; return the outcome in one line. Raises StoreError."""
+    shown = []  # to earlier attempts too: each is written from the one before
     for example in dict.fromkeys(each for attempt in item.attempts[: kept.attempt] for each in attempt.examples):
-        with suppress(InvalidInput):  # removed since it was shown
+        with suppress(InvalidInput):  # removed in the meantime
             shown.append(best_practice(archive.warehouse, archive.collection, example))
     done = archive_rewrite(
         archive,
@@ -267,10 +277,11 @@ def archive_kept(archive: Archive, item: RewriteItem, kept: Attempt) -> str:
 
 
 def offer_again(archive: Archive) -> int:
-    """Offer every finished rewrite that was refused only for want of an embedding model; how many there were.
+    """Offer again every finished rewrite that was refused only because there was no embedding model; return their
+    number.
 
-    What a person has removed stays away: only the item's own note, whole, tells the two apart. Whoever is killed on the
-    way does it again; the archive takes the same rewrite once. Raises StoreError.
+    A rewrite that a person has removed is not offered again: its item has another note. An interrupted call is simply
+    repeated, because the archive takes the same rewrite only once. Raises StoreError.
     """
     if archive.embedder is None:
         return 0

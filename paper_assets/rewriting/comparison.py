@@ -1,7 +1,7 @@
-"""The same papers rewritten with and without examples (B7). Nothing of it is kept.
+"""Compare rewriting the same papers with and without examples (B7). Nothing is stored.
 
-Both ways are warmed up before anything is measured, so that neither pays for imports, connections and a model that is
-loaded. What they differ in is told paper by paper, with an interval: two means of few papers say little.
+Both variants are warmed up before anything is measured, so that neither pays for imports, connections or loading a
+model. Differences are paired by paper and reported with an interval, because two means of a few papers say little.
 """
 
 from collections.abc import Callable, Sequence
@@ -33,7 +33,7 @@ class ComparedRewrite:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """With minus without examples, a mean over the papers, and the ends of its 95 % interval; nan of a single paper."""
+    """Mean over the papers of "with examples" minus "without", and its 95 % interval (nan for a single paper)."""
 
     of: str
     mean: float
@@ -43,9 +43,9 @@ class Difference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compared:
-    """With and without examples, over the papers that were rewritten both ways: None if there is none of them.
+    """Results with and without examples over the papers that were rewritten both ways; None if there were none.
 
-    `differences` are paired; `failed`: the paper at which the comparison ended early, and why.
+    `differences` are paired; `failed`: the paper at which the comparison stopped early, and why.
     """
 
     with_examples: ComparedRewrite | None
@@ -62,9 +62,10 @@ def compare(
     stopwatch: Callable[[], float],
     progress: Progress = nobody,
 ) -> Compared:
-    """Rewrite each item both ways after a warm-up, each way first by turns; neither writer may answer from a cache.
+    """Rewrite each item both ways after a warm-up, alternating which goes first; neither writer may answer from a
+    cache.
 
-    Ends at the first paper for which the language model fails; what was paid for until then is reported.
+    Stops at the first paper for which the language model fails and reports what was finished until then.
     """
     found: dict[bool, list[_Rewritten]] = {True: [], False: []}
     done, failed = 0, None
@@ -109,7 +110,7 @@ def _differences(first: Sequence[_Rewritten], second: Sequence[_Rewritten]) -> t
 
 
 def _interval(differences: Sequence[float]) -> dict[str, float]:
-    """Student's interval of the mean of paired differences."""
+    """Return Student's interval of the mean of paired differences."""
     mean = fmean(differences)
     if len(differences) < 2:
         return {"mean": mean, "low": nan, "high": nan}

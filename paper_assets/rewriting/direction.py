@@ -1,9 +1,12 @@
-"""Whether a rewrite says the opposite of its original: increases for decreases, worse for better, cannot for can (B2).
+"""Detect a rewrite that says the opposite of its original: increases for decreases, worse for better, cannot for can
+(B2).
 
-Told by words alone. Every word with a direction (`opposites.toml`) stands among the words that it is about. A rewrite
-is stopped where such a word is about what the original says the opposite of, and the original says nowhere in the same
-words what the rewrite says. What is said in other words is not seen: it is the critic's. How much is found, and how
-often a faithful text is stopped, stands in docs/evaluation.md.
+Two methods, both by words alone (`opposites.toml`). First, every directed word ("increases") is compared with the words
+around it: a rewrite is stopped if a directed word is used of the same words as its opposite in the original, and the
+original nowhere says of them what the rewrite says. Second, contests ("outperforms"): a word of winning or losing has a
+subject before it and mostly an object after it ("A outperforms B", "A is beaten by B"), and the rewrite may not swap
+who wins. Opposites expressed in other words are not found; the critic has to. Recall and false alarms are in
+docs/evaluation.md.
 """
 
 import re
@@ -48,15 +51,15 @@ _NEGATED = re.compile(
 _PASSIVE = re.compile(r"\b(?:is|are|was|were|be|been|being|get|gets|got)(?: \w+){0,2} $", re.I)
 _BY = re.compile(r" (?:\w+ )?by (?!\d|an? (?:large |wide |clear )?margin|up to|over|more|about|at least)", re.I)
 _HOW = re.compile(r"\b(\w+ly) $")
-_AROUND = re.compile(r"^(?:do|does|did|doing|(?:work|perform)(?:s|ed|ing)?) | than$", re.I)  # what need not be shown
-_FAR = 90  # characters between a word of winning and those whom it is about
+_AROUND = re.compile(r"^(?:do|does|did|doing|(?:work|perform)(?:s|ed|ing)?) | than$", re.I)  # may be left out
+_FAR = 90  # characters between a winning or losing verb and its subject or object
 _AFTER = 45
 _RIGHT_BEHIND = 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contest:
-    """A word of winning (`up`) or losing; `own_ahead` None where it is not known who is compared."""
+    """A word of winning (`up`) or losing; `own_ahead`: whether the authors' own work is ahead, None if unknown."""
 
     shown: str
     start: int
@@ -66,14 +69,16 @@ class Contest:
 
 
 def contests(text: str, *, own: str = "") -> tuple[Contest, ...]:
-    """Every word of winning or losing in an English text. `own`: a pattern of further names of the authors' work."""
+    """Return every word of winning or losing in an English text. `own`: a pattern of further names of the authors'
+    work.
+    """
     return tuple(each for start, end in sentence_spans(text) for each in _contests_of_sentence(text, start, end, own))
 
 
 def _contests_of_sentence(text: str, start: int, end: int, own: str) -> Iterator[Contest]:
     sides = _sides(text, start, end, own)
     bounds = [start, *(found.start() for found in _BEGINS_CLAUSE.finditer(text, start, end)), end]
-    objects: set[int] = set()  # where those stand to whom something is done: nobody who does the next
+    objects: set[int] = set()  # positions of objects: an object is not the subject of the next verb
     for found in _terms().finditer(text, start, end):
         first, last = found.span()
         clause = max(bound for bound in bounds if bound <= first), min(bound for bound in bounds if bound >= last)
@@ -97,7 +102,9 @@ def _contests_of_sentence(text: str, start: int, end: int, own: str) -> Iterator
 
 
 def _own_ahead(doer: bool | None, done_to: bool | None, up: bool) -> bool | None:
-    """`doer`, `done_to`: whether it is the authors' own; None where neither tells, or both tell different things."""
+    """Return whether the authors' own work is ahead, given whether `doer` and `done_to` are theirs; None if unknown or
+    contradictory.
+    """
     if doer is None and done_to is None:
         return None
     if doer is None or doer != done_to:
@@ -106,7 +113,7 @@ def _own_ahead(doer: bool | None, done_to: bool | None, up: bool) -> bool | None
 
 
 def _sides(text: str, start: int, end: int, own: str) -> dict[int, bool]:
-    """Where somebody is mentioned, and whether it is the authors' own work; ascending."""
+    """Return the positions of all mentioned parties and whether each is the authors' own work; ascending."""
     return {found.start(): found.lastgroup == "own" for found in _mentions(own).finditer(text, start, end)}
 
 
@@ -127,10 +134,10 @@ def _terms() -> re.Pattern[str]:
     return re.compile(rf"\b(?:{sides.replace('GOOD', data['better']).replace('MUCH', data['much'])})\b", re.I)
 
 
-_REACH = 9  # words to each side that a word with a direction can be about
-_NEAR = 3  # words behind a negation that it turns round
-_LEAST = 0.5  # evidence from which two words are taken to be about the same; one neighbour of both has 0.5
-_LEAST_OF_A_LOST_NOT = 1.2  # that something is not said to be so any more is often only said in other words
+_REACH = 9  # words to each side that a directed word can be about
+_NEAR = 3  # words after a negation that it reverses
+_LEAST = 0.5  # least evidence that two words are about the same; one shared neighbour gives 0.5
+_LEAST_OF_A_LOST_NOT = 1.2  # a missing negation is often only a paraphrase
 _CLEARLY = 1.6  # how much more there must be for the opposite than for the same
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?|\d+(?:[.,]\d+)*|[;:(),]")
 _BREAKS = frozenset(";:()")
@@ -148,7 +155,7 @@ _RIVAL = "\0rival"  # what a method is compared with, in whatever words
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turned:
-    """A word of the rewrite, and the words of the original that say the opposite of the same."""
+    """A word of the rewrite, and the words of the original that say the opposite of the same thing."""
 
     said: str
     original: str
@@ -156,18 +163,18 @@ class Turned:
 
 @dataclass(frozen=True, slots=True)
 class _Directed:
-    """`about`: stems around it with their distance in words."""
+    """A directed word. `about`: stems around it with their distance in words."""
 
     axis: str
     up: bool
     shown: str
     about: Mapping[str, int]
-    sure: bool = True  # False: there is a denial about, and it cannot be told of what
-    own: bool | None = True  # said of the authors' own work; None in a title
+    sure: bool = True  # False: there is a negation nearby whose scope is unknown
+    own: bool | None = True  # about the authors' own work; None in a title
 
 
 def turned(title: str, abstract: str, rewrite: str) -> tuple[Turned, ...]:
-    """Where `rewrite` says the opposite of a paper's title and abstract, all in English; each word once."""
+    """Return where `rewrite` says the opposite of a paper's title and abstract, all in English; each word once."""
     there = [*_directed(abstract, _OWN), *(replace(each, own=None) for each in _directed(title, _OWN))]
     by_axis: dict[str, list[_Directed]] = defaultdict(list)
     for each in there:
@@ -190,12 +197,12 @@ def turned(title: str, abstract: str, rewrite: str) -> tuple[Turned, ...]:
 
 
 def _lost(title: str, abstract: str, rewrite: str) -> tuple[list[Turned], list[Contest]]:
-    """Where the rewrite lets the other side do better, and all places in it that need no further look."""
+    """Return the places where the rewrite lets the other side win, and all places that need no further check."""
     name = _name(title)
     told = contests(plain(abstract), own=name)
     sure = [each for each in told if each.own_ahead is not None]
     known = [each for each in contests(plain(rewrite), own=name) if each.own_ahead is not None]
-    # Where somebody loses of whom it is not known who he is, it may be the authors' own work; likewise who wins.
+    # An unidentified loser, or winner, may be the authors' own work.
     if not sure or any((each.up if each.own_ahead is None else each.own_ahead) != sure[0].own_ahead for each in told):
         return [], []
     against = (each for each in known if each.own_ahead != sure[0].own_ahead)
@@ -203,7 +210,7 @@ def _lost(title: str, abstract: str, rewrite: str) -> tuple[list[Turned], list[C
 
 
 def _praise(there: Sequence[_Directed], abstract: str) -> str:
-    """The first good word on the paper's own work, where nothing in it is said to go badly; else nothing."""
+    """Return the first positive word about the paper's own work if no negative word is said of it; else nothing."""
     own = [each for each in there if each.own and each.axis in _VERDICTS]
     start = _begins(abstract, _OWN)
     words = {found.group().lower() for found in _WORD.finditer(abstract, start)}
@@ -213,7 +220,7 @@ def _praise(there: Sequence[_Directed], abstract: str) -> str:
 
 
 def _evidence(said: _Directed, there: _Directed) -> float:
-    """That two words are about the same: the nearer to both a word of both stands, the more."""
+    """Return the evidence that two words are about the same: shared neighbours, weighted by their nearness to both."""
     return sum(1 / (at + there.about[word]) for word, at in said.about.items() if word in there.about)
 
 
@@ -229,25 +236,27 @@ def _directed(text: str, own: re.Pattern[str], *, settled: Sequence[Contest] = (
 
 
 def _begins(text: str, own: re.Pattern[str]) -> int:
-    """Where a text comes to the authors' own work, after what others have done; 0 where that cannot be told."""
+    """Return where a text starts to speak of the authors' own work, after related work; 0 if unknown."""
     found = own.search(text)
     return found.start() if found else 0
 
 
 def _named(title: str) -> re.Pattern[str]:
-    """What a rewrite calls the authors and their work; a title often begins with a name and a colon."""
+    """Return a pattern of what a rewrite calls the authors and their work; a title often begins with a name and a
+    colon.
+    """
     name = _name(title)
     return re.compile(rf"{_OWN.pattern}{'|' + name if name else ''}")
 
 
 def _name(title: str) -> str:
-    """A pattern of the name that a title begins with; empty where it has none."""
+    """Return a pattern of the name that a title begins with; empty if it has none."""
     name = title.partition(":")[0].strip()
     return re.escape(name) if 0 < len(name.split()) <= 2 and ":" in title else ""
 
 
 def _of_sentence(words: Sequence[str], judged: Collection[int] = ()) -> Iterator[_Directed]:
-    """`judged`: places of words of which it is known what they say."""
+    """Yield the directed words of a sentence. `judged`: places of words that are already understood."""
     lexicon = _lexicon()
     directed: dict[int, tuple[str, bool, int]] = {}  # place -> axis, up, place of its last word
     for place in range(len(words)):
@@ -285,7 +294,9 @@ def _of_sentence(words: Sequence[str], judged: Collection[int] = ()) -> Iterator
 
 
 def _window(words: Sequence[str], stems: Mapping[int, str], first: int, last: int) -> dict[str, int]:
-    """The stems around words `first` to `last`, each at its smallest distance, up to the next bracket or semicolon."""
+    """Return the stems around words `first` to `last` with their smallest distance, up to the next bracket or
+    semicolon.
+    """
     about: dict[str, int] = {}
     for step, edge in ((1, last), (-1, first)):
         distance = 0
@@ -299,18 +310,18 @@ def _window(words: Sequence[str], stems: Mapping[int, str], first: int, last: in
 
 
 def _behind(words: Sequence[str], stems: Mapping[int, str], last: int) -> dict[str, int]:
-    """The first words behind "with": what stands further off may belong to anything."""
+    """Return the first words after "with"; words further away may belong to anything."""
     places = [at for at in range(last + 1, last + 2 + _NEAR) if stems.get(at) and not _ends(words, last + 1, at)]
     return dict.fromkeys((stems[place] for place in places), 1)
 
 
 def _reach(negation: str) -> int:
-    """A subject is denied as far as its verb: "none of the larger ones helps"."""
+    """Return how far the negation of a subject reaches, its verb included: "none of the larger ones helps"."""
     return 2 * _NEAR if negation in _SUBJECTS else _NEAR
 
 
 def _ends(words: Sequence[str], first: int, last: int) -> bool:
-    """Whether a noun and what stands before it end between two places."""
+    """Return whether a noun phrase ends between two places."""
     return any(words[at] in _BREAKS or words[at] in _ENDS for at in range(first, last))
 
 
@@ -319,7 +330,7 @@ def _next(stems: Mapping[int, str], last: int) -> int | None:
 
 
 def _rival_before(words: Sequence[str], stems: Mapping[int, str], place: int) -> bool:
-    """Whether the subject is what the method is compared with: "earlier methods often fall behind"."""
+    """Return whether the subject is what the method is compared with: "earlier methods often fall behind"."""
     for at in range(place - 1, max(-1, place - 6), -1):
         if stems.get(at) == _RIVAL:
             return True

@@ -1,10 +1,10 @@
-"""Numbers and names in a rewrite that the original lacks (B10): shown to the critic, and stopped by the gate.
+"""Find numbers and names in a rewrite that its original lacks (B10), for the critic and for the gate, and mark them.
 
-It knows nothing of meaning. What is the same in another spelling counts as there: 1,000 and 1000, 50% and half and 0.5,
-10^{6} and a million, three and 3, 3x and threefold, 90 minutes and 1.5 hours, a number rounded (93.7 to 94, or "about
-90"), an acronym for words of the original and words for an acronym of it. A number of another kind, unit or scale is
-another number: 12 % is not 12 times, 500 ms not 500 s, and nothing is itself times 100. Precision and recall on made
-corruptions stand in docs/evaluation.md (`python -m benchmarks.faithfulness`).
+The meaning of sentences is not judged. Different spellings of the same thing match: 1,000 and 1000, 50% and half and
+0.5, 10^{6} and a million, three and 3, 3x and threefold, 90 minutes and 1.5 hours, a rounded number (93.7 and 94, or
+"about 90"), an acronym and its expansion. Numbers of another kind, unit or scale differ: 12 % is not 12 times, 500 ms
+not 500 s, and no number is itself times 100. Precision and recall on synthetic corruptions are in docs/evaluation.md
+(`python -m benchmarks.faithfulness`).
 """
 
 import re
@@ -18,25 +18,25 @@ from paper_assets.rewriting.quantities import Quantity, plain, quantities
 from paper_assets.text.stems import stem, stems_in
 from paper_assets.text.words import FUNCTION_WORDS
 
-_HEDGED = 0.06  # how far from the original a number may be that is said to be about right
-_SHARE = 0.035  # likewise "a third" for 35 %
+_HEDGED = 0.06  # relative tolerance for a number with "about"
+_SHARE = 0.035  # tolerance of a share in words: "a third" for 35 %
 _LONGEST_ITEM = 7  # words
-_SHARE_OF_ONE = 0.01  # "three quarters" for 0.74; most other numbers under one are no shares
-_SHARE_BESIDE_WORDS = 0.005  # where the original says its own shares in words: "half" and 34.1 % make no third
-_MOST_LISTED = 7  # items of a list that a rewrite may have counted itself
+_SHARE_OF_ONE = 0.01  # "three quarters" for 0.74; most other numbers below one are not shares
+_SHARE_BESIDE_WORDS = 0.005  # if the original has shares in words, "half" and 34.1 % do not add up to a third
+_MOST_LISTED = 7  # longest list that a rewrite may have counted itself
 _CLAUSES = re.compile(r"[.;:()]\s|[.;:()]$|--")
 _LAST_ITEM = re.compile(r",?\s(?:and|or|as well as)\s")
 _ANNOUNCED = re.compile(r"(?:\s[\w-]+){1,4}:\s([^.:]*;\s(?:and|or)\s[^.;:]*)\.(?!\d)")
 _OF_WHAT = re.compile(
     r"\s(?:as\s|of\s|the\s|its\s|their\s|that\s|all\s|more\s|less\s|fewer\s)*((?:[\w.-]*\w%?\s?){1,2})"
 )
-_BEFORE = 60  # characters in which what a number is of may stand before it: "memory falls by half"
+_BEFORE = 60  # characters before a share in which its noun may be: "memory falls by half"
 _NUMBERED = re.compile(r"\((?:[1-9]|i{1,3}|iv|v|[a-g])\)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unsupported:
-    """As they stand in the rewrite, each once, in order."""
+    """Numbers and names as the rewrite writes them, each once, in order."""
 
     numbers: tuple[str, ...]
     names: tuple[str, ...]
@@ -47,7 +47,9 @@ class Unsupported:
 
 
 def unsupported(original: str, rewrite: str, *, language: str = "en") -> Unsupported:
-    """What stands in `rewrite`, written in `language`, and not in `original` (title and abstract together)."""
+    """Return the numbers and names of `rewrite`, written in `language`, that are not in `original` (title and abstract
+    together).
+    """
     source, text = plain(original), plain(rewrite)
     return Unsupported(
         numbers=tuple(_new_numbers(source, text)), names=tuple(new_names(source, text, language=language))
@@ -55,7 +57,7 @@ def unsupported(original: str, rewrite: str, *, language: str = "en") -> Unsuppo
 
 
 def claim_key(claim: str) -> str:
-    """The form in which a number or name that a person has accepted is recognised again."""
+    """Return the normal form by which an accepted number or name is recognised again."""
     return " ".join(claim.casefold().split())
 
 
@@ -94,7 +96,7 @@ def _new_numbers(source: str, text: str) -> Iterator[str]:
 
 
 def _by_counted(known: Iterable[Quantity]) -> dict[str, set[float]]:
-    """How many of what the original counts; numbers of something unknown could be of anything."""
+    """Return the numbers of the original by what they count; numbers of an unknown thing could be of anything."""
     found: dict[str, set[float]] = {}
     for each in known:
         if each.counted:
@@ -104,14 +106,14 @@ def _by_counted(known: Iterable[Quantity]) -> dict[str, set[float]]:
 
 
 def _contradicts(each: Quantity, counted: dict[str, set[float]]) -> bool:
-    """Whether the original counts the same things, and never so many of them."""
+    """Return whether the original counts the same things and always gives another number."""
     if each.counted not in counted or not _close(each.value, round(each.value)):
         return False
     return not any(_close(value, each.value) for value in counted[each.counted])
 
 
 def _miscounts(each: Quantity, text: str) -> bool:
-    """Whether the rewrite itself lists another number of things: "two parts: this; that; and a third"."""
+    """Return whether the rewrite itself lists another number of things: "two parts: this; that; and a third"."""
     listed = _ANNOUNCED.match(text, each.end) if each.kinds == {"count"} else None
     return listed is not None and listed[1].count(";") + 1 != each.value
 
@@ -119,7 +121,9 @@ def _miscounts(each: Quantity, text: str) -> bool:
 def _another_part(
     each: Quantity, text: str, supporting: Sequence[Quantity], known: Sequence[Quantity], source: str
 ) -> bool:
-    """Whether the original says another share or multiple of the same thing, and this one of something else only."""
+    """Return whether the original gives another share or multiple of the same thing, and this one only of something
+    else.
+    """
     thing = _shared(each, text)
     if not thing or not any(thing & _shared(one, source) for one in known):
         return False
@@ -129,7 +133,7 @@ def _another_part(
 
 
 def _shared(each: Quantity, text: str) -> frozenset[str]:
-    """The stems of what a share, percentage or multiple is of: "half of the network", "twice its size"."""
+    """Return the stems of what a share, percentage or multiple is of: "half of the network", "twice its size"."""
     if each.kinds.isdisjoint(("share", "percent", "times")):
         return frozenset()
     found = _OF_WHAT.match(text, each.end)
@@ -139,10 +143,11 @@ def _shared(each: Quantity, text: str) -> frozenset[str]:
 
 
 def _lengths_of_lists(source: str) -> set[float]:
-    """What number words a rewrite may say of its own: how many things the original lists; zero, one and two always.
+    """Return the counts that a rewrite may state though the original does not: lengths of its lists, and always zero,
+    one and two.
 
-    "Clutter, lost detail, and poor fusion" are three reasons, though nobody says three. A list is counted from its end
-    for as long as its items are short; the first one stands behind the words that lead to it.
+    "Clutter, lost detail, and poor fusion" are three reasons, although the word "three" is missing. A list is counted
+    from its end for as long as its items are short; the words before its first item belong to the introduction.
     """
     lengths = {0, 1, 2, len(set(_NUMBERED.findall(source)))}
     for clause in _CLAUSES.split(source):
@@ -174,7 +179,7 @@ def _supports(source: Quantity, said: Quantity, *, share: float) -> bool:
 
 
 def _share_of(source: Quantity, said: Quantity, *, within: float) -> bool:
-    """Whether "half", "1/3" or 0.93 say a percentage, its rest, or a factor of the original."""
+    """Return whether "half", "1/3" or 0.93 expresses a percentage, its remainder, or a factor of the original."""
     in_words = said.decimals is None
     if "percent" in source.kinds:
         part = source.value / 100
@@ -198,8 +203,7 @@ def _same_amount(source: Quantity, said: Quantity) -> bool:
 
 
 def _near(value: float, said: Quantity, *, decimals: int | None) -> bool:
-    """Whether it is the number, the number with fewer decimals, or, where it is said to be about right, a rounder
-    one."""
+    """Return whether the numbers are equal, one is the other with fewer decimals, or a hedged one is a rounder one."""
     if _close(value, said.value):
         return True
     if said.decimals is not None and said.digits >= 2 and not _close(value, round(value)):
@@ -220,7 +224,7 @@ _TOKEN = re.compile(r"\s+|[^\W_]+(?:['’.,+#/%_-]+[^\W_]+)*%?|.", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A run of text. `new`: it does not stand in the other text; `doubtful`: a number or name the original lacks."""
+    """A run of text. `new`: missing from the other text; `doubtful`: a number or name that the original lacks."""
 
     text: str
     new: bool
@@ -228,9 +232,10 @@ class Piece:
 
 
 def marked(text: str, against: str, doubtful: Iterable[str]) -> tuple[Piece, ...]:
-    """The text in pieces that join to it again. `doubtful` are words as they stand in it (`faithfulness.unsupported`).
+    """Split a rewrite into pieces that join to it again, marking what is new against another text and what is
+    `doubtful` (from `unsupported`).
 
-    Words are compared without regard to case; longest common runs first (Ratcliff & Obershelp 1988, as difflib has it).
+    Words are compared without case, longest common runs first (Ratcliff & Obershelp 1988, as in difflib).
     """
     tokens = _TOKEN.findall(text)
     words = [at for at, token in enumerate(tokens) if not token.isspace()]
@@ -251,7 +256,7 @@ def marked(text: str, against: str, doubtful: Iterable[str]) -> tuple[Piece, ...
 
 
 def _places(text: str, tokens: list[str], wanted: Iterable[str]) -> set[int]:
-    """The tokens that any of the wanted words covers."""
+    """Return the tokens that any of the given words covers."""
     spans = [
         found.span()
         for word in wanted

@@ -1,9 +1,9 @@
-"""The gate: what no score can buy (B2). Pure code between the critic and a pass, and before the archive.
+"""Hold back rewrites for reasons that no score overrules (B2): between critic and pass, and before the archive. Pure.
 
-Each check names its reason in words for a person, who may release what is stopped by accepting it. Numbers and names
-that a person has accepted for a paper are accepted in every rewrite of it.
+Each check gives its reason in words. A person may release a text by accepting it; accepted numbers and names count as
+accepted in every rewrite of the same paper.
 
-Adding a check: a function like those below, and a line in `_CHECKS`.
+To add a check, write a function like those below and add it to `_CHECKS`.
 """
 
 import re
@@ -26,14 +26,14 @@ from paper_assets.rewriting.prompts import persona
 from paper_assets.stores.rewrites import Attempt, NewItem, RewriteItem
 from paper_assets.text.languages import LANGUAGES, is_in_language, language_of
 
-_SAME_AGAIN = 0.75  # share of word triples from which a text is its original over again; docs/decisions.md
-_SHORTER, _LONGER = 0.6, 1.6  # of the length that is asked for
-_OF_THE_ORIGINAL = 0.4  # a rewrite of a short abstract need not be longer than this share of it
+_SAME_AGAIN = 0.75  # share of word triples from which a text repeats its original; docs/decisions.md
+_SHORTER, _LONGER = 0.6, 1.6  # of the requested length
+_OF_THE_ORIGINAL = 0.4  # share of a short abstract that is always long enough
 _LETTERS_A_WORD = 1.8  # of a script without spaces
 _UNSPACED = re.compile(r"[぀-ヿ㐀-鿿฀-๿]")
-_FEWEST_WORDS = 40  # different ones, from which a text says what it is about
-_ENGLISH = "en"  # the language whose opposites are known
-_SHOWN = 5  # numbers and names in a reason
+_FEWEST_WORDS = 40  # least number of distinct words to judge the topic
+_ENGLISH = "en"  # the only language with a list of opposites
+_SHOWN = 5  # numbers and names shown in a reason
 
 _REFUSALS = re.compile(
     r"""
@@ -51,7 +51,7 @@ _REFUSALS = re.compile(
     """,
     re.VERBOSE | re.IGNORECASE,
 )
-_BEGINNING = 250  # characters in which a refusal stands
+_BEGINNING = 250  # leading characters searched for a refusal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,14 +62,15 @@ class _Case:
 
     @property
     def comparable(self) -> bool:
-        """Whether original and rewrite are of one language, so that words and meaning may be compared."""
+        """Return whether original and rewrite are of one language, so that words and meaning can be compared."""
         return language_of(self.item.original_text) == self.item.language
 
 
 def stops(item: NewItem, text: str, *, likeness: Likeness | None = None) -> tuple[str, ...]:
-    """Why a rewrite of the item may neither pass nor be archived, claims apart; () lets it through.
+    """Return why a rewrite of the item may neither pass nor be archived, unsupported claims apart; () if nothing stops
+    it.
 
-    `likeness`: how well the text fits its original and others, where a model has said so.
+    `likeness`: how well the text fits its original and others, if a model has computed it.
     """
     case = _Case(text=text, item=item, likeness=likeness)
     if reason := _invisible(case):
@@ -78,45 +79,45 @@ def stops(item: NewItem, text: str, *, likeness: Likeness | None = None) -> tupl
 
 
 def held_back(item: RewriteItem, attempt: Attempt) -> tuple[str, ...]:
-    """Every reason that holds an attempt back now: the gate's, and the claims that nobody has accepted."""
+    """Return every reason to hold an attempt back now, claims that were not accepted included."""
     return doubts(attempt, item.accepted)
 
 
 def doubts(attempt: Attempt, accepted: Collection[str] = ()) -> tuple[str, ...]:
-    """The same, with the claims that are accepted given."""
+    """Return the same reasons for a given set of accepted claims."""
     return (*attempt.stopped, *claimed(attempt.unsupported, accepted))
 
 
 def claimed(claims: Sequence[str], accepted: Collection[str] = ()) -> tuple[str, ...]:
-    """The reason that claims nobody has accepted are; () without any."""
+    """Return the reason for claims that were not accepted; () without any."""
     left = unaccepted(claims, accepted)
     return (f"not in the original: {listed(left)}",) if left else ()
 
 
 def unusable(text: str, original: str) -> tuple[str, ...]:
-    """What the gate has against a text of which nothing is known but its original: no level, no title, no language."""
+    """Check a text of which only the original is known: no level, title or language."""
     letters = _hidden(text) or _refusal(text, original) or _again(text, original)
     return (letters,) if letters else ()
 
 
 def stopped_attempts(item: RewriteItem) -> frozenset[int]:
-    """The attempts that the gate holds back."""
+    """Return the attempts that the gate holds back."""
     return frozenset(attempt.attempt for attempt in item.attempts if held_back(item, attempt))
 
 
 def unaccepted(claims: Sequence[str], accepted: Collection[str]) -> tuple[str, ...]:
-    """Those of the numbers and names that no person has accepted for the paper."""
+    """Return the numbers and names that no person has accepted for the paper."""
     return tuple(claim for claim in claims if claim_key(claim) not in accepted)
 
 
 def listed(claims: Sequence[str]) -> str:
-    """The first few, and how many more."""
+    """Return the first few, and how many more there are."""
     more = f" and {len(claims) - _SHOWN} more" if len(claims) > _SHOWN else ""
     return ", ".join(claims[:_SHOWN]) + more
 
 
 def length_in_words(text: str) -> int:
-    """Words; of a script without spaces its letters, by the letters of a word."""
+    """Return the number of words; in a script without spaces, letters divided by the letters per word."""
     unspaced = len(_UNSPACED.findall(text))
     return len(_UNSPACED.sub(" ", text).split()) + round(unspaced / _LETTERS_A_WORD)
 
@@ -168,16 +169,16 @@ def _again(text: str, original: str) -> str | None:
     share = copied_share(text, original, original="")
     if share < _SAME_AGAIN:
         return None
-    return f"the original over again: {share:.0%} of its word triples stand there"
+    return f"the original over again: {share:.0%} of its word triples are in it"
 
 
 def _is_about_something_else(case: _Case) -> str | None:
-    """Told by words in common and by meaning, where both are of one language and the text is long enough to say."""
+    """Compare words and meaning, if both texts are of one language and the text is long enough."""
     if len(said_words(case.text)) < _FEWEST_WORDS or not case.comparable:
         return None
     share = shared_words(case.text, f"{case.item.title} {case.item.original_text}")
     if share < persona(case.item.target_level).shared_words:
-        return f"about something else: {share:.0%} of its words stand in the original"
+        return f"about something else: {share:.0%} of its words are in the original"
     if case.likeness is None:
         return None
     own, least = case.likeness.own, LEAST_FIT[case.item.target_level]

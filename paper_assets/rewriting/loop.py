@@ -1,8 +1,8 @@
-"""The actor–critic loop over stored items: every process reads where things stand, does one step, and stores it (B5).
+"""Run the actor–critic loop over stored items: read the state, do one step, store it (B5).
 
-What is to be done says `policy.py`; nothing of it is kept in memory, so that a process may be killed between any two
-steps and several may work on one item. Whoever writes an attempt has claimed the item before, so that none is paid for
-twice; whoever comes meanwhile waits, or takes another item first.
+`policy.py` decides each step. Nothing is kept in memory, so a process may be killed between any two steps and several
+may work on one item. A process claims an item before it writes an attempt, so that no attempt is paid for twice; others
+wait meanwhile or take another item first.
 """
 
 from collections.abc import Generator
@@ -52,7 +52,7 @@ class OptimizerState:
     """One attempt and what it means: PASS, this text is kept; FAIL, it is not (or only with a quality warning)."""
 
     attempt: int
-    max_retries: int  # attempts allowed as things stand
+    max_retries: int  # attempts allowed now
     current_score: int
     current_text: str
     feedback: str
@@ -61,7 +61,7 @@ class OptimizerState:
 
 
 def step_of(item: RewriteItem, *, config: RewritingConfig) -> Step:
-    """What is to be done with an item; a finished one stays finished, whatever the thresholds have become."""
+    """Return the next step of an item; a finished item stays finished, whatever the thresholds are now."""
     if item.outcome is not None:
         return Done(attempt=item.kept, outcome=cast(Outcome, item.outcome))
     scores = [attempt.score for attempt in item.attempts]
@@ -69,7 +69,7 @@ def step_of(item: RewriteItem, *, config: RewritingConfig) -> Step:
 
 
 def state_of(item: RewriteItem, *, config: RewritingConfig, attempt: int | None = None) -> OptimizerState | None:
-    """How `attempt` stands (None: the one that is kept, else the last one); None before the first attempt."""
+    """Return the state of `attempt` (None: the kept one, else the last one); None before the first attempt."""
     if not item.attempts:
         return None
     step = step_of(item, config=config)
@@ -99,7 +99,7 @@ def state_of(item: RewriteItem, *, config: RewritingConfig, attempt: int | None 
 
 
 def standing(item: RewriteItem, *, config: RewritingConfig) -> str:
-    """Where an item stands, in a few words for tables: waiting, unfinished, or its outcome."""
+    """Return the state of an item in a few words for tables: waiting, unfinished, or its outcome."""
     step = step_of(item, config=config)
     if isinstance(step, Wait):
         return "waiting for a decision"
@@ -109,14 +109,14 @@ def standing(item: RewriteItem, *, config: RewritingConfig) -> str:
 
 
 def publish(warehouse: Warehouse, item: RewriteItem, kept: Attempt) -> bool:
-    """Make the kept rewrite the document of its paper and level; False if it is that, or if the paper has a newer
-    version or is gone.
+    """Make the kept rewrite the document of its paper and level; False if it already is, or if the paper has a newer
+    version or was removed.
     """
     paper = find_paper(warehouse, item.paper_id)
     if paper is None or paper.version > item.version:
         return False
     category, spoken = paper.primary_category, language_of(item.original_text) or "en"
-    # In the language of the original it is the paper's and the level's; in another one it stands beside that.
+    # In the original's language there is one document for each paper and level; another language adds one.
     name = item.target_level if item.language == spoken else f"{item.target_level}:{item.language}"
     document = Document(
         doc_id=f"{item.paper_id}:{name}",
@@ -138,33 +138,33 @@ def publish(warehouse: Warehouse, item: RewriteItem, kept: Attempt) -> bool:
 
 
 def embed_published(warehouse: Warehouse, model: Embedder) -> int:
-    """Embed the published rewrites that have no vector yet; their number."""
+    """Embed the published rewrites without a vector; return their number."""
     hashes, texts = texts_to_embed(warehouse, "rewrite", model=model.name)
     if texts:
         keep_vectors(warehouse, hashes, model.encode(texts), model=model.name)
     return len(texts)
 
 
-_PAUSE = 0.3  # seconds between two looks whether another process has written its attempt
+_PAUSE = 0.3  # seconds between checks for another process's attempt
 
 
 class Claimed(Exception):
-    """Another process writes this item's next attempt."""
+    """Another process is writing this item's next attempt."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Response:
-    """Whether a person's decision counted, and one line that says what holds now."""
+    """Whether a person's decision counted, and one line about the present state."""
 
     counted: bool
     note: str
 
 
 def advance(warehouse: Warehouse, writer: Writer, item: str, *, patient: bool = True) -> RewriteItem:
-    """Write attempts until the item waits or is done, and close it in that case; the item as it then stands.
+    """Write attempts until the item waits or is done, close it if it is done, and return it.
 
-    Where another process writes the next attempt, waits for it, or raises Claimed if not `patient`. Raises LLMError;
-    what was attempted before is kept, and the next call goes on from there.
+    If another process is writing the next attempt, waits for it, or raises Claimed if not `patient`. Raises LLMError;
+    earlier attempts are kept, and the next call continues from there.
     """
     while True:
         now = _look(warehouse, writer, item)
@@ -174,11 +174,11 @@ def advance(warehouse: Warehouse, writer: Writer, item: str, *, patient: bool = 
 
 
 def rewriting(warehouse: Warehouse, writer: Writer, item: str) -> Generator[OptimizerState, Decision | None, Done]:
-    """The same, step by step: `next()` writes the next attempt, `send('accept')` and `send('retry')` decide.
+    """Run the loop step by step: `next()` writes the next attempt, `send('accept')` and `send('retry')` decide.
 
-    Yields the state after each attempt; the last one yielded is of the text that is kept (cancelled: of the last).
-    While the item waits, `next()` looks whether somebody else has decided. Returns how it ended. Raises LLMError, and
-    InvalidInput for a word on an attempt that does not wait; a new generator goes on where this one has ended.
+    Yields the state after each attempt; the last one is of the kept text (if cancelled, of the last attempt). While the
+    item waits, `next()` checks whether another process has stored a decision. Returns the outcome. Raises LLMError, and
+    InvalidInput for a decision on an attempt that is not waiting; a new generator continues where this one stopped.
     """
     shown: OptimizerState | None = None
     said: Decision | None = None
@@ -207,10 +207,10 @@ def rewriting(warehouse: Warehouse, writer: Writer, item: str) -> Generator[Opti
 def decide(
     warehouse: Warehouse, item: str, attempt: int, decision: Decision, *, now: datetime, config: RewritingConfig
 ) -> Response:
-    """Keep a person's word on an attempt that waits for it. The first word counts; a stale one changes nothing.
+    """Store a person's decision on a waiting attempt. The first decision counts; a stale one changes nothing.
 
-    Asks no language model: an accepted rewrite is closed at once unless it belongs into the archive, everything else
-    is done by whoever advances the item next (A3).
+    Calls no language model: an accepted rewrite is closed at once unless it belongs in the archive; the process that
+    advances the item next does the rest (A3).
     """
     if decision not in DECISIONS:
         raise InvalidInput(f"decision {decision!r} is unknown; use one of {', '.join(DECISIONS)}")
@@ -229,17 +229,17 @@ def decide(
 
 
 def release(warehouse: Warehouse, item: str, claim: str, *, now: datetime) -> Response:
-    """Accept a number or name for the item's paper, in every rewrite of it; what held only for its sake goes on."""
+    """Accept a number or name in every rewrite of the item's paper; attempts held back only for it continue."""
     stands = rewrite_item(warehouse, item)
     doubted = {claim_key(each) for attempt in stands.attempts for each in attempt.unsupported}
     if claim_key(claim) not in doubted:
-        return Response(counted=False, note=f"{_named(stands)}: nobody doubts {claim!r}; nothing was changed")
+        return Response(counted=False, note=f"{_named(stands)}: {claim!r} is not in doubt; nothing was changed")
     accept_claims(warehouse, stands.paper_id, [claim_key(claim)], now=now)
     return Response(counted=True, note=f"{claim!r} is accepted in every rewrite of {stands.paper_id}")
 
 
 def cancel(warehouse: Warehouse, item: str) -> Response:
-    """Give an item up; a finished one stays as it is."""
+    """Cancel an item; a finished one stays as it is."""
     done = finish(warehouse, item, outcome="cancelled", kept=None)
     stands = rewrite_item(warehouse, item)
     return Response(
@@ -248,14 +248,14 @@ def cancel(warehouse: Warehouse, item: str) -> Response:
 
 
 def take_up_again(warehouse: Warehouse, item: str) -> Response:
-    """Take a cancellation back; the item goes on where it was."""
+    """Undo a cancellation; the item continues where it was."""
     done = reopen(warehouse, item)
     stands = rewrite_item(warehouse, item)
     return Response(counted=done, note=f"{_named(stands)} {'goes on' if done else 'is not cancelled'}")
 
 
 def rehearse(writer: Writer, item: NewItem) -> tuple[list[Attempt], Step]:
-    """The loop without a store, until it would wait or is done: for comparisons (B7). Raises LLMError."""
+    """Run the loop without a store until it would wait or is done, for comparisons (B7). Raises LLMError."""
     attempts: list[Attempt] = []
     while True:
         stopped = [attempt.attempt for attempt in attempts if attempt.stopped or attempt.unsupported]
@@ -267,7 +267,7 @@ def rehearse(writer: Writer, item: NewItem) -> tuple[list[Attempt], Step]:
 
 
 def _write(warehouse: Warehouse, writer: Writer, item: str, *, patient: bool = True) -> None:
-    """Write and keep the next attempt, or let another process finish the one that it is writing."""
+    """Write and store the next attempt, or wait for the process that is writing it."""
     before = len(rewrite_item(warehouse, item).attempts)
     while not claim_item(
         warehouse, item, holder=writer.holder, now=writer.clock(), until=writer.clock() + writer.lease
@@ -278,24 +278,24 @@ def _write(warehouse: Warehouse, writer: Writer, item: str, *, patient: bool = T
         if len(rewrite_item(warehouse, item).attempts) > before:
             return
     try:
-        stands = rewrite_item(warehouse, item)  # as it is now that nobody else writes
+        stands = rewrite_item(warehouse, item)  # read again after the claim
         if isinstance(step_of(stands, config=writer.config), Write):
             held = held_back(stands, stands.attempts[-1]) if stands.attempts else ()
             keep_attempt(warehouse, item, write_attempt(writer, stands, stands.attempts, held=held))
     finally:
-        with suppress(StoreError):  # its lease ends by itself
+        with suppress(StoreError):  # its lease ends automatically
             release_item(warehouse, item, holder=writer.holder)
 
 
 def _look(warehouse: Warehouse, writer: Writer, item: str) -> RewriteItem:
-    """The item as it stands, closed if it is done."""
+    """Return the stored item, closed if it is done."""
     return _closed(warehouse, rewrite_item(warehouse, item), config=writer.config, archive=writer.archive)
 
 
 def _closed(
     warehouse: Warehouse, item: RewriteItem, *, config: RewritingConfig, archive: Archive | None
 ) -> RewriteItem:
-    """Close an item that is done. Whoever is killed on the way does it again: each part may be done twice."""
+    """Close an item that is done. An interrupted call is repeated in full: every part may be done twice."""
     step = step_of(item, config=config)
     if item.outcome is not None or not isinstance(step, Done) or step.attempt is None:
         return item
@@ -326,14 +326,14 @@ def _refusal(item: RewriteItem, attempt: int, config: RewritingConfig) -> str:
     elif isinstance(step, Wait):
         why = f"attempt {step.attempt} is the one that waits, not {attempt}"
     elif isinstance(step, Done):
-        why = f"it is {_past(step.outcome)} and waits for nobody"
+        why = f"it is {_past(step.outcome)} and does not wait for a decision"
     else:
         why = f"attempt {attempt} does not wait for a decision"
     return f"{_named(item)}: {why}; nothing was changed"
 
 
 def decide_unattended(warehouse: Warehouse, item: str, *, now: datetime, config: RewritingConfig) -> None:
-    """Decide on the attempt that waits, if one does: retry while more are allowed, else accept."""
+    """Decide on the waiting attempt, if there is one: retry while more are allowed, else accept (SPEC V3, Auto)."""
     stands = rewrite_item(warehouse, item)
     step = step_of(stands, config=config)
     if isinstance(step, Wait):
@@ -345,9 +345,9 @@ def decide_unattended(warehouse: Warehouse, item: str, *, now: datetime, config:
 
 
 def run_to_end(warehouse: Warehouse, writer: Writer, item: str) -> RewriteItem:
-    """Write and decide until the item is done; the item as it then stands.
+    """Write and decide until the item is done; return it.
 
-    A decision made meanwhile by somebody else counts, as everywhere. Raises LLMError; the next call goes on.
+    A decision that is stored meanwhile by a person counts. Raises LLMError; the next call continues.
     """
     while True:
         stands = advance(warehouse, writer, item)

@@ -1,4 +1,4 @@
-"""Measures of a rewrite beside its original: keywords, copied share, readability, likeness."""
+"""Measure a rewrite against its original: keywords, copied share, readability (LIX), likeness by meaning and words."""
 
 import re
 from collections import Counter
@@ -11,7 +11,7 @@ from paper_assets.models.embedder import Embedder
 from paper_assets.text.stems import stems_in
 from paper_assets.text.words import FUNCTION_WORDS
 
-# Not `text/words.py`: these words are shown, so they keep their hyphens and accents, and none is a number.
+# Not `text/words.py`: these words are shown, so they keep hyphens and accents and exclude numbers.
 _KEYWORD = re.compile(r"[^\W\d_][\w-]*[^\W_]")
 _SMALL = FUNCTION_WORDS | {
     "all",
@@ -31,15 +31,16 @@ _MOST = 5
 
 
 def clean_keywords(given: Iterable[str]) -> tuple[str, ...]:
-    """Given keywords, each once and fit to stand in a list with commas."""
+    """Return the keywords without duplicates, commas and blanks."""
     spaced = (" ".join(keyword.replace(",", " ").split()) for keyword in given)
     return tuple(dict.fromkeys(keyword for keyword in spaced if keyword))
 
 
 def keywords_of(text: str) -> tuple[str, ...]:
-    """At most five: word pairs that come at least twice, then words, the most frequent and then the earliest first.
+    """Return at most five keywords: word pairs that occur twice or more, then words; most frequent first, then
+    earliest.
 
-    A word that stands in a chosen pair is not named again.
+    A word of a chosen pair is not listed again.
     """
     words = [word.casefold() for word in _KEYWORD.findall(text)]
     says = [len(word) > 2 and word not in _SMALL for word in words]
@@ -51,15 +52,15 @@ def keywords_of(text: str) -> tuple[str, ...]:
 
 
 _RUN = 3
-# Not `text/words.py`: copies are found by their very letters, accents too; a script without word spaces is read letter
-# by letter.
+# Not `text/words.py`: copies match with their accents, and scripts without word spaces are split into letters.
 _TRIPLE_WORD = re.compile(r"[぀-ヿ㐀-鿿]|[^\W_぀-ヿ㐀-鿿]+")
 
 
 def copied_share(rewrite: str, example: str, *, original: str) -> float:
-    """Share, 0..1, of the rewrite's word triples that stand in the example and not in its own original.
+    """Return the share, 0..1, of the rewrite's word triples that are in the example and not in the rewrite's own
+    original.
 
-    A rewrite of fewer than three words is a copy (1) if it is the example, otherwise none (0).
+    A rewrite of fewer than three words is a copy (1) if it equals the example, otherwise not (0).
     """
     words = _words(rewrite)
     triples = _triples(words)
@@ -79,12 +80,12 @@ def _triples(words: list[str]) -> list[tuple[str, ...]]:
 
 _MEASURED = frozenset(("en", "sv", "da", "no", "nl", "fr", "es", "it", "pt"))  # German and others have longer words
 _SENTENCE_ENDS = re.compile(r"[.!?](?=\s|$)|[:;](?=\s)|\n+")
-_LIX_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")  # numbers are no words, hyphens part them
+_LIX_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")  # numbers are not words; hyphens separate words
 _LONG = 6
 
 
 def lix(text: str, *, language: str) -> float | None:
-    """The text's LIX; None without words and in a language for which it says little."""
+    """Return the LIX readability of a text; None without words and for languages where LIX says little."""
     words = _LIX_WORD.findall(text)
     if not words or language not in _MEASURED:
         return None
@@ -93,14 +94,14 @@ def lix(text: str, *, language: str) -> float | None:
 
 
 LEAST_FIT: Mapping[str, float] = {"public": 0.7, "student": 1.3, "expert": 1.5}
-CLEARLY_BETTER = 0.05  # by which a text fits another original rather than its own
-_WORDS = 2.0  # what the share of words counts beside the cosine
-_SHORT = 3  # letters of words that say nothing
+CLEARLY_BETTER = 0.05  # margin by which another original must fit better
+_WORDS = 2.0  # weight of shared words; the cosine has 1
+_SHORT = 3  # words of at most this many letters are ignored
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Likeness:
-    """Fits, -1 to 3: to the rewrite's own original, and to those of `others` by what they are called."""
+    """Fits, -1 to 3: to the rewrite's own original, and to those of `others` by their keys."""
 
     own: float
     others: Mapping[str, float] = field(default_factory=dict)
@@ -109,7 +110,7 @@ class Likeness:
 def likeness(
     embedder: Embedder | None, *, title: str, original: str, text: str, others: Mapping[str, str] = {}
 ) -> Likeness | None:
-    """The fits of a text; None where no model, or one for which no floor is known, can be asked."""
+    """Return the fits of a text; None without a model for which a floor is known."""
     if embedder is None or embedder.name != minilm.NAME:
         return None
     try:
@@ -126,11 +127,11 @@ def likeness(
 
 
 def said_words(text: str) -> frozenset[str]:
-    """The stems of a text that say something, each once."""
+    """Return the stems of a text's content words, each once."""
     return frozenset(word for word in stems_in(text) if len(word) > _SHORT)
 
 
 def shared_words(text: str, original: str) -> float:
-    """Share, 0..1, of the text's words that the original has too."""
+    """Return the share, 0..1, of the text's content words that the original has too."""
     said = said_words(text)
     return len(said & frozenset(stems_in(original))) / len(said) if said else 0.0

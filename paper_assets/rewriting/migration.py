@@ -1,7 +1,7 @@
-"""Carrying a collection of best practices over to another version of it (B1).
+"""Migrate a collection of best practices to another version of it (B1).
 
-Every step adds only what is not there yet, in transactions of some hundred, and writes to the new collection alone: a
-migration killed anywhere goes on where it was when it is asked for again, and one asked for twice does nothing.
+Every step adds only what is missing, in batches of one transaction each, and writes only to the new collection: an
+interrupted migration continues when it is run again, and a second migration changes nothing.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,7 +25,7 @@ _AT_ONCE = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Migrated:
-    """What a migration did: best practices carried over, originals embedded, and entries that are none, with why."""
+    """The result of a migration: best practices copied, originals embedded, and why entries were left out."""
 
     copied: int
     embedded: int
@@ -40,14 +40,14 @@ def migrate(
     progress: Progress = nobody,
     at_once: int = _AT_ONCE,
 ) -> Migrated:
-    """Carry collection `source` over to `archive.collection`, ids kept, and index it there.
+    """Copy collection `source` to `archive.collection`, keeping the ids, and index it.
 
-    It is read from the warehouse or, where that has nothing of it, from a Chroma collection of this name: where the
-    index lies, or in `folder`. Texts and keywords are masked on the way. Vectors are made only for originals that this
-    model has not embedded; those of a stranger's collection are not trusted. Raises InvalidInput, ModelUnavailable,
-    StoreError. What no reader can use (a refusal, the original over again, no visible text) is left out and told, of
-    either source. The rest of the gate is not asked: a collection holds neither the title nor the language nor what
-    a person has accepted, so that it would throw out what a person let in.
+    The source is read from the warehouse or, if the warehouse has nothing of it, from a Chroma collection of this name
+    in the index folder or in `folder`. Texts and keywords are masked. Originals that this model has not embedded are
+    embedded; vectors of a foreign collection are not trusted. Unusable texts (a refusal, a copy of the original, no
+    visible text) are left out and reported. The rest of the gate is skipped: a collection holds neither title nor
+    language nor accepted claims, so it would reject texts that a person accepted. Raises InvalidInput,
+    ModelUnavailable, StoreError.
     """
     if source == archive.collection:
         raise InvalidInput(f"--from and --to both name {source}; a migration needs two versions")
@@ -76,19 +76,19 @@ def migrate(
 
 
 def _usable(practices: Sequence[BestPractice], faults: list[str]) -> list[BestPractice]:
-    """Those that some reader can use; why the others are none, is added to the faults."""
+    """Return the usable best practices and add the reasons against the others to `faults`."""
     held = {each.id: unusable(each.text, each.original_text) for each in practices}
     faults += [f"{each}: held back by the gate: {'; '.join(why)}" for each, why in held.items() if why]
     return [each for each in practices if not held[each.id]]
 
 
 def _as_kept(archive: Archive, practices: Sequence[BestPractice]) -> list[BestPractice]:
-    """Masked as the archive asks for now: what is carried over may have been kept when it did not."""
+    """Mask the best practices if the archive masks now; they may have been stored when it did not."""
     return [masked(each) if archive.config.mask_pii else each for each in practices]
 
 
 def _practice(row: ForeignRow) -> BestPractice:
-    """An entry of the collection (B1) as a best practice. Raises InvalidInput naming its id and key."""
+    """Convert an entry of a collection (B1) to a best practice. Raises InvalidInput with its id and key."""
     metadata = row.metadata
     text, original_text = (
         _text(row, "the document", row.document),
@@ -117,7 +117,7 @@ def _practice(row: ForeignRow) -> BestPractice:
 
 def _text(row: ForeignRow, name: str, value: object) -> str:
     if not isinstance(value, str) or not value.strip():
-        raise InvalidInput(f"{row.id}: {name} is empty or no text")
+        raise InvalidInput(f"{row.id}: {name} is empty or not a text")
     return value
 
 
@@ -125,7 +125,7 @@ def _score(row: ForeignRow) -> int:
     score = row.metadata.get("score")
     if isinstance(score, bool) or not isinstance(score, int | float) or not (isfinite(score) and 0 <= score <= 100):
         raise InvalidInput(f"{row.id}: score must be a number from 0 to 100, got {score!r}")
-    return int(score)  # 94.9 has not reached 95
+    return int(score)  # rounded down: 94.9 is below 95
 
 
 def _optional(metadata: Mapping[str, Any], key: str) -> str | None:

@@ -1,8 +1,8 @@
-"""Names in a rewrite that the original lacks: words with a capital or digit inside, and capitals that are no beginning.
+"""Find names in a rewrite that the original lacks: words with a capital or digit inside, and capitalised words.
 
-A word that begins a sentence is a name unless it is an ordinary word (`text/english_words.py`) or stands in the
-original. A name counts whole: GPT-5 is not GPT-4, and three words with the right initials are no expansion of GNN.
-Known are the expansions in `acronyms.tsv` and those whose words the original has.
+A capitalised word at the start of a sentence is a name unless it is an ordinary word (`text/english_words.py`) or
+occurs in the original; `names.toml` lists the exceptions. Names match whole: GPT-5 is not GPT-4, and three words with
+the right initials do not expand GNN. Expansions are known from `acronyms.tsv` and from the words of the original.
 """
 
 import re
@@ -22,7 +22,7 @@ _NOUNS_HAVE_CAPITALS = frozenset(("de", "lb"))
 
 
 def new_names(source: str, text: str, *, language: str = _ENGLISH) -> Iterator[str]:
-    """The names of `text` that `source` lacks, as they are written, each once; both made `plain`."""
+    """Yield the names of `text` that `source` lacks, as they are written, each once; both texts made `plain`."""
     words = words_of(source)
     acronyms = {squeezed(word).removesuffix("s") for word in words if _is_acronym(word)}
     spaced = f" {' '.join(_lowered(word) for word in words)} "
@@ -51,23 +51,23 @@ def new_names(source: str, text: str, *, language: str = _ENGLISH) -> Iterator[s
 
 
 def words_of(text: str) -> list[str]:
-    """The words of a text as they are written, GPT-4 as one."""
+    """Return the words of a text as they are written, GPT-4 as one."""
     return WORD.findall(text)
 
 
 def squeezed(word: str) -> str:
-    """Without case, accents, marks and the possessive s."""
+    """Return a word without case, accents, punctuation and the possessive s."""
     word = re.sub(r"['’]s$", "", word)
     return "".join(letter for letter in unicodedata.normalize("NFKD", word) if letter.isalnum()).casefold()
 
 
 def _is_beginning(letters: str, language: str) -> bool:
-    """Whether the word begins its sentence as any word would. Only English words are known."""
+    """Return whether a capital only marks the start of a sentence. Only English words are known."""
     return language != _ENGLISH or (is_ordinary_word(letters) and letters not in _word_lists()["names"])
 
 
 def _is_marked(name: str) -> bool:
-    """A capital or digit inside, as in RoBERTa, LLM, GPT-4."""
+    """Return whether there is a capital or digit inside, as in RoBERTa, LLM, GPT-4."""
     return name[1:] != name[1:].lower() or any(letter.isdigit() for letter in name)
 
 
@@ -79,7 +79,7 @@ def _known(source: str) -> set[str]:
 
 
 def _capitalised_runs(text: str) -> Iterator[list[tuple[str, bool]]]:
-    """Neighbouring words with a capital, and whether each begins a sentence."""
+    """Yield runs of neighbouring capitalised words, and whether each word begins a sentence."""
     run: list[tuple[str, bool]] = []
     end = 0
     for found in WORD.finditer(text):
@@ -98,7 +98,7 @@ def _capitalised_runs(text: str) -> Iterator[list[tuple[str, bool]]]:
 
 
 def _spelling(run: list[tuple[str, bool]], acronyms: set[str], spaced: str) -> set[int]:
-    """Places of the words in a run that spell out an acronym of the original, in a way that is known."""
+    """Return the places of the words in a run that expand an acronym of the original in a known way."""
     letters = [
         (squeezed(part)[:1], squeezed(part), place) for place, (word, _) in enumerate(run) for part in _parts(word)
     ]
@@ -115,7 +115,7 @@ def _spelling(run: list[tuple[str, bool]], acronyms: set[str], spaced: str) -> s
 
 
 def _abbreviates(acronym: str, hyphenated: str, spaced: str) -> bool:
-    """Whether words of the original are known to be called so, or a hyphenated one has just these initials."""
+    """Return whether words of the original are known to expand the acronym, or a hyphenated word has its initials."""
     short = acronym.removesuffix("s")
     if any(f" {expansion}" in spaced for expansion in _expansions().get(short, ())):
         return True
@@ -123,13 +123,13 @@ def _abbreviates(acronym: str, hyphenated: str, spaced: str) -> bool:
 
 
 def _initials_of_compounds(source: str) -> str:
-    """The initials of the hyphenated words, apart."""
+    """Return the initials of the hyphenated words, separated by spaces."""
     compounds = (_parts(word) for word in words_of(source) if "-" in word)
     return " ".join(f"-{''.join(squeezed(part)[:1] for part in parts)}-" for parts in compounds)
 
 
 def _defined(text: str, spaced: str) -> set[str]:
-    """Acronyms in brackets behind the words that they stand for, which the original has too."""
+    """Return acronyms in brackets after the words that they abbreviate, if the original has these words too."""
     found = set()
     for bracket in re.finditer(r"\(([A-Za-z]*[A-Z][A-Za-z]*)\)", text):
         acronym = squeezed(bracket[1]).removesuffix("s")
@@ -156,7 +156,7 @@ def _forms(word: str) -> set[str]:
 
 
 def _name_in(word: str) -> str:
-    """The word from its first to its last part with a capital or a digit: BERT of BERT-based."""
+    """Return the word from its first to its last part with a capital or a digit: BERT of BERT-based."""
     parts = re.split(r"([-/_.'’+])", re.sub(r"['’]s$", "", word))
     named = [place for place, part in enumerate(parts) if any(one.isupper() or one.isdigit() for one in part)]
     return "".join(parts[named[0] : named[-1] + 1]) if named else ""
@@ -180,7 +180,7 @@ def _singular(word: str) -> str:
 
 @cache
 def _expansions() -> dict[str, tuple[str, ...]]:
-    """What acronyms of the field stand for, in lower case and the singular; an acronym may have several."""
+    """Return the expansions of the field's acronyms, in lower case and the singular; an acronym may have several."""
     lines = Path(__file__).with_name("acronyms.tsv").read_text(encoding="utf-8").splitlines()
     rows = [line.split("\t") for line in lines if line and not line.startswith("#")]
     return {row[0]: tuple(" ".join(map(_singular, words.split())) for words in row[1:]) for row in rows}

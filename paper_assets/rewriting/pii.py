@@ -1,7 +1,7 @@
-"""Masking phone numbers and mail addresses, and nothing that merely looks like them (B2).
+"""Mask phone numbers and mail addresses without touching identifiers, dates and other numbers (B2).
 
-Phones are found by `phonenumbers` with Leniency.EXACT_GROUPING: valid numbers, written in groups as their country does.
-Papers are full of other digits, so what is an identifier, a date, a range or arithmetic is covered before it looks.
+`phonenumbers` finds phones with Leniency.EXACT_GROUPING: valid numbers, grouped as usual in their country. Papers are
+full of other digits, so identifiers, dates, ranges and arithmetic are covered before the search.
 """
 
 import re
@@ -13,8 +13,8 @@ from phonenumbers import Leniency, PhoneNumberMatcher
 
 MASK = "***"
 
-_REGIONS = ("KR", "US")  # numbers of other countries are known by their +
-_COVER = "\ue000"  # private use: no digit, letter or punctuation to the matcher
+_REGIONS = ("KR", "US")  # numbers of other countries need a +
+_COVER = "\ue000"  # private use: neither digit, letter nor punctuation to the matcher
 
 _LETTER = "A-Za-z0-9À-ɏ가-힣"
 _LOCAL = rf"[{_LETTER}._%+'-]"
@@ -57,7 +57,7 @@ _COVERED = re.compile(
             r"(?<!\d)\d{4}-\d{4}-\d{4}-\d{3}[\dX](?!\d)",  # ORCID, ISNI
             r"(?i:\bis[bs]n(?:-1[03])?:?\s?)[\d -]+[\dXx](?!\d)",
             r"(?<!\d)97[89][- ]\d[\d -]{8,11}\d(?!\d)",  # ISBN-13 without its name
-            r"(?<!\d)\d{1,5}-\d{1,7}-\d{1,7}-[\dX](?!\d)",  # ISBN-10 likewise
+            r"(?<!\d)\d{1,5}-\d{1,7}-\d{1,7}-[\dX](?!\d)",  # ISBN-10 without its name
             rf"(?<!\d){_YEAR}(?P<s>[-./])\s?{_MONTH}(?P=s)\s?{_DAY}(?!\d)(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?)?",
             rf"(?<!\d)(?:{_DAY}[-./]{_MONTH}|{_MONTH}[-./]{_DAY})[-./]{_YEAR}(?!\d)",
             r"(?<![\d.])\d{1,3}(?:\.\d{1,3}){3}(?!\d)",  # IP
@@ -68,10 +68,10 @@ _COVERED = re.compile(
             + _RANGE
             + r"(?:\s\d{4}(?!\d))?",
             r"(?<!\d)\d{1,4}\s?\(\d{1,4}\)\s?[,:]\s?" + _RANGE,  # volume(number): pages
-            # Two numbers with a dash are a range, unless an area code stands before or a third group follows.
+            # Two numbers with a dash are a range, unless an area code precedes or a third group follows.
             rf"(?<![\d.+)])(?<![{_DASH}])(?<![{_DASH}]\s)(?<!\d[ .)])(?<![)]\s){_RANGE}"
             rf"(?!\d|\s?[.{_DASH}]\s?\d|\s\d{{3,4}}(?!\d))",
-            r"(?<!\d)(?!010\d{8}(?!\d))\d{5,}(?!\d|[-.]\d)",  # in one piece only mobile numbers are known for phones
+            r"(?<!\d)(?!010\d{8}(?!\d))\d{5,}(?!\d|[-.]\d)",  # without separators only mobile numbers are recognised
             r"\b[A-Za-z][A-Za-z0-9]*[-_/#]\d[\d-]*",  # grants and parts: NRF-2019-123-4567
             r"\$(?=[^$\n]*[=^_\\<>])[^$\n]{1,200}\$",
             r"\\\(.{1,200}?\\\)|\\\[.{1,200}?\\\]",
@@ -82,15 +82,15 @@ _COVERED = re.compile(
 )
 # Three or more numbers in a row; layers are as wide as multiples of 16 or 50, a phone almost never is in every group.
 _GROUPS = re.compile(rf"(?<![\d+.])\d{{1,5}}(?:(?:\s?[{_DASH}/.]\s?|\s)\d{{1,5}}){{2,}}(?!\d)")
-# Right after one of these nothing is covered: it is a phone number if it can be one.
+# Digits right after one of these words are never covered.
 _SAID_TO_BE_A_PHONE = re.compile(
     r"(?:\b(?:tel|telephone|phone|mobile|cell|fax|call|whatsapp|hotline)|전화|연락처|휴대폰|휴대전화|핸드폰|팩스|문의|고객센터|대표번호|[☎☏📞📱])"
     r"(?:번호|는|은)?[\s.:=)(-]{0,4}(?:at\s|us\s|to\s)?$|\+\(?(?:\d[\d ().-]*)?$",
     re.IGNORECASE,
 )
-_BEFORE = 24  # characters in which such a word is looked for
+_BEFORE = 24  # characters searched for such a word
 _CALLED_FROM_ABROAD = re.compile(r"(?<![\d.+-])00(?=[ -]?[1-9]\d{0,2}[ .-]\d)")  # 0082-10-… is +82-10-…
-# What makes groups of digits no phone number: a grant they are the number of, a thing that they count.
+# Context that rules out a phone number: a grant, a counted thing.
 _OF_A_GRANT = re.compile(
     r"(?:\b(?:grants?|awards?|contracts?|projects?|agreements?|fund(?:ing|ed|s)?|supported|NSF|NIH|NRF|IITP|ERC|DFG|DARPA|"
     r"EPSRC|NSFC|JSPS|KAKENHI)\b|과제|연구비|사업)(?:[^.;\n]|\bnos?\.){0,40}$",
@@ -105,7 +105,7 @@ _VIRTUAL_KOREAN = re.compile(r"(?<![\d.-])05\d\d[-. ]\d{3,4}[-. ]\d{4}(?![\d-])"
 
 @dataclass(frozen=True, slots=True)
 class Pii:
-    """Where in a text something personal stands; what it is, not the thing itself."""
+    """The position of personal data in a text and its kind, not the data itself."""
 
     kind: Literal["mail", "phone"]
     start: int
@@ -113,7 +113,7 @@ class Pii:
 
 
 def mask_pii(text: str) -> str:
-    """The text with each phone number and mail address as `***`. Masking twice is the same as masking once."""
+    """Replace each phone number and mail address by `***`. Masking twice equals masking once."""
     while found := find_pii(text):
         for each in reversed(found):
             text = text[: each.start] + MASK + text[each.end :]
@@ -121,7 +121,7 @@ def mask_pii(text: str) -> str:
 
 
 def find_pii(text: str) -> list[Pii]:
-    """The phone numbers and mail addresses of a text in their order, none overlapping."""
+    """Return the phone numbers and mail addresses of a text in their order, without overlaps."""
     found: list[Pii] = []
     text = text.translate(_AS_READ)
     if "@" in text or "at" in text.lower():

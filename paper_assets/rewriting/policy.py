@@ -1,11 +1,10 @@
-"""When to write again, when to ask a person, when to stop (SPEC B4): one pure function of the attempts so far.
+"""Decide when to write again, when to wait for a person and when to stop (SPEC B4): a pure function of the attempts.
 
-A `retry` is worth an attempt like any other, and counts among the five (or the three more). Only where it is said of
-the last attempt that is allowed, and would otherwise come to nothing, it buys one more. So nothing is written more
-than 5 + 3 times without a person asking for it each time.
+A `retry` uses one of the five (or three more) attempts. Only a `retry` of the last allowed attempt adds one, because it
+would otherwise have no effect. So more than 5 + 3 attempts are written only if a person requests each of them.
 
-What the gate holds back neither passes nor waits at once: another attempt usually mends it. It is taken only by a
-person: where nothing else is good enough in the end, the best of what is held back waits for one.
+An attempt that the gate holds back neither passes nor waits at first: another attempt usually fixes it. Only a person
+can accept it: if no other attempt is good enough in the end, the best of those held back waits for a decision.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -30,14 +29,14 @@ class Write:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wait:
-    """A person must say what becomes of this attempt."""
+    """Wait for a person's decision on this attempt."""
 
     attempt: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Done:
-    """Nothing is left to do; `attempt` is the one that is kept, None where it was cancelled."""
+    """Nothing is left to do; `attempt` is the kept one, None if the item was cancelled."""
 
     attempt: int | None
     outcome: Outcome
@@ -54,10 +53,11 @@ def next_step(
     cancelled: bool = False,
     config: RewritingConfig,
 ) -> Step:
-    """What follows from the scores of attempts 1, 2, …, the decisions by attempt, and those that the gate holds back.
+    """Return the next step from the scores of attempts 1, 2, …, the decisions by attempt, and the attempts the gate
+    holds back.
 
-    The first attempt that passes or was accepted is kept. A close one waits while it is the last; in the end the best
-    is kept, of equals the latest, with a warning where it is under `config.enough`.
+    The first attempt that passes or was accepted is kept. A close one waits while it is the last. In the end the best
+    is kept (the latest of equals), with a warning if it is under `config.enough`.
     """
     if cancelled:
         return Done(attempt=None, outcome="cancelled")
@@ -84,11 +84,13 @@ def next_step(
 def attempts_allowed(
     scores: Sequence[int], decisions: Mapping[int, str], *, stopped: Collection[int] = (), config: RewritingConfig
 ) -> int:
-    """How many attempts there may be as things stand."""
+    """Return the number of attempts allowed now."""
     allowed = config.attempts
     if len(scores) >= allowed and max(scores[:allowed]) < config.enough:
         allowed += config.more_attempts
-    sent_back = sum(decisions.get(attempt) == "retry" for attempt in stopped)  # they waited when all were written
+    sent_back = sum(
+        decisions.get(attempt) == "retry" for attempt in stopped
+    )  # attempts that waited after the last one was written
     while True:
         if decisions.get(allowed) == "retry" and allowed not in stopped:
             allowed += 1

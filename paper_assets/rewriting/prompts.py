@@ -1,7 +1,8 @@
-"""What the actor and the critic are asked, and the shape of the actor's answer; the critic's is in `critic.py`.
+"""Prompts of actor and critic, the shapes of their answers, and the personas they write for (B9).
 
-Whatever somebody else has written (the paper, an earlier rewrite, its critique, the examples) is data: it stands
-in a fence (`text/fence.py`), apart from the instructions. Personas are data as well: `personas.toml`.
+Text by other people or models (the paper, an earlier rewrite, its critique, the examples) is data and is fenced
+(`text/fence.py`), apart from the instructions. Personas are data too: `personas.toml`. The critic lists faults first
+and then gives five subscores; code computes the total and its caps. The critic does not see the thresholds.
 """
 
 import json
@@ -24,9 +25,9 @@ from paper_assets.text.languages import LANGUAGES
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Persona:
-    """A level's reader. `words`: least and most that are asked for; `lix`: the most that is readable, None for any.
+    """The reader of a level. `words`: least and most words requested; `lix`: highest readable LIX, None for any.
 
-    `shared_words`: least share of its words that stand in the original too.
+    `shared_words`: least share of the words that must be in the original too.
     """
 
     reader: str
@@ -41,17 +42,18 @@ class Persona:
 
     @property
     def length(self) -> str:
+        """Return the requested length in words for the prompt."""
         return f"{self.words[0]} to {self.words[1]} words"
 
 
 @cache
 def personas() -> dict[str, Persona]:
-    """The personas that come with the package, by level."""
+    """Return the packaged personas by level."""
     return load_personas(Path(__file__).with_name("personas.toml"))
 
 
 def load_personas(file: Path) -> dict[str, Persona]:
-    """Read personas. Raises InvalidInput naming the file and the level."""
+    """Read personas from a file. Raises InvalidInput naming the file and the level."""
     try:
         record = tomllib.loads(file.read_text(encoding="utf-8"))
     except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as fault:
@@ -63,7 +65,7 @@ def load_personas(file: Path) -> dict[str, Persona]:
 
 
 def persona(level: str) -> Persona:
-    """The persona of a level. Raises InvalidInput."""
+    """Return the persona of a level. Raises InvalidInput."""
     known = personas()
     if level not in known:
         raise InvalidInput(f"level {level!r} is unknown; use one of {', '.join(known)}")
@@ -79,7 +81,7 @@ FaultKind = Literal[
     "invented", "wrong_number", "overstated", "turned_round", "other_text", "omission", "level", "wording"
 ]
 _CAPS: dict[str, int] = {"invented": 70, "wrong_number": 70, "overstated": 50, "turned_round": 50, "other_text": 0}
-# How models that take no schema call the same.
+# Other names that models use for these keys when they ignore the schema.
 _MEANT: tuple[tuple[str, FaultKind], ...] = (
     ("invent", "invented"), ("hallucin", "invented"), ("fabricat", "invented"), ("unsupported", "invented"),
     ("added", "invented"), ("number", "wrong_number"), ("figure", "wrong_number"), ("unit", "wrong_number"),
@@ -123,16 +125,17 @@ class Critique(BaseModel):
 
     @property
     def subscores(self) -> tuple[int, ...]:
+        """Return the five subscores by name."""
         return tuple(getattr(self, name) for name in SUBSCORES)
 
 
 def total(critique: Critique) -> int:
-    """0 to 100: the sum of the subscores, at most what the worst fault allows."""
+    """Return the total, 0 to 100: the sum of the subscores, capped by the worst fault."""
     return min([sum(critique.subscores), *(_CAPS[fault.kind] for fault in critique.faults if fault.kind in _CAPS)])
 
 
 def in_words(critique: Critique) -> str:
-    """Faults and advice, for the author of the next attempt and for a person."""
+    """Format faults and advice for the author of the next attempt and for a person."""
     faults = [
         f"{fault.kind.replace('_', ' ')}: “{fault.words}”{f' ({fault.why})' if fault.why else ''}"
         for fault in critique.faults
@@ -140,7 +143,7 @@ def in_words(critique: Critique) -> str:
     return "\n".join(part for part in (*faults, critique.advice) if part)
 
 
-_MOST_ORIGINAL = 12_000  # characters; a longer abstract is no abstract
+_MOST_ORIGINAL = 12_000  # characters; a longer text is not an abstract
 _MOST_FINDINGS = 20  # numbers and names shown to the critic
 
 _ACTOR = """\
@@ -189,22 +192,22 @@ class Draft(BaseModel):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """One prompt of two parts."""
+    """A prompt: system and user part."""
 
     system: str
     user: str
 
 
 def prompt_version(level: str) -> str:
-    """Changes with anything that makes the level's prompts what they are."""
+    """Return a hash that changes with anything that goes into the level's prompts."""
     parts = [_ACTOR, _CRITIC, _DATA, repr(persona(level)), Draft.model_json_schema(), Critique.model_json_schema()]
     return sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:12]
 
 
 def actor_question(item: NewItem, *, previous: Attempt | None, held: Sequence[str] = (), examples: str) -> Question:
-    """Ask for a rewrite; from the second attempt on with the one before and what was wrong with it.
+    """Ask for a rewrite; from the second attempt on with the previous one and its faults.
 
-    `held`: why the gate holds that one back. `examples` may be empty.
+    `held`: why the gate holds the previous one back. `examples` may be empty.
     """
     of_level = persona(item.target_level)
     parts = [fenced("original", _original(item))]
@@ -237,7 +240,7 @@ def actor_question(item: NewItem, *, previous: Attempt | None, held: Sequence[st
 
 
 def critic_question(item: NewItem, text: str, found: Unsupported, *, readability: float | None = None) -> Question:
-    """Ask for faults, subscores and advice, with the original beside the rewrite and what code has found."""
+    """Ask for faults, subscores and advice, with the original beside the rewrite and the doubts that code has found."""
     of_level = persona(item.target_level)
     points = "\n".join(f"- {point}" for point in of_level.critic)
     findings = [

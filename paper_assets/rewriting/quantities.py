@@ -1,8 +1,8 @@
-"""Numbers of a text as what they say: their value, whether they are a share, a factor or a count, and their unit.
+"""Read the numbers of a text: value, kind (share, factor or count) and unit.
 
-Read are digits in the spellings of papers (LaTeX, 1,000 and 1 000, 10^{6}, 7B, 2.5 million), English number words
-(three, twenty-five, a hundred, twice, threefold, a third, half) and ranges, where a sign belongs to both ends
-("37 to 52 %"). Digits inside a name (GPT-4) are no number, 7B behind a name is one.
+Supported are digits in the spellings of papers (LaTeX, 1,000 and 1 000, 10^{6}, 7B, 2.5 million), English number words
+(three, twenty-five, a hundred, twice, threefold, a third, half) and ranges, where a sign belongs to both ends ("37 to
+52 %"). Digits inside a name (GPT-4) are not read; 7B after a name is.
 """
 
 import re
@@ -57,10 +57,10 @@ _UNITS: dict[str, tuple[str, float]] = {
     **dict.fromkeys(("mhz", "megahertz"), ("frequency", 1e6)),
     **dict.fromkeys(("ghz", "gigahertz"), ("frequency", 1e9)),
 }
-# Letters that say a unit only right behind the digits ("5s"), or where the case is right; elsewhere they are words.
+# Letters that are units only right after the digits ("5s") or in the right case; elsewhere they are words.
 _ONLY_TOUCHING = frozenset(("s", "h"))
 
-_MOST_DIGITS = 60  # longer ones, and greater powers, say nothing to a reader, and floats have an end
+_MOST_DIGITS = 60  # longer numbers and greater powers mean nothing to a reader and overflow floats
 _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-")
 _DIGITS = re.compile(
     r"""
@@ -129,10 +129,10 @@ _ADJECTIVES = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quantity:
-    """A number of a text: `kinds` are those that it may be of; `decimals` as written, None of a word.
+    """A number of a text. `kinds`: the kinds it may be of; `decimals` as written, None for a word.
 
-    `unit`: dimension and what one is in its base unit. `counted`: the stem of the word that is counted. `hedged`: said
-    to be about so many.
+    `unit`: dimension, and its factor to the base unit. `counted`: stem of the counted word. `hedged`: written with
+    "about" or similar.
     """
 
     value: float
@@ -150,7 +150,7 @@ class Quantity:
 
 
 def plain(text: str) -> str:
-    """LaTeX and Unicode spelt the way the patterns read it."""
+    """Spell LaTeX and Unicode the way the patterns read them."""
     text = unicodedata.normalize("NFC", text)
     text = re.sub(r"[⁰¹²³⁴⁵⁶⁷⁸⁹⁻]+", lambda found: "^" + found.group().translate(_SUPERSCRIPTS), text)
     text = text.translate({0x2010: "-", 0x2011: "-", 0x2012: "-", 0x2013: "-", 0x2212: "-"})
@@ -166,7 +166,7 @@ def plain(text: str) -> str:
 
 
 def quantities(text: str) -> list[Quantity]:
-    """The numbers of a text made `plain`, in their order; both ends of a range have its sign."""
+    """Return the numbers of a text made `plain`, in their order; both ends of a range have its sign."""
     found = sorted([*_in_digits(text), *_in_words(text)], key=lambda each: each.start)
     spread: list[Quantity] = []
     for each in found:
@@ -224,7 +224,7 @@ def _in_digits(text: str) -> Iterator[Quantity]:
 
 
 def _in_words(text: str) -> Iterator[Quantity]:
-    """Numbers in words: twenty-five, three hundred, a thousand, twice, threefold, two thirds, half."""
+    """Yield numbers in words: twenty-five, three hundred, a thousand, twice, threefold, two thirds, half."""
     words = [
         (found.group().lower(), whole.start() + found.start(), whole.start() + found.end(), "-" in whole.group())
         for whole in WORD.finditer(text)
@@ -270,13 +270,13 @@ def _in_words(text: str) -> Iterator[Quantity]:
 
 
 def _is_share(words: list[tuple[str, int, int, bool]], part: int) -> bool:
-    """ "A third of", "a third less", not "a third method"."""
+    """Return whether it is a share: "a third of", "a third less", not "a third method"."""
     after = words[part + 1][0] if part + 1 < len(words) else ""
     return words[part - 1][0] == "one" or after in ("of", "the", "less", "more", "fewer", "as", "lower", "higher", "")
 
 
 def _signed(text: str, found: Quantity) -> Quantity:
-    """With what stands behind it: its sign or unit, and the word that it counts."""
+    """Add the sign or unit that follows, and the counted word."""
     sign = _SIGN.match(text, found.end)
     end, kinds, unit = found.end, found.kinds, None
     if sign and sign["percent"]:
@@ -302,7 +302,7 @@ def _signed(text: str, found: Quantity) -> Quantity:
 
 
 def _counted(after: str) -> str | None:
-    """The first plural among the next five words."""
+    """Return the first plural among the next five words."""
     words = re.match(r"\s([\w-]+)(?:\s([\w-]+))?(?:\s([\w-]+))?(?:\s([\w-]+))?(?:\s([\w-]+))?", after)
     things = (word for word in (words.groups() if words else ()) if word and word not in _ADJECTIVES)
     return next(
@@ -320,7 +320,7 @@ def _is_hedged(text: str, start: int) -> bool:
 
 
 def _inside_name(text: str, start: int) -> bool:
-    """Whether the digits belong to a name: a letter touches them before, or a hyphen after a capitalised word does."""
+    """Return whether the digits belong to a name: after a letter, or after a capitalised word and a hyphen."""
     before = re.search(r"[^\s(\[,;]*$", text[max(0, start - 40) : start])
     touching = before.group() if before else ""
     if not touching:

@@ -1,7 +1,8 @@
-"""Finding best practices by meaning and by words (B3): all of a collection in memory, once per process.
+"""Find best practices by meaning and by words (B3), and format them as the prompt's examples.
 
-What is in memory is trusted for as long as nobody has written to the warehouse, by its file; after a write the ids
-tell whether the archive has changed, and only what is new is read.
+A process keeps whole collections in memory. While the warehouse file is unchanged, memory is used as it is; after a
+write the ids show whether the archive has changed, and only new entries are read. In the prompt each example is fenced
+as data and all of them are bounded together.
 """
 
 import re
@@ -26,9 +27,9 @@ _lock = Lock()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Remembered:
-    """A collection in memory: n best practices ascending by id, and what finds them."""
+    """A collection in memory: n best practices ascending by id, and the indexes that find them."""
 
-    mark: tuple[int, ...]  # of the warehouse, from before it was read
+    mark: tuple[int, ...]  # state of the warehouse file before it was read
     practices: tuple[BestPractice, ...]
     levels: NDArray[np.str_]  # (n,)
     scores: NDArray[np.int64]  # (n,)
@@ -38,6 +39,7 @@ class Remembered:
 
     @property
     def ids(self) -> list[str]:
+        """Return the ids, ascending."""
         return [practice.id for practice in self.practices]
 
 
@@ -45,7 +47,7 @@ _remembered: dict[tuple[Path, str, str | None], Remembered] = {}
 
 
 def remembered(warehouse: Warehouse, collection: str, *, model: str | None) -> Remembered:
-    """The collection as it is now, with the vectors that `model` has made."""
+    """Return the present collection with the vectors that `model` has made."""
     key = (warehouse.path, collection, model)
     with _lock:
         held = _remembered.get(key)
@@ -58,7 +60,7 @@ def remembered(warehouse: Warehouse, collection: str, *, model: str | None) -> R
 
 
 def memory_of(practices: Sequence[BestPractice], vectors: NDArray[np.float32], *, mark: tuple[int, ...]) -> Remembered:
-    """Best practices, ascending by id, and the vectors (n, d) of their originals, ready to be searched."""
+    """Index best practices, ascending by id, with the vectors (n, d) of their originals."""
     return Remembered(
         mark=mark,
         practices=tuple(practices),
@@ -80,10 +82,10 @@ def best_fitting(
     config: RewritingConfig,
     retrieval: RetrievalConfig,
 ) -> list[BestPractice]:
-    """The n most relevant of the `wanted` (n,) by meaning and words, shown the best score first.
+    """Return the n most relevant of the `wanted` (n,) by meaning and words, in the order of their scores.
 
-    What scored too low to be shown, or whose meaning is too far, is left out before the ranks are given, so that it
-    crowds nobody out. A score decides nothing but the order: who is shown for it alone teaches something else.
+    Best practices with too low a score or too distant a meaning are removed before ranks are assigned, so that they
+    displace no other. The score decides only the order of what is shown.
     """
     rows = np.flatnonzero(wanted & (memory.scores >= config.recalled))
     meanings = memory.vectors[rows] @ vector if vector is not None and memory.vectors.shape[1] else None
@@ -102,7 +104,7 @@ def best_fitting(
 
 
 def _best_first(scores: NDArray[np.floating], rows: NDArray[np.intp], *, above: float, most: int) -> list[int]:
-    """At most that many rows that score more, ties in the order of their ids."""
+    """Return at most `most` rows with a score above `above`, ties in the order of their ids."""
     order = np.argsort(-scores, kind="stable")[:most]
     return [int(rows[at]) for at in order if scores[at] > above]
 
@@ -113,12 +115,12 @@ def _read_again(
     ids = ids_of(warehouse, collection)
     if held is not None and held.whole and held.ids == ids:
         return replace(held, mark=mark)
-    # One without vector may have got it meanwhile; all others never change.
+    # Entries never change, except that one without a vector may have got it.
     kept = zip(held.practices, held.vectors, strict=True) if held is not None and held.whole else ()
     known = {each.id: (each, row) for each, row in kept}
     new, rows = with_vectors(warehouse, collection, [each for each in ids if each not in known], model=model)
     known |= {each.id: (each, row) for each, row in zip(new, rows, strict=True)}
-    found = [known[each] for each in ids if each in known]  # one may be gone since its id was read
+    found = [known[each] for each in ids if each in known]  # one may have been removed since its id was read
     width = max((len(row) for _, row in found), default=0)
     vectors = np.zeros((len(found), width), dtype=np.float32)
     for at, (_, row) in enumerate(found):
@@ -126,15 +128,15 @@ def _read_again(
     return memory_of([each for each, _ in found], vectors, mark=mark)
 
 
-_BYTES_A_TOKEN = 3  # hardly a tokenizer makes more of a text than a token for every three bytes
+_BYTES_A_TOKEN = 3  # tokenizers rarely need more than one token for three bytes
 _CUT = "…"
 
 
 def example_block(examples: Sequence[BestPractice], *, config: RewritingConfig) -> str:
-    """The block for the prompt, "" without examples (TC6), at most `config.example_tokens` with its fences.
+    """Return the examples for the prompt, "" without any (TC6), in at most `config.example_tokens` with the fences.
 
-    The first `config.examples` are shown as pairs of original and rewrite with their level, each text cut at a word to
-    `config.example_characters`, its paragraphs kept; shorter where not all of them would fit.
+    The first `config.examples` are pairs of original and rewrite with their level, each text cut at a word to
+    `config.example_characters`, paragraphs kept; shorter if not all of them fit.
     """
     chosen = [each for each in examples if each.text.strip()][: config.examples]
     room = config.example_tokens * _BYTES_A_TOKEN
@@ -144,7 +146,7 @@ def example_block(examples: Sequence[BestPractice], *, config: RewritingConfig) 
         share = room // (len(chosen) - place) - _size(fenced(name, _pair(example.target_level, "", ""))) - 1
         rewrite = _within(cut_at_word(_paragraphs(example.text), config.example_characters), share)
         original = cut_at_word(_paragraphs(example.original_text), config.example_characters)
-        if _size(rewrite) + _size(original) > share:  # the rewrite is what is imitated: it has the larger part
+        if _size(rewrite) + _size(original) > share:  # the rewrite is what is imitated, so it gets the larger part
             rewrite = _within(rewrite, max(share * 2 // 3, share - _size(original)))
             original = _within(original, share - _size(rewrite))
         if rewrite:
@@ -163,17 +165,17 @@ def _paragraphs(text: str) -> str:
 
 
 def cut_at_word(text: str, most: int) -> str:
-    """The text if it has at most that many characters, else its beginning, ended at a word and by an ellipsis."""
+    """Return the text, cut at a word and ended by an ellipsis if it has more characters than the limit."""
     if len(text) <= most:
         return text
     head = text[: max(most - len(_CUT), 0)]
     if head and not text[len(head)].isspace():
-        head = re.sub(r"\s\S*$", "", head) or head  # one endless word is cut where it must be
+        head = re.sub(r"\s\S*$", "", head) or head  # a single long word is cut inside
     return f"{head.rstrip()}{_CUT}" if head.strip() else ""
 
 
 def _within(text: str, most: int) -> str:
-    """The same by bytes: a Korean letter has three."""
+    """Cut the text by bytes: a Korean letter has three."""
     if _size(text) <= most:
         return text
     letters = len(text.encode("utf-8", "replace")[: max(most - len(_CUT.encode()), 0)].decode("utf-8", "ignore"))

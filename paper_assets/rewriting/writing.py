@@ -1,6 +1,6 @@
-"""One attempt: recall examples, let the actor write, count what the original lacks, let the critic judge (SPEC 4).
+"""Write one attempt: recall examples, let the actor write, find what the original lacks, let the critic judge (SPEC 4).
 
-An attempt is whole or it is not: where one of the two calls fails, LLMError goes up and nothing was attempted (B4).
+If one of the two calls fails, LLMError is raised and the attempt does not count (B4).
 """
 
 import time
@@ -48,17 +48,17 @@ _MOST_KEYWORDS = 8
 
 
 class Ask(Protocol):
-    """`models.llm.ask` with its configuration, budget and cache already given. Raises LLMError."""
+    """Call `models.llm.ask` with configuration, budget and cache already set. Raises LLMError."""
 
     def __call__(self, *, system: str, user: str, schema: type[Value], prompt_version: str) -> Completion[Value]: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Writer:
-    """Whom to ask, ready for one run with its budget; `model` is None where nobody can be asked.
+    """The clients, budget and settings of one run; `model` is None if no language model is configured.
 
-    `ask_critic` may ask another model. `archive` None: no examples are shown and none is kept (B7). `holder` claims
-    what is written, for `lease` at a time.
+    `ask_critic` may use another model. `archive` None: no examples are shown and none is archived (B7). `holder` claims
+    the items being written, for `lease` at a time.
     """
 
     ask: Ask
@@ -82,7 +82,9 @@ def open_writer(
     config: RewritingConfig,
     model: str | None = None,
 ) -> Writer:
-    """The writer that the environment's LLM allows (I3), with a fresh budget; without one its `ask` says why."""
+    """Return the writer for the language model of the environment (I3), with a fresh budget; without one, its `ask`
+    raises the reason.
+    """
     try:
         provider = llm_config(environ, model=model)
         critic = critic_config(environ, actor=provider)
@@ -97,14 +99,14 @@ def open_writer(
         archive=archive,
         clock=clock,
         config=config,
-        # The prices given are the actor's; tokens of two models stand in one sum.
+        # The configured prices are the actor's, and the token counts of both models are summed.
         price=partial(cost, provider) if critic == provider else lambda usage: None,
         lease=timedelta(seconds=provider.deadline + critic.deadline + 60),
     )
 
 
 def new_item(paper: Paper, level: Level, *, language: str | None = None) -> NewItem:
-    """The task of rewriting a paper's abstract for a level; the same task has the same `item`.
+    """Return the task of rewriting a paper's abstract for a level; equal tasks have the same `item`.
 
     `language`: ISO 639-1 of the rewrite, by default that of the original (B11).
     """
@@ -125,16 +127,16 @@ def new_item(paper: Paper, level: Level, *, language: str | None = None) -> NewI
 
 
 def write_attempt(writer: Writer, item: NewItem, earlier: Sequence[Attempt], *, held: Sequence[str] = ()) -> Attempt:
-    """The attempt that follows `earlier`; `held`: why the gate holds the last of them back.
+    """Write the attempt that follows `earlier`; `held`: why the gate holds back the last of them.
 
-    Raises LLMError; then nothing was attempted.
+    Raises LLMError; then no attempt was made.
     """
     number = len(earlier) + 1
     examples = recalled(writer, item)
     shown = example_block(examples, config=writer.config)
     question = actor_question(item, previous=earlier[-1] if earlier else None, held=held, examples=shown)
-    # The attempt's number is part of what is asked: a second attempt is never answered with the first one's answer,
-    # and a new version of a paper with the same words costs nothing.
+    # The attempt's number is part of the cache key: a second attempt never gets the first one's answer, and a new
+    # version of a paper with the same words costs nothing.
     drafted = _put(writer.ask, question, Draft, f"attempt {number}")
     text = without_controls(drafted.value.text).strip()
     if not text:
@@ -166,7 +168,7 @@ def write_attempt(writer: Writer, item: NewItem, earlier: Sequence[Attempt], *, 
 
 
 def recalled(writer: Writer, item: NewItem) -> list[BestPractice]:
-    """Best practices like the original; none where the archive cannot be used: they help, they are not needed."""
+    """Return best practices like the original; none if the archive cannot be used, because examples are optional."""
     if writer.archive is None or not writer.config.examples:
         return []
     try:

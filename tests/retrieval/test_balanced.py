@@ -93,7 +93,7 @@ def test_a_side_may_ask_in_its_own_words(corpus: Corpus) -> None:
         ({"filters": {"sides": ["cs.CL"]}, "data_type": ["rewrite"]}, "none of type rewrite"),
         (
             {"filters": {"sides": ["math.ST"], "startdate": "2026-03-03"}},
-            "none with primary_category math.ST (1 by itself) and from 2026-03-03 (11 by itself)",
+            "none with primary_category math.ST (1 alone) and from 2026-03-03 (11 alone)",
         ),
         ({"filters": {"sides": ["math.ST"]}}, "only 1 of type abstract meet the conditions"),
         (

@@ -152,7 +152,7 @@ def test_a_private_document_comes_to_its_owner_and_to_nobody_else() -> None:
     assert ids(merge([[mine, nobodys]], policy=Policy(owner="ann"))) == ["mine"]
     assert ids(merge([[mine, nobodys]], policy=Policy(owner="bob"))) == []
     outcome = merge([[mine, nobodys]], policy=ANYBODY)
-    assert dropped(outcome) == {"policy": {"private, and of somebody else": ("mine", "nobodys")}}
+    assert dropped(outcome) == {"policy": {"private to another profile": ("mine", "nobodys")}}
 
 
 def test_owning_a_document_makes_it_neither_newer_nor_of_another_language() -> None:

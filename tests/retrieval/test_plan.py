@@ -96,7 +96,7 @@ def test_party_is_another_name_for_sides() -> None:
         ({"rewritten_question": "q", "filters": {"sides": [True]}}, "filters.sides.0: "),
         ({"rewritten_question": "q", "filters": {"sides": ["a", {"name": "b"}]}}, "filters.sides.1: give the side"),
         ({"rewritten_question": "q", "filters": {"sides": [{"name": "b", "value": 1}]}}, "filters.sides.0: value: "),
-        ({"rewritten_question": "q", "filters": {"sides": ["a", "a"]}}, "filters: side 'a' stands there twice"),
+        ({"rewritten_question": "q", "filters": {"sides": ["a", "a"]}}, "filters: side 'a' is given twice"),
         ({"rewritten_question": "q", "filters": {"sides": ["a"], "party": ["a"]}}, "filters: sides and party"),
         ({"rewritten_question": "q", "filters": {"side_field": "stance"}}, "filters.side_field: "),
         ({"rewritten_question": "q", "filters": {"sides": [str(at) for at in range(51)]}}, "filters.sides: "),
@@ -122,7 +122,7 @@ def test_a_date_that_cannot_be_read_drops_its_condition_and_is_reported(day: obj
 
 def test_dates_that_no_document_can_meet_are_said_to_be_so() -> None:
     asked = plan(filters={"startdate": "2026-03-10", "enddate": "2026-03-01"})
-    assert asked.notes == ("startdate 2026-03-10 lies after enddate 2026-03-01: no document meets both",)
+    assert asked.notes == ("startdate 2026-03-10 is after enddate 2026-03-01: no document meets both",)
 
 
 def test_what_is_not_asked_is_not_in_the_filter() -> None:

@@ -34,8 +34,8 @@ def test_two_wordings_that_find_the_same_documents_are_told_and_values_of_a_fiel
         {"name": "against", "query": "arguments against faithful answers"},
     ]
     one, other = told(corpus, filters={"sides": sides}, parameters={"k_per_side": 4})
-    assert "documents also stand on the side 'against'" in one.warnings[0] and "stance" in one.warnings[0]
-    assert "documents also stand on the side 'for'" in other.warnings[0]
+    assert "documents are also on the side 'against'" in one.warnings[0] and "stance" in one.warnings[0]
+    assert "documents are also on the side 'for'" in other.warnings[0]
     apart = [{"name": "bees", "query": "bees and polarised light"}, {"name": "loops", "query": "compilers fold loops"}]
     assert not any(side.warnings for side in told(corpus, filters={"sides": apart}, parameters={"k_per_side": 2}))
 

@@ -179,7 +179,7 @@ def test_nobody_can_decide_on_what_does_not_wait(warehouse: Warehouse) -> None:
     with loopback_llm(Play(92)) as server:
         advance(warehouse, writer_of(server), item.item)
     told = say(warehouse, item.item, 1, "retry")
-    assert not told.counted and "passed and waits for nobody" in told.note
+    assert not told.counted and "passed and does not wait for a decision" in told.note
     with pytest.raises(NotComputed, match="no rewrite 'x'"):
         say(warehouse, "x", 1, "accept")
     with pytest.raises(InvalidInput, match="'maybe' is unknown"):
