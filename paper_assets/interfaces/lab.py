@@ -17,7 +17,7 @@ from starlette.routing import Mount, Route
 
 from paper_assets.errors import InvalidInput
 from paper_assets.interfaces.local_only import THIS_MACHINE
-from paper_assets.interfaces.mcp.over_http import PATH, Assistants
+from paper_assets.interfaces.mcp.http import PATH, Assistants
 from paper_assets.interfaces.mcp.server import log_to_stderr
 from paper_assets.interfaces.page.app import build_app
 from paper_assets.interfaces.page.desk import Desk, now

@@ -1,4 +1,4 @@
-"""Answers about stored rankings, as plain values: the command line and the MCP server give the same."""
+"""Answer questions about stored rankings with plain values; command line, MCP and page share them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -6,7 +6,10 @@ from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any
 
 from paper_assets.digests.plain_text import in_words
-from paper_assets.errors import InvalidArxivId, NotComputed
+from paper_assets.errors import InvalidArxivId, InvalidInput, NotComputed
+from paper_assets.library.formats import write_papers
+from paper_assets.models.embedder import known_name, load_embedder
+from paper_assets.paper import papers_from_table
 from paper_assets.paper_id import split_paper_id
 from paper_assets.pipeline.ranking_call import rank_and_filter_papers
 from paper_assets.ranking.explain import as_sum, what_was_missing, why, why_removed
@@ -15,10 +18,12 @@ from paper_assets.ranking.two_rankings import profile_edits
 from paper_assets.ranking.verifier import open_verifier
 from paper_assets.settings import Settings
 from paper_assets.stores.candidates import candidates
+from paper_assets.stores.embeddings import remembered_vectors
 from paper_assets.stores.llm_answers import keep_answers, known_answers
 from paper_assets.stores.papers import find_paper, paper_titled, papers_by_id, papers_with_words
 from paper_assets.stores.profiles import profile_version
 from paper_assets.stores.rankings import latest_ranking_day, ranked_paper, ranking
+from paper_assets.stores.ratings import WORDS, last_ratings
 from paper_assets.stores.warehouse import Warehouse
 from paper_assets.text.words import normal_form
 
@@ -197,3 +202,39 @@ def ranked_now(
     )
     backends = Backends(embed=embed, find_papers=lambda ids: papers_by_id(warehouse, ids), verifier=verifier)
     return rank_and_filter_papers(records, settings=settings, backends=backends, **call)
+
+
+def remembering_embedder(settings: Settings, warehouse: Warehouse) -> Any:
+    """Texts to unit vectors (n, d); what was embedded once is read from the warehouse. Loads the model on first use."""
+
+    def embed(texts: list[str]) -> Any:
+        name = known_name(settings.embedding_model) or load_embedder(settings.embedding_model).name
+
+        def encode(new: list[str]) -> Any:
+            return load_embedder(settings.embedding_model).encode(new)
+
+        return remembered_vectors(warehouse, texts, model=name, encode=encode)
+
+    return embed
+
+
+def citations(
+    warehouse: Warehouse, profile: str, name: str, *, day: date | None = None, rated: str | None = None
+) -> str:
+    """What the profile's ranking of `day` (None: the newest) shows, or, with `rated`, the papers with that word.
+
+    Raises InvalidInput, NotComputed.
+    """
+    if rated is not None:
+        if rated not in WORDS:
+            raise InvalidInput(f"a rating is one of {', '.join(WORDS)}, got {rated[:40]!r}")
+        if day is not None:
+            raise InvalidInput("a day and a rating: give one of them")
+        ids = [each.paper_id for each in last_ratings(warehouse, profile) if each.rating == rated]
+    else:
+        day = day or latest_ranking_day(warehouse, profile)
+        if day is None:
+            raise NotComputed(f"profile {profile!r} has no ranking yet; run `paper-assets run` first")
+        rows = ranking(warehouse, day, profile).rows
+        ids = rows.filter(rows.column("shown")).column("paper_id").to_pylist()
+    return write_papers(papers_from_table(papers_by_id(warehouse, ids)), name)

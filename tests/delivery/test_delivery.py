@@ -14,7 +14,7 @@ from paper_assets.delivery import channels
 from paper_assets.delivery.message import message_of
 from paper_assets.delivery.options import load_delivery
 from paper_assets.errors import InvalidInput, InvalidProfile, PaperAssetsError
-from paper_assets.interfaces.cli import delivering
+from paper_assets.interfaces.cli import exchange
 from paper_assets.pipeline.deliveries import deliver, undelivered
 from paper_assets.pipeline.digests import STEP, gather, parcel
 from paper_assets.pipeline.partition import Partition
@@ -298,10 +298,10 @@ def test_the_command_sends_by_hand_what_nobody_knows_of(
         monkeypatch.setenv(name, value)
     assert claim(out.warehouse, "ponds", MONDAY, "mail", now=NOW)
     with pytest.raises(PaperAssetsError, match="mail unknown"):
-        delivering.deliver("ponds", day=f"{MONDAY}", as_json=True)
-    delivering.deliver("ponds", day=f"{MONDAY}", again=True)
+        exchange.deliver("ponds", day=f"{MONDAY}", as_json=True)
+    exchange.deliver("ponds", day=f"{MONDAY}", again=True)
     assert len(box.mails) == 1
     assert [line.split()[1:4:2] for line in capsys.readouterr().out.splitlines() if "mail" in line][-1][1] == "sent"
     out.asks({})
     with pytest.raises(InvalidInput, match="nothing to send"):
-        delivering.deliver("ponds")
+        exchange.deliver("ponds")

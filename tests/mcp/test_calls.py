@@ -27,7 +27,7 @@ from paper_assets.errors import (
     StoreUnwritable,
 )
 from paper_assets.interfaces.mcp.calls import CallIsOver, Calls, bounded_answer, page, paged, text_page
-from paper_assets.interfaces.mcp.refusals import Outgoing, SafeFormatter, folders_of, refusal
+from paper_assets.interfaces.mcp.error_answers import Outgoing, SafeFormatter, folders_of, refusal
 from paper_assets.progress import Progress
 from paper_assets.settings import load_settings
 from paper_assets.text.secrets import Secrets

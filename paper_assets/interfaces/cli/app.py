@@ -14,8 +14,7 @@ import typer
 from typer.core import TyperGroup
 
 from paper_assets.errors import PaperAssetsError
-from paper_assets.interfaces.cli.disk import refusal_of_the_disk
-from paper_assets.interfaces.cli.stopping import STOPPED, end_on_signals
+from paper_assets.interfaces.cli.process import STOPPED, end_on_signals, refusal_of_the_disk
 from paper_assets.stores.private import make_files_private
 
 # No class of ours has a plugin: pydantic would look for one in every installed package, before its first class.
@@ -27,17 +26,17 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "import": ("graph", "import_files", "Fill days from bulk files."),
     "fetch": ("graph", "fetch", "Fetch a day from arXiv and replace what is stored of it."),
     "harvest": (
-        "harvesting",
+        "graph",
         "harvest",
         "Bring in months of papers by arXiv's OAI-PMH; stopped at any moment, the same command goes on from there.",
     ),
-    "run": ("running", "run", "Embed what is new and rank; what stands already is not computed again."),
+    "run": ("run", "run", "Embed what is new and rank; what stands already is not computed again."),
     "status": (
         "status",
         "status",
         "Show what is stored for which days and profiles, what is out of date, and which profile cannot be read.",
     ),
-    "reset": ("resetting", "reset", "Remove papers, results and Dagster's history; profiles and settings stay."),
+    "reset": ("reset", "reset", "Remove papers, results and Dagster's history; profiles and settings stay."),
     "rank": ("ranking", "rank", "Rank papers given as JSON; the result is JSON too (G15)."),
     "explain": ("ranking", "explain", "Say why a paper stands where it stands for a profile, or why it was removed."),
     "changed": ("ranking", "changed", "Say who entered, left or moved in a profile's list, and why."),
@@ -47,13 +46,13 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
         "Say that a paper is worth reading, for later or not for you, so that the profile's lists learn from it.",
     ),
     "ratings": ("ratings", "ratings", "Look at what you said of papers, take it with you, or erase it."),
-    "library": ("library", "library", "Like the papers of your own library."),
+    "library": ("exchange", "library", "Like the papers of your own library."),
     "cite": (
-        "library",
+        "exchange",
         "cite",
         "Print a list for a reference manager: the papers that a profile's ranking shows, or those rated so.",
     ),
-    "deliver": ("delivering", "deliver", "Send a profile's digest where its delivery.json says; each goes out once."),
+    "deliver": ("exchange", "deliver", "Send a profile's digest where its delivery.json says; each goes out once."),
     "evaluate": ("evaluation", "evaluate", "Measure relevance on a labelled set, or the lists that a reader gets."),
     "retrieve": ("retrieval", "retrieve", "Find the documents that answer a plan's question, as many for each side."),
     "find": ("find", "find", "Search the stored papers by meaning and words, with filters."),
@@ -62,19 +61,19 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "related": ("interpreting", "related", "List the papers like a paper, those it cites, or those that cite it."),
     "analyze": ("interpreting", "analyze", "Let a language model read a paper given as JSON."),
     "interpret": ("interpreting", "interpret", "Fetch a paper and let a language model read it."),
-    "desk": ("serving", "desk", "Open the desk in a browser: today's papers, evidence, rewrites, the profile."),
-    "review": ("serving", "desk", "Open the desk in a browser: today's papers, evidence, rewrites, the profile."),
+    "desk": ("servers", "desk", "Open the desk in a browser: today's papers, evidence, rewrites, the profile."),
+    "review": ("servers", "desk", "Open the desk in a browser: today's papers, evidence, rewrites, the profile."),
     "serve": (
-        "serving",
+        "servers",
         "serve",
         "Serve the desk and MCP over HTTP to the people of a lab, each with a token, and to each their own profiles.",
     ),
     "people": (
-        "serving",
+        "servers",
         "people",
         "Say who may come in over HTTP (`paper-assets serve`), and to which profiles.",
     ),
-    "mcp": ("serving", "mcp", "Serve assistants over MCP on standard input and output."),
+    "mcp": ("servers", "mcp", "Serve assistants over MCP on standard input and output."),
     "rewrite": ("rewriting", "rewrite", "Rewrite a stored paper's abstract for a level."),
     "archive": ("archive", "archive", "Look after the rewrites worth imitating."),
 }

@@ -12,8 +12,16 @@ from typing import Annotated, Any, cast
 import typer
 
 from paper_assets.errors import InvalidInput, LLMError, ModelUnavailable, PaperNotFound
-from paper_assets.interfaces.cli.arguments import AsJson, open_warehouse, read_settings
-from paper_assets.interfaces.cli.terminal import print_json, print_table, progress_bar, say, warn
+from paper_assets.interfaces.cli.terminal import (
+    AsJson,
+    open_warehouse,
+    print_json,
+    print_table,
+    progress_bar,
+    read_settings,
+    say,
+    warn,
+)
 from paper_assets.models.embedder import load_embedder
 from paper_assets.models.llm_config import llm_config
 from paper_assets.paper_id import unversioned

@@ -1,18 +1,286 @@
-"""The command that judges rankings: relevance on labelled sets, final lists on judged lists, days as they are read."""
+"""Evaluate rankings: relevance on labelled sets, final lists on judged lists, replayed days."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from datetime import date
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from paper_assets.errors import InvalidInput
-from paper_assets.evaluation.judged_lists import load_judged_lists
-from paper_assets.evaluation.rankers import shipped_lists
-from paper_assets.interfaces.cli.arguments import AsJson, read_settings
-from paper_assets.interfaces.cli.judging_lists import show_lists
-from paper_assets.interfaces.cli.judging_relevance import show_relevance
-from paper_assets.interfaces.cli.replaying import show_replay
-from paper_assets.interfaces.days import parse_day
+from paper_assets.evaluation import list_quality
+from paper_assets.evaluation.final_lists import newest_judged_day
+from paper_assets.evaluation.judged_lists import JudgedLists, load_judged_lists, papers_or_home, scratch_warehouse
+from paper_assets.evaluation.labelled_set import load_labelled_set
+from paper_assets.evaluation.metrics import Comparison, Mean, compare, means
+from paper_assets.evaluation.rankers import outcomes, shipped_lists, shipped_set
+from paper_assets.evaluation.replay import replay_figures, replay_table, shown_papers
+from paper_assets.interfaces.cli.terminal import (
+    AsJson,
+    open_warehouse,
+    print_json,
+    print_table,
+    progress_bar,
+    read_settings,
+    say,
+)
+from paper_assets.interfaces.ranking_answers import remembering_embedder
+from paper_assets.interfaces.values import parse_day
+from paper_assets.models.embedder import load_embedder
+from paper_assets.paper import papers_from_table
+from paper_assets.pipeline.replay import replayed_days
+from paper_assets.settings import EvaluationConfig, Settings
+from paper_assets.stores.papers import papers_between, papers_by_id
+from paper_assets.stores.warehouse import Warehouse
+
+
+def number(value: float) -> str:
+    """Three decimals at most; a dash for what is no number."""
+    return "–" if value != value else f"{value:.3f}".rstrip("0").rstrip(".")
+
+
+def interval(mean: Mean) -> str:
+    """A metric with its interval; a dash where it applies to no query of the set."""
+    return f"{mean.mean:.3f} [{mean.low:.3f}, {mean.high:.3f}]" if mean.queries else "–"
+
+
+def difference(pair: Comparison) -> str:
+    """A difference with its interval; a dash where the metric applies to no query of the set."""
+    return f"{pair.difference:+.3f} [{pair.low:+.3f}, {pair.high:+.3f}]" if applies(pair) else "–"
+
+
+def applies(pair: Comparison) -> bool:
+    """Whether the metric applies to any query of the set."""
+    return bool(pair.better + pair.worse + pair.equal)
+
+
+def show_relevance(labelled: Path | None, names: list[str], against: str | None, *, as_json: bool) -> None:
+    """How the rankers `names` do on the set (None: the shipped one), the first compared with `against`."""
+    if against and len(names) != 1:
+        raise InvalidInput("--against compares with exactly one --mode; give both")
+    settings, judging, warehouse = read_settings(), EvaluationConfig(), open_warehouse()
+
+    known = load_labelled_set(labelled or shipped_set())
+    asked = [*names, *([against] if against else [])]
+    judged = outcomes(
+        known, asked, embed=remembering_embedder(settings, warehouse), scoring=settings.scoring, judging=judging
+    )
+    figures = {name: means(outcome, judging=judging) for name, outcome in judged.items()}
+    pairs = compare(judged[against], judged[names[0]], judging=judging) if against else []
+    if as_json:
+        return print_json(
+            {
+                "set": known.name,
+                "unknown": known.unknown,
+                "rankers": {name: [asdict(mean) for mean in found] for name, found in figures.items()},
+                "comparison": [asdict(pair) for pair in pairs],
+            }
+        )
+    if known.unknown:
+        say(f"left out: {known.unknown} judgements of documents that the set does not hold")
+    metrics = [mean.metric for mean in next(iter(figures.values()))]
+    print_table(
+        f"{known.name}: {len(known.documents)} documents, {len(known.judged_queries)} judged queries",
+        ["ranker", *metrics],
+        [(name, *(interval(mean) for mean in found)) for name, found in figures.items()],
+    )
+    if pairs:
+        print_table(
+            f"{names[0]} minus {against}, paired",
+            ["metric", "difference", "p", "better", "worse", "equal"],
+            [
+                (
+                    pair.metric,
+                    difference(pair),
+                    f"{pair.p_value:.3f}" if applies(pair) else "–",
+                    pair.better,
+                    pair.worse,
+                    pair.equal,
+                )
+                for pair in pairs
+            ],
+        )
+
+
+def show_lists(
+    judged: JudgedLists,
+    papers: Path | None,
+    as_of: date | None,
+    names: list[str],
+    purposes: list[str],
+    against: str | None,
+    top_k: int | None,
+    settings: Settings,
+    *,
+    leave_one_out: bool,
+    as_json: bool,
+) -> None:
+    """Judge the lists of `as_of` (None: the newest judged paper's day), each against one of them (None: the first)."""
+    judging, home = EvaluationConfig(), open_warehouse()
+    with (
+        papers_or_home(papers, home, deadline=settings.store_deadline) as warehouse,
+        progress_bar("judging lists") as progress,
+    ):
+        newest, unknown = newest_judged_day(warehouse, judged)
+        figures = list_quality.judge_lists(
+            warehouse,
+            judged,
+            names=names,
+            purposes=purposes,
+            as_of=as_of or newest,
+            embed=remembering_embedder(settings, home),
+            scoring=settings.scoring,
+            top_k=top_k,
+            leave_one_out=leave_one_out,
+            progress=progress,
+        )
+    basis = against or figures.keys[0][0]
+    pairs = list_quality.against(figures, basis, judging=judging)
+    calibration = list_quality.calibration(figures, figures.keys[0])
+    if as_json:
+        return print_json(_lists_json(judged, figures, basis, pairs, calibration, unknown, judging))
+    if unknown:
+        say(f"left out: {unknown} judged papers that are not known here")
+    header, rows = list_quality.figures_table(figures, judging=judging)
+    print_table(f"{judged.name}: {len(judged.profiles)} profiles, {figures.as_of}{_held_out(figures)}", header, rows)
+    print_table(
+        f"minus {basis}, paired by profile",
+        ["list", "purpose", *list_quality.QUALITY],
+        [(*key, *(difference(found[metric]) for metric in list_quality.QUALITY)) for key, found in pairs.items()],
+    )
+    name, of = figures.keys[0]
+    outcome = figures.outcomes[name, of]
+    print_table(
+        f"{name}, purpose {of}, by profile",
+        ["profile", *list_quality.METRICS],
+        [
+            (profile, *(number(value) for value in values))
+            for profile, values in zip(outcome.query_ids, outcome.values, strict=True)
+        ],
+    )
+    if calibration:
+        print_table(
+            f"{name}: relevance as a probability; Brier {calibration.brier:.4f}, "
+            f"log loss {calibration.log_loss:.4f}, calibration error {calibration.error:.4f}",
+            ["relevance", "papers", "judged", "mean", "on topic", "of judged"],
+            [
+                (
+                    f"{one.low:g}-{one.high:g}",
+                    one.papers,
+                    one.judged,
+                    *map(number, (one.mean, one.on_topic, one.of_judged)),
+                )
+                for one in calibration.bins
+            ],
+        )
+
+
+def _held_out(figures: list_quality.Figures) -> str:
+    return ", each by coefficients fitted to the others" if figures.held_out else ""
+
+
+def _lists_json(
+    judged: JudgedLists,
+    figures: list_quality.Figures,
+    basis: str,
+    pairs: Any,
+    calibration: list_quality.CalibrationReport | None,
+    unknown: int,
+    judging: EvaluationConfig,
+) -> dict[str, Any]:
+    summary = list_quality.together(figures, judging=judging)
+    return {
+        "set": judged.name,
+        "as_of": f"{figures.as_of}",
+        "unknown": unknown,
+        "held_out": figures.held_out,
+        "lists": [
+            {
+                "list": name,
+                "purpose": purpose,
+                "together": {metric: asdict(mean) for metric, mean in summary[name, purpose].items()},
+                "profiles": {
+                    profile: {
+                        **dict(zip(outcome.metrics, values.tolist(), strict=True)),
+                        "papers": list_quality.first_places(figures.lists[name, purpose][profile]),
+                    }
+                    for profile, values in zip(outcome.query_ids, outcome.values, strict=True)
+                },
+            }
+            for (name, purpose), outcome in figures.outcomes.items()
+        ],
+        "against": basis,
+        "comparisons": [
+            {"list": name, "purpose": purpose, **{metric: asdict(pair) for metric, pair in found.items()}}
+            for (name, purpose), found in pairs.items()
+        ],
+        "calibration": asdict(calibration) if calibration else None,
+    }
+
+
+def show_replay(
+    judged: JudgedLists,
+    papers: Path | None,
+    last: date | None,
+    mode: str | None,
+    days: int,
+    top_k: int,
+    settings: Settings,
+    *,
+    as_json: bool,
+) -> None:
+    """Rank the `days` days up to `last` (None: the newest judged paper's), `top_k` papers a day."""
+    home = open_warehouse()
+    with _days_to_write(papers, home, judged, last, deadline=settings.store_deadline) as (warehouse, day):
+        with progress_bar("replaying days") as progress:
+            replayed = replayed_days(
+                warehouse,
+                judged,
+                last=day,
+                days=days,
+                top_k=top_k,
+                interest_mode=mode,
+                embedder=load_embedder(settings.embedding_model),
+                embed=remembering_embedder(settings, home),
+                settings=settings,
+                progress=progress,
+            )
+        shown = sorted({paper_id for found in replayed.values() for one in found for paper_id in one.shown})
+        titles = {paper.paper_id: paper.title for paper in papers_from_table(papers_by_id(warehouse, shown))}
+    figures = [replay_figures(one, replayed[one.name]) for one in judged.profiles]
+    if as_json:
+        return print_json(
+            {
+                "set": judged.name,
+                "last": f"{day}",
+                "days": days,
+                "k": top_k,
+                "profiles": [
+                    {**asdict(found), "share": found.share, "lists": shown_papers(one, replayed[one.name], titles)}
+                    for one, found in zip(judged.profiles, figures, strict=True)
+                ],
+            }
+        )
+    header, rows = replay_table(figures)
+    print_table(f"{judged.name}: {days} days up to {day}, {top_k} papers a day, none twice", header, rows)
+
+
+@contextmanager
+def _days_to_write(
+    papers: Path | None, home: Warehouse, judged: JudgedLists, last: date | None, *, deadline: float
+) -> Iterator[tuple[Warehouse, date]]:
+    """A warehouse to write rankings to, and the last day: the given one, else the newest judged paper's."""
+    with papers_or_home(papers, home, deadline=deadline) as warehouse:
+        day = last or newest_judged_day(warehouse, judged)[0]
+        if papers is not None:
+            yield warehouse, day
+            return
+        stored = papers_from_table(papers_between(warehouse, None, day))
+    with scratch_warehouse(stored, deadline=deadline) as copy:
+        yield copy, day
+
 
 _REPLAY_DAYS, _REPLAY_K = 14, 5
 _MOST_DAYS, _MOST_K = 400, 1000

@@ -7,8 +7,15 @@ from typing import Annotated, Any
 import typer
 
 from paper_assets.errors import InvalidArxivId, InvalidInput
-from paper_assets.interfaces.cli.arguments import AsJson, open_warehouse, read_settings
-from paper_assets.interfaces.cli.terminal import print_json, print_table, progress_bar, say
+from paper_assets.interfaces.cli.terminal import (
+    AsJson,
+    open_warehouse,
+    print_json,
+    print_table,
+    progress_bar,
+    read_settings,
+    say,
+)
 from paper_assets.interpreting import papers
 from paper_assets.interpreting.analysis import (
     Analysis,

@@ -10,12 +10,10 @@ import typer
 from pydantic.fields import FieldInfo
 
 from paper_assets.errors import InvalidInput
-from paper_assets.interfaces.cli.arguments import AsJson, open_warehouse, read_settings
-from paper_assets.interfaces.cli.terminal import print_json, say
-from paper_assets.interfaces.days import parse_day
-from paper_assets.interfaces.embedding import remembering_embedder
-from paper_assets.interfaces.ranking_answers import explained_rank, list_changes, ranked_now
+from paper_assets.interfaces.cli.terminal import AsJson, open_warehouse, print_json, read_settings, say
+from paper_assets.interfaces.ranking_answers import explained_rank, list_changes, ranked_now, remembering_embedder
 from paper_assets.interfaces.ranking_parameters import with_ranking_options
+from paper_assets.interfaces.values import parse_day
 from paper_assets.pipeline.ranking_call import RankingFiles
 from paper_assets.small_files import read_json
 

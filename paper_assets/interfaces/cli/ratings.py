@@ -7,8 +7,7 @@ from typing import Annotated
 import typer
 
 from paper_assets.errors import InvalidInput
-from paper_assets.interfaces.cli.arguments import AsJson, open_warehouse, read_settings
-from paper_assets.interfaces.cli.terminal import print_json, print_table, say
+from paper_assets.interfaces.cli.terminal import AsJson, open_warehouse, print_json, print_table, read_settings, say
 from paper_assets.learning.ratings import (
     IN_WORDS,
     Rated,

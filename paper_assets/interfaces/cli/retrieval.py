@@ -10,9 +10,16 @@ from typing import Annotated, Any
 import typer
 
 from paper_assets.errors import InvalidInput, ModelUnavailable, PaperAssetsError
-from paper_assets.interfaces.cli.arguments import AsJson, open_warehouse, read_settings
-from paper_assets.interfaces.cli.terminal import print_json, print_table, say, warn
-from paper_assets.interfaces.days import parse_day
+from paper_assets.interfaces.cli.terminal import (
+    AsJson,
+    open_warehouse,
+    print_json,
+    print_table,
+    read_settings,
+    say,
+    warn,
+)
+from paper_assets.interfaces.values import parse_day
 from paper_assets.models.cross_encoder import load_cross_encoder
 from paper_assets.models.embedder import load_embedder
 from paper_assets.pipeline.profiles import load_valid_profile

@@ -14,8 +14,7 @@ from typing import Annotated
 import typer
 
 from paper_assets.errors import InvalidInput, ModelUnavailable, PaperNotFound
-from paper_assets.interfaces.cli.arguments import AsJson, open_warehouse, read_settings
-from paper_assets.interfaces.cli.terminal import print_json, say, warn
+from paper_assets.interfaces.cli.terminal import AsJson, open_warehouse, print_json, read_settings, say, warn
 from paper_assets.models.embedder import load_embedder
 from paper_assets.paper_id import split_paper_id
 from paper_assets.rewriting import loop

@@ -13,11 +13,16 @@ from datetime import UTC, date, datetime
 from typing import Any
 
 from paper_assets.defs.history_files import is_at_rest
-from paper_assets.interfaces.cli.arguments import AsJson, dagster_home, open_warehouse, read_settings
-from paper_assets.interfaces.cli.rested_on import rested_on
-from paper_assets.interfaces.cli.running import question
-from paper_assets.interfaces.cli.terminal import print_json, print_table
-from paper_assets.interfaces.days_to_mend import DaysToMend, days_to_mend
+from paper_assets.interfaces.cli.stamp import stamp_files, stamp_key
+from paper_assets.interfaces.cli.terminal import (
+    AsJson,
+    dagster_home,
+    open_warehouse,
+    print_json,
+    print_table,
+    read_settings,
+)
+from paper_assets.interfaces.missing_days import MissingDays, missing_days
 from paper_assets.models import minilm
 from paper_assets.pipeline.partition import Partition
 from paper_assets.pipeline.profiles import find_profiles
@@ -65,20 +70,20 @@ def status(as_json: AsJson = False) -> None:
 
 def _stamped_days(settings: Settings) -> dict[str, str]:
     """By profile the day that the last `run` found to be current, if nothing was touched since."""
-    asked = question(None, None, None)
+    asked = stamp_key(None, None, None)
     stands = stamped_answer(settings.warehouse_path, "run", asked) if is_at_rest(dagster_home()) else None
     return {each["profile"]: each["day"] for each in stands or ()}
 
 
 def _looked_at(
     settings: Settings, warehouse: Warehouse, stamped: Mapping[str, str]
-) -> tuple[dict[str, Any], list[DaysToMend]]:
+) -> tuple[dict[str, Any], list[MissingDays]]:
     """What is told as JSON, and the days to mend of it."""
     held = asdict(summary(warehouse))
     found = find_profiles(settings.profiles_dir)
     held["profiles"] = {**dict.fromkeys(found.readable, "good"), **found.faults}
     sources = [source.prefix for source in sources_of_days(settings) if source.prefix]
-    mend = days_to_mend(day_troubles(warehouse, sources=sources))
+    mend = missing_days(day_troubles(warehouse, sources=sources))
     held["days_to_mend"] = [asdict(days) for days in mend]
     last = {name: held["last_ranking"][name] for name in sorted(found.readable.keys() & held["last_ranking"].keys())}
     unknown = {name: day for name, day in last.items() if stamped.get(name) != f"{day}"}
@@ -91,7 +96,7 @@ def _looked_at(
     return held, mend
 
 
-def _span(days: DaysToMend) -> str:
+def _span(days: MissingDays) -> str:
     return f"{days.first}" if days.days == 1 else f"{days.first} to {days.last}"
 
 
@@ -105,11 +110,11 @@ def _learning(warehouse: Warehouse, profile: Profile) -> str | None:
 
 def _late(settings: Settings, warehouse: Warehouse, last: Mapping[str, date]) -> dict[str, str]:
     """By profile which assets of its last ranked day are not made from what is there now; kept while that stands."""
-    asked = f"{question(None, None, None)} {json.dumps(last, default=str)}"
+    asked = f"{stamp_key(None, None, None)} {json.dumps(last, default=str)}"
     kept: dict[str, str] | None = stamped_answer(settings.warehouse_path, "status", asked)
     if kept is not None:
         return kept
-    roots = rested_on(settings)
+    roots = stamp_files(settings)
     before = file_states(roots)
     late = _looked_at_late(settings, warehouse, last)
     if roots and before:

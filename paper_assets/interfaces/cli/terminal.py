@@ -1,18 +1,42 @@
-"""What a person sees in a terminal: tables and progress on a narrow or piped one, JSON for programs.
-
-Nothing that is shown steers the terminal or turns its text round, whoever wrote it (SPEC 8).
-Rich is imported where it draws: who asks for JSON need not wait for it.
-"""
+"""Options, settings and output that the commands share."""
 
 import json
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
-from paper_assets.interfaces.json_values import numbers_or_null
+import typer
+
+from paper_assets.interfaces.values import numbers_or_null
 from paper_assets.progress import Progress
+from paper_assets.settings import Settings, load_settings
 from paper_assets.text.cleaning import without_controls
+
+if TYPE_CHECKING:
+    from paper_assets.stores.warehouse import Warehouse
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs instead of a table.")]
+
+
+def read_settings() -> Settings:
+    """Settings from this process's environment."""
+    return load_settings(os.environ, Path.cwd())
+
+
+def dagster_home() -> Path:
+    """Where Dagster's instance lies, for this process."""
+    return Path(os.environ.get("DAGSTER_HOME") or Path.cwd() / "dagster_home")
+
+
+def open_warehouse() -> "Warehouse":
+    """The warehouse of this process's settings; nothing is opened yet."""
+    from paper_assets.stores.warehouse import Warehouse  # brings DuckDB along
+
+    settings = read_settings()
+    return Warehouse(settings.warehouse_path, deadline=settings.store_deadline)
 
 
 def print_json(value: Any) -> None:

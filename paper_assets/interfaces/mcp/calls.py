@@ -19,8 +19,8 @@ from mcp.server.mcpserver import Context
 from mcp_types import CallToolResult, TextContent
 
 from paper_assets.errors import InvalidInput
-from paper_assets.interfaces.json_values import numbers_or_null
-from paper_assets.interfaces.mcp.refusals import TimeLimit, refusal
+from paper_assets.interfaces.mcp.error_answers import TimeLimit, refusal
+from paper_assets.interfaces.values import numbers_or_null
 from paper_assets.progress import Progress
 from paper_assets.settings import Settings
 from paper_assets.text.cleaning import encodable

@@ -14,10 +14,9 @@ from pydantic import Field
 from pydantic.fields import FieldInfo
 
 from paper_assets.errors import InvalidInput, NotComputed, NothingEarlier, PaperNotFound, StoreBusy
-from paper_assets.interfaces.days import parse_day
+from paper_assets.interfaces.mcp.access import local_path, open_warehouse, profile_folder, profile_meant
 from paper_assets.interfaces.mcp.calls import MOST_CHARACTERS, Calls, paged, text_page
-from paper_assets.interfaces.mcp.paths import local_path, profile_folder
-from paper_assets.interfaces.mcp.shapes import (
+from paper_assets.interfaces.mcp.tool_types import (
     CitationsExported,
     Day,
     GivenPaper,
@@ -30,8 +29,8 @@ from paper_assets.interfaces.mcp.shapes import (
     WhatChanged,
     Words,
 )
-from paper_assets.interfaces.mcp.stored import open_warehouse, profile_meant
 from paper_assets.interfaces.ranking_parameters import CALL_OPTIONS, with_ranking_options
+from paper_assets.interfaces.values import parse_day
 from paper_assets.paper_id import split_paper_id
 from paper_assets.progress import Progress
 from paper_assets.settings import Settings
@@ -171,7 +170,7 @@ class DeskTools:
         offset: Offset = 0,
     ) -> Annotated[CallToolResult, CitationsExported]:
         """A profile's ranking as a file for a reference manager."""
-        from paper_assets.interfaces.citations import citations
+        from paper_assets.interfaces.ranking_answers import citations
 
         def work(_: Progress) -> Mapping[str, Any]:
             if rated and not self.settings.rating_over_mcp:
@@ -271,8 +270,7 @@ class DeskTools:
 
     def _ranked(self, records: list[Any], progress: Progress, **options: Any) -> dict[str, Any]:
         """The gatekeeper's result; where it has failed, the error that it failed with."""
-        from paper_assets.interfaces.embedding import remembering_embedder
-        from paper_assets.interfaces.ranking_answers import ranked_now
+        from paper_assets.interfaces.ranking_answers import ranked_now, remembering_embedder
 
         embed, busy = remembering_embedder(self.settings, self._warehouse), []
 

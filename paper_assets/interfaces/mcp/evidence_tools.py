@@ -13,9 +13,15 @@ from mcp_types import CallToolResult
 from pydantic import Field
 
 from paper_assets.errors import InvalidInput, ModelUnavailable
+from paper_assets.interfaces.mcp.access import profile_folder
 from paper_assets.interfaces.mcp.calls import Calls, paged
-from paper_assets.interfaces.mcp.paths import profile_folder
-from paper_assets.interfaces.mcp.shapes import Offset, RetrieveBalancedAnswer, RetrieveStandardAnswer, SideGiven, Words
+from paper_assets.interfaces.mcp.tool_types import (
+    Offset,
+    RetrieveBalancedAnswer,
+    RetrieveStandardAnswer,
+    SideGiven,
+    Words,
+)
 from paper_assets.progress import Progress
 from paper_assets.settings import Settings
 

@@ -22,7 +22,7 @@ from paper_assets.errors import (
     RateLimited,
 )
 from paper_assets.interfaces.mcp.calls import MOST_CHARACTERS, Calls, paged, text_page, within
-from paper_assets.interfaces.mcp.shapes import (
+from paper_assets.interfaces.mcp.tool_types import (
     AnalyzeAnswer,
     FetchAnswer,
     GivenChoice,

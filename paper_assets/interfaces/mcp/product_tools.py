@@ -8,9 +8,9 @@ from mcp.server.mcpserver import Context
 from mcp_types import CallToolResult
 from pydantic import Field
 
-from paper_assets.interfaces.days import parse_day
+from paper_assets.interfaces.mcp.access import open_warehouse, profile_meant
 from paper_assets.interfaces.mcp.calls import MOST_CHARACTERS, Calls, paged, text_page
-from paper_assets.interfaces.mcp.shapes import (
+from paper_assets.interfaces.mcp.tool_types import (
     Day,
     DigestRead,
     Offset,
@@ -20,7 +20,7 @@ from paper_assets.interfaces.mcp.shapes import (
     RewritesListed,
     Words,
 )
-from paper_assets.interfaces.mcp.stored import open_warehouse, profile_meant
+from paper_assets.interfaces.values import parse_day
 from paper_assets.progress import Progress
 from paper_assets.settings import Settings
 
@@ -40,7 +40,7 @@ class ProductTools:
 
     async def list_profiles(self, ctx: Context, offset: Offset = 0) -> Annotated[CallToolResult, ProfilesListed]:
         """The research profiles of this desk: interests, newest ranking and digest, rewrites that wait."""
-        from paper_assets.interfaces.mcp.digests import newest_digest
+        from paper_assets.interfaces.mcp.resources import newest_digest
         from paper_assets.pipeline.profiles import find_profiles
         from paper_assets.pipeline.rewrites import waiting_by_profile
         from paper_assets.stores.summary import summary
@@ -72,7 +72,7 @@ class ProductTools:
         self, ctx: Context, profile: Profile = None, day: Day = None, offset: Offset = 0
     ) -> Annotated[CallToolResult, DigestRead]:
         """The page made for a profile's day: ranking and why, contrast, evidence, rewrites."""
-        from paper_assets.interfaces.mcp.digests import digest_text
+        from paper_assets.interfaces.mcp.resources import digest_text
 
         def work(_: Progress) -> Mapping[str, Any]:
             name = profile_meant(open_warehouse(self.calls, self.settings), profile, self.only)

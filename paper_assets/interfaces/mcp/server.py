@@ -30,14 +30,13 @@ from mcp_types import (
 from paper_assets.errors import InvalidInput
 from paper_assets.interfaces.mcp.calls import Calls
 from paper_assets.interfaces.mcp.desk_tools import DeskTools
-from paper_assets.interfaces.mcp.digests import add_digests, listed_digests
+from paper_assets.interfaces.mcp.error_answers import Outgoing, SafeFormatter, folders_of, refusal
 from paper_assets.interfaces.mcp.evidence_tools import EvidenceTools
 from paper_assets.interfaces.mcp.paper_tools import PaperTools
 from paper_assets.interfaces.mcp.product_tools import ProductTools
-from paper_assets.interfaces.mcp.prompts import add_prompts
-from paper_assets.interfaces.mcp.refusals import Outgoing, SafeFormatter, folders_of, refusal
+from paper_assets.interfaces.mcp.resources import add_digests, add_prompts, listed_digests
+from paper_assets.interfaces.mcp.stdio import serve_stdio
 from paper_assets.interfaces.mcp.tool_schemas import compact_tool
-from paper_assets.interfaces.mcp.unreadable import serve_stdio
 from paper_assets.settings import Settings
 from paper_assets.text.secrets import Secrets
 

@@ -19,7 +19,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from paper_assets.digests.html import environment
 from paper_assets.errors import NotComputed, PaperNotFound
-from paper_assets.interfaces.days import parse_day
+from paper_assets.interfaces.values import parse_day
 from paper_assets.models import minilm
 from paper_assets.pipeline.workspace import Workspace, open_workspace
 from paper_assets.profile import PROFILE_NAME, profile_folders

@@ -7,7 +7,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from paper_assets.errors import InvalidProfile, PaperAssetsError
-from paper_assets.interfaces.days_to_mend import days_to_mend
+from paper_assets.interfaces.missing_days import missing_days
 from paper_assets.interfaces.page.desk import Desk, desk_of, may_see, page, person_of
 from paper_assets.models.llm_budget import Usage, cost
 from paper_assets.models.llm_config import llm_config
@@ -59,7 +59,7 @@ def show_health(request: Request) -> Response:
         request,
         "health.html.jinja",
         health=found,
-        mend=days_to_mend(found.troubles),
+        mend=missing_days(found.troubles),
         runs=runs,
         no_runs=no_runs,
         spent=spent,

@@ -11,9 +11,9 @@ from starlette.responses import PlainTextResponse, Response
 from paper_assets.digests.changed import change_set
 from paper_assets.digests.plain_text import in_words
 from paper_assets.errors import NotComputed
-from paper_assets.interfaces.days import parse_day
 from paper_assets.interfaces.page.desk import day_of, desk_of, now, page, profile_of, redirect_with_note
 from paper_assets.interfaces.ranking_answers import list_changes
+from paper_assets.interfaces.values import parse_day
 from paper_assets.learning.ratings import IN_WORDS, ratings_by_id, take_back
 from paper_assets.learning.ratings import rate as keep_rating
 from paper_assets.paper import papers_from_table

@@ -27,7 +27,7 @@ _READY = (
     "numpy",
     "paper_assets.interfaces.cli.graph",
     "paper_assets.interfaces.cli.archive",
-    "paper_assets.interfaces.cli.harvesting",
+    "paper_assets.interfaces.cli.graph_run",
 )
 
 

@@ -16,7 +16,7 @@ from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
-from paper_assets.interfaces.days_to_mend import DaysToMend, days_to_mend
+from paper_assets.interfaces.missing_days import MissingDays, missing_days
 from paper_assets.paper import papers_from_table
 from paper_assets.paper_id import ARXIV
 from paper_assets.pipeline import papers
@@ -99,8 +99,8 @@ class _Desk:
             for span in spans:
                 self.fetch([span.first + timedelta(days=at) for at in range((span.last - span.first).days + 1)])
 
-    def troubles(self) -> list[DaysToMend]:
-        return days_to_mend(day_troubles(self.workspace.warehouse, sources=[ARXIV]))
+    def troubles(self) -> list[MissingDays]:
+        return missing_days(day_troubles(self.workspace.warehouse, sources=[ARXIV]))
 
     def named(self) -> dict[date, str]:
         return {each.day: each.kind for each in day_troubles(self.workspace.warehouse, sources=[ARXIV])}

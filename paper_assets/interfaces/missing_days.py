@@ -8,7 +8,7 @@ from paper_assets.stores.day_listings import DayTrouble
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DaysToMend:
+class MissingDays:
     """Days in a row with the same trouble; `command` mends them."""
 
     first: date
@@ -23,7 +23,7 @@ class DaysToMend:
         return f"{self.kind}: {self.reason}; {self.command}"
 
 
-def days_to_mend(troubles: Sequence[DayTrouble]) -> list[DaysToMend]:
+def missing_days(troubles: Sequence[DayTrouble]) -> list[MissingDays]:
     """Troubles (ascending) as spans of days that one command mends, ascending."""
     spans: list[list[DayTrouble]] = []
     open_spans: dict[str, list[DayTrouble]] = {}
@@ -35,7 +35,7 @@ def days_to_mend(troubles: Sequence[DayTrouble]) -> list[DaysToMend]:
             span = open_spans[trouble.source] = [trouble]
             spans.append(span)
     return [
-        DaysToMend(
+        MissingDays(
             first=span[0].day,
             last=span[-1].day,
             days=len(span),

@@ -1,4 +1,4 @@
-"""Commands between the desk and reference managers: a library in, a list out (SPEC Z1, Z2)."""
+"""Exchange with other programs: import a library, export citations, send digests."""
 
 import os
 from dataclasses import asdict
@@ -8,14 +8,17 @@ from typing import Annotated, Literal
 
 import typer
 
-from paper_assets.errors import InvalidInput
-from paper_assets.interfaces.citations import citations
-from paper_assets.interfaces.cli.arguments import AsJson, open_warehouse, read_settings
-from paper_assets.interfaces.cli.terminal import print_json, say
-from paper_assets.interfaces.days import parse_day
+from paper_assets.errors import InvalidInput, NotComputed, PaperAssetsError
+from paper_assets.interfaces.cli.terminal import AsJson, open_warehouse, print_json, print_table, read_settings, say
+from paper_assets.interfaces.ranking_answers import citations
+from paper_assets.interfaces.values import parse_day
 from paper_assets.library.entries import Entry, import_library
 from paper_assets.library.formats import read_library
 from paper_assets.library.zotero import zotero_file, zotero_web
+from paper_assets.pipeline.deliveries import deliver as send
+from paper_assets.pipeline.digests import parcel
+from paper_assets.pipeline.workspace import open_workspace
+from paper_assets.stores.rankings import latest_ranking_day
 from paper_assets.text.cleaning import without_controls
 
 library = typer.Typer(
@@ -76,3 +79,32 @@ def _like(profile: str, entries: list[Entry], *, as_json: bool) -> None:
     say(f"{profile}: {found.read} works read, {len(found.new)} newly liked, {found.stored} of all stored here")
     for line in found.left_out:
         say(f"left out: {line}")
+
+
+def deliver(
+    profile: str,
+    day: Annotated[str | None, typer.Option(metavar="YYYY-MM-DD", help="Day; default: the newest.")] = None,
+    again: Annotated[bool, typer.Option("--again", help="Also what was sent before, or may have been.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Send a profile's digest where its delivery.json says; each goes out once."""
+    workspace = open_workspace(read_settings(), os.environ, clock=lambda: datetime.now(UTC))
+    wanted = parse_day(day, "--day") if day else latest_ranking_day(workspace.warehouse, profile)
+    if wanted is None:
+        raise NotComputed(f"no ranking for profile {profile[:60]!r}; run `paper-assets run --profile PROFILE` first")
+    found = parcel(workspace.warehouse, profile, wanted, settings=workspace.settings)
+    tried = send(workspace, found, again=again)
+    if not tried:
+        raise InvalidInput(f"{profile}: nothing to send, it has no delivery.json that names a channel")
+    shown = [
+        {"channel": each.channel, "state": "unknown" if each.state == "sending" else each.state, "reason": each.reason}
+        for each in tried
+    ]
+    if as_json:
+        print_json({"profile": profile, "day": wanted, "deliveries": shown})
+    else:
+        rows = [(each["channel"], each["state"], each["reason"] or "") for each in shown]
+        print_table(f"{profile}, {wanted}", ["channel", "state", "reason"], rows)
+    lost = [each for each in shown if each["state"] != "sent"]
+    if lost:
+        raise PaperAssetsError(f"{profile}, {wanted}: {lost[0]['channel']} {lost[0]['state']}: {lost[0]['reason']}")

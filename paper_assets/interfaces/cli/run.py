@@ -3,24 +3,17 @@
 The import of Dagster alone takes longer than all of that. Everything else is in graph.py.
 """
 
-import json
-import os
 from collections.abc import Mapping, Sequence
-from datetime import UTC, date, datetime
-from hashlib import sha256
 from typing import Annotated, Any
 
 import typer
 
 from paper_assets.defs.history_files import is_at_rest
 from paper_assets.errors import PaperAssetsError
-from paper_assets.interfaces.cli.arguments import AsJson, dagster_home, read_settings
-from paper_assets.interfaces.cli.terminal import print_json, print_table, say, warn
-from paper_assets.interfaces.days import parse_day
+from paper_assets.interfaces.cli.stamp import stamp_key
+from paper_assets.interfaces.cli.terminal import AsJson, dagster_home, print_json, print_table, read_settings, say, warn
+from paper_assets.interfaces.values import parse_day
 from paper_assets.stores.stamps import stamped_answer
-
-# What differs between two calls and nothing of ours reads: the terminal's, and what libraries set while they load.
-_NOT_READ = {"_", "COLUMNS", "LINES", "OLDPWD", "PWD", "SHLVL", "TERM", "KMP_DUPLICATE_LIB_OK", "DAGSTER_HOME"}
 
 
 def run(
@@ -42,23 +35,13 @@ def run(
         for ranking in shown:
             show_ranking(ranking, with_why=False)
 
-    asked = question(profile, first, last)
+    asked = stamp_key(profile, first, last)
     stands = stamped_answer(read_settings().warehouse_path, "run", asked) if is_at_rest(dagster_home()) else None
     if stands is not None:
         return show(stands)
-    from paper_assets.interfaces.cli.graph import bring_up_to_date  # imports Dagster
+    from paper_assets.interfaces.cli.graph_run import bring_up_to_date  # imports Dagster
 
     end(bring_up_to_date(profile, first, last, show=show, asked=asked))
-
-
-def question(profile: str | None, first: date | None, last: date | None) -> str:
-    """What a run is asked, with all that its answer depends on and that lies in no file: settings, keys, the day.
-
-    As a hash, for keys are among it.
-    """
-    environ = {name: value for name, value in os.environ.items() if name not in _NOT_READ}
-    parts = [profile, first, last, datetime.now(UTC).date(), repr(read_settings()), f"{dagster_home()}", environ]
-    return sha256(json.dumps(parts, sort_keys=True, default=str).encode("utf-8", "surrogateescape")).hexdigest()
 
 
 def end(failures: Sequence[PaperAssetsError]) -> None:

@@ -6,8 +6,7 @@ from typing import Annotated
 import typer
 
 from paper_assets.errors import InvalidInput
-from paper_assets.interfaces.cli.arguments import AsJson, read_settings
-from paper_assets.interfaces.cli.terminal import print_json, print_table, say
+from paper_assets.interfaces.cli.terminal import AsJson, print_json, print_table, read_settings, say
 from paper_assets.interfaces.mcp import server as mcp_server
 from paper_assets.profile import profile_folders
 from paper_assets.stores.people import add_person, people_file, read_people, remove_person

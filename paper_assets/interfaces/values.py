@@ -1,7 +1,18 @@
-"""Values as JSON has them, for standard output and for assistants."""
+"""Convert dates and numbers given to or returned by an interface."""
 
 import math
+from datetime import date
 from typing import Any
+
+from paper_assets.errors import InvalidInput
+
+
+def parse_day(text: str, option: str) -> date:
+    """A day given as YYYY-MM-DD. Raises InvalidInput naming the option."""
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise InvalidInput(f"{option} must be a day like 2026-03-01, got {text!r}") from None
 
 
 def numbers_or_null(value: Any) -> Any:

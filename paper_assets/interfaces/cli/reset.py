@@ -14,8 +14,7 @@ from paper_assets.defs.history_files import HISTORY
 from paper_assets.defs.history_server import forget_everything, is_named
 from paper_assets.defs.instance import explained, open_instance
 from paper_assets.errors import InvalidInput, StoreBusy, StoreError, StoreUnwritable
-from paper_assets.interfaces.cli.arguments import dagster_home, open_warehouse, read_settings
-from paper_assets.interfaces.cli.terminal import say
+from paper_assets.interfaces.cli.terminal import dagster_home, open_warehouse, read_settings, say
 from paper_assets.pipeline.embeddings import COLLECTION
 from paper_assets.stores.vectors import VectorIndex, drop
 
