@@ -1,51 +1,63 @@
-# One line per wish; `make demo` and `make test` do all set-up by themselves.
+# Every target sets up .venv on first use.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 export DAGSTER_HOME := $(CURDIR)/dagster_home
 export PYTHONWARNINGS := ignore::DeprecationWarning
 
-.PHONY: demo test dev desk check format lock storm bench scale-test clean
+.PHONY: demo test quick dev desk docs check format lock storm bench scale-test clean
 
-demo: $(VENV)/installed   ## import the bundled example, embed, rank, show the top papers and why
+demo: $(VENV)/installed   ## import the bundled example, embed and rank it, show the top papers and why
 	$(BIN)/paper-assets demo
 
-test: $(VENV)/installed   ## every test, on three processes: many of them wait
+test: $(VENV)/installed   ## run every test, on three processes because many of them wait
 	$(BIN)/python -m pytest -n 3 --dist worksteal
 
-dev: $(VENV)/installed    ## the Dagster UI on the same data, sensors and schedules running
+# What a developer runs while working: no whole processes, no browser, no daemon, no cluster.
+QUICK := tests --ignore tests/end_to_end --ignore tests/faults --ignore tests/page --ignore tests/defs --ignore tests/mcp \
+  --ignore tests/cluster --ignore tests/scale --ignore tests/cli --ignore tests/test_wheel.py --ignore tests/test_benchmarks.py
+
+quick: $(VENV)/installed  ## run the tests that need no other process, in under two minutes on two cores
+	$(BIN)/python -m pytest -n 2 --dist worksteal $(QUICK)
+
+dev: $(VENV)/installed    ## open the Dagster UI on the same data, with sensors and schedules running
 	$(BIN)/python -m paper_assets.defs.dev -w workspace.yaml
 
-desk: $(VENV)/installed   ## the desk in a browser, on the same data
+desk: $(VENV)/installed   ## open the page in a browser, on the same data
 	$(BIN)/paper-assets desk
 
-check: $(VENV)/installed  ## lint, format, types, definitions
+check: $(VENV)/installed  ## check lint, format, types and Dagster definitions
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/dg check defs
 
-format: $(VENV)/installed
+format: $(VENV)/installed ## fix what lint and format can fix
 	$(BIN)/ruff check --fix . ; $(BIN)/ruff format .
 
-lock: $(VENV)/installed   ## write constraints.txt anew from what is installed and tested, and requirements.lock (needs uv)
-	@command -v uv > /dev/null || { echo "make lock needs uv: pipx install uv"; exit 1; }
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[cluster,postgres]'
-	$(BIN)/python -m pip freeze --exclude-editable | sed 's/^torch==\([0-9.]*\).*/torch==\1/' > constraints.txt
-	uv pip compile --quiet --no-config --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
-	  --default-index https://pypi.org/simple -c constraints.txt pyproject.toml --all-extras --group dev -o requirements.lock
+docs: $(VENV)/installed   ## build the documentation as a site in site/; fails at a warning or a broken link
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --group docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
-storm: $(VENV)/installed  ## kills, five processes, a year of feeds, anything as input; an hour (STORM="--seed 7 --part kills")
+lock: $(VENV)/installed   ## write constraints.txt and requirements.lock from what is installed and tested (needs uv)
+	@command -v uv > /dev/null || { echo "make lock needs uv: pipx install uv"; exit 1; }
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[cluster,postgres]' --group docs
+	$(BIN)/python -m pip freeze --exclude-editable | sed 's/^torch==\([0-9.]*\).*/torch==\1/' > constraints.txt
+	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
+	  --no-emit-index-url --no-emit-find-links -c constraints.txt pyproject.toml --all-extras --group dev --group docs \
+	  -o requirements.lock
+
+storm: $(VENV)/installed  ## run the fault-injection test: kills, concurrent processes, random input; an hour (STORM="--seed 7 --part kills")
 	$(BIN)/python -m tests.faults.storm $(STORM)
 
-bench: $(VENV)/installed  ## every stage beside a named baseline, in one table; half an hour (BENCH=--short: minutes)
+bench: $(VENV)/installed  ## compare every stage with its baseline in one table; half an hour (BENCH=--short: minutes)
 	$(BIN)/python -m benchmarks.table $(BENCH)
 
-scale-test: $(VENV)/installed  ## a Dask cluster, PostgreSQL and a Chroma server on loopback, at full size; ten minutes
+scale-test: $(VENV)/installed  ## test a Dask cluster, PostgreSQL and a Chroma server on loopback at full size; ten minutes
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[cluster,postgres]'
 	SCALE=full $(BIN)/python -m pytest tests/scale tests/cluster tests/stores/test_vectors_server.py -v --timeout 3600
 
 clean:
-	rm -rf $(VENV) data
+	rm -rf $(VENV) data site
 
-# torch first and alone: a later package would otherwise pull the build with 3 GB of CUDA.
+# torch first, in a separate step: otherwise another package would select the build with 3 GB of CUDA.
 $(VENV)/installed: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; try: make PYTHON=python3.11")'
 	$(PYTHON) -m venv $(VENV)
