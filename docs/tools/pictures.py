@@ -2,8 +2,8 @@
 
     python docs/tools/pictures.py [today.png] [lineage.png]
 
-Needs Chromium; the variable `CHROMIUM` names its program. The example is imported into a temporary folder, from
-which the page and Dagster's web server run on free ports. sources.json beside the pictures records a hash of what each shows, and
+Needs Chromium; the variable `CHROMIUM` names its program. The example is imported into a temporary folder, and the
+page and Dagster's web server run on free ports. sources.json beside the pictures records a hash of what each shows;
 tests/test_docs.py fails when templates or assets have changed since.
 """
 
