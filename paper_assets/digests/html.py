@@ -1,5 +1,6 @@
 """The digest as one HTML page that needs nothing else: no script, no outside resource, everything escaped."""
 
+import re
 from collections.abc import Sequence
 from datetime import date, datetime
 from functools import cache
@@ -7,10 +8,13 @@ from html import unescape
 from itertools import accumulate
 
 import jinja2
+from markupsafe import Markup, escape
 
 from paper_assets.digests.content import Digest
 from paper_assets.digests.entry import Part
 from paper_assets.digests.plain_text import in_words, weekday
+
+_BACKTICKS = re.compile(r"`([^`\n]{1,300})`")
 
 
 def html_page(digest: Digest, *, desk: str | None = None) -> str:
@@ -33,7 +37,13 @@ def environment(loader: jinja2.BaseLoader | None = None) -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {"bar": _bar, "points": _points, "in_words": in_words, "long_day": long_day}
+    made.filters |= {
+        "bar": _bar,
+        "points": _points,
+        "in_words": in_words,
+        "long_day": long_day,
+        "with_code": _with_code,
+    }
     return made
 
 
@@ -65,6 +75,12 @@ def _bar(parts: Sequence[Part]) -> list[tuple[Part, str, str]]:
         (part, f"{end - scale * part.points:.1f}", f"{scale * part.points:.1f}")
         for part, end in zip(adds, ends, strict=True)
     ]
+
+
+def _with_code(text: object) -> Markup:
+    """The text with what is between backticks shown as code."""
+    escaped = str(escape(str(text)))
+    return Markup(_BACKTICKS.sub(r"<code>\1</code>", escaped))  # noqa: S704  # escaped above
 
 
 def _points(points: float) -> str:

@@ -16,8 +16,8 @@ from paper_assets.stores.warehouse import Warehouse
 
 MOST = 300  # papers: more cover each other, and placing them takes longer than somebody waits
 _NEIGHBOURS = 20  # each paper keeps its place among about so many (t-SNE's perplexity)
-_STEPS = 300
-_SEED = 20260313
+_STEPS, _EXAGGERATED = 300, 100  # of gradient descent, the first ones with exaggerated likeness
+_EXAGGERATION = 12.0
 _FEW = 3  # fewer papers have no likeness to show
 
 
@@ -72,19 +72,59 @@ def _titles(warehouse: Warehouse, papers: list[RankedOften]) -> Mapping[str, str
 def _places(vectors: NDArray[np.float32], *, key: str) -> NDArray[np.float64]:
     """(n, 2) places in 0..1 by t-SNE (van der Maaten & Hinton 2008), the same for the same papers."""
     if key not in _placed:
-        from sklearn.manifold import TSNE  # type: ignore[import-untyped]
         from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
         with threadpool_limits(1):  # on a busy machine more threads than cores are ten times slower
-            raw = TSNE(
-                n_components=2,
-                init="pca",
-                perplexity=min(_NEIGHBOURS, (len(vectors) - 1) / 3),
-                max_iter=_STEPS,
-                random_state=_SEED,
-            ).fit_transform(vectors)
+            raw = _tsne(vectors, perplexity=min(_NEIGHBOURS, (len(vectors) - 1) / 3))
         low, high = raw.min(axis=0), raw.max(axis=0)
         while len(_placed) >= _MOST_PLACED:
             _placed.pop(next(iter(_placed)), None)
         _placed[key] = ((raw - low) / np.maximum(high - low, 1e-12)).astype(np.float64)
     return _placed[key]
+
+
+def _tsne(vectors: NDArray[np.float32], *, perplexity: float) -> NDArray[np.float64]:
+    """Place the vectors in two dimensions by exact t-SNE from their principal components; (n, 2), deterministic.
+
+    For a few hundred vectors this takes about a second; scikit-learn's needs longer to be imported.
+    """
+    likeness = _likeness(vectors, perplexity=max(perplexity, 1.01))
+    centred = vectors.astype(np.float64) - vectors.mean(axis=0)
+    left, scale, _ = np.linalg.svd(centred, full_matrices=False)
+    places = left[:, :2] * scale[:2]
+    places *= 1e-4 / max(float(places[:, 0].std()), 1e-12)
+    speed, gains = np.zeros_like(places), np.ones_like(places)
+    rate = max(len(vectors) / _EXAGGERATION / 4, 50.0)
+    for step in range(_STEPS):
+        early = step < _EXAGGERATED
+        near = 1 / (1 + _squared_distances(places))
+        np.fill_diagonal(near, 0)
+        pull = ((_EXAGGERATION if early else 1.0) * likeness - near / near.sum()) * near
+        gradient = 4 * (pull.sum(axis=1)[:, None] * places - pull @ places)
+        gains = np.maximum(np.where((gradient > 0) == (speed > 0), gains * 0.8, gains + 0.2), 0.01)
+        speed = (0.5 if early else 0.8) * speed - rate * gains * gradient
+        places = places + speed
+        places -= places.mean(axis=0)
+    return places
+
+
+def _likeness(vectors: NDArray[np.float32], *, perplexity: float) -> NDArray[np.float64]:
+    """How probably each vector is a neighbour of each other one: symmetric, sums to 1 (van der Maaten & Hinton)."""
+    distances = _squared_distances(vectors.astype(np.float64))
+    np.fill_diagonal(distances, np.inf)
+    distances -= distances.min(axis=1)[:, None]  # changes no probability, and keeps the sums above zero
+    finite = np.where(np.isfinite(distances), distances, 0)
+    low, high, width = np.zeros(len(vectors)), np.full(len(vectors), np.inf), np.ones(len(vectors))
+    for _ in range(50):  # halving: the width at which each vector has as many neighbours as asked for
+        weights = np.exp(-distances * width[:, None])
+        total = weights.sum(axis=1)
+        near = weights / total[:, None]
+        wide = np.log(total) + width * (finite * near).sum(axis=1) > np.log(perplexity)
+        low, high = np.where(wide, width, low), np.where(wide, high, width)
+        width = np.where(np.isinf(high), np.minimum(width * 2, 1e9), (low + high) / 2)
+    return np.maximum((near + near.T) / (2 * len(vectors)), 1e-12)
+
+
+def _squared_distances(points: NDArray[np.float64]) -> NDArray[np.float64]:
+    squared = (points**2).sum(axis=1)
+    return np.maximum(squared[:, None] + squared - 2 * points @ points.T, 0)

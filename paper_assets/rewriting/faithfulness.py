@@ -261,7 +261,7 @@ def _places(text: str, tokens: list[str], wanted: Iterable[str]) -> set[int]:
         found.span()
         for word in wanted
         if word.strip()
-        for found in re.finditer(rf"(?<!\w){re.escape(word.strip())}(?!\w)", text)
+        for found in re.finditer(rf"(?<!\w)(?<!\d[.,]){re.escape(word.strip())}(?!\w|[.,]\d)", text)
     ]
     places, start = set(), 0
     for at, token in enumerate(tokens):

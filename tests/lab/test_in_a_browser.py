@@ -13,7 +13,7 @@ def test_two_people_sign_in_read_and_rate_their_own_list_and_sign_out(browser: B
             expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
             page.get_by_label("Your token").fill("a wrong one")
             page.keyboard.press("Enter")
-            expect(page.get_by_role("alert")).to_have_text("That is nobody's token.")
+            expect(page.get_by_role("alert")).to_have_text("This token is not valid.")
             keep_picture(page, f"sign-in-{name}")
             if name == "ada" and (script := axe_script()):
                 assert serious_findings(page, script) == []

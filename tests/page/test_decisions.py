@@ -1,4 +1,4 @@
-"""Rewrites on the page: a word counts once, whoever says it and from however old a page."""
+"""Rewrites on the page: a decision counts once, from whichever tab and however old the page is."""
 
 import json
 
@@ -11,21 +11,22 @@ from tests.page.invented_desk import PROFILE, Page, served, waiting_item
 from tests.rewriting.scripted import Play
 
 
-def test_a_rewrite_stands_beside_its_original_with_doubtful_numbers_marked(
+def test_a_rewrite_is_shown_beside_its_original_with_doubtful_numbers_marked(
     page_of_a_year: Page, browser: Browser
 ) -> None:
     with visitor(browser) as page:
         page.goto(f"{page_of_a_year.today}/rewrites")
         page.locator("section", has_text="Waiting for your decision").get_by_role("link").first.click()
+        expect(page.locator("#status")).to_have_text("Attempt 2 waits for your decision.")
         expect(page.locator(".gauge svg")).to_have_attribute("aria-label", "Score 87 of 100; marks at 75, 85, 90, 95")
         expect(page.locator("p.text ins").first).to_contain_text("and forecasts help")
-        page.get_by_role("link", name="against the original").click()
+        page.get_by_role("link", name="compare with the original").click()
         expect(page.locator("p.text ins").first).to_contain_text("Roads are full")
         page.locator("table").get_by_role("link", name="1", exact=True).click()
         expect(page.locator("p.text mark")).to_have_text("40")
 
 
-def test_a_word_given_twice_in_two_tabs_counts_once_and_says_so(page_of_a_year: Page, browser: Browser) -> None:
+def test_a_decision_made_in_two_tabs_counts_once(page_of_a_year: Page, browser: Browser) -> None:
     item = waiting_item(page_of_a_year.desk)
     address = f"{page_of_a_year.url}/p/{PROFILE}/rewrites/{item.item}"
     with visitor(browser) as one, visitor(browser) as other:
@@ -40,7 +41,7 @@ def test_a_word_given_twice_in_two_tabs_counts_once_and_says_so(page_of_a_year: 
     assert (stands.outcome, dict(stands.decisions)) == ("accepted", {1: "accept"})
 
 
-def test_a_retry_goes_on_by_itself_and_a_page_from_before_decides_nothing(
+def test_a_retry_goes_on_automatically_and_an_outdated_page_decides_nothing(
     page_of_a_year: Page, browser: Browser
 ) -> None:
     item = waiting_item(page_of_a_year.desk)
@@ -59,8 +60,8 @@ def test_a_retry_goes_on_by_itself_and_a_page_from_before_decides_nothing(
             keep_picture(one, "rewrite-resumed")
             old.get_by_role("button", name="Accept").click()  # of attempt 1, which its page still shows
             expect(old.get_by_role("status")).to_contain_text("nothing was changed")
-            one.get_by_role("button", name="Auto: run to its end").click()
-            expect(one.locator(".sum")).to_contain_text("passed")
+            one.get_by_role("button", name="Run to its end").click()
+            expect(one.locator("#status")).to_contain_text("passed")
             while rewrite_item(page_of_a_year.desk.warehouse, item.item).outcome is None:  # good enough, then closed
                 one.wait_for_timeout(100)
         stands = rewrite_item(page_of_a_year.desk.warehouse, item.item)
@@ -74,10 +75,10 @@ def test_a_best_practice_is_removed_after_one_more_question(page_of_a_year: Page
         page.goto(f"{page_of_a_year.today}/practices?level=expert")
         expect(page.locator(".rows li")).to_have_count(1)
         page.locator(".rows a").click()
-        page.get_by_role("link", name="Remove it").click()
-        page.get_by_role("button", name="Yes, remove it").click()
+        page.get_by_role("link", name="Remove").click()
+        page.get_by_role("button", name="Remove permanently").click()
         expect(page.get_by_role("status")).to_contain_text("is removed")
-        expect(page.locator(".sum").first).to_contain_text("2 rewrites are kept")
+        expect(page.locator(".sum").first).to_contain_text("2 rewrites kept")
 
 
 def test_a_question_is_asked_at_once_and_kept_once(page_of_a_year: Page, browser: Browser) -> None:
@@ -86,8 +87,9 @@ def test_a_question_is_asked_at_once_and_kept_once(page_of_a_year: Page, browser
     with visitor(browser) as page, visitor(browser) as other:
         page.goto(f"{page_of_a_year.today}/evidence")
         page.get_by_label("Ask a question").fill("Do trees know when they are wrong?")
-        page.get_by_text("Sides: ").click()
-        page.get_by_label("One a line").fill("yes: calibration of tree ensembles\nno: speech recognition")
+        page.locator("summary", has_text="Compare").click()
+        page.get_by_label("sides of my own").check()
+        page.get_by_label("Own sides, one a line").fill("yes: calibration of tree ensembles\nno: speech recognition")
         page.get_by_role("button", name="Ask").click()
         expect(page.locator("#answer h4")).to_have_text(["yes", "no"])
         expect(page.locator("#answer .passage").first).to_contain_text("tree")
@@ -100,3 +102,25 @@ def test_a_question_is_asked_at_once_and_kept_once(page_of_a_year: Page, browser
     assert after[:-1] == before
     assert after[-1]["question"] == "Do trees know when they are wrong?"
     file.write_text(json.dumps(before), encoding="utf-8")
+
+
+def test_best_practices_are_listed_by_title_and_a_wrong_filter_is_explained(
+    page_of_a_year: Page, browser: Browser
+) -> None:
+    with visitor(browser, java_script_enabled=False) as page:
+        page.goto(f"{page_of_a_year.today}/practices?level=public")
+        expect(page.locator(".rows h2")).to_have_text(["Quantised inference for language models, part 100"])
+        page.get_by_label("Minimum score").fill("many")
+        page.get_by_role("button", name="Filter").click()
+        expect(page.get_by_role("alert")).to_contain_text("must be a number")
+        expect(page.get_by_label("Minimum score")).to_have_value("many")
+
+
+def test_a_question_is_answered_for_and_against_unless_the_reader_chooses_otherwise(
+    page_of_a_year: Page, browser: Browser
+) -> None:
+    with visitor(browser) as page:
+        page.goto(f"{page_of_a_year.today}/evidence?question=Do+roads+help%3F")
+        expect(page.locator("#answer h2")).to_have_text("Do roads help?")
+        expect(page.locator("#answer")).not_to_contain_text("cs.LG")
+        expect(page.locator("#answer")).not_to_contain_text("`")

@@ -1,4 +1,4 @@
-"""The door of the page: what other sites, other names and other methods get."""
+"""The guard of the page: how requests of other sites, other host names and other methods are answered."""
 
 import http.client
 import re
@@ -101,13 +101,13 @@ def test_every_view_forbids_what_is_not_ours_and_keeps_nothing(page_of_a_year: P
     ("path", "said"),
     [
         ("/p/nobody", "there is no profile"),
-        ("/p/..%2f..%2fetc", "nothing at this address"),
+        ("/p/..%2f..%2fetc", "no page at this address"),
         (f"/p/{PROFILE}/2026-99-99", "must be a day"),
         (f"/p/{PROFILE}/2020-01-01", "no ranking for profile"),
         (f"/p/{PROFILE}/rewrites/none", "no rewrite"),
         (f"/p/{PROFILE}/practices/none", "no best practice"),
         (f"/p/{PROFILE}/practices?score=x", "must be a number"),
-        ("/nothing", "nothing at this address"),
+        ("/nothing", "no page at this address"),
     ],
 )
 def test_what_is_not_there_is_said_in_one_line_without_a_trace(page_of_a_year: Page, path: str, said: str) -> None:

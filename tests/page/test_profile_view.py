@@ -1,9 +1,9 @@
-"""The profile on the page: the preview is what the run then stores, and nothing is saved that is wrong or stale."""
+"""The profile on the page: the preview is what the run then stores; invalid and outdated edits are not saved."""
 
 import json
 from pathlib import Path
 
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Dialog, expect
 from playwright.sync_api import Page as BrowserPage
 
 from paper_assets.models.embedder import load_embedder
@@ -25,7 +25,7 @@ def file_of(page: Page) -> Path:
 
 
 def ranked_by_a_run(desk: Desk) -> list[tuple[str, float, float]]:
-    """The list that is stored once the profile as it stands has been ranked."""
+    """Rank the profile as its file is now and return the stored list."""
     settings = load_settings(desk.environment, desk.folder)
     profile = load_profile(desk.folder / "profiles" / PROFILE)
     keep_candidates(desk.warehouse, profile_day(desk.warehouse, profile, LATEST, settings=settings), settings=settings)
@@ -37,7 +37,7 @@ def ranked_by_a_run(desk: Desk) -> list[tuple[str, float, float]]:
 
 
 def previewed(page: BrowserPage) -> list[tuple[str, str]]:
-    """Paper and figures of the preview, as they stand on the page."""
+    """Return the papers and figures of the preview."""
     items = page.locator("#preview li[data-paper]")
     return [
         (items.nth(at).get_attribute("data-paper") or "", items.nth(at).locator("small").inner_text())
@@ -52,8 +52,8 @@ def test_a_preview_shows_what_the_run_then_stores_and_stores_nothing_itself(
     before = ranking_inputs(desk.warehouse, LATEST, PROFILE), file_of(page_of_a_year).read_bytes()
     with visitor(browser) as page:
         page.goto(f"{page_of_a_year.today}/profile")
-        page.get_by_label("Most of all").fill("speech recognition for rare languages")
-        page.get_by_label("Should hold").fill("speech\nlanguages")
+        page.get_by_label("Main interests").fill("speech recognition for rare languages")
+        page.get_by_label("Preferred keywords").fill("speech\nlanguages")
         expect(page.locator("#preview li[data-paper].new").first).to_be_visible()
         expect(page.locator("#preview .changes")).to_contain_text("interests.primary")
         expect(page.locator("#preview .changes")).not_to_contain_text("embedding model")
@@ -61,7 +61,7 @@ def test_a_preview_shows_what_the_run_then_stores_and_stores_nothing_itself(
         seen = previewed(page)
         assert (ranking_inputs(desk.warehouse, LATEST, PROFILE), file_of(page_of_a_year).read_bytes()) == before
         page.get_by_role("button", name="Save").click()
-        expect(page.get_by_role("status")).to_contain_text("Saved")
+        expect(page.get_by_role("status")).to_contain_text("Profile saved")
     written = json.loads(file_of(page_of_a_year).read_text("utf-8"))
     assert written["interests"] == {**CONTENT["interests"], "primary": ["speech recognition for rare languages"]}
     assert written["rewriting"] == CONTENT["rewriting"], "what was not edited stays as it was written"
@@ -74,39 +74,75 @@ def test_a_preview_shows_what_the_run_then_stores_and_stores_nothing_itself(
     ranked_by_a_run(desk)
 
 
-def test_weights_that_do_not_sum_to_one_are_refused_in_the_files_own_words(
-    page_of_a_year: Page, browser: Browser
-) -> None:
+def test_a_wrong_value_is_refused_and_marked_at_its_field(page_of_a_year: Page, browser: Browser) -> None:
     before = file_of(page_of_a_year).read_bytes()
     with visitor(browser, java_script_enabled=False) as page:
         page.goto(f"{page_of_a_year.today}/profile")
-        page.get_by_label("Weights of my own").check()
+        page.get_by_label("Use these weights").check()
         page.get_by_label("how recent it is").fill("0.9")
-        page.get_by_label("Papers a day", exact=True).fill("ten")
-        page.get_by_role("button", name="See what would change").click()
-        expect(page.locator("#preview .warning")).to_contain_text("top_k")
-        page.get_by_label("Papers a day", exact=True).fill("3")
+        page.get_by_label("Papers per day", exact=True).fill("ten")
+        page.get_by_role("button", name="Preview").click()
+        expect(page.locator("#preview .warning")).to_contain_text("Correct the marked fields")
+        expect(page.get_by_label("Papers per day", exact=True)).to_have_attribute("aria-invalid", "true")
+        expect(page.locator("#ranking-top_k-fault")).to_have_text("Enter a whole number.")
+        page.get_by_label("Papers per day", exact=True).fill("3")
         page.get_by_role("button", name="Save").click()
-        expect(page.get_by_role("alert")).to_contain_text("they must sum to 1")
+        expect(page.get_by_role("alert")).to_contain_text("Could not save the profile")
+        expect(page.locator("#own-weights-fault")).to_contain_text("they must sum to 1")
         expect(page.get_by_label("how recent it is")).to_have_value("0.9")
     assert file_of(page_of_a_year).read_bytes() == before
 
 
-def test_somebody_elses_edit_is_not_written_over_unasked(page_of_a_year: Page, browser: Browser) -> None:
+def test_an_edit_made_elsewhere_is_overwritten_only_on_request(page_of_a_year: Page, browser: Browser) -> None:
     file = file_of(page_of_a_year)
     before = file.read_bytes()
     with visitor(browser, java_script_enabled=False) as page:
         page.goto(f"{page_of_a_year.today}/profile")
-        page.get_by_label("Curious about").fill("quantised inference")
+        page.get_by_label("Exploratory").fill("quantised inference")
         elsewhere = {**CONTENT, "preferred_authors": ["Edited Elsewhere"]}
         file.write_text(json.dumps(elsewhere), encoding="utf-8")
         page.get_by_role("button", name="Save").click()
         expect(page.get_by_role("alert")).to_contain_text("edited elsewhere meanwhile")
         assert json.loads(file.read_text("utf-8")) == elsewhere
-        expect(page.get_by_label("Curious about")).to_have_value("quantised inference")
+        expect(page.get_by_label("Exploratory")).to_have_value("quantised inference")
         page.get_by_role("button", name="Save").click()
-        expect(page.get_by_role("status")).to_contain_text("Saved")
+        expect(page.get_by_role("status")).to_contain_text("Profile saved")
     written = json.loads(file.read_text("utf-8"))
     assert written["interests"]["exploratory"] == ["quantised inference"]
     assert [*file.parent.glob(".*")] == [], "nothing unfinished is left"
     file.write_bytes(before)
+
+
+def test_save_is_in_view_and_unsaved_changes_are_not_lost_without_a_warning(
+    page_of_a_year: Page, browser: Browser
+) -> None:
+    before = file_of(page_of_a_year).read_bytes()
+    asked: list[str] = []
+    with visitor(browser) as page:
+
+        def stay(dialog: Dialog) -> None:
+            asked.append(dialog.type)
+            dialog.dismiss()
+
+        page.on("dialog", stay)
+        page.goto(f"{page_of_a_year.today}/profile")
+        expect(page.get_by_role("button", name="Save")).to_be_in_viewport()
+        expect(page.get_by_text("Unsaved changes")).to_be_hidden()
+        page.get_by_label("Secondary").fill("gradient methods")
+        expect(page.get_by_text("Unsaved changes")).to_be_visible()
+        page.get_by_role("link", name="Today").click(no_wait_after=True)
+        page.wait_for_timeout(500)
+        assert asked == ["beforeunload"]
+        assert page.url.endswith("/profile")
+        page.get_by_label("Papers per day", exact=True).fill("0")
+        expect(page.locator("#ranking-top_k-fault")).to_have_text("Enter a number of at least 1.")
+        expect(page.get_by_label("Secondary")).to_have_value("gradient methods")
+        page.get_by_role("button", name="Save").click()
+        expect(page.get_by_label("Papers per day", exact=True)).to_be_focused()
+        keep_picture(page, "profile-refused")
+        page.get_by_label("Papers per day", exact=True).fill("4")
+        page.get_by_label("Secondary").fill("calibration of tree ensembles")
+        page.get_by_role("button", name="Save").click()
+        expect(page.get_by_role("status")).to_contain_text("No changes to save")
+    assert asked == ["beforeunload"], "saving asks nothing"
+    assert file_of(page_of_a_year).read_bytes() == before

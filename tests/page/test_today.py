@@ -1,8 +1,13 @@
-"""Today: a word with one key and its undoing, with and without scripts; why not; other people's markup stays text."""
+"""Today: rating and undo with one key, with and without scripts; messages in view; other people's markup stays text."""
 
-from playwright.sync_api import Browser, expect
+from collections.abc import Iterator
 
-from paper_assets.learning.ratings import ratings_by_id
+import pytest
+from playwright.sync_api import Browser, Route, expect
+from playwright.sync_api import Page as BrowserPage
+
+from paper_assets.interfaces.page.desk import now
+from paper_assets.learning.ratings import rate, ratings_by_id
 from paper_assets.stores.rankings import ranking
 from tests.page.browser import keep_picture, visitor
 from tests.page.invented_desk import DAYS, HOSTILE, LATEST, PROFILE, Page
@@ -13,46 +18,157 @@ def listed(page: Page) -> list[str]:
     return rows.filter(rows.column("shown")).column("paper_id").to_pylist()
 
 
-def words(page: Page) -> dict[str, str]:
+def ratings(page: Page) -> dict[str, str]:
     return ratings_by_id(page.desk.warehouse, PROFILE)
 
 
-def test_papers_are_rated_and_the_word_is_undone_with_one_key_each(page_of_a_year: Page, browser: Browser) -> None:
-    first, second, third, *_ = listed(page_of_a_year)
+def pressed(page: BrowserPage, paper_id: str, rating: str) -> None:
+    """Wait until the page shows this rating of the paper and nothing is being sent."""
+    article = page.locator(f'[id="paper-{paper_id}"]')
+    expect(article).to_have_attribute("data-rating", rating)
+    expect(page.locator("[aria-busy]")).to_have_count(0)
+    expect(article.locator('[aria-pressed="true"]')).to_have_count(0 if rating == "none" else 1)
+
+
+@pytest.fixture
+def nothing_rated(page_of_a_year: Page) -> Iterator[Page]:
+    """The page before any rating; ratings of a test are gone after it."""
+    with page_of_a_year.desk.warehouse.writing() as connection:
+        connection.execute("delete from ratings")
+    yield page_of_a_year
+    with page_of_a_year.desk.warehouse.writing() as connection:
+        connection.execute("delete from ratings")
+
+
+def test_a_list_is_rated_with_as_many_keys_as_it_has_papers(nothing_rated: Page, browser: Browser) -> None:
+    first, second, third, fourth = listed(nothing_rated)
     with visitor(browser) as page:
-        page.goto(page_of_a_year.today)
-        for key in ("j", "w", "j", "l", "j", "n"):
+        page.goto(nothing_rated.today)
+        for key in "wlnw":  # no paper is chosen before the first key
             page.keyboard.press(key)
-            if key != "j":
-                pressed = page.locator(f'article:focus-within button[data-key="{key}"][aria-pressed="true"]')
-                expect(pressed).to_have_count(1)
-        assert words(page_of_a_year) == {first: "worth", second: "later", third: "no"}
-        expect(page.get_by_role("status")).to_contain_text("not for me")
+        pressed(page, fourth, "worth")
+        expect(page.get_by_role("status")).to_contain_text("worth reading")
         keep_picture(page, "today-rated")
-
-        page.keyboard.press("u")
-        expect(page.locator(f'[id="paper-{third}"] [aria-pressed="true"]')).to_have_count(0)
-        page.keyboard.press("k")
-        page.keyboard.press("w")  # later becomes worth, and the undoing brings later back
-        expect(page.locator(f'[id="paper-{second}"] [data-word="worth"][aria-pressed="true"]')).to_have_count(1)
-        page.keyboard.press("u")
-        expect(page.locator(f'[id="paper-{second}"] [data-word="later"][aria-pressed="true"]')).to_have_count(1)
-        assert words(page_of_a_year) == {first: "worth", second: "later"}
-        page.keyboard.press("u")
-        page.keyboard.press("u")
-        expect(page.locator('article [aria-pressed="true"]')).to_have_count(0)
-    assert words(page_of_a_year) == {}
+    assert ratings(nothing_rated) == {first: "worth", second: "later", third: "no", fourth: "worth"}
 
 
-def test_the_whole_list_can_be_worked_with_the_tab_key(page_of_a_year: Page, browser: Browser) -> None:
-    first = listed(page_of_a_year)[0]
+def test_undo_reverts_the_latest_rating_and_nothing_else_however_fast(nothing_rated: Page, browser: Browser) -> None:
+    first, second, third, _ = listed(nothing_rated)
+
+    def slowly(route: Route) -> None:
+        page.wait_for_timeout(300)
+        route.continue_()
+
     with visitor(browser) as page:
-        page.goto(page_of_a_year.today)
+        page.goto(nothing_rated.today)
+        page.route("**/rate", slowly)
+        for key in "wwlu":  # the third rating is undone before its answer has come
+            page.keyboard.press(key)
+        pressed(page, third, "none")
+        pressed(page, second, "worth")
+        expect(page.locator(f'[id="paper-{third}"]')).to_be_focused()
+        assert ratings(nothing_rated) == {first: "worth", second: "worth"}
+
+        page.keyboard.press("k")
+        page.keyboard.press("l")  # worth becomes later, and undo restores worth
+        pressed(page, second, "later")
+        page.keyboard.press("u")
+        pressed(page, second, "worth")
+        for _ in range(2):
+            page.keyboard.press("u")
+        pressed(page, first, "none")
+        pressed(page, second, "none")
+        page.keyboard.press("u")
+        expect(page.get_by_role("status")).to_contain_text("no rating to undo")
+    assert ratings(nothing_rated) == {}
+
+
+def test_a_message_is_in_view_wherever_the_reader_is(nothing_rated: Page, browser: Browser) -> None:
+    last = listed(nothing_rated)[-1]
+    with visitor(browser, width=390) as page:
+        page.goto(f"{nothing_rated.today}?layout=comfortable")
+        page.route("**/rate", lambda route: route.abort())
+        page.locator(f'[id="paper-{last}"]').get_by_role("button", name="Later").click()
+        message = page.get_by_role("status")
+        expect(message).to_contain_text("Could not save the rating")
+        expect(message).to_be_in_viewport()
+        pressed(page, last, "none")
+        page.keyboard.press("u")
+        expect(message).to_contain_text("no rating to undo")
+    assert ratings(nothing_rated) == {}
+
+
+def test_the_list_of_keys_opens_over_the_page_and_returns_the_focus(nothing_rated: Page, browser: Browser) -> None:
+    with visitor(browser) as page:
+        page.goto(nothing_rated.today)
+        page.keyboard.press("j")
+        page.keyboard.press("j")
+        second = page.locator(f'[id="paper-{listed(nothing_rated)[1]}"]')
+        expect(second).to_be_focused()
+        page.keyboard.press("?")
+        expect(page.get_by_role("dialog", name="Keys")).to_be_visible()
+        keep_picture(page, "today-keys")
+        page.keyboard.press("w")  # rates nothing while the list of keys is open
+        page.keyboard.press("Escape")
+        expect(page.get_by_role("dialog", name="Keys")).to_be_hidden()
+        expect(second).to_be_focused()
+        page.keyboard.press("?")
+        page.keyboard.press("?")
+        expect(second).to_be_focused()
+    assert ratings(nothing_rated) == {}
+
+
+def test_the_abstract_and_the_reasons_are_one_key_away(nothing_rated: Page, browser: Browser) -> None:
+    first = listed(nothing_rated)[0]
+    with visitor(browser) as page:
+        page.goto(nothing_rated.today)
+        article = page.locator(f'[id="paper-{first}"]')
+        expect(article.locator(".lead")).to_be_visible()
+        expect(article.locator(".abstract")).to_be_hidden()
+        page.keyboard.press("j")
+        page.keyboard.press("a")
+        expect(article.locator(".abstract")).to_be_visible()
+        page.keyboard.press("w")  # the answer replaces the paper, whose details stay open
+        pressed(page, first, "worth")
+        expect(article.locator(".abstract")).to_be_visible()
+        page.keyboard.press("k")
+        page.keyboard.press("y")
+        expect(article.locator(".why ul")).to_be_visible()
+
+
+def test_the_chosen_layout_is_remembered(nothing_rated: Page, browser: Browser) -> None:
+    with visitor(browser) as page:
+        page.goto(nothing_rated.today)
+        page.get_by_role("link", name="Comfortable view").click()
+        expect(page.locator("article .abstract").first).to_be_visible()
+        page.goto(f"{nothing_rated.today}/{DAYS[1]}")
+        expect(page.locator("article .abstract").first).to_be_visible()
+        page.get_by_role("link", name="Compact view").click()
+        expect(page.locator("article .abstract").first).to_be_hidden()
+
+
+def test_another_tab_shows_a_rating_without_a_reload(nothing_rated: Page, browser: Browser) -> None:
+    first = listed(nothing_rated)[0]
+    desk = nothing_rated.desk
+    with visitor(browser) as page:
+        page.goto(nothing_rated.today)
+        rate(
+            desk.warehouse, PROFILE, first, "later",
+            given_in="command line", now=now(), profiles_dir=desk.folder / "profiles",
+        )  # fmt: skip
+        pressed(page, first, "later")
+        expect(page.get_by_role("status")).to_contain_text("Ratings from another tab")
+
+
+def test_the_whole_list_can_be_worked_with_the_tab_key(nothing_rated: Page, browser: Browser) -> None:
+    first = listed(nothing_rated)[0]
+    with visitor(browser) as page:
+        page.goto(nothing_rated.today)
         page.keyboard.press("Tab")
         expect(page.locator(".skip")).to_be_focused()
         page.keyboard.press("Enter")
         button = page.locator(f'[id="paper-{first}"] [data-word="later"]')
-        for _ in range(12):
+        for _ in range(14):
             page.keyboard.press("Tab")
             if button.evaluate("element => element === document.activeElement"):
                 break
@@ -62,19 +178,20 @@ def test_the_whole_list_can_be_worked_with_the_tab_key(page_of_a_year: Page, bro
         expect(button).to_be_focused()
         page.keyboard.press("Enter")
         expect(button).to_have_attribute("aria-pressed", "false")
-    assert words(page_of_a_year) == {}
+    assert ratings(nothing_rated) == {}
 
 
-def test_without_scripts_a_click_does_the_same(page_of_a_year: Page, browser: Browser) -> None:
-    first = listed(page_of_a_year)[0]
+def test_without_scripts_a_click_does_the_same(nothing_rated: Page, browser: Browser) -> None:
+    first = listed(nothing_rated)[0]
     with visitor(browser, java_script_enabled=False) as page:
-        page.goto(page_of_a_year.today)
+        page.goto(nothing_rated.today)
         page.locator(f'[id="paper-{first}"]').get_by_role("button", name="Worth reading").click()
         expect(page.get_by_role("status")).to_contain_text("worth reading")
-        assert words(page_of_a_year) == {first: "worth"}
-        page.locator(f'[id="paper-{first}"]').get_by_role("button", name="Undo").click()
-        expect(page.get_by_role("status")).to_contain_text("no rating")
-    assert words(page_of_a_year) == {}
+        expect(page.get_by_role("status")).to_be_in_viewport()
+        assert ratings(nothing_rated) == {first: "worth"}
+        page.locator(f'[id="paper-{first}"]').get_by_role("button", name="Remove").click()
+        expect(page.get_by_role("status")).to_contain_text("rating removed")
+    assert ratings(nothing_rated) == {}
 
 
 def test_a_title_with_a_script_in_it_is_text(page_of_a_year: Page, browser: Browser) -> None:
@@ -92,15 +209,15 @@ def test_why_a_paper_is_not_here_is_found_by_id_and_by_words_of_its_title(
 ) -> None:
     with visitor(browser) as page:
         page.goto(page_of_a_year.today)
-        page.get_by_label("An arXiv id, or words of its title").fill("protein structure")
+        page.get_by_label("arXiv id, or words of its title").fill("protein structure")
         page.keyboard.press("Enter")
         page.get_by_role("link", name="Protein structure from sequence alone, part 301").click()
         expect(page.locator(".verdict")).to_have_text("It is not in the list: a filter removed it.")
         expect(page.locator(".sentences")).to_contain_text("protein")
-        page.get_by_label("An arXiv id, or words of its title").fill("2603.00300")
+        page.get_by_label("arXiv id, or words of its title").fill("2603.00300")
         page.keyboard.press("Enter")
-        expect(page.locator(".verdict")).to_contain_text("It is in the list, at place")
-        page.get_by_label("An arXiv id, or words of its title").fill("2501.00001")
+        expect(page.locator(".verdict")).to_contain_text("It is number")
+        page.get_by_label("arXiv id, or words of its title").fill("2501.00001")
         page.keyboard.press("Enter")
         expect(page.locator(".verdict")).to_contain_text("No such paper is stored")
 

@@ -1,4 +1,4 @@
-"""Every view at three sizes: it fits, it can be read by everybody, it asks nobody else; pictures for people."""
+"""Every view at three sizes: it fits the screen, is accessible, and starts at the same left edge; screenshots."""
 
 import pytest
 from playwright.sync_api import Browser
@@ -33,21 +33,24 @@ def views(page: Page) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_every_view_fits_its_screen_and_shuts_nobody_out(
+def test_every_view_fits_its_screen_and_is_accessible(
     page_of_a_year: Page, browser: Browser, size: str, axe: str | None
 ) -> None:
     width, scheme = SIZES[size]
-    found = {}
+    found, edges = {}, set()
     with visitor(browser, width=width, color_scheme=scheme) as page:
         for name, path in views(page_of_a_year).items():
             page.goto(page_of_a_year.url + path)
             assert page.locator("h1").count() == 1, name
+            assert page.locator(".unshown").count() == 0, name
             overflow = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
             assert overflow <= 0, f"{name} is wider than {width} px"
+            edges.add(page.locator("h1").evaluate("element => Math.round(element.getBoundingClientRect().left)"))
             keep_picture(page, f"{name}-{size}")
             if axe and size != "laptop" and (findings := serious_findings(page, axe)):
                 found[name] = findings
     assert found == {}
+    assert len(edges) == 1, f"the views start at different left edges: {edges}"
 
 
 def test_accessibility_was_checked(axe: str | None) -> None:

@@ -1,7 +1,7 @@
-"""The page as a Starlette application: its addresses, and how failures are said (SPEC V, 8).
+"""The page as a Starlette application: its addresses and its error pages.
 
-Adding a view: a module of this folder, a template beside its siblings, and a line in `ROUTES`. A function is called in
-a thread of its own; one that changes something is reached by POST only, and its form has passed the guard.
+To add a view, write a function in a module of this folder and a template, and add a line to `ROUTES`. Each call runs in
+a separate thread. Whatever changes something is a POST, and its form has passed the guard.
 """
 
 import logging
@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Set
 from importlib.resources import files
 
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
@@ -27,7 +28,7 @@ _ASSETS: Mapping[str, str] = {
     "desk.js": "text/javascript",
     "icon.svg": "image/svg+xml",
 }
-# address, what answers a GET, what answers a POST
+# address, handler of GET, handler of POST
 ROUTES: tuple[tuple[str, Callable[[Request], Response] | None, Callable[[Request], Response] | None], ...] = (
     ("/", overview.show_profiles, None),
     ("/p/{profile}", today.show_day, None),
@@ -57,7 +58,7 @@ logger = logging.getLogger(__name__)
 
 
 def build_app(desk: Desk, *, names: Set[str] = THIS_MACHINE) -> Starlette:
-    """The application, which answers to `names`; nothing is opened and no model loaded."""
+    """Build the application for the host names `names`; opens no store and loads no model."""
     signing = [Middleware(SignedIn, sessions=desk.sessions)] if desk.sessions else []
     routes = [
         *(Route(path, _by_method(get, post), methods=_methods(get, post)) for path, get, post in ROUTES),
@@ -80,14 +81,19 @@ def build_app(desk: Desk, *, names: Set[str] = THIS_MACHINE) -> Starlette:
 def _by_method(
     get: Callable[[Request], Response] | None, post: Callable[[Request], Response] | None
 ) -> Callable[[Request], Response]:
-    """One address, two methods."""
+    """Combine the handlers of an address; what they do not expect is logged and shown as a page, not as a trace."""
 
     def answer(request: Request) -> Response:
         chosen = post if request.method == "POST" else get
-        assert chosen is not None  # noqa: S101  # the route lets no other method in
-        if person_of(request) and "profile" in request.path_params:
-            profile_of(request)  # before the view, so that none can forget it
-        return chosen(request)
+        assert chosen is not None  # noqa: S101  # the route admits no other method
+        try:
+            if person_of(request) and "profile" in request.path_params:
+                profile_of(request)  # before the view, so that no view can forget it
+            return chosen(request)
+        except (PaperAssetsError, HTTPException):
+            raise
+        except Exception as fault:
+            return _unexpected_fault(request, fault)
 
     return answer
 
@@ -107,12 +113,12 @@ def _asset(request: Request) -> Response:
 
 
 def _known_fault(request: Request, fault: Exception) -> Response:
-    """What a user can cause or meet, in its one line. A store that is written to is asked again by itself."""
+    """Show an error that a user can cause, in one line. While another process writes, the page reloads itself."""
     if isinstance(fault, StoreBusy):
         repeat = getattr(request.state, "form", None)
-        said = {"fault": str(fault), "busy": True, "refresh": None if repeat else 3}
+        shown = {"fault": str(fault), "busy": True, "refresh": None if repeat else 3}
         fields = [(name, value) for name, value in repeat.multi_items() if name != "token"] if repeat else []
-        return page(request, "fault.html.jinja", status=503, fields=fields, **said)
+        return page(request, "fault.html.jinja", status=503, fields=fields, **shown)
     status = 404 if isinstance(fault, PaperNotFound | NotComputed) else 400 if isinstance(fault, InvalidInput) else 500
     return page(request, "fault.html.jinja", status=status, fault=str(fault), busy=False, fields=[])
 
@@ -122,13 +128,18 @@ def _not_found(request: Request, fault: Exception) -> Response:
         request,
         "fault.html.jinja",
         status=getattr(fault, "status_code", 404),
-        fault="there is nothing at this address",
+        fault="there is no page at this address",
         busy=False,
         fields=[],
     )
 
 
 def _unexpected_fault(request: Request, fault: Exception) -> Response:
-    """A fault of ours: the log has it, the page does not."""
+    """Show that a view failed because of a bug; the log has the trace, the page only its kind."""
     logger.error("%s %s failed", request.method, request.url.path, exc_info=fault)
-    return PlainTextResponse("something went wrong here; the desk's log on standard error says what\n", 500)
+    error = f"this page could not be shown ({type(fault).__name__}); the log on standard error has the details"
+    try:
+        return page(request, "fault.html.jinja", status=500, fault=error, busy=False, fields=[])
+    except Exception:
+        logger.exception("the error page failed too")
+        return PlainTextResponse(f"{error}\n", 500)

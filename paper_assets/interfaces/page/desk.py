@@ -1,26 +1,29 @@
-"""What the views of the page work with: settings, stores, models, what was just said, and how a page is drawn.
+"""Shared parts of the views: settings, stores, models, notes for the next page, rendering and the isolation of faults.
 
-Belongs here: what every view needs. Not here: any rule about rankings, rewrites or profiles; those are asked for where
-the command line asks for them.
+This module has what every view needs. Rules about rankings, rewrites and profiles are in the same functions that the
+command line uses.
 """
 
+import logging
 import secrets
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import jinja2
+from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from paper_assets.digests.html import environment
-from paper_assets.errors import NotComputed, PaperNotFound
+from paper_assets.errors import InvalidProfile, NotComputed, PaperAssetsError, PaperNotFound
 from paper_assets.interfaces.values import parse_day
 from paper_assets.models import minilm
+from paper_assets.pipeline.profiles import load_valid_profile
 from paper_assets.pipeline.workspace import Workspace, open_workspace
 from paper_assets.profile import PROFILE_NAME, profile_folders
 from paper_assets.settings import Settings
@@ -33,16 +36,19 @@ from paper_assets.text.tex import readable
 if TYPE_CHECKING:
     from paper_assets.interfaces.page.sign_in import Sessions
 
-_READING_WAITS = 4.0  # seconds for a store that somebody writes to; then the page says so and tries again by itself
-_WRITING_WAITS = 15.0  # a person's word is worth a longer wait
+_READ_DEADLINE = 4.0  # seconds to wait while another process writes; then the page reports it and reloads itself
+_WRITE_DEADLINE = 15.0  # a reader's change is worth a longer wait
 _MOST_NOTES = 200
+
+T = TypeVar("T")
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Desk:
-    """One running page. `token` stands in its forms; `notes` are said once, on the page that follows a change.
+    """One running page. Its forms contain `token`; each of `notes` is shown once, on the page after a change.
 
-    With `sessions` it is a lab's: each person has signed in and sees their own profiles, as if there were no others.
+    With `sessions` it serves a lab: each person signs in and sees only their own profiles.
     """
 
     settings: Settings
@@ -50,45 +56,54 @@ class Desk:
     token: str
     notes: "OrderedDict[str, str]" = field(default_factory=OrderedDict)
     sessions: "Sessions | None" = None
+    states: dict[tuple[str, date], tuple[object, str]] = field(default_factory=dict)
+
+    def warehouse_stamp(self) -> object:
+        """Return a value that changes with every write, so that watching pages need not open the database."""
+        path = self.warehouse.path
+        found = [file.stat() for file in (path, path.with_name(f"{path.name}.wal")) if file.exists()]
+        return [(each.st_mtime_ns, each.st_size, each.st_ino) for each in found]
 
     @cached_property
     def workspace(self) -> Workspace:
-        """Stores, models and clock. Models are loaded when a view first needs them."""
+        """Open stores, models and clock. Models are loaded when a view first needs them."""
         opened = open_workspace(self.settings, self.environ, clock=now)
         named = minilm.NAME if self.settings.embedding_model == minilm.NAME else None
-        return replace(opened, warehouse=replace(opened.warehouse, deadline=_READING_WAITS), assumed_model=named)
+        return replace(opened, warehouse=replace(opened.warehouse, deadline=_READ_DEADLINE), assumed_model=named)
 
     @property
     def warehouse(self) -> Warehouse:
-        """For reading: waits briefly for who writes."""
+        """The warehouse for reading: waits briefly while another process writes."""
         return self.workspace.warehouse
 
     @property
     def for_writing(self) -> Warehouse:
-        """The same for a person's word."""
-        return replace(self.warehouse, deadline=_WRITING_WAITS)
+        """The warehouse for a reader's change: waits longer."""
+        return replace(self.warehouse, deadline=_WRITE_DEADLINE)
 
     @property
     def editing(self) -> Path:
-        """The lock of those who edit profiles."""
+        """The lock file for edits of profiles."""
         return self.settings.home / "profiles-edited"
 
     @cached_property
     def templates(self) -> jinja2.Environment:
+        """The templates of the page and those it shares with the digest."""
         made = environment(jinja2.PackageLoader("paper_assets.interfaces.page", "templates"))
-        made.filters |= {"short_day": short_day, "readable": readable_title}
+        made.filters |= {"short_day": short_day, "readable": readable_title, "count_of": count_of}
+        made.globals |= {"isolated": _isolated_macro}
         return made
 
     def profiles(self) -> list[str]:
-        """The names of the profile folders, as the switch shows them."""
+        """List the names of the profile folders."""
         return [folder.name for folder in profile_folders(self.settings.profiles_dir)]
 
     def form_token(self, request: Request) -> str | None:
-        """What the forms of a request's page carry; None where nobody has signed in."""
+        """Return the token for the forms of a request; None before signing in."""
         return self.sessions.form_token(request) if self.sessions else self.token
 
     def keep_note(self, text: str) -> str:
-        """Keep a line to be said once; its key for the address."""
+        """Keep a note to show once; return its key for the address."""
         key = secrets.token_urlsafe(9)
         self.notes[key] = text
         while len(self.notes) > _MOST_NOTES:
@@ -96,38 +111,88 @@ class Desk:
         return key
 
 
+@dataclass(frozen=True, slots=True)
+class Unshown:
+    """The place of something that could not be shown: its name, and the kind of error that the log describes."""
+
+    name: str
+    error: str
+
+    def __str__(self) -> str:
+        return f"{self.name} could not be shown ({self.error}); the log has the details"
+
+
+def isolate(name: str, make: Callable[[], T]) -> T | Unshown:
+    """Return what `make` returns; an unexpected exception is logged and becomes an Unshown with that name.
+
+    Errors of our own (PaperAssetsError) are raised: their views know how to explain them.
+    """
+    try:
+        return make()
+    except PaperAssetsError:
+        raise
+    except Exception as fault:
+        logger.exception("%s could not be shown", name)
+        return Unshown(name, type(fault).__name__)
+
+
+_UNSHOWN: Mapping[str, Markup] = {
+    "p": Markup('<p class="warning unshown">{}.</p>'),
+    "li": Markup('<li><p class="warning unshown">{}.</p></li>'),
+    "tr": Markup('<tr><td colspan="9" class="bad unshown">{}.</td></tr>'),
+}
+
+
+def _isolated_macro(name: str, macro: Callable[..., str], *values: Any, tag: str = "p") -> str:
+    """Call a template's macro for one thing of many; a fault in it is shown in its place, inside the element `tag`."""
+    shown = isolate(name, lambda: macro(*values))
+    return _UNSHOWN[tag].format(str(shown)) if isinstance(shown, Unshown) else shown
+
+
+def count_of(number: int, singular: str, plural: str | None = None) -> str:
+    """1 paper, 2 papers."""
+    return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
+
+
 def readable_title(text: str) -> str:
-    return readable(one_line(text))
+    """Return a title as one line with its TeX made readable; as it was written where that fails."""
+    try:
+        return readable(one_line(text))
+    except Exception:
+        logger.exception("the title %r could not be made readable", text[:200])
+        return one_line(text)
 
 
 def now() -> datetime:
+    """Return the current time in UTC."""
     return datetime.now(UTC)
 
 
 def short_day(day: date) -> str:
-    """13 Mar."""
+    """Format a day as 13 Mar."""
     return f"{day.day} {day:%b}"
 
 
 def desk_of(request: Request) -> Desk:
+    """Return the desk that serves a request."""
     found: Desk = request.app.state.desk
     return found
 
 
 def person_of(request: Request) -> Person | None:
-    """Who has signed in; None on a desk of one's own, where all profiles are open."""
+    """Return the person who has signed in; None on a personal desk, where all profiles are open."""
     found: Person | None = getattr(request.state, "person", None)
     return found
 
 
 def may_see(request: Request, profile: str) -> bool:
-    """Whether a profile is there for who asks."""
+    """Return whether the person of the request may see a profile."""
     person = person_of(request)
     return person is None or profile in person.profiles
 
 
 def profile_of(request: Request) -> str:
-    """The profile of the address. Raises PaperNotFound for one without folder and list, or another's."""
+    """Return the profile in the address. Raises PaperNotFound for an unknown profile or another person's."""
     name, desk = str(request.path_params["profile"]), desk_of(request)
     known = PROFILE_NAME.fullmatch(name) and may_see(request, name)
     if known and (folder_of(desk, name) or latest_ranking_day(desk.warehouse, name)):
@@ -137,24 +202,24 @@ def profile_of(request: Request) -> str:
 
 
 def folder_of(desk: Desk, profile: str) -> Path | None:
-    """The profile's folder; None where only its rankings are left."""
+    """Return the profile's folder; None if only its rankings are left."""
     folder = desk.settings.profiles_dir / profile
     return folder if (folder / "profile.json").is_file() else None
 
 
 def day_of(request: Request, profile: str) -> date:
-    """The day of the address, or that of the newest ranking. Raises NotComputed, InvalidInput."""
+    """Return the day in the address, or that of the newest ranking. Raises NotComputed, InvalidInput."""
     given = request.path_params.get("day")
     if given is not None:
         return parse_day(str(given), "the day in the address")
     newest = latest_ranking_day(desk_of(request).warehouse, profile)
     if newest is None:
-        raise NotComputed(f"profile {profile!r} has no list yet; run `paper-assets run --profile {profile}`")
+        raise NotComputed(f"profile {profile!r} has no ranking yet; run `paper-assets run --profile {profile}`")
     return newest
 
 
-def page(request: Request, template: str, *, status: int = 200, **said: Any) -> Response:
-    """A view drawn inside the frame; `said` goes to its template."""
+def page(request: Request, template: str, *, status: int = 200, **values: Any) -> Response:
+    """Render a view inside the frame; `values` go to its template."""
     desk = desk_of(request)
     named = request.path_params.get("profile")
     note = desk.notes.pop(request.query_params.get("note", ""), None)
@@ -164,17 +229,33 @@ def page(request: Request, template: str, *, status: int = 200, **said: Any) -> 
         "profile": named if named and may_see(request, named) else None,
         "profiles": [name for name in desk.profiles() if may_see(request, name)] if has_profiles else [],
         "person": person,
+        "broken": _profile_fault(desk, named) if named and may_see(request, named) else None,
         "day": None,
         "token": desk.form_token(request),
         "note": note,
         "refresh": None,
-        **said,
+        **values,
     }
     return HTMLResponse(desk.templates.get_template(template).render(shown), status_code=status)
 
 
+def _profile_fault(desk: Desk, profile: str) -> str | None:
+    """What is wrong with the profile's files, for the top of each of its views; None if they are valid or gone."""
+    folder = folder_of(desk, profile) if PROFILE_NAME.fullmatch(profile) else None
+    if folder is None:
+        return None
+    try:
+        load_valid_profile(folder)
+    except InvalidProfile as fault:
+        return str(fault)
+    except Exception as fault:
+        logger.exception("the profile %s could not be read", profile)
+        return f"the profile could not be read ({type(fault).__name__}); the log has the details"
+    return None
+
+
 def redirect_with_note(request: Request, address: str, note: str) -> Response:
-    """After a change: the view at `address`, which says `note` once."""
+    """Redirect to the view at `address`, which shows `note` once."""
     path, hash_sign, anchor = address.partition("#")
     mark = "&" if "?" in path else "?"
     return RedirectResponse(f"{path}{mark}note={desk_of(request).keep_note(note)}{hash_sign}{anchor}", status_code=303)

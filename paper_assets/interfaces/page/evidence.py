@@ -1,4 +1,4 @@
-"""Evidence: the answers to a profile's questions, side by side, and a new question asked at once (SPEC V2)."""
+"""Evidence: the answers to a profile's questions, side by side, and a new question answered at once."""
 
 import json
 from typing import Any
@@ -8,7 +8,16 @@ from starlette.responses import Response
 
 from paper_assets.digests.evidence import evidence_of, remarks_on
 from paper_assets.errors import InvalidInput, NotComputed
-from paper_assets.interfaces.page.desk import Desk, day_of, desk_of, folder_of, page, profile_of, redirect_with_note
+from paper_assets.interfaces.page.desk import (
+    Desk,
+    day_of,
+    desk_of,
+    folder_of,
+    isolate,
+    page,
+    profile_of,
+    redirect_with_note,
+)
 from paper_assets.pipeline.asking import ask
 from paper_assets.pipeline.profiles import load_valid_profile, usable_profile
 from paper_assets.profile import read_json
@@ -16,68 +25,84 @@ from paper_assets.retrieval.plan import categories_of, parse_plan
 from paper_assets.stores.profile_files import file_version, write_json
 from paper_assets.stores.retrievals import retrievals_of
 
-_SIDES_SHOWN = 8
+_CATEGORIES_SHOWN = 8
+_STANCES = ({"name": "for", "stance": "supports"}, {"name": "against", "stance": "contradicts"})
+SPLITS = ("stance", "category", "own")  # how a question's documents are divided into sides
 
 
 def show_evidence(request: Request) -> Response:
+    """Show the stored answers of a day, and the answer to a question that was typed."""
     desk, profile = desk_of(request), profile_of(request)
-    day, asked = day_of(request, profile), request.query_params
+    day, query = day_of(request, profile), request.query_params
     stored = retrievals_of(desk.warehouse, day, profile)
     owner = usable_profile(desk.workspace, profile)
-    typed = {"question": asked.get("question", "").strip()[:2000], "sides": asked.get("sides", "").strip()[:4000]}
-    said: dict[str, Any] = {"answer": None, "fault": None, "remarks": remarks_on(stored)}
+    split = query.get("split", "own" if query.get("sides") else SPLITS[0])
+    typed = {
+        "question": query.get("question", "").strip()[:2000],
+        "split": split if split in SPLITS else SPLITS[0],
+        "sides": query.get("sides", "").strip()[:4000],
+    }
+    shown: dict[str, Any] = {"answer": None, "fault": None, "remarks": remarks_on(stored)}
     if typed["question"]:
         try:
-            answer = ask(desk.workspace, owner, _plan(**typed), as_of=day)
-            said |= {"answer": evidence_of(answer), "remarks": remarks_on([*stored, answer])}
+            answer = isolate("The answer", lambda: ask(desk.workspace, owner, _plan(**typed), as_of=day))
+            if isinstance(answer, dict):
+                shown |= {"answer": evidence_of(answer), "remarks": remarks_on([*stored, answer])}
+            else:
+                shown["fault"] = f"{answer}."
         except InvalidInput as fault:
-            said["fault"] = str(fault)
+            shown["fault"] = str(fault)
     return page(
         request,
         "evidence.html.jinja",
         day=day,
-        questions=[evidence_of(answer) for answer in stored],
+        questions=[
+            isolate(f"Question {number}", lambda answer=answer: evidence_of(answer))  # type: ignore[misc]
+            for number, answer in enumerate(stored, 1)
+        ],
         asks=len(owner.questions),
         typed=typed,
-        known=typed["question"] in {_words(question) for question in owner.questions},
-        categories=categories_of(owner, desk.settings)[:_SIDES_SHOWN],
+        known=typed["question"] in {_text(question) for question in owner.questions},
+        categories=categories_of(owner, desk.settings)[:_CATEGORIES_SHOWN],
         editable=folder_of(desk, profile) is not None,
-        **said,
+        **shown,
     )
 
 
 def keep_question(request: Request) -> Response:
-    """Add a question to the profile's `questions.json`; one that stands there is kept once."""
+    """Add a question to the profile's `questions.json`; a question that is already there is kept once."""
     desk, profile, form = desk_of(request), profile_of(request), request.state.form
     question = str(form.get("question", "")).strip()
-    file, version, kept = _kept(desk, profile)
+    file, version, kept = _kept_questions(desk, profile)
     if not question:
-        raise InvalidInput("write the question that is to be kept")
+        raise InvalidInput("type the question that you want to keep")
     back = f"/p/{profile}/evidence"
-    if question in map(_words, kept):
-        return redirect_with_note(request, back, "That question is kept already; nothing was changed.")
-    record = _plan(question, str(form.get("sides", "")))
-    parse_plan(record, source="the question", default_sides=())  # a broken one never reaches the file
+    if question in map(_text, kept):
+        return redirect_with_note(request, back, "This question is kept already; nothing was changed.")
+    record = _plan(question, str(form.get("split", SPLITS[0])), str(form.get("sides", "")))
+    parse_plan(record, source="the question", default_sides=())  # an invalid plan never reaches the file
     write_json(file, [*kept, record], version=version, turns=desk.editing)
-    return redirect_with_note(request, back, "The question is kept: from the next run on it is answered every day.")
+    return redirect_with_note(request, back, "The question is kept. From the next run on it is answered every day.")
 
 
-def _kept(desk: Desk, profile: str) -> tuple[Any, str, list[Any]]:
-    """The profile's file of questions, what it is now, and what stands in it. Raises NotComputed, InvalidProfile."""
+def _kept_questions(desk: Desk, profile: str) -> tuple[Any, str, list[Any]]:
+    """The profile's file of questions, its version and content. Raises NotComputed, InvalidProfile."""
     folder = folder_of(desk, profile)
     if folder is None:
-        raise NotComputed(f"profile {profile!r} has no folder any more; its questions cannot be edited")
-    load_valid_profile(folder)  # a broken file is mended by hand, not written over
+        raise NotComputed(f"the folder of profile {profile!r} was removed; its questions cannot be edited")
+    load_valid_profile(folder)  # a broken file is not overwritten
     file = folder / "questions.json"
     version = file_version(file)
     return file, version, list(read_json(file)) if file.exists() else []  # type: ignore[call-overload]
 
 
-def _plan(question: str, sides: str) -> dict[str, Any]:
-    """A plan of R1 from what was typed: a side a line, its name alone (a category) or `name: what it says`."""
+def _plan(question: str, split: str, sides: str) -> dict[str, Any]:
+    """The plan of a typed question. Own sides: one a line, a category or `name: what this side says`."""
     record: dict[str, Any] = {"rewritten_question": question, "question": question, "generation_required": True}
     named = [line.partition(":") for line in sides.splitlines() if line.strip()]
-    if named:
+    if split == "stance":
+        record["filters"] = {"sides": [dict(each) for each in _STANCES]}
+    elif split == "own" and named:
         record["filters"] = {
             "sides": [
                 {"name": name.strip(), "query": words.strip()} if words.strip() else name.strip()
@@ -87,5 +112,5 @@ def _plan(question: str, sides: str) -> dict[str, Any]:
     return record
 
 
-def _words(question: Any) -> str:
+def _text(question: Any) -> str:
     return str(question.get("question") or question.get("rewritten_question") or json.dumps(question))

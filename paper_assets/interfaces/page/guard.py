@@ -1,8 +1,8 @@
-"""The door of the page: whom it answers, what a write must bring along, and what a browser may do with an answer.
+"""Protect the page from other sites: accepted host names, required proof for writes, and security headers.
 
-A page on the loopback can be reached by every site that the same browser has open. So: only names of this machine are
-answered (DNS rebinding); a write is a POST that comes from a page of ours (Origin) and carries the token that our forms
-hold; answers forbid scripts and styles but our own files, and to be framed.
+Every site that is open in the same browser can send requests to a page on the loopback interface. Therefore only host
+names of this machine are accepted (DNS rebinding); a write is a POST with the Origin of this page and the token of its
+forms; and responses allow only this page's own scripts and styles, and no framing.
 """
 
 import secrets
@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from paper_assets.interfaces.local_only import THIS_MACHINE, of_this_machine
 
 _FORM = "application/x-www-form-urlencoded"
-_MOST_BYTES = 2_000_000  # of a form; a profile may have 5 MB as a file, but nobody types that
+_MOST_BYTES = 2_000_000  # of a form; a profile file may have 5 MB, but a typed one is far smaller
 _MOST_FIELDS = 2_000
 _READS = frozenset({"GET", "HEAD"})
 HEADERS = {
@@ -27,7 +27,7 @@ HEADERS = {
     ),
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
-    "Referrer-Policy": "same-origin",  # no-referrer would make the Origin of our own forms null
+    "Referrer-Policy": "same-origin",  # with no-referrer the Origin of this page's forms would be null
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
@@ -35,9 +35,10 @@ HEADERS = {
 
 
 class Guard:
-    """ASGI middleware around the whole page. A form that passes stands in `request.state.form`.
+    """ASGI middleware around the whole page. An accepted form is kept in `request.state.form`.
 
-    `token_of` says what the forms of a request must carry; None where nobody has signed in, who may only do that.
+    `token_of` returns the token that the forms of a request must contain; None before signing in, when the sign-in form
+    is the only one accepted.
     """
 
     def __init__(
@@ -58,44 +59,44 @@ class Guard:
             await send(message)
 
         request = Request(scope, receive)
-        refused = self._refused(request) or await self._bad_form(request)
-        await (refused or self.app)(scope, receive, send_guarded)
+        refusal = self._refused(request) or await self._bad_form(request)
+        await (refusal or self.app)(scope, receive, send_guarded)
 
     def _refused(self, request: Request) -> Response | None:
-        """Why a request is not answered, before anything of its body is read."""
+        """Return the refusal of a request, before its body is read; None if it may continue."""
         headers = request.headers
         if not of_this_machine(headers.get("host", ""), self.names):
-            return PlainTextResponse("this desk answers only under names of this machine, like 127.0.0.1\n", 421)
+            return PlainTextResponse("this desk accepts only host names of this machine, such as 127.0.0.1\n", 421)
         if request.method in _READS:
             return None
         if request.method != "POST":
-            return PlainTextResponse("only GET and POST are answered\n", 405)
+            return PlainTextResponse("only GET and POST are supported\n", 405)
         if headers.get("origin") != f"{request.url.scheme}://{headers['host']}":
-            return PlainTextResponse("a change must come from a page of this desk\n", 403)
+            return PlainTextResponse("changes are accepted only from a page of this desk\n", 403)
         if headers.get("sec-fetch-site", "same-origin") != "same-origin":
-            return PlainTextResponse("a change must come from a page of this desk\n", 403)
+            return PlainTextResponse("changes are accepted only from a page of this desk\n", 403)
         if headers.get("content-type", "").partition(";")[0].strip().lower() != _FORM:
-            return PlainTextResponse("a change must come as a form\n", 415)
+            return PlainTextResponse("changes are accepted only as a form\n", 415)
         return None
 
     async def _bad_form(self, request: Request) -> Response | None:
-        """Read the form of a POST into the request's state; the answer where it may not be used."""
+        """Read the form of a POST into the request's state; return the refusal of an invalid form."""
         if request.method != "POST":
             return None
         body = bytearray()
         async for chunk in request.stream():
             body += chunk
             if len(body) > _MOST_BYTES:
-                return PlainTextResponse("the form is larger than any of this desk\n", 413)
+                return PlainTextResponse("the form is too large\n", 413)
         try:
             fields = parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=_MOST_FIELDS)
         except ValueError:
-            return PlainTextResponse("the form has more fields than any of this desk\n", 413)
+            return PlainTextResponse("the form has too many fields\n", 413)
         form = ImmutableMultiDict([(name, value.replace("\r\n", "\n")) for name, value in fields])
         token = self.token_of(request)
         if token is not None and not secrets.compare_digest(str(form.get("token", "")).encode(), token.encode()):
             return PlainTextResponse(
-                "this page is not of this desk: go back, load it again, and repeat the change\n",
+                "this form has expired: go back, reload the page, and repeat the change\n",
                 403,
             )
         request.state.form = form

@@ -1,5 +1,9 @@
-"""The front door: every profile with its newest list. With one profile there is nothing to choose."""
+"""Views across profiles: the start page with every profile, and Health with what is missing, late or broken.
 
+Health shows each problem together with the command that fixes it.
+"""
+
+from collections.abc import Mapping
 from pathlib import Path
 
 from starlette.exceptions import HTTPException
@@ -8,7 +12,7 @@ from starlette.responses import RedirectResponse, Response
 
 from paper_assets.errors import InvalidProfile, PaperAssetsError
 from paper_assets.interfaces.missing_days import missing_days
-from paper_assets.interfaces.page.desk import Desk, desk_of, may_see, page, person_of
+from paper_assets.interfaces.page.desk import Desk, Unshown, desk_of, isolate, may_see, page, person_of
 from paper_assets.models.llm_budget import Usage, cost
 from paper_assets.models.llm_config import llm_config
 from paper_assets.pipeline.health import health
@@ -16,8 +20,21 @@ from paper_assets.pipeline.profiles import ProfilesFound, find_profiles
 from paper_assets.pipeline.rewrites import waiting_by_profile
 from paper_assets.stores.summary import summary
 
+_MOST_RUNS = 12
+_HISTORY = "history"  # Dagster's run storage below DAGSTER_HOME, as dagster.yaml names it
+# What is late, in a reader's words: the assets of a day and profile.
+LATE_IN_WORDS: Mapping[str, str] = {
+    "gatekeeper": "ranking",
+    "scored_rankings": "ranking",
+    "balanced_retrievals": "evidence",
+    "paper_rewrites": "rewrites",
+    "reading_digests": "digest",
+    "preference_model": "learning from ratings",
+}
+
 
 def show_profiles(request: Request) -> Response:
+    """Show every profile with its newest ranking; with a single ranked profile go straight to its list."""
     desk = desk_of(request)
     try:
         found = find_profiles(desk.settings.profiles_dir)
@@ -26,41 +43,48 @@ def show_profiles(request: Request) -> Response:
     held = summary(desk.warehouse)
     names = sorted(found.readable.keys() | found.faults.keys() | held.rankings.keys())
     names = [name for name in names if may_see(request, name)]
-    if len(names) == 1 and names[0] in held.last_ranking:
+    if len(names) == 1 and names[0] in held.last_ranking and not found.faults:
         return RedirectResponse(f"/p/{names[0]}", status_code=303)
-    waiting = waiting_by_profile(desk.warehouse, config=desk.settings.rewriting)
+    waiting = isolate("The rewrites", lambda: waiting_by_profile(desk.warehouse, config=desk.settings.rewriting))
     return page(
         request,
         "home.html.jinja",
-        rows=[(name, held.last_ranking.get(name), waiting.get(name, 0), found.faults.get(name)) for name in names],
+        names=names,
+        last=held.last_ranking,
+        waiting={} if isinstance(waiting, Unshown) else waiting,
+        faults=found.faults,
+        problem=waiting if isinstance(waiting, Unshown) else None,
         papers=held.papers,
         folder=None if person_of(request) else desk.settings.profiles_dir,
     )
 
 
-_MOST_RUNS = 12
-
-
 def show_health(request: Request) -> Response:
+    """Show the state of all profiles, missing days, the last runs and the use of the language model."""
     desk = desk_of(request)
-    if person_of(request):  # it is about all profiles, and for who keeps the desk
+    if person_of(request):  # it concerns all profiles and the operator of the desk
         raise HTTPException(404)
-    found = health(desk.workspace)
+    found = isolate("The state of the profiles", lambda: health(desk.workspace))
     try:
-        runs, no_runs = _runs(desk), None
+        runs = isolate("The list of runs", lambda: _runs(desk))
+        no_runs = None
     except PaperAssetsError as fault:
         runs, no_runs = [], str(fault)
+    whole = None if isinstance(found, Unshown) else found
+    use = whole.use if whole else ()
     spent = Usage(
-        calls=sum(each.calls for each in found.use),
-        input_tokens=sum(each.input_tokens for each in found.use),
-        output_tokens=sum(each.output_tokens for each in found.use),
+        calls=sum(each.calls for each in use),
+        input_tokens=sum(each.input_tokens for each in use),
+        output_tokens=sum(each.output_tokens for each in use),
     )
     return page(
         request,
         "health.html.jinja",
-        health=found,
-        mend=missing_days(found.troubles),
-        runs=runs,
+        health=whole,
+        problems=[each for each in (found, runs) if isinstance(each, Unshown)],
+        late=_late_in_words(whole.late) if whole else {},
+        missing=missing_days(whole.troubles) if whole else (),
+        runs=[] if isinstance(runs, Unshown) else runs,
         no_runs=no_runs,
         spent=spent,
         price=_price(desk, spent),
@@ -68,12 +92,21 @@ def show_health(request: Request) -> Response:
     )
 
 
+def _late_in_words(late: Mapping[str, tuple[str, ...]]) -> dict[str, str]:
+    """By profile, what is out of date: "ranking and digest"; empty where everything is current."""
+    found = {}
+    for profile, assets in late.items():
+        words = list(dict.fromkeys(LATE_IN_WORDS.get(asset, asset.replace("_", " ")) for asset in assets))
+        found[profile] = " and ".join(filter(None, (", ".join(words[:-1]), words[-1] if words else "")))
+    return found
+
+
 def _runs(desk: Desk) -> list[object]:
-    """The last runs of the Dagster instance that this desk belongs to."""
-    from paper_assets.defs.run_history import latest_runs  # Dagster: two seconds, and only this view wants it
+    """The last runs of this desk's Dagster instance; none where Dagster has stored no history."""
+    from paper_assets.defs.run_history import latest_runs  # importing Dagster takes two seconds, for this view only
 
     folder = Path(desk.environ.get("DAGSTER_HOME") or Path.cwd() / "dagster_home")
-    return list(latest_runs(folder, most=_MOST_RUNS)) if (folder / "storage").is_dir() else []
+    return list(latest_runs(folder, most=_MOST_RUNS)) if (folder / _HISTORY).is_dir() else []
 
 
 def _price(desk: Desk, spent: Usage) -> float | None:

@@ -1,15 +1,19 @@
-"""A profile as a form and back: what can be edited on the page; every other key of the file stays as it is.
+"""Convert a profile to form values and back. Keys of the file that the form does not show are kept.
 
-Nothing is judged here: what was typed becomes a record, which the profile's own schema accepts or refuses in its words.
-Adding a field: a line in `FIELDS`.
+The profile's schema validates the result; `field_faults` assigns its errors to the fields they are about. To add a
+field, add a line to `GROUPS`.
 """
 
+import json
 from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from paper_assets.profile import ContrastiveType, Purpose, RankingMode
+from pydantic import ValidationError
+
+from paper_assets.digests.versions import LEVELS_IN_WORDS
+from paper_assets.profile import ContrastiveType, ProfileContent, Purpose, RankingMode
 from paper_assets.ranking.dimensions import DIMENSIONS_IN_WORDS
 from paper_assets.rewriting.policy import LEVELS
 from paper_assets.weights import DIMENSIONS
@@ -19,7 +23,7 @@ Kind = Literal["lines", "number", "real", "switch", "choice", "several"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Field:
-    """One field: the key in the file with dots, what it is called, a hint, and how it is typed."""
+    """One field: its key in the file (with dots), its label, a hint, and its kind."""
 
     key: str
     label: str
@@ -30,6 +34,7 @@ class Field:
 
     @property
     def name(self) -> str:
+        """The name of the field in the form."""
         return self.key.replace(".", "-")
 
 
@@ -37,14 +42,14 @@ def _choices(of: Any) -> tuple[tuple[str, str], ...]:
     return tuple((value, value.replace("_", " ")) for value in get_args(of))
 
 
-_ONE_A_LINE = "one a line"
+_ONE_A_LINE = "one per line"
 GROUPS: tuple[tuple[str, tuple[Field, ...]], ...] = (
     (
         "Interests",
         (
-            Field(key="interests.primary", label="Most of all", kind="lines", hint=_ONE_A_LINE),
-            Field(key="interests.secondary", label="Also", kind="lines", hint=_ONE_A_LINE),
-            Field(key="interests.exploratory", label="Curious about", kind="lines", hint=_ONE_A_LINE),
+            Field(key="interests.primary", label="Main interests", kind="lines", hint=_ONE_A_LINE),
+            Field(key="interests.secondary", label="Secondary", kind="lines", hint=_ONE_A_LINE),
+            Field(key="interests.exploratory", label="Exploratory", kind="lines", hint=_ONE_A_LINE),
         ),
     ),
     (
@@ -52,55 +57,65 @@ GROUPS: tuple[tuple[str, tuple[Field, ...]], ...] = (
         (
             Field(
                 key="keywords.must_include",
-                label="Should hold",
+                label="Preferred keywords",
                 kind="lines",
-                hint="one a line; GPT-4* finds all that begins so, title:word looks at titles only",
+                hint="one per line; GPT-4* matches every word that starts with GPT-4, title:word matches titles only",
             ),
-            Field(key="keywords.exclude.soft", label="Rather not", kind="lines", hint="lowers the score"),
-            Field(key="keywords.exclude.hard", label="Never", kind="lines", hint="removes the paper"),
+            Field(
+                key="keywords.exclude.soft",
+                label="Avoided keywords",
+                kind="lines",
+                hint="one per line; each lowers the score",
+            ),
+            Field(
+                key="keywords.exclude.hard",
+                label="Excluded keywords",
+                kind="lines",
+                hint="one per line; each removes the paper",
+            ),
         ),
     ),
     (
-        "People and places",
+        "Authors and institutions",
         (
-            Field(key="preferred_authors", label="Authors you follow", kind="lines", hint=_ONE_A_LINE),
-            Field(key="preferred_institutions", label="Institutions you follow", kind="lines", hint=_ONE_A_LINE),
+            Field(key="preferred_authors", label="Preferred authors", kind="lines", hint=_ONE_A_LINE),
+            Field(key="preferred_institutions", label="Preferred institutions", kind="lines", hint=_ONE_A_LINE),
         ),
     ),
     (
         "The list",
         (
-            Field(key="ranking.top_k", label="Papers a day", kind="number", default=5),
-            Field(key="feed.window_days", label="Days looked at", kind="number", default=7),
+            Field(key="ranking.top_k", label="Papers per day", kind="number", default=5),
+            Field(key="feed.window_days", label="Window in days", kind="number", default=7),
             Field(key="ranking.purpose", label="Purpose", kind="choice", choices=_choices(Purpose), default="general"),
             Field(
                 key="ranking.ranking_mode",
-                label="Mode",
+                label="Ranking mode",
                 kind="choice",
                 choices=_choices(RankingMode),
                 default="balanced",
             ),
             Field(
                 key="ranking.include_contrastive",
-                label="The last place for a paper that differs",
+                label="Give the last place to a contrasting paper",
                 kind="switch",
                 default=False,
             ),
             Field(
                 key="ranking.contrastive_type",
-                label="Differs in",
+                label="Contrast in",
                 kind="choice",
                 choices=_choices(ContrastiveType),
                 default="method",
             ),
-            Field(key="constraints.min_year", label="No older than the year", kind="number"),
-            Field(key="constraints.require_code", label="Only with code", kind="switch", default=False),
-            Field(key="feed.repeat", label="Show a paper again on later days", kind="switch", default=False),
+            Field(key="constraints.min_year", label="Earliest year", kind="number"),
+            Field(key="constraints.require_code", label="Only papers with code", kind="switch", default=False),
+            Field(key="feed.repeat", label="Repeat papers on later days", kind="switch", default=False),
             Field(
                 key="feed.categories",
                 label="arXiv categories",
                 kind="lines",
-                hint="one a line; empty for all that are stored",
+                hint="one per line; empty for all stored categories",
             ),
         ),
     ),
@@ -109,12 +124,12 @@ GROUPS: tuple[tuple[str, tuple[Field, ...]], ...] = (
         (
             Field(
                 key="rewriting.target_levels",
-                label="Rewrite the best papers",
+                label="Rewrite the best papers for",
                 kind="several",
-                choices=tuple((level, f"for {level}") for level in LEVELS),
+                choices=tuple((level, LEVELS_IN_WORDS[level].removeprefix("for ")) for level in LEVELS),
                 default=[],
             ),
-            Field(key="rewriting.papers", label="So many papers a day", kind="number", default=3),
+            Field(key="rewriting.papers", label="Papers to rewrite per day", kind="number", default=3),
         ),
     ),
 )
@@ -125,7 +140,7 @@ OWN_WEIGHTS = "own-weights"
 
 
 def form_values(record: Mapping[str, Any], *, weights: Mapping[str, float]) -> dict[str, Any]:
-    """What stands in the form's fields for a record: text, or for a switch whether it is on. `weights`: in force."""
+    """Return the values of the form's fields for a record. `weights` are those in force without own weights."""
     typed: dict[str, Any] = {}
     for field in _fields():
         value = _at(record, field.key)
@@ -144,7 +159,7 @@ def form_values(record: Mapping[str, Any], *, weights: Mapping[str, float]) -> d
 
 
 def submitted_values(form: Any) -> dict[str, Any]:
-    """The same, as somebody has typed it."""
+    """Return the values of the form's fields as they were submitted."""
     typed: dict[str, Any] = {OWN_WEIGHTS: form.get(OWN_WEIGHTS) == "on"}
     for field in (*_fields(), *WEIGHTS):
         if field.kind == "several":
@@ -157,7 +172,7 @@ def submitted_values(form: Any) -> dict[str, Any]:
 
 
 def edited_record(record: Mapping[str, Any], typed: Mapping[str, Any]) -> dict[str, Any]:
-    """The file's record with what was typed put in; a default that the file did not state is not written."""
+    """Return the file's record with the submitted values; defaults that the file did not contain are not added."""
     edited = deepcopy(dict(record))
     for field in _fields():
         value = _value(field, typed[field.name])
@@ -171,12 +186,50 @@ def edited_record(record: Mapping[str, Any], typed: Mapping[str, Any]) -> dict[s
     return edited
 
 
+def field_faults(record: Mapping[str, Any]) -> tuple[dict[str, str], tuple[str, ...]]:
+    """Validate an edited record: messages by form field, and those that belong to no field of the form."""
+    try:
+        ProfileContent.model_validate_json(json.dumps(record))
+    except ValidationError as error:
+        names = {field.key: field.name for field in (*_fields(), *WEIGHTS)}
+        by_field: dict[str, str] = {}
+        other = []
+        for fault in error.errors(include_url=False):
+            path = ".".join(str(part) for part in fault["loc"] if not isinstance(part, int))
+            place = names.get(path) or (OWN_WEIGHTS if path.startswith("ranking.weights") else None)
+            message = _message(dict(fault))
+            if not path and message.startswith("interests: "):
+                place, message = names["interests.primary"], "Enter at least one interest."
+            if place:
+                by_field.setdefault(place, message)
+            else:
+                other.append(f"{path}: {message}")
+        return by_field, tuple(other)
+    return {}, ()
+
+
+def _message(fault: Mapping[str, Any]) -> str:
+    """A schema's error in the words of a form."""
+    kind, limits = str(fault["type"]), fault.get("ctx") or {}
+    if kind.startswith("int_"):
+        return "Enter a whole number."
+    if kind.startswith("float_") or kind == "finite_number":
+        return "Enter a number."
+    for name, words in (("ge", "at least"), ("le", "at most"), ("gt", "more than"), ("lt", "less than")):
+        if name in limits:
+            return f"Enter a number of {words} {limits[name]:g}."
+    if kind == "missing":
+        return "Enter a value."
+    message = str(fault["msg"]).removeprefix("Value error, ")
+    return f"{message[:1].upper()}{message[1:]}."
+
+
 def _fields() -> tuple[Field, ...]:
     return tuple(field for _, fields in GROUPS for field in fields)
 
 
 def _value(field: Field, typed: Any) -> Any:
-    """As JSON has it; what is no number stays text, so that the schema says what is wrong with it."""
+    """The value for JSON; text that is not a number stays text, for the schema to refuse."""
     if field.kind == "lines":
         lines = [line.strip() for line in typed.splitlines() if line.strip()]
         return lines or (None if field.key == "feed.categories" else [])

@@ -1,7 +1,7 @@
-"""Who is looking at the page of a lab: a cookie that says so and that only this desk can have made (SPEC X4).
+"""Sign people in to a lab's page: the sign-in form and the session cookie.
 
-The cookie holds a name, when it ends, and a seal over both and the hash of the person's token: with the person, or with
-their token, it becomes void at once. Nothing is kept in the process.
+The cookie contains a name, an expiry time and a signature of both and of the hash of the person's token. Removing the
+person or changing the token therefore ends the session at once. No state is kept in the process.
 """
 
 import hmac
@@ -20,60 +20,60 @@ from paper_assets.interfaces.tokens import Doorkeeper, TooManyTokens
 from paper_assets.stores.people import Person
 
 COOKIE = "desk"
-_LASTS = timedelta(days=30)
-_LONGEST = 300  # characters of a cookie of ours
+_SESSION = timedelta(days=30)
+_LONGEST_COOKIE = 300  # characters
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sessions:
-    """The sessions of a page; `key` seals them. `clock` gives instants with a zone."""
+    """The sessions of a page, signed with `key`. `clock` returns times with a zone."""
 
     doorkeeper: Doorkeeper
     key: bytes
     clock: Callable[[], datetime]
 
     def person(self, request: Request) -> Person | None:
-        """Who has signed in, if their cookie still holds."""
+        """Return the person who has signed in, if the cookie is still valid."""
         given = request.cookies.get(COOKIE, "")
         name, _, rest = given.partition(".")
-        ends, _, seal = rest.partition(".")
-        if len(given) > _LONGEST or not (ends.isascii() and ends.isdigit()):
+        expires, _, signature = rest.partition(".")
+        if len(given) > _LONGEST_COOKIE or not (expires.isascii() and expires.isdigit()):
             return None
         person = self.doorkeeper.named(name)
-        if person is None or int(ends) < self.clock().timestamp():
+        if person is None or int(expires) < self.clock().timestamp():
             return None
-        return person if hmac.compare_digest(seal.encode(), self._seal(person, ends).encode()) else None
+        return person if hmac.compare_digest(signature.encode(), self._signature(person, expires).encode()) else None
 
     def form_token(self, request: Request) -> str | None:
-        """What the forms of this session carry; None for who has not signed in."""
+        """Return the token for the forms of this session; None before signing in."""
         person = self.person(request)
-        return self._sealed("form", person.name, request.cookies[COOKIE]) if person else None
+        return self._sign("form", person.name, request.cookies[COOKIE]) if person else None
 
     def begin(self, request: Request, response: Response, person: Person) -> None:
-        """Let the person in. The cookie goes over TLS only where this request came over TLS."""
-        ends = f"{int((self.clock() + _LASTS).timestamp())}"
+        """Start a session. The cookie is restricted to TLS if the request used TLS."""
+        expires = f"{int((self.clock() + _SESSION).timestamp())}"
         response.set_cookie(
             COOKIE,
-            f"{person.name}.{ends}.{self._seal(person, ends)}",
-            max_age=int(_LASTS.total_seconds()),
+            f"{person.name}.{expires}.{self._signature(person, expires)}",
+            max_age=int(_SESSION.total_seconds()),
             httponly=True,
             samesite="strict",
             secure=request.url.scheme == "https",
         )
 
-    def _seal(self, person: Person, ends: str) -> str:
-        return self._sealed("session", person.name, ends, person.token_sha256)
+    def _signature(self, person: Person, expires: str) -> str:
+        return self._sign("session", person.name, expires, person.token_sha256)
 
-    def _sealed(self, *parts: str) -> str:
+    def _sign(self, *parts: str) -> str:
         return hmac.new(self.key, "\n".join(parts).encode("utf-8", "surrogateescape"), sha256).hexdigest()
 
 
 SIGN_IN, SIGN_OUT = "/sign-in", "/sign-out"
-_OPEN = "/assets/"  # style and script, the same for everybody
+_OPEN = "/assets/"  # style and script, public
 
 
 class SignedIn:
-    """ASGI middleware behind the guard: lets in who has signed in, as `request.state.person`; the others sign in."""
+    """ASGI middleware behind the guard: sets `request.state.person`, or answers with the sign-in form."""
 
     def __init__(self, app: ASGIApp, *, sessions: Sessions) -> None:
         self.app = app
@@ -106,24 +106,24 @@ class SignedIn:
             address = request.client.host if request.client else ""
             person = self.sessions.doorkeeper.with_token(str(form.get("key", "")).strip(), address=address)
         except TooManyTokens as fault:
-            said = _sign_in_page(request, back=back, fault=str(fault), status=429)
-            said.headers["Retry-After"] = str(fault.seconds)
-            return said
+            answer = _sign_in_page(request, back=back, fault=str(fault), status=429)
+            answer.headers["Retry-After"] = str(fault.seconds)
+            return answer
         if person is None:
-            return _sign_in_page(request, back=back, fault="that is nobody's token")
+            return _sign_in_page(request, back=back, fault="this token is not valid")
         response = RedirectResponse(_of_this_page(back), status_code=303)
         self.sessions.begin(request, response, person)
         return response
 
 
 def _sign_in_page(request: Request, *, back: str, fault: str = "", status: int = 401) -> Response:
-    said = page(request, "sign_in.html.jinja", status=status, back=back, fault=fault, profile=None, profiles=[])
+    answer = page(request, "sign_in.html.jinja", status=status, back=back, fault=fault, profile=None, profiles=[])
     if status == 401:
-        said.headers["WWW-Authenticate"] = 'Cookie realm="desk"'
-    return said
+        answer.headers["WWW-Authenticate"] = 'Cookie realm="desk"'
+    return answer
 
 
 def _of_this_page(address: str) -> str:
-    """The address where it leads to a view of this page, else the front door: no way to another host."""
+    """Return the address if it is a view of this page, else the start page, so that no redirect leaves this host."""
     plain = address.startswith("/") and not address.startswith("//") and address.isascii() and address.isprintable()
     return address if plain and "\\" not in address else "/"

@@ -1,5 +1,7 @@
-"""Today: one profile's list of a day, what is said of it, and the reader's word on each paper (SPEC V1)."""
+"""Today: a profile's list for a day, the reader's ratings, earlier days, and what changed between two lists."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import date
 from hashlib import sha256
 from itertools import groupby
@@ -9,12 +11,21 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
 from paper_assets.digests.changed import change_set
+from paper_assets.digests.entry import Entry
 from paper_assets.digests.plain_text import in_words
 from paper_assets.errors import NotComputed
-from paper_assets.interfaces.page.desk import day_of, desk_of, now, page, profile_of, redirect_with_note
+from paper_assets.interfaces.page.desk import (
+    day_of,
+    desk_of,
+    now,
+    page,
+    profile_of,
+    readable_title,
+    redirect_with_note,
+)
 from paper_assets.interfaces.ranking_answers import list_changes
 from paper_assets.interfaces.values import parse_day
-from paper_assets.learning.ratings import IN_WORDS, ratings_by_id, take_back
+from paper_assets.learning.ratings import IN_WORDS, ratings_by_id, ratings_of, ratings_version, take_back
 from paper_assets.learning.ratings import rate as keep_rating
 from paper_assets.paper import papers_from_table
 from paper_assets.pipeline.digests import gather
@@ -23,13 +34,26 @@ from paper_assets.sources.table import page_of
 from paper_assets.stores.papers import papers_by_id
 from paper_assets.stores.rankings import ranking, ranking_days, ranking_inputs
 from paper_assets.stores.warehouse import Warehouse
-from paper_assets.text.cleaning import one_line
-from paper_assets.text.tex import readable
+from paper_assets.text.key_sentence import key_sentence
 
-_CHOICES = (("worth", "Worth reading", "w"), ("later", "Later", "l"), ("no", "Not for me", "n"))
+CHOICES = (("worth", "Worth reading", "w"), ("later", "Later", "l"), ("no", "Not for me", "n"))
+LAYOUTS = ("compact", "comfortable")
+_LAYOUT_COOKIE, _A_YEAR = "layout", 365 * 24 * 3600
+_MOST_DAYS = 30  # earlier days offered to compare with
+_MOST_REASONS = 2  # in a compact row
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Brief:
+    """A paper as a compact row: one sentence that can be read alone, the reasons in short, and its whole abstract."""
+
+    sentence: str
+    reasons: tuple[str, ...]
+    abstract: str
 
 
 def show_day(request: Request) -> Response:
+    """Show the list of a day: rows to rate, each with its abstract, score and reasons."""
     desk, profile = desk_of(request), profile_of(request)
     day = day_of(request, profile)
     with desk.warehouse.read_together() as warehouse:
@@ -37,27 +61,33 @@ def show_day(request: Request) -> Response:
         digest = gather(warehouse, profile, day, settings=desk.settings)
         ratings = ratings_by_id(warehouse, profile)
         state = _state(warehouse, profile, day)
-        asks = _asks(warehouse, profile, day, {entry.paper_id for entry in digest.entries})
+        questions = _questions(warehouse, profile, day, {entry.paper_id for entry in digest.entries})
     unmet = [line for line in digest.warnings if line.startswith(UNMET)]
-    return page(
+    layout = _layout(request)
+    response = page(
         request,
         "today.html.jinja",
         day=day,
         before=max((each for each in days if each < day), default=None),
         after=min((each for each in days if each > day), default=None),
         digest=digest,
+        brief=brief_of,
+        layout=layout,
         warnings=[line for line in digest.warnings if line not in unmet],
         unmet=unmet,
         ratings=ratings,
-        choices=_CHOICES,
-        asks=asks,
+        choices=CHOICES,
+        questions=questions,
         waiting=sum(version.waits for entry in digest.entries for version in entry.versions),
         state=state,
     )
+    if "layout" in request.query_params:
+        response.set_cookie(_LAYOUT_COOKIE, layout, max_age=_A_YEAR, httponly=True, samesite="strict")
+    return response
 
 
 def list_days(request: Request) -> Response:
-    """Every ranked day, by month."""
+    """Show every ranked day, by month."""
     desk, profile = desk_of(request), profile_of(request)
     found = ranking_days(desk.warehouse, profile)[::-1]
     months = [(first, list(those)) for first, those in groupby(found, key=lambda day: day.replace(day=1))]
@@ -65,45 +95,37 @@ def list_days(request: Request) -> Response:
 
 
 def day_state(request: Request) -> Response:
-    """A word that changes when the list does, for the script that watches the day."""
-    profile = profile_of(request)
-    return PlainTextResponse(_state(desk_of(request).warehouse, profile, day_of(request, profile)))
+    """Return two hashes, of the day's list and of the ratings, for the script that watches for changes."""
+    desk, profile = desk_of(request), profile_of(request)
+    day = day_of(request, profile)
+    key, stamp = (profile, day), desk.warehouse_stamp()
+    known = desk.states.get(key)
+    if known is None or known[0] != stamp:
+        known = desk.states[key] = (stamp, _state(desk.warehouse, profile, day))
+    return PlainTextResponse(known[1])
 
 
 def rate_paper(request: Request) -> Response:
-    """Keep, change or take back the reader's word on a paper."""
+    """Keep, change or remove the reader's rating of a paper."""
     desk, profile, form = desk_of(request), profile_of(request), request.state.form
-    paper_id, word = str(form.get("paper", "")), str(form.get("rating", ""))
+    paper_id, rating = str(form.get("paper", "")), str(form.get("rating", ""))
     folder, moment = desk.settings.profiles_dir, now()
-    if word == "none":
+    if rating == "none":
         rated = take_back(desk.for_writing, profile, paper_id, given_in="page", now=moment, profiles_dir=folder)
     else:
-        rated = keep_rating(desk.for_writing, profile, paper_id, word, given_in="page", now=moment, profiles_dir=folder)
-    said = IN_WORDS[rated.rating] if rated.rating else "no rating"
-    name = one_line(rated.title or rated.paper_id)
-    note = f"{name}: {said}." if rated.changed else f"{name}: {said} already; nothing was changed."
+        rated = keep_rating(
+            desk.for_writing, profile, paper_id, rating, given_in="page", now=moment, profiles_dir=folder
+        )
+    name = readable_title(rated.title or rated.paper_id)
+    outcome = IN_WORDS[rated.rating] if rated.rating else "rating removed"
+    note = f"{name}: {outcome}." if rated.changed else f"{name}: {outcome} already; nothing was changed."
     back = str(form.get("back", ""))
     target = back if back.startswith(f"/p/{profile}/") or back == f"/p/{profile}" else f"/p/{profile}"
     return redirect_with_note(request, f"{target}#paper-{rated.paper_id}", note)
 
 
-def _asks(warehouse: Warehouse, profile: str, day: date, listed: set[str]) -> list[tuple[str, str, str | None]]:
-    """Papers outside the list on which the reader's word would teach most (L5): id, title and address."""
-    wanted = [each for each in ranking(warehouse, day, profile).header.get("questions") or () if each not in listed]
-    papers = papers_from_table(papers_by_id(warehouse, wanted))
-    return [(paper.paper_id, readable(one_line(paper.title)), page_of(paper.paper_id)) for paper in papers]
-
-
-def _state(warehouse: Warehouse, profile: str, day: date) -> str:
-    """Changes with the ranking of the day, and with a newer day that is ranked."""
-    parts = [ranking_inputs(warehouse, day, profile), ranking_days(warehouse, profile)[-1:]]
-    return sha256(repr(parts).encode()).hexdigest()[:16]
-
-
-_MOST_DAYS = 30  # earlier days offered to compare with
-
-
 def show_changes(request: Request) -> Response:
+    """Show what changed in a list and why: since another day, or since the day was ranked before."""
     desk, profile = desk_of(request), profile_of(request)
     day, since = day_of(request, profile), request.query_params.get("since", "")
     earlier = [each for each in ranking_days(desk.warehouse, profile) if each < day][::-1]
@@ -114,7 +136,7 @@ def show_changes(request: Request) -> Response:
     try:
         listed = list_changes(desk.warehouse, profile, day=day, before=None if edit else before, edit=edit)
         titles = {
-            move.after: readable(one_line(listed.titles.get(move.paper_id, move.paper_id)))
+            move.after: readable_title(listed.titles.get(move.paper_id, move.paper_id))
             for move in listed.changes.entered
         }
         found = change_set(listed.changes, since=words, titles=listed.titles)
@@ -130,3 +152,42 @@ def show_changes(request: Request) -> Response:
         earlier=earlier[:_MOST_DAYS],
         **shown,
     )
+
+
+def brief_of(entry: Entry) -> Brief:
+    """Return what a compact row shows of a paper."""
+    rest = entry.rest or ""
+    abstract = rest if entry.skipped else " ".join((entry.lead.removesuffix("…") if rest else entry.lead, rest)).strip()
+    return Brief(
+        sentence=key_sentence(abstract),
+        reasons=tuple(words for _, words in entry.tags[:_MOST_REASONS]),
+        abstract=abstract,
+    )
+
+
+def _layout(request: Request) -> str:
+    """The layout asked for, else the one chosen before, else compact."""
+    given = request.query_params.get("layout") or request.cookies.get(_LAYOUT_COOKIE)
+    return given if given in LAYOUTS else LAYOUTS[0]
+
+
+def _questions(warehouse: Warehouse, profile: str, day: date, listed: set[str]) -> list[Mapping[str, Any]]:
+    """Papers outside the list whose rating would improve it most."""
+    wanted = [each for each in ranking(warehouse, day, profile).header.get("questions") or () if each not in listed]
+    papers = papers_from_table(papers_by_id(warehouse, wanted))
+    return [
+        {
+            "paper_id": paper.paper_id,
+            "title": readable_title(paper.title),
+            "url": page_of(paper.paper_id),
+            "abstract": readable_title(paper.abstract),
+            "sentence": key_sentence(readable_title(paper.abstract)),
+        }
+        for paper in papers
+    ]
+
+
+def _state(warehouse: Warehouse, profile: str, day: date) -> str:
+    """Two hashes: of the day's ranking together with the newest ranked day, and of the ratings."""
+    listed = [ranking_inputs(warehouse, day, profile), ranking_days(warehouse, profile)[-1:]]
+    return f"{sha256(repr(listed).encode()).hexdigest()[:16]} {ratings_version(ratings_of(warehouse, profile))[:16]}"

@@ -1,4 +1,4 @@
-"""Why and why not: what brought a paper where it stands, or which filter or score kept it out (SPEC V1, G16)."""
+"""Explain the place of a paper in a list, or the filter or score that kept it out."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from paper_assets.text.tex import readable
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownPaper:
-    """A paper as its own head and abstract."""
+    """A paper with its links and abstract."""
 
     paper_id: str
     title: str
@@ -33,6 +33,7 @@ class ShownPaper:
 
 
 def show_why(request: Request) -> Response:
+    """Explain the paper that is named by an id or by words of its title."""
     desk, profile = desk_of(request), profile_of(request)
     day, asked = day_of(request, profile), one_line(request.query_params.get("paper", ""))[:300]
     found = papers_meant(desk.warehouse, profile, day, asked) if asked else []
@@ -54,13 +55,13 @@ def show_why(request: Request) -> Response:
 
 
 def _verdict(explained: Mapping[str, Any]) -> str:
-    """What somebody wants to know first."""
+    """The answer in one sentence."""
     row = explained["score"]
     if row is None:
         return "It is not in the list: a filter removed it."
     if row["shown"]:
-        return f"It is in the list, at place {row['rank']}."
-    return "It is not in the list: its score did not bring it in."
+        return f"It is number {row['rank']} of the list."
+    return "It is not in the list: its score is too low."
 
 
 def _shown(desk: Desk, paper_id: str) -> ShownPaper | None:

@@ -1,20 +1,29 @@
-// Keys, changes in place, and watching for news. Every form works without it; nothing here knows a rule.
+// Keys, changes in place, undo, and updates from other tabs. Every form also works without this script.
 "use strict";
 
 const main = () => document.getElementById("main");
 const said = document.getElementById("said");
-const undone = []; // the reader's last words: [the paper's article, the word before]
+let hiding;
 
+// The message at the bottom of the window. A fault stays until the next message; the rest disappears after a while.
 function say(text, fault = false) {
+  clearTimeout(hiding);
   said.classList.toggle("fault", fault);
   said.textContent = text;
+  if (!fault && text) hiding = setTimeout(() => { said.textContent = ""; }, 8000);
 }
+if (said.textContent.trim()) say(said.textContent);
 
 async function fetched(address, options) {
   const answer = await fetch(address, { credentials: "same-origin", ...options });
   const text = await answer.text();
   const html = (answer.headers.get("content-type") || "").includes("html");
   return { ok: answer.ok, text, page: html ? new DOMParser().parseFromString(text, "text/html") : null };
+}
+
+function faultOf({ text, page }) {
+  const fault = page && page.getElementById("fault");
+  return (fault ? fault.querySelector("p").textContent : text).trim();
 }
 
 function fields(form, button) {
@@ -24,37 +33,73 @@ function fields(form, button) {
 }
 
 function focusLike(root, focused) {
-  if (!focused) return;
   const word = focused.dataset.word;
   const again = (word && root.querySelector(`[data-word="${word}"]`)) || (focused.id && document.getElementById(focused.id));
   (again || root).focus({ preventScroll: true });
 }
 
+// Replace one part of the page by the same part of another copy; open details stay open, the focus stays where it was.
 function swap(id, page) {
   const before = document.getElementById(id), after = page.getElementById(id);
   if (!before || !after) return false;
   const focused = before.contains(document.activeElement) ? document.activeElement : null;
   const open = [...before.querySelectorAll("details")].map((each) => each.open);
   before.replaceWith(after);
-  after.querySelectorAll("details").forEach((each, at) => { each.open = each.open || Boolean(open[at]); });
-  focusLike(after, focused);
+  after.querySelectorAll("details").forEach((each, at) => { if (at < open.length) each.open = open[at]; });
+  if (focused) focusLike(after, focused);
   return true;
 }
 
-// A form that changes something: sent without leaving the page, the part that it is about is put in anew.
-async function send(form, button) {
-  const buttons = [...form.querySelectorAll("button")];
-  buttons.forEach((each) => each.setAttribute("aria-disabled", "true"));
+// Ratings. They are sent one after the other, so that an undo never overtakes the rating that it reverts.
+const given = []; // the reader's latest ratings: { article, form fields, before }
+let queue = Promise.resolve();
+
+const ratingOf = (article) => article.dataset.rating || "none";
+
+function rate(article, rating, { undoing = false } = {}) {
+  const form = article && article.querySelector("form.rate");
+  if (!form) return;
+  const entry = { id: article.id, action: form.action, fields: fields(form), before: ratingOf(article) };
+  if (!undoing) given.push(entry);
+  article.dataset.rating = rating;
+  article.setAttribute("aria-busy", "true");
+  queue = queue.then(() => sendRating(entry, rating));
+}
+
+async function sendRating(entry, rating) {
+  const body = new URLSearchParams(entry.fields);
+  body.set("rating", rating);
+  const failed = (message) => {
+    if (given.includes(entry)) given.splice(given.indexOf(entry), 1);
+    const article = document.getElementById(entry.id);
+    if (article) {
+      article.dataset.rating = entry.before;
+      article.removeAttribute("aria-busy");
+    }
+    say(message, true);
+  };
   try {
-    const { ok, text, page } = await fetched(form.action, { method: "POST", body: fields(form, button) });
-    if (!ok) return say(page ? page.getElementById("fault").textContent.trim() : text, true);
-    swap(form.dataset.inPlace, page);
-    say(page.getElementById("said").textContent);
+    const answer = await fetched(entry.action, { method: "POST", body });
+    if (!answer.ok || !answer.page) return failed(`Could not save the rating: ${faultOf(answer)}`);
+    if (document.getElementById(entry.id)) swap(entry.id, answer.page);
+    const state = answer.page.getElementById("main").dataset.state;
+    if (state && main().dataset.state && listPart(state) === listPart(main().dataset.state)) main().dataset.state = state;
+    say(answer.page.getElementById("said").textContent);
   } catch {
-    say("The desk does not answer; nothing was changed. Is `paper-assets desk` still running?", true);
-  } finally {
-    buttons.forEach((each) => each.removeAttribute("aria-disabled"));
+    failed("Could not save the rating: the desk does not answer. Is `paper-assets desk` still running?");
   }
+}
+
+// Revert the latest rating, also one that is still being sent, and nothing else.
+function undo() {
+  const last = given.pop();
+  if (!last) return say("There is no rating to undo.");
+  const article = document.getElementById(last.id);
+  if (article) {
+    article.dataset.rating = last.before;
+    select(article);
+  }
+  queue = queue.then(() => sendRating({ ...last, before: last.before }, last.before));
 }
 
 document.addEventListener("submit", (event) => {
@@ -62,105 +107,185 @@ document.addEventListener("submit", (event) => {
   if (form.dataset.preview && event.submitter && event.submitter.id === "see") {
     event.preventDefault();
     preview(form);
-  } else if (form.dataset.inPlace) {
+  } else if (form.matches("form.rate")) {
     event.preventDefault();
-    if (event.submitter && event.submitter.getAttribute("aria-disabled")) return;
-    const pressed = form.querySelector('[aria-pressed="true"]');
-    undone.push([form.dataset.inPlace, pressed ? pressed.dataset.word : "none"]);
-    send(form, event.submitter);
+    const article = form.closest("article"), word = event.submitter.dataset.word;
+    rate(article, word === "none" || ratingOf(article) === word ? "none" : word);
   }
 });
 
-// The profile: what would change, a moment after the last key.
-let waiting, asked = 0;
+// The profile form: a preview shortly after the last key, and a warning before edits are lost.
+let waiting, asked = 0, typed = null;
 
 async function preview(form) {
   const turn = ++asked, shown = document.getElementById("preview");
   shown.setAttribute("aria-busy", "true");
   try {
-    const { text, page } = await fetched(form.dataset.preview, { method: "POST", body: fields(form) });
-    if (turn !== asked) return; // somebody typed on
-    if (!page) return say(text, true);
-    const fault = page.getElementById("fault");
-    if (fault) return say(fault.textContent.trim(), true);
+    const answer = await fetched(form.dataset.preview, { method: "POST", body: fields(form) });
+    if (turn !== asked) return; // the reader typed on
+    const { page } = answer;
+    if (!page || page.getElementById("fault")) return say(`Could not make the preview: ${faultOf(answer)}`, true);
     document.getElementById("preview").replaceChildren(...page.getElementById("preview").childNodes);
+    showFieldFaults(form, page);
   } catch {
-    say("The desk does not answer, so there is no preview.", true);
+    say("Could not make the preview: the desk does not answer.", true);
   } finally {
     if (turn === asked) document.getElementById("preview").removeAttribute("aria-busy");
   }
 }
 
+// Show the faults of fields as the answer has them, without touching what is typed.
+function showFieldFaults(form, page) {
+  for (const field of form.querySelectorAll(".field[data-field]")) {
+    const now = page.querySelector(`.field[data-field="${field.dataset.field}"]`);
+    const old = field.querySelector(".field-fault"), fault = now && now.querySelector(".field-fault");
+    if (old) old.remove();
+    if (fault) field.append(fault);
+    field.querySelectorAll("input, textarea, select").forEach((input) => {
+      if (fault) { input.setAttribute("aria-invalid", "true"); input.setAttribute("aria-errormessage", fault.id); }
+      else { input.removeAttribute("aria-invalid"); input.removeAttribute("aria-errormessage"); }
+    });
+  }
+}
+
+const editForm = () => document.querySelector("form[data-preview]");
+
+function edited() {
+  const form = editForm();
+  return Boolean(form) && typed !== null && fields(form).toString() !== typed;
+}
+
+function showEdited() {
+  const note = document.getElementById("unsaved");
+  if (note) note.hidden = !edited();
+}
+
+if (editForm()) {
+  typed = editForm().dataset.refused === "true" ? "" : fields(editForm()).toString();
+  showEdited();
+  window.addEventListener("beforeunload", (event) => { if (edited()) event.preventDefault(); });
+  editForm().addEventListener("submit", (event) => {
+    if (!event.defaultPrevented && !(event.submitter && event.submitter.id === "see")) typed = null; // it is being saved
+  });
+  const invalid = document.querySelector("form[data-preview] [aria-invalid]");
+  if (invalid) invalid.focus();
+}
+
 document.addEventListener("input", (event) => {
   const form = event.target.form;
   if (!form || !form.dataset.preview) return;
+  showEdited();
   clearTimeout(waiting);
   waiting = setTimeout(() => preview(form), 700);
 });
 
-// News: a list that was ranked again, a rewrite that went on, is put in by itself.
+// Updates: a new ranking or a rewrite that went on replaces the view; ratings of another tab replace their papers.
+const listPart = (state) => state.split(" ")[0];
+
 async function watch() {
   const { watch: address, state, word } = main().dataset;
   if (!address || document.hidden) return;
   try {
-    const news = await fetched(address);
-    if (!news.ok || news.page || news.text.trim() === state) return;
+    await queue;
+    const news = await fetched(address), now = news.text.trim();
+    if (!news.ok || news.page || now === main().dataset.state) return;
     const { ok, page } = await fetched(location.pathname + location.search);
-    if (ok && page && swap("main", page)) say(word);
+    if (!ok || !page || !page.getElementById("main")) return;
+    if (now.includes(" ") && listPart(now) === listPart(state) && document.querySelector("form.rate")) {
+      const other = [...document.querySelectorAll("article[id]")].filter((article) => {
+        const fresh = page.getElementById(article.id);
+        return fresh && (fresh.dataset.rating || "none") !== ratingOf(article);
+      });
+      other.forEach((article) => swap(article.id, page));
+      main().dataset.state = page.getElementById("main").dataset.state;
+      if (other.length) say("Ratings from another tab are shown.");
+    } else if (swap("main", page)) {
+      say(word);
+    }
   } catch {
-    // the desk was closed; it is asked again
+    // the desk is not running; the next turn tries again
   }
 }
-setInterval(watch, 3000);
+setInterval(watch, 4000);
+document.addEventListener("visibilitychange", watch);
 
 // Keys.
-function papers() {
-  return [...document.querySelectorAll("article[id]")];
-}
+const papers = () => [...document.querySelectorAll("article[id]")].filter((each) => each.querySelector("form.rate"));
 
+// The paper that a key is about: the focused one, else the first without a rating.
 function current() {
   const focused = document.activeElement && document.activeElement.closest("article[id]");
-  return focused || null;
+  return focused || papers().find((each) => ratingOf(each) === "none") || null;
+}
+
+function select(article) {
+  article.focus({ preventScroll: true });
+  const tall = article.offsetHeight > window.innerHeight;
+  article.scrollIntoView({ block: tall ? "start" : "nearest" });
 }
 
 function move(by) {
-  const all = papers(), at = all.indexOf(current());
+  const all = papers(), focused = document.activeElement && document.activeElement.closest("article[id]");
+  const at = all.indexOf(focused);
   const next = all[at < 0 ? (by > 0 ? 0 : all.length - 1) : Math.min(Math.max(at + by, 0), all.length - 1)];
-  if (next) { next.focus(); next.scrollIntoView({ block: "start" }); }
+  if (next) select(next);
 }
 
-function press(article, word) {
-  const button = article && article.querySelector(`button[data-word="${word}"]`);
-  if (button) button.form.requestSubmit(button);
+// Rate the current paper and go to the next one; the same rating again removes it.
+function rateByKey(rating) {
+  const article = current();
+  if (!article) return say(papers().length ? "Every paper here has a rating; choose one with j and k." : "There is no paper to rate here.");
+  const all = papers(), next = all[all.indexOf(article) + 1];
+  rate(article, ratingOf(article) === rating ? "none" : rating);
+  select(next || article);
 }
 
-function toggle(article, kind) {
-  const details = article && article.querySelector(`details.${kind}`);
-  if (details) details.open = !details.open;
+function toggle(kind) {
+  const article = current(), found = article && article.querySelector(`details.${kind}`);
+  if (!found) return;
+  found.open = !found.open;
+  for (let outer = found.parentElement.closest("details"); outer && found.open; outer = outer.parentElement.closest("details")) outer.open = true;
 }
 
-function undo() {
-  const [id, word] = undone.pop() || [];
-  const article = id && document.getElementById(id);
-  if (!article) return;
-  article.focus();
-  press(article, word);
-  undone.pop(); // the undoing is no word of its own
+function openPaper() {
+  const link = current() && current().querySelector("a[data-source]");
+  if (link) link.click();
 }
 
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, select")) return;
+  const keys = document.getElementById("keys");
+  if (keys && keys.open) {
+    if (event.key === "?") { event.preventDefault(); keys.close(); }
+    return;
+  }
   const rating = { w: "worth", l: "later", n: "no" }[event.key];
-  const act = rating ? () => press(current(), rating) : {
+  const act = !papers().length && event.key !== "?" ? null : rating ? () => rateByKey(rating) : {
     j: () => move(1),
     k: () => move(-1),
     u: undo,
-    a: () => toggle(current(), "abstract"),
-    y: () => toggle(current(), "why"),
-    o: () => { const link = current() && current().querySelector("h2 a"); if (link) link.click(); },
-    "?": () => { const keys = document.getElementById("keys"); if (keys) { keys.open = !keys.open; keys.scrollIntoView(); } },
+    a: () => toggle("more"),
+    y: () => toggle("why"),
+    o: openPaper,
+    "?": () => { if (keys) keys.showModal(); }, // closing it returns the focus
   }[event.key];
   if (!act) return;
   event.preventDefault();
   act();
 });
+
+document.addEventListener("click", (event) => {
+  const button = event.target.closest("[data-show-keys]"), copy = event.target.closest("[data-copy]");
+  if (button) document.getElementById("keys").showModal();
+  if (copy) copyText(document.getElementById(copy.dataset.copy));
+});
+
+async function copyText(element) {
+  try {
+    await navigator.clipboard.writeText(element.textContent);
+    say("Copied.");
+  } catch {
+    getSelection().selectAllChildren(element);
+    say("Press Ctrl+C to copy the selected text.");
+  }
+}

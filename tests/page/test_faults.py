@@ -1,0 +1,137 @@
+"""One broken paper, profile, question or rewrite is named in its place; everything else is shown."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from paper_assets.interfaces.page import evidence, overview, rewrites, today
+from paper_assets.interfaces.page.app import build_app
+from paper_assets.interfaces.page.desk import Desk
+from paper_assets.settings import load_settings
+from tests.page.invented_desk import LATEST, PROFILE, Page
+
+FAULT = RuntimeError("planted")
+
+
+@pytest.fixture
+def client(page_of_a_year: Page) -> Iterator[TestClient]:
+    """The page in this process, so that a fault can be planted in it."""
+    desk = page_of_a_year.desk
+    settings = load_settings(desk.environment, desk.folder)
+    app = build_app(Desk(settings=settings, environ=desk.environment, token="token"))
+    with TestClient(app, base_url="http://127.0.0.1", raise_server_exceptions=False) as client:
+        yield client
+
+
+def failing(chosen: Any, function: Any) -> Any:
+    """`function`, which raises for the first value for which `chosen` is true."""
+
+    def call(value: Any, *more: Any, **named: Any) -> Any:
+        if chosen(value):
+            raise FAULT
+        return function(value, *more, **named)
+
+    return call
+
+
+def test_a_paper_that_cannot_be_shown_leaves_the_others(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = client.get(f"/p/{PROFILE}").text
+    monkeypatch.setattr(today, "brief_of", failing(lambda entry: entry.rank == 2, today.brief_of))
+    answer = client.get(f"/p/{PROFILE}")
+    assert answer.status_code == 200
+    assert answer.text.count("<article") == whole.count("<article") - 1
+    assert "could not be shown (RuntimeError)" in answer.text
+
+
+def test_a_question_that_cannot_be_shown_leaves_the_view(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(evidence, "evidence_of", failing(lambda _: True, evidence.evidence_of))
+    answer = client.get(f"/p/{PROFILE}/evidence")
+    assert answer.status_code == 200
+    assert "Question 1 could not be shown" in answer.text and "Ask a question" in answer.text
+
+
+def test_a_rewrite_that_cannot_be_shown_leaves_the_others(
+    client: TestClient, page_of_a_year: Page, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waiting = rewrites.rewrites_of(page_of_a_year.desk.warehouse, profile=PROFILE)[0].item
+    monkeypatch.setattr(rewrites, "step_of", failing(lambda item: item.item == waiting, rewrites.step_of))
+    answer = client.get(f"/p/{PROFILE}/rewrites")
+    assert answer.status_code == 200
+    assert answer.text.count("could not be shown") == 1 and "Finished" in answer.text
+
+
+def test_health_is_shown_without_the_part_that_fails(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(overview, "health", failing(lambda _: True, overview.health))
+    answer = client.get("/health")
+    assert answer.status_code == 200
+    assert "The state of the profiles could not be shown" in answer.text and "Last runs" in answer.text
+
+
+def test_an_unexpected_fault_of_a_view_is_a_page_that_names_no_more_than_its_kind(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(today, "gather", failing(lambda _: True, today.gather))
+    answer = client.get(f"/p/{PROFILE}")
+    assert answer.status_code == 500
+    assert "RuntimeError" in answer.text and "planted" not in answer.text
+    assert "Content-Security-Policy" in answer.headers
+    assert client.get(f"/p/{PROFILE}/rewrites").status_code == 200
+
+
+def test_a_broken_profile_shows_its_fault_on_its_own_pages_and_in_health(
+    client: TestClient, page_of_a_year: Page
+) -> None:
+    desk = page_of_a_year.desk
+    broken = desk.profile("broken", "{")
+    ranked = desk.folder / "profiles" / PROFILE / "profile.json"
+    before = ranked.read_text("utf-8")
+    try:
+        ranked.write_text(before.replace('"top_k": 4', '"top_k": "four"'), encoding="utf-8")
+        health = client.get("/health").text
+        assert "It has no list yet" in health and f"the list of Wednesday, {LATEST.day} March" in health
+        for path in ("", "/profile", "/evidence"):
+            answer = client.get(f"/p/broken{path}")
+            assert answer.status_code in (400, 404)
+            assert "The profile broken has an error" in answer.text
+        answer = client.get(f"/p/{PROFILE}")
+        assert answer.status_code == 200 and "has an error" in answer.text and "top_k" in answer.text
+        form = client.get(f"/p/{PROFILE}/profile").text
+        assert "Enter a whole number." in form
+        assert "has an error" not in client.get("/p/speech").text
+    finally:
+        ranked.write_text(before, encoding="utf-8")
+        broken.unlink()
+        broken.parent.rmdir()
+
+
+def test_health_lists_the_runs_of_the_folder_in_which_dagster_keeps_them(
+    client: TestClient, page_of_a_year: Page
+) -> None:
+    import dagster as dg
+
+    from paper_assets.defs.instance import open_instance
+
+    assert "No run is recorded yet" in client.get("/health").text
+    instance = open_instance(Path(page_of_a_year.desk.environment["DAGSTER_HOME"]))
+    instance.add_run(
+        dg.DagsterRun(
+            job_name="daily", run_id="00000000-0000-4000-8000-000000000001", status=dg.DagsterRunStatus.SUCCESS
+        )
+    )
+    answer = client.get("/health").text
+    assert "No run is recorded yet" not in answer and "success" in answer
+
+
+def test_a_rating_of_a_paper_that_is_gone_is_still_listed(client: TestClient, page_of_a_year: Page) -> None:
+    from paper_assets.stores.ratings import NewRating, append_ratings
+
+    warehouse = page_of_a_year.desk.warehouse
+    odd = NewRating(paper_id="2401.00001", rating="worth", title="$\\href{..}{..}$ odd", abstract="")
+    append_ratings(warehouse, "speech", [odd], given_in="import", now=datetime(2026, 3, 4, tzinfo=UTC))
+    answer = client.get("/p/speech/profile")
+    assert answer.status_code == 200 and "odd" in answer.text
+    assert "unshown" not in answer.text
