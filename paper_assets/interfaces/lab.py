@@ -24,6 +24,7 @@ from paper_assets.interfaces.page.desk import Desk, now
 from paper_assets.interfaces.page.server import form_token_of, open_listener
 from paper_assets.interfaces.page.sign_in import Sessions
 from paper_assets.interfaces.tokens import Doorkeeper
+from paper_assets.interfaces.unfinished import BACKLOG, Waiting, guarded_protocol
 from paper_assets.settings import Settings
 from paper_assets.stores.people import people_file, read_people
 from paper_assets.text.secrets import Secrets
@@ -84,6 +85,8 @@ def serve(
         timeout_graceful_shutdown=_SECONDS_TO_END,
         lifespan="on",
         ws="none",
+        http=guarded_protocol(Waiting()),
+        backlog=BACKLOG,
     )
     uvicorn.Server(config).run(sockets=[listener])
     # A thread may still wait for a language model or a store; nothing of it is half-written that a kill would spoil.

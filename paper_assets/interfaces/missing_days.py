@@ -1,4 +1,4 @@
-"""The days that lack papers, for a person to mend: neighbouring ones together, each with the command that does it."""
+"""Group the days that lack papers into spans, each with the command that fetches them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from paper_assets.stores.day_listings import DayTrouble
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MissingDays:
-    """Days in a row with the same trouble; `command` mends them."""
+    """Consecutive days with the same problem; `command` fetches them again."""
 
     first: date
     last: date
@@ -24,7 +24,7 @@ class MissingDays:
 
 
 def missing_days(troubles: Sequence[DayTrouble]) -> list[MissingDays]:
-    """Troubles (ascending) as spans of days that one command mends, ascending."""
+    """Group problems (ascending) into spans of days that one command fixes, ascending."""
     spans: list[list[DayTrouble]] = []
     open_spans: dict[str, list[DayTrouble]] = {}
     for trouble in troubles:
@@ -49,7 +49,7 @@ def missing_days(troubles: Sequence[DayTrouble]) -> list[MissingDays]:
 
 
 def _continues(before: DayTrouble, trouble: DayTrouble) -> bool:
-    """Whether a day has the trouble of the one before it; a weekend may lie between two empty days."""
+    """Say whether a day has the same problem as the one before; a weekend may separate two empty days."""
     gap = trouble.day - before.day
     near = gap == timedelta(days=1) or (before.kind == "empty" and before.day.weekday() == 4 and gap.days == 3)
     return near and (before.kind, before.reason) == (trouble.kind, trouble.reason)
@@ -57,5 +57,5 @@ def _continues(before: DayTrouble, trouble: DayTrouble) -> bool:
 
 def _command(span: Sequence[DayTrouble]) -> str:
     to = f" --to {span[-1].day}" if len(span) > 1 else ""
-    believe = " --accept-fewer" if span[0].kind == "doubted" else ""
-    return f"`paper-assets fetch --day {span[0].day}{to}{believe}`"
+    accept = " --accept-fewer" if span[0].kind == "doubted" else ""
+    return f"`paper-assets fetch --day {span[0].day}{to}{accept}`"

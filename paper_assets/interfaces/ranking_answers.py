@@ -6,7 +6,7 @@ from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any
 
 from paper_assets.digests.plain_text import in_words
-from paper_assets.errors import InvalidArxivId, InvalidInput, NotComputed
+from paper_assets.errors import InvalidArxivId, InvalidInput, NotComputed, PaperNotFound
 from paper_assets.library.formats import write_papers
 from paper_assets.models.embedder import known_name, load_embedder
 from paper_assets.paper import papers_from_table
@@ -30,7 +30,7 @@ from paper_assets.text.words import normal_form
 if TYPE_CHECKING:
     from paper_assets.ranking.changes import Changes
 
-_MOST_MEANT = 12
+_MAX_MATCHES = 12
 _GONE: Mapping[str, Any] = {"title": "(no longer stored)", "authors": []}  # ranked once, then removed from the papers
 
 
@@ -47,7 +47,7 @@ class ListChanges:
 
 
 def newest_ranking(warehouse: Warehouse, profile: str) -> date:
-    """The day of the profile's newest ranking. Raises NotComputed."""
+    """Find the day of the profile's newest ranking. Raises NotComputed."""
     day = latest_ranking_day(warehouse, profile)
     if day is None:
         raise NotComputed(f"profile {profile!r} has no ranking yet; run `paper-assets run --profile {profile}` first")
@@ -55,7 +55,7 @@ def newest_ranking(warehouse: Warehouse, profile: str) -> date:
 
 
 def shown_ranking(warehouse: Warehouse, profile: str, day: date) -> dict[str, Any]:
-    """The top K of a stored ranking with titles and the why; a paper removed since then has neither title nor authors.
+    """Return the shown papers of a stored ranking with titles and reasons; one deleted since then has no authors.
 
     Raises NotComputed.
     """
@@ -90,7 +90,10 @@ def shown_ranking(warehouse: Warehouse, profile: str, day: date) -> dict[str, An
 
 
 def explained_rank(warehouse: Warehouse, profile: str, paper_id: str, *, day: date | None = None) -> dict[str, Any]:
-    """Why a paper stands where it stands, or why it was removed. Raises InvalidArxivId, NotComputed, PaperNotFound."""
+    """Explain the rank of a paper that was considered for a day's list, or why a filter removed it.
+
+    Raises InvalidArxivId, NotComputed, and PaperNotFound for a paper that was not considered: see `explanation`.
+    """
     standing = ranked_paper(warehouse, profile, str(split_paper_id(paper_id)[0]), day=day)
     if standing.ranked is None:
         sentences = [why_removed((standing.candidate or {})["reason"])]
@@ -108,10 +111,35 @@ def explained_rank(warehouse: Warehouse, profile: str, paper_id: str, *, day: da
     }
 
 
+def explanation(warehouse: Warehouse, profile: str, paper_id: str, *, day: date | None = None) -> dict[str, Any]:
+    """Explain the rank of any stored paper, or why it is not in the list: score, filter, date or category.
+
+    Raises InvalidArxivId, NotComputed, and PaperNotFound for a paper that is not stored.
+    """
+    try:
+        return explained_rank(warehouse, profile, paper_id, day=day)
+    except PaperNotFound:
+        stored = find_paper(warehouse, str(split_paper_id(paper_id)[0]))
+        if stored is None:
+            raise PaperNotFound(
+                f"paper {paper_id[:60]} is not stored: its day was not fetched, or it is in no followed category"
+            ) from None
+        list_day = day or newest_ranking(warehouse, profile)
+        reason = outside_the_window(warehouse, profile, list_day, stored.paper_id)
+        return {
+            "day": f"{list_day}",
+            "profile": profile,
+            "paper_id": paper_id,
+            "why": ["It was not considered for this list.", reason],
+            "score": None,
+            "candidate": {"paper_id": stored.paper_id, "title": stored.title, "passed": False, "reason": None},
+        }
+
+
 def list_changes(
     warehouse: Warehouse, profile: str, *, day: date | None = None, before: date | None = None, edit: bool = False
 ) -> ListChanges:
-    """What changed in the profile's list of `day` (None: the newest) since `before` or since the last edit.
+    """Compare the profile's list of `day` (None: the newest) with that of `before`, or with that before the last edit.
 
     Raises NotComputed.
     """
@@ -132,9 +160,9 @@ def list_changes(
 
 
 def papers_meant(warehouse: Warehouse, profile: str, day: date, text: str) -> list[tuple[str, str]]:
-    """The (id, title) of what somebody names by an id, an address, a title or words of it; at most `_MOST_MEANT`.
+    """Find the (id, title) of papers by an id, a URL, a title or words of a title; at most `_MAX_MATCHES`.
 
-    Among the papers of the profile's window first, then among all that are stored.
+    Searches the papers considered for the profile's list first, then all stored papers.
     """
     try:
         paper = find_paper(warehouse, str(split_paper_id(text)[0]))
@@ -147,7 +175,7 @@ def papers_meant(warehouse: Warehouse, profile: str, day: date, text: str) -> li
         return []
     judged = candidates(warehouse, day, profile).select(["paper_id", "title"]).to_pylist()
     found = [(row["paper_id"], row["title"]) for row in judged if _holds(row["title"], words)]
-    return (found or papers_with_words(warehouse, words, most=_MOST_MEANT))[:_MOST_MEANT]
+    return (found or papers_with_words(warehouse, words, most=_MAX_MATCHES))[:_MAX_MATCHES]
 
 
 def _holds(title: str, words: Sequence[str]) -> bool:
@@ -156,29 +184,30 @@ def _holds(title: str, words: Sequence[str]) -> bool:
 
 
 def outside_the_window(warehouse: Warehouse, profile: str, day: date, paper_id: str) -> str:
-    """Why a paper was not among those that were looked at for the day's list, in a sentence."""
+    """Explain in a sentence why a paper was not considered for the day's list: unknown, date, category or age."""
     paper = find_paper(warehouse, paper_id) if split_or_none(paper_id) else None
     if paper is None:
-        return "No such paper is stored: its day was not fetched, or it is in none of the categories that are followed."
+        return "The paper is not stored: its day was not fetched, or it is in no followed category."
     header = ranking(warehouse, day, profile).header
     content = profile_version(warehouse, profile, header.get("profile_hash") or "")
     if paper.day is None:
-        return "It has no date, so it is in no window of days."
+        return "It has no date, so no list can include it."
     if content is not None:
         feed = content.content.feed
         first = day - timedelta(days=feed.window_days - 1)
         if not first <= paper.day <= day:
             return (
-                f"It was submitted on {in_words(paper.day)}; this list looks at the {feed.window_days} days from "
+                f"It was submitted on {in_words(paper.day)}; this list covers the {feed.window_days} days from "
                 f"{in_words(first)} to {in_words(day)}."
             )
         if feed.categories is not None and not set(feed.categories) & set(paper.categories):
-            return f"It is in {', '.join(paper.categories)}; the profile looks at {', '.join(feed.categories)} only."
-    return "It was not stored when the list was made; the next run takes it along."
+            categories, followed = ", ".join(paper.categories), ", ".join(feed.categories)
+            return f"Its categories are {categories}; the profile follows only {followed}."
+    return "It was not stored when the list was made; the next run includes it."
 
 
 def split_or_none(text: str) -> str | None:
-    """The id without version, None if the text is none."""
+    """Return the id without version; None if the text is not an id."""
     try:
         return str(split_paper_id(text)[0])
     except InvalidArxivId:

@@ -1,7 +1,8 @@
-"""Who a token belongs to, asked at each request, and how often somebody may be wrong (SPEC X4).
+"""Find the person that a token belongs to, and slow down whoever guesses tokens.
 
-A wrong token counts once however often it comes, so that a program with a void one shuts out nobody but itself; who
-tries many is told to wait, right or wrong. Nothing here writes a token anywhere.
+A right token is always accepted, whatever else comes from its address: people behind one router share an address. Wrong
+tokens are counted by address and by the token's first characters, and the same wrong token counts once, so that a
+program with a revoked token locks out only itself. No token is logged or stored.
 """
 
 import logging
@@ -15,16 +16,18 @@ from pathlib import Path
 from paper_assets.errors import PaperAssetsError
 from paper_assets.stores.people import Person, person_with, read_people, token_hash
 
-_MOST_WRONG = 10  # different tokens from one address …
-_WITHIN = 60.0  # … in so many seconds
-_MOST_ADDRESSES = 10_000  # that are remembered
-_LONGEST_TOKEN = 200
+_WITHIN = 60.0  # seconds for which a wrong token counts
+_MAX_WRONG = 10  # different tokens with the same first characters from one address
+_MAX_WRONG_OF_ADDRESS = 100  # different tokens from one address
+_PREFIX = 4  # characters
+_MAX_ADDRESSES = 10_000  # that are remembered
+_MAX_LENGTH = 200  # characters of a token
 
 logger = logging.getLogger(__name__)
 
 
 class TooManyTokens(Exception):
-    """This address has tried too many wrong tokens; `seconds` until it may try again."""
+    """Too many wrong tokens were tried; `seconds` until the next one is checked."""
 
     def __init__(self, seconds: int) -> None:
         super().__init__(f"too many wrong tokens; wait {seconds} s")
@@ -37,41 +40,43 @@ class Doorkeeper:
 
     file: Path
     clock: Callable[[], float] = time.monotonic
-    _wrong: "OrderedDict[str, dict[str, float]]" = field(default_factory=OrderedDict)
+    # By address: (prefix, hash) of each wrong token -> when it was first tried.
+    _wrong: "OrderedDict[str, dict[tuple[str, str], float]]" = field(default_factory=OrderedDict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def people(self) -> tuple[Person, ...]:
-        """Everybody now; nobody while the file is broken, which the log says."""
+        """Read the people; empty while the file is broken, which is logged."""
         try:
             return read_people(self.file)
         except PaperAssetsError as fault:
-            logger.error("nobody is let in: %s", fault)
+            logger.error("no one can sign in: %s", fault)
             return ()
 
     def named(self, name: str) -> Person | None:
-        """The person of this name, if they are still there."""
+        """Find a person by name."""
         return next((person for person in self.people() if person.name == name), None)
 
     def with_token(self, token: str, *, address: str) -> Person | None:
-        """Whose token it is, None for a wrong one. Raises TooManyTokens."""
-        with self._lock:
-            self._may_try(address)
-        person = person_with(self.people(), token) if 0 < len(token) <= _LONGEST_TOKEN else None
+        """Find the person with this token; None for a wrong one. Raises TooManyTokens, never for a right token."""
+        person = person_with(self.people(), token) if 0 < len(token) <= _MAX_LENGTH else None
         if person is None and token:
             with self._lock:
-                tried = self._wrong.setdefault(address, {})
-                self._wrong.move_to_end(address)
-                tried.setdefault(token_hash(token), self.clock())
-                while len(self._wrong) > _MOST_ADDRESSES:
-                    self._wrong.popitem(last=False)
+                self._count(token, address)
         return person
 
-    def _may_try(self, address: str) -> None:
-        now = self.clock()
+    def _count(self, token: str, address: str) -> None:
+        now, prefix = self.clock(), token[:_PREFIX]
         tried = {each: at for each, at in self._wrong.get(address, {}).items() if now - at < _WITHIN}
-        if tried:
-            self._wrong[address] = tried
+        same = [at for (start, _), at in tried.items() if start == prefix]
+        wrong = (prefix, token_hash(token))
+        if wrong in tried or (len(same) < _MAX_WRONG and len(tried) < _MAX_WRONG_OF_ADDRESS):
+            tried.setdefault(wrong, now)
+            limit_reached: list[float] = []
         else:
-            self._wrong.pop(address, None)
-        if len(tried) >= _MOST_WRONG:
-            raise TooManyTokens(int(_WITHIN - (now - min(tried.values()))) + 1)
+            limit_reached = same if len(same) >= _MAX_WRONG else list(tried.values())
+        self._wrong[address] = tried
+        self._wrong.move_to_end(address)
+        while len(self._wrong) > _MAX_ADDRESSES:
+            self._wrong.popitem(last=False)
+        if limit_reached:
+            raise TooManyTokens(int(_WITHIN - (now - min(limit_reached))) + 1)

@@ -39,7 +39,7 @@ def test_a_harvest_killed_twice_goes_on_and_holds_every_paper_once(tmp_path: Pat
         kill_at(desk, oai, MONTHS, 6)
         outcome = json.loads(desk.run(*MONTHS, **environ(oai)))
         assert desk.refused("harvest", "--from", "2026-03-31", "--until", "2026-03-01") == (
-            "error: --from and --until must lie before today or on it, in this order"
+            "error: --from and --until must not be after today, in this order"
         )
     assert (outcome["resumed"], outcome["resumed"] + outcome["pages"]) == (4, len(oai.queries) - 2)
     with desk.warehouse.reading() as connection:

@@ -15,7 +15,7 @@ from tests.loopback_arxiv import LoopbackArxiv, invented_paper, loopback_arxiv
 
 DAY = date(2026, 3, 2)
 PATIENCE = 240  # seconds for what takes a few on an idle machine
-STOPPED = "stopped; nothing is half-written, the same command goes on where this one ended"
+STOPPED = "stopped; nothing is half-written, the same command continues from here"
 
 
 @pytest.fixture

@@ -85,16 +85,19 @@ def filled(folder: Path) -> tuple[Desk, dict[str, str], dict[str, str]]:
 
 
 @contextmanager
-def lab(folder: Path, *options: str, **environ: str) -> Iterator[Lab]:
+def lab(folder: Path, *options: str, open_files: int | None = None, **environ: str) -> Iterator[Lab]:
     """Ada, whose profile is traffic, Bob, whose profile is speech, Cleo, who has both, and the server as a process."""
     desk, items, practices = filled(folder)
     file = people_file(folder / "data")
     profiles = {"ada": ["traffic"], "bob": ["speech"], "cleo": ["traffic", "speech"]}
     tokens = {name: add_person(file, name, theirs) for name, theirs in profiles.items()}
     log = folder / "lab.log"
+    command = [*COMMAND, "serve", "--port", "0", *options]
+    if open_files is not None:
+        command = ["sh", "-c", f'ulimit -n {open_files} && exec "$0" "$@"', *command]
     with log.open("w", encoding="utf-8") as stderr:
         process = subprocess.Popen(
-            [*COMMAND, "serve", "--port", "0", *options],
+            command,
             cwd=desk.folder,
             env={**_environ(desk), "PAPER_ASSETS_RATING_OVER_MCP": "yes", **environ},
             stdout=subprocess.PIPE,

@@ -1,9 +1,17 @@
-"""What is told of a stored ranking, by the command line and over MCP alike."""
+"""What the command line and MCP answer about a stored ranking."""
 
 from datetime import date
 from pathlib import Path
+from typing import Any
 
-from paper_assets.interfaces.ranking_answers import shown_ranking
+import pytest
+
+from paper_assets.errors import PaperNotFound
+from paper_assets.interfaces.ranking_answers import explanation, shown_ranking
+from paper_assets.paper import paper_from_mapping
+from paper_assets.profile import load_profile
+from paper_assets.stores.paper_merging import merge_papers
+from paper_assets.stores.profiles import keep_profile
 from tests.mcp.ranked_desk import DAYS, ranked_desk
 
 
@@ -14,3 +22,31 @@ def test_a_ranked_paper_that_is_no_longer_stored_keeps_its_place_and_its_reasons
         connection.execute("delete from papers where paper_id = ?", [before[0]["paper_id"]])
     after = shown_ranking(desk.warehouse, "traffic", day)["papers"]
     assert after == [{**before[0], "title": "(no longer stored)", "authors": []}, before[1]]
+
+
+@pytest.mark.parametrize(
+    ("paper_id", "values", "reason"),
+    [
+        ("2601.00001", {"published": "2026-01-05"}, "It was submitted on"),
+        ("2603.09999", {"published": None}, "It has no date"),
+        ("2603.09998", {"published": DAYS[-1]}, "It was not stored when the list was made"),
+    ],
+)
+def test_a_stored_paper_that_was_not_considered_is_explained(
+    tmp_path: Path, paper_id: str, values: dict[str, Any], reason: str
+) -> None:
+    desk = ranked_desk(tmp_path)
+    record = {"paper_id": paper_id, "title": "Late", "abstract": "x", "authors": ["A B"], "categories": ["cs.LG"]}
+    merge_papers(desk.warehouse, [paper_from_mapping(record | values)])
+    keep_profile(desk.warehouse, load_profile(desk.folder / "profiles" / "traffic"))
+    answer = explanation(desk.warehouse, "traffic", f"{paper_id}v1")
+    assert answer["why"][0] == "It was not considered for this list."
+    assert answer["why"][1].startswith(reason)
+    assert (answer["score"], answer["candidate"]["title"]) == (None, "Late")
+    shown = desk.run("explain", "traffic", paper_id)
+    assert f"{paper_id} Late" in shown and reason in shown
+
+
+def test_a_paper_that_is_not_stored_is_said_to_be_so(tmp_path: Path) -> None:
+    with pytest.raises(PaperNotFound, match=r"2603\.77777 is not stored"):
+        explanation(ranked_desk(tmp_path).warehouse, "traffic", "2603.77777")

@@ -1,7 +1,7 @@
-"""The command line: which commands there are, and how they end. Thin: parse, call, print.
+"""Define the command line: the table of commands, and how a command ends.
 
-Adding a command: a function in a module of this folder, and a line in `COMMANDS`. A module is imported when one of its
-commands is called, so that --help and bad options answer at once.
+To add a command, write a function in a module of this folder and add a line to `COMMANDS`. A module is imported only
+when one of its commands is called, so that --help and wrong options are answered at once.
 """
 
 import os
@@ -14,73 +14,57 @@ import typer
 from typer.core import TyperGroup
 
 from paper_assets.errors import PaperAssetsError
-from paper_assets.interfaces.cli.process import STOPPED, end_on_signals, refusal_of_the_disk
+from paper_assets.interfaces.cli.process import STOPPED, disk_fault, end_on_signals, log_unexpected
 from paper_assets.stores.private import make_files_private
 
-# No class of ours has a plugin: pydantic would look for one in every installed package, before its first class.
+# Otherwise pydantic searches every installed package for plugins before it builds the first class.
 os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
 
-# command: module of this folder, function (or group), and the first sentence of its help
+# Command: its module in this folder, the function or group, and the first sentence of its help.
 COMMANDS: dict[str, tuple[str, str, str]] = {
-    "demo": ("graph", "demo", "Import the bundled example, embed and rank it, and show the top papers and why."),
-    "import": ("graph", "import_files", "Fill days from bulk files."),
-    "fetch": ("graph", "fetch", "Fetch a day from arXiv and replace what is stored of it."),
+    "demo": ("graph", "demo", "Import the bundled example, rank it, and show the top papers with reasons."),
+    "import": ("graph", "import_files", "Import papers from files."),
+    "fetch": ("graph", "fetch", "Fetch the papers of a day from arXiv, replacing what is stored for that day."),
     "harvest": (
         "graph",
         "harvest",
-        "Bring in months of papers by arXiv's OAI-PMH; stopped at any moment, the same command goes on from there.",
+        "Fetch months of papers by arXiv's OAI-PMH; a stopped harvest continues where it stopped.",
     ),
-    "run": ("run", "run", "Embed what is new and rank; what stands already is not computed again."),
-    "status": (
-        "status",
-        "status",
-        "Show what is stored for which days and profiles, what is out of date, and which profile cannot be read.",
-    ),
-    "reset": ("reset", "reset", "Remove papers, results and Dagster's history; profiles and settings stay."),
-    "rank": ("ranking", "rank", "Rank papers given as JSON; the result is JSON too (G15)."),
-    "explain": ("ranking", "explain", "Say why a paper stands where it stands for a profile, or why it was removed."),
-    "changed": ("ranking", "changed", "Say who entered, left or moved in a profile's list, and why."),
-    "rate": (
-        "ratings",
-        "rate",
-        "Say that a paper is worth reading, for later or not for you, so that the profile's lists learn from it.",
-    ),
-    "ratings": ("ratings", "ratings", "Look at what you said of papers, take it with you, or erase it."),
-    "library": ("exchange", "library", "Like the papers of your own library."),
-    "cite": (
-        "exchange",
-        "cite",
-        "Print a list for a reference manager: the papers that a profile's ranking shows, or those rated so.",
-    ),
-    "deliver": ("exchange", "deliver", "Send a profile's digest where its delivery.json says; each goes out once."),
-    "evaluate": ("evaluation", "evaluate", "Measure relevance on a labelled set, or the lists that a reader gets."),
-    "retrieve": ("retrieval", "retrieve", "Find the documents that answer a plan's question, as many for each side."),
+    "run": ("run", "run", "Bring rankings and digests up to date."),
+    "status": ("status", "status", "Show what is stored, what is out of date, and which profiles cannot be read."),
+    "reset": ("reset", "reset", "Delete papers, results and Dagster's history; profiles and settings are kept."),
+    "rank": ("ranking", "rank", "Rank papers from a JSON file and print the result as JSON."),
+    "explain": ("ranking", "explain", "Explain the rank of a paper for a profile, or why it is not in the list."),
+    "changed": ("ranking", "changed", "Show which papers entered, left or moved in a profile's list, and why."),
+    "rate": ("ratings", "rate", "Rate a paper, so that the profile's rankings learn from it."),
+    "ratings": ("ratings", "ratings", "List, export or erase the ratings of a profile."),
+    "library": ("exchange", "library", "Import the papers of your library as liked papers."),
+    "cite": ("exchange", "cite", "Print a profile's ranking, or its rated papers, for a reference manager."),
+    "deliver": ("exchange", "deliver", "Send a profile's digest to the channels in its delivery.json."),
+    "evaluate": ("evaluation", "evaluate", "Measure relevance on a labelled set, or the quality of final lists."),
+    "retrieve": ("retrieval", "retrieve", "Find documents that answer a question, the same number for each side."),
     "find": ("find", "find", "Search the stored papers by meaning and words, with filters."),
     "search": ("interpreting", "search", "Search arXiv and Semantic Scholar for papers."),
     "fetch-paper": ("interpreting", "fetch_paper", "Show a paper and its text."),
-    "related": ("interpreting", "related", "List the papers like a paper, those it cites, or those that cite it."),
-    "analyze": ("interpreting", "analyze", "Let a language model read a paper given as JSON."),
-    "interpret": ("interpreting", "interpret", "Fetch a paper and let a language model read it."),
-    "desk": ("servers", "desk", "Open the desk in a browser: today's papers, evidence, rewrites, the profile."),
-    "review": ("servers", "desk", "Open the desk in a browser: today's papers, evidence, rewrites, the profile."),
-    "serve": (
-        "servers",
-        "serve",
-        "Serve the desk and MCP over HTTP to the people of a lab, each with a token, and to each their own profiles.",
+    "related": (
+        "interpreting",
+        "related",
+        "List the papers similar to a paper, its references or its citations.",
     ),
-    "people": (
-        "servers",
-        "people",
-        "Say who may come in over HTTP (`paper-assets serve`), and to which profiles.",
-    ),
+    "analyze": ("interpreting", "analyze", "Analyze a paper given as JSON with a language model."),
+    "interpret": ("interpreting", "interpret", "Fetch a paper and analyze it with a language model."),
+    "desk": ("servers", "desk", "Open the desk in a browser: today's papers, evidence, rewrites, profiles."),
+    "review": ("servers", "desk", "Open the desk in a browser: today's papers, evidence, rewrites, profiles."),
+    "serve": ("servers", "serve", "Serve the desk and MCP over HTTP for a lab, with a token for each person."),
+    "people": ("servers", "people", "Manage the people who can use `paper-assets serve`, and their profiles."),
     "mcp": ("servers", "mcp", "Serve assistants over MCP on standard input and output."),
-    "rewrite": ("rewriting", "rewrite", "Rewrite a stored paper's abstract for a level."),
-    "archive": ("archive", "archive", "Look after the rewrites worth imitating."),
+    "rewrite": ("rewriting", "rewrite", "Rewrite the abstract of a stored paper for a reading level."),
+    "archive": ("archive", "archive", "Manage best practices: rewrites that later rewrites learn from."),
 }
 
 
 class LazyCommands(TyperGroup):
-    """The commands of `COMMANDS`, each imported when it is called."""
+    """Offer the commands of `COMMANDS`; import each when it is called."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         return list(COMMANDS)
@@ -105,7 +89,7 @@ _PLAIN: dict[str, Any] = {"add_completion": False, "pretty_exceptions_enable": F
 
 app = typer.Typer(
     name="paper-assets",
-    help="arXiv as a personal, explained, reproducible reading desk.",
+    help="Turn arXiv into a personal, explained, reproducible reading desk.",
     cls=LazyCommands,
     no_args_is_help=True,
     **_PLAIN,
@@ -114,13 +98,13 @@ app = typer.Typer(
 
 @app.callback()
 def _commands() -> None:
-    """arXiv as a personal, explained, reproducible reading desk."""
+    """Turn arXiv into a personal, explained, reproducible reading desk."""
 
 
 def program() -> NoReturn:
-    """Entry point of the process: the command, and an end at once when it is over or a signal asks for it.
+    """Run a command as a process, and end the process as soon as the command is over or a signal asks for it.
 
-    The interpreter's own way out would take half a second, in which libraries report what they have not tidied up.
+    A regular interpreter exit would take half a second longer, and libraries would print what they have not freed.
     """
     end_on_signals()
     make_files_private()
@@ -129,14 +113,14 @@ def program() -> NoReturn:
         main()
     except SystemExit as end:
         code = end.code
-    with suppress(OSError):  # nobody listens any more
+    with suppress(OSError):  # the reader of the output may be gone
         sys.stdout.flush()
         sys.stderr.flush()
     os._exit(code if isinstance(code, int) else int(bool(code)))
 
 
 def main() -> None:
-    """A command in this process: what a user can cause ends in one line on stderr and exit code 1 (SPEC 8)."""
+    """Run a command. Every error ends in one line on stderr and exit code 1; the traceback of a bug goes to a file."""
     try:
         app()
     except PaperAssetsError as error:
@@ -149,8 +133,5 @@ def main() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except Exception as error:
-        line = refusal_of_the_disk(error)
-        if line is None:
-            raise
-        print(f"error: {line}", file=sys.stderr)
+        print(f"error: {disk_fault(error) or log_unexpected(error)}", file=sys.stderr)
         sys.exit(1)

@@ -1,6 +1,6 @@
 """Commands that fill the desk: demo, import, fetch and harvest, on the same Dagster instance as the UI."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from importlib.resources import as_file, files
@@ -36,7 +36,7 @@ from paper_assets.stores.papers import latest_day, paper_counts
 
 
 def demo(as_json: AsJson = False) -> None:
-    """Import the bundled example, embed and rank it, and show the top papers and why."""
+    """Import the bundled example, rank it, and show the top papers with reasons."""
 
     def show(shown: Lists) -> None:
         if as_json:
@@ -47,41 +47,44 @@ def demo(as_json: AsJson = False) -> None:
     with as_file(files("paper_assets.example") / "papers.jsonl") as example:
         _import([example], skip_bad_lines=False)
         last = max(paper.day for paper in _read(example, None) if paper.day)
-    day = None if latest_day(open_warehouse()) == last else last  # asked as `run` asks, where that is the same
-    end(bring_up_to_date(None, day, day, show=show, asked=stamp_key(None, day, day), others=False))
+    day = (
+        None if latest_day(open_warehouse()) == last else last
+    )  # the same question as `run`, so that its stamp serves both
+    end(bring_up_to_date(None, day, day, show=show, key=stamp_key(None, day, day), others=False))
     if not as_json:
         say(
-            "\nNext: `make desk` opens today's papers at http://127.0.0.1:8787, to read, rate and edit your profile"
-            "  ·  or open a digest in a browser  ·  paper-assets explain PROFILE PAPER_ID"
-            "  ·  `make dev` opens the graph at http://127.0.0.1:3000"
+            "\nNext:\n"
+            "  make desk                                 read, rate and edit your profile at http://127.0.0.1:8787\n"
+            "  paper-assets explain PROFILE PAPER_ID     why a paper has its rank\n"
+            "  make dev                                  the graph at http://127.0.0.1:3000"
         )
 
 
 def import_files(
-    files: Annotated[list[Path], typer.Argument(help="arXiv snapshot, our own JSON lines or an Atom feed; .gz too.")],
-    skip_bad_lines: Annotated[bool, typer.Option(help="Report lines that are no paper and import the others.")] = False,
+    files: Annotated[list[Path], typer.Argument(help="arXiv snapshot, JSON lines or Atom feed; also .gz.")],
+    skip_bad_lines: Annotated[bool, typer.Option(help="Skip lines that are not papers, and report them.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Fill days from bulk files. All of them are read before anything is stored."""
+    """Import papers from files. All files are read before anything is stored."""
     outcome = _import(files, skip_bad_lines=skip_bad_lines)
     if as_json:
         print_json(outcome)
 
 
 def fetch(
-    day: Annotated[str, typer.Option(metavar="YYYY-MM-DD", help="Day of first submission, UTC.")],
-    to: Annotated[str | None, typer.Option(metavar="YYYY-MM-DD", help="Last day, to fetch several.")] = None,
+    day: Annotated[str, typer.Option(metavar="YYYY-MM-DD", help="Day of first submission (UTC).")],
+    to: Annotated[str | None, typer.Option(metavar="YYYY-MM-DD", help="Last day, to fetch several days.")] = None,
     accept_fewer: Annotated[
-        bool, typer.Option(help="Believe an answer with far fewer papers than are stored, and remove those it lacks.")
+        bool, typer.Option(help="Accept an answer with far fewer papers than are stored, and remove the missing ones.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Fetch a day from arXiv and replace what is stored of it."""
+    """Fetch the papers of a day from arXiv, replacing what is stored for that day."""
     first, last = parse_day(day, "--day"), parse_day(to or day, "--to")
     with open_desk() as (workspace, instance):
         if not workspace.settings.first_day <= first <= last <= datetime.now(UTC).date():
             earliest = workspace.settings.first_day
-            raise InvalidInput(f"--day and --to must lie between {earliest} and today, in this order")
+            raise InvalidInput(f"--day and --to must be between {earliest} and today, in this order")
         workspace = replace(workspace, options={papers.ACCEPT_FEWER: accept_fewer})
         runs.materialize(instance, workspace, papers.STEP, Partition(first), Partition(last))
         counts = {f"{of}": count for of, count in paper_counts(workspace.warehouse).items() if first <= of <= last}
@@ -117,44 +120,48 @@ def _import(files: list[Path], *, skip_bad_lines: bool) -> dict[str, Any]:
         "skipped": len(faults or []),
         "days_reported": days,
     }
-    say(", ".join(f"{name.replace('_', ' ')} {value}" for name, value in outcome.items() if value or name == "read"))
+    say(_counts(outcome))
     return outcome
 
 
-_SHOWN = 20  # records that are no papers
+_SHOWN = 20  # skipped records that are printed
 
 
 def harvest(
     first: Annotated[str, typer.Option("--from", metavar="YYYY-MM-DD", help="First day.")],
     until: Annotated[
         str | None,
-        typer.Option(metavar="YYYY-MM-DD", help="Last day of changes; default: now. Later revisions then lack."),
+        typer.Option(metavar="YYYY-MM-DD", help="Last day of changes; default: now. Later revisions are missing then."),
     ] = None,
     sets: Annotated[
         list[str] | None,
-        typer.Option("--set", help="One of arXiv's sets, like cs:cs:CL; default: those of the followed categories."),
+        typer.Option("--set", help="A set of arXiv, such as cs:cs:CL; default: those of the followed categories."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Bring in months of papers by arXiv's OAI-PMH; stopped at any moment, the same command goes on from there."""
+    """Fetch months of papers by arXiv's OAI-PMH; a stopped harvest continues where it stopped."""
     from_day, last = parse_day(first, "--from"), parse_day(until, "--until") if until else None
     with open_desk() as (workspace, instance), progress_bar("harvesting") as count:
         if not from_day <= (last or from_day) <= workspace.clock().date():
-            raise InvalidInput("--from and --until must lie before today or on it, in this order")
+            raise InvalidInput("--from and --until must not be after today, in this order")
         asked = Harvest(first=from_day, last=last, sets=tuple(sets or sets_of(workspace.settings.categories)))
         if not asked.sets:
             raise InvalidInput("no category to harvest; set PAPER_ASSETS_CATEGORIES, or give --set")
         try:
             done = bring_in(workspace, ARXIV, asked, progress=lambda read: count(read, None))
         except PaperAssetsError:
-            runs.report_papers(instance, workspace)  # what was kept is there to be used
+            runs.report_papers(instance, workspace)  # what was stored before can be used
             raise
         days = runs.report_papers(instance, workspace)
     for fault in done.faults[:_SHOWN]:
-        warn(f"left out: {fault}")
+        warn(f"skipped: {fault}")
     if len(done.faults) > _SHOWN:
-        warn(f"left out: {len(done.faults) - _SHOWN} more")
+        warn(f"skipped: {len(done.faults) - _SHOWN} more")
     outcome = {**asdict(done), "faults": len(done.faults), "days_reported": days}
     if as_json:
         return print_json(outcome)
-    say(", ".join(f"{name.replace('_', ' ')} {value}" for name, value in outcome.items() if value or name == "read"))
+    say(_counts(outcome))
+
+
+def _counts(outcome: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in outcome.items() if value or name == "read")

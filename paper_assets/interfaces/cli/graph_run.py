@@ -15,10 +15,11 @@ from paper_assets.defs.instance import explained, keeps_files, open_instance
 from paper_assets.defs.profiles import report_profiles
 from paper_assets.defs.ratings import report_ratings
 from paper_assets.errors import InvalidInput, InvalidProfile, NotComputed, PaperAssetsError
-from paper_assets.interfaces.cli.process import before_the_end
+from paper_assets.interfaces.cli.process import before_the_end, log_unexpected
 from paper_assets.interfaces.cli.rewriting import rewrites_of_day
 from paper_assets.interfaces.cli.stamp import stamp_files
 from paper_assets.interfaces.cli.terminal import (
+    counted,
     dagster_home,
     progress_bar,
     read_settings,
@@ -37,14 +38,14 @@ from paper_assets.stores.embeddings import days_without_vectors, unembedded_coun
 from paper_assets.stores.papers import latest_day, paper_counts
 from paper_assets.stores.stamps import file_states, keep_stamp
 
-Lists = Sequence[Mapping[str, Any]]  # as `_shown` gives them
+Lists = Sequence[Mapping[str, Any]]  # as `_shown` returns them
 
 
 @contextmanager
 def open_desk() -> Iterator[tuple[Workspace, Any]]:
-    """The workspace, and the Dagster instance that the UI shows too. What killed processes have left is put in order.
+    """Open the workspace and the Dagster instance that the UI shows too, and repair what killed processes have left.
 
-    Raises what goes wrong with the instance's files in one line, and InvalidInput for its settings.
+    Raises StoreError for faults of the instance's files, InvalidInput for its settings.
     """
     home = dagster_home()
     workspace = open_workspace(read_settings(), os.environ, clock=lambda: datetime.now(UTC))
@@ -53,12 +54,12 @@ def open_desk() -> Iterator[tuple[Workspace, Any]]:
     with explained(home):
         end_dead_runs(instance)
         forget_old_logs(instance, home)
-        mend(workspace, told=_tell_of_missing)
+        mend(workspace, told=_report_missing)
         yield workspace, instance
 
 
-def _tell_of_missing(count: int) -> None:
-    warn(f"{count} days lack a file or page and get it back")
+def _report_missing(count: int) -> None:
+    warn(f"{counted(count, 'ranking file or page', 'ranking files or pages')} missing; writing again")
 
 
 def bring_up_to_date(
@@ -67,40 +68,44 @@ def bring_up_to_date(
     last: date | None,
     *,
     show: Callable[[Lists], None],
-    asked: str,
+    key: str,
     others: bool = True,
 ) -> list[PaperAssetsError]:
-    """Make what is stale of every step for first..last (None: the newest day), profile by profile, and `show` each
-    profile's list of the last day. Then embed all `others`, papers of no list. Returns what has failed.
+    """Run every stale step for the days first..last, profile by profile, and return the failures.
 
-    Where it is about one day and nothing is left to do, the answer is kept for who asks the same, `asked`, again.
+    Args:
+        only: a profile; None: all.
+        first, last: days to rank; None: the newest day.
+        show: receives each profile's list of the last day.
+        key: names this question. Where it is about one day and nothing is left to do, the answer is stamped with it.
+        others: also embed the papers that no list needs.
     """
     with open_desk() as (workspace, instance):
         roots = stamp_files(workspace.settings, events_files(dagster_home())) if keeps_files(instance) else []
         before = file_states(roots)
-        meant = profiles, first_day, day = _asked_for(workspace, only, first, last)
+        scope = profiles, first_day, day = _scope(workspace, only, first, last)
         for fault in profiles.faults.values() if only is None else ():
-            warn(f"left out: {fault}")
-        stands = _what_stands(workspace, instance, profiles, day) if first_day == day else None
-        if stands is not None:
-            show(stands)
+            warn(f"skipped profile: {fault}")
+        current = _current_lists(workspace, instance, profiles, day) if first_day == day else None
+        if current is not None:
+            show(current)
             failures: list[PaperAssetsError] = []
         else:
-            shown, failures = _made_current(workspace, instance, profiles, first_day, day)
+            shown, failures = _updated(workspace, instance, profiles, first_day, day)
             show(shown)
             failures += _others_embedded(workspace, instance, profiles, day) if others else []
             before = file_states(roots)
-            # Meanwhile a profile or a newer day may have come.
-            if first_day == day and not failures and _asked_for(workspace, only, first, last) == meant:
-                stands = _what_stands(workspace, instance, profiles, day)
-        # A broken profile is told of each time; and what was touched meanwhile may have another answer.
-        if stands is not None and roots and before and not profiles.faults and file_states(roots) == before:
-            keep_stamp(workspace.settings.warehouse_path, "run", asked, before, stands)
+            # A profile or a newer day may have been added meanwhile.
+            if first_day == day and not failures and _scope(workspace, only, first, last) == scope:
+                current = _current_lists(workspace, instance, profiles, day)
+        # No stamp where a profile is broken, which every run reports, or where a file has changed meanwhile.
+        if current is not None and roots and before and not profiles.faults and file_states(roots) == before:
+            keep_stamp(workspace.settings.warehouse_path, "run", key, before, current)
         return failures
 
 
-def _what_stands(workspace: Workspace, instance: Any, profiles: ProfilesFound, day: date) -> Lists | None:
-    """The lists of the day if nothing at all is to do for it, in one opening of the store; None otherwise."""
+def _current_lists(workspace: Workspace, instance: Any, profiles: ProfilesFound, day: date) -> Lists | None:
+    """Return the lists of the day if nothing is stale, in one opening of the store; else None."""
     runs.report_papers(instance, workspace)
     report_profiles(instance, profiles)
     with suppress(PaperAssetsError), workspace.warehouse.read_together() as opened:
@@ -109,15 +114,15 @@ def _what_stands(workspace: Workspace, instance: Any, profiles: ProfilesFound, d
         model, done = together.embedding_model(), runs.RunResult()
         if model is None or unembedded_count(opened, None, None, model=model):
             return None
-        for step, asked in _to_look_at(together, profiles, day):
-            if runs.is_due(instance, together, step, asked, done):
+        for step, partitions in _steps_of_day(together, profiles, day):
+            if runs.is_due(instance, together, step, partitions, done):
                 return None
         return [_shown(together, Partition(day, profile), done) for profile in profiles.readable]
-    return None  # what it rests on is not there
+    return None  # an input is missing
 
 
-def _to_look_at(workspace: Workspace, profiles: ProfilesFound, day: date) -> Iterator[tuple[Step, list[Partition]]]:
-    """The steps of a run for one day, in its order, each with the partitions that it is asked for."""
+def _steps_of_day(workspace: Workspace, profiles: ProfilesFound, day: date) -> Iterator[tuple[Step, list[Partition]]]:
+    """Yield the steps of a run for one day in order, each with its partitions."""
     yield embeddings.STEP, _window(workspace, profiles, day, day)
     for profile in profiles.readable:
         for step in STEPS:
@@ -127,10 +132,10 @@ def _to_look_at(workspace: Workspace, profiles: ProfilesFound, day: date) -> Ite
                 yield step, [Partition(day, profile)]
 
 
-def _made_current(
+def _updated(
     workspace: Workspace, instance: Any, profiles: ProfilesFound, first: date, last: date
 ) -> tuple[Lists, list[PaperAssetsError]]:
-    """Make what is stale of every step for first..last; each profile's list of the last day, and what has failed."""
+    """Run every stale step for first..last; return each profile's list of the last day, and the failures."""
     runs.report_papers(instance, workspace)
     report_profiles(instance, profiles)
     report_ratings(instance, workspace)
@@ -141,15 +146,16 @@ def _made_current(
     filled = paper_counts(workspace.warehouse)
     days = [first + timedelta(days=i) for i in range((last - first).days + 1)]
     days = [day for day in days if day in filled or day == last]
-    shown = []
+    shown: list[Mapping[str, Any]] = []
+    unexpected: list[PaperAssetsError] = []
     with progress_bar("ranking profiles") as count:
         for step in STEPS[: STEPS.index(gatekeeper.STEP) + 1] if workspace.cluster else ():  # profiles side by side
             if step.grid is Grid.PROFILE:
-                everybody = [Partition(profile=profile) for profile in profiles.readable]
-                runs.bring_up_to_date(instance, workspace, step, everybody, done)
+                every_profile = [Partition(profile=profile) for profile in profiles.readable]
+                runs.bring_up_to_date(instance, workspace, step, every_profile, done)
             if step.side_by_side:
-                everybody = [Partition(day, profile) for day in days for profile in profiles.readable]
-                runs.bring_up_to_date(instance, workspace, step, everybody, done)
+                every_profile = [Partition(day, profile) for day in days for profile in profiles.readable]
+                runs.bring_up_to_date(instance, workspace, step, every_profile, done)
         for number, profile in enumerate(profiles.readable):
             count(number, len(profiles.readable))
             for step in STEPS:
@@ -159,12 +165,17 @@ def _made_current(
                     asked = [Partition(day, profile) for day in (days if step.backfills else [last])]
                     runs.bring_up_to_date(instance, workspace, step, asked, done)
             if (gatekeeper.RANKINGS, profile) not in done.failed:
-                shown.append(_shown(workspace, Partition(last, profile), done))
-    return shown, list(done.failures.values())
+                try:
+                    shown.append(_shown(workspace, Partition(last, profile), done))
+                except PaperAssetsError:
+                    raise
+                except Exception as error:  # a bug in one profile must not hide the others
+                    unexpected.append(PaperAssetsError(log_unexpected(error, what=f"showing the list of {profile}")))
+    return shown, [*done.failures.values(), *unexpected]
 
 
 def _window(workspace: Workspace, profiles: ProfilesFound, first: date, last: date) -> list[Partition]:
-    """Every day whose papers a list of first..last may hold."""
+    """List every day whose papers can be in a list of first..last."""
     longest = max(profile.content.feed.window_days for profile in profiles.readable.values())
     earliest = max(first - timedelta(days=longest - 1), workspace.settings.first_day)
     return [Partition(earliest + timedelta(days=i)) for i in range((last - earliest).days + 1)]
@@ -173,9 +184,9 @@ def _window(workspace: Workspace, profiles: ProfilesFound, first: date, last: da
 def _others_embedded(
     workspace: Workspace, instance: Any, profiles: ProfilesFound, newest: date
 ) -> list[PaperAssetsError]:
-    """Embed every stored paper that has no vector yet, newest first, and answer the profiles' questions with them.
+    """Embed every stored paper that has no vector yet, newest first, then update what depends on them.
 
-    In steps of a month: each is kept as it is done, whatever stops the next one. Returns what has failed.
+    Works month by month, so that an interruption loses at most one month. Returns the failures.
     """
     model = workspace.embedding_model()
     if model is None or not unembedded_count(workspace.warehouse, None, None, model=model):
@@ -194,28 +205,28 @@ def _others_embedded(
     return list(done.failures.values())
 
 
-def _asked_for(
+def _scope(
     workspace: Workspace, only: str | None, first: date | None, last: date | None
 ) -> tuple[ProfilesFound, date, date]:
-    """The profiles and days that a run is for. Raises InvalidProfile, InvalidInput and NotComputed in one line each."""
+    """Find the profiles and days of a run. Raises InvalidProfile, InvalidInput, NotComputed."""
     settings = workspace.settings
     found = find_profiles(settings.profiles_dir)
     if only is not None and only not in found.readable:
         raise InvalidProfile(found.faults.get(only, f"no profile {only!r} in {settings.profiles_dir}"))
     profiles = {name: profile for name, profile in found.readable.items() if only in (None, name)}
     if not profiles:
-        raise InvalidProfile(f"no usable profile in {settings.profiles_dir}; put a profile.json into a folder there")
+        raise InvalidProfile(f"no valid profile in {settings.profiles_dir}; create a folder with a profile.json there")
     last = last or latest_day(workspace.warehouse)
     if last is None:
         raise NotComputed("no papers yet; run `paper-assets import FILE` or `paper-assets fetch --day DAY` first")
     first = first or last
     if not settings.first_day <= first <= last:
-        raise InvalidInput(f"days to rank must lie from {settings.first_day} on and in order, got {first} to {last}")
+        raise InvalidInput(f"days to rank must be {settings.first_day} or later and in order, got {first} to {last}")
     return ProfilesFound(profiles, found.faults), first, last
 
 
 def _shown(workspace: Workspace, partition: Partition, done: runs.RunResult) -> dict[str, Any]:
-    """A profile's list of a day as JSON values, with what the run did for it."""
+    """Return a profile's list of a day as JSON values, with what the run did for it."""
     day, profile, warehouse = partition.of_day, partition.of_profile, workspace.warehouse
     list_of_day = shown_ranking(warehouse, profile, day)
     ranked = [each for each in done.made.get(gatekeeper.STEP.name, ()) if each.profile == profile]

@@ -1,91 +1,125 @@
-"""End the process of a command: on signals, and on errors of the disk or of Dagster's files."""
+"""How the process of a command ends: on a signal, on an error of the disk, on a bug.
+
+Signals end a process at once, wherever it is. Nothing needs a tidy end: whatever a killed process leaves is whole, or
+the next command repairs it. So a separate thread waits for the signal and ends the process, and no library can catch,
+retry or delay it: Dagster's retry policies would take an interrupt for a failure.
+"""
 
 import atexit
 import errno
 import os
 import signal
 import sqlite3
+import sys
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
 from threading import Thread
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-_FAREWELL_SECONDS = 1.0  # for what is done before the end; then it is left undone
-STOPPED = "stopped; nothing is half-written, the same command goes on where this one ended"
+_CLEANUP_SECONDS = 1.0  # for all clean-ups before the end; then they are left undone
+STOPPED = "stopped; nothing is half-written, the same command continues from here"
 _SHOW_CURSOR = "\x1b[?25h"  # a progress bar hides it
 
-_farewells: list[Callable[[], None]] = []
-
-
-def end_on_signals() -> None:
-    """From now on the three signals end this process with exit code 128 + their number. For main threads only.
-
-    Child processes inherit that the signals are held back; those that outlive a moment must undo it.
-    """
-    signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
-    atexit.register(_as_before)
-    Thread(target=_wait, name="stopping", daemon=True).start()
-
-
-def before_the_end(farewell: Callable[[], None]) -> None:
-    """Have this called, from another thread, if a signal ends the process. It may be cut off, or not called at all."""
-    _farewells.append(farewell)
-
-
-def _wait() -> None:
-    number = signal.sigwait(_SIGNALS)
-    last = Thread(target=_say_farewell, daemon=True)
-    last.start()
-    last.join(timeout=_FAREWELL_SECONDS)
-    with suppress(OSError):
-        shown = _SHOW_CURSOR if os.isatty(2) else ""
-        # Not by sys.stderr, whose lock the main thread may hold.
-        os.write(2, f"{shown}{STOPPED}\n".encode())
-    os._exit(128 + number)
-
-
-def _say_farewell() -> None:
-    for farewell in _farewells:
-        with suppress(Exception):  # what is left undone is mended by the next command
-            farewell()
-
-
-def _as_before() -> None:
-    """While the interpreter shuts down no thread of ours runs any more: the system's own way of ending holds again."""
-    for number in _SIGNALS:
-        signal.signal(number, signal.SIG_DFL)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
-
-
+# Errors of the disk. The stores name their own files; these come from Dagster's databases (SQLite behind several
+# layers) and from files that other libraries write.
 _REFUSALS = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO))
 _SQLITE = ("disk I/O error", "disk is full", "readonly database", "unable to open", "malformed", "not a database")
 
+ERROR_LOG = "errors.log"  # in the data folder
+_MAX_LOG_BYTES = 1_000_000  # then the log starts again
 
-def refusal_of_the_disk(error: BaseException) -> str | None:
-    """The line for an error that the disk, or a damaged database of Dagster's, is behind; None for any other."""
+_cleanups: list[Callable[[], None]] = []
+
+
+def end_on_signals() -> None:
+    """Make the three signals end this process with exit code 128 + their number. Call it in the main thread.
+
+    Child processes inherit the blocked signals; those that live longer than a moment must unblock them.
+    """
+    signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+    atexit.register(_restore_signals)
+    Thread(target=_wait, name="stopping", daemon=True).start()
+
+
+def before_the_end(cleanup: Callable[[], None]) -> None:
+    """Register a clean-up for the case that a signal ends the process. It may be cut off, or not be called at all."""
+    _cleanups.append(cleanup)
+
+
+def disk_fault(error: BaseException) -> str | None:
+    """Describe an error that comes from the disk or from a damaged file of Dagster, in one line; None for others."""
     home = os.environ.get("DAGSTER_HOME", "DAGSTER_HOME")
     for each in _chain(error):
-        # Known by name: neither is imported where no command needs it.
+        # Compared by name: neither is imported where no command needs it.
         if type(each).__module__.partition(".")[0] == "yaml" or type(each).__name__ == "DagsterInvalidConfigError":
             reason = " ".join(str(each).split())[:300]
-            return (
-                f"{home}/dagster.yaml cannot be used: {reason}; mend it, or put back the one that came with the project"
-            )
+            return f"{home}/dagster.yaml is not valid: {reason}; fix it, or restore the one of the project"
         if isinstance(each, sqlite3.Error) and any(sign in str(each) for sign in _SQLITE):
             return (
-                f"Dagster's history in {home} cannot be used: {each}; free space and check permissions, then the same "
-                "command again; a damaged one may be moved away without dagster.yaml, nothing of the desk is in it"
+                f"Dagster's history in {home} cannot be used: {each}; free space and check permissions, then run the "
+                "command again; if the history is damaged, move everything but dagster.yaml away, no papers are in it"
             )
         if isinstance(each, OSError) and each.errno in _REFUSALS:
             return (
-                f"{each.filename or 'the disk'}: {each.strerror}; free space and check permissions, then the same "
+                f"{each.filename or 'the disk'}: {each.strerror}; free space and check permissions, then run the "
                 "command again"
             )
     return None
 
 
+def log_unexpected(error: BaseException, *, what: str = "the command") -> str:
+    """Append the traceback of a bug to the error log and describe the bug in one line."""
+    from paper_assets.interfaces.cli.terminal import read_settings
+    from paper_assets.text.secrets import Secrets
+
+    secrets = Secrets(os.environ)
+    last = traceback.extract_tb(error.__traceback__)[-1:]
+    place = f" at {Path(last[0].filename).name}:{last[0].lineno}" if last else ""
+    reason = " ".join(secrets.hide(str(error)).split())[:200]
+    line = f"{what} failed unexpectedly: {type(error).__name__}{f': {reason}' if reason else ''}{place}"
+    text = secrets.hide("".join(traceback.format_exception(error)))
+    try:
+        home = read_settings().home
+        home.mkdir(parents=True, exist_ok=True)
+        file = home / ERROR_LOG
+        full = file.exists() and file.stat().st_size > _MAX_LOG_BYTES
+        with file.open("w" if full else "a", encoding="utf-8", errors="replace") as log:
+            log.write(f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC: {' '.join(sys.argv[:3])}: {what}\n{text}\n")
+    except Exception:  # without a place for the log the line must do
+        return f"{line}; the traceback could not be written"
+    return f"{line}; the traceback is in {file}"
+
+
+def _wait() -> None:
+    number = signal.sigwait(_SIGNALS)
+    last = Thread(target=_clean_up, daemon=True)
+    last.start()
+    last.join(timeout=_CLEANUP_SECONDS)
+    with suppress(OSError):
+        shown = _SHOW_CURSOR if os.isatty(2) else ""
+        # Not through sys.stderr, whose lock the main thread may hold.
+        os.write(2, f"{shown}{STOPPED}\n".encode())
+    os._exit(128 + number)
+
+
+def _clean_up() -> None:
+    for cleanup in _cleanups:
+        with suppress(Exception):  # the next command repairs what is left undone
+            cleanup()
+
+
+def _restore_signals() -> None:
+    """Restore the system's own handling: while the interpreter shuts down, the waiting thread no longer runs."""
+    for number in _SIGNALS:
+        signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
+
+
 def _chain(error: BaseException) -> Iterator[BaseException]:
-    """The error and what it came from."""
+    """Give the error, then its causes."""
     seen: set[int] = set()
     found: BaseException | None = error
     while found is not None and id(found) not in seen:

@@ -1,4 +1,4 @@
-"""Commands about rankings: rank papers from a file, explain a place, tell what changed, measure the modes."""
+"""Commands about rankings: rank papers from a file, explain a rank, show changes."""
 
 import os
 from dataclasses import asdict
@@ -11,13 +11,13 @@ from pydantic.fields import FieldInfo
 
 from paper_assets.errors import InvalidInput
 from paper_assets.interfaces.cli.terminal import AsJson, open_warehouse, print_json, read_settings, say
-from paper_assets.interfaces.ranking_answers import explained_rank, list_changes, ranked_now, remembering_embedder
+from paper_assets.interfaces.ranking_answers import explanation, list_changes, ranked_now, remembering_embedder
 from paper_assets.interfaces.ranking_parameters import with_ranking_options
 from paper_assets.interfaces.values import parse_day
 from paper_assets.pipeline.ranking_call import RankingFiles
 from paper_assets.small_files import read_json
 
-_MOST_BYTES = 300_000_000  # of the papers to rank; 100,000 with their abstracts have half
+_MAX_BYTES = 300_000_000  # of the papers to rank; 100,000 papers with abstracts have half
 
 
 def _option(field: FieldInfo) -> Any:
@@ -31,7 +31,7 @@ def _option(field: FieldInfo) -> Any:
 @with_ranking_options(_option)
 def rank(
     papers: Annotated[
-        Path, typer.Argument(help="JSON list of papers (G2), or an object with the key papers; - for stdin.")
+        Path, typer.Argument(help="JSON list of papers, or an object with the key papers; - reads stdin.")
     ],
     profile_path: Annotated[str | None, typer.Option(help="A profile's folder or its profile.json.")] = None,
     history_path: Annotated[str | None, typer.Option(help="JSON list of ids already read.")] = None,
@@ -40,9 +40,9 @@ def rank(
     as_of: Annotated[
         str | None, typer.Option(metavar="YYYY-MM-DD", help="Day from which age counts; default: today.")
     ] = None,
-    save: Annotated[bool, typer.Option(help="Keep the result under output/rankings.")] = True,
+    save: Annotated[bool, typer.Option(help="Save the result under output/rankings.")] = True,
 ) -> None:
-    """Rank papers given as JSON; the result is JSON too (G15). Exit code 1 if it did not succeed."""
+    """Rank papers from a JSON file and print the result as JSON. The exit code is 1 if the ranking failed."""
     settings = read_settings()
     now, warehouse = datetime.now(UTC), open_warehouse()
     result = ranked_now(
@@ -70,13 +70,11 @@ def rank(
 def explain(
     profile: str,
     paper_id: str,
-    day: Annotated[
-        str | None, typer.Option(metavar="YYYY-MM-DD", help="Day of the ranking; default: the newest.")
-    ] = None,
+    day: Annotated[str | None, typer.Option(metavar="YYYY-MM-DD", help="Day of the list; default: the newest.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say why a paper stands where it stands for a profile, or why it was removed."""
-    explained = explained_rank(open_warehouse(), profile, paper_id, day=parse_day(day, "--day") if day else None)
+    """Explain the rank of a paper for a profile, or why it is not in the list."""
+    explained = explanation(open_warehouse(), profile, paper_id, day=parse_day(day, "--day") if day else None)
     if as_json:
         return print_json(explained)
     title = (explained["candidate"] or {}).get("title", "")
@@ -88,15 +86,15 @@ def changed(
     profile: str,
     day: Annotated[str | None, typer.Option(metavar="YYYY-MM-DD", help="Day of the list; default: the newest.")] = None,
     before: Annotated[
-        str | None, typer.Option(metavar="YYYY-MM-DD", help="Earlier day; default: the one before it.")
+        str | None, typer.Option(metavar="YYYY-MM-DD", help="Day to compare with; default: the ranked day before.")
     ] = None,
     edit: Annotated[
-        bool, typer.Option("--edit", help="Compare with the same day's ranking before the last edit.")
+        bool, typer.Option("--edit", help="Compare with the ranking before the profile's last edit.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Say who entered, left or moved in a profile's list, and why. Since the day before, or since the last edit."""
-    from paper_assets.ranking.changes import sentences  # with all that finds causes, which `rank` need not load
+    """Show which papers entered, left or moved in a profile's list, and why. Since the day before, or the last edit."""
+    from paper_assets.ranking.changes import sentences  # imports what finds causes, which `rank` does not need
 
     listed = list_changes(
         open_warehouse(),
@@ -113,5 +111,5 @@ def changed(
 
 
 def _papers(file: Path) -> Any:
-    record = read_json(file, most_bytes=_MOST_BYTES)
+    record = read_json(file, most_bytes=_MAX_BYTES)
     return record["papers"] if isinstance(record, dict) and "papers" in record else record

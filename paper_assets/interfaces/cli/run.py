@@ -1,6 +1,6 @@
-"""`run`: bring the lists up to date. What was up to date and is untouched is told from a stamp, without the graph.
+"""Bring rankings and digests up to date: `run`.
 
-The import of Dagster alone takes longer than all of that. Everything else is in graph.py.
+While nothing has changed since the last run, a stamp answers without the graph: importing Dagster alone takes longer.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,20 +11,30 @@ import typer
 from paper_assets.defs.history_files import is_at_rest
 from paper_assets.errors import PaperAssetsError
 from paper_assets.interfaces.cli.stamp import stamp_key
-from paper_assets.interfaces.cli.terminal import AsJson, dagster_home, print_json, print_table, read_settings, say, warn
+from paper_assets.interfaces.cli.terminal import (
+    AsJson,
+    counted,
+    dagster_home,
+    print_json,
+    print_table,
+    read_settings,
+    say,
+    warn,
+)
 from paper_assets.interfaces.values import parse_day
 from paper_assets.stores.stamps import stamped_answer
 
 
 def run(
-    profile: Annotated[str | None, typer.Option(help="One profile; without it, all.")] = None,
+    profile: Annotated[str | None, typer.Option(help="A profile; default: all.")] = None,
     as_of: Annotated[str | None, typer.Option(metavar="YYYY-MM-DD", help="Day to rank; default: the newest.")] = None,
-    since: Annotated[str | None, typer.Option(metavar="YYYY-MM-DD", help="First of several days to rank.")] = None,
+    since: Annotated[str | None, typer.Option(metavar="YYYY-MM-DD", help="First day, to rank several.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Embed what is new and rank; what stands already is not computed again. Then embed all other papers, newest first.
+    """Bring rankings and digests up to date. Embeds new papers first and computes only what has changed.
 
-    The last can be stopped at any time: the next run goes on, and until then `retrieve` compares the others by words.
+    At the end all other stored papers are embedded, newest first. That can be stopped at any time: the next run
+    continues, and until then `retrieve` compares those papers by words only.
     """
     last = parse_day(as_of, "--as-of") if as_of else None
     first = parse_day(since, "--since") if since else last
@@ -35,17 +45,17 @@ def run(
         for ranking in shown:
             show_ranking(ranking, with_why=False)
 
-    asked = stamp_key(profile, first, last)
-    stands = stamped_answer(read_settings().warehouse_path, "run", asked) if is_at_rest(dagster_home()) else None
-    if stands is not None:
-        return show(stands)
+    key = stamp_key(profile, first, last)
+    current = stamped_answer(read_settings().warehouse_path, "run", key) if is_at_rest(dagster_home()) else None
+    if current is not None:
+        return show(current)
     from paper_assets.interfaces.cli.graph_run import bring_up_to_date  # imports Dagster
 
-    end(bring_up_to_date(profile, first, last, show=show, asked=asked))
+    end(bring_up_to_date(profile, first, last, show=show, key=key))
 
 
 def end(failures: Sequence[PaperAssetsError]) -> None:
-    """Say what has failed, each in a line; the first one ends the command. What did not depend on it is done."""
+    """Print each failure in a line and end the command with the first. What did not depend on them is done."""
     for line in list(dict.fromkeys(map(str, failures)))[1:]:
         warn(f"error: {line}")
     if failures:
@@ -53,13 +63,14 @@ def end(failures: Sequence[PaperAssetsError]) -> None:
 
 
 def show_ranking(shown: Mapping[str, Any], *, with_why: bool) -> None:
-    """A profile's list as a table, with what there is to say of it."""
-    state = f"{shown['days_ranked']} days ranked" if shown["days_ranked"] else "nothing has changed"
+    """Print a profile's list as a table, with its warnings and files."""
+    state = f"{counted(shown['days_ranked'], 'day')} ranked" if shown["days_ranked"] else "nothing has changed"
     for warning in shown["warnings"]:
         warn(f"warning: {warning}")
-    worth = " worth reading on a quiet day" if shown["quiet"] else ""
+    worth = ", a quiet day" if shown["quiet"] else ""
+    count = f"{len(shown['papers'])} of {counted(shown['scored'], 'candidate')}"
     print_table(
-        f"{shown['profile']}, {shown['day']}: {len(shown['papers'])} of {shown['scored']} candidates{worth} ({state})",
+        f"{shown['profile']}, {shown['day']}: {count}{worth} ({state})",
         ["#", "score", "relevance" if shown["line"] is None else "on topic", "paper", "tags"],
         [
             (

@@ -1,21 +1,23 @@
-"""`status`: what is stored, for which days and profiles, what is out of date, and what is wrong.
+"""Show what is stored, what is out of date, and what is wrong: `status`.
 
-What the stamp of a `run` or of an earlier `status` says is current is not looked at again: to make a page in order to
-compare it takes longer than all else here, and to import what makes it as long as reading twenty profiles. Where a
-daemon makes the lists, nobody calls `run`.
+What a stamp of `run` or of an earlier `status` says is current is not checked again: making a page in order to compare
+it takes longer than everything else here. `status` keeps stamps too, for desks where a daemon makes the lists.
 """
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from datetime import UTC, date, datetime
 from typing import Any
 
 from paper_assets.defs.history_files import is_at_rest
+from paper_assets.errors import PaperAssetsError
+from paper_assets.interfaces.cli.process import log_unexpected
 from paper_assets.interfaces.cli.stamp import stamp_files, stamp_key
 from paper_assets.interfaces.cli.terminal import (
     AsJson,
+    counted,
     dagster_home,
     open_warehouse,
     print_json,
@@ -35,18 +37,18 @@ from paper_assets.stores.stamps import file_states, keep_stamp, stamped_answer
 from paper_assets.stores.summary import summary
 from paper_assets.stores.warehouse import Warehouse
 
-_MOST_SPANS = 20  # of days to mend that are shown, the latest
+_MAX_SPANS = 20  # of missing days that are shown, the latest
 
 
 def status(as_json: AsJson = False) -> None:
-    """Show what is stored for which days and profiles, what is out of date, and which profile cannot be read."""
+    """Show what is stored, what is out of date, and which profiles cannot be read."""
     settings = read_settings()
     stamped = _stamped_days(settings)
     with open_warehouse().read_together() as opened:
-        held, mend = _looked_at(settings, opened, stamped)
+        held, missing = _collected(settings, opened, stamped)
     if as_json:
         return print_json(held)
-    before = len(mend) - _MOST_SPANS
+    before = len(missing) - _MAX_SPANS
     print_table(
         f"{settings.home}",
         ["what", "value"],
@@ -54,46 +56,48 @@ def status(as_json: AsJson = False) -> None:
             ("papers", held["papers"]),
             ("without a date", held["undated"]),
             ("days", f"{held['days']}, {held['first_day'] or '–'} to {held['last_day'] or '–'}"),
-            *((_span(days), str(days)) for days in mend[-_MOST_SPANS:]),
-            *([("days to mend before", f"{before} spans, see --json")] if before > 0 else []),
+            *((_span(days), str(days)) for days in missing[-_MAX_SPANS:]),
+            *([("earlier missing days", f"{counted(before, 'span')}, see --json")] if before > 0 else []),
             *((f"vectors of {model}", count) for model, count in held["vectors"].items()),
             *(
-                (f"rankings of {name}", f"{count}, the last of {held['last_ranking'][name]}")
+                (f"rankings of {name}", f"{count}, newest {held['last_ranking'][name]}")
                 for name, count in held["rankings"].items()
             ),
-            *((f"last day of {name}", state) for name, state in held["current"].items()),
-            *((f"learning of {name}", told) for name, told in held["learning"].items()),
+            *((f"newest list of {name}", state) for name, state in held["current"].items()),
+            *((f"learning of {name}", sentence) for name, sentence in held["learning"].items()),
             *((f"profile {name}", state) for name, state in sorted(held["profiles"].items())),
         ],
     )
 
 
 def _stamped_days(settings: Settings) -> dict[str, str]:
-    """By profile the day that the last `run` found to be current, if nothing was touched since."""
-    asked = stamp_key(None, None, None)
-    stands = stamped_answer(settings.warehouse_path, "run", asked) if is_at_rest(dagster_home()) else None
-    return {each["profile"]: each["day"] for each in stands or ()}
+    """Map each profile to the day that the last `run` found current, if no file has changed since."""
+    key = stamp_key(None, None, None)
+    current = stamped_answer(settings.warehouse_path, "run", key) if is_at_rest(dagster_home()) else None
+    return {each["profile"]: each["day"] for each in current or ()}
 
 
-def _looked_at(
+def _collected(
     settings: Settings, warehouse: Warehouse, stamped: Mapping[str, str]
 ) -> tuple[dict[str, Any], list[MissingDays]]:
-    """What is told as JSON, and the days to mend of it."""
+    """Return the status as JSON values, and the spans of missing days."""
     held = asdict(summary(warehouse))
     found = find_profiles(settings.profiles_dir)
     held["profiles"] = {**dict.fromkeys(found.readable, "good"), **found.faults}
     sources = [source.prefix for source in sources_of_days(settings) if source.prefix]
-    mend = missing_days(day_troubles(warehouse, sources=sources))
-    held["days_to_mend"] = [asdict(days) for days in mend]
+    missing = missing_days(day_troubles(warehouse, sources=sources))
+    held["days_to_mend"] = [asdict(days) for days in missing]
     last = {name: held["last_ranking"][name] for name in sorted(found.readable.keys() & held["last_ranking"].keys())}
     unknown = {name: day for name, day in last.items() if stamped.get(name) != f"{day}"}
     late = _late(settings, warehouse, unknown) if unknown else {}
     held["current"] = {name: late.get(name, "current") for name in last}
     learned = model_inputs(warehouse)
     held["learning"] = {
-        name: _learning(warehouse, profile) for name, profile in sorted(found.readable.items()) if name in learned
+        name: _isolated(f"checking what {name} has learned", _learning, warehouse, profile)
+        for name, profile in sorted(found.readable.items())
+        if name in learned
     }
-    return held, mend
+    return held, missing
 
 
 def _span(days: MissingDays) -> str:
@@ -101,33 +105,48 @@ def _span(days: MissingDays) -> str:
 
 
 def _learning(warehouse: Warehouse, profile: Profile) -> str | None:
-    """Whether what the profile's ratings teach takes part, and why."""
-    from paper_assets.pipeline.preferences import proof_of  # with all that learns
+    """Say whether the profile's ratings are used in its rankings, and why."""
+    from paper_assets.pipeline.preferences import proof_of  # imports the learning package
 
     proof = proof_of(warehouse, profile)
     return proof.sentence if proof else None
 
 
 def _late(settings: Settings, warehouse: Warehouse, last: Mapping[str, date]) -> dict[str, str]:
-    """By profile which assets of its last ranked day are not made from what is there now; kept while that stands."""
-    asked = f"{stamp_key(None, None, None)} {json.dumps(last, default=str)}"
-    kept: dict[str, str] | None = stamped_answer(settings.warehouse_path, "status", asked)
+    """Map profiles to the assets of their newest list that are out of date; stamped until a file changes."""
+    key = f"{stamp_key(None, None, None)} {json.dumps(last, default=str)}"
+    kept: dict[str, str] | None = stamped_answer(settings.warehouse_path, "status", key)
     if kept is not None:
         return kept
     roots = stamp_files(settings)
     before = file_states(roots)
-    late = _looked_at_late(settings, warehouse, last)
+    late = _compared(settings, warehouse, last)
     if roots and before:
-        keep_stamp(settings.warehouse_path, "status", asked, before, late)
+        keep_stamp(settings.warehouse_path, "status", key, before, late)
     return late
 
 
-def _looked_at_late(settings: Settings, warehouse: Warehouse, last: Mapping[str, date]) -> dict[str, str]:
-    from paper_assets.pipeline.health import late_assets  # with all that makes them
+def _compared(settings: Settings, warehouse: Warehouse, last: Mapping[str, date]) -> dict[str, str]:
+    from paper_assets.pipeline.health import late_assets  # imports everything that makes assets
     from paper_assets.pipeline.workspace import open_workspace
 
     workspace = open_workspace(settings, os.environ, clock=lambda: datetime.now(UTC))
     named = minilm.NAME if settings.embedding_model == minilm.NAME else None
     workspace = replace(workspace, warehouse=warehouse, assumed_model=named)
-    late = {name: ", ".join(late_assets(workspace, Partition(day, name))) for name, day in last.items()}
-    return {name: f"out of date: {names}; `paper-assets run` makes it again" for name, names in late.items() if names}
+
+    def state(name: str, day: date) -> str | None:
+        late = ", ".join(late_assets(workspace, Partition(day, name)))
+        return f"out of date: {late}; run `paper-assets run`" if late else None
+
+    found = {name: _isolated(f"checking the newest list of {name}", state, name, day) for name, day in last.items()}
+    return {name: line for name, line in found.items() if line}
+
+
+def _isolated(what: str, check: Callable[..., str | None], *arguments: Any) -> str | None:
+    """Return what a check says; an unexpected error becomes a line, so that it hides nothing about other profiles."""
+    try:
+        return check(*arguments)
+    except PaperAssetsError:
+        raise
+    except Exception as error:
+        return log_unexpected(error, what=what)

@@ -22,17 +22,17 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs in
 
 
 def read_settings() -> Settings:
-    """Settings from this process's environment."""
+    """Read the settings from this process's environment."""
     return load_settings(os.environ, Path.cwd())
 
 
 def dagster_home() -> Path:
-    """Where Dagster's instance lies, for this process."""
+    """Find the folder of Dagster's instance for this process."""
     return Path(os.environ.get("DAGSTER_HOME") or Path.cwd() / "dagster_home")
 
 
 def open_warehouse() -> "Warehouse":
-    """The warehouse of this process's settings; nothing is opened yet."""
+    """Create the warehouse object of this process's settings; no file is opened yet."""
     from paper_assets.stores.warehouse import Warehouse  # brings DuckDB along
 
     settings = read_settings()
@@ -40,22 +40,28 @@ def open_warehouse() -> "Warehouse":
 
 
 def print_json(value: Any) -> None:
-    """On stdout, as JSON that every parser takes: what is no number (NaN) becomes null."""
+    """Print JSON that every parser accepts: NaN becomes null."""
     text = json.dumps(numbers_or_null(value), ensure_ascii=False, indent=2, default=str, allow_nan=False)
     print(without_controls(text))
 
 
 def say(text: str) -> None:
-    """For people: on stderr where stdout carries JSON."""
+    """Print a line for people; to stderr where stdout carries JSON."""
     print(without_controls(text), file=sys.stderr if "--json" in sys.argv else sys.stdout)
 
 
+def counted(count: int, one: str, many: str | None = None) -> str:
+    """Write a number with its noun: 1 paper, 2 papers."""
+    return f"{count:,} {one if count == 1 else many or f'{one}s'}"
+
+
 def warn(text: str) -> None:
-    """For people, always on stderr: errors, warnings, what was left out."""
+    """Print an error, a warning or what was left out to stderr."""
     print(without_controls(text), file=sys.stderr)
 
 
 def print_table(title: str, header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    """Print a table that fits the terminal."""
     from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
@@ -70,7 +76,7 @@ def print_table(title: str, header: Sequence[str], rows: Sequence[Sequence[objec
 
 @contextmanager
 def progress_bar(label: str) -> Iterator[Progress]:
-    """A progress bar on stderr; what is yielded moves it."""
+    """Show a progress bar on stderr; calling what is yielded updates it."""
     from rich import progress as bars
     from rich.console import Console
 

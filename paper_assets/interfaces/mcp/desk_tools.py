@@ -132,11 +132,11 @@ class DeskTools:
         day: Day = None,
     ) -> Annotated[CallToolResult, RankExplained]:
         """Say in plain sentences why a paper stands where it stands for a profile, or why it was removed."""
-        from paper_assets.interfaces.ranking_answers import explained_rank
+        from paper_assets.interfaces.ranking_answers import explanation
 
         def work(_: Progress) -> Mapping[str, Any]:
             known_as = str(split_paper_id(paper_id)[0])
-            return explained_rank(self._warehouse, self._profile(profile), known_as, day=_day(day, "day"))
+            return explanation(self._warehouse, self._profile(profile), known_as, day=_day(day, "day"))
 
         return await self.calls.answer(ctx, "explain_rank", work)
 

@@ -1,0 +1,106 @@
+"""Limit the connections that wait for a request, so that half requests cannot use up a server's file descriptors.
+
+uvicorn has no time-out for an unfinished request, and its `limit_concurrency` answers 503 to everyone, people with a
+valid token included. Here a connection without a complete request has a deadline; where too many wait, the oldest
+are closed, so that a new connection, whose request arrives at once, is served. A request that is complete is never cut.
+"""
+
+import asyncio
+import resource
+from collections import Counter, OrderedDict
+from typing import Any
+
+import h11
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+_HEADER_SECONDS = 10.0  # from the first moment of a connection, or of its next request, to the end of the header
+_BODY_SECONDS = 60.0  # to the end of the body
+_SHARE_OF_FILES = 4  # at most one file descriptor in so many waits; the stores and the answers need the others
+_MAX_WAITING = 1_000
+BACKLOG = 32  # connections accepted in one go; the limits apply only after that
+
+
+class Waiting:
+    """The connections that wait for a complete request, oldest first."""
+
+    def __init__(self, most: int | None = None) -> None:
+        files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+        unlimited = files == resource.RLIM_INFINITY
+        self.most = most or (_MAX_WAITING if unlimited else max(8, min(_MAX_WAITING, files // _SHARE_OF_FILES)))
+        self.most_of_address = max(4, self.most // 2)
+        self._waiting: OrderedDict[GuardedProtocol, str] = OrderedDict()
+        self._by_address: Counter[str] = Counter()
+
+    def add(self, connection: "GuardedProtocol", address: str) -> None:
+        """Register a connection; close the oldest of its address, or of all, if there are too many."""
+        if connection in self._waiting:
+            return
+        self._waiting[connection] = address
+        self._by_address[address] += 1
+        if self._by_address[address] > self.most_of_address:
+            self._close(next(each for each, of in self._waiting.items() if of == address))
+        elif len(self._waiting) > self.most:
+            self._close(next(iter(self._waiting)))
+
+    def remove(self, connection: "GuardedProtocol") -> None:
+        """Forget a connection: its request is complete, or it is closed."""
+        address = self._waiting.pop(connection, None)
+        if address is not None:
+            self._by_address[address] -= 1
+            if not self._by_address[address]:
+                del self._by_address[address]
+
+    def _close(self, connection: "GuardedProtocol") -> None:
+        self.remove(connection)
+        connection.transport.abort()
+
+
+def guarded_protocol(waiting: Waiting) -> type[H11Protocol]:
+    """Make the protocol class for `uvicorn.Config(http=...)`; its connections share `waiting`."""
+    return type("GuardedProtocol", (GuardedProtocol,), {"waiting": waiting})
+
+
+class GuardedProtocol(H11Protocol):
+    """uvicorn's HTTP protocol with a deadline for each request to be complete."""
+
+    waiting: Waiting
+    _deadline: asyncio.TimerHandle | None = None
+    _has_header = False
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        self._wait()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._done()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        state = self.conn.their_state
+        if state is h11.IDLE:
+            self._wait()  # the beginning of a next request stops uvicorn's own keep-alive timer
+        elif state is h11.SEND_BODY:
+            if not self._has_header:
+                self._done()
+                self._has_header = True
+                self._wait(_BODY_SECONDS)
+        else:
+            self._done()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if not self.transport.is_closing() and self.conn.their_state in (h11.IDLE, h11.SEND_BODY):
+            self._wait()
+
+    def _wait(self, seconds: float = _HEADER_SECONDS) -> None:
+        self.waiting.add(self, self.client[0] if self.client else "")
+        if self._deadline is None and not self.transport.is_closing():
+            self._deadline = self.loop.call_later(seconds, self.transport.abort)
+
+    def _done(self) -> None:
+        self._has_header = False
+        self.waiting.remove(self)
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None

@@ -1,0 +1,84 @@
+"""Half requests hold no one up: a person with a token is served while hundreds of connections never finish theirs."""
+
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import SimpleNamespace
+from urllib.parse import urlsplit
+
+from paper_assets.interfaces.unfinished import Waiting
+from tests.lab.invented_lab import Lab, call, lab
+
+HALF_HEADER = b"GET / HTTP/1.1\r\nHost: localhost\r\nX-Slow: "
+HALF_BODY = b"POST /sign-in HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\nkey="
+
+
+@contextmanager
+def half_requests(url: str, count: int, sent: bytes) -> Iterator[list[socket.socket]]:
+    address = urlsplit(url)
+    opened: list[socket.socket] = []
+    try:
+        for _ in range(count):
+            connection = socket.create_connection((address.hostname, address.port), timeout=30)
+            opened.append(connection)
+            connection.sendall(sent)
+        yield opened
+    finally:
+        for connection in opened:
+            connection.close()
+
+
+def served_in(served: Lab) -> float:
+    """Seconds until a tool answers a person with a valid token."""
+    began = time.monotonic()
+    assert call(served, served.tokens["ada"], "todays_ranking", {"profile": "traffic"})[0] == 200
+    return time.monotonic() - began
+
+
+def test_a_person_is_served_while_400_half_requests_are_open_and_256_files_allowed(tmp_path: Path) -> None:
+    with lab(tmp_path, open_files=256) as served:
+        served_in(served)  # imports what answers
+        for sent in (b"", HALF_HEADER, HALF_BODY):
+            with half_requests(served.url, 400, sent) as opened:
+                assert served_in(served) < 10
+                assert served.asked("GET", "/p/traffic", Cookie=served.signed_in(served.tokens["ada"]))[0] == 200
+                assert len(opened) == 400
+        assert "Too many open files" not in served.log.read_text("utf-8")
+
+
+def test_a_request_that_is_not_finished_in_time_is_closed(tmp_path: Path) -> None:
+    with lab(tmp_path) as served, half_requests(served.url, 1, HALF_HEADER) as [connection]:
+        began = time.monotonic()
+        connection.settimeout(60)
+        for _ in range(3):  # a byte now and then does not extend the deadline
+            time.sleep(0.1)
+            connection.sendall(b"x")
+        with suppress(ConnectionResetError):
+            assert connection.recv(100) == b""
+        assert time.monotonic() - began < 30
+
+
+def test_the_oldest_of_the_address_with_too_many_waiting_connections_is_closed() -> None:
+    closed: list[str] = []
+
+    def connection(name: str) -> SimpleNamespace:
+        return Connection(transport=SimpleNamespace(abort=lambda: closed.append(name)))
+
+    waiting = Waiting(most=8)  # 4 of an address
+    for number in range(6):
+        waiting.add(connection(f"a{number}"), "10.0.0.1")  # type: ignore[arg-type]
+    assert closed == ["a0", "a1"]
+    kept = connection("b")
+    waiting.add(kept, "10.0.0.2")  # type: ignore[arg-type]
+    for number in range(4):
+        waiting.add(connection(f"c{number}"), "10.0.0.3")  # type: ignore[arg-type]
+    assert closed == ["a0", "a1", "a2"], "the oldest of all, where there are too many in all"
+    waiting.remove(kept)  # type: ignore[arg-type]
+    waiting.add(connection("d"), "10.0.0.2")  # type: ignore[arg-type]
+    assert len(closed) == 3
+
+
+class Connection(SimpleNamespace):
+    __hash__ = object.__hash__
