@@ -18,26 +18,31 @@ import tempfile
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).parent.parent.parent
 IMAGES = ROOT / "docs" / "images"
 SOURCES = IMAGES / "sources.json"
 _PACKAGE = ROOT / "paper_assets"
 _PAGE_SOURCES = ("interfaces/page/templates/**/*", "interfaces/page/assets/**/*", "digests/**/*.jinja")
+# A minimal machine has no font for these scripts and would show boxes in the names of some invented authors.
+_WITHOUT_MISSING_GLYPHS = r"""() => {
+  const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (texts.nextNode())
+    texts.currentNode.data = texts.currentNode.data.replace(/,? *[\u3040-\u9fff\uac00-\ud7af]+/g, "");
+}"""
 _STARTING = 180  # seconds until a server answers
 
 
 def source_hashes() -> dict[str, str]:
     """Return for each picture the hash of what it shows: templates and styles, or assets and dependencies."""
-    from paper_assets.pipeline.steps import STEPS
-
     page = hashlib.sha256()
     for file in sorted({file for pattern in _PAGE_SOURCES for file in _PACKAGE.glob(pattern) if file.is_file()}):
         page.update(file.relative_to(_PACKAGE).as_posix().encode() + b"\0" + file.read_bytes() + b"\0")
-    lineage = sorted((product.name, sorted(product.deps)) for step in STEPS for product in step.products)
+    lineage = sorted((product.name, sorted(product.deps)) for step in _steps() for product in step.products)
     return {
         "lineage.png": hashlib.sha256(json.dumps(lineage).encode()).hexdigest(),
         "today.png": page.hexdigest(),
@@ -64,23 +69,37 @@ def main(wanted: list[str]) -> None:
             port = _free_port()
             with _serving([program / "paper-assets", "desk", "--port", str(port)], environment, port):
                 page = browser.new_page(viewport={"width": 1100, "height": 860})
-                page.goto(f"http://127.0.0.1:{port}/p/retrieval-evidence")
+                page.goto(f"http://127.0.0.1:{port}/p/efficient-inference")
                 page.wait_for_load_state("networkidle")
+                page.evaluate(_WITHOUT_MISSING_GLYPHS)
                 page.screenshot(path=IMAGES / "today.png")
         if "lineage.png" in wanted:
             port = _free_port()
             server = [program / "dagster-webserver", "-w", "workspace.yaml", "-p", str(port), "-h", "127.0.0.1"]
+            settings = Path(environment["DAGSTER_HOME"], "dagster.yaml")
+            settings.write_text(settings.read_text(encoding="utf-8") + "\nnux:\n  enabled: false\n", encoding="utf-8")
             with _serving(server, environment, port):
-                page = browser.new_page(viewport={"width": 1500, "height": 700})
-                page.goto(f"http://127.0.0.1:{port}/asset-groups/", timeout=_STARTING * 1000)
-                page.get_by_text("reading_digests").first.wait_for(timeout=_STARTING * 1000)
-                page.wait_for_timeout(5000)  # the layout is animated
-                page.screenshot(path=IMAGES / "lineage.png")
+                groups = sorted({step.group for step in _steps()} | {"profiles"})
+                expanded = ",".join(f"global@global:{group}" for group in groups)
+                page = browser.new_page(viewport={"width": 1500, "height": 1000})
+                page.set_default_timeout(_STARTING * 1000)
+                page.goto(f"http://127.0.0.1:{port}/asset-groups/?expanded={expanded}")
+                page.get_by_text("Hide navigation").click()
+                page.get_by_text("retrieval").first.wait_for()
+                page.wait_for_timeout(20_000)  # the layout is computed in the background and animated
+                graph = {"x": 372, "y": 112, "width": 1085, "height": 740}
+                page.screenshot(path=IMAGES / "lineage.png", clip=graph)
         browser.close()
     recorded = json.loads(SOURCES.read_text(encoding="utf-8")) if SOURCES.exists() else {}
     now = source_hashes()
     recorded.update({name: now[name] for name in wanted})
     SOURCES.write_text(json.dumps(recorded, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+
+
+def _steps() -> Sequence[Any]:
+    from paper_assets.pipeline.steps import STEPS
+
+    return STEPS
 
 
 def _free_port() -> int:
