@@ -3,9 +3,9 @@
     python -m benchmarks.home_hash HOME                # print the hash of each part
     python -m benchmarks.home_hash HOME OTHER          # compare two homes; exit code 1 if a part differs
 
-Make both homes on the same machine from the same input, for example with `make demo` before and after the change: the last
-bits of a vector depend on the processor, so a hash recorded elsewhere says nothing. Texts written by the program (warnings,
-notes, pages), times and the names derived from them are left out; ids, tags, numbers, vectors and the schema are not.
+Make both homes on the same machine from the same input, for example with `make demo` before and after the change: the
+last bits of a vector depend on the processor, so hashes of two machines cannot be compared. Left out are texts written by
+the program (warnings, notes, pages) and times; ids, tags, numbers, vectors and the schema count.
 """
 
 import argparse
@@ -24,7 +24,7 @@ _FINGERPRINTS = {"candidate_sets", "ranking_sets", "retrieval_sets", "profile_ve
 
 
 def parts(home: Path) -> dict[str, str]:
-    """Return a hash for the schema, each table with rows, the fingerprints of inputs, and the files of a home folder."""
+    """Return a hash of the schema, the fingerprints of inputs, each table with rows, and the files of a home."""
     with duckdb.connect(home / "warehouse.duckdb", read_only=True) as warehouse:
         found = {"schema": _hash(_schema(warehouse)), "fingerprints": _hash(_fingerprints(warehouse))}
         for table in _tables(warehouse):
