@@ -4,7 +4,7 @@
     python -m benchmarks.home_hash HOME OTHER          # compare two homes; exit code 1 if a part differs
 
 Make both homes on the same machine from the same input, for example with `make demo` before and after the change: the
-last bits of a vector depend on the processor, so hashes of two machines cannot be compared. Texts that the program wrote
+last bits of a vector depend on the processor, so hashes of two machines cannot be compared. Texts of the program
 (warnings, notes, pages) and times are left out; ids, tags, numbers, vectors and the schema count.
 """
 
