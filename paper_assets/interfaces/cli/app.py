@@ -44,6 +44,11 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "evaluate": ("evaluation", "evaluate", "Measure relevance on a labelled set, or the quality of final lists."),
     "retrieve": ("retrieval", "retrieve", "Find documents that answer a question, the same number for each side."),
     "find": ("find", "find", "Search the stored papers by meaning and words, with filters."),
+    "ask": (
+        "ask",
+        "ask",
+        "Answer a question from stored abstracts and full texts, with a verified quotation for every sentence.",
+    ),
     "search": ("interpreting", "search", "Search arXiv and Semantic Scholar for papers."),
     "fetch-paper": ("interpreting", "fetch_paper", "Show a paper and its text."),
     "related": (

@@ -9,7 +9,7 @@ from paper_assets.errors import InvalidInput, ModelUnavailable, PaperNotFound
 from paper_assets.interfaces.cli.terminal import AsJson, open_warehouse, print_json, read_settings, say, warn
 from paper_assets.models.embedder import Embedder, load_embedder
 from paper_assets.profile import PROFILE_NAME
-from paper_assets.retrieval.desk_search import FoundPaper, hit_record, search_desk, similar_papers
+from paper_assets.retrieval.desk_search import FoundPaper, SearchPage, hit_record, search_desk, similar_papers
 from paper_assets.retrieval.search import Corpus
 from paper_assets.retrieval.search_query import parse_search_query
 from paper_assets.stores.papers import find_paper
@@ -49,10 +49,10 @@ def find(
         paper = find_paper(corpus.warehouse, like)
         if paper is None:
             raise PaperNotFound(f"{like[:60]} is not stored; check the id, or fetch its day first")
-        found, notes, more = similar_papers(corpus, paper, limit=limit), (), False
+        result = SearchPage(papers=similar_papers(corpus, paper, limit=limit), matching=0, more=False, notes=())
     else:
         result = search_desk(corpus, parse_search_query(text), profile=profile, offset=(page - 1) * limit, limit=limit)
-        found, notes, more = result.papers, result.notes, result.more
+    found = result.papers
     if as_json:
         print_json([hit_record(each) for each in found])
     else:
@@ -60,9 +60,9 @@ def find(
             _print_paper(number, each)
         if not found:
             say("No stored paper matches. Try fewer filters, or fetch more days.")
-        if more:
+        if result.more:
             say(f"More: add --page {page + 1}")
-    for note in notes:
+    for note in result.notes:
         warn(f"note: {note}")
 
 
