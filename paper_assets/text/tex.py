@@ -1,59 +1,313 @@
 r"""TeX in titles and abstracts as a reader sees it: `$\neq$` is ≠, `R$^2$` is R², `\emph{word}` is word.
 
 arXiv's metadata is plain text in which authors write some TeX. Only what is surely TeX is changed: mathematics between
-dollars (by pandoc's rule, so that "from $5 to $6" keeps its dollars) and a few commands outside it; all else stays as
-it was written, a per cent sign included.
+dollars (by pandoc's rule, so that "from $5 to $6" keeps its dollars), `\(…\)` and `\[…\]`, accents, and a few commands
+outside mathematics. All else stays as it was written.
+
+`readable` gives characters, for terminals, mail and assistants; `html_with_mathml` gives HTML with MathML, for pages.
+Both are total: they never raise, and what cannot be read, is too long or too deep is shown as its source.
 """
 
-import logging
 import re
-from functools import cache
-from typing import Any
+from collections.abc import Callable
+from functools import lru_cache
+from html import escape, unescape
+from unicodedata import combining, normalize
+from xml.etree.ElementTree import Element, tostring
 
-_MATHS = re.compile(r"(?<!\\)\$(?=\S)((?:[^$\\]|\\.)+?)(?<=\S)(?<!\\)\$(?!\d)")
-_FONT = re.compile(
-    r"\\(?:texttt|textsc|textsf|textit|textbf|textrm|text|emph|mathrm|mathbf|mathcal|mathbb|mathsf|mathit|operatorname"
-    r"|mbox)\s*\{([^{}]*)\}"
+LONGEST_TEXT = 50_000  # characters; arXiv allows 1,920 in an abstract
+_LONGEST_FORMULA = 2_000  # characters
+_MOST_FORMULAS = 300  # of one text
+_DEEPEST = 40  # groups within groups
+
+_MATHS = re.compile(
+    r"(?<!\\)\$(?P<tight>[^$\s]*?\\[A-Za-z]+[^$\s]*?)\$(?=\d)"  # as in $\sim$25, which pandoc does not read
+    r"|(?<!\\)\$\s+(?P<spaced>\\[A-Za-z]+)\s+\$"
+    r"|(?<!\\)\$\$(?P<display>(?:[^$\\]|\\.)+?)\$\$"
+    r"|(?<!\\)\$(?=\S)(?P<inline>(?:[^$\\]|\\.)+?)(?<=\S)(?<!\\)\$(?!\d)"
+    r"|(?<!\\)\\\((?P<paren>(?:[^\\]|\\[^)])+?)\\\)"
+    r"|(?<!\\)\\\[(?P<bracket>(?:[^\\]|\\[^\]])+?)\\\]",
+    re.DOTALL,
 )
-_OLD_FONT = re.compile(r"\{\\(?:rm|bf|it|sf|tt|sc|em)\s+([^{}]*)\}")
+_FONT = re.compile(
+    r"\\(?:texttt|textsc|textsf|textit|textbf|textrm|textsl|textup|textnormal|text|emph|mathrm|mathbf|mathcal|mathbb"
+    r"|mathsf|mathit|operatorname|mbox|underline|uline|textcolor\s*\{[^{}]*\})\s*\{([^{}]*)\}"
+)
+_LINK = re.compile(r"\\(?:url|path)\s*\{([^{}]*)\}|\\href\s*\{([^{}]*)\}\s*\{([^{}]*)\}")
+_OLD_FONT = re.compile(r"\{\\(?:rm|bf|it|sf|tt|sc|em|sl)\s+([^{}]*)\}")
+_FIGURES = re.compile(r"\\text(super|sub)script\s*\{([^{}]*)\}")
+_SHORTS = {
+    "eg": "e.g.",
+    "ie": "i.e.",
+    "etal": "et al.",
+    "cf": "cf.",
+    "etc": "etc.",
+    "ldots": "…",
+    "dots": "…",
+    "textendash": "–",
+}
+_SHORT = re.compile(rf"\\({'|'.join(_SHORTS)})(?![A-Za-z])(?:\{{\}})?\.?")
+_OPEN, _CLOSE = "\ue000", "\ue001"  # private characters around the number of a formula
+_MARK = re.compile(f"{_OPEN}([0-9]+){_CLOSE}")
 _ESCAPED = re.compile(r"\\([&%$#_{}])")
-_RAISED = re.compile(r"\^(?:\{([^{}\\]+)\}|([^\s{}\\]))")
-_LOWERED = re.compile(r"_(?:\{([^{}\\]+)\}|([^\s{}\\]))")
-_HIGH = str.maketrans("0123456789+-=()n", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁿ")
-_LOW = str.maketrans("0123456789+-=()", "₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎")
+_ACCENTED = re.compile(r"\{?\\(['`^\"~=.]|[uvHckrdb](?![A-Za-z]))\s*(?:\{\s*(\\?[A-Za-z])\s*\}|(\\?[A-Za-z]))\}?")
+_ACCENTS = {
+    "'": "\u0301", "`": "\u0300", "^": "\u0302", '"': "\u0308", "~": "\u0303", "=": "\u0304", ".": "\u0307",
+    "u": "\u0306", "v": "\u030c", "H": "\u030b", "c": "\u0327", "k": "\u0328", "r": "\u030a", "d": "\u0323",
+    "b": "\u0331",
+}  # fmt: skip
+_LETTERS = {"ss": "ß", "o": "ø", "O": "Ø", "l": "ł", "L": "Ł", "ae": "æ", "AE": "Æ", "oe": "œ", "OE": "Œ", "aa": "å",
+            "AA": "Å", "i": "ı", "j": "ȷ", "dh": "ð", "DH": "Ð", "th": "þ", "TH": "Þ"}  # fmt: skip
+_LETTER = re.compile(rf"\{{?\\({'|'.join(sorted(_LETTERS, key=len, reverse=True))})(?:\{{\}}|(?![A-Za-z]))\s?\}}?")
+
+# Commands that the parser does not know, as ones that it knows. What is left unknown makes the formula unreadable.
+_OPERATORS = "arg|argmax|argmin|softmax|sign|sgn|diag|rank|tr|Tr|polylog|poly|Var|Cov|supp|vol|KL|MSE|ReLU"
+_REWRITTEN: tuple[tuple[re.Pattern[str], str], ...] = (
+    (re.compile(rf"\\({_OPERATORS})(?![A-Za-z])"), r"\\operatorname{\1}"),
+    (re.compile(r"\\(?:mathds|mathbbm|mathbbmss|Bbb)(?![A-Za-z])"), r"\\mathbb"),
+    (re.compile(r"\\(?:textsc|textsl|textup|textnormal|mbox|hbox|textmd)(?![A-Za-z])"), r"\\text"),
+    (re.compile(r"\\(?:boldmath|displaystyle|textstyle|scriptstyle|limits|nolimits|xspace|protect|ensuremath)"
+                r"(?![A-Za-z])"), ""),
+    (re.compile(r"\\(?:emph)(?![A-Za-z])"), r"\\textit"),
+    (re.compile(r"\\eps(?![A-Za-z])"), r"\\epsilon"),
+    (re.compile(r"\\(?:href|url|label|tag|hspace|vspace|phantom|hphantom|vphantom)\s*\{[^{}]*\}"), ""),
+)  # fmt: skip
+_UNSUPPORTED = re.compile(
+    r"\\(?:input|include|includegraphics|footnote|title|author|date|def|newcommand|renewcommand|verb|catcode|write|read"
+    r"|openout|csname|special|maketitle|tableofcontents)(?![A-Za-z])"
+)
+_PROSE = re.compile(r"(?<![\\A-Za-z{])[A-Za-z]{3,}(?=[\s,.])")
+_TAGS = frozenset([
+    "math", "mrow", "mi", "mn", "mo", "mtext", "mspace", "msup", "msub", "msubsup", "mfrac", "msqrt", "mroot", "mover",
+    "munder", "munderover", "mtable", "mtr", "mtd", "mpadded", "mstyle", "mphantom", "menclose", "mmultiscripts",
+    "mprescripts", "none", "semantics",
+])  # fmt: skip
+_ATTRIBUTES = frozenset(
+    ["display", "mathvariant", "stretchy", "fence", "form", "accent", "accentunder", "linethickness"]
+)
+
+_HIGH = dict(zip("0123456789+-−=()ni", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁼⁽⁾ⁿⁱ", strict=True))
+_LOW = dict(zip("0123456789+-−=()aeijoruvxhklmnpst", "₀₁₂₃₄₅₆₇₈₉₊₋₋₌₍₎ₐₑᵢⱼₒᵣᵤᵥₓₕₖₗₘₙₚₛₜ", strict=True))
+_FUNCTIONS = frozenset([
+    "arg", "max", "min", "log", "ln", "exp", "sin", "cos", "tan", "lim", "sup", "inf", "det", "dim", "ker", "deg",
+    "gcd", "Pr", "mod", "argmax", "argmin", "sinh", "cosh", "tanh", "liminf", "limsup", "lg", "rank", "diag", "tr",
+    "sign",
+])  # fmt: skip
+_SPACED = frozenset("=≠≈∼≃≅≡<>≤≥≪≫∈∉⊂⊆⊃⊇∪∩→←↔⇒⇐⇔↦∝∣∥≻≺⊢⊨≲≳")
 
 
 def readable(text: str) -> str:
-    """The text with its TeX as characters; what cannot be read as TeX is left alone."""
-    if "$" not in text and "\\" not in text:
+    """The text with its TeX as Unicode characters; what cannot be read as TeX is left as it was written."""
+    if not _has_tex(text):
         return text
-    words = _MATHS.sub(lambda found: _mathematics(found[1]), text)
-    return _ESCAPED.sub(r"\1", _FONT.sub(r"\1", words))
+    words, formulas = _taken_apart(text)
+    return _put_together(_plain_words(words), [_unicode_formula(written, source) for written, source in formulas])
 
 
-def _mathematics(source: str) -> str:
-    plain = _FONT.sub(r"\1", _OLD_FONT.sub(r"{\1}", source)).replace(r"^{\circ}", "°").replace(r"^\circ", "°")
-    plain = re.sub(r"([\^_])([A-Za-z0-9])(?![A-Za-z0-9])", r"\1{\2}", plain)
-    plain = _LOWERED.sub(
-        lambda found: _set(found, _LOW, "_"), _RAISED.sub(lambda found: _set(found, _HIGH, "^"), plain)
-    )
-    if "\\" not in plain and "{" not in plain:
-        return plain
-    found: str = _converter().latex_to_text(plain)
-    return " ".join(found.split()) or source
+def html_with_mathml(text: str) -> str:
+    """The text as HTML: escaped, its mathematics as MathML; what cannot be read as TeX is shown as it was written."""
+    if not _has_tex(text):
+        return escape(text)
+    words, formulas = _taken_apart(text)
+    return _put_together(escape(_plain_words(words)), [_html_formula(written, source) for written, source in formulas])
 
 
-def _set(found: re.Match[str], letters: dict[int, int], mark: str) -> str:
-    """The index or exponent in small figures where there are such, else behind its mark as it was."""
-    inside = (found[1] or found[2]).strip()
-    if all(ord(letter) in letters for letter in inside):
-        return inside.translate(letters)
-    return f"{mark}{inside}" if len(inside) == 1 else f"{mark}({inside})"
+def _has_tex(text: str) -> bool:
+    return ("$" in text or "\\" in text) and len(text) <= LONGEST_TEXT and _OPEN not in text
 
 
-@cache
-def _converter() -> Any:
-    from pylatexenc.latex2text import LatexNodes2Text  # a tenth of a second, and most days hold no TeX
+def _taken_apart(text: str) -> tuple[str, list[tuple[str, str]]]:
+    """The text with a mark in the place of each formula, and the formulas: as they are written, and their TeX."""
+    formulas: list[tuple[str, str]] = []
 
-    logging.getLogger("pylatexenc").setLevel(logging.ERROR)  # what an author mistypes is nothing to warn of
-    return LatexNodes2Text(math_mode="text", keep_comments=True)
+    def mark(found: re.Match[str]) -> str:
+        formulas.append((found[0], next(source for source in found.groups() if source is not None)))
+        return f"{_OPEN}{len(formulas) - 1}{_CLOSE}"
+
+    return _MATHS.sub(mark, text, count=_MOST_FORMULAS), formulas
+
+
+def _put_together(words: str, formulas: list[str]) -> str:
+    return _MARK.sub(lambda found: formulas[int(found[1])], words)
+
+
+def _html_formula(written: str, source: str) -> str:
+    formula = _formula(source)
+    return escape(written) if formula is None else tostring(formula, encoding="unicode")
+
+
+def _plain_words(text: str) -> str:
+    """Text outside mathematics: accents, fonts and links as characters."""
+    if "\\" not in text:
+        return text
+    text = _ACCENTED.sub(_accented, text)
+    text = _LETTER.sub(lambda found: _LETTERS[found[1]], text)
+    text = _LINK.sub(lambda found: found[1] or found[3] or found[2] or "", text)
+    text = _SHORT.sub(lambda found: _SHORTS[found[1]], text)
+    for _ in range(3):  # fonts within fonts
+        text = _OLD_FONT.sub(r"\1", _FONT.sub(r"\1", text))
+        text = _FIGURES.sub(
+            lambda found: _set(found[2], _HIGH, "^") if found[1] == "super" else _set(found[2], _LOW, "_"), text
+        )
+    return _ESCAPED.sub(r"\1", text)
+
+
+def _accented(found: re.Match[str]) -> str:
+    letter = (found[2] or found[3]).lstrip("\\")
+    if found[1].isalpha() and not found[2] and not found[0].startswith("{"):
+        return found[0]  # \c o is an accent only in braces: "C:\convert" is a path
+    joined = normalize("NFC", letter + _ACCENTS[found[1]])
+    return joined if len(joined) == 1 else found[0]
+
+
+@lru_cache(maxsize=4_096)
+def _formula(source: str) -> Element | None:
+    """The formula as MathML with only the elements and attributes of `_TAGS` and `_ATTRIBUTES`; None if unreadable."""
+    if len(source) > _LONGEST_FORMULA or _UNSUPPORTED.search(source) or _depth(source) > _DEEPEST:
+        return None
+    if len(_PROSE.findall(source)) >= 2:  # dollars that do not belong together, with a sentence between them
+        return None
+    for pattern, replacement in _REWRITTEN:
+        source = pattern.sub(replacement, source)
+    try:
+        from latex2mathml.converter import convert_to_element  # a quarter of a second, and most days hold no TeX
+
+        return _checked(convert_to_element(source.strip()), 0)
+    except Exception:  # the parser raises whatever its author did not think of
+        return None
+
+
+def _checked(element: Element, depth: int) -> Element | None:
+    """A copy without anything that a page should not take from strangers; None where a command was not understood."""
+    tag = element.tag.rpartition("}")[2]
+    text = unescape(element.text or "")  # the parser writes characters as entities
+    if tag not in _TAGS or depth > 2 * _DEEPEST or "\\" in text:
+        return None
+    copy = Element(tag, {name: value for name, value in element.attrib.items() if name in _ATTRIBUTES})
+    if tag == "math":
+        copy.set("display", "inline")
+    copy.text = text
+    for child in element:
+        inner = _checked(child, depth + 1)
+        if inner is None:
+            return None
+        copy.append(inner)
+    return copy
+
+
+def _depth(source: str) -> int:
+    deepest = depth = 0
+    for sign in source:
+        depth += (sign == "{") - (sign == "}")
+        deepest = max(deepest, depth)
+    return deepest
+
+
+def _unicode_formula(written: str, source: str) -> str:
+    formula = _formula(source)
+    if formula is None:
+        return written
+    text = " ".join(_unicode(formula).split())
+    return text or written
+
+
+def _unicode(element: Element) -> str:
+    """A MathML element as characters: x², aᵢ, (a + b)/c, √(x + 1)."""
+    render = _RENDERED.get(element.tag)
+    if render is not None and len(element) >= 2:
+        return render([_unicode(child) for child in element])
+    if element.tag == "msqrt":
+        return f"√{_grouped(_joined(element))}"
+    if element.tag == "mspace":
+        return " "
+    if element.tag == "mtr":
+        return ", ".join(_unicode(child) for child in element)
+    if element.tag == "mtable":
+        return "; ".join(_unicode(child) for child in element)
+    if len(element):
+        return _joined(element)
+    text = (element.text or "").replace("−", "-")
+    if element.tag == "mo" and text in _SPACED:
+        return f" {text} "
+    if element.tag == "mi" and text == "~":
+        return "∼"
+    return text
+
+
+def _joined(element: Element) -> str:
+    """The children side by side; the names of functions keep a space: `n log n`."""
+    found = ""
+    after_function = False
+    for child in element:
+        text = _unicode(child)
+        if not text:
+            continue
+        name = _function_of(child)
+        if (name and found and (found[-1].isalnum() or found[-1] in ")]}∥‖")) or (
+            after_function and (text[0].isalnum() or not text[0].isascii())
+        ):
+            found += " "
+        found += text
+        after_function = name
+    return found
+
+
+def _function_of(element: Element) -> bool:
+    """Whether an element is a function's name, possibly with an index or exponent."""
+    if element.tag in ("msub", "msup", "msubsup", "munder", "mover", "munderover") and len(element):
+        return _function_of(element[0])
+    if len(element) == 1:
+        return _function_of(element[0])
+    return element.tag in ("mi", "mo") and (element.text or "") in _FUNCTIONS
+
+
+def _grouped(text: str) -> str:
+    """In parentheses where it is more than one thing."""
+    text = text.strip()
+    simple = len(text) == 1 or re.fullmatch(r"[\d.]+|[A-Za-z]+|\(.*\)|\w[₀-₉ᵢⱼₙ]*|[^\W\d_]\W?", text)
+    return text if simple else f"({text})"
+
+
+def _set(text: str, figures: dict[str, str], mark: str) -> str:
+    """An index or exponent in small figures where there are such for all of it, else behind its mark."""
+    text = text.strip()
+    if text and all(letter in figures for letter in text):
+        return "".join(figures[letter] for letter in text)
+    return f"{mark}{text}" if len(text) == 1 else f"{mark}({text})"
+
+
+def _raised(parts: list[str]) -> str:
+    base, exponent = parts[0], parts[1].strip()
+    if exponent in ("∘", "°"):
+        return f"{base}°"
+    if exponent and set(exponent) <= {"′", "'", "*", "∗", "†", "‡", "⊤", "⊥"}:
+        return f"{base}{'^' if exponent in ('⊤', '⊥') else ''}{exponent}"
+    return f"{base}{_set(exponent, _HIGH, '^')}"
+
+
+_OVER = {
+    "^": "\u0302", "ˆ": "\u0302", "˜": "\u0303", "~": "\u0303", "¯": "\u0304", "―": "\u0304", "‾": "\u0304",
+    "˙": "\u0307", "→": "\u20d7", "ˇ": "\u030c", "˘": "\u0306", "¨": "\u0308",
+}  # fmt: skip
+
+
+def _over(parts: list[str]) -> str:
+    accent = _OVER.get(parts[1].strip())
+    base = parts[0].strip()
+    if accent and len(base) == 1 and not combining(base):
+        return normalize("NFC", base + accent)
+    return f"{base}{_set(parts[1], _HIGH, '^')}"
+
+
+_RENDERED: dict[str, Callable[[list[str]], str]] = {
+    "msup": _raised,
+    "msub": lambda parts: f"{parts[0]}{_set(parts[1], _LOW, '_')}",
+    "msubsup": lambda parts: _raised([f"{parts[0]}{_set(parts[1], _LOW, '_')}", parts[2] if len(parts) > 2 else ""]),
+    "mfrac": lambda parts: f"{_grouped(parts[0])}/{_grouped(parts[1])}",
+    "mroot": lambda parts: f"{_set(parts[1], _HIGH, '^')}√{_grouped(parts[0])}",
+    "mover": _over,
+    "munder": lambda parts: f"{parts[0]}{_set(parts[1], _LOW, '_')}",
+    "munderover": lambda parts: (
+        f"{parts[0]}{_set(parts[1], _LOW, '_')}{_set(parts[2] if len(parts) > 2 else '', _HIGH, '^')}"
+    ),
+}
