@@ -5,6 +5,9 @@ that line and exit non-zero; nothing else prints a stack trace for what a user c
 `code` is the name a program sees (SPEC I4).
 """
 
+import logging
+
+_log = logging.getLogger(__name__)
 _LONGEST = 1_200  # characters of a line; longer ones hold somebody's input
 
 
@@ -140,3 +143,20 @@ class StoreUnwritable(StoreError):
 
 class IndexUnusable(StoreError):
     """The vector index is missing, damaged or was left half-written; `sync` rebuilds it from the database."""
+
+
+class UnexpectedError(PaperAssetsError):
+    """Something that no part of the program foresaw, in one paper, profile, day, question or rating."""
+
+
+def named_error(error: Exception, name: str) -> PaperAssetsError:
+    """Return an error of ours as it is; log any other with its traceback and return one line that says where it was.
+
+    For the places that work through profiles, days or papers one after another: they report the line and go on.
+    """
+    if isinstance(error, PaperAssetsError):
+        return error
+    _log.error("unexpected error in %s", name, exc_info=error)
+    text = " ".join(str(error).split())[:200]
+    kind = type(error).__name__
+    return UnexpectedError(f"{name}: unexpected {kind}{f': {text}' if text else ''}; the log has the traceback")

@@ -15,7 +15,7 @@ from paper_assets.defs.partitions import partition_key
 from paper_assets.defs.partitions import profiles as profile_partitions
 from paper_assets.defs.pool_slots import bounded_waiting
 from paper_assets.defs.reports import ATTENDED, separately
-from paper_assets.errors import PaperAssetsError, StoreBusy
+from paper_assets.errors import PaperAssetsError, StoreBusy, named_error
 from paper_assets.paper import Paper
 from paper_assets.pipeline import papers
 from paper_assets.pipeline.partition import Grid, Partition, ascending, by_profile
@@ -98,8 +98,8 @@ def bring_up_to_date(
             if todo:
                 materialize(instance, workspace, step, todo[0], todo[-1])
             done.made.setdefault(step.name, []).extend(todo)
-        except PaperAssetsError as failure:
-            done.failures[asked[-1]] = failure
+        except Exception as error:
+            done.failures[asked[-1]] = named_error(error, f"{step.name} of {asked[-1]}")
             done.failed |= {(name, profile) for name in step.makes}
 
 
@@ -121,9 +121,9 @@ def _make_side_by_side(
     try:
         days = sorted({each.of_day for each in todo})
         materialize(instance, workspace, step, Partition(days[0], names[0]), Partition(days[-1], names[-1]))
-    except PaperAssetsError as failure:
+    except Exception as error:
         left = _to_make(instance, workspace, step, partitions, RunResult())
-        done.failures[(left or todo)[0]] = failure
+        done.failures[(left or todo)[0]] = named_error(error, step.name)
         done.failed |= {(name, profile) for name in step.makes for profile in _names(left)}
         todo = [each for each in todo if each not in left]
     done.made.setdefault(step.name, []).extend(todo)

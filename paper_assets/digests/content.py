@@ -5,10 +5,10 @@ escaped by its renderer.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow.compute as pc
 
@@ -22,6 +22,7 @@ from paper_assets.digests.order import order_notes
 from paper_assets.digests.paper_head import links_of, title_line
 from paper_assets.digests.plain_text import sentence
 from paper_assets.digests.versions import Version, version_of
+from paper_assets.errors import named_error
 from paper_assets.paper import Paper
 from paper_assets.profile import ProfileContent
 from paper_assets.ranking.changes import Changes
@@ -32,6 +33,9 @@ from paper_assets.stores.rewrites import RewriteItem
 from paper_assets.text.cleaning import one_line
 
 _MOST_UNDER_THE_LINE = 3
+
+Thing = TypeVar("Thing")
+Made = TypeVar("Made")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,35 +114,64 @@ def digest_of(stored: Stored, *, config: RewritingConfig) -> Digest:
     titles |= {paper_id: paper.title for paper_id, paper in stored.papers.items()}
     matched = matches_of(stored.content, [stored.papers[each] for each in places if each in stored.papers])
     orders = order_notes(shown, header)
-    changes = (change_set(found, since=since, titles=titles) for since, found in stored.changes)
+    faults: list[str] = []
+    entries = _each(
+        shown,
+        lambda row: entry_of(
+            row,
+            _paper(row["paper_id"], stored, titles),
+            ranking,
+            places,
+            versions=versions.get(row["paper_id"], ()),
+            matched=matched.get(row["paper_id"], Matched()),
+            order=orders.get(row["paper_id"]),
+        ),
+        named=lambda row: one_line(row["paper_id"]),
+        faults=faults,
+    )
+    changes = _each(
+        stored.changes,
+        lambda change: change_set(change[1], since=change[0], titles=titles),
+        named=lambda change: f"what changed since {change[0]}",
+        faults=faults,
+    )
+    evidence = _each(
+        stored.answers, evidence_of, named=lambda answer: one_line(f"{answer.get('question')}"), faults=faults
+    )
+    rewritten = _each(
+        [(paper_id, found) for paper_id, found in versions.items() if paper_id not in places],
+        lambda item: _rewritten(item[0], stored, item[1]),
+        named=lambda item: one_line(item[0]),
+        faults=faults,
+    )
     return Digest(
         profile=one_line(ranking.profile),
         day=ranking.day,
         updated=_updated(stored, versions),
         headline=headline(len(shown), ranking.rows.num_rows, quiet=header.get("quiet", False)),
         window=window(len(stored.candidates), reasons),
-        entries=tuple(
-            entry_of(
-                row,
-                _paper(row["paper_id"], stored, titles),
-                ranking,
-                places,
-                versions=versions.get(row["paper_id"], ()),
-                matched=matched.get(row["paper_id"], Matched()),
-                order=orders.get(row["paper_id"]),
-            )
-            for row in shown
-        ),
+        entries=entries,
         under_the_line=_under_the_line(stored, titles) if header.get("quiet") else (),
-        warnings=tuple(one_line(line) for line in header["warnings"]),
+        warnings=(*(one_line(line) for line in header["warnings"]), *faults),
         remarks=_remarks(header, stored.answers),
         changes=tuple(found for found in changes if found),
         notes=tuple(same_way(note, places) for note in notes if note["relation"] != "contrastive"),
-        evidence=tuple(evidence_of(answer) for answer in stored.answers),
-        also_rewritten=tuple(
-            _rewritten(paper_id, stored, found) for paper_id, found in versions.items() if paper_id not in places
-        ),
+        evidence=evidence,
+        also_rewritten=rewritten,
     )
+
+
+def _each(
+    things: Iterable[Thing], make: Callable[[Thing], Made], *, named: Callable[[Thing], str], faults: list[str]
+) -> tuple[Made, ...]:
+    """What `make` gives for each; one that raises is left out, logged, and named in `faults`."""
+    made: list[Made] = []
+    for thing in things:
+        try:
+            made.append(make(thing))
+        except Exception as error:
+            faults.append(f"{named_error(error, f'{named(thing)} is not shown')}")
+    return tuple(made)
 
 
 def _updated(stored: Stored, versions: Mapping[str, Sequence[Version]]) -> datetime:

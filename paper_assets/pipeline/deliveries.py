@@ -14,7 +14,7 @@ from paper_assets.delivery.channels import DeliveryUncertain, MailServer, digest
 from paper_assets.delivery.message import message_of
 from paper_assets.delivery.options import MAIL, WEBHOOK, DeliveryOptions, load_delivery, secret
 from paper_assets.digests.content import Digest
-from paper_assets.errors import InvalidInput, InvalidProfile, PaperAssetsError
+from paper_assets.errors import InvalidInput, InvalidProfile, named_error
 from paper_assets.pipeline.workspace import Workspace
 from paper_assets.stores.deliveries import Delivery, State, claim, deliveries, note
 from paper_assets.stores.rankings import latest_ranking_day
@@ -64,8 +64,8 @@ def deliver(workspace: Workspace, parcel: Parcel, *, again: bool = False) -> lis
             reason = ways[channel](workspace, options, parcel)
         except DeliveryUncertain as fault:
             state, reason = "sending", str(fault)
-        except PaperAssetsError as fault:
-            state, reason = "failed", str(fault)
+        except Exception as fault:
+            state, reason = "failed", str(named_error(fault, f"{channel} of {digest.profile}"))
         note(warehouse, digest.profile, digest.day, channel, state, reason, now=workspace.clock())
     found = deliveries(warehouse, [digest.profile], since=digest.day)
     return [each for each in found if each.day == digest.day and each.channel in options.channels]

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 
-from paper_assets.errors import InvalidProfile, PaperAssetsError
+from paper_assets.errors import InvalidProfile, named_error
 from paper_assets.pipeline.partition import Grid, Partition
 from paper_assets.pipeline.profiles import ProfilesFound, find_profiles
 from paper_assets.pipeline.rewrites import waiting_by_profile
@@ -72,5 +72,6 @@ def late_assets(workspace: Workspace, partition: Partition) -> tuple[str, ...]:
 def _is_late(step: Step, workspace: Workspace, partition: Partition) -> bool:
     try:
         return bool(stale(step, workspace, [partition])) and step.waits_for(workspace, partition) is None
-    except PaperAssetsError:  # what it rests on is not there
+    except Exception as error:  # what it is made from is missing, or cannot be read: it is not current
+        named_error(error, f"{step.name} of {partition}")
         return True

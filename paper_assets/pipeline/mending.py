@@ -4,13 +4,13 @@ The tables are the truth: a ranking whose file is gone gets it back, a day whose
 follows its pages, and nothing unfinished stays lying about. Nothing is computed anew here.
 """
 
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import date
 from itertools import chain
 from pathlib import Path
 
-from paper_assets.errors import InvalidProfile, NotComputed
+from paper_assets.errors import StoreError, named_error
 from paper_assets.pipeline.digests import write_digest
 from paper_assets.pipeline.profiles import usable_profile
 from paper_assets.pipeline.rankings import keep_file
@@ -37,12 +37,23 @@ def mend(workspace: Workspace, *, told: Callable[[int], None] | None = None) -> 
     if lacking and told:
         told(len(lacking))
     for profile, day, file_too in lacking:  # in the order of the days, by which files of one second are numbered
-        with suppress(InvalidProfile, NotComputed):
-            if file_too:
+        if file_too:
+            with _reported(profile, day):
                 keep_file(workspace.warehouse, usable_profile(workspace, profile), day, settings=settings)
     for profile, day, _ in sorted(lacking, key=lambda each: each[1], reverse=True):
-        with suppress(InvalidProfile, NotComputed):
+        with _reported(profile, day):
             write_digest(workspace.warehouse, profile, day, settings=settings)
+
+
+@contextmanager
+def _reported(profile: str, day: date) -> Iterator[None]:
+    """Go on after what one profile's day cannot have: it stays as it is, and an unexpected error is logged."""
+    try:
+        yield
+    except StoreError:
+        raise
+    except Exception as error:
+        named_error(error, f"files of {profile}, {day}")
 
 
 def _lacking(folder: Path, stored: dict[tuple[str, date], str | None]) -> list[tuple[str, date, bool]]:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from paper_assets.errors import ClusterUnavailable, PaperAssetsError, RateLimited, StoreBusy
+from paper_assets.errors import ClusterUnavailable, PaperAssetsError, RateLimited, StoreBusy, named_error
 from paper_assets.pipeline.partition import Grid, Partition, ascending
 from paper_assets.pipeline.report import Report
 from paper_assets.pipeline.workspace import Workspace
@@ -138,8 +138,8 @@ def one_by_one(
             continue
         try:
             new[partition] = make(partition)
-        except PaperAssetsError as failure:
-            failures[partition] = failure
+        except Exception as error:
+            failures[partition] = failure = named_error(error, f"{partition}")
             if isinstance(failure, RateLimited | StoreBusy | ClusterUnavailable):
                 break
     return new, failures

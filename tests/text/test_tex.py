@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paper_assets.text.tex import readable
+from paper_assets.text.tex import html_with_mathml, readable
 
 
 @pytest.mark.parametrize(
@@ -18,6 +18,15 @@ from paper_assets.text.tex import readable
         (r"a $360^\circ$ view, $40\times$ faster", "a 360° view, 40× faster"),
         (r"\texttt{PondBreak}, \emph{loud} \& wet", "PondBreak, loud & wet"),
         (r"\$OneMillion-Bench", "$OneMillion-Bench"),
+        (r"$\|x\|_2$ and $\arg\max_x f(x)$", "‖x‖₂ and arg maxₓ f(x)"),
+        (r"in $n\log n$ time, $\tilde{O}(\sqrt{T})$ regret", "in n log n time, Õ(√T) regret"),
+        (r"$\frac{1}{n+1}$ and $x^{\alpha+1}$", "1/(n+1) and x^(α+1)"),
+        (r"$\approx$1.9M, 17$\rightarrow$30, 2$ \times $ 3", "≈1.9M, 17→30, 2× 3"),
+        (r"$\mathbb{R}^{d\times k}$, $A^\top$, $10^{-3}$", "ℝ^(d×k), A^⊤, 10⁻³"),
+        (r"\(a \leq b\) and \[p<0.05\]", "a ≤ b and p < 0.05"),
+        (r"Schr\"odinger, Erd\H{o}s, {\'E}cole, na\"{\i}ve, \O{}rsted", "Schrödinger, Erdős, École, naïve, Ørsted"),
+        (r"AP\textsubscript{50}, R\textsuperscript{2}, \eg a \textbf{\textit{$\pi$-walk}}", "AP₅₀, R², e.g. a π-walk"),
+        (r"\textcolor{red}{hot} \url{https://x.test/a_b}", "hot https://x.test/a_b"),
     ],
 )
 def test_mathematics_and_commands_become_characters(written: str, read: str) -> None:
@@ -34,3 +43,96 @@ def test_what_only_looks_like_tex_stays_as_it_is(plain: str) -> None:
 @given(st.text(alphabet="$\\{}^_ abfrac12%&\n"))
 def test_no_text_is_too_broken_to_be_read(text: str) -> None:
     assert isinstance(readable(text), str)
+
+
+UNREADABLE = [
+    r"$\foo x$",
+    r"a $\verb|x|$",
+    r"$\input{x}$",
+    r"$\footnote{x}$ \title{x}",
+    "$" + "{" * 300 + "x" + "}" * 300 + "$",
+    "$" + "x" * 100_000 + "$",
+    r"costs $5 more than the other costs, at $x",
+    r"\method and \cite{key} stay",
+]
+
+
+@pytest.mark.parametrize("source", UNREADABLE, ids=range(len(UNREADABLE)))
+def test_what_cannot_be_read_is_shown_as_it_was_written(source: str) -> None:
+    assert readable(source) == source
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        r"$\href{..}{..}$",
+        r"$\colorbox{red}{x}$",
+        r"$\fcolorbox{a}{b}{c}$",
+        r"\exercise",
+        r"$\begin{array}a\end{array}$",
+        r"\include{a}\include{b}",
+        r"$\verb$",
+        r"\verb",
+        r"$\author$ $\date$",
+        "$$",
+        r"\(\(",
+        r"$\left($",
+        r"$^$",
+        r"$\begin{matrix}a&b\\c$",
+        r"$\sqrt[$",
+        r"$\frac{a}$",
+        "$'a",
+        r"$\text{$x$}$",
+    ],
+)
+def test_no_source_is_an_error(source: str) -> None:
+    assert isinstance(readable(source), str) and isinstance(html_with_mathml(source), str)
+
+
+def test_html_has_mathml_and_nothing_from_strangers() -> None:
+    assert html_with_mathml("a < b & $x^2$").startswith("a &lt; b &amp; <math")
+    assert "<msup><mi>x</mi><mn>2</mn></msup>" in html_with_mathml("$x^2$")
+    page = html_with_mathml(r"$\href{javascript:alert(1)}{x}$ $\colorbox{red}{y}$ $\style{color:red}{z}$ <script>")
+    assert "href" not in page and "mathbackground" not in page and "style" not in page and "<script>" not in page
+
+
+FRAGMENTS = st.sampled_from(
+    [
+        "$",
+        "$$",
+        "\\(",
+        "\\)",
+        "{",
+        "}",
+        "^",
+        "_",
+        "\\frac",
+        "\\sqrt[",
+        "\\left(",
+        "\\right",
+        "\\begin{array}",
+        "\\end{array}",
+        "\\text{",
+        "\\href{",
+        "\\mathbb",
+        "\\alpha",
+        "\\verb|",
+        "&",
+        "\\\\",
+        "x",
+        " ",
+        "2",
+        "é",
+        "漢",
+        "\ue000",
+        "<b>",
+        "'",
+        "%",
+    ]
+)
+
+
+@given(st.lists(FRAGMENTS, max_size=40).map("".join))
+def test_generated_tex_is_never_an_error(text: str) -> None:
+    assert isinstance(readable(text), str)
+    assert "<b>" not in html_with_mathml(text)

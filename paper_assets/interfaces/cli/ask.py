@@ -6,8 +6,15 @@ from typing import Annotated
 import typer
 
 from paper_assets.errors import InvalidInput, ModelUnavailable
-from paper_assets.interfaces.cli.arguments import AsJson, open_warehouse, read_settings
-from paper_assets.interfaces.cli.terminal import print_json, progress_bar, say, warn
+from paper_assets.interfaces.cli.terminal import (
+    AsJson,
+    open_warehouse,
+    print_json,
+    progress_bar,
+    read_settings,
+    say,
+    warn,
+)
 from paper_assets.models.embedder import load_embedder
 from paper_assets.pipeline.desk_answers import (
     MOST_FETCHED,
