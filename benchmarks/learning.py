@@ -27,8 +27,8 @@ from paper_assets.evaluation.fitting import held_out_fits, parts_of
 from paper_assets.evaluation.judged_lists import ON_TOPIC, UNJUDGED, load_judged_lists, scratch_warehouse
 from paper_assets.evaluation.labelled_set import load_labelled_set
 from paper_assets.evaluation.metrics import bootstrap_mean, exponential_gain, ndcg
+from paper_assets.learning.evidence import weigh
 from paper_assets.learning.preference_model import rated_papers, train
-from paper_assets.learning.proof import prove
 from paper_assets.learning.questions import questions
 from paper_assets.models.embedder import load_embedder
 from paper_assets.paper import Paper, papers_to_table
@@ -195,7 +195,7 @@ def learned(reader: Reader, rated: Rows, liked: NDArray[np.bool_]) -> tuple[Pref
     papers = reader.papers.take(rated)
     said = dict(zip(papers["paper_id"].to_pylist(), liked.tolist(), strict=True))
     known = rated_papers(papers, reader.ranking(rated).rows, reader.vectors[rated], liked=said)
-    return train(known), prove(known, learning="auto").earned
+    return train(known), weigh(known, learning="auto").earned
 
 
 def asked_rows(reader: Reader, seen: Rows, listed: Rows, count: int) -> Rows:

@@ -1,13 +1,13 @@
-"""Training: a linear model of what a reader rates worth reading, regularised towards the formula (SPEC L2).
+"""Train a linear model of what a reader rates worth reading, regularised towards the formula (SPEC L2).
 
-Bayesian logistic regression around the formula. A paper's log odds are those that the formula gives it, plus a linear
-function of its vector, its TF-IDF words and its dimensions, whose weights have normal priors of mean 0: without ratings
-they are 0, and each rating moves them a little. A bias and a slope are fitted beside them and not used later: they take
-up that a reader may be stricter than the formula, or the formula too sure, which says nothing of the order of papers
+Bayesian logistic regression around the formula. A paper's log odds are those of the formula plus a linear function of
+its vector, its TF-IDF words and its dimensions, whose weights have normal priors of mean 0: without ratings they are 0,
+and each rating moves them a little. A bias and a slope are fitted with them and not used later. They account for a
+reader who is stricter than the formula, or for a formula that is too certain, which does not change the order of papers
 and would empty the list.
 
-Solved in the dual, so that 1,000 ratings cost a second whatever the number of words: scikit-learn's logistic regression
-has no offset and one penalty for all features.
+Solved in the dual, so that the cost of 1,000 ratings does not depend on the number of words: scikit-learn's logistic
+regression supports neither an offset nor separate penalties.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,17 +31,17 @@ Floats = NDArray[np.float64]
 # Prior variances, measured on judged lists and CACM (docs/evaluation.md).
 TEXT_VARIANCE = 5.0  # of the weights of vectors and of words, each
 DIMENSION_VARIANCE = 0.25
-SLOPE_VARIANCE, SLOPE_UNIT = 1.0, 4.0  # of what the formula itself is worth, per so much of its log odds
-BIAS_VARIANCE = 10.0
-_STEPS, _LONGEST_STEP, _ENOUGH = 50, 5.0, 1e-9
-_FLOOR = 1e-6  # of a weight p (1 - p)
+SLOPE_VARIANCE, SLOPE_UNIT = 1.0, 4.0  # of the factor of the formula's log odds, per SLOPE_UNIT of them
+BIAS_VARIANCE = 3.0  # the more, the less ratings of one kind alone teach
+_STEPS, _LONGEST_STEP, _PRECISION = 50, 5.0, 1e-7
+_FLOOR = 1e-6  # smallest weight p (1 - p)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RatedPapers:
-    """n rated papers in the order in which they were rated.
+    """n rated papers in the order of rating.
 
-    `liked` (n,): worth reading, else not. `odds` (n,): log odds by the formula. `vectors` (n, d), `words` a sparse
+    `liked` (n,): worth reading or not. `odds` (n,): log odds by the formula. `vectors` (n, d), `words` a sparse
     (n, stems) of unit rows with the names of its columns, `dimensions` (n, k) as `learned_features` gives them.
     """
 
@@ -55,7 +55,7 @@ class RatedPapers:
 
 
 def kernel(rated: RatedPapers) -> Floats:
-    """(n, n) prior covariance of what the ratings teach beside bias and slope."""
+    """Return the prior covariance (n, n) of what the ratings teach, without bias and slope."""
     vectors = rated.vectors.astype(np.float64)
     own = rated.dimensions
     alike: Floats = TEXT_VARIANCE * (vectors @ vectors.T) + DIMENSION_VARIANCE * (own @ own.T)
@@ -64,39 +64,73 @@ def kernel(rated: RatedPapers) -> Floats:
 
 
 def nuisance(rated: RatedPapers) -> Floats:
-    """(n, n) prior covariance of bias and slope: the formula, stricter or milder, sharper or blunter."""
+    """Return the prior covariance (n, n) of bias and slope: the formula, stricter or milder, sharper or blunter."""
     slope = rated.odds / SLOPE_UNIT
     found: Floats = BIAS_VARIANCE + SLOPE_VARIANCE * np.outer(slope, slope)
     return found
 
 
-def pulls(covariance: Floats, odds: Floats, liked: NDArray[np.bool_]) -> Floats:
-    """(n,) dual weights `a` of the most probable model: log odds of the rated papers are `odds + covariance a`.
+def pulls(
+    covariance: Floats,
+    odds: Floats,
+    liked: NDArray[np.bool_],
+    *,
+    start: Floats | None = None,
+    precision: float = _PRECISION,
+) -> Floats:
+    """Return the dual weights (n,) `a` of the most probable model: log odds of the papers are `odds + covariance a`.
 
-    Newton's method as in Rasmussen & Williams (2006), algorithm 3.1, with a bounded step.
+    Newton's method as in Rasmussen & Williams (2006), algorithm 3.1, with a bounded step, until the log odds
+    change by less than `precision`; `start` (n,) is a guess.
     """
     from scipy.linalg import cho_factor, cho_solve
+    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
     count, target = len(odds), liked.astype(np.float64)
-    found, dual = np.zeros(count), np.zeros(count)
-    for _ in range(_STEPS):
-        probability = 1.0 / (1.0 + np.exp(-(odds + found)))
-        weight = np.maximum(probability * (1 - probability), _FLOOR)
-        root = np.sqrt(weight)
-        wanted = weight * found + (target - probability)
-        system = root[:, None] * covariance * root
-        system[np.diag_indices(count)] += 1.0
-        dual = wanted - root * cho_solve(cho_factor(system, overwrite_a=True), root * (covariance @ wanted))
-        step = covariance @ dual - found
-        size = float(np.abs(step).max(initial=0.0))
-        found = found + step * min(1.0, _LONGEST_STEP / size if size else 1.0)
-        if size < _ENOUGH:
-            break
+    dual = np.zeros(count) if start is None else start
+    found = covariance @ dual
+    with threadpool_limits(limits=1, user_api="blas"):  # threads of BLAS wait for each other on a busy machine
+        for _ in range(_STEPS):
+            probability = 1.0 / (1.0 + np.exp(-(odds + found)))
+            weight = np.maximum(probability * (1 - probability), _FLOOR)
+            root = np.sqrt(weight)
+            right = weight * found + (target - probability)
+            system = root[:, None] * covariance * root
+            system[np.diag_indices(count)] += 1.0
+            factor = cho_factor(system, overwrite_a=True, check_finite=False)
+            dual = right - root * cho_solve(factor, root * (covariance @ right), check_finite=False)
+            step = covariance @ dual - found
+            size = float(np.abs(step).max(initial=0.0))
+            found = found + step * min(1.0, _LONGEST_STEP / size if size else 1.0)
+            if size < precision:
+                break
     return dual
 
 
+def recalibrated(odds: Floats, liked: NDArray[np.bool_], *, later: Floats) -> Floats:
+    """Return log odds of `later` papers by the formula with the bias and slope that the rated ones suggest.
+
+    The same model as `pulls` with `nuisance` alone, solved for its two parameters.
+    """
+
+    def features(of: Floats) -> Floats:
+        return np.column_stack([np.full(len(of), BIAS_VARIANCE**0.5), of * SLOPE_VARIANCE**0.5 / SLOPE_UNIT])
+
+    known, target, found = features(odds), liked.astype(np.float64), np.zeros(2)
+    for _ in range(_STEPS):
+        probability = 1.0 / (1.0 + np.exp(-(odds + known @ found)))
+        weight = np.maximum(probability * (1 - probability), _FLOOR)
+        curvature = (known * weight[:, None]).T @ known + np.eye(2)
+        step = np.linalg.solve(curvature, known.T @ (target - probability) - found)
+        size = float(np.abs(known @ step).max(initial=0.0))
+        found = found + step * min(1.0, _LONGEST_STEP / size if size else 1.0)
+        if size < _PRECISION:
+            break
+    return later + features(later) @ found
+
+
 def train(rated: RatedPapers) -> Preferences:
-    """The model of all ratings; with none, one that moves nothing."""
+    """Train on all ratings; without any, return a model that moves nothing."""
     pull = pulls(kernel(rated) + nuisance(rated), rated.odds, rated.liked) if len(rated.ids) else np.zeros(0)
     dimensions = DIMENSION_VARIANCE * (pull @ rated.dimensions)
     words = TEXT_VARIANCE * (rated.words.T @ pull) if len(pull) else np.zeros(len(rated.stems))
@@ -118,8 +152,10 @@ def train(rated: RatedPapers) -> Preferences:
 def rated_papers(
     papers: pa.Table, rows: pa.Table, vectors: NDArray[np.float32], *, liked: Mapping[str, bool]
 ) -> RatedPapers:
-    """`papers` (columns of `paper_schema()`) in the order in which they were rated, with the `rows` of a ranking of
-    them by the formula alone, their vectors (n, d), and by id whether they are worth reading.
+    """Collect what the formula, the vectors and the words say of rated papers.
+
+    `papers` (columns of `paper_schema()`) in the order of rating, the `rows` of a ranking of them by the formula alone,
+    their vectors (n, d), and by id whether they are worth reading.
     """
     ids = papers.column("paper_id").to_pylist()
     place = {paper_id: row for row, paper_id in enumerate(rows.column("paper_id").to_pylist())}

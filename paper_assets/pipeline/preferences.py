@@ -1,7 +1,7 @@
-"""`preference_model`: what a profile's ratings teach, whether it earned its place, and the proof (SPEC L2, L3).
+"""`preference_model`: what a profile's ratings teach, how much it counts, and the evidence for that (SPEC L2, L3).
 
 Belongs here: from the stored ratings to a stored model, and from that to what a ranking is given. Not here: how a model
-is trained and proved (learning/), how it moves a ranking (ranking/preferences.py).
+is trained and weighed (learning/), how it moves a ranking (ranking/preferences.py).
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,8 +12,8 @@ from hashlib import sha256
 import numpy as np
 import pyarrow as pa
 
+from paper_assets.learning.evidence import Evidence, weigh
 from paper_assets.learning.preference_model import RatedPapers, rated_papers, train
-from paper_assets.learning.proof import Proof, prove
 from paper_assets.learning.ratings import ratings_version
 from paper_assets.models.embedder import Embedder
 from paper_assets.paper import embedded_text, papers_from_table
@@ -39,64 +39,66 @@ from paper_assets.stores.ratings import Rating, last_ratings
 from paper_assets.stores.warehouse import Warehouse
 
 NAME = "preference_model"
-CODE_VERSION = "1"  # raise it when training or proof change
+CODE_VERSION = "2"  # raise it when the training or the weighing changes
 _ANY_DAY = date(2000, 1, 1)  # recency is not learned from, so any day will do
 _SHOWN_WORDS = 12
 _NOTHING = "nothing rated"
 
 
 def ratings_that_teach(warehouse: Warehouse, profile: str) -> list[Rating]:
-    """The last words that say worth reading or not for me. `later` says neither, and an imported library holds liked
-    papers, which the profile's library view compares with (G4).
+    """Return the latest ratings that are worth reading or not for me.
+
+    `later` is neither, and an imported library holds liked papers, which the profile's library view compares with (G4).
     """
     return [each for each in last_ratings(warehouse, profile) if each.rating != "later" and each.given_in != "import"]
 
 
 def current_preferences(
     warehouse: Warehouse, profile: Profile, *, model: str | None
-) -> tuple[Preferences | None, Proof | None]:
-    """What the profile's rankings are given: the model if it may take part, else None, and its proof (None: no model).
+) -> tuple[Preferences | None, Evidence | None]:
+    """Return the profile's model, weighed by its evidence (None: it counts nothing), and the evidence (None: no model).
 
     `model` is the embedding model's name; without one nothing is learned.
     """
     stored = stored_model(warehouse, profile.name) if model else None
     if stored is None or model is None:
         return None, None
-    proof = _proof(stored, profile)
-    if not proof.earned:
-        return None, proof
+    evidence = _evidence(stored, profile)
+    share = evidence.share
+    if not share:
+        return None, evidence
     vectors, found = vectors_of(warehouse, list(stored.rated), model=model)
     return (
         Preferences(
-            vector=stored.vector,
-            words=stored.words,
-            dimensions=stored.dimensions,
+            vector=share * stored.vector,
+            words={stem: share * weight for stem, weight in stored.words.items()},
+            dimensions=share * stored.dimensions,
             rated=tuple(paper_id for paper_id, known in zip(stored.rated, found, strict=True) if known),
             vectors=vectors[found],
-            pull=stored.pull[found],
+            pull=share * stored.pull[found],
             version=stored.version,
         ),
-        proof,
+        evidence,
     )
 
 
-def proof_of(warehouse: Warehouse, profile: Profile) -> Proof | None:
-    """Whether what the profile's ratings teach may take part; None where nothing was learned yet."""
+def evidence_of(warehouse: Warehouse, profile: Profile) -> Evidence | None:
+    """Return how much the profile's ratings count, and why; None if nothing was learned yet."""
     stored = stored_model(warehouse, profile.name)
-    return _proof(stored, profile) if stored else None
+    return _evidence(stored, profile) if stored else None
 
 
-def _proof(stored: StoredModel, profile: Profile) -> Proof:
-    return replace(Proof(**stored.proof), learning=profile.content.ranking.learning)
+def _evidence(stored: StoredModel, profile: Profile) -> Evidence:
+    return replace(Evidence(**stored.proof), learning=profile.content.ranking.learning)
 
 
 def preferences_inputs(warehouse: Warehouse, profile: str) -> str | None:
-    """What the rankings of a profile rest on of its model: changes with each new one. None without a model."""
+    """Return what identifies the profile's model for its rankings; it changes with each new model. None without one."""
     return model_inputs(warehouse).get(profile)
 
 
 def _make(workspace: Workspace, partitions: Sequence[Partition], wanted: frozenset[str]) -> Made:
-    """Train and prove each profile's model anew, where its ratings or its profile have changed."""
+    """Train and weigh each profile's model again if its ratings or its profile have changed."""
     embedder = workspace.embedder()
 
     def make(partition: Partition) -> bool:
@@ -106,14 +108,14 @@ def _make(workspace: Workspace, partitions: Sequence[Partition], wanted: frozens
             return False
         profile = usable_profile(workspace, name)
         rated = _rated(workspace, profile, embedder)
-        trained, proof = train(rated), prove(rated, learning=profile.content.ranking.learning)
+        trained, evidence = train(rated), weigh(rated, learning=profile.content.ranking.learning)
         replace_model(
             warehouse,
             StoredModel(
                 profile=name,
                 inputs=inputs,
                 version=trained.version,
-                proof=asdict(proof),
+                proof=asdict(evidence),
                 vector=trained.vector,
                 words=trained.words,
                 dimensions=trained.dimensions,
@@ -121,7 +123,7 @@ def _make(workspace: Workspace, partitions: Sequence[Partition], wanted: frozens
                 pull=trained.pull,
             ),
         )
-        workspace.log.info(f"{name}: {proof.sentence}")
+        workspace.log.info(f"{name}: {evidence.sentence}")
         return True
 
     new, failures = one_by_one(partitions, make)
@@ -129,9 +131,7 @@ def _make(workspace: Workspace, partitions: Sequence[Partition], wanted: frozens
 
 
 def _rated(workspace: Workspace, profile: Profile, embedder: Embedder | None) -> RatedPapers:
-    """The rated papers in the order in which they were rated; those that are stored no more, or have no vector yet, are
-    left out.
-    """
+    """Return the rated papers in the order of rating, without those that were removed or have no vector yet."""
     warehouse = workspace.warehouse
     liked = {each.paper_id: each.rating == "worth" for each in ratings_that_teach(warehouse, profile.name)}
     papers = papers_by_id(warehouse, list(liked) if embedder else [])
@@ -184,12 +184,12 @@ def _stored(workspace: Workspace, partitions: Sequence[Partition]) -> Mapping[Pa
 
 
 def _report(workspace: Workspace, partition: Partition, made: Made) -> Report:
-    """How many ratings, whether they take part and why, and what they say."""
+    """Report how many ratings there are, how much they count and why, and what they teach."""
     stored = stored_model(workspace.warehouse, partition.of_profile)
     if stored is None:
         return Report(_NOTHING)
     profile = usable_profile(workspace, partition.of_profile)
-    proof = _proof(stored, profile)
+    evidence = _evidence(stored, profile)
     up, down = telling_words(stored.words, _SHOWN_WORDS)
     return Report(
         stored.inputs,
@@ -205,13 +205,15 @@ def _report(workspace: Workspace, partition: Partition, made: Made) -> Report:
                     ("pull", "list<double>", "how strongly each draws papers like it"),
                 ]
             ),
-            "takes_part": "yes" if proof.earned else "no",
-            "why": proof.sentence,
-            "ratings": Bars({"worth reading": proof.worth, "not for you": proof.no}, title="Ratings learned from"),
-            "gain_on_later_ratings": proof.gain,
-            "pairs_in_order_with": proof.with_learning,
-            "pairs_in_order_without": proof.without,
-            "pairs": proof.pairs,
+            "counts": evidence.share,
+            "why": evidence.sentence,
+            "ratings": Bars(
+                {"worth reading": evidence.worth, "not for you": evidence.no}, title="Ratings learned from"
+            ),
+            "gain_on_later_ratings": evidence.gain,
+            "pairs_in_order_with": evidence.with_learning,
+            "pairs_in_order_without": evidence.without,
+            "pairs": evidence.pairs,
             "telling_words": Table(
                 ["for", "weight", "against", "weight "],
                 [
@@ -235,8 +237,8 @@ STEP = Step(
     products=(
         Product(
             name=NAME,
-            description="What the reader's ratings teach of words, meaning and dimensions, whether it has earned a say "
-            "in the ranking, and the proof.",
+            description="What the reader's ratings teach about words, meaning and dimensions, how much it counts in "
+            "the ranking, and the evidence for that.",
             kinds=frozenset({"duckdb"}),
             report=_report,
             deps=("reader_ratings", "research_profile"),

@@ -105,7 +105,7 @@ def ranking_work(
     if ranking_inputs(warehouse, as_of, name) == inputs:
         keep_file(warehouse, profile, as_of, settings=settings)
         return False
-    preferences, proof = current_preferences(warehouse, profile, model=model)
+    preferences, evidence = current_preferences(warehouse, profile, model=model)
     task = day_task(
         warehouse,
         profile,
@@ -125,7 +125,7 @@ def ranking_work(
     header = {
         **found.header,
         "model": model,
-        "learning": proof.sentence if proof else None,
+        "learning": evidence.sentence if evidence else None,
         "questions": _questions(warehouse, profile, found),
         "code_version": CODE_VERSION,
         "generated_at": now.isoformat(timespec="seconds"),

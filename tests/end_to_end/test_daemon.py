@@ -71,7 +71,7 @@ def test_a_rating_is_learned_from_and_ranks_its_profile_again_alone_by_itself(de
     desk.run("rate", "graphs", first[1][0], "worth")
     desk.run("rate", "graphs", first[1][1], "no")
     until(desk, "the rated profile ranked again", lambda: ranked(desk, "graphs") != first)
-    until(desk, "both ratings seen", lambda: "1 papers rated worth reading, 1 not" in learning(desk, "graphs"))
+    until(desk, "both ratings seen", lambda: "1 paper rated worth reading, 1 not" in learning(desk, "graphs"))
     assert ranked(desk, "speech") == before["speech"]
 
 

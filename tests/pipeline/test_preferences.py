@@ -81,7 +81,7 @@ def test_what_ratings_teach_moves_unrated_papers_and_is_explained_and_recomputes
     after = day.ranked()
     frogs, stones = means(after)
     assert frogs < stones
-    assert "take part" in after.header["learning"]
+    assert after.header["learning"].startswith("Your ratings count ")
     final = recompute(after.rows, after.header["weights"], day.settings.scoring)
     assert np.abs(final - after.rows.column("final").to_numpy()).max() < 1e-12
     [row] = [row for row in after.rows.to_pylist() if row["paper_id"] == "2603.00110"]
@@ -92,16 +92,18 @@ def test_what_ratings_teach_moves_unrated_papers_and_is_explained_and_recomputes
         before.rows, after.rows, headers=(before.header, after.header), removed={}, removed_before={}
     )
     moves = (*changes.entered, *changes.left, *changes.moved)
-    assert moves and all("what your ratings taught" in move.reason for move in moves)
+    assert sum("what your ratings taught" in move.reason for move in moves) > len(moves) / 2
+    assert all("what your ratings taught" in move.reason or "others came or went" in move.reason for move in moves)
 
 
-def test_three_ratings_change_nothing(day: Day) -> None:
-    before = day.ranked()
-    said(day, count=1)
+def test_a_few_ratings_of_one_kind_already_move_papers_like_them(day: Day) -> None:
+    said(day, count=4, frogs="no", stones="later")
     learn(day)
     after = day.ranked()
-    assert after.rows == before.rows
-    assert after.header["learning"].startswith("Not yet")
+    assert "0 papers rated worth reading, 4 not for you" in after.header["learning"]
+    learned = {row["paper_id"]: row["learned"] for row in after.rows.to_pylist()}
+    frogs, stones = (np.mean([learned[f"2603.{start + at:05d}"] for at in (10, 11)]) for start in (100, 200))
+    assert -0.5 < frogs < stones
 
 
 def test_erased_ratings_are_gone_from_the_model_and_the_ranking_is_as_it_was_to_the_byte(day: Day) -> None:

@@ -105,11 +105,11 @@ def _span(days: MissingDays) -> str:
 
 
 def _learning(warehouse: Warehouse, profile: Profile) -> str | None:
-    """Say whether the profile's ratings are used in its rankings, and why."""
-    from paper_assets.pipeline.preferences import proof_of  # imports the learning package
+    """Return how much the profile's ratings count, and why."""
+    from paper_assets.pipeline.preferences import evidence_of  # imports the learning package
 
-    proof = proof_of(warehouse, profile)
-    return proof.sentence if proof else None
+    evidence = evidence_of(warehouse, profile)
+    return evidence.sentence if evidence else None
 
 
 def _late(settings: Settings, warehouse: Warehouse, last: Mapping[str, date]) -> dict[str, str]:

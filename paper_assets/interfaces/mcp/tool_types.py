@@ -114,7 +114,7 @@ class TodaysRanking(TypedDict):
     line: Annotated[float | None, Field(description="Probability of being on topic from which papers are shown.")]
     above_line: int | None
     quiet: Annotated[bool, Field(description="Fewer papers than places were worth it.")]
-    learning: Annotated[str | None, Field(description="Whether the reader's ratings take part, and why.")]
+    learning: Annotated[str | None, Field(description="How much the reader's ratings count, and why.")]
     questions: Annotated[list[str], Field(description="Papers about which a rating would teach most.")]
     papers: list[dict[str, Any]]
     total: int
