@@ -1,14 +1,14 @@
-"""What ratings bring: the final list after 3 to 100 of them, beside rankers retrained on the same ones (SPEC L2, L3).
+"""Measure what ratings bring: the final list after 0 to 100 of them, beside rankers trained on the same ones (L2, L3).
 
     python -m benchmarks.learning --lists DIR --papers FILE [--rounds 3] [--narrow]     # judged lists
-    python -m benchmarks.learning --set FOLDER [--rounds 1]                 # labelled: four queries, one profile
+    python -m benchmarks.learning --set FOLDER [--each 2] [--rounds 1]                  # labelled: queries of a profile
 
-A reader rates what the list shows of one half of the papers (drawn at random), grades 2 and 3 worth reading, lower
-ones not; the other half, of which nothing was rated, is ranked and judged by nDCG@10. `learning` is what a reader gets:
-the model where it earned its place (L3), else the list as it was. `always` is the model without that condition.
-`asked` rates as many papers, a quarter of them the questions of L5, `at random` a quarter drawn at random. The paired
-differences to the list without ratings have 95 % bootstrap intervals over profiles. `random reader`: how often
-learning takes part where ratings are drawn by lot.
+A reader rates what the list shows of one half of the papers (drawn at random), grades 2 and 3 worth reading, lower ones
+not; the other half, in which nothing was rated, is ranked and judged by nDCG@10. `learning` is what a reader gets: the
+model weighed by the evidence (L3), `always` the whole model, `share` how much of it counts. A `random` reader rates by
+chance, one half worth reading. `only no`, `only worth`: up to eight ratings of one kind. Other rankers are trained on
+the same ratings; `blended`: their z-scores added to those of the formula's log odds, as alone they do not know the
+profile. Differences to the list without ratings are paired by reader, with 95 % bootstrap intervals over readers.
 """
 
 import argparse
@@ -35,7 +35,7 @@ from paper_assets.paper import Paper, papers_to_table
 from paper_assets.profile import Interests, Profile, RankingOptions, profile_content
 from paper_assets.ranking.calibration import Calibration
 from paper_assets.ranking.interest_modes import InterestQueries, interest_queries
-from paper_assets.ranking.preferences import Preferences
+from paper_assets.ranking.preferences import Preferences, log_odds, scaled
 from paper_assets.ranking.rank import Ranking, rank
 from paper_assets.ranking.task import RankingTask, Vectors
 from paper_assets.settings import ScoringConfig, load_settings
@@ -156,29 +156,33 @@ def labelled_readers(folder: Path, embed: Embed, *, queries_each: int = 4) -> It
 
 
 def judge(reader: Reader, seed: int, *, ask: bool) -> dict[tuple[str, int], float]:
-    """nDCG@10 of the unseen half by list and number of ratings, and whether learning took part."""
+    """Return nDCG@10 of the unseen half by list and number of ratings, and how much learning counted."""
     chance = np.random.default_rng([seed, len(reader.grades)])
     first = chance.random(len(reader.grades)) < 0.5
     seen, unseen = np.flatnonzero(first), np.flatnonzero(~first)
     plain = reader.ranking(seen)
     listed = reader.order(seen, plain)
     listed = listed[reader.grades[listed] != UNJUDGED]
-    without = reader.ndcg(reader.order(unseen, reader.ranking(unseen)), unseen)
+    by_formula = reader.ranking(unseen)
+    order = reader.order(unseen, by_formula)
+    without = reader.ndcg(order, unseen)
+    relevance = dict(zip(order.tolist(), by_formula.rows["semantic_relevance"].to_pylist(), strict=True))
+    formula = log_odds(np.array([relevance[row] for row in unseen.tolist()]))
     figures: dict[tuple[str, int], float] = {}
     for count in COUNTS:
         if count > len(listed):
             break
         rated = chance.permutation(listed[:count])  # the order in which they were rated
         figures["without", count] = without
-        trained, proof = learned(reader, rated, reader.grades[rated] >= ON_TOPIC)
-        with_it = reader.ndcg(reader.order(unseen, reader.ranking(unseen, trained)), unseen)
-        figures["learning", count] = with_it if proof else without
-        figures["always", count] = with_it
-        figures["takes part", count] = float(proof)
-        lots = chance.random(count) < 0.5
-        figures["random reader takes part", count] = float(learned(reader, rated, lots)[1])
+        for name, liked in (
+            ("", reader.grades[rated] >= ON_TOPIC),
+            ("random", chance.random(count) < 0.5),
+        ):
+            shifted_list(reader, rated, liked, unseen, name=name, count=count, figures=figures)
         for name, scores in retrained(reader, rated, unseen).items():
             figures[name, count] = reader.ndcg(unseen[np.argsort(-scores, kind="stable")], unseen)
+            blended = standardised(scores) + standardised(formula)
+            figures[f"{name}, blended", count] = reader.ndcg(unseen[np.argsort(-blended, kind="stable")], unseen)
         if ask and count >= 10:
             for name, extra in (("asked", asked_rows(reader, seen, listed, count)), ("at random", None)):
                 chosen = (
@@ -186,16 +190,49 @@ def judge(reader: Reader, seed: int, *, ask: bool) -> dict[tuple[str, int], floa
                 )
                 top = listed[~np.isin(listed, chosen)][: count - len(chosen)]
                 mixed = chance.permutation(np.concatenate([top, chosen]))
-                taught, _ = learned(reader, mixed, reader.grades[mixed] >= ON_TOPIC)
+                whole, share = learned(reader, mixed, reader.grades[mixed] >= ON_TOPIC)
+                taught = scaled(whole, share)
                 figures[name, count] = reader.ndcg(reader.order(unseen, reader.ranking(unseen, taught)), unseen)
+    top = listed[:30]
+    for name, chosen in (("no", reader.grades[top] < ON_TOPIC), ("worth", reader.grades[top] >= ON_TOPIC)):
+        rated = chance.permutation(top[chosen][:8])
+        if len(rated) >= 5:
+            figures["without", 8] = without
+            of_kind = np.full(len(rated), name == "worth")
+            shifted_list(reader, rated, of_kind, unseen, name=f"only {name}", count=8, figures=figures)
     return figures
 
 
-def learned(reader: Reader, rated: Rows, liked: NDArray[np.bool_]) -> tuple[Preferences, bool]:
+def shifted_list(
+    reader: Reader,
+    rated: Rows,
+    liked: NDArray[np.bool_],
+    unseen: Rows,
+    *,
+    name: str,
+    count: int,
+    figures: dict[tuple[str, int], float],
+) -> None:
+    """Add the figures of the list as it counts, of the whole model, and the share."""
+    whole, share = learned(reader, rated, liked)
+    for each, counts in (("learning", share), ("always", 1.0)):
+        key = f"{name}, {each}" if name else each
+        figures[key, count] = reader.ndcg(reader.order(unseen, reader.ranking(unseen, scaled(whole, counts))), unseen)
+    figures[f"share {name}".strip(), count] = share
+
+
+def standardised(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return z-scores, all 0 for equal scores."""
+    spread = float(scores.std())
+    found: NDArray[np.float64] = (scores - scores.mean()) / spread if spread else scores * 0.0
+    return found
+
+
+def learned(reader: Reader, rated: Rows, liked: NDArray[np.bool_]) -> tuple[Preferences, float]:
     papers = reader.papers.take(rated)
     said = dict(zip(papers["paper_id"].to_pylist(), liked.tolist(), strict=True))
     known = rated_papers(papers, reader.ranking(rated).rows, reader.vectors[rated], liked=said)
-    return train(known), weigh(known, learning="auto").earned
+    return train(known), weigh(known, learning="auto").share
 
 
 def asked_rows(reader: Reader, seen: Rows, listed: Rows, count: int) -> Rows:
@@ -205,7 +242,8 @@ def asked_rows(reader: Reader, seen: Rows, listed: Rows, count: int) -> Rows:
     number = {paper_id: row for row, paper_id in enumerate(ids)}
     while len(answered) < count // 4:
         rated = np.array([*listed[: max(count // 2, 4)], *answered])
-        taught, _ = learned(reader, rated, reader.grades[rated] >= ON_TOPIC)
+        whole, share = learned(reader, rated, reader.grades[rated] >= ON_TOPIC)
+        taught = scaled(whole, share)
         rows = [
             row for row in reader.ranking(seen, taught).rows.to_pylist() if reader.grades[number[row["paper_id"]]] >= 0
         ]
@@ -217,34 +255,37 @@ def asked_rows(reader: Reader, seen: Rows, listed: Rows, count: int) -> Rows:
 
 
 def retrained(reader: Reader, rated: Rows, unseen: Rows) -> dict[str, NDArray[np.float64]]:
-    """What other programs make of the same ratings."""
+    """Return the scores that other rankers give the unseen papers after the same ratings."""
+    from scipy.sparse import csr_array, hstack
     from sklearn.feature_extraction.text import TfidfVectorizer  # type: ignore[import-untyped]
     from sklearn.linear_model import LogisticRegression  # type: ignore[import-untyped]
     from sklearn.svm import LinearSVC  # type: ignore[import-untyped]
 
-    liked = rated[reader.grades[rated] >= ON_TOPIC]
-    if not len(liked):
-        return {name: np.zeros(len(unseen)) for name in ("svm on tf-idf", "logistic on vectors", "nearest liked")}
-    rows = np.concatenate([liked, rated[reader.grades[rated] < ON_TOPIC], unseen])
-    target = np.arange(len(rows)) < len(liked)
+    target = reader.grades[rated] >= ON_TOPIC
+    rows = np.concatenate([rated, unseen])
     titles, abstracts = reader.papers["title"].to_pylist(), reader.papers["abstract"].to_pylist()
     texts = [f"{titles[row]}\n{abstracts[row]}" for row in rows]
-    features = TfidfVectorizer(stop_words="english", sublinear_tf=True).fit_transform(texts)
-    last = slice(len(rows) - len(unseen), None)
-    machine = LinearSVC(C=0.01, class_weight="balanced", max_iter=10_000, random_state=0).fit(features, target)
-    regression = LogisticRegression(class_weight="balanced", max_iter=1000).fit(reader.vectors[rows], target)
-    near = -np.sort(-(reader.vectors[unseen] @ reader.vectors[liked].T), axis=1)[:, :3].mean(axis=1)
+    words = TfidfVectorizer(stop_words="english", sublinear_tf=True).fit_transform(texts)
+    features = hstack([words, csr_array(reader.vectors[rows].astype(np.float64))]).tocsr()
+    known, asked = features[: len(rated)], features[len(rated) :]
+    both = 0 < target.sum() < len(target)
+    nothing = np.zeros(len(unseen))
+    liked, other = reader.vectors[rated[target]], reader.vectors[rated[~target]]
+    centre = liked.mean(axis=0) if len(liked) else np.zeros(reader.vectors.shape[1])
+    centre = centre - (0.25 * other.mean(axis=0) if len(other) else 0.0)  # Rocchio's usual .75 and .15 are near this
+    regression = LogisticRegression(class_weight="balanced", max_iter=1000)
+    machine = LinearSVC(C=0.1, class_weight="balanced", max_iter=10_000, random_state=0)
     return {
-        "svm on tf-idf": machine.decision_function(features[last]),
-        "logistic on vectors": regression.decision_function(reader.vectors[unseen]),
-        "nearest liked": near,
+        "logistic regression": regression.fit(known, target).decision_function(asked) if both else nothing,
+        "svm": machine.fit(known, target).decision_function(asked) if both else nothing,
+        "rocchio": reader.vectors[unseen].astype(np.float64) @ centre,
     }
 
 
 def report(by_reader: Sequence[Sequence[dict[tuple[str, int], float]]]) -> None:
     """Means over readers of the means over rounds; differences paired by reader."""
     keys = list(dict.fromkeys(key for rounds in by_reader for one in rounds for key in one))
-    for count in COUNTS:
+    for count in sorted({of for _, of in keys}):
         names = [name for name, of in keys if of == count]
         if not names:
             continue
@@ -257,7 +298,7 @@ def report(by_reader: Sequence[Sequence[dict[tuple[str, int], float]]]) -> None:
         for name in names:
             values = means[name][known]
             line = f"  {name:26} {values.mean():.3f}"
-            if not name.endswith("part") and name != "without":
+            if not name.startswith("share") and name != "without":
                 mean, low, high = bootstrap_mean(
                     values - means["without"][known], seed=1, resamples=10_000, confidence=0.95
                 )
@@ -271,6 +312,7 @@ def main() -> None:
     parser.add_argument("--lists", type=Path)
     parser.add_argument("--papers", type=Path)
     parser.add_argument("--set", type=Path)
+    parser.add_argument("--each", type=int, default=4, help="queries of a profile, with --set")
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--narrow", action="store_true", help="the profile names the first of the reader's interests")
     parser.add_argument("--ask", action="store_true", help="questions too (L5), which take time")
@@ -283,7 +325,7 @@ def main() -> None:
         return remembered_vectors(warehouse, texts, model=model.name, encode=model.encode)
 
     readers = (
-        labelled_readers(given.set, embed)
+        labelled_readers(given.set, embed, queries_each=given.each)
         if given.set
         else judged_readers(given.lists, given.papers, embed, narrow=given.narrow)
     )

@@ -28,6 +28,7 @@ from paper_assets.ranking.calibration import standard_calibration
 from paper_assets.ranking.preferences import (
     LEARNED_DIMENSIONS,
     Preferences,
+    scaled,
     telling_words,
 )
 from paper_assets.ranking.rank import rank
@@ -68,18 +69,16 @@ def current_preferences(
     if not share:
         return None, evidence
     vectors, found = vectors_of(warehouse, list(stored.rated), model=model)
-    return (
-        Preferences(
-            vector=share * stored.vector,
-            words={stem: share * weight for stem, weight in stored.words.items()},
-            dimensions=share * stored.dimensions,
-            rated=tuple(paper_id for paper_id, known in zip(stored.rated, found, strict=True) if known),
-            vectors=vectors[found],
-            pull=share * stored.pull[found],
-            version=stored.version,
-        ),
-        evidence,
+    whole = Preferences(
+        vector=stored.vector,
+        words=stored.words,
+        dimensions=stored.dimensions,
+        rated=tuple(paper_id for paper_id, known in zip(stored.rated, found, strict=True) if known),
+        vectors=vectors[found],
+        pull=stored.pull[found],
+        version=stored.version,
     )
+    return scaled(whole, share), evidence
 
 
 def evidence_of(warehouse: Warehouse, profile: Profile) -> Evidence | None:

@@ -8,7 +8,7 @@ model is applied and explained; how it is trained, and whether it may take part,
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,6 +71,17 @@ def shifted(probability: Floats, shift: Floats) -> Floats:
 def learned_features(dimensions: Floats) -> Floats:
     """(n, 4) of the dimensions (n, 6) what is learned from: LEARNED_DIMENSIONS."""
     return dimensions[:, [DIMENSIONS.index(name) for name in LEARNED_DIMENSIONS]]
+
+
+def scaled(preferences: Preferences, share: float) -> Preferences:
+    """Return the model with its shifts multiplied by `share`, 0..1: how much it counts (L3)."""
+    return replace(
+        preferences,
+        vector=share * preferences.vector,
+        words={stem: share * weight for stem, weight in preferences.words.items()},
+        dimensions=share * preferences.dimensions,
+        pull=share * preferences.pull,
+    )
 
 
 def shift_of(
