@@ -124,6 +124,38 @@ def test_the_core_reads_neither_the_clock_nor_the_environment(module: Path) -> N
     assert not re.search(r"^\s*print\(", source, re.MULTILINE)
 
 
+# Modules of these packages that read or write stores, files or other hosts: services. All others compute on what they
+# are given. A new module is pure, or is listed here.
+SERVICES = {
+    "ingestion": {"fulltexts"},
+    "interpreting": {"analysis", "clients", "contents", "finding", "papers"},
+    "learning": {"ratings"},
+    "retrieval": {"blocks", "desk_search", "search", "sides", "snapshot", "stance_judges"},
+    "rewriting": {"best_practices", "loop", "migration", "recall", "writing"},
+    "digests": set(),
+}
+# Functions of stores, sources and models that neither read nor write anything, and a module used for a constant.
+PURE_HELPERS = {"html_of", "page_of", "source_of", "estimated_tokens", "minilm"}
+OPENS = {"Warehouse", "VectorIndex"}
+
+
+def outside_work(module: Path) -> set[str]:
+    """Return what a module imports to read or write stores or to reach other hosts; record types are allowed."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and re.match(r"paper_assets\.(stores|sources|models)\b", node.module or ""):
+            names |= {each.name for each in node.names if each.name[0].islower() or each.name in OPENS}
+    names -= PURE_HELPERS
+    clients = {"duckdb", "requests", "chromadb", "httpx"}
+    return names | {each for each in imported(module) if each.split(".")[0] in clients}
+
+
+@pytest.mark.parametrize("package", SERVICES)
+def test_only_the_listed_services_of_a_core_package_use_stores_and_clients(package: str) -> None:
+    found = {module.stem for module in (PACKAGE / package).glob("*.py") if outside_work(module)}
+    assert found == SERVICES[package]
+
+
 def test_no_folder_or_module_has_a_name_that_says_nothing() -> None:
     names = {part for module in modules() for part in module.relative_to(PACKAGE).with_suffix("").parts}
     assert not names & {"utils", "util", "helpers", "helper", "manager", "base", "common", "misc"}
