@@ -1,4 +1,4 @@
-"""Figures: what a benchmark hands to `make bench`, a stage beside its named baseline in the same run (SPEC X1).
+"""Define the figures of `make bench`: a stage beside its named baseline in the same run (X1).
 
 A module of this kind has a function that returns figures, and a `main` that prints them and ends with `exit_status`.
 """
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
-    """Seconds of a stage and of its baseline. `target` is the least ratio wanted; None asks for nothing."""
+    """Seconds of a stage and of its baseline. `target` is the minimum ratio, or None."""
 
     stage: str
     baseline: str
@@ -19,12 +19,12 @@ class Figure:
 
     @property
     def ratio(self) -> float:
-        """How many times as fast as the baseline the stage is."""
+        """Return how many times as fast as the baseline the stage is."""
         return self.baseline_seconds / self.seconds
 
     @property
     def missed(self) -> bool:
-        """Whether a target was set and not reached."""
+        """Return whether a target was set and missed."""
         return self.target is not None and self.ratio < self.target
 
     def __str__(self) -> str:
@@ -36,5 +36,5 @@ class Figure:
 
 
 def exit_status(figures: Sequence[Figure]) -> int:
-    """1 if any target was missed."""
+    """Return 1 if any target was missed."""
     return int(any(figure.missed for figure in figures))

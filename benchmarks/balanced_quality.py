@@ -1,13 +1,13 @@
-"""Balanced retrieval against plain retrieval of as many documents, on queries with answers for and against.
+"""Compare balanced with plain retrieval of as many documents, on queries with documents for and against.
 
     python -m benchmarks.balanced_quality --data FOLDER [--per-side 5] [--vectors 1.0]
 
 A labelled set as `paper-assets evaluate` reads it, whose judgements carry a side. A document that is judged for a query
 is one document for each side it is on; the field `topic_id` holds the side, because papers have no field for it. Plain
-retrieval searches all of them, balanced retrieval each side. Recall of a side: found among its right answers. The list
-that nDCG judges is the sides in turn, best first. `rank fusion` is reciprocal rank fusion of vector and lexical. A set
-without sides is retrieved plainly, all its documents. --vectors: the share of documents that have one, drawn at random,
-as after an import that is not embedded yet (R8).
+retrieval searches all of them, balanced retrieval each side. Recall of a side: share of its relevant documents found.
+nDCG judges the list that alternates between the sides. `rank fusion` is reciprocal rank fusion of vector and lexical.
+A set without sides is retrieved plainly, all its documents. --vectors: the share of documents that have one, drawn at
+random, as after an import that is not embedded yet (R8).
 """
 
 import argparse
@@ -35,7 +35,7 @@ Right = dict[str, dict[str, set[str]]]  # query -> side ('' without sides) -> id
 
 
 def judged(labelled: LabelledSet) -> tuple[list[Document], Right]:
-    """The documents as they are retrieved, and the right answers of each query by side."""
+    """Return the documents as they are retrieved, and the relevant ones of each query by side."""
     right: Right = defaultdict(lambda: defaultdict(set))
     for query, known in labelled.judgements.items():
         for position, grade, side in zip(known.positions, known.grades, known.interests, strict=True):
@@ -61,7 +61,7 @@ def judged(labelled: LabelledSet) -> tuple[list[Document], Right]:
 
 
 def rankers(corpus: Corpus) -> dict[str, Rank]:
-    """Every way to rank, by name."""
+    """Return every ranking method by name."""
 
     def of(method: str) -> Rank:
         def rank(query: str, side: str | None, k: int) -> list[str]:
@@ -127,7 +127,7 @@ def main() -> None:
 
 
 def in_turn(rank: Rank, query: str, sides: list[str], per_side: int) -> list[str]:
-    """The best of each side, then the second of each, and so on."""
+    """Return the best of each side, then the second of each, and so on."""
     places = zip_longest(*(rank(query, side, per_side) for side in sides))
     return [each for place in places for each in place if each is not None]
 

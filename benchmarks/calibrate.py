@@ -1,10 +1,10 @@
-"""Fit the coefficients that make relevance a probability; show how they do on profiles they were not fitted on.
+"""Fit the coefficients that make relevance a probability; evaluate them on profiles they were not fitted on.
 
     python -m benchmarks.calibrate --lists FOLDER --papers FILE [--as-of 2026-03-15] [--write]
 
 FOLDER holds `profiles.json` and `grades.json` (profile -> paper id -> grade 0 to 3; 2 and 3 are on topic), FILE papers
 as `paper-assets import` takes them. Candidates are the papers of the week up to `--as-of` in a profile's categories;
-one that nobody graded counts as off topic. The background of the idf is all papers of the file. `--write` puts the
+one without a grade counts as off topic. The background of the idf is all papers of the file. `--write` puts the
 coefficients and the background into the package.
 
 The figures printed are of the final list as the graph ranks it, each profile with coefficients fitted on all others.
@@ -59,7 +59,7 @@ PURPOSES = ("own", "general", "literature_review", "implementation", "idea_gener
 
 @dataclass(frozen=True)
 class Case:
-    """A reader: interests with their weights, and n candidates with grades (NaN: nobody judged it)."""
+    """A reader: interests with their weights, and n candidates with grades (NaN: not judged)."""
 
     interests: Interests
     rows: NDArray[np.intp]  # of the week's papers
@@ -148,7 +148,7 @@ FORMS = (
 
 
 def fitted(form: Form, cases: Sequence[Parts]) -> Logit:
-    """The coefficients of the least log loss over the cases, each case counting alike."""
+    """Return the coefficients with the least log loss over the cases, each case weighted equally."""
     from scipy.optimize import minimize
 
     named = [(name, part) for name, part in (("meaning", form.meaning), ("words", form.words)) if part]
@@ -246,7 +246,7 @@ def logits_of(logit: Logit, form: Form, parts: Parts) -> Floats:
 
 
 def merged(cases: Sequence[Case]) -> Case:
-    """Several readers as one."""
+    """Merge several readers into one."""
     rows = np.unique(np.concatenate([case.rows for case in cases]))
     grades = np.full(len(rows), np.nan)
     for case in cases:
@@ -265,7 +265,7 @@ def calibrated(start: Calibration, cases: Sequence[Parts]) -> Calibration:
 
 
 def figures(shown: Sequence[str], grades: Mapping[str, int]) -> tuple[float, float, float]:
-    """P@5, P@10, nDCG@10 with gain 2^grade - 1; what nobody judged is off topic."""
+    """P@5, P@10, nDCG@10 with gain 2^grade - 1; unjudged papers are off topic."""
     gains = [2.0 ** grades.get(paper_id, 0) - 1 for paper_id in shown[:10]]
     best = sorted((2.0**grade - 1 for grade in grades.values()), reverse=True)[:10]
     hits = [grades.get(paper_id, 0) >= ON_TOPIC for paper_id in shown[:10]]
@@ -277,7 +277,7 @@ def figures(shown: Sequence[str], grades: Mapping[str, int]) -> tuple[float, flo
 
 
 def ranked(week: Week, profile: Profile, purpose: str, calibration: Calibration, *, as_of: date) -> pa.Table:
-    """All rows in final order."""
+    """Return all rows in final order."""
     content = profile.content
     options = content.ranking if purpose == "own" else content.ranking.model_copy(update={"purpose": purpose})
     rows = filter_papers(week.table, FilterCriteria(content=content, options=options, scoring=SCORING))
@@ -300,13 +300,13 @@ def ranked(week: Week, profile: Profile, purpose: str, calibration: Calibration,
 
 
 def background_of(papers: Sequence[Paper]) -> str:
-    """The lines of `stem_frequencies.tsv`."""
+    """Return the lines of `stem_frequencies.tsv`."""
     holders = Counter(one for paper in papers for one in set(stems_in(f"{paper.title} . {paper.abstract}")))
     return "".join(f"{one}\t{count}\n" for one, count in sorted(holders.items()) if count >= FEWEST_HOLDERS)
 
 
 def record_of(calibration: Calibration) -> dict[str, Any]:
-    """What `calibration.json` says."""
+    """Return the content of `calibration.json`."""
     logits = {name: getattr(calibration, name) for name in Calibration.__slots__}
     return {
         "background_papers": calibration.background.papers,

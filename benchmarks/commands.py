@@ -1,13 +1,13 @@
-"""What commands take on the desk of the demo, each beside the import that it cannot do without (SPEC X1, X2).
+"""Measure commands on the demo's home, each beside the import that it needs (X1, X2).
 
     python -m benchmarks.commands [--rounds 5]
 
-A home with the bundled example is made by `demo`. Then each command and its baseline run in processes of their own, in
-turn, so that a busy machine slows both: `run` with nothing changed, from its stamp and with the stamp taken away;
+A home with the bundled example is made by `demo`. Then each command and its baseline run in separate processes, in
+turn, so that a busy machine slows both: `run` with nothing changed, from its stamp and without it;
 `rank` of twenty papers, of which all are stored and embedded, or none was ever seen; `status`; the MCP server until its
-tools are listed. Medians; Python's compiled files are there, as on the desk of somebody who has used it once.
-Beside `rank` stand its limits: importing what it is written with and nothing else, importing its own modules too, and
-loading the model and encoding the same twenty abstracts and nothing else. No `rank` that does its work takes less.
+tools are listed. Medians; Python's compiled files are there, as after a first use.
+The limits of `rank` are measured too: importing its packages only, importing its own modules too, and
+loading the model and encoding the same twenty abstracts only. No `rank` that does its work takes less.
 Ends with 1 if a target is missed.
 """
 

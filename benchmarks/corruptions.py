@@ -1,6 +1,7 @@
-"""Texts made wrong on purpose, each in one place and one way, for the benches of faithfulness, critic and gate.
+"""Corrupt texts in one place and one way, for the benchmarks of faithfulness, critic and checks.
 
-Used by `python -m benchmarks.faithfulness` and `python -m benchmarks.mutate_and_judge`. Chance is passed in.
+Used by `python -m benchmarks.faithfulness` and `python -m benchmarks.mutate_and_judge`. The random generator is passed
+in.
 
 Adding a kind: a function like those below, and a line in `NUMBERS_AND_NAMES` or `BY_MEANING`.
 """
@@ -50,39 +51,39 @@ class Strangers:
 
 
 def times_100(text: str, strangers: Strangers, chance: random.Random) -> str | None:
-    """A number is a hundred times as much."""
+    """Multiply a number by a hundred."""
     return _number(text, chance, lambda value: f"{value * 100:,.10g}" if value >= 1 else f"{value * 100:.10g}")
 
 
 def by_100(text: str, strangers: Strangers, chance: random.Random) -> str | None:
-    """A number is a hundredth."""
+    """Divide a number by a hundred."""
     return _number(text, chance, lambda value: f"{value / 100:.10g}")
 
 
 def invented_figure(text: str, strangers: Strangers, chance: random.Random) -> str | None:
-    """A number is another one of the same size."""
+    """Replace a number by another of the same size."""
     return _number(text, chance, lambda value: f"{value * chance.uniform(1.2, 1.9) + 1:.4g}")
 
 
 def number_word(text: str, strangers: Strangers, chance: random.Random) -> str | None:
-    """A number word is another one."""
+    """Replace a number word by another."""
     return _replaced(text, _NUMBER_WORD, chance, lambda found: chance.choice([w for w in _WORDS if w != found.lower()]))
 
 
 def fraction(text: str, strangers: Strangers, chance: random.Random) -> str | None:
-    """Half is a third, twice is four times."""
+    """Replace half by a third, twice by four times."""
     return _replaced(
         text, _FRACTION, chance, lambda found: chance.choice([f for f in _FRACTIONS if f != found.lower()])
     )
 
 
 def percent_to_times(text: str, strangers: Strangers, chance: random.Random) -> str | None:
-    """12 % is 12 times."""
+    """Replace 12 % by 12 times."""
     return _replaced(text, _PERCENT, chance, lambda found: f"{re.sub(r'[^0-9.]', '', found)} times")
 
 
 def other_unit(text: str, strangers: Strangers, chance: random.Random) -> str | None:
-    """500 ms is 500 hours."""
+    """Replace 500 ms by 500 hours."""
 
     def another(found: str) -> str:
         value, unit = re.match(r"([\d.]+)\s?-?(.*)", found).groups()  # type: ignore[union-attr]
@@ -92,13 +93,13 @@ def other_unit(text: str, strangers: Strangers, chance: random.Random) -> str | 
 
 
 def swapped_name(text: str, strangers: Strangers, chance: random.Random) -> str | None:
-    """A name is one of another paper."""
+    """Replace a name by one of another paper."""
     name = _stranger(text, strangers, chance)
     return _replaced(text, _NAME, chance, lambda found: name) if name else None
 
 
 def name_at_start(text: str, strangers: Strangers, chance: random.Random) -> str | None:
-    """A sentence begins with the name of a stranger."""
+    """Begin a sentence with a name of another paper."""
     name = _stranger(text, strangers, chance)
     sentences = _SENTENCE.split(text)
     if not name or len(sentences) < 2:
@@ -113,7 +114,7 @@ def name_at_start(text: str, strangers: Strangers, chance: random.Random) -> str
 
 
 def invented_name(text: str, strangers: Strangers, chance: random.Random) -> str | None:
-    """A name that nobody has begins a sentence."""
+    """Begin a sentence with an invented name."""
     letters = "".join(chance.choice(pair) for pair in ("ZVKB", "aeo", "rlv", "aiu", "nkm", "eio", "tx"))
     sentences = _SENTENCE.split(text)
     sentences.insert(chance.randrange(len(sentences)) + 1, f"{letters} {chance.choice(_VERBS)} the same.")
@@ -121,13 +122,13 @@ def invented_name(text: str, strangers: Strangers, chance: random.Random) -> str
 
 
 def turned_round(text: str, strangers: Strangers, chance: random.Random) -> str | None:
-    """A result says the opposite."""
+    """Reverse a result."""
     words = re.compile(rf"\b({'|'.join(_TURNED)})\b")
     return _replaced(text, words, chance, lambda found: _TURNED[found])
 
 
 def other_text(text: str, strangers: Strangers, chance: random.Random) -> str | None:
-    """A good text about another paper."""
+    """Return a good text about another paper."""
     others = [each for each in strangers.texts if each != text]
     return chance.choice(others) if others else None
 
@@ -148,7 +149,7 @@ BY_MEANING: Mapping[str, Corrupt] = {"turned round": turned_round, "another pape
 
 
 def names_in(text: str) -> list[str]:
-    """The names of a text that are no beginning of a sentence."""
+    """Return the names of a text that do not begin a sentence."""
     return _NAME.findall(text)
 
 

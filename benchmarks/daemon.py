@@ -1,4 +1,4 @@
-"""What the daemon takes while nothing happens, and how soon it does what somebody waits for (SPEC X2, X3).
+"""Measure the idle daemon, and how soon it ranks an edited profile (X2, X3).
 
     python -m benchmarks.daemon [--days 30] [--profiles 4] [--papers 60] [--edits 5] [--idle 120]
 
@@ -76,7 +76,7 @@ def figures(
 
 @contextmanager
 def _as_make_dev(desk: Desk) -> Iterator["subprocess.Popen[bytes]"]:
-    """The daemon, its code server and the page, in a session of their own."""
+    """The daemon, its code server and the page, in a new session."""
     with (desk.folder / "dev.log").open("ab") as log, socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -102,7 +102,7 @@ def _as_make_dev(desk: Desk) -> Iterator["subprocess.Popen[bytes]"]:
 
 
 def _edit(desk: Desk, number: int) -> float:
-    """Seconds from an edit of the first profile to its new ranking's file."""
+    """Return the seconds from an edit of the first profile to its new ranking's file."""
     kept = len(_rankings(desk, "p0"))
     interests = {"primary": [*CONTENT["interests"]["primary"], f"speech recognition, part {number}"]}
     desk.profile("p0", {**CONTENT, "interests": interests})
@@ -112,7 +112,7 @@ def _edit(desk: Desk, number: int) -> float:
 
 
 def _rankings(desk: Desk, profile: str) -> list[Path]:
-    """The files of the profile's rankings; looking at them holds up nobody, as opening the warehouse would."""
+    """The files of the profile's rankings; reading the folder blocks no process, as opening the warehouse would."""
     return list((desk.folder / "data" / "output" / "rankings" / profile).glob("*.json"))
 
 

@@ -1,9 +1,9 @@
-"""How long Today takes to its first paint, with a year of days of twenty profiles stored.
+"""Measure the first paint of Today with a year of days of twenty profiles stored.
 
     python -m benchmarks.desk [--days 400] [--profiles 20] [--papers 300]
 
 An invented home is filled (one day is ranked, its rows are copied to all days and profiles), the page is served by a
-process of its own, and Chromium opens Today: the first visit, then warm ones. Beside it, what the same content takes
+separate process, and Chromium opens Today: the first visit, then warm ones. Beside it, what the same content takes
 without the page: gathering it from the store. Printed, not asserted: the seconds are those of this machine.
 """
 
@@ -39,7 +39,7 @@ PAINTED = "performance.getEntriesByName('first-contentful-paint')[0]?.startTime"
 
 
 def filled(folder: Path, *, days: int, profiles: int, papers: int) -> Desk:
-    """A home in which every profile has a ranking of `papers` papers on each day."""
+    """Fill a home in which every profile has a ranking of `papers` papers on each day."""
     desk = Desk(folder)
     settings, warehouse = load_settings(desk.environment, folder), desk.warehouse
     records = [paper(number, f"{DAY}", TOPICS[number % len(TOPICS)]) for number in range(papers)]
@@ -90,7 +90,7 @@ def main() -> None:
     first, *warm = painted
     print(f"{asked.days} days x {asked.profiles} profiles, {asked.papers} papers a ranking, {size:.0f} MB")
     print(f"first paint of Today: first visit {first:.2f} s, warm {statistics.median(warm):.2f} s (of {VISITS})")
-    print(f"gathering the same without the page, each question in an opening of its own: {gathered:.2f} s")
+    print(f"gathering the same without the page, each query in a separate opening: {gathered:.2f} s")
 
 
 if __name__ == "__main__":

@@ -1,14 +1,14 @@
-"""Which rewrites that say the opposite of their original the gate finds, and which faithful texts it stops for it.
+"""Measure which reversed statements the checks find, and which faithful texts they stop for it.
 
     python -m benchmarks.directions --data PAPERS-FOLDER [--half 0] [--abstracts 600] [--show]
 
-`retold.jsonl` has places of the rewrites in `rewrites.jsonl`, each told once the other way round and once the same in
-other words. They were written by hand before the rules that they measure, in words of their own; the kind "turned
-round" of mutate_and_judge.py swaps words of one list. --half as there: 1 was looked at when the rules were finished.
+`retold.jsonl` has places of the rewrites in `rewrites.jsonl`, each written once reversed and once the same in
+other words. They were written by hand before the rules that they measure, in different words; the kind "turned
+round" of mutate_and_judge.py swaps words of one list. --half as there: 1 was used only when the rules were finished.
 
 Faithful texts are the rewrites themselves and, of PAPERS-FOLDER (`papers.jsonl.gz`), abstracts held against themselves,
 titles held against their abstract, and the second half of an abstract held against title and first half, where most
-of those that are reported do say the opposite of something. The papers of the two halves are told apart by their ids.
+of those that are reported do say the opposite of something. The ids of papers separate the two halves.
 Exits with 1 where a good rewrite is stopped, or a place that says the same in other words.
 """
 
@@ -30,7 +30,7 @@ _NOBODY = Strangers(names=(), texts=())
 
 
 def retold(goods: list[Good], which: str) -> Iterator[tuple[Good, str]]:
-    """Each hand-made place in its rewrite, told in the words `which`, and the words that it had."""
+    """Return each place in its rewrite with the words `which`, and its original words."""
     texts = {(item.paper_id, item.target_level): (item, text) for item, text in goods}
     for row in map(json.loads, _RETOLD.read_text(encoding="utf-8").splitlines()):
         if (row["paper_id"], row["level"]) in texts:
@@ -39,7 +39,7 @@ def retold(goods: list[Good], which: str) -> Iterator[tuple[Good, str]]:
 
 
 def found_in(good: Good) -> tuple[Turned, ...]:
-    """What the gate has against the directions of a text."""
+    """Return what the checks report about the directions of a text."""
     item, text = good
     return turned(item.title, item.original_text, text)
 

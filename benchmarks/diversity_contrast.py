@@ -1,4 +1,4 @@
-"""Diversity and contrast over many candidates, against the plain greedy choice of the tests.
+"""Measure diversity and contrast over many candidates, against the plain greedy choice of the tests.
 
     python -m benchmarks.diversity_contrast [--papers 10000] [--top-k 20] [--rounds 5] [--data VECTORS.npy]
 

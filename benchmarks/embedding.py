@@ -1,4 +1,4 @@
-"""How much faster than sentence-transformers with its defaults a day of papers and a first query are embedded.
+"""Measure how much faster than sentence-transformers with its defaults papers and a first query are embedded.
 
     python -m benchmarks.embedding [--data FILE.jsonl[.gz]] [--papers N] [--rounds N]
 
@@ -33,7 +33,7 @@ from paper_assets.models.embedder import load_embedder
 from paper_assets.paper import embedded_text
 
 _SYLLABLES = re.findall("..", "ranetilovesumaconperindisformlatgramentationicalnetworkdatamodelearnbasedo")
-TARGET, MEASURED_FROM = 4.5, 20  # as fast, from so many abstracts on (X2)
+TARGET, MEASURED_FROM = 4.5, 20  # as fast, from this number of abstracts on (X2)
 _THEM = "sentence-transformers"
 _LEAST_COSINE = 0.9999  # between the two sides' vectors
 _SLICE = 250  # more than either side's batch, so that sorting by length pays as it does in a day of papers

@@ -1,4 +1,4 @@
-"""What the check of numbers and names finds of made corruptions, and what it reports of faithful texts.
+"""Measure what the check of numbers and names finds in corrupted texts, and reports of faithful ones.
 
     python -m benchmarks.faithfulness --data PAPERS-FOLDER [--papers 200] [--seed 1] [--show]
 
@@ -25,7 +25,7 @@ LEAST_FOUND, MOST_ALARMS = 0.95, 0.01
 _WORDS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
 _BEGINNINGS = (
     "However,", "Researchers say that", "Imagine this:", "In everyday words,", "Surprisingly,", "Instead,", "Together,",
-    "Until now,", "Scientists ask whether", "Put simply,", "Yet", "Moreover,", "Crucially,", "Nobody had asked:",
+    "Until now,", "Scientists ask whether", "Put simply,", "Yet", "Moreover,", "Crucially,", "Surprisingly,",
 )  # fmt: skip
 
 

@@ -1,11 +1,11 @@
-"""What a home with a year of days of many profiles costs, beside one that was begun yesterday (SPEC X3).
+"""Measure a home with a year of days of many profiles beside one that started yesterday (X3).
 
     python -m benchmarks.growth [--days 400] [--profiles 20] [--papers 100] [--rounds 3]
 
 Two homes with the same profiles and papers: in one each profile has a ranking, a file and pages for every day, in the
-other for the day before only. Then the same new day comes to both: imported, then `run` for all profiles, in processes
-of their own, by their processor time too, which a busy machine does not lengthen much. Beside it `status` and Today on
-the page, which are to answer within a second, each also beside the begun home. Then what a `run` over many days of a
+other for the day before only. Then the same new day comes to both: imported, then `run` for all profiles, in separate
+processes, also by processor time, which a busy machine does not lengthen much. Beside it `status` and Today on
+the page, which are to answer within a second, each also beside the small home. Then what a `run` over many days of a
 few profiles adds: processor time, bytes and files of Dagster's folder for each day and profile. Ends with 1 if a target
 is missed.
 """

@@ -1,8 +1,8 @@
-"""How long the MCP server takes from its start to the first answer of tools/list, beside `python -c "import mcp"`.
+"""Measure the MCP server from its start to the first answer of tools/list, beside `python -c "import mcp"`.
 
     python -m benchmarks.mcp_start [--rounds 7]
 
-The server is the command `paper-assets mcp`, asked by hand over its pipes in the handshake protocol; the clock stops
+The server is the command `paper-assets mcp`, called over its pipes in the handshake protocol; the clock stops
 when the whole list has been read. The two take turns, so that a busy machine slows both. Ratio of the medians.
 """
 

@@ -1,4 +1,4 @@
-"""Merging ten lists of a thousand, against the plain merge of the tests.
+"""Measure the merge of ten lists of a thousand, against the plain merge of the tests.
 
     python -m benchmarks.merge [--lists 10] [--each 1000] [--rounds 5]
 

@@ -1,13 +1,13 @@
-"""How much of a module could be broken without a test noticing: small faults put in one at a time.
+"""Find faults in a module that no test detects, by inserting small faults one at a time.
 
     python -m benchmarks.mutants paper_assets/digests/content.py tests/digests [--sample 30] [--seed 1]
 
-What lies under `paper_assets` is broken (files or folders), the other paths are the tests to run; options that are not
+Paths under `paper_assets` are broken (files or folders), the other paths are the tests to run; options that are not
 ours, such as --deselect=TEST, go to pytest. Everything happens in a copy of the checkout, with no recorded data beside
 it; the working tree stays as it is. Each fault is tried in a forked process that stops at the first failing test.
 
-Printed are the faults that no test noticed, as file:line, and their share of those tried. Some change nothing that
-anybody could see (a cache, the wording of a message, a bound that is never reached): read each, and write a test where
+Printed are the faults that no test noticed, as file:line, and their share of those tried. Some change nothing
+visible (a cache, the wording of a message, a bound that is never reached): read each, and write a test where
 a user would miss what was broken.
 
 Adding a kind of fault: a function from a node to its broken form (or None) in `FAULTS`.

@@ -1,18 +1,18 @@
-"""How well critic and gate tell good rewrites from the same rewrites made wrong in one place.
+"""Measure how well critic and checks separate good rewrites from the same rewrites corrupted in one place.
 
     python -m benchmarks.mutate_and_judge --data PAPERS-FOLDER [--half 1] [--each 3] [--seed 1] [--show]
     python -m benchmarks.mutate_and_judge --pairs FILE [--gate-only] [--most-calls 200] [--plan]
 
 --data: the rewrites of `benchmarks/rewrites.jsonl`, written for papers of PAPERS-FOLDER (`papers.jsonl.gz`); --half 0
-are those by which the gate's rules were found, --half 1 those that were held out, told apart by a hash of the paper's
+are those on which the rules were developed, --half 1 those held out, separated by a hash of the paper's
 id. FILE: a JSON object a line with `title`, `original`, `rewrite` and `level`, and `language` where it is not English;
 with neither the finished rewrites of this home. Each rewrite is corrupted in every way of
-benchmarks/corruptions.py, and replaced by texts that no reader can use. Shown for each kind: what the gate
+benchmarks/corruptions.py, and replaced by unusable texts. Shown for each kind: what the gate
 holds back, the AUC of the critic's total (1: every good rewrite scores above every corrupted one), and the share that
 would pass critic and gate together. The critic is the one that is set up (LLM_CRITIC_PROVIDER, LLM_CRITIC_MODEL,
 LLM_PROVIDER). What asking it costs is printed first: it is shown at most --most-calls texts, all good ones and of each
-kind as many; with --plan that is all, with --gate-only nobody is asked. Exits with 1 where a text that no reader can
-use passes the gate, one with a wrong number or name in more than five of a hundred cases, or where a good rewrite is
+kind as many; with --plan that is all, with --gate-only the critic is not called. Exits with 1 where an unusable text
+passes the checks, one with a wrong number or name in more than five of a hundred cases, or where a good rewrite is
 held back.
 """
 
@@ -124,7 +124,7 @@ def criticised(critic: Critic | None, item: NewItem, text: str) -> int | None:
 
 
 def open_critic(environ: Mapping[str, str], *, most_calls: int) -> Critic | None:
-    """The critic that is configured; None without one. A budget of its own ends the asking."""
+    """The critic that is configured; None without one. It has a separate budget."""
     try:
         chosen = critic_config(environ, actor=llm_config(environ))
     except LLMConfigError:
@@ -199,7 +199,7 @@ def from_home() -> list[Good]:
 
 
 def corrupted(goods: Sequence[Good], *, each: int, chance: random.Random) -> Mapping[str, list[Good]]:
-    strangers = {  # of other papers: another level's rewrite of the same one is no other text
+    strangers = {  # of other papers: another level's rewrite of the same one does not count
         item.paper_id: Strangers(names=_NAMES, texts=[text for of, text in goods if of.paper_id != item.paper_id])
         for item, _ in goods
     }

@@ -1,4 +1,4 @@
-"""Recall from an archive of best practices: whether the right one is found, and how fast.
+"""Measure recall from an archive of best practices: whether the right one is found, and how fast.
 
     python -m benchmarks.recall --data PAPERS-FOLDER [--draws 3] [--seed 1]
     python -m benchmarks.recall [--practices 10000] [--rounds 20]
@@ -9,7 +9,7 @@ half. It is found if it is among the two that a prompt shows. Beside it the mean
 the two nearest. Each draw takes other papers. Exits with 1 where the right one is found in less than 95 of 100 at
 either score.
 
-Without --data: how fast, against building BM25 anew at every call. Invented originals of 150 words and invented
+Without --data: how fast, against building BM25 at every call. Invented originals of 150 words and invented
 vectors, a third of them at each level. Both answer the same questions from the same rows in memory and must give the
 same best practices. The baseline reads nothing and embeds nothing; it only builds the index of words of the level
 (bm25s) that ours keeps. Ours is timed as a caller meets it: warm, when nothing was written since and the question's

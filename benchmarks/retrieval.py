@@ -1,12 +1,12 @@
-"""Balanced retrieval over 10,000 to 1,000,000 documents: time and memory, beside Chroma's own filtered query.
+"""Measure time and memory of balanced retrieval over 10,000 to 1,000,000 documents, beside Chroma's filtered query.
 
     python -m benchmarks.retrieval [--papers 10000 100000] [--memory 1000000000] [--rounds 15] [--folder KEPT]
 
 Invented papers with clustered vectors; three conditions (category, days, topic), two sides. Baseline: one query of an
 open Chroma collection with the three conditions of one side, ids alone. Ours: the whole answer to a plan with two
 sides (embedding of the question is not in it), shortlist, policy filter and merge included. Each size and limit is
-measured in a process of its own, with its peak memory: all that the process has, some 130 MB of it the interpreter's.
-The first answer reads all documents; the changed one follows on one paper written anew. `in blocks`: the limit forced
+measured in a separate process, with its peak memory: all that the process has, some 130 MB of it the interpreter's.
+The first answer reads all documents; the changed one follows a new version of one paper. `in blocks`: the limit forced
 to nothing. Recall against that, which compares every vector in float64. Sizes from 300,000 take tens of minutes to
 fill, nearly all of it Chroma's; its graph is built with fewer neighbours than the desk's for that reason, which makes
 its query no slower. With --folder all is kept for a second run.

@@ -1,13 +1,13 @@
-"""From which size on each engine beyond this process pays: curves of seconds by size (SPEC X4, docs/scaling.md).
+"""Measure from which size on each engine beyond this process pays (X4, docs/scaling.md).
 
     python -m benchmarks.scaling [embed] [score] [history] [vectors] [--sizes 256 1024] [--rounds 3]
                                  [--long] [--papers 60]
 
 Servers are started on loopback and ended again. `embed`: texts of about 15 words (`--long`: of about 180, an abstract),
 alone and on one and two Dask workers of one thread each. `score`: the profiles of one day over a week of papers
-(`--papers` a day), likewise. `history`: runs of one small asset, kept in SQLite files and on PostgreSQL. `vectors`:
-vectors written to a Chroma folder and a Chroma server. Each figure is the least of `--rounds`, taken in turn; a line is
-a size. What is not installed is left out with its reason.
+(`--papers` a day), in the same way. `history`: runs of one small asset, kept in SQLite files and on PostgreSQL.
+`vectors`: vectors written to a Chroma folder and a Chroma server. Each figure is the least of `--rounds`, taken in
+turn; a line is a size. What is not installed is left out with its reason.
 """
 
 import argparse
@@ -91,7 +91,7 @@ def embed(folder: Path, *, long: bool) -> Iterator[Ways]:
 
 
 def tasks(profiles: int, per_day: int) -> list[RankingTask]:
-    """So many profiles' rankings of one day, over a week of `per_day` papers a day."""
+    """Return the ranking tasks of one day over a week of `per_day` papers a day."""
     table = papers_to_table(invented.papers(7, per_day))
     vectors, found = unit_vectors(table.num_rows + 9), []
     for profile in invented.profiles(profiles):
@@ -112,7 +112,7 @@ def tasks(profiles: int, per_day: int) -> list[RankingTask]:
 
 @contextmanager
 def score(folder: Path, *, per_day: int) -> Iterator[Ways]:
-    """Rankings of a day, connecting included; a day's papers are new to everybody."""
+    """Rankings of a day, connecting included; a day's papers are new to every process."""
     asked = cache(partial(tasks, per_day=per_day))
 
     def alone(count: int) -> None:

@@ -1,4 +1,4 @@
-"""Filtering and scoring of many papers in the default mode, against two loops over papers (SPEC X2).
+"""Measure filtering and scoring in the default mode against two loops over papers (X2).
 
     python -m benchmarks.scoring [--sizes 20 1000 10000 87000] [--mode hybrid] [--sample 2000] [--rounds 3]
                                  [--data PAPERS.parquet]
@@ -40,7 +40,7 @@ ASKED = 3  # vectors for the texts of the profile
 SCORING = ScoringConfig()
 MODES = ("hybrid", "seed")  # the default first
 SIZES = (20, 1_000, 10_000, 87_000)
-TARGET, MEASURED_FROM = 15.0, 10_000  # of the twin's time, for so many papers (X2)
+TARGET, MEASURED_FROM = 15.0, 10_000  # of the twin's time, by number of papers (X2)
 WARM_ROUNDS = 3  # after each first one
 
 
@@ -198,7 +198,7 @@ def same(ours: list[tuple[str, float]], theirs: list[tuple[str, float]]) -> bool
 
 
 def figures(sizes: Sequence[int], *, mode: str, sample: int, rounds: int, data: Path | None = None) -> list[Figure]:
-    """Warm rankings of so many papers against both baselines; and first ones, of which nothing is asked."""
+    """Measure warm rankings against both baselines, and first ones, which have no target."""
     most = max(sizes)
     every = pq.read_table(data, schema=paper_schema()) if data else papers_to_table(invented_papers(most))
     unit = unit_vectors(min(most, every.num_rows) + ASKED)

@@ -1,17 +1,17 @@
-"""Sides by stance on a labelled set of claims, against sides by wording: who stands on the wrong side, who on two.
+"""Compare sides by stance with sides by wording on labelled claims: documents on the wrong side, or on two.
 
     python -m benchmarks.stance --data PERSPECTRUM-FOLDER [--claims 100] [--per-side 5] [--model]
 
 A set as `benchmarks.balanced_quality` reads it, with the sides SUPPORT and UNDERMINE. All its sentences are searched
-for each claim. The judge is a language model behind a real HTTP server on this machine, asked through the seam like any
-other: it is scripted to answer what the set says (a sentence that the set does not judge for the claim is neutral), so
-that what is measured is everything but the model's own judgement: batches, parsing, quotations, sides. With --model the
-judge is the one that is configured here instead (`LLM_PROVIDER`, `PAPER_ASSETS_STANCE_MODEL`), which is paid for.
-Beside it two sides by wording, "arguments for …" and "arguments against …".
+for each claim. The judge is a language model behind a real HTTP server on this machine, called through the client like
+any other: it is scripted to answer what the set says (a sentence that the set does not judge for the claim is
+neutral), so that what is measured is everything but the model's own judgement: batches, parsing, quotations, sides.
+With --model the judge is the one that is configured here instead (`LLM_PROVIDER`, `PAPER_ASSETS_STANCE_MODEL`), which
+is paid for. Beside it two sides by wording, "arguments for …" and "arguments against …".
 
 wrong side: of the judged documents on a side, the share that the set puts on the other one only. overlap: the share of
-a side's documents that stand on the other one too; warned: of the claims whose sides overlap by more than half, the
-share that says so.
+a side's documents that are on the other one too; warned: of the claims whose sides overlap by more than half, the
+share with a warning.
 """
 
 import argparse
@@ -95,7 +95,7 @@ def answers(gold: Gold) -> Callable[[Request], Says]:
 
 @contextmanager
 def scripted_judge(gold: Gold) -> Iterator[StanceJudge]:
-    """The judge that asks the scripted model over HTTP, with room for every claim."""
+    """Return a judge that uses the scripted model over HTTP, with capacity for every claim."""
     with loopback_llm(answers(gold)) as server:
         environ = server.environ("openai") | {
             "PAPER_ASSETS_LLM_CALLS": "1000000",
@@ -134,7 +134,7 @@ def count(figures: Figures, sides: Mapping[str, Findings], known: Mapping[str, s
     fewest = min(map(len, ids.values()))
     figures.on_two += len(shared)
     same = bool(fewest) and len(shared) > fewest / 2
-    told = any("also stand" in warning for side in sides.values() for warning in side.warnings)
+    told = any("also are" in warning for side in sides.values() for warning in side.warnings)
     figures.mostly_the_same += same
     figures.warned += same and told
     figures.warned_for_nothing += told and not same
@@ -200,7 +200,7 @@ def by_both_ways(corpus: Corpus, claim: str, judge: StanceJudge, *, per_side: in
         plan = parse_plan(record, source="the benchmark", default_sides=())
         found = retrieve_balanced(corpus, plan, caller=Caller(), judge=judge)
         if len(found) < len(sides):
-            raise SystemExit(f"nobody judged: {found[0].warnings[0]}")
+            raise SystemExit(f"unjudged: {found[0].warnings[0]}")
         return {str(side.side): side for side in found}
 
     return {

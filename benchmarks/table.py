@@ -1,10 +1,10 @@
-"""One table of all stages: named baseline in the same run, ratio, target, met or not (SPEC X1). `make bench`.
+"""Print one table of all stages: named baseline in the same run, ratio, target, result (X1). `make bench`.
 
     python -m benchmarks.table [--short] [PART ...]
 
-Each part runs in a process of its own, so that none finds what another has loaded. `--short` takes fewer rounds and
-leaves out the largest sizes, to see that all of it works; only the whole table says whether the targets hold. A part
-that breaks is a line of its own. Ends with 1 where a target is missed or a part is broken. Adding a part: a function
+Each part runs in a separate process, so that none benefits from what another has loaded. `--short` takes fewer rounds
+and leaves out the largest sizes, to see that all of it works; only the whole table says whether the targets hold. A
+part that fails is a separate line. Ends with 1 where a target is missed or a part is broken. Adding a part: a function
 below that returns figures, and a line in `PARTS`.
 """
 
@@ -74,7 +74,7 @@ PARTS: dict[str, Part] = {
 
 
 def lines(found: Sequence[Figure]) -> list[str]:
-    """The table's lines, their columns as wide as what stands in them."""
+    """Return the table's lines with columns as wide as their content."""
     rows = [_HEADER, *map(_row, found)]
     widths = [max(len(row[at]) for row in rows) for at in range(len(_HEADER))]
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]

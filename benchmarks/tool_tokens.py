@@ -3,8 +3,8 @@
     python -m benchmarks.tool_tokens
 
 Counted is what hosts put before their models: name, description and the schema of the arguments. Tokens are characters
-by four, and those of OpenAI's o200k where `bpe-openai` happens to be installed (it is no dependency of ours). The last
-column is the whole entry of tools/list in characters by four, with title, hints and the outline of the answer.
+by four, and those of OpenAI's o200k where `bpe-openai` happens to be installed (it is not a dependency of ours). The
+last column is the whole entry of tools/list in characters by four, with title, hints and the outline of the answer.
 Exits non-zero above 200 tokens a tool.
 """
 

@@ -1,4 +1,4 @@
-"""Fixtures that every room uses: the recorded real data where it lies beside the checkout."""
+"""Provide fixtures for all tests: the recorded real data beside the checkout, and a browser."""
 
 import os
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from hypothesis import settings
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
-# A slow machine is no failure of the code; nothing is kept between runs.
+# A slow machine must not fail a test; nothing is kept between runs.
 settings.register_profile("here", deadline=None, database=None)
 settings.load_profile("here")
 
@@ -20,7 +20,7 @@ ROOT = Path(__file__).parent.parent
 
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
-    """Folder with the recorded real data; a test that asks for it is skipped where it is absent."""
+    """Return the folder of the recorded real data; skip the test if there is none."""
     folder = Path(os.environ.get("PAPER_ASSETS_SHARED_DATA", ROOT.parent / "shared" / "data"))
     if not folder.is_dir():
         pytest.skip("the recorded real data does not lie beside this checkout")
@@ -29,10 +29,10 @@ def shared_data() -> Path:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator["Browser"]:
-    """Chromium with the network shut, one for a module: while it is there, no other test of the process can have an
-    event loop of its own.
+    """Start Chromium without network, once per module: while it runs, no other test of the process can have its
+    event loop.
     """
-    from playwright.sync_api import expect, sync_playwright  # only tests of the page pay for it
+    from playwright.sync_api import expect, sync_playwright  # only tests of the page need it
 
     from tests.page.browser import PATIENCE, chromium
 

@@ -1,4 +1,4 @@
-"""A reading desk in a temporary folder, driven by its command line: in this process, or as processes of its own."""
+"""Set up an installation in a temporary folder and run its commands, in this process or in new ones."""
 
 import json
 import os
@@ -52,7 +52,7 @@ class Desk:
         return file
 
     def start(self, *arguments: str, **more: str) -> "subprocess.Popen[str]":
-        """The command as a process; it answers to its own process group."""
+        """Start the command as a process with its own process group."""
         return subprocess.Popen(
             [*COMMAND, *arguments],
             cwd=self.folder,
@@ -64,14 +64,14 @@ class Desk:
         )
 
     def run(self, *arguments: str, **more: str) -> str:
-        """Run a command that must succeed, to its end; its standard output."""
+        """Run a command that must succeed; return its standard output."""
         process = self.start(*arguments, **more)
         out, err = process.communicate(timeout=PATIENCE)
         assert process.returncode == 0, err
         return out
 
     def refused(self, *arguments: str, **more: str) -> str:
-        """Run a command that must fail in one line; that line."""
+        """Run a command that must fail in one line; return that line."""
         process = self.start(*arguments, **more)
         out, err = process.communicate(timeout=PATIENCE)
         assert process.returncode != 0, out
@@ -109,7 +109,7 @@ class Desk:
                     daemon.wait()
 
     def happens(self, happened: Callable[[], bool], *, within: float) -> bool:
-        """Wait for what the daemon does, `within` seconds at most; whether it did."""
+        """Wait up to `within` seconds for the daemon; return whether the condition became true."""
         ends = time.monotonic() + within
         while not happened():
             if time.monotonic() > ends:
@@ -118,11 +118,11 @@ class Desk:
         return True
 
     def last_words(self) -> str:
-        """The end of what the daemon has said."""
+        """Return the end of the daemon's log."""
         return (self.folder / "daemon.log").read_text("utf-8")[-4000:]
 
     def state(self) -> dict[str, list[Any]]:
-        """Everything stored that a re-run must neither lose nor double, without times and names of files."""
+        """Return everything stored that a second run must neither lose nor double, without times and file names."""
         queries = {
             "papers": "select paper_id, version, content_hash from papers order by all",
             "embeddings": "select model, text_hash, list_sum(vector) from embeddings order by all",
@@ -141,7 +141,7 @@ class Desk:
 
 
 def paper(number: int, day: str, text: str, **more: Any) -> dict[str, Any]:
-    """An invented paper as one record of our own JSON lines."""
+    """Return an invented paper as one record of our JSON lines."""
     return {
         "paper_id": f"2603.{number:05d}",
         "title": f"{text.capitalize()}, part {number}",
@@ -162,13 +162,13 @@ TOPICS = (
     "calibration of tree ensembles",
 )
 
-# Lists are full whatever they hold: the line has tests of its own.
+# No threshold, so that lists are full: the threshold has separate tests.
 GRAPHS = {"interests": {"primary": ["traffic forecasting on road networks"]}, "ranking": {"top_k": 2, "line": 0}}
 SPEECH = {"interests": {"primary": ["speech recognition for rare languages"]}, "ranking": {"top_k": 2, "line": 0}}
 
 
 def week(days: Sequence[str], *, each: int = 6) -> list[dict[str, Any]]:
-    """`each` papers a day, their topics in turn."""
+    """Return `each` papers a day with alternating topics."""
     return [
         paper(100 * (at + 1) + number, day, TOPICS[number % len(TOPICS)])
         for at, day in enumerate(days)
@@ -177,12 +177,12 @@ def week(days: Sequence[str], *, each: int = 6) -> list[dict[str, Any]]:
 
 
 def no_clock() -> datetime:
-    """The clock of what must not ask for the time."""
-    raise AssertionError("nobody asks for the time here")
+    """Fail, as the clock of code that must not read the time."""
+    raise AssertionError("this code must not read the time")
 
 
 def end(process: "subprocess.Popen[str]") -> None:
-    """Tell a server to stop, and make it where it does not."""
+    """Stop a server, and kill it if it does not stop."""
     process.send_signal(signal.SIGTERM)
     try:
         process.communicate(timeout=30)

@@ -1,4 +1,4 @@
-"""A real cross-encoder of a few numbers, saved as any other is; its weights are random, so its grades mean nothing."""
+"""Build a tiny real cross-encoder with random weights, saved like any other; its grades mean nothing."""
 
 from pathlib import Path
 
@@ -27,7 +27,7 @@ def tiny_cross_encoder(
         intermediate_size=32,
         max_position_embeddings=longest,
         **({"id2label": dict(enumerate(names))} if names else {"num_labels": outputs}),
-        initializer_range=0.5,  # so that the scores lie apart
+        initializer_range=0.5,  # so that the scores differ
     )
     BertForSequenceClassification(config).save_pretrained(folder)
     BertTokenizerFast(str(folder / "vocab.txt")).save_pretrained(folder)

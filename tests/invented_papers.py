@@ -1,4 +1,4 @@
-"""Invented papers, and work on a warehouse done in processes of its own."""
+"""Provide invented papers, and work on a warehouse in separate processes."""
 
 import multiprocessing
 import resource
@@ -24,7 +24,7 @@ def at(day: date, hour: int = 12) -> datetime:
 
 
 def paper(paper_id: str = "2601.00001", day: date | None = MONDAY, **changes: Any) -> Paper:
-    """A small paper of a day."""
+    """Return a small paper of a day."""
     fields: dict[str, Any] = {
         "title": f"On {paper_id}",
         "abstract": f"We study {paper_id}.",
@@ -37,12 +37,12 @@ def paper(paper_id: str = "2601.00001", day: date | None = MONDAY, **changes: An
 
 
 def papers_of(day: date, count: int, **changes: Any) -> list[Paper]:
-    """Papers of a day whose ids follow from the day, so that no two days share one."""
+    """Return papers of a day with ids derived from the day, so that no two days share one."""
     return [paper(f"{day:%y%m}.{day.day:02d}{number:03d}", day, **changes) for number in range(count)]
 
 
 def stored(warehouse: Warehouse) -> dict[str, Paper]:
-    """All papers in the warehouse; fails if an id stands there twice."""
+    """Return all papers in the warehouse; fail if an id is there twice."""
     papers = papers_from_table(papers_between(warehouse, None, None))
     found = {each.paper_id: each for each in papers}
     assert len(found) == len(papers)
@@ -51,7 +51,7 @@ def stored(warehouse: Warehouse) -> dict[str, Paper]:
 
 @contextmanager
 def process(work: Work, *arguments: object) -> Iterator[tuple[BaseProcess, Connection]]:
-    """`work(connection, *arguments)` in a fresh process, killed when the block ends."""
+    """Run `work(connection, *arguments)` in a new process that is killed when the block ends."""
     context = multiprocessing.get_context("spawn")
     here, there = context.Pipe()
     child = context.Process(target=work, args=(there, *arguments))
@@ -65,7 +65,7 @@ def process(work: Work, *arguments: object) -> Iterator[tuple[BaseProcess, Conne
 
 
 def allow_files_of(size: int) -> None:
-    """Refuse this process any file larger than `size` bytes, as a full disk would."""
+    """Refuse this process files larger than `size` bytes, as a full disk would."""
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
 
 

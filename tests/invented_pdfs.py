@@ -1,4 +1,4 @@
-"""Small real PDF files of invented text, written byte by byte: whole, scanned, encrypted."""
+"""Write small real PDF files of invented text: complete, scanned, encrypted."""
 
 from collections.abc import Sequence
 from hashlib import md5
@@ -8,7 +8,7 @@ _FILE_ID = bytes(range(16))
 
 
 def pdf(*pages: str, password: str | None = None) -> bytes:
-    """A PDF with a text layer: a page for each text, a line for each line of it.
+    """Write a PDF with a text layer: a page for each text, a line for each line of it.
 
     Any characters may occur, up to 223 different ones. With `password` the file is encrypted
     (RC4, 40 bits) and that password is needed to open it; '' needs none.
@@ -37,7 +37,7 @@ def pdf(*pages: str, password: str | None = None) -> bytes:
 
 
 def scanned_pdf(pages: int = 1) -> bytes:
-    """Pages that hold nothing but a picture of 2 x 2 dots."""
+    """Write pages that contain only a picture of 2 x 2 dots."""
     image = _stream(
         bytes([0, 255, 255, 0]), "/Type/XObject/Subtype/Image/Width 2/Height 2/ColorSpace/DeviceGray/BitsPerComponent 8"
     )
@@ -83,7 +83,7 @@ def _keys(password: bytes) -> tuple[bytes, bytes, bytes]:
 
 
 def _encrypted(entry: bytes, number: int, key: bytes) -> bytes:
-    """The object with its stream, if it has one, encrypted; no other object here holds texts."""
+    """Return the object with its stream encrypted, if it has one; no other object contains text."""
     head, mark, rest = entry.partition(b"stream\n")
     if not mark:
         return entry

@@ -1,4 +1,4 @@
-"""An invented truth for the vector index, and a process that writes and reads it (`vector_process`).
+"""Provide invented data for the vector index, and a process that writes and reads it (`vector_process`).
 
 A truth is partition -> ids; a vector follows from its id alone, so that every process makes the same.
 """
@@ -19,13 +19,13 @@ from paper_assets.stores.index_content import VectorBatch
 from paper_assets.stores.vectors import SyncReport, VectorIndex, _reading, sync
 
 COLLECTION, MODEL, DIMENSION = "abstract", "invented", 16
-TWO_GIGABYTES = 2 << 30  # a damaged index can grow without end: no process of these tests may let it
+TWO_GIGABYTES = 2 << 30  # a damaged index can grow without limit, so memory is limited
 
 Truth = Mapping[str, Sequence[str]]
 
 
 def vectors_of(ids: Sequence[str]) -> np.ndarray:
-    """Unit vectors, float32 (n, DIMENSION)."""
+    """Return unit vectors, float32 (n, DIMENSION)."""
     seeds = [int.from_bytes(hashlib.sha256(each.encode()).digest()[:8]) for each in ids]
     rows = np.array([np.random.default_rng(seed).standard_normal(DIMENSION) for seed in seeds], dtype=np.float32)
     rows = rows.reshape(-1, DIMENSION)
@@ -72,7 +72,7 @@ def put(
 def query(
     index: VectorIndex, collection: str, vectors: np.ndarray, *, k: int, where: Any = None
 ) -> tuple[list[list[str]], np.ndarray]:
-    """What another tool finds in the index: the k nearest ids of each of m vectors, and their cosines (m, k)."""
+    """Search the index as another tool does: the k nearest ids of each of m vectors, and their cosines (m, k)."""
     similarities = np.full((len(vectors), k), np.nan, dtype=np.float32)
     with _reading(index, collection) as opened:
         told: Any = opened.rows.query(query_embeddings=vectors, n_results=k, where=where, include=["distances"])
@@ -82,22 +82,22 @@ def query(
 
 
 def found(index: VectorIndex, ids: Sequence[str]) -> list[str]:
-    """The nearest id for the vector of each id."""
+    """Return the nearest id for the vector of each id."""
     return [nearest[0] for nearest in query(index, COLLECTION, vectors_of(ids), k=1)[0]]
 
 
 class VectorProcess:
-    """A process of its own that obeys one order at a time."""
+    """A separate process that executes one command at a time."""
 
     def __init__(self, process: "subprocess.Popen[str]") -> None:
         self.process = process
 
     def begin(self, folder: Path, **order: Any) -> None:
-        """Give an order: sync `truth` (only `names`, if given), `stall` before that partition, then `find` ids."""
+        """Send a command: sync `truth` (only `names`, if given), `stall` before that partition, then `find` ids."""
         self._write({**order, "folder": str(folder)})
 
     def go_on(self) -> None:
-        """End a stall."""
+        """End a stall that a command requested."""
         self._write(None)
 
     def _write(self, order: Any) -> None:
@@ -105,7 +105,7 @@ class VectorProcess:
         self._pipe(self.process.stdin).flush()
 
     def answer(self) -> Any:
-        """The next thing it says; fails if it died."""
+        """Return its next message; fail if it has died."""
         line = self._pipe(self.process.stdout).readline()
         assert line, "the process died"
         return json.loads(line)
@@ -126,7 +126,7 @@ class VectorProcess:
 
 @contextmanager
 def vector_process(*, largest_file: int = TWO_GIGABYTES) -> Iterator[VectorProcess]:
-    """A process that cannot write files beyond a size in bytes, killed at the end."""
+    """Start a process that cannot write files beyond a size in bytes; kill it at the end."""
     command = [sys.executable, __file__, str(largest_file)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         try:

@@ -1,4 +1,4 @@
-"""A real HTTP server on 127.0.0.1 that answers as a function says; what every invented source stands on."""
+"""Run a real HTTP server on 127.0.0.1 whose answers come from a function; base of all invented sources."""
 
 import socket
 import struct
@@ -28,7 +28,7 @@ class Answer:
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """What a client sent; names of headers in lower case."""
+    """A request of a client; header names in lower case."""
 
     method: str
     path: str
@@ -67,7 +67,7 @@ def serving(answer: Callable[[Request], Answer]) -> Iterator[str]:
             self.end_headers()
             try:
                 self._write_body(given)
-            except OSError:  # the client has given up
+            except OSError:  # the client has disconnected
                 self.close_connection = True
 
         def _write_body(self, given: Answer) -> None:

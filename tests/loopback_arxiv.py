@@ -1,4 +1,4 @@
-"""A small arXiv on 127.0.0.1: a real HTTP server with scripted answers, or with invented papers asked by day.
+"""Run a small arXiv on 127.0.0.1: a real HTTP server with scripted answers, or with invented papers by day.
 
     from tests.loopback_arxiv import ...
 
@@ -9,7 +9,7 @@
     with loopback_arxiv(script=[Answer(status=429, headers={"Retry-After": "7"}), feed([...])]) as arxiv: ...
 
 A script is answered in order; a request beyond its end gets a 500. `arxiv.papers` and `arxiv.pdfs` (answers by what
-stands behind `/pdf/`) may be changed while it serves. Without a script it knows days, categories, ids, and words in
+is served under `/pdf/`) may be changed while it serves. Without a script it knows days, categories, ids, and words in
 title, abstract and authors.
 """
 
@@ -98,7 +98,7 @@ def loopback_arxiv(
 
 
 def _holds(paper: Paper, asked: str) -> bool:
-    """Whether the paper has every quoted phrase of the query where it is asked for."""
+    """Return whether the paper has every quoted phrase of the query in the named field."""
     places = {"ti": paper.title, "au": " ".join(paper.authors)}
     anywhere = f"{paper.title} {paper.abstract} {places['au']}"
     return all(
@@ -108,7 +108,7 @@ def _holds(paper: Paper, asked: str) -> bool:
 
 
 def feed(papers: Sequence[Paper], *, total: int | None = None) -> Answer:
-    """A page of the API in today's layout; `total` defaults to the papers given."""
+    """Return a page of the API in today's layout; `total` defaults to the papers given."""
     return Answer(body=feed_xml(papers, total=total), headers={"Content-Type": "application/atom+xml"})
 
 
@@ -138,7 +138,7 @@ def entry_xml(paper: Paper) -> str:
 
 
 def error_xml(reason: str) -> bytes:
-    """What the API sends for a query that it cannot read: a feed with one entry titled Error."""
+    """Return the answer to a query that the API cannot read: a feed with one entry titled Error."""
     return (
         "<?xml version='1.0' encoding='UTF-8'?>\n"
         '<feed xmlns:opensearch="http://a9.com/-/spec/opensearch/1.1/" xmlns="http://www.w3.org/2005/Atom">'
@@ -148,7 +148,7 @@ def error_xml(reason: str) -> bytes:
 
 
 def invented_paper(number: int, day: date, **changes: object) -> Paper:
-    """Paper `number` (from 0) of a day, one minute after the other; fields can be given."""
+    """Return paper `number` (from 0) of a day, one per minute; fields can be given."""
     published = datetime(day.year, day.month, day.day, tzinfo=UTC) + timedelta(minutes=number)
     values: dict[str, object] = {
         "paper_id": f"{day:%y%m}.{day.day * 1000 + number:05d}",

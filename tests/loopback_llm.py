@@ -1,4 +1,4 @@
-"""A language model on 127.0.0.1: a real HTTP server with scripted answers, speaking all three protocols.
+"""Run a language model on 127.0.0.1: a real HTTP server with scripted answers for all three protocols.
 
     with loopback_llm(says({"score": 0.5}), fault(503), hang()) as server:
         config = server.config("anthropic")
@@ -25,7 +25,7 @@ KEY = "sk-loopback-0123456789abcdef"
 
 @dataclass(frozen=True)
 class Request:
-    """What a client sent, and its parts that all protocols have."""
+    """A request of a client, with the parts that all protocols have."""
 
     path: str
     headers: Mapping[str, str]
@@ -39,7 +39,7 @@ class Request:
 
     @property
     def turns(self) -> list[str]:
-        """The conversation without the system text."""
+        """Return the conversation without the system text."""
         return [message["content"] for message in self.body["messages"] if message["role"] != "system"]
 
     @property
@@ -49,7 +49,7 @@ class Request:
 
     @property
     def schema(self) -> Mapping[str, Any] | None:
-        """The schema given beside the text, wherever the protocol puts it."""
+        """Return the schema given beside the text, wherever the protocol puts it."""
         if self.provider == "openai":
             return self.body.get("response_format", {}).get("json_schema", {}).get("schema")
         if self.provider == "anthropic":
@@ -59,7 +59,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Says:
-    """A good answer in whichever protocol was asked."""
+    """A valid answer in the protocol of the request."""
 
     text: str
     ended: str = "complete"
@@ -78,7 +78,7 @@ class Raw:
 
 @dataclass(frozen=True)
 class Hang:
-    """Accept and stay silent; with `drip`, send a space every so many seconds for ever."""
+    """Accept and stay silent; with `drip`, send a space at that interval without end."""
 
     drip: float | None = None
 
@@ -125,7 +125,7 @@ class LoopbackLLM:
         Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
 
     def environ(self, provider: Provider) -> dict[str, str]:
-        """The environment of somebody who uses this server."""
+        """Return the environment of a user of this server."""
         path = "/v1" if provider == "openai" else ""
         prefix = provider.upper()
         return {"LLM_PROVIDER": provider, f"{prefix}_API_KEY": KEY, f"{prefix}_BASE_URL": self.url + path}
@@ -171,7 +171,7 @@ def loopback_llm(*script: Step | Answering) -> Iterator[LoopbackLLM]:
 
 
 def closed_port() -> int:
-    """A port of this machine where nobody listens."""
+    """Return a port of this machine on which no process listens."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
@@ -188,7 +188,7 @@ def _handler(server: LoopbackLLM) -> type[BaseHTTPRequestHandler]:
                 self._hang(step)
                 return
             answer = step if isinstance(step, Raw) else recorded(json.dumps(_worded(step, request)))
-            self.send_response_only(answer.status)  # nothing but what the test says, so no Date and no Server
+            self.send_response_only(answer.status)  # only what the test defines: no Date and no Server
             for name, value in {"content-length": str(len(answer.body)), **answer.headers}.items():
                 self.send_header(name, value)
             self.end_headers()
@@ -214,7 +214,7 @@ def _handler(server: LoopbackLLM) -> type[BaseHTTPRequestHandler]:
 
 
 def _worded(step: Says, request: Request) -> dict[str, Any]:
-    """The answer as the asked protocol puts it; a count that is None is left out."""
+    """Return the answer in the form of the protocol; omit a missing count."""
     refused = step.ended == "refused"
     if request.provider == "openai":
         reason = {"complete": "stop", "cut off": "length", "refused": "stop"}[step.ended]

@@ -1,4 +1,4 @@
-"""A small OAI-PMH server of arXiv's on 127.0.0.1: records by set and date of change, in pages with resumption tokens.
+"""Run arXiv's OAI-PMH on 127.0.0.1: records by set and date of change, in pages with resumption tokens.
 
     with loopback_oai([record("2601.00001", changed=date(2026, 1, 5))], each=2) as oai:
         page_of_changes("cs:cs:CL", day, None, None, url=oai.url, session=...)
@@ -28,7 +28,7 @@ from tests.loopback import Answer
 class OaiRecord:
     """A record by its fields under arXiv's names; `versions` are times of submission. No fields: a deleted one.
 
-    `older`: in the format `arXiv`. `xml`: the record as it stands, whatever its fields.
+    `older`: in the format `arXiv`. `xml`: the record unchanged, whatever its fields.
     """
 
     paper_id: str
@@ -126,7 +126,7 @@ def recorded_oai(folder: Path, *, each: int) -> Iterator[LoopbackOai]:
 def record(paper_id: str, *versions: str, changed: date, **more: str) -> OaiRecord:
     """An invented record; `versions` are instants like 2026-01-05T10:00, `more` fields under arXiv's names.
 
-    With `replace(…, older=True)` it is told in the format `arXiv`.
+    With `replace(…, older=True)` it is written in the format `arXiv`.
     """
     return OaiRecord(
         paper_id=paper_id,

@@ -1,4 +1,4 @@
-"""A small Semantic Scholar on 127.0.0.1: a real HTTP server with invented papers, or with scripted answers.
+"""Run a small Semantic Scholar on 127.0.0.1: a real HTTP server with invented papers or scripted answers.
 
     with loopback_semantic_scholar([scholar_paper(1, arxiv="2601.00001")]) as scholar:
         environ = {"PAPER_ASSETS_SEMANTIC_SCHOLAR_URL": scholar.url}
@@ -69,7 +69,7 @@ class LoopbackScholar:
 
 
 def scholar_paper(number: int, *, arxiv: str | None = None, title: str | None = None, **more: Any) -> dict[str, Any]:
-    """Paper `number` as the API writes it; `affiliations` are those of its first author."""
+    """Return paper `number` as the API writes it; `affiliations` are those of its first author."""
     affiliations = more.pop("affiliations", [])
     return {
         "paperId": f"{number:040x}",

@@ -1,4 +1,4 @@
-"""Packages of npm for the tests alone, installed once and kept between runs outside the tree."""
+"""Install npm packages for tests, once, outside the tree."""
 
 import os
 import shutil
@@ -11,11 +11,11 @@ _SECONDS = 180
 
 
 class NotInstalled(Exception):
-    """The packages cannot be had here; the text says why."""
+    """The packages cannot be installed here; the text gives the reason."""
 
 
 def installed(*packages: str) -> Path:
-    """A folder whose node_modules has the packages (`name@version`). Raises NotInstalled."""
+    """Return a folder whose node_modules has the packages (`name@version`). Raises NotInstalled."""
     if not (shutil.which("node") and shutil.which("npm")):
         raise NotInstalled("Node is not installed")
     name = sha256(" ".join(packages).encode()).hexdigest()[:12]

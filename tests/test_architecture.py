@@ -1,4 +1,4 @@
-"""The walls of the house: imports run one way, and only the rooms that may know a thing import it."""
+"""Imports go one way, and only the packages that may use Dagster, a terminal or a protocol import it."""
 
 import ast
 import inspect
@@ -70,12 +70,12 @@ def modules() -> list[Path]:
     return sorted(PACKAGE.rglob("*.py"))
 
 
-def room(module: Path) -> str:
+def package_of(module: Path) -> str:
     return module.relative_to(PACKAGE).parts[0].removesuffix(".py")
 
 
 def imported(module: Path) -> set[str]:
-    """Every absolute module name that a file imports, wherever in the file."""
+    """Return every absolute module name that a file imports, anywhere in the file."""
     names: set[str] = set()
     for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
@@ -88,18 +88,18 @@ def imported(module: Path) -> set[str]:
 
 @pytest.mark.parametrize("module", modules(), ids=lambda module: str(module.relative_to(PACKAGE)))
 def test_imports_run_one_way(module: Path) -> None:
-    here = room(module)
+    here = package_of(module)
     if here in EDGE or here == "__init__":
         return
-    assert here in CORE, f"{here} is a new room: say in this test what it may import"
-    rooms = {name.split(".")[1] for name in imported(module) if name.startswith("paper_assets.")}
-    assert rooms - {here} <= BELOW[here]
+    assert here in CORE, f"{here} is a new package: define in this test what it may import"
+    packages = {name.split(".")[1] for name in imported(module) if name.startswith("paper_assets.")}
+    assert packages - {here} <= BELOW[here]
 
 
 @pytest.mark.parametrize("module", modules(), ids=lambda module: str(module.relative_to(PACKAGE)))
-def test_only_the_edge_knows_dagster_a_terminal_a_protocol_or_a_page(module: Path) -> None:
+def test_only_defs_and_interfaces_use_dagster_a_terminal_or_a_protocol(module: Path) -> None:
     tops = {name.split(".")[0] for name in imported(module)}
-    here = room(module)
+    here = package_of(module)
     if here not in {"defs", "definitions"}:
         assert "dagster" not in tops
     if here != "interfaces":
@@ -117,7 +117,7 @@ def test_no_interface_imports_another() -> None:
 
 @pytest.mark.parametrize("module", modules(), ids=lambda module: str(module.relative_to(PACKAGE)))
 def test_the_core_reads_neither_the_clock_nor_the_environment(module: Path) -> None:
-    if room(module) in EDGE:
+    if package_of(module) in EDGE:
         return
     source = module.read_text(encoding="utf-8")
     assert not re.search(r"os\.environ|os\.getenv|datetime\.now\(|date\.today\(|\btime\.time\(", source)
@@ -156,7 +156,7 @@ def test_only_the_listed_services_of_a_core_package_use_stores_and_clients(packa
     assert found == SERVICES[package]
 
 
-def test_no_folder_or_module_has_a_name_that_says_nothing() -> None:
+def test_no_folder_or_module_has_a_meaningless_name() -> None:
     names = {part for module in modules() for part in module.relative_to(PACKAGE).with_suffix("").parts}
     assert not names & {"utils", "util", "helpers", "helper", "manager", "base", "common", "misc"}
 
@@ -181,7 +181,7 @@ def test_asking_the_command_line_for_help_loads_no_dagster() -> None:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_the_list_of_commands_says_what_each_commands_own_help_says_first(command: str) -> None:
+def test_the_list_of_commands_shows_the_first_sentence_of_each_help(command: str) -> None:
     module, function, summary = COMMANDS[command]
     target = getattr(import_module(f"paper_assets.interfaces.cli.{module}"), function)
     help_text = target.info.help if isinstance(target, typer.Typer) else inspect.getdoc(target)

@@ -1,4 +1,4 @@
-"""The one table of benchmarks: what it says of a figure, and how it ends."""
+"""The table of benchmarks: how it shows a figure, and its exit code."""
 
 import sys
 

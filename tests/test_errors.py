@@ -1,4 +1,4 @@
-"""Whatever an error repeats of an input, a person reads one clear line (SPEC 8)."""
+"""An error is one clear line, whatever it repeats of an input (section 8 of the specification)."""
 
 import pytest
 

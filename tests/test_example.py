@@ -1,4 +1,4 @@
-"""The embedded example has the shape of the real feed, and the demo's rankings on it are plainly sensible."""
+"""The bundled example resembles the real feed, and the demo's rankings of it are sensible."""
 
 import json
 from collections import Counter
@@ -33,7 +33,7 @@ def lines() -> list[Paper]:
 
 @pytest.fixture(scope="module")
 def papers(lines: list[Paper]) -> dict[str, Paper]:
-    """The newest version of each paper."""
+    """Return the newest version of each paper."""
     return {paper.paper_id: paper for paper in sorted(lines, key=lambda paper: paper.version)}
 
 
@@ -150,7 +150,7 @@ def test_a_profile_names_authors_and_institutions_of_the_example(
 
 @pytest.fixture(scope="module")
 def embed(lines: list[Paper]) -> Embed:
-    """The real model, run once over the papers."""
+    """Return the vectors of the real model, run once over the papers."""
     encode = load_embedder("all-MiniLM-L6-v2").encode
     texts = [embedded_text(paper.title, paper.abstract) for paper in lines]
     known = dict(zip(texts, encode(texts), strict=True))

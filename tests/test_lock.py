@@ -1,4 +1,4 @@
-"""The lock for those who check what they install: the versions that are tested, each file by its hash."""
+"""The lock file: the tested versions, with the hash of each file."""
 
 import re
 from pathlib import Path
@@ -13,7 +13,7 @@ def name_of(written: str) -> str:
 
 
 def locked() -> dict[str, tuple[str, str | None, int]]:
-    """By name: version, on which machines, how many files are known. Fails for a line that is anything else."""
+    """Return for each name: version, platform marker, number of hashes. Fail for any other line."""
     found: dict[str, tuple[str, str | None, int]] = {}
     name = ""
     for line in (ROOT / "requirements.lock").read_text(encoding="utf-8").splitlines():
@@ -22,7 +22,7 @@ def locked() -> dict[str, tuple[str, str | None, int]]:
             found[name] = (version, where, files + 1)
         else:
             requirement = _REQUIREMENT.fullmatch(line)
-            assert requirement, line  # an address of some index would be one, too
+            assert requirement, line  # the address of an index, for example
             name = name_of(requirement[1])
             assert name not in found
             found[name] = (requirement[2], requirement[3], 0)
@@ -37,5 +37,5 @@ def test_the_lock_has_the_versions_that_are_tested_and_nothing_else_for_this_mac
     assert locked().keys() - tested.keys() - elsewhere == {"setuptools"}  # builds the package; `pip freeze` hides it
 
 
-def test_every_package_of_the_lock_is_known_by_the_hashes_of_its_files() -> None:
+def test_every_locked_package_has_the_hashes_of_its_files() -> None:
     assert [name for name, (_, _, files) in locked().items() if not files] == []

@@ -1,4 +1,4 @@
-"""Ids of papers: read in every way people write them, stored in one."""
+"""Paper ids are read in every common form and stored in one."""
 
 import pytest
 from hypothesis import given

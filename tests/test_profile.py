@@ -18,7 +18,7 @@ GOOD = {"interests": {"primary": ["graphs"]}}
 
 
 def written(folder: Path, **files: object) -> Path:
-    """A profile's folder with these files; bytes as they are, anything else as JSON."""
+    """Create a profile's folder with these files; bytes unchanged, anything else as JSON."""
     folder.mkdir(parents=True)
     for name, content in {"profile": GOOD, **files}.items():
         raw = content if isinstance(content, bytes) else json.dumps(content).encode()

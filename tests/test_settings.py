@@ -1,4 +1,4 @@
-"""Settings come from a mapping, each default once, and what is wrong with one is said in one line with its variable."""
+"""Settings come from a mapping, and an invalid one is reported in one line with its variable."""
 
 import json
 from dataclasses import fields
@@ -17,7 +17,7 @@ EVEN = dict(zip(DIMENSIONS, (0.5, 0.1, 0.1, 0.1, 0.1, 0.1), strict=True))
 
 def test_an_empty_environment_and_empty_variables_give_the_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
     for variable in variables():
-        monkeypatch.setenv(variable, "99")  # nobody reads the process's own environment
+        monkeypatch.setenv(variable, "99")  # the environment of the process is not read
     settings = load_settings({}, HERE)
     assert settings == load_settings(dict.fromkeys(variables(), "  "), HERE)
     assert (settings.home, settings.profiles_dir) == (HERE / "data", HERE / "profiles")

@@ -1,4 +1,4 @@
-"""What lies where a small file should: it is read, or one line says what it is, at once and without filling memory."""
+"""A small file is read, or anything else in its place is reported in one line, at once and in bounded memory."""
 
 import gzip
 import os
@@ -41,7 +41,7 @@ def test_what_is_no_regular_file_is_named_and_not_waited_for(tmp_path: Path, mon
 def test_a_file_without_end_is_refused_before_it_is_read(tmp_path: Path) -> None:
     file = tmp_path / "huge.json"
     with file.open("wb") as stream:
-        stream.truncate(1 << 40)  # a terabyte of nothing
+        stream.truncate(1 << 40)  # a sparse terabyte
     assert "is larger than 5 MB" in refused(file)
 
 

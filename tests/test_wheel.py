@@ -1,4 +1,4 @@
-"""What is published: a wheel and an sdist with all that the package reads, and a wheel that works once installed."""
+"""The wheel and the sdist contain everything that the package reads, and the installed wheel works."""
 
 import json
 import os
@@ -17,14 +17,14 @@ PUBLISHED = ("pyproject.toml", "README.md", "LICENSE")
 
 
 def data_files() -> set[str]:
-    """Every file of the package that is no module, by its place below the root of the checkout."""
+    """Return every file of the package except modules, relative to the checkout."""
     files = (path for path in PACKAGE.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
     return {path.relative_to(ROOT).as_posix() for path in files if path.suffix != ".py"}
 
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """The wheel and the sdist, built from a copy because setuptools writes beside what it builds."""
+    """Build wheel and sdist from a copy, because setuptools writes beside its source."""
     source, out = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("out")
     shutil.copytree(PACKAGE, source / PACKAGE.name, ignore=shutil.ignore_patterns("__pycache__"))
     for name in PUBLISHED:
@@ -38,7 +38,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 @pytest.fixture(scope="module")
 def site(built: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder into which the wheel was installed; what it depends on comes from this environment."""
+    """Return a folder with the installed wheel; dependencies come from this environment."""
     folder = tmp_path_factory.mktemp("site")
     install = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--target", str(folder)]
     subprocess.run([*install, str(built[".whl"])], capture_output=True, check=True)
@@ -46,7 +46,7 @@ def site(built: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Pa
 
 
 def installed(site: Path, home: Path, *command: str) -> str:
-    """What a command prints where only the installed package can be found, in a folder of its own."""
+    """Return the output of a command that can only find the installed package, in a separate folder."""
     environment = {**os.environ, "PYTHONPATH": str(site), "PAPER_ASSETS_HOME": str(home / "data")}
     done = subprocess.run(command, cwd=home, env=environment, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr

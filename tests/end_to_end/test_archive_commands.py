@@ -1,4 +1,4 @@
-"""`paper-assets archive` as people and programs meet it: real processes, real stores, an LLM on loopback."""
+"""`paper-assets archive` in real processes with real stores and a language model on loopback."""
 
 import json
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ V1, V2 = "optim_best_practices_v1", "optim_best_practices_v2"
 
 @pytest.fixture(scope="module")
 def desk(tmp_path_factory: pytest.TempPathFactory) -> Desk:
-    """Two papers, and six best practices of others."""
+    """Store two papers, and six best practices of others."""
     desk = Desk(tmp_path_factory.mktemp("desk"))
     records = [paper(number, "2026-03-02", text) for number, text in ((101, "counting sheep"), (102, "resting cows"))]
     desk.run("import", str(desk.papers("papers.jsonl", records)))
@@ -29,7 +29,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Desk:
 
 
 def kept(number: int) -> BestPractice:
-    """A best practice that is near to both papers."""
+    """Return a best practice that is similar to both papers."""
     return practice(number, original_text=f"We study counting sheep and resting cows in subject{number}.")
 
 

@@ -1,4 +1,4 @@
-"""`run` ranks the day and then embeds everything that was imported, also what no partition holds."""
+"""`run` ranks the day and then embeds everything that was imported, including papers outside all partitions."""
 
 import json
 from datetime import date

@@ -1,4 +1,4 @@
-"""The command line as people and programs meet it: real processes, real stores, the real model."""
+"""The command line in real processes with real stores and the real model."""
 
 import gzip
 import json
@@ -18,7 +18,7 @@ from tests.loopback_arxiv import loopback_arxiv
 
 DAYS = ("2026-03-02", "2026-03-03", "2026-03-04")
 
-# How often a command opens the warehouse, and what it loads; printed after all that it prints itself.
+# Prints how often a command opens the warehouse and what it loads, after its own output.
 _OPENINGS = """
 import json, sys
 opened = 0
@@ -43,7 +43,7 @@ sys.meta_path.insert(0, Watch())
 app(sys.argv[1:], standalone_mode=False)
 print(json.dumps({"openings": opened, "dagster": "dagster" in sys.modules, "store": "duckdb" in sys.modules}))
 """
-# The commands one after the other: which of them has loaded what it need not.
+# Runs the commands one after the other and prints which of them loaded something unnecessary.
 _LOADED = """
 import json, sys
 from contextlib import suppress
@@ -63,7 +63,7 @@ print(json.dumps(found))
 
 
 def observed(desk: Desk, code: str, *arguments: str) -> str:
-    """What a program about our commands prints on this desk."""
+    """Return the output of a Python program about our commands on this desk."""
     environ = {**os.environ, **desk.environment}
     done = subprocess.run(
         [sys.executable, "-c", code, *arguments], cwd=desk.folder, env=environ, capture_output=True, text=True
@@ -74,7 +74,7 @@ def observed(desk: Desk, code: str, *arguments: str) -> str:
 
 @pytest.fixture(scope="module")
 def desk(tmp_path_factory: pytest.TempPathFactory) -> Desk:
-    """Three imported days, two profiles, ranked for the newest day."""
+    """Return a desk with three imported days and two profiles, ranked for the newest day."""
     desk = Desk(tmp_path_factory.mktemp("desk"))
     desk.profile("graphs", GRAPHS)
     desk.profile("speech", SPEECH)
@@ -110,7 +110,7 @@ READING = (
     ["status"],
     ["status", "--json"],
     ["explain", "graphs", "2603.00103"],
-    ["changed", "graphs"],  # refused, there is no day before
+    ["changed", "graphs"],  # fails because there is no earlier day
     ["ratings", "list", "graphs"],
     ["ratings", "export", "graphs"],
     ["cite", "graphs"],

@@ -1,4 +1,4 @@
-"""The graph left to itself: a real daemon, a profile edited under it, that profile alone ranked again (A1, A2)."""
+"""A real daemon detects an edited profile and ranks only that one again (A1, A2)."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -17,7 +17,7 @@ PATIENCE = 900  # seconds for what takes about 20 on an idle machine
 
 @pytest.fixture(scope="module")
 def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
-    """Imported papers, two profiles, and a daemon: one for all tests, for it takes a minute to begin."""
+    """Start a daemon with imported papers and two profiles, once for all tests because it takes a minute."""
     desk = Desk(tmp_path_factory.mktemp("desk"))
     desk.profile("graphs", GRAPHS)
     desk.profile("speech", SPEECH)
@@ -27,13 +27,13 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
 
 
 def until(desk: Desk, what: str, happened: Callable[[], bool]) -> None:
-    """Wait for an outcome, however long the machine takes within PATIENCE; the daemon's last words if it fails."""
+    """Wait up to PATIENCE for an outcome; show the end of the daemon's log if it fails."""
     if not desk.happens(happened, within=PATIENCE):
         pytest.fail(f"{what}: not within {PATIENCE} s\n{desk.last_words()}")
 
 
 def ranked(desk: Desk, profile: str) -> tuple[str, list[str]] | None:
-    """When the newest ranking was made, and the papers it shows."""
+    """Return when the newest ranking was made, and the papers it shows."""
     try:
         stored = ranking(desk.warehouse, date.fromisoformat(LATEST), profile)
     except NotComputed:
@@ -76,5 +76,5 @@ def test_a_rating_is_learned_from_and_ranks_its_profile_again_alone_by_itself(de
 
 
 def learning(desk: Desk, profile: str) -> str:
-    """What the newest ranking says of what was learned."""
+    """Return what the newest ranking reports about learning."""
     return ranking(desk.warehouse, date.fromisoformat(LATEST), profile).header["learning"] or ""

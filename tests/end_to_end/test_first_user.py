@@ -1,4 +1,4 @@
-"""The walk of a first user, in a browser, with the daemon running: read, rate, ask why, decide, edit, ask (SPEC V)."""
+"""A first user in a browser, with the daemon running: read, rate, ask why, decide, edit, ask."""
 
 from collections.abc import Iterator
 from datetime import date
@@ -32,7 +32,7 @@ CONTENT = {
 
 @pytest.fixture
 def desk(tmp_path: Path) -> Iterator[Desk]:
-    """Two days ranked, a rewrite that waits, and a daemon that looks every two seconds."""
+    """Start a daemon that ticks every two seconds, with two ranked days and a waiting rewrite."""
     desk = Desk(tmp_path)
     file = desk.profile("reader", CONTENT)
     desk.run("import", str(desk.papers("papers.jsonl", week(DAYS))))

@@ -1,4 +1,4 @@
-"""`paper-assets harvest`, killed twice in the middle of a page, and what the days hold afterwards."""
+"""`paper-assets harvest`, killed twice in the middle of a page, fills the days completely."""
 
 import json
 import os
@@ -68,7 +68,7 @@ def test_a_harvest_of_recorded_pages_killed_twice_holds_row_for_row_what_an_undi
         kill_at(killed, oai, command, 9)
         kill_at(killed, oai, command, 33)
         outcome = json.loads(killed.run(*command, **environ(oai)))
-        assert len(oai.queries) == requests + 2  # no page was read twice but the two that it was killed at
+        assert len(oai.queries) == requests + 2  # only the two interrupted pages were read twice
     assert outcome["resumed"] == 31
     assert harvested(killed) == harvested(whole)
     assert (len(harvested(whole)), undisturbed["left_out"], undisturbed["faults"]) == (9, 2, 0)

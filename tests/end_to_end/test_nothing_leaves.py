@@ -1,4 +1,4 @@
-"""What needs no network asks for none: no address is looked up or called but those of this machine (SPEC 8).
+"""Work that needs no network looks up and contacts no address except those of this machine.
 
 Heard is what Python's sockets do, in every process that a command starts; libraries in other languages are not heard.
 """
@@ -37,7 +37,7 @@ sys.addaudithook(heard)
 
 @pytest.fixture
 def environ(tmp_path: Path) -> dict[str, str]:
-    """What makes every Python process below it write down whom it asks for; without keys, and with no model at hand."""
+    """Return an environment in which every Python process records its connections; without keys and models."""
     ears = tmp_path / "ears"
     ears.mkdir()
     (ears / "sitecustomize.py").write_text(LISTENER, encoding="utf-8")
@@ -48,7 +48,7 @@ def environ(tmp_path: Path) -> dict[str, str]:
 
 @pytest.fixture
 def strangers(environ: dict[str, str]) -> Callable[[], set[str]]:
-    """Those asked for so far that are not this machine."""
+    """Return the recorded addresses that are not of this machine."""
 
     def asked() -> set[str]:
         file = Path(environ["HEARD"])

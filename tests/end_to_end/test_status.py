@@ -1,4 +1,4 @@
-"""`status` tells what is current, whether from a stamp of its own or of a run or by looking at everything."""
+"""`status` reports the same from its stamp, from that of a run, or from a full check."""
 
 import json
 import os
@@ -10,7 +10,7 @@ from typing import Any
 from paper_assets.stores.stamps import forget_stamps
 from tests.desk import GRAPHS, SPEECH, Desk, week
 
-# Whether `status` made the pages anew, in order to compare them.
+# Prints whether `status` rendered the pages in order to compare them.
 _MADE_PAGES = """
 import sys
 from paper_assets.interfaces.cli.app import app

@@ -1,4 +1,4 @@
-"""Texts of other people that steer a terminal or turn lines round: nowhere behind the door (SPEC 8)."""
+"""Control and bidirectional characters in texts of other people reach no output."""
 
 import json
 import re
@@ -14,7 +14,7 @@ from paper_assets.models.llm_reading import read_answer
 from tests.desk import GRAPHS, Desk, paper
 from tests.mcp.raw_host import raw_host
 
-# A link of a terminal, a title turned round, colours by one-byte controls, a line hidden by an isolate, a backspace.
+# A terminal link, a reversed title, colours by one-byte controls, a line hidden by an isolate, a backspace.
 STEERING = "\x1b]8;;http://a.example\x07here\x1b]8;;\x07 \u202egnp.exe\u202c \x9b31m red \u2066x\u2069 \x08 \x85"
 STEERS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 ESCAPED = re.compile(r"\\u(?:001b|202e|009b|2066|0007)|\\x1b|&#27;|&#8238;", re.IGNORECASE)
@@ -27,7 +27,7 @@ def steering_in(text: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def desk(tmp_path_factory: pytest.TempPathFactory) -> Desk:
-    """A desk that has ranked one paper whose every text steers."""
+    """Return a desk with one ranked paper whose texts all contain control characters."""
     folder = tmp_path_factory.mktemp("steering")
     desk = Desk(folder / "desk")
     desk.folder.mkdir()

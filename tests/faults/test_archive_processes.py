@@ -1,4 +1,4 @@
-"""Several processes on one archive, and processes killed in the middle: nothing is lost or doubled (B6)."""
+"""Concurrent and killed processes on one archive lose and double nothing (B6)."""
 
 import random
 from contextlib import ExitStack, suppress
@@ -15,7 +15,7 @@ EACH = 3
 
 
 def archive_some(answers, folder: Path, name: str) -> None:  # type: ignore[no-untyped-def]
-    """Archive some rewrites of one's own, and in between some whose originals everybody has."""
+    """Archive some rewrites of this process, alternating with some whose originals all processes share."""
     archive = invented_archive(folder)
     answers.send("ready")
     answers.recv()
@@ -83,7 +83,7 @@ def test_a_process_killed_at_any_moment_leaves_an_archive_that_goes_on(tmp_path:
         told: set[str] = set()
         with process(archive_for_ever, tmp_path) as (writer, answers):
             told.add(answers.recv())
-            writer.join(chance.uniform(0, 0.5))  # it never ends by itself: kill it at some moment of the next one
+            writer.join(chance.uniform(0, 0.5))  # it does not end: kill it at some moment of the next one
             writer.kill()
             writer.join()
             with suppress(EOFError):

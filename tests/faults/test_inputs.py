@@ -1,4 +1,4 @@
-"""Odd things through every door, with fixed dice, and the cases that once hung, traced or stopped all (SPEC 8)."""
+"""Random invalid input with a fixed seed, and cases that once caused hangs, tracebacks or failures."""
 
 import json
 import os
@@ -38,7 +38,7 @@ def test_only_our_own_errors_come_back_in_one_line(tmp_path: Path, doors: tuple[
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Desk:
-    """Two imported days and two profiles, ranked for the newest day."""
+    """Return a desk with two imported days and two profiles, ranked for the newest day."""
     desk = Desk(tmp_path_factory.mktemp("desk"))
     desk.profile("graphs", GRAPHS)
     desk.profile("speech", SPEECH)
@@ -105,7 +105,7 @@ def test_a_name_that_no_file_has_or_a_pipe_is_refused_in_a_line(
 
 
 def refused(desk: Desk, monkeypatch: pytest.MonkeyPatch, *command: str) -> str:
-    """Run a command in this process; the one line in which it must end."""
+    """Run a command in this process; return the one line in which it must end."""
     for name, value in desk.environment.items():
         monkeypatch.setenv(name, value)
     outcome = CliRunner().invoke(app, command)
@@ -161,7 +161,7 @@ def test_a_deleted_warehouse_is_an_empty_one_and_the_import_brings_it_back(desk:
 
 def test_a_full_disk_is_a_line_and_with_room_again_the_same_command_does_the_rest(desk: Desk) -> None:
     started = desk.start("run", "--as-of", DAYS[0])
-    # Before Python has imported anything of ours: files may not grow beyond so much, as on a disk that is full.
+    # Before Python imports our code: limit the size of files, as on a full disk.
     resource.prlimit(started.pid, resource.RLIMIT_FSIZE, (60_000, resource.RLIM_INFINITY))
     _, said = started.communicate(timeout=240)
     assert started.returncode != 0

@@ -1,4 +1,4 @@
-"""A writer killed at each of its writes, torn in the middle: the warehouse opens, with the old day or the new one."""
+"""After a writer is killed in the middle of any write, the warehouse opens with the old day or the new one."""
 
 import ctypes
 import os
@@ -27,7 +27,7 @@ def killer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def write_and_die(answers: Connection, warehouse: Warehouse) -> None:
-    """Write the new day in forks, each killed at the write that it is told; answer whether it was."""
+    """Write the new day in forks, each killed at a given write; return whether it was."""
     while True:
         at = answers.recv()
         child = os.fork()

@@ -1,4 +1,4 @@
-"""Rewrites in processes that are killed or that meet on one item: nothing is lost, nothing doubled (A4, B5)."""
+"""Processes that are killed or work on the same rewrite lose and double nothing (A4, B5)."""
 
 import os
 import signal
@@ -29,7 +29,7 @@ def warehouse(tmp_path: Path) -> Warehouse:
 
 
 def advance_here(answers: Connection, warehouse: Warehouse, environ: dict[str, str], item: str) -> None:
-    """Advance the item in a process of its own, as a run does."""
+    """Advance the item in a separate process, as a run does."""
     writer = open_writer(
         environ, archive=None, cache=StoredAnswers(warehouse), clock=lambda: NOW, config=RewritingConfig()
     )

@@ -1,4 +1,4 @@
-"""SIGKILL at several moments of an import and of a run: started again, nothing is lost and nothing doubled (A4)."""
+"""An import or run killed at several moments and started again loses and doubles nothing (A4)."""
 
 import os
 import shutil
@@ -17,7 +17,7 @@ DAYS = ("2026-03-02", "2026-03-03", "2026-03-04")
 
 @pytest.fixture(scope="module")
 def imported(tmp_path_factory: pytest.TempPathFactory) -> Desk:
-    """A desk with papers and nothing computed."""
+    """Return a desk with papers and no results."""
     desk = Desk(tmp_path_factory.mktemp("imported"))
     desk.profile("graphs", GRAPHS)
     desk.profile("speech", SPEECH)
@@ -27,7 +27,7 @@ def imported(tmp_path_factory: pytest.TempPathFactory) -> Desk:
 
 @pytest.fixture(scope="module")
 def reference(imported: Desk, tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, list[Any]], float]:
-    """What an undisturbed run stores, and how long it takes."""
+    """Return what an undisturbed run stores, and how long it takes."""
     desk = copy_of(imported, tmp_path_factory.mktemp("reference"))
     began = time.monotonic()
     desk.run("run", "--since", DAYS[0])
@@ -41,7 +41,7 @@ def copy_of(desk: Desk, folder: Path) -> Desk:
 
 
 def kill(process: "subprocess.Popen[str]", after: float) -> None:
-    """SIGKILL the process and what it started, unless it has ended by then."""
+    """Kill the process and its children, unless it has ended."""
     try:
         process.wait(timeout=after)
     except subprocess.TimeoutExpired:
@@ -49,7 +49,7 @@ def kill(process: "subprocess.Popen[str]", after: float) -> None:
     process.communicate()
 
 
-# Whatever is going on at these shares of a run's time, the outcome must be the same: no moment is hoped for.
+# The outcome must be the same whatever happens at these shares of a run's time.
 @pytest.mark.parametrize("share", [0.35, 0.55, 0.7, 0.8, 0.9])
 def test_a_run_killed_half_way_and_started_again_stores_what_an_undisturbed_one_does(
     imported: Desk, reference: tuple[dict[str, list[Any]], float], tmp_path: Path, share: float

@@ -1,4 +1,4 @@
-"""What a killed or careless process leaves is put in order by the next run, and a reset leaves no ghosts (A4)."""
+"""The next run repairs what a killed process left, and a reset leaves nothing behind (A4)."""
 
 import shutil
 from dataclasses import replace
@@ -17,7 +17,7 @@ DAYS = ("2026-03-02", "2026-03-03")
 
 @pytest.fixture(scope="module")
 def ranked(tmp_path_factory: pytest.TempPathFactory) -> Desk:
-    """A desk with two ranked days of a profile, with files and pages."""
+    """Return a desk with two ranked days of a profile, with files and pages."""
     desk = Desk(tmp_path_factory.mktemp("ranked"))
     desk.profile("graphs", GRAPHS)
     desk.run("import", str(desk.papers("papers.jsonl", week(DAYS))))

@@ -1,4 +1,4 @@
-"""A command that is told to stop stops, whatever it is doing, and the same command goes on from there (A3, A4)."""
+"""A command stops on a signal, whatever it is doing, and the same command continues from there (A3, A4)."""
 
 import signal
 import subprocess
@@ -20,7 +20,7 @@ STOPPED = "stopped; nothing is half-written, the same command continues from her
 
 @pytest.fixture
 def arxiv() -> Iterator[LoopbackArxiv]:
-    """An arXiv that never answers until its script is taken away."""
+    """Start an arXiv that does not answer until its script is removed."""
     papers = [invented_paper(number, DAY, categories=("cs.LG",)) for number in range(5)]
     with loopback_arxiv(papers, script=[Answer(hang=True)] * 20) as arxiv:
         yield arxiv

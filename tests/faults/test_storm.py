@@ -1,4 +1,4 @@
-"""A part of the storm that every change can afford; `make storm` is the whole (A4, SPEC 8)."""
+"""A short part of the fault-injection test; `make storm` runs all of it (A4)."""
 
 from pathlib import Path
 

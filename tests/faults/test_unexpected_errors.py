@@ -1,4 +1,4 @@
-"""A bug in one place ends in one line with the place of its traceback, and hides nothing about other profiles."""
+"""A bug ends in one line with the place of its traceback, and other profiles are still reported."""
 
 import json
 import os
@@ -25,7 +25,7 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:
 
 
 def called(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
-    """Call the command in this process; its exit code."""
+    """Call the command in this process; return its exit code."""
     monkeypatch.setattr(sys, "argv", ["paper-assets", *arguments])
     with pytest.raises(SystemExit) as ended:
         main()

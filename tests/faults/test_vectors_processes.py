@@ -1,4 +1,4 @@
-"""Several processes on one index, processes killed at any moment, and a full disk: nothing stays lost."""
+"""Concurrent and killed processes on one index, and a full disk, lose nothing permanently."""
 
 import random
 import subprocess
@@ -16,7 +16,7 @@ from tests.invented_vectors import COLLECTION, VectorProcess, all_ids, ids_of, v
 
 @pytest.fixture(scope="module")
 def survivor() -> Iterator[VectorProcess]:
-    """A process that lives through all of it."""
+    """Return a process that survives the whole test."""
     with vector_process() as process:
         yield process
 
@@ -98,7 +98,7 @@ def test_kills_at_any_moment_of_a_write_are_repaired(survivor: VectorProcess, tm
             victim.begin(tmp_path, truth=truth, names=["day"], stall="day")
             assert victim.answer() == "stalled"
             victim.go_on()
-            with suppress(subprocess.TimeoutExpired):  # it never ends by itself: kill it at some moment of the write
+            with suppress(subprocess.TimeoutExpired):  # it does not end: kill it at some moment of the write
                 victim.process.wait(timeout=moments.uniform(0, 0.5))
             victim.kill()
         answer = survivor.do(tmp_path, truth=truth, find=all_ids(truth))

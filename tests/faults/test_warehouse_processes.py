@@ -1,4 +1,4 @@
-"""Several processes on one warehouse, processes killed at any moment, and a full disk: nothing is lost or doubled."""
+"""Concurrent and killed processes on one warehouse, and a full disk, lose and double nothing."""
 
 import os
 import random
@@ -33,7 +33,7 @@ def warehouse(tmp_path: Path) -> Warehouse:
 
 
 def write_days(answers, warehouse: Warehouse, writer: int) -> None:  # type: ignore[no-untyped-def]
-    """Write two days of one's own, and a paper that all writers write; read in between."""
+    """Write two days of this process, and a paper that all writers write; read in between."""
     answers.send("ready")
     answers.recv()
     for number in range(2):
@@ -61,7 +61,7 @@ def test_four_processes_that_begin_at_once_on_no_warehouse_lose_nothing(warehous
 def test_what_changes_between_looking_at_the_file_and_locking_it_is_not_lost(
     warehouse: Warehouse, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """DuckDB reads the head of the file before it locks it; here so slowly that somebody always comes between."""
+    """DuckDB reads the head of the file before it locks it; here so slowly that another process always intervenes."""
     source, library = Path(__file__).with_name("slow_lock.c"), tmp_path / "slow_lock.so"
     subprocess.run(["cc", "-shared", "-fPIC", "-o", str(library), str(source), "-ldl"], check=True)
     assert summary(warehouse).papers == 0
@@ -224,7 +224,7 @@ def test_a_full_disk_is_told_in_one_line_and_costs_nothing(warehouse: Warehouse,
 
 
 def read_for_ever(answers, warehouse: Warehouse) -> None:  # type: ignore[no-untyped-def]
-    """Read again and again, each time for longer than it takes the next reader to come."""
+    """Read repeatedly, each time for longer than the next reader needs to arrive."""
     while True:
         with warehouse.reading() as connection:
             connection.execute("select count(*) from papers").fetchall()
@@ -239,7 +239,7 @@ def test_a_writer_gets_its_turn_among_readers_who_never_leave_the_file_closed(wa
         assert [answers.recv() for answers in readers] == ["reads"] * 4
         for number in range(5):
             assert replace_day(warehouse, TUESDAY, papers_of(TUESDAY, 1, title=f"{number}")).unchanged == 0
-        for answers in readers:  # and nobody was kept out for good
+        for answers in readers:  # and every process got its turn
             while answers.poll():
                 answers.recv()
             assert answers.recv() == "reads"

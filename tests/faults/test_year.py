@@ -1,4 +1,4 @@
-"""Some weeks of the storm's year with fixed dice, and what of it must never be otherwise (A6, S2)."""
+"""Some weeks of the fault-injection year with a fixed seed (A6, S2)."""
 
 import json
 from dataclasses import replace
@@ -28,7 +28,7 @@ def test_after_weeks_of_bad_days_every_day_is_whole_or_named(tmp_path: Path) -> 
 
 
 def test_a_desk_that_loses_papers_does_not_pass(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The storm itself is tried: with every answer believed, papers are lost and it says which."""
+    """If every answer is accepted, papers are lost and the test reports which."""
     believing = year.papers.keep_day
     monkeypatch.setattr(
         year.papers, "keep_day", lambda *args, **more: believing(*args, **{**more, "accept_fewer": True})

@@ -1,4 +1,4 @@
-"""The storm, whole or in parts: python -m tests.faults.storm [--seed N] [--part NAME] [--size N]
+"""Run the fault-injection test, all or parts of it: python -m tests.faults.storm [--seed N] [--part NAME] [--size N]
 
 Adding a part: a module of this folder with `run(seed, size, folder) -> Counts`, and a line in `PARTS`.
 """
@@ -11,12 +11,12 @@ from concurrent.futures import ProcessPoolExecutor
 
 from tests.faults.storm.part import run_part
 
-# part: how many of its things the whole storm tries
+# part: how many cases the whole test tries
 PARTS = {"kills": 300, "daemon": 20, "stops": 10, "processes": 180, "year": 365, "inputs": 2000}
 
 
 def main() -> int:
-    """Print the seed, run the parts asked for, print their counts; 1 if anything was lost, doubled or silent."""
+    """Print the seed, run the requested parts, print their counts; return 1 if anything was lost, doubled or silent."""
     parser = argparse.ArgumentParser(prog="python -m tests.faults.storm", description=__doc__.splitlines()[0])
     parser.add_argument("--seed", type=int, default=secrets.randbelow(10**6), help="the same is the same storm")
     parser.add_argument("--part", choices=sorted(PARTS), action="append", help="default: all of them")
@@ -25,8 +25,8 @@ def main() -> int:
     parts = asked.part or list(PARTS)
     print(f"storm: seed {asked.seed}, {', '.join(parts)}", flush=True)
     outcomes = []
-    # Two parts at a time, each in a process of its own: a storm waits on others' work for half of its time, and the
-    # kills are as long as all the rest.
+    # Two parts at a time, each in a separate process: a part waits for half of its time, and the
+    # kills take as long as all others together.
     with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn")) as pool:
         for counts in pool.map(
             run_part, parts, [asked.seed] * len(parts), [asked.size or PARTS[part] for part in parts]

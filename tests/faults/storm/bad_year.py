@@ -1,4 +1,4 @@
-"""An arXiv of a year on the loopback, on its bad days: what it lists, and every way in which it fails to say so.
+"""Run a faulty arXiv of a year on loopback: what it lists, and every way in which its answers fail.
 
 Adding a fault: a function `(request of a page) -> Answer` and its line in `FAULTS`.
 """
@@ -33,16 +33,16 @@ class BadYear:
     listed: dict[date, list[Paper]] = field(default_factory=dict)
     faults: dict[date, list[str]] = field(default_factory=lambda: defaultdict(list))
     broken: set[date] = field(default_factory=set)
-    lied: set[date] = field(default_factory=set)  # days about which a lie was told
+    lied: set[date] = field(default_factory=set)  # days with a false answer
     gained: set[date] = field(default_factory=set)  # days to which papers have come in the last weeks
     served: dict[str, int] = field(default_factory=lambda: defaultdict(int))  # answers of each kind
     url: str = ""
-    private: str = ""  # a machine of the own network, to which nobody should be sent
+    private: str = ""  # a machine of the private network, to which no redirect may lead
     trespasses: int = 0  # requests that reached it
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def truth(self) -> dict[date, dict[str, tuple[int, str, bool]]]:
-        """Of each day its papers by their own date: version, title, withdrawn."""
+        """Return for each day its papers by their own date: version, title, withdrawn."""
         found: dict[date, dict[str, tuple[int, str, bool]]] = {day: {} for day in self.days}
         for papers in self.listed.values():
             for paper in papers:
@@ -68,7 +68,7 @@ class BadYear:
 
 @dataclass(frozen=True)
 class Page:
-    """What a client has asked for: the papers of a day from `start` on."""
+    """The request of a client: the papers of a day from `start` on."""
 
     year: BadYear
     day: date
@@ -100,7 +100,7 @@ def _sent_on(page: Page) -> Answer:
 
 
 def _repeated(page: Page) -> Answer:
-    """The page begins with the last paper of the page before, or its first paper stands in it twice."""
+    """The page begins with the last paper of the previous page, or contains its first paper twice."""
     first = page.papers[page.start - 1 : page.start] if page.start else page.own[:1]
     return feed([*first, *page.own], total=len(page.papers))
 
@@ -135,7 +135,7 @@ FAULTS: dict[str, Callable[[Page], Answer]] = {
     "damaged gzip": lambda page: _packed(page, lambda packed: packed[:40] + b"\xff" * 8 + packed[48:]),
     "cut gzip": lambda page: _packed(page, lambda packed: packed[: len(packed) // 2]),
     "sent to a private address": _sent_on,
-    # Whole and well-formed, and wrong: nobody can see it in the answer, only beside what is stored.
+    # Complete, well-formed and wrong: visible only in comparison with what is stored.
     "far fewer": lambda page: feed(page.papers[: len(page.papers) // 2], total=len(page.papers) // 2),
     "none at all": lambda page: feed([], total=0),
 }
@@ -144,7 +144,7 @@ LIES = frozenset({"far fewer", "none at all"})
 
 @contextmanager
 def serving(year: BadYear) -> Iterator[None]:
-    """The year as a running server, and the private machine beside it."""
+    """Run the year as a server, and the private machine beside it."""
 
     def trespass(request: Request) -> Answer:
         year.trespasses += 1
@@ -156,7 +156,7 @@ def serving(year: BadYear) -> Iterator[None]:
 
 
 def new_year(seed: int, size: int) -> BadYear:
-    """A year of `size` days with papers, faults before the first good answer of many, and some that stay broken."""
+    """Create a year of `size` days with papers, faults before the first good answer of many, and some that stay broken."""
     dice = random.Random(seed)
     days = [date(2025, 3, 3) + timedelta(days=at) for at in range(size)]
     year = BadYear(days=days, dice=dice)
@@ -172,10 +172,10 @@ def new_year(seed: int, size: int) -> BadYear:
 
 
 def give_faults(year: BadYear, *, lies: bool) -> None:
-    """Faults for the next answers of half of the days.
+    """Set faults for the next answers of half of the days.
 
-    A lie about papers that nobody has seen in the day cannot be found out, nor one that is told twice: each day is lied
-    about once, and not when papers came to it.
+    A false answer about papers never seen on the day cannot be detected, nor a repeated one: each day gets one false
+    answer, and not when papers were added to it.
     """
     year.faults.clear()
     slow = {"a slow drip": 0.15}
@@ -190,7 +190,7 @@ def give_faults(year: BadYear, *, lies: bool) -> None:
 
 
 def change(year: BadYear) -> None:
-    """Weeks later: new versions, withdrawals, papers that are gone, of another date, or listed for another day."""
+    """Change papers as in some weeks: new versions, withdrawals, removals, other dates, other listings."""
     dice = year.dice
     year.gained.clear()
     for day in dice.sample(year.days, len(year.days) // 2):
@@ -215,7 +215,7 @@ def change(year: BadYear) -> None:
 
 
 def _move(year: BadYear, paper: Paper, newer: Paper) -> None:
-    """The paper gets another date of first submission, and is listed there."""
+    """Give the paper another date of first submission, under which it is listed."""
     to = year.dice.choice(year.days)
     assert newer.published is not None
     moved = replace(newer, published=newer.published.replace(year=to.year, month=to.month, day=to.day))
@@ -224,7 +224,7 @@ def _move(year: BadYear, paper: Paper, newer: Paper) -> None:
 
 
 def _list_late(year: BadYear, day: date) -> None:
-    """arXiv lists the last paper of the day for the next one, and never two days late."""
+    """List the last paper of the day on the next day, never two days late."""
     following = day + timedelta(days=1)
     own = bool(year.listed[day]) and year.listed[day][-1].day == day
     if own and following in year.listed and not {day, following} & year.broken:

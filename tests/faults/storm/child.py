@@ -1,4 +1,4 @@
-"""Work done in a process of its own, so that a crash, a hang or a flood of memory is an outcome and not the end.
+"""Do work in a separate process, so that a crash, a hang or excessive memory is an outcome.
 
 The processes are forked from one that has imported the stores once, so that each costs milliseconds.
 """
@@ -17,11 +17,11 @@ Work = Callable[..., None]
 
 
 class Crashed(Exception):
-    """The process did not come to its end by itself."""
+    """The process crashed or was killed."""
 
 
 def alone(work: Work, *arguments: object, seconds: float) -> None:
-    """Do the work in a process of its own; raises PaperAssetsError if it did, Crashed for any other end."""
+    """Do the work in a separate process; raise its PaperAssetsError, or Crashed for any other end."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(_PRELOADED)
     here, there = context.Pipe(duplex=False)

@@ -1,4 +1,4 @@
-"""What a part of the storm counts, and how a person reads it.
+"""Count the outcomes of a part of the fault-injection test, and format them.
 
 Every part offers `run(seed: int, size: int, folder: Path) -> Counts` and works below `folder` alone. A part does not
 raise for what it finds: it counts it and says in `findings` how to see it again.
@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 class Counts:
     """The outcome of one part: of `tried` things, `whole` came out as if nothing had happened.
 
-    Visibly `missing` is allowed: the user is shown what lacks and the command that mends it. `lost` (was there, is
-    gone), `doubled` (there twice) and `silent` (wrong, late or hanging without a word) are not.
+    Visibly `missing` is allowed: the user sees what is missing and the command that fixes it. `lost` (was there, is
+    gone), `doubled` (there twice) and `silent` (wrong, late or hanging without a message) are not.
     """
 
     part: str  # kills, stops, year …
@@ -29,11 +29,11 @@ class Counts:
 
     @property
     def held(self) -> bool:
-        """Nothing lost, doubled or silent, and everything that was tried is accounted for."""
+        """Return whether nothing was lost, doubled or silent and every case is accounted for."""
         return not (self.lost or self.doubled or self.silent) and self.whole + self.missing == self.tried > 0
 
     def lines(self) -> list[str]:
-        """For the terminal: the counts, what else was measured, and the findings."""
+        """Return lines for the terminal: counts, other measurements and findings."""
         counted = (
             f"{self.part}: {self.tried} {self.unit}, {self.whole} whole, {self.missing} visibly missing; "
             f"{self.lost} lost, {self.doubled} doubled, {self.silent} silent"
@@ -43,7 +43,7 @@ class Counts:
 
 @dataclass(slots=True)
 class Tally:
-    """Counts in the making: one thing tried after the other, each with what was found wrong with it."""
+    """Counts in progress: one case after the other, each with what was wrong."""
 
     tried: int = 0
     whole: int = 0
@@ -53,7 +53,7 @@ class Tally:
     findings: list[str] = field(default_factory=list)
 
     def add(self, what: str, found: Sequence[str], *, most: int = 9) -> None:
-        """Count one thing; `found` begin with lost, more or silent, and `most` of them are told of `what`."""
+        """Count one thing; `found` begin with lost, more or silent, and at most `most` of them are reported of `what`."""
         self.tried += 1
         self.whole += not found
         self.lost += any(line.startswith("lost") for line in found)
@@ -62,7 +62,7 @@ class Tally:
         self.findings += [f"{what}: {line}" for line in found[:most]]
 
     def counts(self, *, part: str, unit: str, figures: tuple[str, ...]) -> Counts:
-        """All that was tried."""
+        """Return the counts of all cases."""
         return Counts(
             part=part,
             unit=unit,

@@ -1,6 +1,6 @@
-"""Power cuts under the daemon: it and its runs killed at a random moment after an edit; the next daemon does the rest.
+"""Kill the daemon and its runs at a random moment after an edit; the next daemon must finish the work.
 
-`size` is the number of power cuts. The home is compared with that of a daemon that nobody disturbed.
+`size` is the number of power cuts. The home is compared with that of an undisturbed daemon.
 """
 
 import os
@@ -20,13 +20,13 @@ from tests.faults.storm.counts import Counts, Tally
 from tests.faults.storm.likeness import differences, heard, likeness
 
 DAYS = ("2026-03-02", "2026-03-03")
-_AT_REST = 4  # looks of the daemon in a row that find nothing new; a slow machine looks later, not less
+_AT_REST = 4  # consecutive ticks without new work; a slow machine ticks later, not less
 _PATIENCE = 600.0  # seconds for what takes some 20 undisturbed; runs without process are looked for every 30
 EDITED = {**GRAPHS, "interests": {"primary": ["calibration of tree ensembles"]}}
 
 
 def run(seed: int, size: int, folder: Path) -> Counts:
-    """Cut the power `size` times, start the daemon again, compare what it comes to with the undisturbed home."""
+    """Kill `size` times, start the daemon again, and compare the result with the undisturbed home."""
     chance = random.Random(seed)
     desk, base = Desk(folder / "desk"), folder / "base"
     desk.folder.mkdir(parents=True)
@@ -66,14 +66,14 @@ def run(seed: int, size: int, folder: Path) -> Counts:
     return tally.counts(
         part="daemon",
         unit="power cuts",
-        figures=(f"an edit becomes a page within {took:.1f} s where nobody disturbs",),
+        figures=(f"an edit becomes a page within {took:.1f} s undisturbed",),
     )
 
 
 def _rest(desk: Desk) -> Callable[[], bool]:
-    """Asked again and again: whether nothing is under way or asked for, and was not at the last `_AT_REST` looks.
+    """Return whether nothing is active or requested now and at the last `_AT_REST` ticks; called repeatedly.
 
-    Counted from when it is first asked: a daemon that has just been started has not looked at all.
+    Counted from the first call: a daemon that has just started has not ticked yet.
     """
     since = [_looks(desk)]
     last: list[Any] = [None]
@@ -88,7 +88,7 @@ def _rest(desk: Desk) -> Callable[[], bool]:
 
 
 def _looks(desk: Desk) -> int:
-    """How often the daemon has looked at what is due, and ended the look."""
+    """Return how many ticks the daemon has completed."""
     ticks = desk.folder / "dagster_home" / "schedules" / "schedules.db"
     if not ticks.exists() or not ticks.stat().st_size:  # no daemon has been there
         return 0
@@ -103,7 +103,7 @@ def _looks(desk: Desk) -> int:
 
 
 def _asked_for(desk: Desk) -> int:
-    """Runs and backfills that are not over."""
+    """Return the runs and backfills that have not ended."""
     with closing(sqlite3.connect(desk.folder / "dagster_home" / "history" / "runs.db")) as connection:
         counts = connection.execute(
             """

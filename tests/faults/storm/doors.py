@@ -1,9 +1,9 @@
-"""Every door through which something of other people comes in, and something odd to push through it.
+"""Every entry point for foreign input, and random invalid input for it.
 
-A door takes the dice and its surroundings, makes an input that is nearly right, and hands it to the product as the
-product reads it. It returns if the input was taken, and raises what the product raises.
+An entry point takes a random generator and its surroundings, makes an input that is nearly valid, and passes it on as
+the product reads it. It returns if the input was taken, and raises what the product raises.
 
-Adding a door (ratings, BibTeX, OAI …): a function below and its line in `DOORS`.
+Adding one (ratings, BibTeX, OAI …): a function below and its line in `DOORS`.
 """
 
 import json
@@ -129,7 +129,7 @@ SCHOLAR: dict[str, Any] = {
 
 @dataclass
 class Surroundings:
-    """What doors share: a folder to work in, and a server that answers with whatever was put into `answer`."""
+    """What entry points share: a folder, and a server that answers with the content of `answer`."""
 
     folder: Path
     stack: ExitStack
@@ -402,7 +402,7 @@ def _ask_server(dice: Dice, around: Surroundings) -> None:
     around.host.heard.clear()
     around.host.write(line.encode()[:-2] + b', "arguments": ' + odd + b"}}\n")
     if not _is_json(odd):
-        around.host.request("ping")  # a line that is no JSON need not be answered; the next one must be
+        around.host.request("ping")  # a line that is not JSON need not be answered; the next one must be
         return
     answer = around.host.answer_to("odd")  # type: ignore[arg-type]
     if "error" in answer:
@@ -477,7 +477,7 @@ def make_chroma(folder: Path) -> None:
 
 
 def make_warehouse(file: Path) -> None:
-    """A small database whose process was killed: some of it stands in the log only."""
+    """Create a small database whose process was killed: part of it is only in the log."""
     warehouse = Warehouse(file, deadline=5)
     replace_day(warehouse, DAY, [invented_paper(number, DAY) for number in range(200)])
     with duckdb.connect(str(file)) as connection:
@@ -487,7 +487,7 @@ def make_warehouse(file: Path) -> None:
         shutil.copyfile(f"{file}.wal", file.with_suffix(".log"))
 
 
-# door: what it is, how often it is chosen beside the others
+# name: function, and how often it is chosen relative to the others
 DOORS: dict[str, tuple[Door, int]] = {
     "profile": (_profile, 20),
     "papers to rank": (_rank, 8),
@@ -511,6 +511,6 @@ DOORS: dict[str, tuple[Door, int]] = {
 
 
 def chosen(dice: Dice, among: Iterable[str]) -> str:
-    """The name of the door for the next input."""
+    """Return the name of the entry point for the next input."""
     names = sorted(among)
     return dice.choices(names, [DOORS[name][1] for name in names])[0]

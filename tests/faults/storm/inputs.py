@@ -1,9 +1,9 @@
-"""The storm's inputs: odd things pushed through every door; only our own errors may come back, in one line, soon.
+"""Random invalid input at every entry point; only our errors may result, in one line and soon.
 
     python -m tests.faults.storm --part inputs --seed 7
-    python -m tests.faults.storm.inputs 7 123        # input 123 of that storm again, with its stack trace
+    python -m tests.faults.storm.inputs 7 123        # repeat input 123 with its stack trace
 
-Each input has dice of its own, thrown from the seed and its number. Time and memory of each are bounded.
+Each input has a separate random generator, made from the seed and its number. Time and memory of each are bounded.
 """
 
 import random
@@ -29,7 +29,7 @@ LONGEST_LINE = 1_500
 
 
 class TooLong(BaseException):
-    """An input has taken more than its time; nothing that catches Exception may swallow this."""
+    """An input exceeded its time limit; not an Exception, so that no handler catches it."""
 
 
 def run(seed: int, size: int, folder: Path, *, doors: tuple[str, ...] = tuple(DOORS)) -> Counts:
@@ -61,7 +61,7 @@ def run(seed: int, size: int, folder: Path, *, doors: tuple[str, ...] = tuple(DO
 
 
 def _tried(door: str, dice: random.Random, around: Surroundings, refused: Counter[str]) -> str | None:
-    """Push one input through a door; what is wrong with how it came out, None if nothing is."""
+    """Try one input at an entry point; return what is wrong with the outcome, or None."""
     shutil.rmtree(around.folder, ignore_errors=True)
     around.folder.mkdir(parents=True)
     before = _megabytes()
@@ -82,7 +82,7 @@ def _tried(door: str, dice: random.Random, around: Surroundings, refused: Counte
 
 
 def _unclear(text: str) -> str | None:
-    """What keeps a message from being one clear line; None if it is one."""
+    """Return why a message is not one clear line, or None if it is."""
     if not text.strip():
         return "says nothing"
     if "\n" in text or "\r" in text:
@@ -98,7 +98,7 @@ def _megabytes() -> int:
 
 @contextmanager
 def _at_most(seconds: float) -> Iterator[None]:
-    """Raise TooLong in this thread after so many seconds; only the main thread can be interrupted."""
+    """Raise TooLong in this thread after the given seconds; only the main thread can be interrupted."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -116,7 +116,7 @@ def _at_most(seconds: float) -> Iterator[None]:
 
 
 def _again(seed: int, number: int) -> None:
-    """One input once more, with whatever it raises."""
+    """Repeat one input and raise what it raises."""
     dice = random.Random(f"{seed}:{number}")
     door = chosen(dice, tuple(DOORS))
     print(f"door: {door}")

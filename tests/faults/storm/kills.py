@@ -1,4 +1,4 @@
-"""SIGKILL at the n-th write of every command; after the same command again the home is that of an undisturbed twin.
+"""Kill every command at its n-th write; after the same command again the home must equal an undisturbed one.
 
 Adding a command: a line in `CASES`.
 """
@@ -70,7 +70,7 @@ CASES = (
     Case("run over several days", RUN, (IMPORT,), share=2),
     Case("run after an edit", RUN, (IMPORT, RUN), lambda desk: _edit(desk), share=1, costly=True),
     Case(
-        "digests anew",
+        "digests again",
         ("run",),
         (IMPORT, RUN),
         lambda desk: shutil.rmtree(desk.folder / "data" / "output"),
@@ -88,7 +88,7 @@ CASES = (
 
 
 def run(seed: int, size: int, folder: Path, *, cases: tuple[Case, ...] = CASES) -> Counts:
-    """Kill `size` commands at a write of their own and compare what the same command then makes of it."""
+    """Kill `size` commands, each at a chosen write, and compare the result of the same command afterwards."""
     chance = random.Random(seed)
     tally, writes = Tally(), 0
     with _home(folder) as (desk, victim, environ, play):
@@ -161,7 +161,7 @@ def _twin(
     play: Callable[[tuple[int, ...]], None],
     folder: Path,
 ) -> tuple[Path, dict[str, Any], Any]:
-    """The home before the command, what an undisturbed one makes of it, and how that went."""
+    """Return the home before the command, the result of an undisturbed one, and how it ended."""
     play(case.scores)
     shutil.rmtree(desk.folder)
     desk.folder.mkdir()

@@ -1,6 +1,6 @@
-"""What two homes must have in common: everything that is stored, byte by byte, but for the time and drawn names.
+"""Compare two homes: everything stored, byte by byte, except times and random names.
 
-The homes lie at the same path, one after the other, so that the paths they store are equal.
+The homes have the same path, one after the other, so that stored paths are equal.
 """
 
 import re
@@ -25,7 +25,7 @@ _PAID_ONCE = "exclude (input_tokens, output_tokens)"
 
 
 def likeness(home: Path, dagster_home: Path, *, today: str) -> dict[str, Any]:
-    """Tables row by row, files byte by byte, Chroma's vectors, what Dagster has heard, and what lies about."""
+    """Return tables row by row, files byte by byte, Chroma's vectors, what Dagster knows, and leftover files."""
     return {
         **_tables(home / "warehouse.duckdb", today),
         **_files(home, today),
@@ -35,7 +35,7 @@ def likeness(home: Path, dagster_home: Path, *, today: str) -> dict[str, Any]:
 
 
 def differences(one: dict[str, Any], other: dict[str, Any]) -> list[str]:
-    """What stands in one and not in the other, a line each: `lost` from one, or `more` in the other.
+    """Return what is in one and not in the other, a line each: `lost` from one, or `more` in the other.
 
     Of two that begin alike, as files of one name do, what is shown begins a little before they part.
     """
@@ -102,7 +102,7 @@ def _files(home: Path, today: str) -> dict[str, list[str]]:
             for each in shown
             if "output" in each.parts and not each.name.endswith(".lock")
         ],
-        "lying about": [
+        "left over": [
             str(each.relative_to(home))
             for each in shown
             if ("output" not in each.parts or each.name.startswith("."))

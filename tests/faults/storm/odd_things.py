@@ -1,4 +1,4 @@
-"""Things that nobody means and somebody sends: odd values, odd bytes, odd files; all from dice that are handed in.
+"""Make invalid values, bytes and files from a given random generator.
 
 Adding one: a line in `VALUES`, `DAMAGES` or `FILES`.
 """
@@ -17,7 +17,7 @@ Dice = random.Random
 HUGE_NUMBER = json.dumps("7" * 5_000).strip('"')  # goes into JSON by name: Python itself refuses to write it
 _NUMBER_MARK, _DEEP_MARK = "\x02number\x02", "\x02deep\x02"
 
-# What may stand in the place of any value of a JSON document.
+# Replacements for any value of a JSON document.
 VALUES: tuple[Any, ...] = (
     None,
     True,
@@ -141,7 +141,7 @@ DAMAGES: tuple[Callable[[bytes, Dice], bytes], ...] = (
 
 
 def odd_bytes(content: bytes, dice: Dice) -> bytes:
-    """The document damaged once or twice."""
+    """Return the document damaged once or twice."""
     for _ in range(dice.choice((1, 1, 2))):
         content = dice.choice(DAMAGES)(content, dice)
     return content
@@ -163,10 +163,10 @@ def _socket(path: Path) -> None:
 
 def _unreadable(path: Path) -> None:
     path.write_bytes(b"{}")
-    path.chmod(0)  # the administrator reads it all the same
+    path.chmod(0)  # the administrator can read it nevertheless
 
 
-# What may lie in the place of any small file.
+# Replacements for any small file.
 FILES: tuple[Callable[[Path], None], ...] = (
     os.mkfifo,
     Path.mkdir,
@@ -183,7 +183,7 @@ FILES: tuple[Callable[[Path], None], ...] = (
 
 
 def put(path: Path, content: bytes, dice: Dice, *, odd_file: float = 0.05) -> None:
-    """Write the file; now and then something lies in its place that is none."""
+    """Write the file; sometimes create something else in its place."""
     path.parent.mkdir(parents=True, exist_ok=True)
     if dice.random() < odd_file:
         dice.choice(FILES)(path)

@@ -1,4 +1,4 @@
-"""One part of the storm in a folder of its own, that is gone afterwards."""
+"""Run one part of the fault-injection test in a temporary folder."""
 
 import tempfile
 from importlib import import_module
@@ -8,7 +8,7 @@ from tests.faults.storm.counts import Counts
 
 
 def run_part(part: str, seed: int, size: int) -> Counts:
-    """The counts of the part (a module of this folder) after `size` of its things."""
+    """Return the counts of the part (a module of this folder) after `size` cases."""
     with tempfile.TemporaryDirectory(prefix=f"storm-{part}-") as folder:
         counts: Counts = import_module(f"tests.faults.storm.{part}").run(seed, size, Path(folder))
     return counts

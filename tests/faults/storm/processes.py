@@ -1,6 +1,6 @@
 """Five processes on one home for minutes: import, run, the daemon, an MCP server, readers.
 
-Nothing is lost, nobody waits longer than the bound, no reader fails, and what is killed among them goes on.
+Nothing is lost, no process waits longer than the limit, no reader fails, and killed work continues.
 
 `size` is the number of seconds.
 """
@@ -21,7 +21,7 @@ from tests.faults.storm.counts import Counts
 from tests.mcp.raw_host import RawHost, raw_host
 
 DAYS = ("2026-03-02", "2026-03-03", "2026-03-04")
-# A command waits for the stores at most so long (PAPER_ASSETS_STORE_DEADLINE), in each unit of work; and its own work
+# A command waits for the stores at most this long (PAPER_ASSETS_STORE_DEADLINE) in each unit of work; its own work
 # takes as long as a busy machine lets it.
 _DEADLINE, _BOUND = 120.0, 600.0
 
@@ -47,7 +47,7 @@ class Diary:
 
 
 def run(seed: int, size: int, folder: Path) -> Counts:
-    """Let the five work for `size` seconds, kill a `run` now and then, then look whether all is there once."""
+    """Let the five work for `size` seconds, kill a `run` sometimes, then check that everything is there once."""
     chance, diary, over = random.Random(seed), Diary(), Event()
     desk = Desk(folder / "desk")
     desk.folder.mkdir(parents=True)
@@ -58,7 +58,7 @@ def run(seed: int, size: int, folder: Path) -> Counts:
     imported = [0]
 
     def one_import() -> str | None:
-        # Files of one day each, with ids of their own.
+        # Files of one day each, with different ids.
         number = imported[0] + 1
         records = [
             {**record, "paper_id": f"2603.{1000 + 10 * number + at:05d}"}
@@ -130,7 +130,7 @@ def _patient() -> dict[str, str]:
 
 
 def _command(desk: Desk, *arguments: str) -> str | None:
-    """What went wrong with a command; None if nothing did."""
+    """Return what went wrong with a command, or None."""
     process = desk.start(*arguments, **_patient())
     try:
         _, err = process.communicate(timeout=2 * _BOUND)

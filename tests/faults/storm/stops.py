@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM at random moments of `run`: it ends at once, and the next one makes what an undisturbed one makes.
+"""Stop `run` at random moments by Ctrl-C and SIGTERM: it must end at once, and the next one must finish the work.
 
 `size` is the number of stops, spread over the whole length of a run. Of each the time from the signal to the end is
 measured; one that takes longer than A3 allows is counted as silent, so this part wants a machine that has time.
@@ -23,7 +23,7 @@ ALLOWED = 2.0  # seconds (A3)
 
 
 def run(seed: int, size: int, folder: Path) -> Counts:
-    """Stop `run` `size` times, by Ctrl-C and SIGTERM in turn, say it again, compare with the undisturbed home."""
+    """Stop `run` `size` times, by Ctrl-C and SIGTERM in turn, repeat it, and compare with the undisturbed home."""
     chance = random.Random(seed)
     desk, base = Desk(folder / "desk"), folder / "base"
     desk.folder.mkdir(parents=True)

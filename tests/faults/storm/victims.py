@@ -18,7 +18,7 @@ from pathlib import Path
 
 _SOURCE = Path(__file__).with_name("killer.c")
 _LONGEST = 600.0  # seconds; a command that takes longer hangs
-# What takes long to import and starts no thread of its own.
+# Modules that take long to import and start no thread.
 _READY = (
     "dagster",
     "duckdb",
@@ -69,7 +69,7 @@ class Victims:
 
 
 def compiled_killer(folder: Path) -> Path | None:
-    """`killer.c` as a library in the folder, for LD_PRELOAD; None without a C compiler."""
+    """Return `killer.c` compiled as a library for LD_PRELOAD; None without a C compiler."""
     compiler, library = shutil.which("cc") or shutil.which("gcc"), folder / "killer.so"
     if compiler is None:
         return None

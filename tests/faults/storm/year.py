@@ -1,4 +1,4 @@
-"""The storm's year: all its days from an arXiv on its bad days, mended as `status` says, compared with the truth.
+"""Fetch a year from a faulty arXiv, fix it as `status` suggests, and compare it with the truth.
 
     python -m tests.faults.storm --part year --seed 7
 
@@ -28,7 +28,7 @@ from paper_assets.stores.papers import papers_between
 from tests.faults.storm.bad_year import BadYear, change, give_faults, new_year, serving
 from tests.faults.storm.counts import Counts
 
-_MENDS = 6  # rounds of mending what status names, before weeks pass
+_MENDS = 6  # rounds of fixing what status names, before weeks pass
 _ROUNDS = 3  # of changes and repairs
 
 
@@ -87,10 +87,10 @@ class _Desk:
                 )
             except Exception as error:
                 self.traces.append(f"fetching {days[at]}: {type(error).__name__}: {error}")
-            shutil.rmtree(self.gate, ignore_errors=True)  # hours pass: nobody waits for a Retry-After any more
+            shutil.rmtree(self.gate, ignore_errors=True)  # hours pass: no Retry-After is pending any more
 
     def mend(self) -> None:
-        """Fetch again what status names, hours apart; never believing fewer papers by order, only seen twice."""
+        """Fetch again what status names, hours apart; accept fewer papers only when seen twice."""
         for _ in range(_MENDS):
             spans = [span for span in self.troubles() if span.kind != "empty"]
             if not spans:
