@@ -156,7 +156,7 @@ def serving(year: BadYear) -> Iterator[None]:
 
 
 def new_year(seed: int, size: int) -> BadYear:
-    """Create a year of `size` days with papers, faults before the first good answer of many, and some that stay broken."""
+    """Create a year of `size` days with papers, with faults before many good answers and some that stay broken."""
     dice = random.Random(seed)
     days = [date(2025, 3, 3) + timedelta(days=at) for at in range(size)]
     year = BadYear(days=days, dice=dice)

@@ -53,7 +53,7 @@ class Tally:
     findings: list[str] = field(default_factory=list)
 
     def add(self, what: str, found: Sequence[str], *, most: int = 9) -> None:
-        """Count one thing; `found` begin with lost, more or silent, and at most `most` of them are reported of `what`."""
+        """Count one thing; `found` begin with lost, more or silent, and `most` limits how many are reported."""
         self.tried += 1
         self.whole += not found
         self.lost += any(line.startswith("lost") for line in found)
