@@ -297,5 +297,5 @@ def _load_questions(file: Path) -> tuple[Mapping[str, Any], ...]:
         return ()
     record = read_json(file)
     if not isinstance(record, list) or not all(isinstance(entry, dict) for entry in record):
-        raise InvalidProfile(f"{file}: expected a list of plans (SPEC R1)")
+        raise InvalidProfile(f"{file}: expected a list of plans")
     return tuple(record)

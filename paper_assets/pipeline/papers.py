@@ -32,8 +32,8 @@ _COLUMNS = Columns(
         ("authors", "list<string>", "as printed, in order"),
         ("categories", "list<string>", "arXiv categories, cross-lists included"),
         ("published", "timestamp", "first submission, UTC: the partition"),
-        ("github_url", "string", "code found in comment or abstract (S5)"),
-        ("withdrawn", "bool", "kept, never a candidate (S6)"),
+        ("github_url", "string", "code found in comment or abstract"),
+        ("withdrawn", "bool", "kept, never a candidate"),
     ]
 )
 

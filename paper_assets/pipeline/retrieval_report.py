@@ -30,7 +30,7 @@ def retrieval_report(day: date, profile: str, answers: Sequence[StoredAnswer], *
                 ("side", "string", "the group it stands for"),
                 ("doc_id", "string", "document: a paper, a passage, a rewrite"),
                 ("page_content", "string", "its text"),
-                ("metadata", "json", "its fields (R1)"),
+                ("metadata", "json", "its fields"),
                 ("score", "double", "similarity, BM25 or fused places, the higher the better"),
             ]
         ),

@@ -34,7 +34,7 @@ from paper_assets.retrieval.stance_judges import open_judge
 
 
 def retrieve(
-    plan: Annotated[Path, typer.Argument(help="JSON file with a plan (R1), or a list of plans like questions.json.")],
+    plan: Annotated[Path, typer.Argument(help="JSON file with a plan, or a list of plans like questions.json.")],
     profile: Annotated[
         str | None, typer.Option(help="Ask as this profile: its categories, and its own private documents.")
     ] = None,

@@ -305,7 +305,7 @@ def _day(text: str | None, name: str) -> date | None:
 
 
 def _ranking_answer(result: Mapping[str, Any], *, offset: int) -> dict[str, Any]:
-    """The result of G15 within bounds: a page of the ranking, the removed papers counted, no path of a local PDF."""
+    """Bound a ranking for an answer: a page of the ranking, the removed papers counted, no path of a local PDF."""
     ranked = [_as_told(paper) for paper in result["ranked_papers"]]
     pick = result["contrastive_paper"]
     rest = {
@@ -323,7 +323,7 @@ def _ranking_answer(result: Mapping[str, Any], *, offset: int) -> dict[str, Any]
 
 
 def _as_told(paper: Mapping[str, Any]) -> dict[str, Any]:
-    """Local PDFs are private (M3): that there is one may be said, not where. Of the caller's own record only what is
+    """Hide where a private PDF lies: that there is one may be said. Of the caller's own record only what is
     a paper's comes back: its other keys can be of any length.
     """
     original = {name: value for name, value in paper["original_data"].items() if name in _paper_keys()}

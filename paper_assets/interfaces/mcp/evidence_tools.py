@@ -138,7 +138,7 @@ class EvidenceTools:
         generation_required: bool,
         profile: str | None = None,
     ) -> "Plan":
-        """The plan of R1 that the arguments make. Raises InvalidInput."""
+        """Return the plan that the arguments make. Raises InvalidInput."""
         from paper_assets.pipeline.profiles import load_valid_profile
         from paper_assets.retrieval.plan import categories_of, parse_plan
 
