@@ -19,10 +19,9 @@ from pathlib import Path
 from playwright.sync_api import sync_playwright
 
 from paper_assets.paper import paper_from_mapping
-from paper_assets.pipeline.candidates import keep_candidates
 from paper_assets.pipeline.day_inputs import profile_day
 from paper_assets.pipeline.digests import gather
-from paper_assets.pipeline.rankings import keep_ranking
+from paper_assets.pipeline.rankings import keep_candidates, keep_ranking
 from paper_assets.profile import load_profile
 from paper_assets.settings import load_settings
 from paper_assets.stores.paper_merging import merge_papers

@@ -15,9 +15,8 @@ from paper_assets.defs.profiles import research_profile
 from paper_assets.defs.ratings import reader_ratings
 from paper_assets.defs.reports import ATTENDED, materializations, separately, user_errors_as_failures
 from paper_assets.defs.run_config import RUN_CONFIG
-from paper_assets.pipeline.mending import mend
-from paper_assets.pipeline.partition import WHOLE, Grid, Partition
-from paper_assets.pipeline.step import Check, Made, Product, Step, failure_of
+from paper_assets.pipeline.health import repair
+from paper_assets.pipeline.step import WHOLE, Check, Grid, Made, Partition, Product, Step, failure_of
 from paper_assets.pipeline.steps import STEPS
 from paper_assets.pipeline.workspace import Workspace
 
@@ -78,7 +77,7 @@ def _run(step: Step, context: dg.AssetExecutionContext, workspace: Workspace) ->
     asked = [WHOLE] if step.grid is Grid.WHOLE else partition_of(step.grid, context.partition_keys)
     with user_errors_as_failures(context):
         if ATTENDED not in context.run.tags:  # a command has done so before its first run
-            mend(workspace)
+            repair(workspace)
         made = step.make(workspace, asked, wanted)
         failure = failure_of(made, asked)
         for product in step.products:

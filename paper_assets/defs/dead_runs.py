@@ -13,7 +13,7 @@ from dagster import DagsterRunStatus
 
 from paper_assets.defs.history_size import forget_old_logs
 from paper_assets.defs.nothing_new import QuietSensor, remember_quiet, state_of
-from paper_assets.pipeline.mending import mend
+from paper_assets.pipeline.health import repair
 from paper_assets.pipeline.workspace import Workspace
 from paper_assets.stores.processes import command_of, is_gone, parse_process, this_process
 
@@ -84,7 +84,7 @@ def _look(context: dg.SensorEvaluationContext, workspace: dg.ResourceParam[Works
     ended = end_dead_runs(instance, launcher_since=_LOADED_AT)
     forget_old_logs(instance, Path(instance.root_directory))
     if ended:
-        mend(workspace)
+        repair(workspace)
     elif not under_way(instance):
         remember_quiet(_NAME, state and (state, context.cursor), instance)
     return dg.SkipReason(f"runs without a process: {', '.join(ended)}" if ended else "every run has its process")

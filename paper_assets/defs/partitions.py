@@ -9,7 +9,7 @@ from datetime import date
 import dagster as dg
 
 from paper_assets.defs.environment import settings
-from paper_assets.pipeline.partition import Grid, Partition, ascending
+from paper_assets.pipeline.step import Grid, Partition, ascending
 
 # A day is a partition as soon as it has begun (end_offset), for bulk files and tests may hold today's papers.
 days = dg.DailyPartitionsDefinition(start_date=settings.first_day.isoformat(), timezone="UTC", end_offset=1)

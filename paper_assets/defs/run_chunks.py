@@ -14,7 +14,7 @@ from typing import Any
 import dagster as dg
 
 from paper_assets.defs.partitions import partition_of
-from paper_assets.pipeline.partition import Grid, Partition
+from paper_assets.pipeline.step import Grid, Partition
 from paper_assets.pipeline.steps import STEPS
 
 RANGE_START, RANGE_END = "dagster/asset_partition_range_start", "dagster/asset_partition_range_end"  # tags

@@ -18,8 +18,7 @@ from paper_assets.defs.reports import ATTENDED, separately
 from paper_assets.errors import PaperAssetsError, StoreBusy, named_error
 from paper_assets.paper import Paper
 from paper_assets.pipeline import papers
-from paper_assets.pipeline.partition import Grid, Partition, ascending, by_profile
-from paper_assets.pipeline.step import Step, stale
+from paper_assets.pipeline.step import Grid, Partition, Step, ascending, by_profile, stale
 from paper_assets.pipeline.workspace import Workspace
 from paper_assets.stores.paper_merging import MergeReport, merge_papers
 from paper_assets.stores.papers import day_fingerprints

@@ -1,7 +1,6 @@
-"""What a digest says: plain text and numbers put together from stored rows (SPEC 1, `reading_digests`).
+"""Build the content of a digest: plain text and numbers from stored rows (SPEC 1, `reading_digests`).
 
-Pure. Every text of a paper or a profile is made `clean` here, every address checked; what a format takes for markup is
-escaped by its renderer.
+Pure. Every text of a paper or profile is cleaned here and every URL checked; renderers escape their format's markup.
 """
 
 from collections import Counter
@@ -12,28 +11,131 @@ from typing import Any, TypeVar
 
 import pyarrow.compute as pc
 
-from paper_assets.digests.changed import ChangeSet, change_set
-from paper_assets.digests.comparison import same_way
-from paper_assets.digests.entry import Entry, entry_of
+from paper_assets.digests.entry import (
+    Entry,
+    Matched,
+    Version,
+    entry_of,
+    links_of,
+    matches_of,
+    order_notes,
+    same_way,
+    title_line,
+    version_of,
+)
 from paper_assets.digests.evidence import Evidence, evidence_of, remarks_on
-from paper_assets.digests.headline import headline, window
-from paper_assets.digests.matches import Matched, matches_of
-from paper_assets.digests.order import order_notes
-from paper_assets.digests.paper_head import links_of, title_line
-from paper_assets.digests.plain_text import sentence
-from paper_assets.digests.versions import Version, version_of
+from paper_assets.digests.plain_text import in_letters, sentence
 from paper_assets.errors import named_error
 from paper_assets.paper import Paper
 from paper_assets.profile import ProfileContent
-from paper_assets.ranking.changes import Changes
+from paper_assets.ranking.changes import Changes, Move
+from paper_assets.ranking.filters import FILTERS
 from paper_assets.ranking.final_list import probability_of
 from paper_assets.settings import RewritingConfig
 from paper_assets.stores.rankings import StoredRanking
 from paper_assets.stores.rewrites import RewriteItem
 from paper_assets.text.cleaning import one_line
 
-_MOST_UNDER_THE_LINE = 3
+_LEFT_OUT = {each.code: each.counted for each in FILTERS}
 
+
+def headline(shown: int, ranked: int, *, quiet: bool) -> str:
+    """How many of the `ranked` papers there are to read; a quiet day says so."""
+    if quiet and ranked:
+        papers = {0: "no paper was", 1: "one paper was"}.get(shown, f"{in_letters(shown)} papers were")
+        return f"A quiet day: {papers} worth it, of {ranked}"
+    if not shown:
+        return "Nothing to read today"
+    papers = "One paper" if shown == 1 else f"{shown} papers"
+    return f"{papers} to read" if shown == ranked else f"{papers} to read, of {ranked}"
+
+
+def window(papers: int, reasons: Mapping[str, int]) -> str:
+    """How many papers came in, and how many of them were left out for which reason, most first."""
+    if not papers:
+        return "No paper came in."
+    came, out = "One paper" if papers == 1 else f"{papers} papers", sum(reasons.values())
+    if not out:
+        return f"{came} came in, none was left out."
+    by_number = sorted(reasons.items(), key=lambda reason: (-reason[1], reason[0]))
+    left_out = ", ".join(f"{n} {_LEFT_OUT.get(code, one_line(code))}" for code, n in by_number)
+    return f"{came} came in, {out} left out: {left_out}."
+
+
+_BEFORE_THE_REASON = ("removed: ", "already shown: ")  # of a paper that is gone; that it is, stands there already
+_NOT_TOLD = ("as_of", "quiet")  # the page's own date and headline say so
+# What a ranking was computed from, in words; the other names speak for themselves.
+_LINEAGE = {
+    "model": "embedding model",
+    "llm_model": "language model",
+    "llm_prompt": "prompt of the language model",
+    "code_version": "version of the ranking",
+    "top_k": "places in the list",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeSet:
+    """The changes since one earlier ranking, which `since` names; who came or went for one reason stands together.
+
+    `entered`: why, and the places that they have; `moved`: title, places before and after, why; `left`: why, and
+    (title, place that it had) of each; `otherwise`: a profile edited, another model.
+    """
+
+    since: str
+    entered: tuple[tuple[str, tuple[int, ...]], ...]
+    moved: tuple[tuple[str, int, int, str], ...]
+    left: tuple[tuple[str, tuple[tuple[str, int], ...]], ...]
+    otherwise: tuple[str, ...]
+
+
+def change_set(changes: Changes, *, since: str, titles: Mapping[str, str]) -> ChangeSet | None:
+    """The changes in a reader's words, or None if nothing that a reader would notice has changed."""
+
+    def title(move: Move) -> str:
+        return title_line(titles.get(move.paper_id, ""), move.paper_id)
+
+    entered: dict[str, list[int]] = {}
+    for move in changes.entered:
+        entered.setdefault(_why(move), []).append(move.after or 0)
+    left: dict[str, list[tuple[str, int]]] = {}
+    for move in changes.left:
+        left.setdefault(_why_gone(move), []).append((title(move), move.before or 0))
+    found = ChangeSet(
+        since=since,
+        entered=tuple((reason, tuple(places)) for reason, places in entered.items()),
+        moved=tuple((title(move), move.before or 0, move.after or 0, _why(move)) for move in changes.moved),
+        left=tuple((reason, tuple(papers)) for reason, papers in left.items()),
+        otherwise=tuple(
+            "the profile was edited" if name == "profile_hash" else f"{_in_words(name)}: {_told(old)} → {_told(new)}"
+            for name, (old, new) in changes.lineage.items()
+            if name not in _NOT_TOLD
+        ),
+    )
+    return found if found.entered or found.moved or found.left or found.otherwise else None
+
+
+def _why(move: Move) -> str:
+    """What decided, without the ids of other papers: a reader knows them by their titles."""
+    return one_line(" and ".join(cause.words for cause in move.causes[: move.decisive]))
+
+
+def _why_gone(move: Move) -> str:
+    why = _why(move)
+    for start in _BEFORE_THE_REASON:
+        why = why.removeprefix(start)
+    return why
+
+
+def _in_words(name: str) -> str:
+    return _LINEAGE.get(name, name.replace("_", " "))
+
+
+def _told(value: object) -> str:
+    return "none" if value is None else one_line(str(value))
+
+
+_MOST_UNDER_THE_LINE = 3
 Thing = TypeVar("Thing")
 Made = TypeVar("Made")
 

@@ -10,9 +10,8 @@ from hashlib import sha256
 from itertools import groupby
 
 from paper_assets.pipeline.embeddings import SAMPLE, found_by_themselves
-from paper_assets.pipeline.partition import WHOLE, Grid, Partition
 from paper_assets.pipeline.report import Bars, Columns, Report, StackedBars, Table, Value
-from paper_assets.pipeline.step import Check, Checked, Made, Product, Step
+from paper_assets.pipeline.step import WHOLE, Check, Checked, Grid, Made, Partition, Product, Step
 from paper_assets.pipeline.workspace import Workspace
 from paper_assets.rewriting.best_practices import Archive, archive_of, offer_again, sync_archive
 from paper_assets.rewriting.pii import find_pii

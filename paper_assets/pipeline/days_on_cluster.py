@@ -10,9 +10,8 @@ from itertools import groupby
 from paper_assets.cluster.client import Cluster, Connection, connected
 from paper_assets.cluster.scoring import rankings_of
 from paper_assets.errors import ClusterUnavailable, PaperAssetsError, RateLimited, StoreBusy
-from paper_assets.pipeline.partition import Partition, ascending
 from paper_assets.pipeline.rankings import Work, begun, finished
-from paper_assets.pipeline.step import one_by_one
+from paper_assets.pipeline.step import Partition, ascending, one_by_one
 from paper_assets.ranking.rank import Ranking, rank
 from paper_assets.ranking.task import RankingTask
 from paper_assets.ranking.verifier import Verifier

@@ -23,9 +23,8 @@ from paper_assets.errors import InvalidProfile, NotComputed
 from paper_assets.paper import papers_from_table
 from paper_assets.pipeline.changes import changes_since
 from paper_assets.pipeline.deliveries import Parcel, deliver, due_days, undelivered
-from paper_assets.pipeline.partition import Grid, Partition, ascending
 from paper_assets.pipeline.report import Link, Markdown, Report
-from paper_assets.pipeline.step import Check, Checked, Made, Product, Step, one_by_one
+from paper_assets.pipeline.step import Check, Checked, Grid, Made, Partition, Product, Step, ascending, one_by_one
 from paper_assets.pipeline.workspace import Workspace
 from paper_assets.settings import Settings
 from paper_assets.stores.candidates import candidates
@@ -40,7 +39,6 @@ from paper_assets.stores.warehouse import Warehouse
 from paper_assets.text.cleaning import one_line
 
 CODE_VERSION = "3"  # raise it when the pages change, so that the graph shows which days were made before
-
 _IN_FEED = 30  # digests
 _PREVIEW = 6_000  # characters of the page in the event log; a list of five fits
 NAME = "reading_digests"

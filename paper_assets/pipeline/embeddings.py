@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 
 from paper_assets.errors import ModelUnavailable
 from paper_assets.models.embedder import Embedder
-from paper_assets.pipeline.partition import Grid, Partition, days_of
 from paper_assets.pipeline.report import Columns, Report, Scatter, Value
-from paper_assets.pipeline.step import Check, Checked, Made, Product, Step, one_by_one
+from paper_assets.pipeline.step import Check, Checked, Grid, Made, Partition, Product, Step, days_of, one_by_one
 from paper_assets.pipeline.workspace import Workspace
 from paper_assets.stores.document_index import FORM, document_batches
 from paper_assets.stores.embeddings import (

@@ -1,22 +1,32 @@
-"""How the desk stands: days without papers, what is out of date, what the language model took (SPEC V7).
+"""The state of the installation (V7) and the repair of what killed processes left behind (A4).
 
-Everything that is wrong comes with the command that mends it.
+Health lists days without papers, outdated assets and use of the language model; every problem comes with the command
+that fixes it. Repair runs before each run: tables are the truth, so missing ranking files, pages and feeds are written
+again from them and unfinished files are removed. Repair computes nothing again.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import date, datetime
+from itertools import chain
+from pathlib import Path
 
-from paper_assets.errors import InvalidProfile, named_error
-from paper_assets.pipeline.partition import Grid, Partition
-from paper_assets.pipeline.profiles import ProfilesFound, find_profiles
+from paper_assets.errors import InvalidProfile, StoreError, named_error
+from paper_assets.pipeline.digests import write_digest
+from paper_assets.pipeline.profiles import ProfilesFound, find_profiles, usable_profile
+from paper_assets.pipeline.rankings import keep_file
 from paper_assets.pipeline.rewrites import waiting_by_profile
-from paper_assets.pipeline.step import Step, stale
+from paper_assets.pipeline.step import Grid, Partition, Step, stale
 from paper_assets.pipeline.steps import STEPS
 from paper_assets.pipeline.workspace import Workspace
 from paper_assets.sources.table import sources_of_days
 from paper_assets.stores.day_listings import DayTrouble, day_troubles
+from paper_assets.stores.digest_files import digest_path, unfinished_profiles
 from paper_assets.stores.llm_use import Use, use_since
+from paper_assets.stores.lock import sweep_notes
+from paper_assets.stores.ranking_files import sweep_rankings
+from paper_assets.stores.rankings import all_output_paths
 from paper_assets.stores.summary import Summary, summary
 
 
@@ -75,3 +85,51 @@ def _is_late(step: Step, workspace: Workspace, partition: Partition) -> bool:
     except Exception as error:  # what it is made from is missing, or cannot be read: it is not current
         named_error(error, f"{step.name} of {partition}")
         return True
+
+
+def repair(workspace: Workspace, *, told: Callable[[int], None] | None = None) -> None:
+    """Write the files and pages that stored rankings lack, and remove what killed writers have left.
+
+    `told` hears how many are to be written, if any are: a year of pages takes minutes, the newest come first. A profile
+    that cannot be read is left as it is. Raises StoreError.
+    """
+    settings = workspace.settings
+    folder = settings.digests_dir
+    sweep_notes(chain(settings.home.glob("*.lock.holder"), folder.glob("*/.writing.lock.holder")))
+    sweep_rankings(settings.rankings_dir)
+    if not settings.warehouse_path.exists():
+        return
+    lacking = _lacking(folder, all_output_paths(workspace.warehouse))
+    if lacking and told:
+        told(len(lacking))
+    for profile, day, file_too in lacking:  # in the order of the days, by which files of one second are numbered
+        if file_too:
+            with _reported(profile, day):
+                keep_file(workspace.warehouse, usable_profile(workspace, profile), day, settings=settings)
+    for profile, day, _ in sorted(lacking, key=lambda each: each[1], reverse=True):
+        with _reported(profile, day):
+            write_digest(workspace.warehouse, profile, day, settings=settings)
+
+
+@contextmanager
+def _reported(profile: str, day: date) -> Iterator[None]:
+    """Go on after what one profile's day cannot have: it stays as it is, and an unexpected error is logged."""
+    try:
+        yield
+    except StoreError:
+        raise
+    except Exception as error:
+        named_error(error, f"files of {profile}, {day}")
+
+
+def _lacking(folder: Path, stored: dict[tuple[str, date], str | None]) -> list[tuple[str, date, bool]]:
+    """Profile and day of what is to be written anew, days ascending, and whether its ranking's file is gone too."""
+    unfinished = unfinished_profiles(folder)
+    newest = dict(stored.keys())  # by profile, for its days ascend
+    found = []
+    for (profile, day), file in stored.items():
+        gone = file is None or not Path(file).exists()
+        pages = all(digest_path(folder, profile, day, ending).exists() for ending in ("html", "md"))
+        if gone or not pages or (profile in unfinished and day == newest[profile]):
+            found.append((profile, day, gone))
+    return found

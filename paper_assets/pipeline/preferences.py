@@ -17,11 +17,10 @@ from paper_assets.learning.preference_model import RatedPapers, rated_papers, tr
 from paper_assets.learning.ratings import ratings_version
 from paper_assets.models.embedder import Embedder
 from paper_assets.paper import embedded_text, papers_from_table
-from paper_assets.pipeline.partition import Grid, Partition
 from paper_assets.pipeline.profiles import usable_profile
 from paper_assets.pipeline.queries import profile_queries, query_vectors
 from paper_assets.pipeline.report import Bars, Columns, Report, Table
-from paper_assets.pipeline.step import Made, Product, Step, one_by_one
+from paper_assets.pipeline.step import Grid, Made, Partition, Product, Step, one_by_one
 from paper_assets.pipeline.workspace import Workspace
 from paper_assets.profile import Profile
 from paper_assets.ranking.calibration import standard_calibration

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from datetime import date
 
 from paper_assets.errors import LLMConfigError, NotComputed
-from paper_assets.pipeline.candidates import judged_papers
 from paper_assets.pipeline.changes import changes_since
 from paper_assets.pipeline.day_inputs import CODE_VERSION, profile_day
 from paper_assets.pipeline.preferences import current_preferences
 from paper_assets.pipeline.queries import profile_queries
-from paper_assets.pipeline.ranking_tasks import day_task, warnings_of
+from paper_assets.pipeline.rankings import day_task, judged_papers, warnings_of
 from paper_assets.pipeline.workspace import Workspace
 from paper_assets.profile import Profile
 from paper_assets.ranking.changes import Changes

@@ -6,9 +6,8 @@ from paper_assets.evaluation.labelled_set import load_labelled_set
 from paper_assets.evaluation.list_quality import shipped_lists_table
 from paper_assets.evaluation.metrics import means
 from paper_assets.evaluation.rankers import outcomes, shipped_set
-from paper_assets.pipeline.partition import WHOLE, Grid, Partition
 from paper_assets.pipeline.report import Report, Table
-from paper_assets.pipeline.step import Check, Checked, Made, Product, Step
+from paper_assets.pipeline.step import WHOLE, Check, Checked, Grid, Made, Partition, Product, Step
 from paper_assets.pipeline.workspace import Workspace
 from paper_assets.profile import RankingOptions
 from paper_assets.settings import EvaluationConfig

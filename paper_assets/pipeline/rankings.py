@@ -1,32 +1,120 @@
-"""One profile's ranking of a day: asked of the core for the stored candidates, kept as rows and as a JSON file."""
+"""Rank one profile's day: filter the candidates, build the task for the ranking core, store rows and JSON file."""
 
 from collections.abc import Generator
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
-from paper_assets.errors import NotComputed
+import pyarrow as pa
+
+from paper_assets.errors import ModelUnavailable, NotComputed
 from paper_assets.learning.questions import questions
-from paper_assets.models.embedder import Embedder
-from paper_assets.paper import papers_from_table
-from paper_assets.pipeline.day_inputs import CODE_VERSION, ranking_version
+from paper_assets.models.embedder import FEW, Embedder
+from paper_assets.paper import embedded_text, papers_from_table
+from paper_assets.pipeline.day_inputs import CODE_VERSION, ProfileDay, ranking_version
 from paper_assets.pipeline.preferences import current_preferences, preferences_inputs
-from paper_assets.pipeline.queries import profile_queries
-from paper_assets.pipeline.ranking_tasks import day_task, warnings_of
+from paper_assets.pipeline.queries import profile_queries, query_vectors
 from paper_assets.profile import Profile
+from paper_assets.ranking.filters import FilterCriteria, filter_papers
+from paper_assets.ranking.interest_modes import InterestQueries
+from paper_assets.ranking.preferences import Preferences
 from paper_assets.ranking.rank import KEYWORD, Ranking, rank
 from paper_assets.ranking.result import ranking_result
-from paper_assets.ranking.task import RankingTask, ranking_fingerprint
+from paper_assets.ranking.task import RankingTask, Vectors, ranking_fingerprint, with_vectors
+from paper_assets.ranking.unmatched import DAYS, preferences_of, sentences, unmet
 from paper_assets.ranking.verifier import Verifier
 from paper_assets.settings import Settings
-from paper_assets.stores.candidates import candidates, candidates_inputs
-from paper_assets.stores.papers import papers_by_id
+from paper_assets.stores.candidates import candidates, candidates_inputs, replace_candidates
+from paper_assets.stores.embeddings import vectors_of
+from paper_assets.stores.papers import columns_between, papers_between, papers_by_id
 from paper_assets.stores.ranking_files import save_once
 from paper_assets.stores.rankings import note_output, ranking, ranking_inputs, replace_ranking
 from paper_assets.stores.ratings import last_ratings
 from paper_assets.stores.warehouse import Warehouse
 
-_UNFINISHED = " unfinished"  # ends the fingerprint of a ranking whose LLM check failed, so that it is made again
 
+def keep_candidates(warehouse: Warehouse, day: ProfileDay, *, settings: Settings) -> bool:
+    """Filter the window's papers and store the outcome; False if the stored candidates have these inputs already."""
+    if candidates_inputs(warehouse, day.as_of, day.profile.name) == day.inputs:
+        return False
+    rows = judged_papers(warehouse, day, settings=settings)
+    replace_candidates(warehouse, day.as_of, day.profile.name, rows, inputs=day.inputs)
+    return True
+
+
+def judged_papers(warehouse: Warehouse, day: ProfileDay, *, settings: Settings) -> pa.Table:
+    """The window's papers, each passed or removed with its reason (`candidate_schema()`); stores nothing."""
+    content = day.profile.content
+    papers = papers_between(warehouse, day.first, day.as_of, categories=content.feed.categories)
+    criteria = FilterCriteria(
+        content=content,
+        options=content.ranking,
+        scoring=settings.scoring,
+        read_ids=day.profile.read_ids.union(day.liked),
+        shown_ids=day.shown,
+    )
+    return filter_papers(papers, criteria)
+
+
+def day_task(
+    warehouse: Warehouse,
+    profile: Profile,
+    as_of: date,
+    judged: pa.Table,
+    *,
+    queries: InterestQueries,
+    embedder: Embedder | None,
+    preferences: Preferences | None,
+    settings: Settings,
+) -> RankingTask:
+    """The task to score and order the `judged` papers that passed. Raises NotComputed if vectors are missing."""
+    return with_vectors(
+        RankingTask(
+            candidates=papers_by_id(warehouse, judged.filter(judged.column("passed")).column("paper_id").to_pylist()),
+            profile=profile,
+            options=profile.content.ranking,
+            as_of=as_of,
+            scoring=settings.scoring,
+            queries=queries,
+            pdf_names=profile.pdf_names,
+            preferences=preferences,
+        ),
+        partial(_vectors, warehouse, profile, embedder),
+    )
+
+
+def warnings_of(warehouse: Warehouse, profile: Profile, task: RankingTask) -> list[str]:
+    """The task's own, and one for each preference that matches nothing: asked of its papers, then of the month."""
+    left = unmet(preferences_of(profile.content), task.candidates)
+    if not left:
+        return list(task.warnings)
+    first, categories = task.as_of - timedelta(days=DAYS - 1), profile.content.feed.categories
+    month = columns_between(warehouse, first, task.as_of, left.columns, categories=categories)
+    return [*task.warnings, *sentences(left, month)]
+
+
+def _vectors(
+    warehouse: Warehouse, profile: Profile, embedder: Embedder | None, papers: pa.Table, queries: InterestQueries
+) -> Vectors:
+    """The papers' stored vectors and those of `queries.texts`.
+
+    Raises NotComputed if vectors are missing, ModelUnavailable if the model fails (then it may be why they are).
+    """
+    if embedder is None:
+        raise ModelUnavailable("the embedding model cannot be loaded")
+    vectors, found = vectors_of(warehouse, papers.column("paper_id").to_pylist(), model=embedder.name)
+    if not found.all():
+        unembedded = papers_from_table(papers.filter(~found).slice(0, FEW))
+        embedder.encode([embedded_text(paper.title, paper.abstract) for paper in unembedded])
+        days = sorted({paper.day for paper in papers_from_table(papers.filter(~found)) if paper.day})
+        raise NotComputed(
+            f"{int((~found).sum())} candidates of {profile.name!r} have no vector; "
+            f"materialize paper_embeddings for {days[0]} to {days[-1]}"
+        )
+    return Vectors(papers=vectors, queries=query_vectors(warehouse, profile, queries, embedder))
+
+
+_UNFINISHED = " unfinished"  # ends the fingerprint of a ranking whose LLM check failed, so that it is made again
 Work = Generator[RankingTask, Ranking, bool]  # what to rank, if anything; sent the ranking, it says whether that is new
 
 

@@ -13,9 +13,8 @@ from paper_assets.evaluation.judged_lists import JudgedLists, JudgedProfile
 from paper_assets.evaluation.replay import ReplayedDay
 from paper_assets.models.embedder import Embedder
 from paper_assets.paper import embedded_text, text_hash
-from paper_assets.pipeline.candidates import keep_candidates
 from paper_assets.pipeline.day_inputs import profile_day
-from paper_assets.pipeline.rankings import keep_ranking
+from paper_assets.pipeline.rankings import keep_candidates, keep_ranking
 from paper_assets.profile import Profile
 from paper_assets.ranking.gatekeeper import Embed, ranking_options
 from paper_assets.ranking.verifier import Verifier, open_verifier

@@ -1,7 +1,4 @@
-"""`balanced_retrievals`: the answers to each profile's questions of a day, side by side (R3).
-
-Here: what they are made from, and making them. What a person is shown of them stands in retrieval_report.py.
-"""
+"""`balanced_retrievals`: the answers to each profile's questions of a day (R3), their report and checks."""
 
 import json
 import logging
@@ -9,23 +6,25 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import date
 from hashlib import sha256
+from typing import Any
 
 from paper_assets.ingestion.fulltexts import bring_in_pdfs
 from paper_assets.models.embedder import Embedder
-from paper_assets.pipeline.partition import Grid, Partition
 from paper_assets.pipeline.profiles import remembered_profile, usable_profile
-from paper_assets.pipeline.report import Report
-from paper_assets.pipeline.retrieval_report import (
-    documents_lie_inside_the_asked_dates,
-    retrieval_report,
-    sides_are_balanced,
-)
-from paper_assets.pipeline.step import Check, Made, Product, Step, one_by_one
+from paper_assets.pipeline.report import Columns, Markdown, Report, StackedBars, Table, Value
+from paper_assets.pipeline.step import Check, Checked, Grid, Made, Partition, Product, Step, one_by_one
 from paper_assets.pipeline.workspace import Workspace
 from paper_assets.profile import Profile
-from paper_assets.retrieval.answers import NOBODY, LoadGrader, balanced_answer, has_failed
+from paper_assets.retrieval.answers import (
+    NOBODY,
+    LoadGrader,
+    balanced_answer,
+    has_failed,
+    linked_title,
+    stance_in_words,
+)
 from paper_assets.retrieval.findings import Caller, log_handler
-from paper_assets.retrieval.plan import Plan, questions_of
+from paper_assets.retrieval.plan import Plan, categories_of, parse_plan, questions_of
 from paper_assets.retrieval.search import Corpus
 from paper_assets.retrieval.stance import StanceJudge
 from paper_assets.settings import Settings
@@ -36,9 +35,158 @@ from paper_assets.stores.papers import day_fingerprints
 from paper_assets.stores.retrievals import replace_retrievals, retrieval_inputs, retrievals_of
 from paper_assets.stores.warehouse import Warehouse
 
+_PRIVATE = "a private document of the profile"
+StoredAnswer = Mapping[str, Any]
+
+
+def retrieval_report(day: date, profile: str, answers: Sequence[StoredAnswer], *, unread: Sequence[str] = ()) -> Report:
+    """For each question the documents of each side with scores and links, the filter used, and how balanced it is."""
+    version = sha256(json.dumps(answers, sort_keys=True).encode()).hexdigest()[:32]
+    sides = [(at, side) for at, answer in enumerate(answers, 1) for side in answer["sides"]]
+    values: dict[str, Value] = {
+        "dagster/row_count": sum(len(side["documents"]) for _, side in sides),
+        "dagster/column_schema": Columns(
+            [
+                ("question", "string", "what was asked"),
+                ("side", "string", "the group it stands for"),
+                ("doc_id", "string", "document: a paper, a passage, a rewrite"),
+                ("page_content", "string", "its text"),
+                ("metadata", "json", "its fields"),
+                ("score", "double", "similarity, BM25 or fused places, the higher the better"),
+            ]
+        ),
+        "questions": len(answers),
+        "sides": Table(
+            ["question", "side", "found", "wanted", "meet the filter", "shortfall or fault", "to know"],
+            [
+                (
+                    f"{at}. {answers[at - 1]['question']}",
+                    side["side"],
+                    len(side["documents"]),
+                    side["wanted"],
+                    side["matching"],
+                    side["error"] or side["shortfall"] or "",
+                    "; ".join(side["warnings"]),
+                )
+                for at, side in sides
+            ],
+        ),
+    }
+    if sides:
+        values["balance"] = StackedBars(
+            [f"{at}. {side['side']}" for at, side in sides],
+            {
+                "found": [len(side["documents"]) for _, side in sides],
+                "missing": [side["wanted"] - len(side["documents"]) for _, side in sides],
+            },
+            title=f"Documents for each side, {profile}, {day}",
+        )
+    for at, answer in enumerate(answers, 1):
+        values[f"question_{at}"] = Markdown(_documents(answer))
+        if answer["generation_required"]:
+            values[f"passages_{at}"] = _passages(answer)
+    values["filters"] = Markdown(_filters(sides))
+    values["notes"] = Markdown(_notes(answers, unread))
+    return Report(version if answers else "no questions", values)
+
+
+def _documents(answer: StoredAnswer) -> str:
+    """A Markdown table of the documents of each side, each title a link."""
+    lines = ["| side | score | document | sentence |\n| --- | --- | --- | --- |"]
+    for side in answer["sides"]:
+        name = linked_title({"title": side["side"]})
+        lines += [
+            f"| {name} | {each['score']:.3f} | {_titled(each['metadata'])} | {_quoted(each)} |"
+            for each in side["documents"]
+        ]
+        if not side["documents"]:
+            lines.append(f"| {name} | – | – | – |")
+    return "\n".join(lines)
+
+
+def _titled(metadata: Mapping[str, Any]) -> str:
+    """The title as a link; a private document is not named, for everybody of the house sees this page (M3)."""
+    return linked_title(metadata) if metadata["access_level"] == "public" else _PRIVATE
+
+
+def _quoted(document: Mapping[str, Any]) -> str:
+    """The sentence that its stance rests on, if it was judged and is public."""
+    if not document["sentence"] or document["metadata"]["access_level"] != "public":
+        return ""
+    return linked_title({"title": document["sentence"]})
+
+
+def _filters(sides: Sequence[tuple[int, StoredAnswer]]) -> str:
+    """The filter of each side on a line of its own, as JSON, in which no backtick ends the block."""
+    lines = (json.dumps({f"{at}. {side['side']}": side["filter"]}, ensure_ascii=False) for at, side in sides)
+    return "\n".join(["```", *(line.replace("`", "\\u0060") for line in lines), "```"])
+
+
+def _passages(answer: StoredAnswer) -> Table:
+    """The best chunk of each side, with its share and the title it comes from."""
+    public = {
+        document["doc_id"]
+        for side in answer["sides"]
+        for document in side["documents"]
+        if document["metadata"]["access_level"] == "public"
+    }
+    best = [(side["side"], *side["graded"]["chunks"][:1]) for side in answer["sides"] if side["graded"]]
+    rows = [(name, chunk, chunk["doc_id"] in public) for name, *chunks in best for chunk in chunks]
+    return Table(
+        ["side", "share", "passage", "of"],
+        [
+            (name, chunk["score"], chunk["text"] if shown else _PRIVATE, chunk["title"] if shown else "")
+            for name, chunk, shown in rows
+        ],
+    )
+
+
+def _notes(answers: Sequence[StoredAnswer], unread: Sequence[str]) -> str:
+    """What a reader should know: conditions left out, who judged or graded, PDFs that cannot be read."""
+    graded = [side.get("graded") or {} for answer in answers for side in answer["sides"]]
+    notes = [f"{at}. {note}" for at, answer in enumerate(answers, 1) for note in answer["notes"]]
+    judged = ((at, answer["stance"]) for at, answer in enumerate(answers, 1) if answer["stance"])
+    notes += [f"{at}. {stance_in_words(each)}" for at, each in judged]
+    notes += dict.fromkeys(note for each in graded for note in each.get("notes", ()))
+    return "\n".join(f"- {linked_title({'title': note})}" for note in (*notes, *unread)) or "none"
+
+
+def sides_are_balanced(workspace: Workspace, partitions: Sequence[Partition], made: Made) -> Checked:
+    """Sides within one document of each other, or the shortfall named."""
+    silent, failed = [], []
+    for each in partitions:
+        for answer in retrievals_of(workspace.warehouse, each.of_day, each.of_profile):
+            most = max((len(side["documents"]) for side in answer["sides"]), default=0)
+            for side in answer["sides"]:
+                where = f"{each}: {answer['question'][:60]}: {side['side']}"
+                if side["error"]:
+                    failed.append(f"{where}: {side['error']}")
+                elif len(side["documents"]) < most - 1 and not side["shortfall"]:
+                    silent.append(where)
+    return Checked(
+        passed=not (silent or failed),
+        counted={"partitions": len(partitions), "unexplained": silent[:20], "failed": failed[:20]},
+    )
+
+
+def documents_lie_inside_the_asked_dates(workspace: Workspace, partitions: Sequence[Partition], made: Made) -> Checked:
+    """No document of before the first or after the last day that was asked for, or after the partition's day."""
+    outside = []
+    for each in partitions:
+        for answer in retrievals_of(workspace.warehouse, each.of_day, each.of_profile):
+            first = int((answer["startdate"] or "0").replace("-", ""))
+            last = int(min(answer["enddate"] or f"{each.day}", f"{each.day}").replace("-", ""))
+            outside += [
+                f"{each}: {document['doc_id']}"
+                for side in answer["sides"]
+                for document in side["documents"]
+                if not first <= (document["metadata"]["date_int"] or 0) <= last
+            ]
+    return Checked(passed=not outside, counted={"partitions": len(partitions), "outside": outside[:20]})
+
+
 NAME = "balanced_retrievals"
 CODE_VERSION = "2"  # raise it when retrieval or grading change, so that stored answers are made again
-
 _UNFINISHED = " unfinished"  # ends the fingerprint of answers with a side that failed, so that they are made again
 _NOTHING_ASKED = "no questions"
 
@@ -251,3 +399,20 @@ STEP = Step(
     trigger="new_papers_or_profile",
     backfills=False,
 )
+
+
+def ask(workspace: Workspace, profile: Profile, record: dict[str, Any], *, as_of: date) -> dict[str, Any]:
+    """The answer (`retrieval.answers.answer_of`) to a plan (R1) from what was there on the day.
+
+    Raises InvalidInput naming the key that is wrong, StoreBusy.
+    """
+    settings = workspace.settings
+    plan = parse_plan(
+        record,
+        source="the question",
+        default_sides=categories_of(profile, settings),
+        config=settings.retrieval,
+    )
+    corpus = Corpus(warehouse=workspace.warehouse, embedder=workspace.embedder(), config=settings.retrieval)
+    caller = Caller(owner=profile.name, as_of=as_of)
+    return balanced_answer(corpus, plan, caller=caller, load_grader=workspace.load_grader)

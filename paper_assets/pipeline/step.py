@@ -1,18 +1,75 @@
-"""A step: what is made of what, how, whether it is current, and what a person is shown and may rely on.
+"""Steps of the lineage: what each makes from what, how, whether it is current, and what it reports and checks.
 
-The lineage is stated once, in the steps. From a step come its Dagster asset with data versions, checks and metadata
-(defs/assets.py), the answer to "is it current?" (`stale`), the command line's `run` and `status`. A new asset is a file
-with a `Step` and a line in `pipeline/steps.py`.
+Every step has a `Step` here; the Dagster assets with their data versions, checks and metadata (defs/assets.py), the
+question "is it current?" (`stale`), and the commands `run` and `status` are derived from it. To add an asset, add a
+file with a `Step` and a line in `pipeline/steps.py`.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date
+from enum import Enum
+from itertools import groupby
 from typing import Any, Literal
 
 from paper_assets.errors import ClusterUnavailable, PaperAssetsError, RateLimited, StoreBusy, named_error
-from paper_assets.pipeline.partition import Grid, Partition, ascending
 from paper_assets.pipeline.report import Report
 from paper_assets.pipeline.workspace import Workspace
+
+
+class Grid(Enum):
+    """How an asset is cut into partitions."""
+
+    WHOLE = "whole"
+    PROFILE = "profile"
+    DAY = "day"  # of first submission, UTC
+    PROFILE_DAY = "profile_day"
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """One piece of an asset; what its grid does not cut by is None."""
+
+    day: date | None = None
+    profile: str | None = None
+
+    def __str__(self) -> str:
+        return " ".join(f"{part}" for part in (self.day, self.profile) if part is not None) or "all"
+
+    @property
+    def of_day(self) -> date:
+        """The day of a partition that has one."""
+        if self.day is None:
+            raise ValueError(f"partition {self} has no day")
+        return self.day
+
+    @property
+    def of_profile(self) -> str:
+        """The profile of a partition that has one."""
+        if self.profile is None:
+            raise ValueError(f"partition {self} has no profile")
+        return self.profile
+
+
+WHOLE = Partition()
+
+
+def ascending(partitions: Iterable[Partition]) -> list[Partition]:
+    """By day, then profile: a day's candidates lack what the days before have shown (SPEC 1)."""
+    return sorted(partitions, key=lambda each: (each.day or date.min, each.profile or ""))
+
+
+def by_profile(partitions: Iterable[Partition]) -> Iterator[tuple[str, list[date]]]:
+    """Each profile with its days, ascending."""
+    ordered = sorted(partitions, key=lambda each: (each.of_profile, each.of_day))
+    for profile, own in groupby(ordered, key=lambda each: each.of_profile):
+        yield profile, [each.of_day for each in own]
+
+
+def days_of(partitions: Sequence[Partition]) -> list[date]:
+    """The days of the partitions, ascending, each once."""
+    return sorted({each.of_day for each in partitions})
+
 
 # What sets a step off by itself (A2); defs/automation.py says what each means in Dagster.
 Trigger = Literal[

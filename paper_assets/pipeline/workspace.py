@@ -1,21 +1,22 @@
 """The workspace: what every step works with. Stores are opened for each unit of work, models on first use.
 
-Belongs here: building it from settings and environment, once a process. Not here: what a step does with it.
+Belongs here: building the workspace from settings and environment, once per process. Not here: what a step does.
 """
 
 import logging
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache
-from typing import Any
+from typing import Any, Protocol
 
 from paper_assets.cluster.client import Cluster
 from paper_assets.cluster.embedding import spread
 from paper_assets.errors import ModelUnavailable
 from paper_assets.models.cross_encoder import load_cross_encoder
 from paper_assets.models.embedder import Embedder, load_embedder
-from paper_assets.pipeline.enrichment import EnrichPapers, enricher
+from paper_assets.paper import Paper
 from paper_assets.progress import Progress, nobody
 from paper_assets.ranking.verifier import Verifier, open_verifier
 from paper_assets.retrieval.grading import Grader, load_grader
@@ -24,10 +25,50 @@ from paper_assets.retrieval.stance_judges import open_judge
 from paper_assets.rewriting.best_practices import archive_of
 from paper_assets.rewriting.writing import Writer, open_writer
 from paper_assets.settings import Settings
-from paper_assets.sources.access import Access
+from paper_assets.sources.access import Access, seconds_from_now
+from paper_assets.sources.enrichment import Enriched, enrich
+from paper_assets.sources.semantic_scholar import ScholarPaper
 from paper_assets.stores.llm_answers import StoredAnswers, keep_answers, known_answers
+from paper_assets.stores.scholar_records import ScholarRecord, filled, keep_records, records_of
 from paper_assets.stores.vectors import VectorIndex
 from paper_assets.stores.warehouse import Warehouse
+
+PATIENCE = 60.0  # seconds for one day's papers; a day has one or two requests
+
+
+class EnrichPapers(Protocol):
+    """Fills papers from all that is known of them, after asking if `ask` says so."""
+
+    def __call__(self, papers: Sequence[Paper], ask: bool) -> Enriched: ...
+
+
+def enricher(settings: Settings, environ: Mapping[str, str], warehouse: Warehouse) -> EnrichPapers:
+    """What fills papers from the warehouse, after asking about them if the settings and the caller say so.
+
+    Raises StoreError only.
+    """
+
+    def keep(found: Mapping[str, ScholarPaper]) -> None:
+        keep_records(warehouse, [_record(paper_id, known) for paper_id, known in found.items()])
+
+    def fill(papers: Sequence[Paper]) -> list[Paper]:
+        return filled(papers, records_of(warehouse, [paper.paper_id for paper in papers]))
+
+    def enrich_papers(papers: Sequence[Paper], ask: bool) -> Enriched:
+        access = Access(settings=settings, environ=environ, left=seconds_from_now(PATIENCE, time.monotonic))
+        return enrich(papers, access=access if ask and settings.semantic_scholar else None, keep=keep, fill=fill)
+
+    return enrich_papers
+
+
+def _record(paper_id: str, known: ScholarPaper) -> ScholarRecord:
+    return ScholarRecord(
+        paper_id=paper_id,
+        affiliations=known.affiliations,
+        github_url=known.code,
+        citation_count=known.citation_count,
+    )
+
 
 Clock = Callable[[], datetime]
 

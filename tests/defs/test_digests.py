@@ -15,10 +15,9 @@ from paper_assets.defs.partitions import grid_key
 from paper_assets.defs.reports import ATTENDED
 from paper_assets.errors import LLMConfigError
 from paper_assets.paper import Paper
-from paper_assets.pipeline.candidates import keep_candidates
 from paper_assets.pipeline.day_inputs import profile_day
 from paper_assets.pipeline.digests import missing_from_pages, write_digest
-from paper_assets.pipeline.rankings import keep_ranking
+from paper_assets.pipeline.rankings import keep_candidates, keep_ranking
 from paper_assets.pipeline.workspace import open_workspace
 from paper_assets.profile import Profile, profile_content
 from paper_assets.ranking.verifier import Verifier, unavailable

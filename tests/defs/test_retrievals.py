@@ -19,8 +19,8 @@ from paper_assets.defs.runs import RunResult, bring_up_to_date
 from paper_assets.models.embedder import load_embedder
 from paper_assets.paper import Paper
 from paper_assets.pipeline import retrievals
-from paper_assets.pipeline.partition import Partition
 from paper_assets.pipeline.profiles import find_profiles
+from paper_assets.pipeline.step import Partition
 from paper_assets.retrieval.grading import similarity_grader
 from paper_assets.retrieval.search import Corpus
 from paper_assets.stores.papers import day_fingerprints

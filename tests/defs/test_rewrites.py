@@ -20,10 +20,9 @@ from paper_assets.defs.runs import RunResult, bring_up_to_date
 from paper_assets.errors import ModelUnavailable
 from paper_assets.paper import paper_from_mapping
 from paper_assets.pipeline import rewrites
-from paper_assets.pipeline.candidates import keep_candidates
 from paper_assets.pipeline.day_inputs import profile_day
-from paper_assets.pipeline.partition import Partition
-from paper_assets.pipeline.rankings import keep_ranking
+from paper_assets.pipeline.rankings import keep_candidates, keep_ranking
+from paper_assets.pipeline.step import Partition
 from paper_assets.pipeline.workspace import Workspace, open_workspace
 from paper_assets.profile import Profile, load_profile, profile_content
 from paper_assets.ranking.verifier import open_verifier

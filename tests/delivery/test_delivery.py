@@ -17,8 +17,7 @@ from paper_assets.errors import InvalidInput, InvalidProfile, PaperAssetsError
 from paper_assets.interfaces.cli import exchange
 from paper_assets.pipeline.deliveries import deliver, undelivered
 from paper_assets.pipeline.digests import STEP, gather, parcel
-from paper_assets.pipeline.partition import Partition
-from paper_assets.pipeline.step import stale
+from paper_assets.pipeline.step import Partition, stale
 from paper_assets.pipeline.workspace import open_workspace
 from paper_assets.profile import load_profile
 from paper_assets.settings import load_settings

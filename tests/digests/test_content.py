@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from paper_assets.digests.changed import ChangeSet
-from paper_assets.digests.content import Digest, digest_of
+from paper_assets.digests.content import ChangeSet, Digest, digest_of
 from paper_assets.digests.evidence import Passage
 from paper_assets.digests.html import html_page
 from paper_assets.digests.markdown import markdown_page

@@ -2,7 +2,7 @@
 
 import pytest
 
-from paper_assets.digests.contribution import opening_of
+from paper_assets.digests.entry import opening_of
 from paper_assets.profile import profile_content
 from tests.digests.invented import digest, paper, row
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from paper_assets.paper import paper_from_mapping
-from paper_assets.pipeline.partition import Grid
+from paper_assets.pipeline.step import Grid
 from paper_assets.pipeline.steps import STEPS
 from paper_assets.stores.stamps import forget_stamps
 from tests.desk import GRAPHS, SPEECH, Desk, paper, week

@@ -21,9 +21,8 @@ from paper_assets.evaluation.judged_lists import JudgedLists, load_judged_lists
 from paper_assets.evaluation.list_baselines import LIST_BASELINES
 from paper_assets.models.embedder import load_embedder
 from paper_assets.paper import embedded_text
-from paper_assets.pipeline.candidates import keep_candidates
 from paper_assets.pipeline.day_inputs import profile_day
-from paper_assets.pipeline.rankings import keep_ranking
+from paper_assets.pipeline.rankings import keep_candidates, keep_ranking
 from paper_assets.ranking.verifier import open_verifier
 from paper_assets.settings import ScoringConfig, load_settings
 from paper_assets.stores.embeddings import keep_vectors, texts_without_vector

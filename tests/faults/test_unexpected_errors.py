@@ -10,7 +10,7 @@ import pytest
 
 from paper_assets.interfaces.cli.app import main
 from paper_assets.pipeline import health
-from paper_assets.pipeline.partition import Partition
+from paper_assets.pipeline.step import Partition
 from tests.desk import Desk
 from tests.mcp.ranked_desk import ranked_desk
 

@@ -10,8 +10,7 @@ import pytest
 from paper_assets.defs.assets import ASSETS
 from paper_assets.interpreting.clients import Clients
 from paper_assets.paper import Paper
-from paper_assets.pipeline.enrichment import enricher
-from paper_assets.pipeline.workspace import open_workspace
+from paper_assets.pipeline.workspace import enricher, open_workspace
 from paper_assets.sources import semantic_scholar
 from paper_assets.sources.enrichment import Enriched
 from paper_assets.stores.papers import find_paper

@@ -5,9 +5,8 @@ from pathlib import Path
 
 from paper_assets.errors import LLMConfigError
 from paper_assets.paper import paper_from_mapping
-from paper_assets.pipeline.candidates import keep_candidates
 from paper_assets.pipeline.day_inputs import profile_day
-from paper_assets.pipeline.rankings import keep_ranking
+from paper_assets.pipeline.rankings import keep_candidates, keep_ranking
 from paper_assets.profile import load_profile
 from paper_assets.ranking.verifier import Verifier, unavailable
 from paper_assets.settings import load_settings

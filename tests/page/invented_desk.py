@@ -11,9 +11,8 @@ from pathlib import Path
 
 from paper_assets.models.embedder import load_embedder
 from paper_assets.paper import embedded_text, paper_from_mapping, papers_from_table, text_hash
-from paper_assets.pipeline.candidates import keep_candidates
 from paper_assets.pipeline.day_inputs import profile_day
-from paper_assets.pipeline.rankings import keep_ranking
+from paper_assets.pipeline.rankings import keep_candidates, keep_ranking
 from paper_assets.pipeline.retrievals import keep_retrievals
 from paper_assets.pipeline.rewrites import wanted_items
 from paper_assets.profile import load_profile

@@ -7,9 +7,8 @@ from playwright.sync_api import Browser, Dialog, expect
 from playwright.sync_api import Page as BrowserPage
 
 from paper_assets.models.embedder import load_embedder
-from paper_assets.pipeline.candidates import keep_candidates
 from paper_assets.pipeline.day_inputs import profile_day
-from paper_assets.pipeline.rankings import keep_ranking
+from paper_assets.pipeline.rankings import keep_candidates, keep_ranking
 from paper_assets.profile import load_profile
 from paper_assets.settings import load_settings
 from paper_assets.stores.rankings import ranking, ranking_inputs

@@ -10,9 +10,8 @@ import pytest
 from numpy.typing import NDArray
 
 from paper_assets.learning.ratings import erase_ratings, rate, take_back
-from paper_assets.pipeline.partition import Partition
 from paper_assets.pipeline.preferences import STEP
-from paper_assets.pipeline.step import stale
+from paper_assets.pipeline.step import Partition, stale
 from paper_assets.pipeline.workspace import open_workspace
 from paper_assets.ranking.changes import changes_between
 from paper_assets.ranking.explain import recompute, why

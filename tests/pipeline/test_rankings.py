@@ -11,9 +11,8 @@ import pytest
 from paper_assets.errors import LLMConfigError, NotComputed
 from paper_assets.models.embedder import Embedder, load_embedder
 from paper_assets.paper import Paper, embedded_text
-from paper_assets.pipeline.candidates import keep_candidates
 from paper_assets.pipeline.day_inputs import inputs_by_day, profile_day
-from paper_assets.pipeline.rankings import keep_ranking
+from paper_assets.pipeline.rankings import keep_candidates, keep_ranking
 from paper_assets.profile import Profile, profile_content
 from paper_assets.ranking.verifier import Verifier, unavailable
 from paper_assets.settings import Settings, load_settings

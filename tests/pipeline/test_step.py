@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from paper_assets.errors import InvalidProfile, RateLimited
-from paper_assets.pipeline.partition import Grid, Partition
-from paper_assets.pipeline.step import Made, Step, failure_of, one_by_one, stale
+from paper_assets.pipeline.step import Grid, Made, Partition, Step, failure_of, one_by_one, stale
 from paper_assets.pipeline.steps import STEPS
 
 DAYS = [date(2026, 3, day) for day in (2, 3, 4)]

@@ -9,9 +9,8 @@ import pytest
 from paper_assets.digests.content import Stored, digest_of
 from paper_assets.errors import LLMConfigError
 from paper_assets.paper import papers_to_table
-from paper_assets.pipeline.candidates import keep_candidates
 from paper_assets.pipeline.day_inputs import profile_day
-from paper_assets.pipeline.rankings import keep_ranking
+from paper_assets.pipeline.rankings import keep_candidates, keep_ranking
 from paper_assets.profile import Profile, profile_content
 from paper_assets.ranking.unmatched import preferences_of, sentences
 from paper_assets.ranking.verifier import Verifier, unavailable

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from paper_assets.errors import InvalidInput, LLMBudgetReached, LLMError, NotComputed
-from paper_assets.pipeline.rewrite_report import version_of
-from paper_assets.pipeline.rewrites import advance_all
+from paper_assets.pipeline.rewrites import advance_all, version_of
 from paper_assets.rewriting import best_practices
 from paper_assets.rewriting.best_practices import Archive, Archived
 from paper_assets.rewriting.loop import (

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from paper_assets.pipeline import embeddings
-from paper_assets.pipeline.partition import Partition
-from paper_assets.pipeline.step import Check
+from paper_assets.pipeline.step import Check, Partition
 from paper_assets.pipeline.workspace import Workspace, open_workspace
 from paper_assets.settings import load_settings
 from paper_assets.stores.paper_merging import merge_papers

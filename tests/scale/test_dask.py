@@ -23,7 +23,7 @@ from paper_assets.errors import ClusterUnavailable
 from paper_assets.models.embedder import Embedder, load_embedder
 from paper_assets.paper import paper_to_mapping, papers_to_table
 from paper_assets.pipeline import embeddings, gatekeeper
-from paper_assets.pipeline.partition import Partition
+from paper_assets.pipeline.step import Partition
 from paper_assets.pipeline.workspace import Workspace, open_workspace
 from paper_assets.ranking.interest_modes import interest_queries
 from paper_assets.ranking.rank import Ranking, rank

@@ -15,7 +15,7 @@ from paper_assets.interpreting.clients import Clients, open_clients
 from paper_assets.interpreting.papers import fetch_paper
 from paper_assets.paper import paper_to_mapping, papers_from_table
 from paper_assets.paper_id import PaperId
-from paper_assets.pipeline.days import keep_day
+from paper_assets.pipeline.papers import keep_day
 from paper_assets.settings import load_settings
 from paper_assets.sources.access import Access
 from paper_assets.sources.biorxiv import BIORXIV, MEDRXIV

@@ -28,7 +28,7 @@ from paper_assets.interfaces.values import parse_day
 from paper_assets.pipeline import papers
 from paper_assets.pipeline.harvest import Harvest
 from paper_assets.pipeline.harvest import harvest as bring_in
-from paper_assets.pipeline.partition import Partition
+from paper_assets.pipeline.step import Partition
 from paper_assets.sources.arxiv import ARXIV
 from paper_assets.sources.arxiv_oai import sets_of
 from paper_assets.sources.bulk_files import read_papers

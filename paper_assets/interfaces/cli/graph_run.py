@@ -27,10 +27,9 @@ from paper_assets.interfaces.cli.terminal import (
 )
 from paper_assets.interfaces.ranking_answers import shown_ranking
 from paper_assets.pipeline import embeddings, gatekeeper
-from paper_assets.pipeline.mending import mend
-from paper_assets.pipeline.partition import Grid, Partition
+from paper_assets.pipeline.health import repair
 from paper_assets.pipeline.profiles import ProfilesFound, find_profiles
-from paper_assets.pipeline.step import Step
+from paper_assets.pipeline.step import Grid, Partition, Step
 from paper_assets.pipeline.steps import STEPS
 from paper_assets.pipeline.workspace import Workspace, open_workspace
 from paper_assets.stores.digest_files import digest_path
@@ -54,7 +53,7 @@ def open_desk() -> Iterator[tuple[Workspace, Any]]:
     with explained(home):
         end_dead_runs(instance)
         forget_old_logs(instance, home)
-        mend(workspace, told=_report_missing)
+        repair(workspace, told=_report_missing)
         yield workspace, instance
 
 

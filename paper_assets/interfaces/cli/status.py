@@ -26,8 +26,8 @@ from paper_assets.interfaces.cli.terminal import (
 )
 from paper_assets.interfaces.missing_days import MissingDays, missing_days
 from paper_assets.models import minilm
-from paper_assets.pipeline.partition import Partition
 from paper_assets.pipeline.profiles import find_profiles
+from paper_assets.pipeline.step import Partition
 from paper_assets.profile import Profile
 from paper_assets.settings import Settings
 from paper_assets.sources.table import sources_of_days

@@ -18,8 +18,8 @@ from paper_assets.interfaces.page.desk import (
     profile_of,
     redirect_with_note,
 )
-from paper_assets.pipeline.asking import ask
 from paper_assets.pipeline.profiles import load_valid_profile, usable_profile
+from paper_assets.pipeline.retrievals import ask
 from paper_assets.profile import read_json
 from paper_assets.retrieval.plan import categories_of, parse_plan
 from paper_assets.stores.profile_files import file_version, write_json

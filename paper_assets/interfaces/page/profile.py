@@ -12,7 +12,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
-from paper_assets.digests.changed import change_set
+from paper_assets.digests.content import change_set
 from paper_assets.digests.plain_text import in_words
 from paper_assets.errors import InvalidInput, InvalidProfile, NotComputed
 from paper_assets.interfaces.page.desk import (

@@ -12,7 +12,7 @@ from typing import Any, Literal, get_args
 
 from pydantic import ValidationError
 
-from paper_assets.digests.versions import LEVELS_IN_WORDS
+from paper_assets.digests.entry import LEVELS_IN_WORDS
 from paper_assets.profile import ContrastiveType, ProfileContent, Purpose, RankingMode
 from paper_assets.ranking.dimensions import DIMENSIONS_IN_WORDS
 from paper_assets.rewriting.policy import LEVELS

@@ -12,7 +12,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
-from paper_assets.digests.versions import LEVELS_IN_WORDS
+from paper_assets.digests.entry import LEVELS_IN_WORDS
 from paper_assets.errors import InvalidInput, PaperAssetsError
 from paper_assets.interfaces.page.desk import (
     Desk,

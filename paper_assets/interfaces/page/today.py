@@ -10,7 +10,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
-from paper_assets.digests.changed import change_set
+from paper_assets.digests.content import change_set
 from paper_assets.digests.entry import Entry
 from paper_assets.digests.plain_text import in_words
 from paper_assets.errors import NotComputed

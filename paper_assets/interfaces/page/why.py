@@ -8,8 +8,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
-from paper_assets.digests.entry import Part
-from paper_assets.digests.paper_head import Link, authors_line, links_of
+from paper_assets.digests.entry import Link, Part, authors_line, links_of
 from paper_assets.errors import InvalidArxivId, PaperNotFound
 from paper_assets.interfaces.page.desk import Desk, day_of, desk_of, page, profile_of
 from paper_assets.interfaces.ranking_answers import explained_rank, outside_the_window, papers_meant

@@ -20,7 +20,7 @@ from paper_assets.interfaces.missing_days import MissingDays, missing_days
 from paper_assets.paper import papers_from_table
 from paper_assets.paper_id import ARXIV
 from paper_assets.pipeline import papers
-from paper_assets.pipeline.partition import Partition
+from paper_assets.pipeline.step import Partition
 from paper_assets.pipeline.workspace import Workspace, open_workspace
 from paper_assets.settings import load_settings
 from paper_assets.stores.day_listings import day_troubles
