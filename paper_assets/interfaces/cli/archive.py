@@ -41,7 +41,8 @@ from paper_assets.stores.vectors import VectorIndex
 
 archive = typer.Typer(
     name="archive",
-    help="Look after the rewrites worth imitating. List, show, remove, carry over; measure what they bring.",
+    help="Manage best practices: rewrites that later rewrites learn from. "
+    "List, show, remove or copy them, or measure what they bring.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )

@@ -23,7 +23,7 @@ from paper_assets.text.cleaning import without_controls
 
 library = typer.Typer(
     name="library",
-    help="Like the papers of your own library. From files, or from Zotero's server.",
+    help="Import the papers of your library as liked papers. From files, or from Zotero's server.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -65,7 +65,7 @@ def cite(
     rated: Annotated[str | None, typer.Option(help="Instead: the papers rated worth, later or no.")] = None,
     form: Annotated[str, typer.Option("--format", help="bibtex, ris or csl-json.")] = "bibtex",
 ) -> None:
-    """Print a list for a reference manager: the papers that a profile's ranking shows, or those rated so."""
+    """Print a profile's ranking, or its rated papers, for a reference manager."""
     text = citations(open_warehouse(), profile, form, day=parse_day(day, "--day") if day else None, rated=rated)
     print(without_controls(text), end="")
 
@@ -87,7 +87,7 @@ def deliver(
     again: Annotated[bool, typer.Option("--again", help="Also what was sent before, or may have been.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Send a profile's digest where its delivery.json says; each goes out once."""
+    """Send a profile's digest to the channels in its delivery.json."""
     workspace = open_workspace(read_settings(), os.environ, clock=lambda: datetime.now(UTC))
     wanted = parse_day(day, "--day") if day else latest_ranking_day(workspace.warehouse, profile)
     if wanted is None:

@@ -65,7 +65,7 @@ def related(
     max_results: Annotated[int, typer.Option()] = 10,
     as_json: AsJson = False,
 ) -> None:
-    """List the papers like a paper, those it cites, or those that cite it. Semantic Scholar is asked."""
+    """List the papers similar to a paper, its references or its citations. Semantic Scholar is asked."""
     named = _named(paper)
     if "title" in named:
         raise InvalidInput(
@@ -101,7 +101,7 @@ def analyze(
     model: Model = None,
     as_json: AsJson = False,
 ) -> None:
-    """Let a language model read a paper given as JSON."""
+    """Analyze a paper given as JSON with a language model."""
     given = fetched_from_mapping(read_json(paper, most_bytes=_MOST_BYTES))
     with progress_bar("analysis") as bar:
         clients = _clients(bar)
@@ -119,7 +119,7 @@ def interpret(
     model: Model = None,
     as_json: AsJson = False,
 ) -> None:
-    """Fetch a paper and let a language model read it. Without one the paper is shown, and why nobody read it."""
+    """Fetch a paper and analyze it with a language model. Without a model the paper is shown with the reason."""
     with progress_bar("interpretation") as bar:
         clients = _clients(bar)
         found = interpret_paper(clients, _named(paper), analysis_type=kind, provider=provider, model=model)

@@ -23,7 +23,7 @@ UNDO = "undo"
 
 ratings = typer.Typer(
     name="ratings",
-    help="Look at what you said of papers, take it with you, or erase it. List, export, erase.",
+    help="List, export or erase the ratings of a profile.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -35,7 +35,7 @@ def rate(
     rating: Annotated[str, typer.Argument(metavar="worth|later|no|undo", help="undo takes the last word back.")],
     as_json: AsJson = False,
 ) -> None:
-    """Say that a paper is worth reading, for later or not for you, so that the profile's lists learn from it."""
+    """Rate a paper, so that the profile's rankings learn from it."""
     now, settings, warehouse = datetime.now(UTC), read_settings(), open_warehouse()
     folder = settings.profiles_dir
     if rating == UNDO:

@@ -26,7 +26,7 @@ def reset(
     history: Annotated[bool, typer.Option("--history", help="Only Dagster's runs and events; papers stay.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
 ) -> None:
-    """Remove papers, results and Dagster's history; profiles and settings stay."""
+    """Delete papers, results and Dagster's history; profiles and settings are kept."""
     settings = read_settings()
     home = dagster_home()
     stores = [

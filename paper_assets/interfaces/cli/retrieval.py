@@ -45,7 +45,7 @@ def retrieve(
     verbose: Annotated[bool, typer.Option("--verbose", help="Log each search, with filter and counts.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Find the documents that answer a plan's question, as many for each side. Where there are fewer, it says why."""
+    """Find documents that answer a question, the same number for each side. Where there are fewer, it says why."""
     settings, warehouse = read_settings(), open_warehouse()
     if profile is not None and not PROFILE_NAME.fullmatch(profile):
         raise InvalidInput(f"--profile must be the name of a folder in {settings.profiles_dir}, got {profile[:60]!r}")

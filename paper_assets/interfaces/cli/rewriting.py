@@ -51,7 +51,10 @@ def rewrite(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Rewrite a stored paper's abstract for a level. Goes on where an earlier call, a run or the page has stopped."""
+    """Rewrite the abstract of a stored paper for a reading level.
+
+    Goes on where an earlier call, a run or the page has stopped.
+    """
     if sum((accept is not None, retry is not None, cancel, reopen, release is not None)) > 1:
         raise InvalidInput("give only one of --accept, --retry, --cancel, --reopen and --release")
     if language is not None and language not in LANGUAGES:

@@ -13,7 +13,7 @@ from paper_assets.stores.people import add_person, people_file, read_people, rem
 
 people = typer.Typer(
     name="people",
-    help="Say who may come in over HTTP (`paper-assets serve`), and to which profiles.",
+    help="Manage the people who can use `paper-assets serve`, and their profiles.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -27,7 +27,7 @@ def mcp() -> None:
 def desk(
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port on 127.0.0.1; 0 takes a free one.")] = 8787,
 ) -> None:
-    """Open the desk in a browser: today's papers, evidence, rewrites, the profile. Only this machine can reach it."""
+    """Open the desk in a browser: today's papers, evidence, rewrites, profiles. Only this machine can reach it."""
     from paper_assets.interfaces.page.server import serve as serve_page  # not for the MCP server's start
 
     serve_page(read_settings(), os.environ, port=port, say=say)
@@ -42,7 +42,7 @@ def serve(
         list[str] | None, typer.Option("--allow-host", help="A name that it answers to, such as desk.example.org.")
     ] = None,
 ) -> None:
-    """Serve the desk and MCP over HTTP to the people of a lab, each with a token, and to each their own profiles."""
+    """Serve the desk and MCP over HTTP for a lab, with a token for each person."""
     from paper_assets.interfaces.lab import serve as serve_lab  # not for the MCP server's start
 
     serve_lab(read_settings(), os.environ, host=host, port=port, names=allow_host or (), say=say)
