@@ -321,7 +321,7 @@ def evaluate(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Measure relevance on a labelled set, or the quality of final lists. Lists are measured with --lists or --replay."""
+    """Measure relevance on a labelled set, or the quality of final lists. Lists: --lists or --replay."""
     listing = {
         "--papers": papers,
         "--as-of": as_of,
