@@ -37,7 +37,7 @@ from paper_assets.rewriting.best_practices import Archive, retrieve_best_practic
 from paper_assets.settings import RetrievalConfig, RewritingConfig
 from paper_assets.stores.best_practices import BestPractice, add_missing, with_vectors
 from paper_assets.stores.embeddings import keep_vectors
-from paper_assets.stores.llm_answers import keep_answers
+from paper_assets.stores.llm_records import keep_answers
 from paper_assets.stores.vectors import VectorIndex
 from paper_assets.stores.warehouse import Warehouse
 from paper_assets.text.sentences import sentence_spans

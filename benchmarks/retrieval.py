@@ -32,7 +32,7 @@ from paper_assets.retrieval.findings import Caller, Findings
 from paper_assets.retrieval.plan import parse_plan
 from paper_assets.retrieval.search import Corpus
 from paper_assets.settings import RetrievalConfig
-from paper_assets.stores.document_index import document_batches
+from paper_assets.stores.chroma_collections import document_batches
 from paper_assets.stores.embeddings import keep_vectors
 from paper_assets.stores.paper_merging import merge_papers
 from paper_assets.stores.warehouse import Warehouse

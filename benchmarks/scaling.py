@@ -36,7 +36,7 @@ from paper_assets.ranking.interest_modes import interest_queries
 from paper_assets.ranking.rank import rank
 from paper_assets.ranking.task import RankingTask, Vectors
 from paper_assets.settings import ScoringConfig
-from paper_assets.stores.index_content import VectorBatch
+from paper_assets.stores.index_storage import VectorBatch
 from paper_assets.stores.vectors import VectorIndex, drop, fetch, sync
 from paper_assets.text.forward_index import forget_texts
 from tests.scale import invented

@@ -15,7 +15,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from paper_assets.stores.index_content import VectorBatch
+from paper_assets.stores.index_storage import VectorBatch
 from paper_assets.stores.vectors import SyncReport, VectorIndex, _reading, sync
 
 COLLECTION, MODEL, DIMENSION = "abstract", "invented", 16

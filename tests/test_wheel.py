@@ -88,7 +88,7 @@ from pathlib import Path
 from importlib.resources import files
 from paper_assets.evaluation.labelled_set import load_labelled_set
 from paper_assets.ranking.traits import standard_taxonomy
-from paper_assets.stores.summary import summary
+from paper_assets.stores.papers import summary
 from paper_assets.stores.warehouse import Warehouse
 print(len(standard_taxonomy().names) > 10, summary(Warehouse(Path("w.duckdb"), deadline=5)).papers)
 print(len(load_labelled_set(Path(str(files("paper_assets.example") / "labelled"))).queries) > 0)

@@ -15,7 +15,7 @@ from paper_assets.defs.history_size import forget_old_logs
 from paper_assets.defs.nothing_new import QuietSensor, remember_quiet, state_of
 from paper_assets.pipeline.health import repair
 from paper_assets.pipeline.workspace import Workspace
-from paper_assets.stores.processes import command_of, is_gone, parse_process, this_process
+from paper_assets.stores.locks import command_of, is_gone, parse_process, this_process
 
 PROCESS = "paper_assets/process"  # tag of a run: who carries it out
 _NAME = "dead_runs"

@@ -18,7 +18,7 @@ from paper_assets.rewriting.loop import step_of
 from paper_assets.rewriting.policy import Wait, Write
 from paper_assets.settings import RewritingConfig
 from paper_assets.stores.rankings import latest_ranking_day
-from paper_assets.stores.rewrite_decisions import StoredDecision, asked_by, decisions_after
+from paper_assets.stores.rewrite_progress import StoredDecision, asked_by, decisions_after
 from paper_assets.stores.rewrites import RewriteItem, unfinished_items
 from paper_assets.stores.warehouse import Warehouse
 

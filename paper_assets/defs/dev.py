@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from paper_assets.defs.instance import open_instance
-from paper_assets.stores.private import make_files_private
+from paper_assets.stores.locks import make_files_private
 
 _OURS = {"dagster_webserver": "paper_assets.interfaces.graph_page", "dagster._daemon": "paper_assets.defs.daemon"}
 

@@ -17,8 +17,7 @@ from dagster._core.storage.runs import SqliteRunStorage
 from paper_assets.defs.history_files import DATABASES, INDEX, SETTINGS
 from paper_assets.defs.history_server import check_server, new_settings, reach_server, server_explained, without_address
 from paper_assets.errors import InvalidInput, PaperAssetsError, StoreBusy, StoreError, StoreUnwritable
-from paper_assets.stores.folder_lock import folder_locked
-from paper_assets.stores.private import make_private_folder
+from paper_assets.stores.locks import folder_locked, make_private_folder
 
 _NOT_MENDED_BY = "restore it, or begin a new history with `paper-assets reset --history`; papers and results stay"
 

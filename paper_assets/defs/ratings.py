@@ -12,7 +12,7 @@ from paper_assets.defs.partitions import profiles
 from paper_assets.defs.profiles import last_version
 from paper_assets.learning.ratings import WORDS, ratings_of, ratings_version
 from paper_assets.pipeline.workspace import Workspace
-from paper_assets.stores.ratings import Rating, rated_profiles
+from paper_assets.stores.feedback import Rating, rated_profiles
 
 reader_ratings = dg.AssetSpec(
     "reader_ratings",

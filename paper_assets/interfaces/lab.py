@@ -26,7 +26,7 @@ from paper_assets.interfaces.page.sign_in import Sessions
 from paper_assets.interfaces.tokens import Doorkeeper
 from paper_assets.interfaces.unfinished import BACKLOG, Waiting, guarded_protocol
 from paper_assets.settings import Settings
-from paper_assets.stores.people import people_file, read_people
+from paper_assets.stores.profiles import people_file, read_people
 from paper_assets.text.secrets import Secrets
 
 _ANY_ADDRESS = frozenset({"0.0.0.0", "::"})  # noqa: S104  # compared with, not listened at

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 
-from paper_assets.stores.day_listings import DayTrouble
+from paper_assets.stores.harvests import DayTrouble
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

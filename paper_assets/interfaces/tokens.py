@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from paper_assets.errors import PaperAssetsError
-from paper_assets.stores.people import Person, person_with, read_people, token_hash
+from paper_assets.stores.profiles import Person, person_with, read_people, token_hash
 
 _WITHIN = 60.0  # seconds for which a wrong token counts
 _MAX_WRONG = 10  # different tokens with the same first characters from one address

@@ -29,7 +29,7 @@ from paper_assets.models.llm_budget import Budget, Usage
 from paper_assets.models.llm_config import LLMConfig, llm_config
 from paper_assets.progress import Progress
 from paper_assets.sources.access import SecondsLeft
-from paper_assets.stores.llm_answers import StoredAnswers
+from paper_assets.stores.llm_records import StoredAnswers
 from paper_assets.text.fence import introduced
 
 _PAUSES = (b"\n\n", b".\n", b". ", b"\n", b" ")

@@ -23,7 +23,7 @@ from paper_assets.sources.pdf_download import download_pdf, download_text
 from paper_assets.sources.pdf_text import pdf_text
 from paper_assets.sources.source import PaperText
 from paper_assets.sources.table import texts_of
-from paper_assets.stores.fulltexts import PARTED_BY, Fulltext, public_fulltext
+from paper_assets.stores.documents import PARTED_BY, Fulltext, public_fulltext
 from paper_assets.text.chunks import chunks_of
 
 ContentSource = Literal["warehouse", "html", "latex", "pdf"]

@@ -10,9 +10,7 @@ from typing import Any
 from paper_assets.errors import InvalidInput, InvalidProfile, PaperNotFound
 from paper_assets.paper_id import split_paper_id
 from paper_assets.profile import PROFILE_NAME
-from paper_assets.stores.papers import find_paper
-from paper_assets.stores.rankings import ranking_days
-from paper_assets.stores.ratings import (
+from paper_assets.stores.feedback import (
     TAKEN_BACK,
     WORDS,
     NewRating,
@@ -23,6 +21,8 @@ from paper_assets.stores.ratings import (
     last_ratings,
     rating_history,
 )
+from paper_assets.stores.papers import find_paper
+from paper_assets.stores.rankings import ranking_days
 from paper_assets.stores.stamps import forget_stamps
 from paper_assets.stores.warehouse import Warehouse
 

@@ -14,8 +14,8 @@ from pathlib import Path
 from paper_assets.errors import InvalidArxivId
 from paper_assets.learning.ratings import check_profile
 from paper_assets.paper_id import split_paper_id
+from paper_assets.stores.feedback import NewRating, append_ratings, rating_history
 from paper_assets.stores.papers import paper_titled, papers_by_id
-from paper_assets.stores.ratings import NewRating, append_ratings, rating_history
 from paper_assets.stores.warehouse import Warehouse
 from paper_assets.text.cleaning import one_line
 

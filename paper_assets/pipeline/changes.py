@@ -8,10 +8,9 @@ from paper_assets.errors import NotComputed, NothingEarlier
 from paper_assets.profile import Profile
 from paper_assets.ranking.changes import Changes, changes_between
 from paper_assets.ranking.two_rankings import profile_edits
-from paper_assets.stores.candidates import candidates
 from paper_assets.stores.papers import submission_days
 from paper_assets.stores.profiles import profile_version
-from paper_assets.stores.rankings import StoredRanking, latest_ranking_day, previous_ranking, ranking
+from paper_assets.stores.rankings import StoredRanking, candidates, latest_ranking_day, previous_ranking, ranking
 from paper_assets.stores.warehouse import Warehouse
 
 

@@ -16,7 +16,7 @@ from paper_assets.delivery.options import MAIL, WEBHOOK, DeliveryOptions, load_d
 from paper_assets.digests.content import Digest
 from paper_assets.errors import InvalidInput, InvalidProfile, named_error
 from paper_assets.pipeline.workspace import Workspace
-from paper_assets.stores.deliveries import Delivery, State, claim, deliveries, note
+from paper_assets.stores.digests import Delivery, State, claim, deliveries, note
 from paper_assets.stores.rankings import latest_ranking_day
 
 _PASSWORD = "PAPER_ASSETS_SMTP_PASSWORD"  # noqa: S105  # the variable's name

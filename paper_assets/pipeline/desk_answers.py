@@ -33,7 +33,7 @@ from paper_assets.retrieval.question_answering import (
 from paper_assets.retrieval.search import Corpus
 from paper_assets.retrieval.stance_judges import open_judge
 from paper_assets.settings import Settings
-from paper_assets.stores.llm_answers import StoredAnswers
+from paper_assets.stores.llm_records import StoredAnswers
 from paper_assets.stores.papers import papers_by_id
 from paper_assets.stores.warehouse import Warehouse
 

@@ -27,14 +27,13 @@ from paper_assets.pipeline.report import Link, Markdown, Report
 from paper_assets.pipeline.step import Check, Checked, Grid, Made, Partition, Product, Step, ascending, one_by_one
 from paper_assets.pipeline.workspace import Workspace
 from paper_assets.settings import Settings
-from paper_assets.stores.candidates import candidates
-from paper_assets.stores.digest_files import FEED, digest_path, feed_is_current, keep_digest, read_page
+from paper_assets.stores.digests import FEED, digest_path, feed_is_current, keep_digest, read_page
+from paper_assets.stores.documents import retrievals_of
 from paper_assets.stores.papers import papers_by_id
 from paper_assets.stores.profiles import last_good_profile, profile_version
-from paper_assets.stores.rankings import StoredRanking, latest_ranking_day, previous_ranking, ranking
-from paper_assets.stores.retrievals import retrievals_of
-from paper_assets.stores.rewrite_decisions import last_decision
-from paper_assets.stores.rewrite_sets import rewrites_of
+from paper_assets.stores.rankings import StoredRanking, candidates, latest_ranking_day, previous_ranking, ranking
+from paper_assets.stores.rewrite_progress import last_decision
+from paper_assets.stores.rewrites import rewrites_of
 from paper_assets.stores.warehouse import Warehouse
 from paper_assets.text.cleaning import one_line
 

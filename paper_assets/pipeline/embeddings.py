@@ -13,7 +13,7 @@ from paper_assets.models.embedder import Embedder
 from paper_assets.pipeline.report import Columns, Report, Scatter, Value
 from paper_assets.pipeline.step import Check, Checked, Grid, Made, Partition, Product, Step, days_of, one_by_one
 from paper_assets.pipeline.workspace import Workspace
-from paper_assets.stores.document_index import FORM, document_batches
+from paper_assets.stores.chroma_collections import FORM, document_batches
 from paper_assets.stores.embeddings import (
     days_without_vectors,
     keep_vectors,
@@ -23,7 +23,7 @@ from paper_assets.stores.embeddings import (
     vectors_between,
     vectors_of,
 )
-from paper_assets.stores.index_content import VectorBatch
+from paper_assets.stores.index_storage import VectorBatch
 from paper_assets.stores.papers import day_fingerprints, papers_between
 from paper_assets.stores.vectors import SyncReport, VectorIndex, distrust, self_check, sync
 

@@ -27,9 +27,15 @@ from paper_assets.ranking.changes import ADDED, sentences
 from paper_assets.ranking.explain import recompute
 from paper_assets.ranking.final_list import learned_of
 from paper_assets.ranking.gatekeeper import ranking_options
-from paper_assets.stores.candidates import candidates, candidates_inputs
 from paper_assets.stores.papers import papers_by_id
-from paper_assets.stores.rankings import StoredRanking, output_paths, ranking, stored_inputs
+from paper_assets.stores.rankings import (
+    StoredRanking,
+    candidates,
+    candidates_inputs,
+    output_paths,
+    ranking,
+    stored_inputs,
+)
 from paper_assets.stores.warehouse import Warehouse
 from paper_assets.weights import DIMENSIONS
 

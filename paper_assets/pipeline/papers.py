@@ -16,8 +16,8 @@ from paper_assets.sources.days import DayOfPapers, open_days
 from paper_assets.sources.enrichment import Enriched
 from paper_assets.sources.source import Source
 from paper_assets.sources.table import sources_of_days
-from paper_assets.stores.day_listings import keep_listing, note_asked, note_failure
-from paper_assets.stores.day_replacement import DayChange
+from paper_assets.stores.harvests import keep_listing, note_asked, note_failure
+from paper_assets.stores.paper_merging import DayChange
 from paper_assets.stores.papers import day_fingerprints, papers_between
 from paper_assets.stores.warehouse import Warehouse
 

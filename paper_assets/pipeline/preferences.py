@@ -33,9 +33,8 @@ from paper_assets.ranking.preferences import (
 from paper_assets.ranking.rank import rank
 from paper_assets.ranking.task import RankingTask, Vectors
 from paper_assets.stores.embeddings import vectors_of
+from paper_assets.stores.feedback import Rating, StoredModel, last_ratings, model_inputs, replace_model, stored_model
 from paper_assets.stores.papers import papers_by_id
-from paper_assets.stores.preference_models import StoredModel, model_inputs, replace_model, stored_model
-from paper_assets.stores.ratings import Rating, last_ratings
 from paper_assets.stores.warehouse import Warehouse
 
 NAME = "preference_model"

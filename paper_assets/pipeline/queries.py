@@ -13,8 +13,8 @@ from paper_assets.profile import Interests, LikedPaper, Profile
 from paper_assets.ranking.interest_modes import InterestQueries, interest_queries, liked_ids
 from paper_assets.settings import Settings
 from paper_assets.stores.embeddings import remembered_vectors, vectors_of
+from paper_assets.stores.feedback import last_ratings
 from paper_assets.stores.papers import papers_by_id
-from paper_assets.stores.ratings import last_ratings
 from paper_assets.stores.warehouse import Warehouse
 
 

@@ -24,12 +24,19 @@ from paper_assets.ranking.task import RankingTask, Vectors, ranking_fingerprint,
 from paper_assets.ranking.unmatched import DAYS, preferences_of, sentences, unmet
 from paper_assets.ranking.verifier import Verifier
 from paper_assets.settings import Settings
-from paper_assets.stores.candidates import candidates, candidates_inputs, replace_candidates
 from paper_assets.stores.embeddings import vectors_of
+from paper_assets.stores.feedback import last_ratings
 from paper_assets.stores.papers import columns_between, papers_between, papers_by_id
 from paper_assets.stores.ranking_files import save_once
-from paper_assets.stores.rankings import note_output, ranking, ranking_inputs, replace_ranking
-from paper_assets.stores.ratings import last_ratings
+from paper_assets.stores.rankings import (
+    candidates,
+    candidates_inputs,
+    note_output,
+    ranking,
+    ranking_inputs,
+    replace_candidates,
+    replace_ranking,
+)
 from paper_assets.stores.warehouse import Warehouse
 
 

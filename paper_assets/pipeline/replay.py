@@ -19,10 +19,9 @@ from paper_assets.profile import Profile
 from paper_assets.ranking.gatekeeper import Embed, ranking_options
 from paper_assets.ranking.verifier import Verifier, open_verifier
 from paper_assets.settings import Settings
-from paper_assets.stores.candidates import candidates
 from paper_assets.stores.embeddings import keep_vectors
 from paper_assets.stores.papers import paper_counts, papers_between
-from paper_assets.stores.rankings import ranking
+from paper_assets.stores.rankings import candidates, ranking
 from paper_assets.stores.warehouse import Warehouse
 
 

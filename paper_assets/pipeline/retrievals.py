@@ -28,11 +28,17 @@ from paper_assets.retrieval.plan import Plan, categories_of, parse_plan, questio
 from paper_assets.retrieval.search import Corpus
 from paper_assets.retrieval.stance import StanceJudge
 from paper_assets.settings import Settings
-from paper_assets.stores.document_index import sync_documents
-from paper_assets.stores.documents import DataType, origins_of, texts_to_embed
+from paper_assets.stores.chroma_collections import sync_documents
+from paper_assets.stores.documents import (
+    DataType,
+    origins_of,
+    replace_retrievals,
+    retrieval_inputs,
+    retrievals_of,
+    texts_to_embed,
+)
 from paper_assets.stores.embeddings import unembedded_count
 from paper_assets.stores.papers import day_fingerprints
-from paper_assets.stores.retrievals import replace_retrievals, retrieval_inputs, retrievals_of
 from paper_assets.stores.warehouse import Warehouse
 
 _PRIVATE = "a private document of the profile"

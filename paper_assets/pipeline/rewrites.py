@@ -34,12 +34,19 @@ from paper_assets.rewriting.policy import Wait, Write
 from paper_assets.rewriting.prompts import persona
 from paper_assets.rewriting.writing import Writer, new_item
 from paper_assets.settings import RewritingConfig
-from paper_assets.stores.document_index import sync_documents
+from paper_assets.stores.chroma_collections import sync_documents
 from paper_assets.stores.papers import papers_by_id
 from paper_assets.stores.rankings import ranking
-from paper_assets.stores.rewrite_decisions import asked_by, decided_items
-from paper_assets.stores.rewrite_sets import items_of, replace_set, rewrites_of
-from paper_assets.stores.rewrites import Attempt, NewItem, RewriteItem, rewrite_items, unfinished_items
+from paper_assets.stores.rewrite_progress import asked_by, decided_items, replace_set
+from paper_assets.stores.rewrites import (
+    Attempt,
+    NewItem,
+    RewriteItem,
+    items_of,
+    rewrite_items,
+    rewrites_of,
+    unfinished_items,
+)
 from paper_assets.stores.warehouse import Warehouse
 
 

@@ -28,7 +28,7 @@ from paper_assets.settings import Settings
 from paper_assets.sources.access import Access, seconds_from_now
 from paper_assets.sources.enrichment import Enriched, enrich
 from paper_assets.sources.semantic_scholar import ScholarPaper
-from paper_assets.stores.llm_answers import StoredAnswers, keep_answers, known_answers
+from paper_assets.stores.llm_records import StoredAnswers, keep_answers, known_answers
 from paper_assets.stores.scholar_records import ScholarRecord, filled, keep_records, records_of
 from paper_assets.stores.vectors import VectorIndex
 from paper_assets.stores.warehouse import Warehouse

@@ -17,9 +17,8 @@ from paper_assets.paper import Paper, papers_from_table
 from paper_assets.retrieval.merge import Candidate, access
 from paper_assets.retrieval.search import Corpus, papers_with_phrases, search
 from paper_assets.retrieval.search_query import SearchQuery
-from paper_assets.stores.document_filters import Where
-from paper_assets.stores.paper_filters import PaperFilters, matching_papers
-from paper_assets.stores.papers import papers_by_id
+from paper_assets.stores.documents import Where
+from paper_assets.stores.papers import PaperFilters, matching_papers, papers_by_id
 from paper_assets.text.sentences import sentence_spans
 from paper_assets.text.stems import asks, stem
 from paper_assets.text.words import words_in

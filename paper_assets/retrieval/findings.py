@@ -13,7 +13,7 @@ from paper_assets.retrieval.plan import Plan
 from paper_assets.retrieval.search import Found
 from paper_assets.retrieval.stance import Stance
 from paper_assets.settings import RetrievalConfig
-from paper_assets.stores.document_filters import Where
+from paper_assets.stores.documents import Where
 
 _log = logging.getLogger(__name__)
 

@@ -23,8 +23,14 @@ from paper_assets.retrieval.merge import Candidate, access
 from paper_assets.retrieval.scoring import Compared, Method, Positions, best_of, method_of
 from paper_assets.retrieval.snapshot import snapshot_of
 from paper_assets.settings import RetrievalConfig
-from paper_assets.stores.document_filters import Where, condition_of
-from paper_assets.stores.documents import FIELDS, DataType, count_documents, count_matching_documents
+from paper_assets.stores.documents import (
+    FIELDS,
+    DataType,
+    Where,
+    condition_of,
+    count_documents,
+    count_matching_documents,
+)
 from paper_assets.stores.holdings import bound_memory, own_copy, read_documents, read_vectors
 from paper_assets.stores.warehouse import Warehouse
 from paper_assets.text.bm25 import QueryWord, index_words, query_words, times_of

@@ -22,9 +22,8 @@ from numpy.typing import NDArray
 
 from paper_assets.retrieval.blocks import BLOCK, Block, Spill, block_of
 from paper_assets.retrieval.scoring import Compared, rows_in_blocks
-from paper_assets.stores.document_filters import Where, condition_of
-from paper_assets.stores.documents import FIELDS, DataType
-from paper_assets.stores.file_head import file_head
+from paper_assets.stores.checkpoint import file_head
+from paper_assets.stores.documents import FIELDS, DataType, Where, condition_of
 from paper_assets.stores.holdings import (
     DocumentStates,
     HoldingsSize,

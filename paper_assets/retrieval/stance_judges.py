@@ -24,7 +24,7 @@ from paper_assets.models.llm_config import llm_config
 from paper_assets.models.nli import NLIEncoder, load_nli
 from paper_assets.retrieval.stance import Label, Labels, Passage, StanceJudge, checked_label, nobody
 from paper_assets.settings import Settings
-from paper_assets.stores.llm_answers import keep_answers, known_answers
+from paper_assets.stores.llm_records import keep_answers, known_answers
 from paper_assets.stores.warehouse import Warehouse
 from paper_assets.text.fence import introduced
 from paper_assets.text.sentences import sentence_spans

@@ -22,7 +22,6 @@ from paper_assets.rewriting.measures import Likeness, clean_keywords, copied_sha
 from paper_assets.rewriting.pii import mask_pii
 from paper_assets.rewriting.recall import best_fitting, remembered
 from paper_assets.settings import ARCHIVE, RetrievalConfig, RewritingConfig, Settings
-from paper_assets.stores.best_practice_index import sync_best_practices
 from paper_assets.stores.best_practices import (
     BestPractice,
     add_unless_alike,
@@ -30,6 +29,7 @@ from paper_assets.stores.best_practices import (
     originals_without_vector,
     remove_best_practice,
 )
+from paper_assets.stores.chroma_collections import sync_best_practices
 from paper_assets.stores.embeddings import keep_vectors
 from paper_assets.stores.rewrite_progress import change_note
 from paper_assets.stores.rewrites import Attempt, NewItem, RewriteItem, items_with_note

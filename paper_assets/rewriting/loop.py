@@ -30,13 +30,18 @@ from paper_assets.rewriting.policy import (
 from paper_assets.rewriting.writing import Writer, write_attempt
 from paper_assets.settings import RewritingConfig
 from paper_assets.sources.table import page_of
-from paper_assets.stores.accepted_claims import accept_claims
 from paper_assets.stores.documents import Document, replace_documents, texts_to_embed
 from paper_assets.stores.embeddings import keep_vectors
 from paper_assets.stores.papers import find_paper
-from paper_assets.stores.rewrite_claims import claim_item, release_item
-from paper_assets.stores.rewrite_decisions import keep_decision
-from paper_assets.stores.rewrite_progress import finish, keep_attempt, reopen
+from paper_assets.stores.rewrite_progress import (
+    accept_claims,
+    claim_item,
+    finish,
+    keep_attempt,
+    keep_decision,
+    release_item,
+    reopen,
+)
 from paper_assets.stores.rewrites import Attempt, NewItem, RewriteItem, rewrite_item
 from paper_assets.stores.warehouse import Warehouse
 from paper_assets.text.languages import language_of

@@ -37,7 +37,7 @@ from paper_assets.rewriting.prompts import (
 from paper_assets.rewriting.recall import example_block
 from paper_assets.settings import RewritingConfig
 from paper_assets.stores.best_practices import BestPractice
-from paper_assets.stores.rewrite_claims import new_holder
+from paper_assets.stores.rewrite_progress import new_holder
 from paper_assets.stores.rewrites import Attempt, NewItem
 from paper_assets.text.cleaning import without_controls
 from paper_assets.text.languages import language_of

@@ -1,7 +1,7 @@
-"""The archive of rewrites worth imitating: the table is the truth, a Chroma collection of the same name follows it.
+"""Store the archive of good rewrites. The table is the source of truth; a Chroma collection mirrors it.
 
-A best practice never changes once it stands here and its id never comes back, so that the ids alone tell what there
-is. Its vector is that of `original_text` and lies with all others, by content.
+A best practice never changes after it is stored and its id is never reused, so the set of ids describes the content.
+Its vector is the vector of `original_text`, stored by content with all other vectors.
 """
 
 from collections.abc import Iterable, Sequence
@@ -16,8 +16,7 @@ import pyarrow as pa
 
 from paper_assets.errors import InvalidInput
 from paper_assets.paper import text_hash
-from paper_assets.stores.times import read_time, stored_time
-from paper_assets.stores.warehouse import Warehouse, value_of
+from paper_assets.stores.warehouse import Warehouse, read_time, stored_time, value_of
 
 _ROUNDING = 1e-6  # of a cosine of float32 vectors
 

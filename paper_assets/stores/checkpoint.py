@@ -1,22 +1,27 @@
-"""Bringing DuckDB's log into its file so that a kill in the middle of any write leaves the warehouse whole (A4).
+"""Write DuckDB's log into its file so that a kill during any write leaves the warehouse intact (A4).
 
-DuckDB keeps 64 pieces of metadata in one block with one checksum, and a checkpoint writes the new pieces beside those
-that the file's head still points at: in place. A process killed in that write (the kernel looks for SIGKILL between
-two pages) leaves a block whose checksum is wrong, and a warehouse that nothing opens any more. So the blocks of
-metadata are put aside first; whoever opens the warehouse next writes them back if the head is still the old one, and
-the log, which is removed last, then brings the rest.
+DuckDB keeps 64 pieces of metadata in one block with one checksum, and a checkpoint writes new pieces next to those that
+the head of the file still points to: in place. A process killed during that write (the kernel checks for SIGKILL
+between two pages) leaves a block with a wrong checksum, and DuckDB can no longer open the file. This module therefore
+copies the metadata blocks to a second file first. The next process that opens the warehouse writes them back if the
+head is still the old one; the log, which DuckDB removes last, then supplies the rest.
 """
 
 import fcntl
 import os
 import struct
 from pathlib import Path
+from threading import Lock
 from typing import BinaryIO
 
 from duckdb import DuckDBPyConnection
 
 _HEAD = 3 * 4096  # bytes before the first block: the file's own head and two of the database, written in turns
+
+
 _PLACE = struct.Struct("<QQ")  # before the bytes of a block: where it begins in the file, and its length
+
+
 _NEVER = "1TB"  # the size of a log at which DuckDB would make a checkpoint of its own accord
 
 
@@ -93,3 +98,28 @@ def _write_back(handle: int, kept: bytes) -> None:
         os.pwrite(handle, rest[_PLACE.size : _PLACE.size + size], start)
         rest = rest[_PLACE.size + size :]
     os.fsync(handle)
+
+
+_HANDLES: dict[Path, int] = {}
+
+
+_LOCK = Lock()
+
+
+def file_head(path: Path, size: int) -> bytes | None:
+    """The first `size` bytes; None if there is no file.
+
+    The handle stays open: closing any handle of a file gives up all of the process's locks on that file, and other
+    processes could write while one of our threads reads, or writes.
+    """
+    with _LOCK:
+        try:
+            now = path.stat()
+            handle = _HANDLES.get(path)
+            if handle is None or not os.path.samestat(os.fstat(handle), now):
+                _HANDLES[path] = os.open(path, os.O_RDONLY)
+                if handle is not None:
+                    os.close(handle)  # of a file that has been replaced
+        except FileNotFoundError:
+            return None
+        return os.pread(_HANDLES[path], size, 0)

@@ -1,6 +1,6 @@
-"""Vectors of texts, kept by content: a text is embedded once per model, whichever papers carry it.
+"""Store vectors of texts by content: a text is embedded once per model, whichever papers contain it.
 
-DuckDB holds the truth; the search index can be built again from here without embedding anything.
+DuckDB is the source of truth; the search index can be rebuilt from here without embedding anything.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -12,7 +12,7 @@ from duckdb import DuckDBPyConnection
 
 from paper_assets.errors import InvalidInput
 from paper_assets.paper import embedded_text, text_hash
-from paper_assets.stores.copied_batches import copied_batches
+from paper_assets.stores.scratch import copied_batches
 from paper_assets.stores.warehouse import Warehouse, value_of
 
 _BATCH = 10_000  # vectors in memory at once, 15 MB at 384 dimensions

@@ -1,18 +1,35 @@
-"""Pages of a harvest: their papers, and in the same transaction the place where the harvest goes on (Z4)."""
+"""Store pages of a harvest and what sources listed for each day.
 
-from collections.abc import Sequence
+Harvests: the papers of a page and the position at which the harvest resumes are written in one transaction (Z4).
+
+Listings: which days sources listed, which answers were rejected, and which days are incomplete (A6). A day is replaced
+by fewer papers only if the source proves that they were removed: an answer that would remove more than one paper in
+twenty is rejected until the same answer arrives again at least an hour later, or an operator confirms it. Papers in a
+rejected answer are stored; papers missing from it are kept.
+"""
+
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from datetime import date
+from datetime import date, datetime, timedelta
+from hashlib import sha256
 from io import BytesIO
+from typing import Literal
 
 import pyarrow as pa
 from duckdb import DuckDBPyConnection
 
 from paper_assets.errors import StoreBusy
 from paper_assets.paper import Paper, paper_schema, papers_from_table
-from paper_assets.stores.paper_merging import MergeReport, merge_rows
-from paper_assets.stores.paper_rows import content_hash, write_rows
-from paper_assets.stores.warehouse import Warehouse
+from paper_assets.stores.paper_merging import (
+    DayChange,
+    MergeReport,
+    Removal,
+    content_hash,
+    merge_rows,
+    replace_day,
+    write_rows,
+)
+from paper_assets.stores.warehouse import Warehouse, read_time, stored_time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,3 +126,180 @@ def _withdraw(connection: DuckDBPyConnection, ids: Sequence[str]) -> int:
             [content_hash(replace(paper, withdrawn=True)), paper.paper_id],
         )
     return len(papers)
+
+
+_LET_ONE_GO = 20  # stored papers to each one that goes without a second answer; of a smaller day none does
+
+
+_SAME_FAULT = timedelta(hours=1)  # an index in repair answers alike for minutes, and a run is tried again after two
+
+
+_LONGEST_REASON = 500  # characters
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Doubt:
+    """An answer that was not believed: papers of the day stored from this source, those it has, and since when."""
+
+    stored: int
+    answered: int
+    since: datetime
+
+    def __str__(self) -> str:
+        again = self.since + _SAME_FAULT
+        return (
+            f"the answer has {self.answered} papers where {self.stored} are stored, which stay; the same answer from "
+            f"{again:%Y-%m-%d %H:%M} UTC on is believed"
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptListing:
+    """What writing an answer did, and the doubt if its missing papers were left in place."""
+
+    change: DayChange
+    doubt: Doubt | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DayTrouble:
+    """What is wrong with a day of a source. `failed` days may hold papers of an earlier answer."""
+
+    source: str
+    day: date
+    kind: Literal["missing", "failed", "doubted", "empty"]
+    reason: str
+
+
+def keep_listing(
+    warehouse: Warehouse, day: date, papers: Sequence[Paper], *, source: str, now: datetime, believe: bool = False
+) -> KeptListing:
+    """Replace the day by what a source answered for it, unless far fewer papers than before are doubtful.
+
+    now: aware UTC time of the answer. believe: the answer is right, whatever it lacks. Raises StoreError.
+    """
+    doubts: list[Doubt] = []
+    answer = sha256(",".join(sorted(paper.paper_id for paper in papers)).encode()).hexdigest()[:32]
+
+    def may_remove(connection: DuckDBPyConnection, removal: Removal) -> bool:
+        lost = removal.removed > removal.stored // _LET_ONE_GO
+        since = min(_first_seen(connection, source, day, answer) or now, now)  # the clock may have been set back
+        doubt = None
+        if lost and not believe and now - since < _SAME_FAULT:
+            doubt = Doubt(stored=removal.stored, answered=len(papers), since=since)
+            doubts.append(doubt)
+        _note(connection, source, day, papers=len(papers), doubt=doubt, answer=answer)
+        return doubt is None
+
+    change = replace_day(warehouse, day, papers, source=source, may_remove=may_remove)
+    return KeptListing(change=change, doubt=doubts[0] if doubts else None)
+
+
+def note_asked(warehouse: Warehouse, days: Iterable[date], *, source: str) -> None:
+    """Remember that these days are followed, before they are asked for: a run that is killed leaves them missing."""
+    wanted = sorted(set(days))
+    with warehouse.reading() as connection:
+        known = {row[0] for row in _rows(connection, source)}
+    new = [day for day in wanted if day not in known]
+    if new:
+        with warehouse.writing() as connection:
+            connection.execute(
+                "insert or ignore into day_listings (source, day) select $source, unnest($days)",
+                {"source": source, "days": new},
+            )
+
+
+def note_failure(warehouse: Warehouse, days: Sequence[date], reason: str, *, source: str) -> None:
+    """Remember why a source gave no answer for the days; what is stored of them stays."""
+    about = {"source": source, "days": list(days), "reason": reason[:_LONGEST_REASON]}
+    with warehouse.writing() as connection:
+        connection.execute(
+            """
+            insert into day_listings (source, day, failure) select $source, unnest($days), $reason
+            on conflict do update set failure = excluded.failure
+            """,
+            about,
+        )
+
+
+def day_troubles(warehouse: Warehouse, *, sources: Sequence[str]) -> list[DayTrouble]:
+    """The days of these sources that lack something, ascending; between the first and the last that was asked for.
+
+    missing: never answered, and no file gave papers either. failed: the last attempt did. doubted: an answer of far
+    fewer papers is not believed. empty: a weekday without papers.
+    """
+    with warehouse.reading() as connection:
+        filled = {day for (day,) in connection.execute("select distinct day from papers").fetchall()}
+        from_files = {
+            day for (day,) in connection.execute("select distinct day from papers where origin = 'file'").fetchall()
+        }
+        listed = {source: {row[0]: row[1:] for row in _rows(connection, source)} for source in sources}
+    troubles = []
+    for source, rows in listed.items():
+        for day in _span(rows):
+            papers, failure, doubted, doubted_at = rows.get(day, (None, None, None, None))
+            found: tuple[Literal["missing", "failed", "doubted", "empty"], str] | None = None
+            if failure is not None:
+                found = "failed", failure
+            elif doubted_at is not None:
+                found = "doubted", f"the last answer had {doubted} papers, far fewer than are stored"
+            elif papers is None and day not in from_files:
+                found = "missing", "never fetched" if day not in rows else "asked for and not answered"
+            elif day.weekday() < 5 and day not in filled:
+                found = "empty", "no papers; a holiday, or a day lost"
+            if found is not None:
+                troubles.append(DayTrouble(source=source, day=day, kind=found[0], reason=found[1]))
+    return sorted(troubles, key=lambda trouble: (trouble.day, trouble.source))
+
+
+def _span(rows: Iterable[date]) -> list[date]:
+    days = sorted(rows)
+    return [days[0] + timedelta(days=at) for at in range((days[-1] - days[0]).days + 1)] if days else []
+
+
+def _rows(connection: DuckDBPyConnection, source: str) -> list[tuple[date, int | None, str | None, int | None, object]]:
+    return connection.execute(
+        "select day, papers, failure, doubted_papers, doubted_at from day_listings where source = ? order by day",
+        [source],
+    ).fetchall()
+
+
+def _first_seen(connection: DuckDBPyConnection, source: str, day: date, answer: str) -> datetime | None:
+    """When this doubtful answer first came; None if the last doubtful one was another, or there was none."""
+    rows = connection.execute(
+        "select doubted_at from day_listings where source = ? and day = ? and doubted = ?", [source, day, answer]
+    ).fetchall()
+    return read_time(rows[0][0]) if rows else None
+
+
+def _note(
+    connection: DuckDBPyConnection, source: str, day: date, *, papers: int, doubt: Doubt | None, answer: str
+) -> None:
+    """Write the row of the day where it changes: the same answer again leaves the file as it is."""
+    values = (
+        (papers, None, None, None, None)
+        if doubt is None
+        else (None, None, answer, doubt.answered, stored_time(doubt.since))
+    )
+    connection.execute("insert or ignore into day_listings (source, day) values (?, ?)", [source, day])
+    connection.execute(
+        """
+        update day_listings
+        set
+            papers = coalesce($papers, papers), -- a doubtful answer leaves the last one that was believed
+            failure = $failure,
+            doubted = $doubted,
+            doubted_papers = $doubted_papers,
+            doubted_at = $doubted_at
+        where
+            source = $source
+            and day = $day
+            and (papers, failure, doubted, doubted_papers, doubted_at)
+                is distinct from (coalesce($papers, papers), $failure, $doubted, $doubted_papers, $doubted_at)
+        """,
+        {
+            "source": source,
+            "day": day,
+            **dict(zip(("papers", "failure", "doubted", "doubted_papers", "doubted_at"), values, strict=True)),
+        },
+    )

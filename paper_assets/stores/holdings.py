@@ -1,7 +1,7 @@
-"""The documents of a data type with their vectors, read in batches of bounded size, whole or only what has changed.
+"""Read the documents of a data type with their vectors in batches of bounded size: all, or only the changed ones.
 
-Documents and vectors are read apart and put together by the reader: a join of both takes several times the memory.
-Documents and texts are known by 64 bits of DuckDB's hash of their id and content.
+Documents and vectors are read separately and joined by the reader: joining them in SQL takes several times the memory.
+Documents and texts are identified by 64 bits of DuckDB's hash of their id and content.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,8 +13,7 @@ import pyarrow.compute as pc
 from duckdb import DuckDBPyConnection
 from numpy.typing import NDArray
 
-from paper_assets.stores.document_filters import Where, condition_of
-from paper_assets.stores.documents import FIELDS, DataType
+from paper_assets.stores.documents import FIELDS, DataType, Where, condition_of
 from paper_assets.stores.warehouse import value_of
 
 Keys = NDArray[np.uint64]

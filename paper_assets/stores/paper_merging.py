@@ -1,23 +1,109 @@
-"""Records of papers, in a stream of any length, merged into the table of papers.
+"""Merge records of papers, in a stream of any length, into the table of papers.
 
-Which of two records of one paper stays: the higher version; at the same version what the API said over what a
-file says; otherwise the later word. Within one stream the order of the lines does not matter.
+Of two records of one paper, this order decides which is kept: the higher version; at the same version, the API's record
+over a file's; otherwise the later record. Within one stream the order of the lines does not matter.
+
+A day of papers can also be replaced by what a source now lists for it: papers that are missing from the list are removed
+if they may be.
+
+Rows travel as a stream of Arrow record batches that can be read more than once: a scratch file when the papers are many,
+memory when they are few.
 """
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from datetime import date
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from datetime import date, datetime
+from functools import cache
+from hashlib import sha256
+from io import BytesIO
+from itertools import islice
 from typing import IO, Literal
 
 import numpy as np
+import pyarrow as pa
 from duckdb import DuckDBPyConnection
 
-from paper_assets.paper import Paper
-from paper_assets.stores.paper_rows import chosen_rows, judged_rows, write_rows
-from paper_assets.stores.scratch import scratch_file
+from paper_assets.paper import Paper, embedded_text, paper_schema, papers_to_table, text_hash
+from paper_assets.paper_id import ARXIV
+from paper_assets.stores.scratch import scratch_file, scratch_refusals
 from paper_assets.stores.warehouse import Warehouse, value_of
 
+_BATCH = 2_000  # papers in memory at once
+
+
+_JUDGED = ("position", "paper_id", "version", "day", "content_hash")  # what decides which record stays
+
+
+@cache
+def row_schema() -> pa.Schema:
+    """The columns of the table without `origin`, and `position`, the number of the record in its stream.
+
+    The times are UTC already; without the mark DuckDB keeps them as they are, whatever zone the machine is in.
+    """
+    of_paper = [
+        field.with_type(pa.timestamp("us")) if pa.types.is_timestamp(field.type) else field for field in paper_schema()
+    ]
+    added = [("day", pa.date32()), ("text_hash", pa.string()), ("content_hash", pa.string()), ("position", pa.int64())]
+    return pa.schema([*of_paper, *(pa.field(name, kind) for name, kind in added)])
+
+
+def write_rows(papers: Iterable[Paper], stream: IO[bytes], *, progress: Callable[[int], None] | None = None) -> None:
+    """Write the papers as rows; `progress` gets how many so far.
+
+    Raises StoreUnwritable if the disk refuses, and what `papers` raises.
+    """
+    source, read = iter(papers), 0
+    writer = pa.ipc.new_stream(stream, row_schema(), options=pa.ipc.IpcWriteOptions(compression="zstd"))
+    while batch := list(islice(source, _BATCH)):
+        rows = _rows(batch, first_position=read)
+        with scratch_refusals():
+            writer.write_table(rows)
+        read += len(batch)
+        if progress is not None:
+            progress(read)
+    with scratch_refusals():
+        writer.close()
+        stream.flush()
+
+
+def judged_rows(stream: IO[bytes]) -> pa.RecordBatchReader:
+    """All rows, but only the columns that decide which record of a paper stays."""
+    return _reader(stream, [row_schema().get_field_index(name) for name in _JUDGED])
+
+
+def chosen_rows(stream: IO[bytes], keep: np.ndarray) -> pa.RecordBatchReader:
+    """The rows whose position is true in `keep`, bool (number of rows,)."""
+    batches = (batch.filter(pa.array(keep[batch["position"].to_numpy()])) for batch in _reader(stream, None))
+    return pa.RecordBatchReader.from_batches(row_schema(), batches)
+
+
+def _reader(stream: IO[bytes], columns: list[int] | None) -> pa.RecordBatchReader:
+    stream.seek(0)
+    return pa.ipc.open_stream(stream, options=pa.ipc.IpcReadOptions(included_fields=columns))
+
+
+def _rows(papers: Sequence[Paper], *, first_position: int) -> pa.Table:
+    table = papers_to_table(papers)
+    added = (
+        [paper.day for paper in papers],
+        [text_hash(embedded_text(paper.title, paper.abstract)) for paper in papers],
+        [content_hash(paper) for paper in papers],
+        np.arange(first_position, first_position + len(papers)),
+    )
+    for column, values in zip(list(row_schema())[-len(added) :], added, strict=True):
+        table = table.append_column(column, pa.array(values, column.type))
+    return table.cast(row_schema())
+
+
+def content_hash(paper: Paper) -> str:
+    """32 hex digits over every field of the paper."""
+    values = [getattr(paper, field.name) for field in fields(Paper)]
+    return sha256(json.dumps(values, default=datetime.isoformat).encode("ascii")).hexdigest()[:32]
+
+
 Origin = Literal["arxiv", "file"]  # from any source's own list of a day, from a file
+
 
 # Bytes DuckDB may use for a merge; without a limit it takes most of the machine's. The index of ids has to fit:
 # 2.7 million short rows fail under 192 MB and pass under 256 MB, 200,000 whole papers pass under 128 MB.
@@ -122,4 +208,112 @@ def merge_rows(connection: DuckDBPyConnection, stream: IO[bytes], *, origin: Ori
         unchanged=counts.get("unchanged", 0),
         undated=undated,
         days=dict(days),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DayChange:
+    """What writing a day did; `unchanged` counts records that were already known, or known in a newer version.
+
+    `other_days` counts the papers that were added or updated under days of their own.
+    """
+
+    added: int
+    updated: int
+    removed: int
+    unchanged: int
+    other_days: Mapping[date, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Removal:
+    """What an answer would remove: so many of the papers that the source has listed for the day, or in it."""
+
+    stored: int
+    removed: int
+
+
+def replace_day(
+    warehouse: Warehouse,
+    day: date,
+    papers: Iterable[Paper],
+    *,
+    source: str = ARXIV,
+    may_remove: Callable[[DuckDBPyConnection, Removal], bool] = lambda connection, removal: True,
+) -> DayChange:
+    """Make what a source lists for `day` its papers of it: papers of the day that it gave before and lacks now go.
+
+    `source` is that of its ids (`PaperId.source`). Rows that came from files or other sources stay. Every paper is kept
+    under its own day, also where the source lists it for another one: then its own day's list may lack it. `may_remove`
+    has the last word, inside the transaction.
+    """
+    stream = BytesIO()
+    write_rows(papers, stream)
+    about = {"day": day, "prefix": "" if source == ARXIV else source}
+    with warehouse.writing() as connection:
+        report = merge_rows(connection, stream, origin="arxiv")
+        _remember_lists(connection, about)
+        connection.execute(
+            """
+            create temp table missing as
+            select paper_id
+            from papers
+            where
+                day = $day
+                and origin = 'arxiv'
+                and regexp_extract(paper_id, '^([A-Za-z][A-Za-z0-9_-]*):', 1) = $prefix
+                and paper_id not in (select paper_id from verdicts)
+                and paper_id not in (select paper_id from listed_elsewhere)
+            """,
+            about,
+        )
+        missing = value_of(connection, "select count(*) from missing")
+        # A paper of another day that this list held until now: without it that day's next answer would let it go.
+        connection.execute(
+            """
+            create temp table unlisted as
+            select paper_id
+            from listed_elsewhere
+            where
+                listed_on = $day
+                and regexp_extract(paper_id, '^([A-Za-z][A-Za-z0-9_-]*):', 1) = $prefix
+                and paper_id not in (select paper_id from verdicts)
+            """,
+            about,
+        )
+        unlisted = value_of(connection, "select count(*) from unlisted")
+        stored = missing + unlisted + value_of(connection, "select count(*) from verdicts where verdict != 'added'")
+        removed = 0
+        if may_remove(connection, Removal(stored=stored, removed=missing + unlisted)):
+            connection.execute("delete from listed_elsewhere where paper_id in (select paper_id from unlisted)")
+            if missing:
+                removed = value_of(connection, "delete from papers where paper_id in (select paper_id from missing)")
+    return DayChange(
+        added=report.added,
+        updated=report.updated,
+        unchanged=report.unchanged,
+        removed=removed,
+        other_days={other: count for other, count in report.days.items() if other != day},
+    )
+
+
+def _remember_lists(connection: DuckDBPyConnection, about: Mapping[str, object]) -> None:
+    """Keep which papers the source lists for a day that is not their own; their own day decides of the others."""
+    connection.execute(
+        """
+        delete from listed_elsewhere
+        where paper_id in (select paper_id from verdicts join papers using (paper_id) where papers.day = $day)
+        """,
+        {"day": about["day"]},
+    )
+    connection.execute(
+        """
+        insert or replace into listed_elsewhere
+        select paper_id, $day
+        from verdicts
+        join papers using (paper_id)
+        left join listed_elsewhere using (paper_id)
+        where papers.day is distinct from $day and listed_on is distinct from $day
+        """,
+        {"day": about["day"]},
     )

@@ -1,6 +1,11 @@
-"""The table of papers, one row per paper id, its newest known version: read by day, by id, by title."""
+"""Query the table of papers: one row per paper id, its newest known version; by day, id, title or filter.
+
+`PaperFilters` are the filters that need the papers' table, ratings or rankings. Filters on the fields of one document
+(date, category, access) are compiled in documents.py. `summary` counts the warehouse's content for status pages.
+"""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import date
 
 import numpy as np
@@ -9,6 +14,7 @@ import pyarrow as pa
 from paper_assets.paper import Paper, paper_schema, papers_from_table
 from paper_assets.paper_id import unversioned
 from paper_assets.stores.warehouse import Warehouse, value_of
+from paper_assets.text.words import words_in
 
 
 def papers_between(
@@ -143,3 +149,144 @@ def day_fingerprints(warehouse: Warehouse, first: date | None, last: date | None
             {"first": first, "last": last},
         ).fetchall()
     return dict(rows)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PaperFilters:
+    """Conditions that must all hold; an empty one holds for every paper.
+
+    `authors`: all names must match, word by word and from the start of each word, without accents.
+    `categories`: any of them, or any of an archive (`stat`). `states` are alternatives for `profile`: its rating
+    `worth`, `later` or `no`; `shown` on a list; `unseen`: neither shown nor rated. `ranked_for`: papers that passed
+    that profile's filters.
+    """
+
+    authors: Sequence[str] = ()
+    categories: Sequence[str] = ()
+    first: date | None = None
+    last: date | None = None
+    states: Sequence[str] = ()
+    profile: str | None = None
+    has_code: bool = False
+    has_pdf: bool = False
+    ranked_for: str | None = None
+
+    @property
+    def restrict(self) -> bool:
+        """Whether any condition is set."""
+        return self != PaperFilters(profile=self.profile)
+
+
+_SQL = r"""
+with
+rated as (
+    select paper_id, arg_max(rating, place) as rating
+    from ratings
+    where profile = $profile
+    group by paper_id
+),
+shown as (
+    select distinct paper_id
+    from rankings
+    where profile = $profile and shown and not coalesce(below_line, false)
+),
+with_text as (
+    select distinct paper_id
+    from documents
+    where data_type = 'fulltext' and (access_level = 'public' or owner = $profile)
+)
+select paper_id
+from papers
+left join rated using (paper_id)
+where not withdrawn
+    and ($first::date is null or day >= $first)
+    and ($last::date is null or day <= $last)
+    and (
+        len($categories) = 0
+        or len(list_filter(categories, lambda category: list_contains($categories, category)
+            or list_contains($categories, split_part(category, '.', 1)))) > 0
+    )
+    and (not $has_code or github_url is not null)
+    and (not $has_pdf or paper_id in (select paper_id from with_text))
+    and (
+        $ranked_for::varchar is null
+        or paper_id in (select paper_id from candidates where profile = $ranked_for and passed)
+    )
+    and (
+        len($states) = 0
+        or list_contains($states, coalesce(rated.rating, 'none'))
+        or (list_contains($states, 'shown') and paper_id in (select paper_id from shown))
+        or (
+            list_contains($states, 'unseen')
+            and coalesce(rated.rating, 'none') = 'none'
+            and paper_id not in (select paper_id from shown)
+        )
+    )
+    and (
+        len($authors) = 0
+        or contains(lower(strip_accents(array_to_string(authors, ' '))), $longest)
+        and len(list_filter($authors, lambda wanted: len(list_filter(authors, lambda author: len(list_filter(
+            wanted, lambda word: not contains(' ' || replace(lower(strip_accents(author)), '-', ' '), ' ' || word)
+        )) = 0)) = 0)) = 0
+    )
+order by published desc nulls last, paper_id
+"""
+
+
+def matching_papers(warehouse: Warehouse, filters: PaperFilters) -> pa.Array:
+    """Ids of the stored papers that meet the filters, newest first, then by id; withdrawn papers never do."""
+    authors = [words_in(author) for author in filters.authors]
+    longest = max((word for words in authors for word in words), key=len, default="")
+    with warehouse.reading() as connection:
+        found = connection.sql(
+            _SQL,
+            params={
+                "profile": filters.profile,
+                "first": filters.first,
+                "last": filters.last,
+                "categories": list(filters.categories),
+                "has_code": filters.has_code,
+                "has_pdf": filters.has_pdf,
+                "ranked_for": filters.ranked_for,
+                "states": list(filters.states),
+                "authors": authors,
+                "longest": longest,
+            },
+        ).to_arrow_table()
+    return found["paper_id"].combine_chunks()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summary:
+    """What the warehouse holds: papers (`undated`: of unknown day), vectors by model, rankings by profile."""
+
+    papers: int
+    undated: int
+    days: int
+    first_day: date | None
+    last_day: date | None
+    vectors: dict[str, int]
+    rankings: dict[str, int]
+    last_ranking: dict[str, date]
+
+
+def summary(warehouse: Warehouse) -> Summary:
+    """Counts for a status line."""
+    with warehouse.reading() as connection:
+        [(papers, undated, days, first_day, last_day)] = connection.execute(
+            "select count(*), count(*) - count(day), count(distinct day), min(day), max(day) from papers"
+        ).fetchall()
+        vectors = connection.execute("select model, count(*) from embeddings group by model order by model").fetchall()
+        rankings = connection.execute(
+            "select profile, count(*), max(day) from ranking_sets group by profile order by profile"
+        ).fetchall()
+    return Summary(
+        papers=papers,
+        undated=undated,
+        days=days,
+        first_day=first_day,
+        last_day=last_day,
+        vectors=dict(vectors),
+        rankings={profile: count for profile, count, _ in rankings},
+        last_ranking={profile: last for profile, _, last in rankings},
+    )

@@ -1,4 +1,4 @@
-"""Rankings as JSON files for people and other programs: whole or not there, and never overwritten (SPEC G15)."""
+"""Write rankings as JSON files for people and other programs: complete or not at all, never overwritten (SPEC G15)."""
 
 import fcntl
 import json
@@ -12,8 +12,7 @@ from typing import Any
 
 from paper_assets.errors import InvalidProfile, StoreUnwritable
 from paper_assets.profile import PROFILE_NAME
-from paper_assets.stores.folder_lock import folder_locked
-from paper_assets.stores.private import make_private_folder
+from paper_assets.stores.locks import folder_locked, make_private_folder
 
 NO_PROFILE = "no_profile"
 _MARK = 16  # characters that part the unfinished files of one name

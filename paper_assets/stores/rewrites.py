@@ -1,19 +1,17 @@
-"""Rewrites as they stand: items, each with its attempts, people's decisions and the outcome.
+"""Read rewrites: items with their attempts, decisions and outcome, and which rewrites a profile's day requests.
 
-How they come about stands in rewrite_progress.py, decisions in rewrite_decisions.py, who asks for them in
-rewrite_sets.py; what follows from all this is `rewriting/policy.py`.
+Writing is in rewrite_progress.py; `rewriting/policy.py` decides what follows from the state.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any
 
 from duckdb import DuckDBPyConnection
 
 from paper_assets.errors import NotComputed
-from paper_assets.stores.times import read_time
-from paper_assets.stores.warehouse import Warehouse
+from paper_assets.stores.warehouse import Warehouse, read_time, value_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,3 +180,84 @@ def _read(value: Any) -> Any:
     if isinstance(value, list):
         return tuple(value)
     return read_time(value) if isinstance(value, datetime) else value
+
+
+def items_of(warehouse: Warehouse, day: date, profile: str) -> list[str] | None:
+    """The rewrites that the profile's day asks for; None if it was never asked."""
+    with warehouse.reading() as connection:
+        found: list[str] | None = value_of(
+            connection, "select items from rewrite_sets where day = ? and profile = ?", [day, profile]
+        )
+    return found
+
+
+def rewrites_of(warehouse: Warehouse, *, profile: str, day: date | None = None) -> list[RewriteItem]:
+    """What a profile asked for on `day` (None: on any), in the order of the ranking, newest day first; each once."""
+    with warehouse.reading() as connection:
+        sets = connection.execute(
+            """
+            select items
+            from rewrite_sets
+            where profile = $profile and ($day::date is null or day = $day)
+            order by day desc
+            """,
+            {"profile": profile, "day": day},
+        ).fetchall()
+        return read_items(connection, dict.fromkeys(item for (items,) in sets for item in items))
+
+
+def rewrite_asked_for(warehouse: Warehouse, item: str, profile: str) -> RewriteItem:
+    """One item, if the profile asked for it. Raises NotComputed."""
+    for each in rewrites_of(warehouse, profile=profile):
+        if each.item == item:
+            return each
+    raise no_such_rewrite(item)
+
+
+def papers_asked_for(warehouse: Warehouse, profiles: Iterable[str]) -> set[tuple[str, str]]:
+    """Paper and level of every rewrite that one of these profiles asked for."""
+    with warehouse.reading() as connection:
+        rows = connection.execute(
+            """
+            select distinct paper_id, target_level
+            from rewrite_items
+            where item in (
+                select unnest(items) from rewrite_sets where profile in (select unnest($profiles::varchar[]))
+            )
+            """,
+            {"profiles": sorted(profiles)},
+        ).fetchall()
+    return {(paper_id, level) for paper_id, level in rows}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcomes:
+    """Finished rewrites of one kind: how many, and the means of the kept score and of the attempts it took."""
+
+    rewrites: int
+    score: float
+    attempts: float
+
+
+def attempts_by_examples(warehouse: Warehouse) -> dict[bool, Outcomes]:
+    """Finished rewrites whose attempts were shown examples (True), and those whose were not; as it came about."""
+    with warehouse.reading() as connection:
+        rows = connection.execute(
+            """
+            with finished as (
+                select
+                    item,
+                    max(len(examples)) > 0 as shown,
+                    max(score) filter (attempt = kept) as score,
+                    count(*) as attempts
+                from rewrite_items
+                join rewrite_attempts using (item)
+                where kept is not null
+                group by item
+            )
+            select shown, count(*), avg(score), avg(attempts)
+            from finished
+            group by shown
+            """
+        ).fetchall()
+    return {shown: Outcomes(rewrites=count, score=score, attempts=attempts) for shown, count, score, attempts in rows}

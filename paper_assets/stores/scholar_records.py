@@ -1,7 +1,7 @@
-"""The table of what Semantic Scholar is known to say of papers (SPEC S4): kept, so that its silence changes nothing.
+"""Store what Semantic Scholar reports about papers (SPEC S4), so that an outage of it changes nothing.
 
-A paper's own row is filled from here where arXiv says nothing. Citation counts stand only here: they change every week,
-and no ranking may be computed again for that.
+A paper's row is filled from here where arXiv has no value. Citation counts are stored only here: they change every
+week, and no ranking may be recomputed because of that.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

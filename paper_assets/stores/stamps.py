@@ -1,8 +1,9 @@
-"""The stamps of commands that changed nothing: which files each rested on, and what it answered.
+"""Store stamps of commands that changed nothing: the files each answer depended on, and the answer.
 
-As make does: while none of those files was touched, the same question has the same answer, and neither the stores nor
-the graph need be asked. Where that cannot be told there is no stamp, and the command looks at everything. The stamps
-lie beside the warehouse and go with it; who erases something for good forgets them too, for they tell of papers.
+As with make: while none of those files was touched, the same question has the same answer, and neither stores nor graph
+need to be opened. Where this cannot be determined there is no stamp, and the command checks everything. Stamps are
+stored beside the warehouse and removed with it; erasing a paper for good also removes them, because they mention
+papers.
 """
 
 import json

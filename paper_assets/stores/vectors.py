@@ -1,11 +1,12 @@
-"""Vectors for searching by meaning: a Chroma index over the vectors that the database holds, for other tools.
+"""Open Chroma and keep a search index by meaning for other tools, built from the vectors in the database.
 
-The desk itself searches DuckDB's vectors exactly (retrieval/); here nothing is asked but whether the index is whole.
+Retrieval in this program searches DuckDB's vectors exactly (retrieval/); the index is only checked for completeness.
 
-The database is the truth and the index can be made again from it at any time, so nothing is ever repaired in
-place. Chroma is not safe between processes and can be damaged for good by a kill: it is opened and closed inside
-the lock of its store, and index_folder.py decides, without opening it, whether it may be opened. One collection
-is one store. With the address of a Chroma server instead of a folder, the server takes care of that.
+The database is the source of truth and the index can be rebuilt from it at any time, so nothing is repaired in place.
+Chroma is not safe between processes and a kill can damage it permanently: it is opened and closed inside the lock of
+its store, and index_storage.py decides, without opening it, whether it may be opened. One collection is one store. With
+the URL of a Chroma server instead of a folder, the server is responsible for that. Cosine space, telemetry off.
+`client.close()` also frees the folder within the process: a client opened later sees what others wrote in between.
 
 Never call this while holding a database connection that `batches` or `everything` also needs.
 """
@@ -16,15 +17,28 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import KW_ONLY, asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import numpy as np
 
-from paper_assets.errors import IndexUnusable, StoreUnwritable
-from paper_assets.stores import chroma_opening, index_folder
-from paper_assets.stores.index_content import SAME, Batches, OpenCollection, Stored, bring_up_to_date, stored
-from paper_assets.stores.index_folder import Manifest
-from paper_assets.stores.lock import store_lock
+from paper_assets.errors import IndexUnusable, StoreError, StoreUnwritable
+from paper_assets.stores import index_storage
+from paper_assets.stores.index_storage import (
+    SAME,
+    Batches,
+    Manifest,
+    OpenCollection,
+    Stored,
+    bring_up_to_date,
+    stored,
+    unusable,
+)
+from paper_assets.stores.locks import store_lock
+
+if TYPE_CHECKING:
+    from chromadb.api import ClientAPI
+
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]+[A-Za-z0-9]")  # Chroma's rule, and safe as the name of a folder
 
@@ -68,9 +82,9 @@ def sync(
     store = _store(index.place, collection)
     with store_lock(store, deadline=index.deadline):
         try:
-            copy, manifest = index_folder.current_copy(store)
+            copy, manifest = index_storage.current_copy(store)
             if manifest.model != model:
-                raise index_folder.unusable(store, f"holds vectors of {manifest.model}, not of {model}")
+                raise index_storage.unusable(store, f"holds vectors of {manifest.model}, not of {model}")
             stale = _stale(manifest, wanted)
             return _update(copy, collection, manifest, stale, batches) if stale else SyncReport()
         except IndexUnusable as fault:
@@ -115,29 +129,29 @@ def distrust(index: VectorIndex, collection: str) -> None:
     store = _store(index.place, collection)
     with store_lock(store, deadline=index.deadline):
         try:
-            copy, _ = index_folder.current_copy(store)
+            copy, _ = index_storage.current_copy(store)
         except IndexUnusable:
             return None
-        return index_folder.mark_open(copy)
+        return index_storage.mark_open(copy)
 
 
 def drop(index: VectorIndex, collection: str) -> None:
     """Remove the collection, if there is one."""
     if isinstance(index.place, str):
-        with chroma_opening.on_server(index.place) as client:
-            return chroma_opening.remove_from_server(client, collection)
+        with on_server(index.place) as client:
+            return remove_from_server(client, collection)
     store = _store(index.place, collection)
     with store_lock(store, deadline=index.deadline):
-        return index_folder.remove_store(store)
+        return index_storage.remove_store(store)
 
 
 def _update(copy: Path, collection: str, manifest: Manifest, stale: Mapping[str, str], batches: Batches) -> SyncReport:
     """Write the stale partitions into the copy in use; whatever interrupts it leaves the mark."""
-    index_folder.remove_leftovers(copy.parent)
-    index_folder.mark_open(copy)
-    with chroma_opening.on_disk(index_folder.database(copy), collection, count=manifest.count) as opened:
+    index_storage.remove_leftovers(copy.parent)
+    index_storage.mark_open(copy)
+    with on_disk(index_storage.database(copy), collection, count=manifest.count) as opened:
         report, manifest = _change(opened, manifest, stale, batches)
-    index_folder.mark_closed(copy, manifest)
+    index_storage.mark_closed(copy, manifest)
     return report
 
 
@@ -145,17 +159,17 @@ def _rebuild(
     store: Path, collection: str, model: str, partitions: Mapping[str, str], batches: Batches, reason: str
 ) -> SyncReport:
     """Fill a new copy and switch to it; nobody sees it before it is whole."""
-    copy = index_folder.new_copy(store)
+    copy = index_storage.new_copy(store)
     nothing = Manifest(model=model, count=0, partitions={})
     try:
-        with chroma_opening.on_disk(index_folder.database(copy), collection, count=None) as opened:
+        with on_disk(index_storage.database(copy), collection, count=None) as opened:
             report, manifest = _change(opened, nothing, partitions, batches, rebuilt=reason)
-        index_folder.mark_closed(copy, manifest)
-        index_folder.put_in_use(store, copy)
+        index_storage.mark_closed(copy, manifest)
+        index_storage.put_in_use(store, copy)
     except IndexUnusable as fault:
         raise StoreUnwritable(f"{_reason(fault)} while it was rebuilt; check the free disk space") from None
     finally:
-        index_folder.remove_leftovers(store)
+        index_storage.remove_leftovers(store)
     return report
 
 
@@ -202,22 +216,22 @@ def _store(place: Path, collection: str) -> Path:
 def _reading(index: VectorIndex, collection: str) -> Iterator[OpenCollection]:
     """The collection, open for reading."""
     if isinstance(index.place, str):
-        with chroma_opening.on_server(index.place) as client:
-            yield chroma_opening.of_server(client, collection)
+        with on_server(index.place) as client:
+            yield of_server(client, collection)
         return
     store = _store(index.place, collection)
     with store_lock(store, deadline=index.deadline):
-        copy, manifest = index_folder.current_copy(store)
-        index_folder.mark_open(copy)
+        copy, manifest = index_storage.current_copy(store)
+        index_storage.mark_open(copy)
         try:
-            with chroma_opening.on_disk(index_folder.database(copy), collection, count=manifest.count) as opened:
+            with on_disk(index_storage.database(copy), collection, count=manifest.count) as opened:
                 yield opened
         except IndexUnusable:
             raise  # the mark stays, and the next sync rebuilds
         except (Exception, KeyboardInterrupt):  # the question was wrong, not the index
-            index_folder.mark_read(copy, manifest)
+            index_storage.mark_read(copy, manifest)
             raise
-        index_folder.mark_read(copy, manifest)
+        index_storage.mark_read(copy, manifest)
 
 
 def _sync_server(
@@ -229,10 +243,10 @@ def _sync_server(
     batches: Batches,
 ) -> SyncReport:
     """The same on a server, which keeps the manifest as metadata of the collection."""
-    with chroma_opening.on_server(address) as client:
+    with on_server(address) as client:
         try:
-            opened = chroma_opening.of_server(client, collection)
-            manifest = index_folder.manifest_from(json.loads(str((opened.rows.metadata or {}).get("manifest"))))
+            opened = of_server(client, collection)
+            manifest = index_storage.manifest_from(json.loads(str((opened.rows.metadata or {}).get("manifest"))))
             reason = None if manifest.model == model else f"it holds vectors of {manifest.model}, not of {model}"
         except (IndexUnusable, TypeError, ValueError):
             reason = "the server has no finished collection"
@@ -241,8 +255,121 @@ def _sync_server(
             if not stale:
                 return SyncReport()
         else:
-            opened = chroma_opening.new_on_server(client, collection)
+            opened = new_on_server(client, collection)
             manifest, stale = Manifest(model=model, count=0, partitions={}), {**everything(), **wanted}
         report, manifest = _change(opened, manifest, stale, batches, rebuilt=reason)
         opened.rows.modify(metadata={"manifest": json.dumps(asdict(manifest))})
         return report
+
+
+# Chroma keeps what is newer than sync_threshold in a log and replays it at each opening: at its default of 1,000
+# up to 0.9 s, at 100 nothing to speak of, and writing is no slower. At its default of 16 neighbours a search for
+# their own vector did not find 10 of 40,000, at 32 it found all, and building took no longer.
+_CONFIGURATION: Any = {"hnsw": {"space": "cosine", "max_neighbors": 32, "batch_size": 100, "sync_threshold": 100}}
+
+
+@contextmanager
+def on_disk(database: Path, collection: str, *, count: int | None) -> Iterator[OpenCollection]:
+    """The collection in a Chroma folder; it must hold `count` vectors, or is made if that is None.
+
+    The caller holds the lock and has left its mark. What Chroma cannot do with its files raises IndexUnusable.
+    """
+    import chromadb
+    from chromadb.errors import InternalError, NotFoundError
+
+    try:
+        client: Any = chromadb.PersistentClient(database, settings=_settings())
+    except Exception as fault:
+        raise unusable(database, f"does not open ({_first_line(fault)})") from None
+    try:
+        if count is None:
+            rows = client.create_collection(collection, embedding_function=None, configuration=_CONFIGURATION)
+        else:
+            rows = client.get_collection(collection, embedding_function=None)
+            if rows.count() != count:
+                raise unusable(database, f"does not hold the {count} vectors that were written")
+        yield OpenCollection(rows, client.get_max_batch_size())
+    except (InternalError, NotFoundError) as fault:
+        raise unusable(database, f"failed ({_first_line(fault)})") from None
+    finally:
+        client.close()
+
+
+@contextmanager
+def found_on_disk(database: Path, collection: str) -> Iterator[OpenCollection]:
+    """A collection that somebody else has written; raises IndexUnusable if there is none or it cannot be read."""
+    import chromadb
+    from chromadb.errors import InternalError, NotFoundError
+
+    try:
+        client: Any = chromadb.PersistentClient(database, settings=_settings())
+    except Exception as fault:
+        raise IndexUnusable(f"the Chroma folder does not open ({_first_line(fault)}); is it whole?") from None
+    try:
+        rows = client.get_collection(collection, embedding_function=None)
+        yield OpenCollection(rows, client.get_max_batch_size())
+    except (InternalError, NotFoundError) as fault:
+        raise IndexUnusable(f"no collection {collection} can be read ({_first_line(fault)}); check its name") from None
+    finally:
+        client.close()
+
+
+@contextmanager
+def on_server(address: str) -> Iterator["ClientAPI"]:
+    """A client of the Chroma server at `http://host:port`; what goes wrong there raises StoreError."""
+    import chromadb
+    import httpx
+    from chromadb.errors import InternalError
+
+    parts = urlsplit(address)
+    try:
+        client: Any = chromadb.HttpClient(
+            host=parts.hostname or "", port=parts.port or 8000, ssl=parts.scheme == "https", settings=_settings()
+        )
+    except ValueError:
+        raise StoreError(f"no Chroma server answers at {address}; start it, or set a folder instead") from None
+    try:
+        yield client
+    except (httpx.HTTPError, InternalError) as fault:
+        raise StoreError(f"the Chroma server at {address} failed: {_first_line(fault)}; see its log") from None
+    finally:
+        client.close()
+
+
+def of_server(client: "ClientAPI", collection: str) -> OpenCollection:
+    """A collection of a server. Raises IndexUnusable if there is none."""
+    from chromadb.errors import NotFoundError
+
+    try:
+        rows = client.get_collection(collection, embedding_function=None)
+    except NotFoundError:
+        message = f"the Chroma server has no collection {collection}; materialize the embeddings to fill it"
+        raise IndexUnusable(message) from None
+    return OpenCollection(rows, client.get_max_batch_size())
+
+
+def new_on_server(client: "ClientAPI", collection: str) -> OpenCollection:
+    """An empty collection on a server, in place of the one that may be there."""
+    remove_from_server(client, collection)
+    rows = client.create_collection(collection, embedding_function=None, configuration=_CONFIGURATION)
+    return OpenCollection(rows, client.get_max_batch_size())
+
+
+def remove_from_server(client: "ClientAPI", collection: str) -> None:
+    """Remove a collection, if there is one."""
+    from chromadb.errors import NotFoundError
+
+    try:
+        client.delete_collection(collection)
+    except NotFoundError:
+        return
+
+
+def _settings() -> Any:
+    from chromadb.config import Settings
+
+    return Settings(anonymized_telemetry=False)
+
+
+def _first_line(fault: Exception) -> str:
+    return (str(fault).splitlines() or [type(fault).__name__])[0].replace(";", ",")[:200]

@@ -19,11 +19,10 @@ from paper_assets.errors import ModelUnavailable
 from paper_assets.models.embedder import Embedder
 from paper_assets.pipeline.workspace import open_workspace
 from paper_assets.settings import load_settings
-from paper_assets.stores.candidates import candidates
-from paper_assets.stores.day_listings import day_troubles
 from paper_assets.stores.embeddings import unembedded_count
+from paper_assets.stores.harvests import day_troubles
 from paper_assets.stores.papers import paper_counts, papers_by_id
-from paper_assets.stores.rankings import ranking
+from paper_assets.stores.rankings import candidates, ranking
 from tests.desk import GRAPHS, SPEECH
 from tests.loopback import Answer
 from tests.loopback_arxiv import LoopbackArxiv, feed, invented_paper, loopback_arxiv

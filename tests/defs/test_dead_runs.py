@@ -16,7 +16,7 @@ from paper_assets.defs.history_size import forget_old_logs
 from paper_assets.defs.pool_slots import bounded_waiting
 from paper_assets.pipeline.workspace import open_workspace
 from paper_assets.settings import load_settings
-from paper_assets.stores.processes import this_process
+from paper_assets.stores.locks import this_process
 from tests.desk import no_clock
 
 GONE = {PROCESS: str(replace(this_process(), started="1"))}

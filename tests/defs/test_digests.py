@@ -22,11 +22,9 @@ from paper_assets.pipeline.workspace import open_workspace
 from paper_assets.profile import Profile, profile_content
 from paper_assets.ranking.verifier import Verifier, unavailable
 from paper_assets.settings import Settings, load_settings
+from paper_assets.stores.documents import replace_retrievals
 from paper_assets.stores.paper_merging import merge_papers
-from paper_assets.stores.retrievals import replace_retrievals
-from paper_assets.stores.rewrite_decisions import keep_decision
-from paper_assets.stores.rewrite_progress import finish, keep_attempt
-from paper_assets.stores.rewrite_sets import replace_set
+from paper_assets.stores.rewrite_progress import finish, keep_attempt, keep_decision, replace_set
 from paper_assets.stores.rewrites import NewItem
 from paper_assets.stores.warehouse import Warehouse
 from tests.digests.invented import answer, document, paper

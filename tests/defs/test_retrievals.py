@@ -23,8 +23,8 @@ from paper_assets.pipeline.profiles import find_profiles
 from paper_assets.pipeline.step import Partition
 from paper_assets.retrieval.grading import similarity_grader
 from paper_assets.retrieval.search import Corpus
+from paper_assets.stores.documents import retrieval_inputs, retrievals_of
 from paper_assets.stores.papers import day_fingerprints
-from paper_assets.stores.retrievals import retrieval_inputs, retrievals_of
 from paper_assets.stores.vectors import count
 from tests.defs.test_assets import MONDAY, TUESDAY, Graph, checks
 from tests.desk import GRAPHS

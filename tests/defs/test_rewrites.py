@@ -31,8 +31,8 @@ from paper_assets.rewriting.loop import advance, cancel, decide
 from paper_assets.settings import RewritingConfig, load_settings
 from paper_assets.stores.documents import count_documents
 from paper_assets.stores.paper_merging import merge_papers
-from paper_assets.stores.rewrite_sets import replace_set, rewrites_of
-from paper_assets.stores.rewrites import RewriteItem, rewrite_item
+from paper_assets.stores.rewrite_progress import replace_set
+from paper_assets.stores.rewrites import RewriteItem, rewrite_item, rewrites_of
 from tests.desk import GRAPHS, week
 from tests.loopback_llm import LoopbackLLM, closed_port, loopback_llm
 from tests.rewriting.scripted import Play, opened

@@ -4,8 +4,8 @@ import json
 from datetime import date
 from pathlib import Path
 
+from paper_assets.stores.documents import retrievals_of
 from paper_assets.stores.embeddings import unembedded_count
-from paper_assets.stores.retrievals import retrievals_of
 from tests.desk import GRAPHS, Desk, paper, week
 
 MODEL = "all-MiniLM-L6-v2"

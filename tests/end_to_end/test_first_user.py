@@ -11,8 +11,7 @@ from paper_assets.learning.ratings import ratings_by_id
 from paper_assets.pipeline.rewrites import wanted_items
 from paper_assets.profile import load_profile
 from paper_assets.stores.rankings import ranking
-from paper_assets.stores.rewrite_progress import keep_attempt
-from paper_assets.stores.rewrite_sets import replace_set
+from paper_assets.stores.rewrite_progress import keep_attempt, replace_set
 from paper_assets.stores.rewrites import rewrite_item
 from tests.desk import Desk, week
 from tests.page.browser import keep_picture, visitor

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from paper_assets.stores.checkpoint import put_aside_of
-from paper_assets.stores.day_replacement import replace_day
+from paper_assets.stores.paper_merging import replace_day
 from paper_assets.stores.warehouse import Warehouse
 from tests.faults.storm.victims import compiled_killer
 from tests.invented_papers import MONDAY, listing, papers_of, process, stored

@@ -9,7 +9,7 @@ import pytest
 
 from paper_assets.defs.instance import open_instance
 from paper_assets.defs.runs import known_versions
-from paper_assets.stores.processes import this_process
+from paper_assets.stores.locks import this_process
 from tests.desk import GRAPHS, PATIENCE, Desk, week
 
 DAYS = ("2026-03-02", "2026-03-03")

@@ -15,12 +15,10 @@ import pytest
 
 from paper_assets.errors import StoreBusy, StoreUnwritable
 from paper_assets.paper import Paper
-from paper_assets.stores.day_replacement import replace_day
+from paper_assets.stores.checkpoint import file_head
 from paper_assets.stores.embeddings import keep_vectors
-from paper_assets.stores.file_head import file_head
-from paper_assets.stores.paper_merging import merge_papers
-from paper_assets.stores.papers import day_fingerprints, paper_counts, papers_between
-from paper_assets.stores.summary import summary
+from paper_assets.stores.paper_merging import merge_papers, replace_day
+from paper_assets.stores.papers import day_fingerprints, paper_counts, papers_between, summary
 from paper_assets.stores.warehouse import Warehouse
 from tests.invented_papers import MONDAY, TUESDAY, allow_files_of, listing, paper, papers_of, process, stored
 

@@ -5,8 +5,7 @@ from pathlib import Path
 
 from paper_assets.ingestion.fulltexts import bring_in_pdfs
 from paper_assets.interpreting.papers import fetch_paper
-from paper_assets.stores.documents import count_documents
-from paper_assets.stores.fulltexts import public_fulltext
+from paper_assets.stores.documents import count_documents, public_fulltext
 from paper_assets.stores.paper_merging import merge_papers
 from tests.interpreting.outside import NOWHERE, Outside, pdf_answer, titled
 from tests.invented_pdfs import pdf

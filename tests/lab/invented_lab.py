@@ -18,9 +18,8 @@ from paper_assets.pipeline.rewrites import wanted_items
 from paper_assets.profile import load_profile
 from paper_assets.settings import load_settings
 from paper_assets.stores.best_practices import add_missing
-from paper_assets.stores.people import add_person, people_file
-from paper_assets.stores.rewrite_progress import keep_attempt
-from paper_assets.stores.rewrite_sets import replace_set
+from paper_assets.stores.profiles import add_person, people_file
+from paper_assets.stores.rewrite_progress import keep_attempt, replace_set
 from tests.desk import COMMAND, GRAPHS, SPEECH, Desk, end
 from tests.mcp.ranked_desk import DAYS, ranked_desk
 from tests.page.invented_desk import attempt, practice

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from paper_assets.interfaces.page.app import ROUTES
-from paper_assets.stores.people import add_person, people_file, remove_person
+from paper_assets.stores.profiles import add_person, people_file, remove_person
 from tests.desk import Desk
 from tests.lab.invented_lab import FORM, LATEST, Lab, call
 

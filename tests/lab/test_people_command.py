@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from paper_assets.stores.people import people_file, person_with, read_people
+from paper_assets.stores.profiles import people_file, person_with, read_people
 from tests.desk import GRAPHS, Desk
 
 

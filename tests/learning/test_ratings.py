@@ -19,9 +19,9 @@ from paper_assets.learning.ratings import (
     ratings_version,
     take_back,
 )
-from paper_assets.stores.day_replacement import replace_day
+from paper_assets.stores.feedback import NewRating, append_ratings
+from paper_assets.stores.paper_merging import replace_day
 from paper_assets.stores.rankings import ranking_schema, replace_ranking
-from paper_assets.stores.ratings import NewRating, append_ratings
 from paper_assets.stores.warehouse import Warehouse
 from paper_assets.weights import DIMENSIONS
 from tests.invented_papers import MONDAY, TUESDAY, papers_of, process

@@ -13,7 +13,7 @@ from paper_assets.library.entries import Entry, import_library, library_id
 from paper_assets.library.formats import FORMATS, read_library, write_papers
 from paper_assets.library.zotero import zotero_file, zotero_web
 from paper_assets.paper import Paper
-from paper_assets.stores.day_replacement import replace_day
+from paper_assets.stores.paper_merging import replace_day
 from paper_assets.stores.warehouse import Warehouse
 from tests.invented_papers import MONDAY, paper, papers_of
 from tests.loopback import Answer, Request, serving

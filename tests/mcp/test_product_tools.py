@@ -10,8 +10,7 @@ from paper_assets.pipeline.rewrites import wanted_items
 from paper_assets.profile import load_profile
 from paper_assets.settings import load_settings
 from paper_assets.stores.best_practices import add_missing
-from paper_assets.stores.rewrite_progress import finish, keep_attempt
-from paper_assets.stores.rewrite_sets import replace_set
+from paper_assets.stores.rewrite_progress import finish, keep_attempt, replace_set
 from tests.desk import GRAPHS, Desk
 from tests.mcp.ranked_desk import DAYS, ranked_desk
 from tests.mcp.raw_host import RawHost, raw_host

@@ -23,8 +23,7 @@ from paper_assets.stores.embeddings import keep_vectors
 from paper_assets.stores.paper_merging import merge_papers
 from paper_assets.stores.papers import papers_between
 from paper_assets.stores.profiles import keep_profile
-from paper_assets.stores.rewrite_progress import finish, keep_attempt
-from paper_assets.stores.rewrite_sets import replace_set
+from paper_assets.stores.rewrite_progress import finish, keep_attempt, replace_set
 from paper_assets.stores.rewrites import Attempt, NewItem
 from tests.desk import SPEECH, Desk, end, paper, week
 from tests.mcp.ranked_desk import NOBODY

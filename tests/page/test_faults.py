@@ -127,7 +127,7 @@ def test_health_lists_the_runs_of_the_folder_in_which_dagster_keeps_them(
 
 
 def test_a_rating_of_a_paper_that_is_gone_is_still_listed(client: TestClient, page_of_a_year: Page) -> None:
-    from paper_assets.stores.ratings import NewRating, append_ratings
+    from paper_assets.stores.feedback import NewRating, append_ratings
 
     warehouse = page_of_a_year.desk.warehouse
     odd = NewRating(paper_id="2401.00001", rating="worth", title="$\\href{..}{..}$ odd", abstract="")

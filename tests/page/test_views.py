@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import Browser
 
-from paper_assets.stores.rewrite_sets import rewrites_of
+from paper_assets.stores.rewrites import rewrites_of
 from tests.page.browser import axe_script, keep_picture, serious_findings, visitor
 from tests.page.invented_desk import LATEST, PROFILE, Page
 

@@ -13,9 +13,8 @@ from paper_assets.pipeline.harvest import Harvest, Harvested, harvest
 from paper_assets.pipeline.workspace import Workspace, open_workspace
 from paper_assets.settings import load_settings
 from paper_assets.sources.arxiv import ARXIV
-from paper_assets.stores.day_replacement import replace_day
 from paper_assets.stores.harvests import Place, keep_page, place_of
-from paper_assets.stores.paper_merging import merge_papers
+from paper_assets.stores.paper_merging import merge_papers, replace_day
 from paper_assets.stores.papers import paper_counts
 from tests.invented_papers import paper, stored
 from tests.loopback import Answer

@@ -15,9 +15,8 @@ from paper_assets.pipeline.step import Partition, stale
 from paper_assets.pipeline.workspace import open_workspace
 from paper_assets.ranking.changes import changes_between
 from paper_assets.ranking.explain import recompute, why
-from paper_assets.stores.preference_models import stored_model
+from paper_assets.stores.feedback import NewRating, append_ratings, stored_model
 from paper_assets.stores.rankings import StoredRanking, previous_ranking
-from paper_assets.stores.ratings import NewRating, append_ratings
 from tests.pipeline.test_rankings import Day, paper
 from tests.ranking.invented import AS_OF
 

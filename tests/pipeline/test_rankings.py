@@ -16,10 +16,9 @@ from paper_assets.pipeline.rankings import keep_candidates, keep_ranking
 from paper_assets.profile import Profile, profile_content
 from paper_assets.ranking.verifier import Verifier, unavailable
 from paper_assets.settings import Settings, load_settings
-from paper_assets.stores.candidates import candidates
 from paper_assets.stores.embeddings import keep_vectors, texts_without_vector
 from paper_assets.stores.paper_merging import merge_papers
-from paper_assets.stores.rankings import StoredRanking, ranking, stored_inputs
+from paper_assets.stores.rankings import StoredRanking, candidates, ranking, stored_inputs
 from paper_assets.stores.warehouse import Warehouse
 from tests.ranking.invented import AS_OF, NOW
 

@@ -15,9 +15,8 @@ from paper_assets.profile import Profile, profile_content
 from paper_assets.ranking.unmatched import preferences_of, sentences
 from paper_assets.ranking.verifier import Verifier, unavailable
 from paper_assets.settings import RewritingConfig, load_settings
-from paper_assets.stores.candidates import candidates
 from paper_assets.stores.paper_merging import merge_papers
-from paper_assets.stores.rankings import StoredRanking, ranking
+from paper_assets.stores.rankings import StoredRanking, candidates, ranking
 from paper_assets.stores.warehouse import Warehouse
 from tests.ranking.invented import AS_OF, NOW, paper
 

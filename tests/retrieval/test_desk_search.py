@@ -14,8 +14,8 @@ from paper_assets.retrieval.search_query import parse_search_query
 from paper_assets.settings import RetrievalConfig
 from paper_assets.stores.documents import Document, replace_documents, texts_to_embed
 from paper_assets.stores.embeddings import keep_vectors
+from paper_assets.stores.feedback import NewRating, append_ratings
 from paper_assets.stores.paper_merging import merge_papers
-from paper_assets.stores.ratings import NewRating, append_ratings
 from paper_assets.stores.warehouse import Warehouse
 from tests.invented_papers import paper
 

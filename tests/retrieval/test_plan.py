@@ -21,7 +21,7 @@ from paper_assets.retrieval.plan import (
     questions_of,
 )
 from paper_assets.settings import RetrievalConfig, load_settings
-from paper_assets.stores.document_filters import condition_of
+from paper_assets.stores.documents import condition_of
 
 PROFILES = Path(__file__).parent.parent.parent / "profiles"
 SETTINGS = load_settings({}, Path("/nowhere"))

@@ -24,8 +24,7 @@ from paper_assets.rewriting.loop import (
 )
 from paper_assets.rewriting.policy import Decision, Done, Wait
 from paper_assets.settings import RewritingConfig
-from paper_assets.stores.rewrite_decisions import keep_decision
-from paper_assets.stores.rewrite_progress import keep_attempt
+from paper_assets.stores.rewrite_progress import keep_attempt, keep_decision
 from paper_assets.stores.rewrites import Attempt, rewrite_item
 from paper_assets.stores.warehouse import Warehouse
 from tests.loopback_llm import fault, loopback_llm

@@ -18,24 +18,23 @@ import pyarrow as pa
 from paper_assets.paper import embedded_text, text_hash
 from paper_assets.paper_id import ARXIV
 from paper_assets.profile import Profile, profile_content
-from paper_assets.stores.accepted_claims import accept_claims
 from paper_assets.stores.best_practices import BestPractice, add_missing
-from paper_assets.stores.candidates import candidate_schema, replace_candidates
-from paper_assets.stores.day_listings import keep_listing
-from paper_assets.stores.deliveries import claim
-from paper_assets.stores.documents import Document, replace_documents
+from paper_assets.stores.digests import claim
+from paper_assets.stores.documents import Document, replace_documents, replace_retrievals
 from paper_assets.stores.embeddings import keep_vectors
-from paper_assets.stores.harvests import Place, keep_page
-from paper_assets.stores.llm_answers import keep_answers
-from paper_assets.stores.preference_models import StoredModel, replace_model
+from paper_assets.stores.feedback import NewRating, StoredModel, append_ratings, replace_model
+from paper_assets.stores.harvests import Place, keep_listing, keep_page
+from paper_assets.stores.llm_records import keep_answers
 from paper_assets.stores.profiles import keep_profile
-from paper_assets.stores.rankings import ranking_schema, replace_ranking
-from paper_assets.stores.ratings import NewRating, append_ratings
-from paper_assets.stores.retrievals import replace_retrievals
-from paper_assets.stores.rewrite_claims import claim_item
-from paper_assets.stores.rewrite_decisions import keep_decision
-from paper_assets.stores.rewrite_progress import finish, keep_attempt
-from paper_assets.stores.rewrite_sets import replace_set
+from paper_assets.stores.rankings import candidate_schema, ranking_schema, replace_candidates, replace_ranking
+from paper_assets.stores.rewrite_progress import (
+    accept_claims,
+    claim_item,
+    finish,
+    keep_attempt,
+    keep_decision,
+    replace_set,
+)
 from paper_assets.stores.rewrites import Attempt, NewItem
 from paper_assets.stores.scholar_records import ScholarRecord, keep_records
 from paper_assets.stores.warehouse import Warehouse

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from paper_assets.paper import text_hash
-from paper_assets.stores.best_practice_index import sync_best_practices
 from paper_assets.stores.best_practices import (
     BestPractice,
     add_missing,
@@ -19,8 +18,9 @@ from paper_assets.stores.best_practices import (
     remove_best_practice,
     with_vectors,
 )
+from paper_assets.stores.chroma_collections import sync_best_practices
 from paper_assets.stores.embeddings import keep_vectors
-from paper_assets.stores.llm_answers import keep_answers
+from paper_assets.stores.llm_records import keep_answers
 from paper_assets.stores.vectors import VectorIndex, fetch
 from paper_assets.stores.warehouse import Warehouse
 from tests.rewriting.invented_archive import practice

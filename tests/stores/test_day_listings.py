@@ -7,7 +7,7 @@ import pytest
 
 from paper_assets.paper import Paper
 from paper_assets.paper_id import ARXIV
-from paper_assets.stores.day_listings import (
+from paper_assets.stores.harvests import (
     KeptListing,
     day_troubles,
     keep_listing,

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from paper_assets.errors import InvalidInput
-from paper_assets.stores.document_filters import condition_of
+from paper_assets.stores.documents import condition_of
 
 DOCUMENTS: list[dict[str, Any]] = [
     {

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from paper_assets.stores.document_index import document_batches, sync_documents
+from paper_assets.stores.chroma_collections import document_batches, sync_documents
 from paper_assets.stores.documents import Document, remove_documents, replace_documents, texts_to_embed
 from paper_assets.stores.embeddings import keep_vectors
 from paper_assets.stores.paper_merging import merge_papers

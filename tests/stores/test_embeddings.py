@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from paper_assets.errors import InvalidInput
-from paper_assets.stores.day_replacement import replace_day
 from paper_assets.stores.embeddings import (
     days_without_vectors,
     keep_vectors,
@@ -17,8 +16,8 @@ from paper_assets.stores.embeddings import (
     vectors_between,
     vectors_of,
 )
-from paper_assets.stores.paper_merging import merge_papers
-from paper_assets.stores.summary import summary
+from paper_assets.stores.paper_merging import merge_papers, replace_day
+from paper_assets.stores.papers import summary
 from paper_assets.stores.warehouse import Warehouse
 from tests.invented_papers import MONDAY, TUESDAY, paper, papers_of
 

@@ -15,11 +15,11 @@ from duckdb import DuckDBPyConnection
 
 from paper_assets.errors import StoreBusy, StoreError, StoreUnwritable, StoreVersion
 from paper_assets.stores.best_practices import best_practices
-from paper_assets.stores.llm_answers import known_answers
-from paper_assets.stores.migrations.registry import MIGRATIONS, Migration
+from paper_assets.stores.llm_records import known_answers
+from paper_assets.stores.migrations.upgrade import MIGRATIONS, Migration
 from paper_assets.stores.profiles import last_good_profile
 from paper_assets.stores.rankings import previous_ranking, ranking
-from paper_assets.stores.rewrite_decisions import decisions_after
+from paper_assets.stores.rewrite_progress import decisions_after
 from paper_assets.stores.rewrites import rewrite_items
 from paper_assets.stores.warehouse import Warehouse
 from tests.invented_papers import MONDAY, allow_files_of, listing, process, stored

@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from paper_assets.paper import Paper, paper_schema, papers_from_table
-from paper_assets.stores.day_replacement import DayChange, replace_day
-from paper_assets.stores.paper_merging import merge_papers
+from paper_assets.stores.paper_merging import DayChange, merge_papers, replace_day
 from paper_assets.stores.papers import (
     day_fingerprints,
     find_paper,

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from paper_assets.errors import InvalidInput
-from paper_assets.stores.people import add_person, people_file, person_with, read_people, remove_person
+from paper_assets.stores.profiles import add_person, people_file, person_with, read_people, remove_person
 
 
 @pytest.fixture

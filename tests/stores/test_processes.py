@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from paper_assets.stores.processes import command_of, is_gone, parse_process, this_process
+from paper_assets.stores.locks import command_of, is_gone, parse_process, this_process
 
 
 def test_this_process_is_not_gone_and_its_name_can_be_read_back() -> None:
@@ -16,7 +16,7 @@ def test_this_process_is_not_gone_and_its_name_can_be_read_back() -> None:
 
 
 def test_a_process_that_was_killed_is_gone_before_anybody_waits_for_it() -> None:
-    tell = "from paper_assets.stores.processes import this_process as t; print(t(), flush=True); input()"
+    tell = "from paper_assets.stores.locks import this_process as t; print(t(), flush=True); input()"
     with subprocess.Popen([sys.executable, "-c", tell], stdout=subprocess.PIPE, stdin=subprocess.PIPE, text=True) as it:
         assert it.stdout
         named = parse_process(it.stdout.readline())

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from paper_assets.errors import StoreUnwritable
-from paper_assets.stores.profile_files import ProfileEdited, file_version, write_json
+from paper_assets.stores.profiles import ProfileEdited, file_version, write_json
 
 
 def test_a_file_that_was_edited_meanwhile_is_left_alone(tmp_path: Path) -> None:

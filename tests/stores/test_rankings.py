@@ -8,8 +8,10 @@ import pyarrow as pa
 import pytest
 
 from paper_assets.errors import NotComputed, PaperNotFound
-from paper_assets.stores.candidates import candidate_schema, candidates, candidates_inputs, replace_candidates
 from paper_assets.stores.rankings import (
+    candidate_schema,
+    candidates,
+    candidates_inputs,
     latest_ranking_day,
     note_output,
     previous_ranking,
@@ -18,6 +20,7 @@ from paper_assets.stores.rankings import (
     ranking_days,
     ranking_inputs,
     ranking_schema,
+    replace_candidates,
     replace_ranking,
     shown_by_day,
     shown_ids,

@@ -6,8 +6,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from paper_assets.stores.reading_engine import attached
-from paper_assets.stores.warehouse import Warehouse
+from paper_assets.stores.warehouse import Warehouse, attached
 from tests.stores.invented_warehouse import fill
 
 
@@ -73,7 +72,7 @@ def test_what_memory_does_not_hold_is_spilled_to_the_systems_folder_and_not_wher
     system.mkdir()
     monkeypatch.chdir(here)
     monkeypatch.setattr("tempfile.tempdir", str(system))
-    monkeypatch.setattr("paper_assets.stores.reading_engine._ENGINES", {})
+    monkeypatch.setattr("paper_assets.stores.warehouse._ENGINES", {})
     with attached(_made(tmp_path / "kept.duckdb")) as connection:
         connection.execute("set memory_limit = '60MB'")
         connection.execute(

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from paper_assets.stores.retrievals import replace_retrievals, retrieval_inputs, retrievals_of
+from paper_assets.stores.documents import replace_retrievals, retrieval_inputs, retrievals_of
 from paper_assets.stores.warehouse import Warehouse
 
 MONDAY, TUESDAY = date(2026, 3, 2), date(2026, 3, 3)

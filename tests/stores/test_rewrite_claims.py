@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from paper_assets.stores.rewrite_claims import claim_item, new_holder, release_item
+from paper_assets.stores.rewrite_progress import claim_item, new_holder, release_item
 from paper_assets.stores.warehouse import Warehouse
 
 NOW = datetime(2026, 3, 5, tzinfo=UTC)

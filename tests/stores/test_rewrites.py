@@ -7,17 +7,28 @@ from pathlib import Path
 import pytest
 
 from paper_assets.errors import NotComputed
-from paper_assets.stores.rewrite_claims import claim_item
-from paper_assets.stores.rewrite_decisions import (
+from paper_assets.stores.rewrite_progress import (
     StoredDecision,
     asked_by,
+    claim_item,
     decided_items,
     decisions_after,
+    finish,
+    keep_attempt,
     keep_decision,
+    open_items,
+    reopen,
+    replace_set,
 )
-from paper_assets.stores.rewrite_progress import finish, keep_attempt, open_items, reopen
-from paper_assets.stores.rewrite_sets import items_of, replace_set, rewrites_of
-from paper_assets.stores.rewrites import Attempt, NewItem, items_for, rewrite_item, unfinished_items
+from paper_assets.stores.rewrites import (
+    Attempt,
+    NewItem,
+    items_for,
+    items_of,
+    rewrite_item,
+    rewrites_of,
+    unfinished_items,
+)
 from paper_assets.stores.warehouse import Warehouse
 
 NOW = datetime(2026, 3, 5, 7, 30, tzinfo=UTC)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from paper_assets.errors import IndexUnusable
-from paper_assets.stores.index_content import VectorBatch
+from paper_assets.stores.index_storage import VectorBatch
 from paper_assets.stores.vectors import SyncReport, VectorIndex, count, distrust, drop, fetch, self_check, sync
 from tests.invented_vectors import (
     COLLECTION,

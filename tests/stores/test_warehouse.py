@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from paper_assets.errors import PaperAssetsError, StoreBusy, StoreError, StoreUnwritable, StoreVersion
-from paper_assets.stores.day_replacement import replace_day
 from paper_assets.stores.embeddings import keep_vectors
-from paper_assets.stores.migrations.registry import MIGRATIONS
+from paper_assets.stores.migrations.upgrade import MIGRATIONS
+from paper_assets.stores.paper_merging import replace_day
+from paper_assets.stores.papers import summary
 from paper_assets.stores.rankings import ranking_schema, replace_ranking
-from paper_assets.stores.summary import summary
 from paper_assets.stores.warehouse import Warehouse
 from tests.invented_papers import MONDAY, TUESDAY, allow_files_of, listing, paper, process
 

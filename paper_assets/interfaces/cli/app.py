@@ -15,7 +15,7 @@ from typer.core import TyperGroup
 
 from paper_assets.errors import PaperAssetsError
 from paper_assets.interfaces.cli.process import STOPPED, disk_fault, end_on_signals, log_unexpected
-from paper_assets.stores.private import make_files_private
+from paper_assets.stores.locks import make_files_private
 
 # Otherwise pydantic searches every installed package for plugins before it builds the first class.
 os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")

@@ -9,7 +9,7 @@ from paper_assets.errors import InvalidInput
 from paper_assets.interfaces.cli.terminal import AsJson, print_json, print_table, read_settings, say
 from paper_assets.interfaces.mcp import server as mcp_server
 from paper_assets.profile import profile_folders
-from paper_assets.stores.people import add_person, people_file, read_people, remove_person
+from paper_assets.stores.profiles import add_person, people_file, read_people, remove_person
 
 people = typer.Typer(
     name="people",

@@ -31,10 +31,10 @@ from paper_assets.pipeline.step import Partition
 from paper_assets.profile import Profile
 from paper_assets.settings import Settings
 from paper_assets.sources.table import sources_of_days
-from paper_assets.stores.day_listings import day_troubles
-from paper_assets.stores.preference_models import model_inputs
+from paper_assets.stores.feedback import model_inputs
+from paper_assets.stores.harvests import day_troubles
+from paper_assets.stores.papers import summary
 from paper_assets.stores.stamps import file_states, keep_stamp, stamped_answer
-from paper_assets.stores.summary import summary
 from paper_assets.stores.warehouse import Warehouse
 
 _MAX_SPANS = 20  # of missing days that are shown, the latest

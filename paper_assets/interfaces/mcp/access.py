@@ -28,7 +28,7 @@ def check_open(name: str, only: Set[str] | None) -> None:
 
 def profile_meant(warehouse: "Warehouse", name: str | None, only: Set[str] | None = None) -> str:
     """The name as given, or of the only profile with a ranking. Raises NotComputed, InvalidInput."""
-    from paper_assets.stores.summary import summary
+    from paper_assets.stores.papers import summary
 
     if name is not None:
         check_open(name, only)

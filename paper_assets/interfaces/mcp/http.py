@@ -24,7 +24,7 @@ from paper_assets.interfaces.mcp.error_answers import Outgoing, folders_of
 from paper_assets.interfaces.mcp.server import build_server
 from paper_assets.interfaces.tokens import Doorkeeper, TooManyTokens
 from paper_assets.settings import Settings
-from paper_assets.stores.people import Person
+from paper_assets.stores.profiles import Person
 
 PATH = "/mcp"
 _SCHEME = "bearer"

@@ -43,7 +43,7 @@ class ProductTools:
         from paper_assets.interfaces.mcp.resources import newest_digest
         from paper_assets.pipeline.profiles import find_profiles
         from paper_assets.pipeline.rewrites import waiting_by_profile
-        from paper_assets.stores.summary import summary
+        from paper_assets.stores.papers import summary
 
         def work(_: Progress) -> Mapping[str, Any]:
             warehouse, found = open_warehouse(self.calls, self.settings), find_profiles(self.settings.profiles_dir)
@@ -97,7 +97,7 @@ class ProductTools:
         offset: Offset = 0,
     ) -> Annotated[CallToolResult, RewritesListed]:
         """Abstracts rewritten for other readers: score, standing, and the text that is kept or best so far."""
-        from paper_assets.stores.rewrite_sets import rewrites_of
+        from paper_assets.stores.rewrites import rewrites_of
 
         def work(_: Progress) -> Mapping[str, Any]:
             warehouse = open_warehouse(self.calls, self.settings)
@@ -117,7 +117,7 @@ class ProductTools:
     ) -> Annotated[CallToolResult, PracticesListed]:
         """Rewrites worth imitating, beside their originals."""
         from paper_assets.stores.best_practices import best_practices
-        from paper_assets.stores.rewrite_sets import papers_asked_for
+        from paper_assets.stores.rewrites import papers_asked_for
 
         def work(_: Progress) -> Mapping[str, Any]:
             warehouse = open_warehouse(self.calls, self.settings)

@@ -24,7 +24,7 @@ _LISTED = 7  # days of each profile; earlier ones are read by their address
 
 def digest_days(settings: Settings, profile: str) -> list[date]:
     """The days of which the profile has a digest, ascending."""
-    from paper_assets.stores.digest_files import days_with_pages
+    from paper_assets.stores.digests import days_with_pages
 
     if not PROFILE_NAME.fullmatch(profile):
         raise InvalidInput("profile: no such profile; list_profiles names them")
@@ -39,7 +39,7 @@ def newest_digest(settings: Settings, profile: str) -> date | None:
 
 def digest_text(settings: Settings, profile: str, day: date | None) -> tuple[date, str]:
     """The day (None: the newest) and its digest in Markdown. Raises InvalidInput, NotComputed, StoreUnwritable."""
-    from paper_assets.stores.digest_files import read_page
+    from paper_assets.stores.digests import read_page
 
     days = digest_days(settings, profile)
     if day is None and days:

@@ -27,7 +27,7 @@ from paper_assets.pipeline.profiles import load_valid_profile
 from paper_assets.pipeline.workspace import Workspace, open_workspace
 from paper_assets.profile import PROFILE_NAME, profile_folders
 from paper_assets.settings import Settings
-from paper_assets.stores.people import Person
+from paper_assets.stores.profiles import Person
 from paper_assets.stores.rankings import latest_ranking_day
 from paper_assets.stores.warehouse import Warehouse
 from paper_assets.text.cleaning import one_line

@@ -22,8 +22,8 @@ from paper_assets.pipeline.profiles import load_valid_profile, usable_profile
 from paper_assets.pipeline.retrievals import ask
 from paper_assets.profile import read_json
 from paper_assets.retrieval.plan import categories_of, parse_plan
-from paper_assets.stores.profile_files import file_version, write_json
-from paper_assets.stores.retrievals import retrievals_of
+from paper_assets.stores.documents import retrievals_of
+from paper_assets.stores.profiles import file_version, write_json
 
 _CATEGORIES_SHOWN = 8
 _STANCES = ({"name": "for", "stance": "supports"}, {"name": "against", "stance": "contradicts"})

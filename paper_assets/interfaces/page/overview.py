@@ -18,7 +18,7 @@ from paper_assets.models.llm_config import llm_config
 from paper_assets.pipeline.health import health
 from paper_assets.pipeline.profiles import ProfilesFound, find_profiles
 from paper_assets.pipeline.rewrites import waiting_by_profile
-from paper_assets.stores.summary import summary
+from paper_assets.stores.papers import summary
 
 _MOST_RUNS = 12
 _HISTORY = "history"  # Dagster's run storage below DAGSTER_HOME, as dagster.yaml names it

@@ -39,7 +39,7 @@ from paper_assets.pipeline import preview as previews
 from paper_assets.pipeline.profiles import load_valid_profile, usable_profile
 from paper_assets.profile import profile_content, read_json
 from paper_assets.ranking.filters import FILTERS
-from paper_assets.stores.profile_files import ProfileEdited, file_version, write_json
+from paper_assets.stores.profiles import ProfileEdited, file_version, write_json
 from paper_assets.stores.rankings import latest_ranking_day, ranking
 from paper_assets.text.cleaning import one_line
 from paper_assets.weights import DIMENSIONS

@@ -39,9 +39,14 @@ from paper_assets.rewriting.writing import Writer
 from paper_assets.settings import RewritingConfig
 from paper_assets.stores.best_practices import BestPractice, best_practice, best_practices, no_such_practice
 from paper_assets.stores.papers import papers_by_id
-from paper_assets.stores.rewrite_outcomes import attempts_by_examples
-from paper_assets.stores.rewrite_sets import papers_asked_for, rewrite_asked_for, rewrites_of
-from paper_assets.stores.rewrites import RewriteItem, rewrite_item
+from paper_assets.stores.rewrites import (
+    RewriteItem,
+    attempts_by_examples,
+    papers_asked_for,
+    rewrite_asked_for,
+    rewrite_item,
+    rewrites_of,
+)
 from paper_assets.stores.warehouse import Warehouse
 
 _MOST_DONE = 60

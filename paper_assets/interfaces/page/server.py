@@ -12,7 +12,7 @@ from paper_assets.errors import InvalidInput
 from paper_assets.interfaces.page.app import build_app
 from paper_assets.interfaces.page.desk import Desk
 from paper_assets.settings import Settings
-from paper_assets.stores.private import make_private_folder
+from paper_assets.stores.locks import make_private_folder
 
 HOST = "127.0.0.1"
 _SHUTDOWN_SECONDS = 2  # for requests in progress

@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from paper_assets.interfaces.page.desk import page
 from paper_assets.interfaces.tokens import Doorkeeper, TooManyTokens
-from paper_assets.stores.people import Person
+from paper_assets.stores.profiles import Person
 
 COOKIE = "desk"
 _SESSION = timedelta(days=30)

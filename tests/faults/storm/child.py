@@ -11,7 +11,7 @@ from multiprocessing.connection import Connection
 from paper_assets.errors import PaperAssetsError
 
 MOST_MEMORY = 6_000_000_000  # bytes of address space; DuckDB and Chroma reserve much more than they use
-_PRELOADED = ["paper_assets.stores.summary", "paper_assets.stores.papers", "chromadb"]
+_PRELOADED = ["paper_assets.stores.papers", "paper_assets.stores.papers", "chromadb"]
 
 Work = Callable[..., None]
 

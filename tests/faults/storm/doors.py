@@ -43,12 +43,10 @@ from paper_assets.sources.arxiv_api import parse_feed
 from paper_assets.sources.bulk_files import read_papers
 from paper_assets.sources.known_hosts import known_hosts
 from paper_assets.sources.pdf_text import pdf_text
-from paper_assets.stores import index_folder
-from paper_assets.stores.day_replacement import replace_day
-from paper_assets.stores.foreign_archive import foreign_rows
-from paper_assets.stores.paper_merging import merge_papers
-from paper_assets.stores.papers import papers_between
-from paper_assets.stores.summary import summary
+from paper_assets.stores import index_storage
+from paper_assets.stores.chroma_collections import foreign_rows
+from paper_assets.stores.paper_merging import merge_papers, replace_day
+from paper_assets.stores.papers import papers_between, summary
 from paper_assets.stores.vectors import VectorIndex
 from paper_assets.stores.warehouse import Warehouse
 from tests import loopback
@@ -381,7 +379,7 @@ def _index_files(dice: Dice, around: Surroundings) -> object:
     manifest = {"format": 2, "model": "m", "count": 1, "partitions": {"2026-03-04": "f"}, "sizes": {}}
     put(copy / "manifest.json", odd_json(manifest, dice), dice)
     put(store / "CURRENT", odd_bytes(copy.name.encode(), dice), dice)
-    return index_folder.current_copy(store)
+    return index_storage.current_copy(store)
 
 
 def _pdf(dice: Dice, around: Surroundings) -> object:

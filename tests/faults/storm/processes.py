@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event, Thread
 
-from paper_assets.stores.summary import summary
+from paper_assets.stores.papers import summary
 from tests.desk import GRAPHS, SPEECH, Desk, week
 from tests.faults.storm.counts import Counts
 from tests.mcp.raw_host import RawHost, raw_host

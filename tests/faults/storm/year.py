@@ -23,7 +23,7 @@ from paper_assets.pipeline import papers
 from paper_assets.pipeline.step import Partition
 from paper_assets.pipeline.workspace import Workspace, open_workspace
 from paper_assets.settings import load_settings
-from paper_assets.stores.day_listings import day_troubles
+from paper_assets.stores.harvests import day_troubles
 from paper_assets.stores.papers import papers_between
 from tests.faults.storm.bad_year import BadYear, change, give_faults, new_year, serving
 from tests.faults.storm.counts import Counts

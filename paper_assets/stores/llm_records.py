@@ -1,10 +1,12 @@
-"""The table of LLM answers by content: what was asked once is not asked, or paid for, again (SPEC I5, G5).
+"""Store LLM answers by content, so that an equal question is not asked or paid for again (SPEC I5, G5), and sum LLM use.
 
-The first answer kept for a key stays, so that two processes that asked at once go on with the same one.
+The first answer stored for a key is kept, so that two processes that asked at the same time continue with the same one.
+Use is counted from stored attempts of rewrites and from the checks in the headers of rankings.
 """
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 
 from paper_assets.stores.warehouse import Warehouse
 
@@ -62,3 +64,39 @@ def keep_answers(
                 "output_tokens": output_tokens,
             },
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Use:
+    """Tokens of one purpose; `calls` are exchanges (two an attempt of a rewrite: actor and critic)."""
+
+    purpose: str
+    calls: int
+    input_tokens: int
+    output_tokens: int
+
+
+def use_since(warehouse: Warehouse, moment: datetime) -> list[Use]:
+    """What was used since `moment` (UTC, without zone). A ranking that was made again counts as it was made last."""
+    with warehouse.reading() as connection:
+        rows = connection.execute(
+            """
+            select
+                'rewrites' as purpose, 2 * count(*), coalesce(sum(input_tokens), 0), coalesce(sum(output_tokens), 0)
+            from rewrite_attempts
+            where made_at >= $moment
+            union all
+            select
+                'checks of doubtful papers',
+                coalesce(sum((header ->> '$.llm_calls_made')::integer), 0),
+                coalesce(sum((header ->> '$.llm_input_tokens')::bigint), 0),
+                coalesce(sum((header ->> '$.llm_output_tokens')::bigint), 0)
+            from ranking_sets
+            where (header ->> '$.generated_at') >= $text
+            """,
+            {"moment": moment, "text": moment.isoformat()},
+        ).fetchall()
+    return [
+        Use(purpose=purpose, calls=int(calls), input_tokens=int(came), output_tokens=int(went))
+        for purpose, calls, came, went in rows
+    ]

@@ -1,22 +1,33 @@
-"""Digests as files for people and feed readers: `<profile>/<day>.html`, `.md`, and one `feed.atom` a profile.
+"""Store digests as files for people and feed readers, and record which digest was sent where.
 
-Whole or not there; the same content does not touch its file. A removed profile keeps its digests.
+Files are `<profile>/<day>.html`, `.md`, and one `feed.atom` per profile. A file appears complete or not at all, and
+equal content does not touch it. A removed profile keeps its digests.
+
+Deliveries are an outbox: each digest is sent at most once (Z3). A row is written before anything is sent. A process
+killed between sending and recording leaves the row as `sending`: whether the message arrived is unknown, so the row is
+reported in that state and never sent again automatically.
 """
 
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from datetime import date
+from dataclasses import dataclass
+from datetime import date, datetime
 from pathlib import Path
+from typing import Literal
 
 from paper_assets.errors import InvalidProfile, StoreUnwritable
 from paper_assets.profile import PROFILE_NAME
-from paper_assets.stores.lock import store_lock
+from paper_assets.stores.locks import store_lock
+from paper_assets.stores.warehouse import Warehouse, read_time, stored_time
 
 FEED = "feed.atom"
 
+
 _PAGE = re.compile(r"(\d{4}-\d{2}-\d{2})\.html")
+
+
 _UNFINISHED = ".unfinished-"  # begins the name of a file being written; a killed writer leaves it
 
 
@@ -116,3 +127,79 @@ def _put(path: Path, content: bytes) -> bool:
         os.fsync(stream.fileno())
     unfinished.replace(path)
     return True
+
+
+State = Literal["sending", "sent", "failed"]
+
+
+_LONGEST_REASON = 300  # characters
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delivery:
+    """What became of a digest on one channel. `sending`: under way, or nobody knows; `reason` says why."""
+
+    profile: str
+    day: date
+    channel: str
+    state: State
+    reason: str | None
+    tried_at: datetime
+
+
+def claim(warehouse: Warehouse, profile: str, day: date, channel: str, *, now: datetime, again: bool = False) -> bool:
+    """Take the sending of a digest upon oneself; False if it was sent, is under way, or nobody knows.
+
+    `again`: a person says that it shall be sent whatever was before.
+    """
+    with warehouse.writing() as connection:
+        rows = connection.execute(
+            "select state from digest_deliveries where profile = ? and day = ? and channel = ?", [profile, day, channel]
+        ).fetchall()
+        if rows and rows[0][0] != "failed" and not again:
+            return False
+        connection.execute(
+            "insert or replace into digest_deliveries values (?, ?, ?, 'sending', null, ?)",
+            [profile, day, channel, stored_time(now)],
+        )
+    return True
+
+
+def note(
+    warehouse: Warehouse, profile: str, day: date, channel: str, state: State, reason: str | None, *, now: datetime
+) -> None:
+    """Say what became of a digest that was claimed."""
+    with warehouse.writing() as connection:
+        connection.execute(
+            """
+            update digest_deliveries
+            set state = $state, reason = $reason, tried_at = $tried_at
+            where profile = $profile and day = $day and channel = $channel
+            """,
+            {
+                "state": state,
+                "reason": reason and reason[:_LONGEST_REASON],
+                "tried_at": stored_time(now),
+                "profile": profile,
+                "day": day,
+                "channel": channel,
+            },
+        )
+
+
+def deliveries(warehouse: Warehouse, profiles: Sequence[str], *, since: date) -> list[Delivery]:
+    """What was tried for these profiles' days from `since` on, by profile, day and channel."""
+    with warehouse.reading() as connection:
+        rows = connection.execute(
+            """
+            select profile, day, channel, state, reason, tried_at
+            from digest_deliveries
+            where profile in (select unnest($profiles::varchar[])) and day >= $since
+            order by profile, day, channel
+            """,
+            {"profiles": list(profiles), "since": since},
+        ).fetchall()
+    return [
+        Delivery(profile=row[0], day=row[1], channel=row[2], state=row[3], reason=row[4], tried_at=read_time(row[5]))
+        for row in rows
+    ]

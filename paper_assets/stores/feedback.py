@@ -1,22 +1,32 @@
-"""Readers' ratings (L1): appended, never rewritten; the last word of a profile on a paper counts.
+"""Store readers' ratings (L1) and the preference models trained from them.
 
-Belongs here: the queries. Not here: what may be rated by whom (learning/ratings.py).
+Ratings are appended and never rewritten; the latest rating of a paper by a profile counts. There is one preference model
+per profile, replaced as a whole, with the evaluation that decides whether the ranking uses it. This module holds the
+queries; learning/ratings.py decides what may be rated by whom.
 """
 
-from collections.abc import Iterable, Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
+import numpy as np
 import pyarrow as pa
 from duckdb import DuckDBPyConnection
+from numpy.typing import NDArray
 
-from paper_assets.stores.times import read_time, stored_time
-from paper_assets.stores.warehouse import Warehouse, value_of
+from paper_assets.stores.warehouse import Warehouse, read_time, stored_time, value_of
 
 Word = Literal["worth", "later", "no"]
+
+
 Place = Literal["page", "command line", "mcp", "import"]
+
+
 WORDS: tuple[Word, ...] = get_args(Word)
+
+
 TAKEN_BACK = "none"  # the word that leaves a paper without a rating
 
 
@@ -175,3 +185,66 @@ def _read(warehouse: Warehouse, profile: str, *, only_last: bool) -> list[Rating
         )
         for place, paper_id, rating, rated_at, given_in, ranking_day, ranking_inputs, title, abstract in rows
     ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredModel:
+    """The weights of a linear model of a profile, what it was trained on (`inputs`), and its proof (JSON values)."""
+
+    profile: str
+    inputs: str
+    version: str
+    proof: Mapping[str, Any]
+    vector: NDArray[np.float64]
+    words: Mapping[str, float]
+    dimensions: NDArray[np.float64]
+    rated: tuple[str, ...]
+    pull: NDArray[np.float64]
+
+
+def replace_model(warehouse: Warehouse, model: StoredModel) -> None:
+    """Keep the model as that of its profile."""
+    with warehouse.writing() as connection:
+        connection.execute("delete from preference_models where profile = ?", [model.profile])
+        connection.execute(
+            "insert into preference_models values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            [
+                model.profile,
+                model.inputs,
+                model.version,
+                json.dumps(dict(model.proof), sort_keys=True),
+                model.vector.tolist(),
+                list(model.words),
+                list(model.words.values()),
+                model.dimensions.tolist(),
+                list(model.rated),
+                model.pull.tolist(),
+            ],
+        )
+
+
+def stored_model(warehouse: Warehouse, profile: str) -> StoredModel | None:
+    """The profile's model; None if there is none."""
+    with warehouse.reading() as connection:
+        rows = connection.execute("select * from preference_models where profile = ?", [profile]).fetchall()
+    if not rows:
+        return None
+    [(_, inputs, version, proof, vector, words, weights, dimensions, rated, pull)] = rows
+    return StoredModel(
+        profile=profile,
+        inputs=inputs,
+        version=version,
+        proof=json.loads(proof),
+        vector=np.array(vector, dtype=np.float64),
+        words=dict(zip(words, weights, strict=True)),
+        dimensions=np.array(dimensions, dtype=np.float64),
+        rated=tuple(rated),
+        pull=np.array(pull, dtype=np.float64),
+    )
+
+
+def model_inputs(warehouse: Warehouse) -> dict[str, str]:
+    """What each profile's model was trained on."""
+    with warehouse.reading() as connection:
+        rows = connection.execute("select profile, inputs from preference_models").fetchall()
+    return dict(rows)

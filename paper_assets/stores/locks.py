@@ -1,0 +1,226 @@
+"""Lock stores and folders, identify processes, and keep files private to their user.
+
+`store_lock` gives a store one holder at a time: a file beside the store (`<store>.lock`), so that the lock outlives a
+store that is deleted and recreated; the system frees it when its holder is killed. `folder_locked` locks a folder
+itself, leaves no file behind and ends with its holder.
+
+A process number alone does not identify a process, because the system reuses it. Together with its start time and the
+machine's boot id it does. What to do with what a dead process left behind is decided elsewhere.
+
+Private folders and files are readable only by their user (SPEC 8); existing ones keep their permissions.
+"""
+
+import fcntl
+import json
+import os
+import random
+import socket
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from paper_assets.errors import StoreBusy, StoreUnwritable
+
+_held = threading.local()  # .stores: what this thread holds; another thread of the process waits like a process
+
+
+@contextmanager
+def store_lock(store: Path, *, deadline: float) -> Iterator[None]:
+    """Hold the lock of `store` (a file or folder that need not exist yet), waiting at most `deadline` seconds.
+
+    Raises StoreBusy naming the holder, StoreUnwritable if the lock cannot be made, and RuntimeError (a mistake
+    in the program, which would otherwise wait for itself) if this thread holds it already.
+    """
+    name = os.path.realpath(store)
+    stores: set[str] = _held.__dict__.setdefault("stores", set())
+    if name in stores:
+        raise RuntimeError(f"{store} is locked already by this thread; store locks are never nested")
+    lock_file, note = Path(f"{name}.lock"), Path(f"{name}.lock.holder")
+    try:
+        make_private_folder(lock_file.parent)
+        lock = FileLock(lock_file, timeout=deadline)
+        lock.acquire()
+    except Timeout:
+        raise StoreBusy(f"{store} is held by {_holder(note)}; try again, or end that process") from None
+    except OSError as fault:
+        raise StoreUnwritable(f"cannot lock {store}: {fault.strerror or fault}; is its folder writable?") from None
+    try:
+        stores.add(name)
+        _leave_note(note)
+        yield
+    finally:
+        stores.discard(name)
+        with suppress(OSError):
+            note.unlink()
+        lock.release()
+
+
+def _leave_note(note: Path) -> None:
+    """Say who holds the lock, for messages only: the lock itself is the operating system's."""
+    try:
+        note.write_text(str(this_process()), encoding="utf-8")
+    except OSError as fault:
+        raise StoreUnwritable(f"cannot write {note}: {fault.strerror or fault}; free some disk space") from None
+
+
+def _holder(note: Path) -> str:
+    """Who holds a lock that was found held. The note of a holder that was killed may still lie there."""
+    try:
+        holder = parse_process(note.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        holder = None
+    if holder is None or is_gone(holder):
+        return "another process"
+    if holder.pid == os.getpid():
+        return "another thread of this process"
+    return f"process {holder.pid} ({command_of(holder.pid) or 'unknown'})"
+
+
+def sweep_notes(places: Iterable[Path]) -> None:
+    """Remove the notes of killed holders among `places`. A note that is swept too much costs a message its name."""
+    for note in places:
+        with suppress(OSError, ValueError):
+            holder = parse_process(note.read_text(encoding="utf-8"))
+            if holder is None or is_gone(holder):
+                note.unlink()
+
+
+_LONGEST_PAUSE = 0.05  # seconds between two tries
+
+
+@contextmanager
+def folder_locked(folder: Path, *, ends: float | None = None) -> Iterator[None]:
+    """Hold the lock of an existing folder, for what takes a moment. Raises OSError.
+
+    `ends`: when to give up waiting (by the monotonic clock), which raises BlockingIOError.
+    """
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        if ends is None:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        else:
+            _lock_by(handle, ends)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _lock_by(handle: int, ends: float) -> None:
+    while True:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError:
+            if time.monotonic() > ends:
+                raise
+        time.sleep(_LONGEST_PAUSE * random.uniform(0.1, 1.0))  # noqa: S311
+
+
+_PROC = Path("/proc")
+
+
+_SHOWN_COMMAND = 120  # characters of a command line that a message shows
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessId:
+    """One process. `started` (clock ticks since boot), `boot` and `space` (of process numbers) are empty where the
+    system does not say.
+    """
+
+    pid: int
+    started: str
+    boot: str
+    space: str
+    host: str
+
+    def __str__(self) -> str:
+        return json.dumps(asdict(self), sort_keys=True)
+
+
+def this_process() -> ProcessId:
+    """The process that asks."""
+    return ProcessId(os.getpid(), _started(os.getpid()) or "", *_machine(), socket.gethostname())
+
+
+def parse_process(text: str | None) -> ProcessId | None:
+    """The process that `str` wrote; None for anything else."""
+    try:
+        found = json.loads(text or "")
+        return ProcessId(int(found["pid"]), *(str(found[name]) for name in ("started", "boot", "space", "host")))
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+def is_gone(process: ProcessId) -> bool:
+    """Whether the process has ended for sure; False also for one of another machine, of which nobody here can know."""
+    if process.host != socket.gethostname():
+        return False
+    if (process.boot, process.space) != _machine():
+        return True
+    if not process.started:
+        return not is_alive(process.pid)
+    return _started(process.pid) != process.started
+
+
+def is_alive(pid: int) -> bool:
+    """Whether a process of this number runs on this machine; it may be another one than was meant."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:  # it lives and is another user's
+        return True
+    return True
+
+
+def command_of(pid: int) -> str:
+    """The command line of a running process, cut; empty where the system does not say."""
+    try:
+        command = (_PROC / str(pid) / "cmdline").read_bytes().replace(b"\0", b" ").decode("utf-8", "replace")
+    except OSError:
+        return ""
+    shown = " ".join(command.split())
+    return shown if len(shown) <= _SHOWN_COMMAND else f"{shown[: _SHOWN_COMMAND - 3]}..."
+
+
+@cache
+def _machine() -> tuple[str, str]:
+    try:
+        boot = (_PROC / "sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+        return boot, str((_PROC / "self/ns/pid").readlink())
+    except OSError:
+        return "", ""
+
+
+def _started(pid: int) -> str | None:
+    """The time of start of a process that runs; None if it does not, a zombie included."""
+    try:
+        state = (_PROC / str(pid) / "stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+    fields = state.rpartition(")")[2].split()  # the name before may hold anything
+    return None if fields[0] in "ZX" else fields[19]
+
+
+_OTHERS = 0o077
+
+
+def make_files_private() -> None:
+    """From now on whatever this process and those that it starts make is for its user alone."""
+    os.umask(_OTHERS)
+
+
+def make_private_folder(folder: Path) -> None:
+    """Make a folder and those above it that are missing, each for its user alone. Raises OSError."""
+    if folder.is_dir():
+        return
+    if folder.parent != folder:
+        make_private_folder(folder.parent)
+    folder.mkdir(mode=0o700, exist_ok=True)
