@@ -1,8 +1,8 @@
 """Store readers' ratings (L1) and the preference models trained from them.
 
-Ratings are appended and never rewritten; the latest rating of a paper by a profile counts. There is one preference model
-per profile, replaced as a whole, with the evaluation that decides whether the ranking uses it. This module holds the
-queries; learning/ratings.py decides what may be rated by whom.
+Ratings are appended and never rewritten; the latest rating of a paper by a profile counts. There is one preference
+model per profile, replaced as a whole, with the evaluation that decides whether the ranking uses it. This module holds
+the queries; learning/ratings.py decides what may be rated by whom.
 """
 
 import json

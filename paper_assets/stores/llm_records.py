@@ -1,4 +1,4 @@
-"""Store LLM answers by content, so that an equal question is not asked or paid for again (SPEC I5, G5), and sum LLM use.
+"""Store LLM answers by content, so that an equal question is not paid for again (SPEC I5, G5), and sum LLM use.
 
 The first answer stored for a key is kept, so that two processes that asked at the same time continue with the same one.
 Use is counted from stored attempts of rewrites and from the checks in the headers of rankings.

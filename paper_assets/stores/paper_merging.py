@@ -3,11 +3,11 @@
 Of two records of one paper, this order decides which is kept: the higher version; at the same version, the API's record
 over a file's; otherwise the later record. Within one stream the order of the lines does not matter.
 
-A day of papers can also be replaced by what a source now lists for it: papers that are missing from the list are removed
-if they may be.
+A day of papers can also be replaced by what a source now lists for it: papers that are missing from the list are
+removed if they may be.
 
-Rows travel as a stream of Arrow record batches that can be read more than once: a scratch file when the papers are many,
-memory when they are few.
+Rows travel as a stream of Arrow record batches that can be read more than once: a scratch file when the papers are
+many, memory when they are few.
 """
 
 import json

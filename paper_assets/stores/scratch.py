@@ -1,4 +1,4 @@
-"""Create temporary files beside the warehouse for data that does not fit into memory, and report what the disk refuses."""
+"""Create temporary files beside the warehouse for data larger than memory, and report what the disk refuses."""
 
 import tempfile
 from collections.abc import Iterator, Mapping

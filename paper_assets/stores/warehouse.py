@@ -4,10 +4,10 @@ DuckDB lets one process write or several read, never both. Nothing here keeps a 
 compute, then open again to write. A conflict is retried until a deadline. The tables are defined in migrations/, and an
 older warehouse is upgraded when it is opened; queries are in the module of their subject.
 
-All reading of a process shares one DuckDB engine, to which the file is attached for one unit of work: starting an engine
-takes 20 ms of CPU, attaching a file 3 ms, and a day of a profile is read dozens of times. The engine holds no file,
-table or setting between units of work. Times are stored in UTC without a zone, which DuckDB leaves unchanged in every
-time zone of the machine.
+All reading of a process shares one DuckDB engine, to which the file is attached for one unit of work: starting an
+engine takes 20 ms of CPU, attaching a file 3 ms, and a day of a profile is read dozens of times. The engine holds no
+file, table or setting between units of work. Times are stored in UTC without a zone, which DuckDB leaves unchanged in
+every time zone of the machine.
 """
 
 import atexit
