@@ -25,7 +25,7 @@ from paper_assets.sources.table import html_of, page_of, source_of
 from paper_assets.stores.rankings import StoredRanking
 from paper_assets.stores.rewrites import Attempt, RewriteItem
 from paper_assets.text.cleaning import one_line
-from paper_assets.text.tex import readable
+from paper_assets.text.tex import MathText, hold_formulas, readable, release_formulas
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,9 +78,9 @@ class Link:
     url: str
 
 
-def title_line(title: str, paper_id: str) -> str:
+def title_line(title: str, paper_id: str) -> MathText:
     """The title as a reader sees it; the id of a paper that has none."""
-    return readable(one_line(title)) or one_line(paper_id)
+    return MathText(one_line(title)) or MathText(one_line(paper_id))
 
 
 def authors_line(names: Sequence[str]) -> str:
@@ -266,7 +266,7 @@ def version_of(item: RewriteItem, *, config: RewritingConfig) -> Version | None:
         warning = (
             ", the best of its attempts and yet below what is asked" if item.outcome == "best_with_warning" else ""
         )
-        text = tuple(lead(part, _MOST_PARAGRAPH) for part in paragraphs(kept.text))
+        text = tuple(MathText(lead(part, _MOST_PARAGRAPH)) for part in paragraphs(kept.text))
         return Version(
             level=level,
             state=f"{kept.score} of 100{warning}",
@@ -333,8 +333,8 @@ class Entry:
     authors: str
     published: date | None
     categories: tuple[str, ...]
-    lead: str
-    rest: str | None
+    lead: MathText
+    rest: MathText | None
     skipped: bool
     links: tuple[Link, ...]
     score: float
@@ -359,7 +359,7 @@ def entry_of(
 ) -> Entry:
     """`row`: the paper's in the ranking; `places`: those of all shown papers by id; `order` as of `order_notes`."""
     header = ranking.header
-    opening = opening_of(lead(readable(one_line(paper.abstract)), _MOST_TEXT), _LEAD)
+    opening = opening_of(lead(hold_formulas(one_line(paper.abstract)), _MOST_TEXT), _LEAD)
     return Entry(
         rank=row["rank"],
         paper_id=one_line(paper.paper_id),
@@ -367,8 +367,8 @@ def entry_of(
         authors=authors_line(paper.authors),
         published=paper.day,
         categories=tuple(one_line(category) for category in paper.categories),
-        lead=opening.lead,
-        rest=opening.rest,
+        lead=MathText(release_formulas(opening.lead)),
+        rest=None if opening.rest is None else MathText(release_formulas(opening.rest)),
         skipped=opening.skipped,
         links=links_of(paper),
         score=row["final"],

@@ -7,7 +7,7 @@ from typing import Any
 from paper_assets.digests.plain_text import lead, web_address
 from paper_assets.retrieval.answers import stance_in_words
 from paper_assets.text.cleaning import one_line
-from paper_assets.text.tex import readable
+from paper_assets.text.tex import MathText, hold_formulas, release_formulas
 
 _PASSAGE = 420  # characters
 
@@ -93,11 +93,11 @@ def _passage(document: Mapping[str, Any], chunk: str | None, *, with_text: bool)
         return Passage(title="a private document", url=None, about="", text=None)
     title, paper_id = one_line(metadata.get("title") or ""), one_line(metadata.get("paper_id") or "")
     return Passage(
-        title=readable(title) or paper_id or "untitled",
+        title=MathText(title) or paper_id or "untitled",
         url=web_address(metadata.get("url")),
         about=", ".join(each for each in (paper_id, _day(metadata.get("date_int"))) if each),
         text=_answering(one_line(document["page_content"]), one_line(chunk or ""), title) if with_text else None,
-        quote=lead(one_line(document.get("sentence") or ""), _PASSAGE) or None,
+        quote=_short(one_line(document.get("sentence") or "")) or None,
     )
 
 
@@ -107,8 +107,12 @@ def _answering(whole: str, chunk: str, title: str) -> str:
     at = whole.find(chunk) if chunk else -1
     end = at + len(chunk)
     if at < 0 or end <= begins:
-        return lead(whole[begins:].lstrip(), _PASSAGE)
-    return lead(whole[begins:end].lstrip(), _PASSAGE) if at <= begins + 1 else f"… {lead(whole[at:end], _PASSAGE)}"
+        return _short(whole[begins:].lstrip())
+    return _short(whole[begins:end].lstrip()) if at <= begins + 1 else _short(whole[at:end], before="… ")
+
+
+def _short(text: str, *, before: str = "") -> MathText:
+    return MathText(f"{before}{release_formulas(lead(hold_formulas(text), _PASSAGE))}")
 
 
 def _day(date_int: object) -> str:

@@ -13,8 +13,10 @@ from markupsafe import Markup, escape
 from paper_assets.digests.content import Digest
 from paper_assets.digests.entry import Part
 from paper_assets.digests.plain_text import in_words, weekday
+from paper_assets.text.tex import MathText, html_with_mathml, without_mathml
 
-_BACKTICKS = re.compile(r"`([^`\n]{1,300})`")
+# Only the program's own commands: a text from outside gives the page no element.
+_COMMAND = re.compile(r"`((?:paper-assets|make|ollama) [^`\n]{1,300})`")
 
 
 def html_page(digest: Digest, *, desk: str | None = None) -> str:
@@ -43,6 +45,7 @@ def environment(loader: jinja2.BaseLoader | None = None) -> jinja2.Environment:
         "in_words": in_words,
         "long_day": long_day,
         "with_code": _with_code,
+        "maths": _maths,
     }
     return made
 
@@ -53,7 +56,7 @@ def title_and_body(page: str) -> tuple[str, str]:
     No text of a paper can hold the tags that are looked for: its brackets are escaped.
     """
     title = page.partition("<title>")[2].partition("</title>")[0]
-    return unescape(title), page.partition("<main>\n")[2].rpartition("</main>")[0]
+    return unescape(title), without_mathml(page.partition("<main>\n")[2].rpartition("</main>")[0])
 
 
 def updated(page: str) -> datetime | None:
@@ -78,9 +81,15 @@ def _bar(parts: Sequence[Part]) -> list[tuple[Part, str, str]]:
 
 
 def _with_code(text: object) -> Markup:
-    """The text with what is between backticks shown as code."""
+    """Escape a message and show commands between backticks as code."""
     escaped = str(escape(str(text)))
-    return Markup(_BACKTICKS.sub(r"<code>\1</code>", escaped))  # noqa: S704  # escaped above
+    return Markup(_COMMAND.sub(r"<code>\1</code>", escaped))  # noqa: S704  # escaped above
+
+
+def _maths(text: object) -> Markup:
+    """Show the formulas of a title, an abstract or a passage as MathML."""
+    source = text.source if isinstance(text, MathText) else str(text)
+    return Markup(html_with_mathml(source))  # noqa: S704  # escaped there
 
 
 def _points(points: float) -> str:

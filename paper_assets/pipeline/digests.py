@@ -36,8 +36,9 @@ from paper_assets.stores.rewrite_progress import last_decision
 from paper_assets.stores.rewrites import rewrites_of
 from paper_assets.stores.warehouse import Warehouse
 from paper_assets.text.cleaning import one_line
+from paper_assets.text.tex import without_mathml
 
-CODE_VERSION = "3"  # raise it when the pages change, so that the graph shows which days were made before
+CODE_VERSION = "4"  # raise it when the pages change, so that the graph shows which days were made before
 _IN_FEED = 30  # digests
 _PREVIEW = 6_000  # characters of the page in the event log; a list of five fits
 NAME = "reading_digests"
@@ -188,7 +189,8 @@ def parcel(warehouse: Warehouse, profile: str, day: date, *, settings: Settings)
     """The day's digest as it is sent. Raises NotComputed if there is no ranking."""
     digest = gather(warehouse, profile, day, settings=settings)
     pages = {ending: page.decode() for ending, page in _pages(digest, settings).items()}
-    return Parcel(digest=digest, html=pages["html"], text=pages["md"], desk=desk_address(settings, profile, day))
+    html = without_mathml(pages["html"])
+    return Parcel(digest=digest, html=html, text=pages["md"], desk=desk_address(settings, profile, day))
 
 
 def _send(workspace: Workspace, profile: str) -> None:

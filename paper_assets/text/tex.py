@@ -48,6 +48,9 @@ _SHORTS = {
 }
 _SHORT = re.compile(rf"\\({'|'.join(_SHORTS)})(?![A-Za-z])(?:\{{\}})?\.?")
 _OPEN, _CLOSE = "\ue000", "\ue001"  # private characters around the number of a formula
+_HELD_SPACE = "\ue002"  # a private character in place of the spaces in a formula
+_MATH_ELEMENT = re.compile(r'<math [^>]*?alttext="([^"]*)"[^>]*>.*?</math>', re.DOTALL)
+_SPACE = re.compile(r"\s")
 _MARK = re.compile(f"{_OPEN}([0-9]+){_CLOSE}")
 _ESCAPED = re.compile(r"\\([&%$#_{}])")
 _ACCENTED = re.compile(r"\{?\\(['`^\"~=.]|[uvHckrdb](?![A-Za-z]))\s*(?:\{\s*(\\?[A-Za-z])\s*\}|(\\?[A-Za-z]))\}?")
@@ -96,8 +99,35 @@ _FUNCTIONS = frozenset([
 _SPACED = frozenset("=≠≈∼≃≅≡<>≤≥≪≫∈∉⊂⊆⊃⊇∪∩→←↔⇒⇐⇔↦∝∣∥≻≺⊢⊨≲≳")
 
 
+class MathText(str):
+    """A text whose TeX is shown as Unicode characters, with its source, so that HTML can show formulas as MathML."""
+
+    source: str
+
+    def __new__(cls, source: str) -> "MathText":
+        """Return the text that `readable` makes of the source."""
+        made = super().__new__(cls, readable(source))
+        made.source = source
+        return made
+
+
+def hold_formulas(text: str) -> str:
+    """Replace the spaces in formulas, so that code that cuts at spaces cannot cut a formula; same length."""
+    return _MATHS.sub(lambda found: _SPACE.sub(_HELD_SPACE, found[0]), text) if _has_tex(text) else text
+
+
+def release_formulas(text: str) -> str:
+    """Restore the spaces that `hold_formulas` replaced."""
+    return text.replace(_HELD_SPACE, " ")
+
+
+def without_mathml(html: str) -> str:
+    """Replace the MathML in HTML of ours by characters, for mail and feeds, whose readers often ignore MathML."""
+    return _MATH_ELEMENT.sub(r"\1", html)
+
+
 def readable(text: str) -> str:
-    """The text with its TeX as Unicode characters; what cannot be read as TeX is left as it was written."""
+    """Return the text with its TeX as Unicode characters; unreadable TeX stays as it was written."""
     if not _has_tex(text):
         return text
     words, formulas = _taken_apart(text)
@@ -105,7 +135,7 @@ def readable(text: str) -> str:
 
 
 def html_with_mathml(text: str) -> str:
-    """The text as HTML: escaped, its mathematics as MathML; what cannot be read as TeX is shown as it was written."""
+    """Return the text as HTML: escaped, its mathematics as MathML; unreadable TeX is shown as it was written."""
     if not _has_tex(text):
         return escape(text)
     words, formulas = _taken_apart(text)
@@ -113,7 +143,8 @@ def html_with_mathml(text: str) -> str:
 
 
 def _has_tex(text: str) -> bool:
-    return ("$" in text or "\\" in text) and len(text) <= LONGEST_TEXT and _OPEN not in text
+    private = _OPEN in text or _HELD_SPACE in text
+    return ("$" in text or "\\" in text) and len(text) <= LONGEST_TEXT and not private
 
 
 def _taken_apart(text: str) -> tuple[str, list[tuple[str, str]]]:
@@ -172,7 +203,10 @@ def _formula(source: str) -> Element | None:
     try:
         from latex2mathml.converter import convert_to_element  # a quarter of a second, and most days hold no TeX
 
-        return _checked(convert_to_element(source.strip()), 0)
+        formula = _checked(convert_to_element(source.strip()), 0)
+        if formula is not None:
+            formula.set("alttext", _as_characters(formula) or source.strip())
+        return formula
     except Exception:  # the parser raises whatever its author did not think of
         return None
 
@@ -207,8 +241,11 @@ def _unicode_formula(written: str, source: str) -> str:
     formula = _formula(source)
     if formula is None:
         return written
-    text = " ".join(_unicode(formula).split())
-    return text or written
+    return _as_characters(formula) or written
+
+
+def _as_characters(formula: Element) -> str:
+    return " ".join(_unicode(formula).split())
 
 
 def _unicode(element: Element) -> str:

@@ -12,25 +12,30 @@ from hypothesis import strategies as st
 
 from paper_assets.digests.html import html_page, title_and_body
 from paper_assets.text.cleaning import one_line, without_controls
-from paper_assets.text.tex import readable
+from paper_assets.text.tex import readable, without_mathml
 from tests.digests.invented import HOSTILE, answer, attempt, digest, document, paper, rewrite, row
 
 VOID = {"meta", "link", "img", "br", "hr", "input"}
 
 
 class Shape(HTMLParser):
-    """Tags with the names of their attributes, in order; every tag must be closed by its own."""
+    """Tags with the names of their attributes, in order, formulas apart; every tag must be closed by its own."""
 
     def __init__(self, page: str) -> None:
         super().__init__()
         self.tags: list[tuple[str, ...]] = []
         self.open: list[str] = []
+        self.in_formulas: set[tuple[str, ...]] = set()
         self.feed(page)
         self.close()
         assert not self.open
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append((tag, *(name for name, _ in attrs)))
+        shape = (tag, *(name for name, _ in attrs))
+        if tag == "math" or "math" in self.open:
+            self.in_formulas.add(shape)
+        else:
+            self.tags.append(shape)
         if tag not in VOID:
             self.open.append(tag)
 
@@ -64,12 +69,36 @@ def page(said: str, url: str = "https://example.org/a.pdf") -> str:
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_hostile_papers_give_the_page_no_other_shape(text: str) -> None:
-    assert Shape(page(text)).tags == Shape(page("word")).tags
+    shape = Shape(page(text))
+    assert shape.tags == Shape(page("word")).tags
+    assert shape.in_formulas <= {("math", "display", "alttext"), ("mrow",), ("mi",), ("mn",), ("msub",), ("mfrac",)}
+
+
+def test_the_page_shows_formulas_as_mathml_and_mail_and_feed_as_characters() -> None:
+    formula = paper(title="Fast $x^{2}$ <b>", abstract=r"We prove that $\sum_{i} x_i \le n$. It holds.")
+    shown = html_page(digest(formula))
+    assert "Fast <math" in shown and "<msup><mi>x</mi>" in shown and "&lt;b&gt;" in shown
+    assert "We prove that <math" in shown
+    _, body = title_and_body(shown)
+    assert "<math" not in body and "Fast x² &lt;b&gt;" in body and "We prove that ∑ᵢxᵢ ≤ n. It holds." in body
+
+
+def test_an_abstract_is_never_cut_within_a_formula() -> None:
+    abstract = "We bound it. " * 30 + "So $" + " + ".join(["x. y"] * 40) + "$ grows. " + "More is known. " * 10
+    (entry,) = digest(paper(abstract=abstract)).entries
+    assert entry.lead.source.count("$") % 2 == 0 and entry.rest and entry.rest.source.count("$") == 2
+
+
+def test_only_commands_of_the_program_are_shown_as_code() -> None:
+    shown = page("`evil`")
+    assert "<code>evil" not in shown and "`evil`" in shown
+    noted = digest(paper(), answers=[answer({}, notes=["3 of 9 have no vector yet; `paper-assets run` embeds them"])])
+    assert "<code>paper-assets run</code>" in html_page(noted)
 
 
 @given(st.one_of(st.text(), st.sampled_from(HOSTILE)))
 def test_a_title_is_shown_as_it_is_written_but_for_its_tex(text: str) -> None:
-    heading = lxml.html.fromstring(page(text).encode()).find(".//article/h2/a")
+    heading = lxml.html.fromstring(without_mathml(page(text)).encode()).find(".//article/h2/a")
     assert heading is not None
     assert heading.text_content() == readable(one_line(f"x{text}"))
 
