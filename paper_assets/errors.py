@@ -5,10 +5,18 @@ that line and exit non-zero; nothing else prints a stack trace for what a user c
 `code` is the name a program sees (SPEC I4).
 """
 
+import errno
 import logging
+import sqlite3
+from collections.abc import Iterator
 
 _log = logging.getLogger(__name__)
 _LONGEST = 1_200  # characters of a line; longer ones hold somebody's input
+
+# Errors of the disk. The stores name their own files; these come from Dagster's databases (SQLite behind several
+# layers) and from files that other libraries write.
+_REFUSALS = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO))
+_SQLITE = ("disk I/O error", "disk is full", "readonly database", "unable to open", "malformed", "not a database")
 
 
 class PaperAssetsError(Exception):
@@ -149,6 +157,29 @@ class UnexpectedError(PaperAssetsError):
     """Something that no part of the program foresaw, in one paper, profile, day, question or rating."""
 
 
+def disk_fault(error: BaseException) -> str | None:
+    """Describe an error that comes from the disk or from a damaged database of Dagster; None for any other error."""
+    for each in causes(error):
+        if isinstance(each, sqlite3.Error) and any(sign in str(each) for sign in _SQLITE):
+            return (
+                f"Dagster's history in DAGSTER_HOME cannot be used: {each}; free space and check permissions, then run "
+                "the command again; if it is damaged, move everything but dagster.yaml away, no papers are in it"
+            )
+        if isinstance(each, OSError) and each.errno in _REFUSALS:
+            return f"{each.filename or 'the disk'}: {each.strerror}; free space and check permissions, then try again"
+    return None
+
+
+def causes(error: BaseException) -> Iterator[BaseException]:
+    """Yield the error, then what it was raised from."""
+    seen: set[int] = set()
+    found: BaseException | None = error
+    while found is not None and id(found) not in seen:
+        seen.add(id(found))
+        yield found
+        found = found.__cause__ or found.__context__
+
+
 def named_error(error: Exception, name: str) -> PaperAssetsError:
     """Return an error of ours as it is; log any other with its traceback and return one line that says where it was.
 
@@ -156,6 +187,8 @@ def named_error(error: Exception, name: str) -> PaperAssetsError:
     """
     if isinstance(error, PaperAssetsError):
         return error
+    if reason := disk_fault(error):
+        return StoreError(f"{name}: {reason}")
     _log.error("unexpected error in %s", name, exc_info=error)
     text = " ".join(str(error).split())[:200]
     kind = type(error).__name__

@@ -134,12 +134,8 @@ def test_hits_are_marked_where_the_words_occur(corpus: Corpus) -> None:
 
 def test_pages_are_stable_and_complete(corpus: Corpus) -> None:
     whole = ids(find(corpus, "optimal transport models", limit=10))
-    pages = [
-        each
-        for start in range(len(whole))
-        for each in ids(find(corpus, "optimal transport models", offset=start, limit=1))
-    ]
-    assert [paper_id for page in pages for paper_id in ids(page)] == whole
+    pages = [ids(find(corpus, "optimal transport models", offset=start, limit=1)) for start in range(len(whole))]
+    assert [paper_id for page in pages for paper_id in page] == whole
     assert len(set(whole)) == len(whole)
 
 

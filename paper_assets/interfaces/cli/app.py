@@ -14,7 +14,13 @@ import typer
 from typer.core import TyperGroup
 
 from paper_assets.errors import PaperAssetsError
-from paper_assets.interfaces.cli.process import STOPPED, disk_fault, end_on_signals, log_unexpected
+from paper_assets.interfaces.cli.process import (
+    STOPPED,
+    describe_disk_fault,
+    end_on_signals,
+    keep_tracebacks_in_the_log,
+    log_unexpected,
+)
 from paper_assets.stores.locks import make_files_private
 
 # Otherwise pydantic searches every installed package for plugins before it builds the first class.
@@ -112,6 +118,7 @@ def program() -> NoReturn:
     A regular interpreter exit would take half a second longer, and libraries would print what they have not freed.
     """
     end_on_signals()
+    keep_tracebacks_in_the_log()
     make_files_private()
     code: object = 0
     try:
@@ -138,5 +145,5 @@ def main() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except Exception as error:
-        print(f"error: {disk_fault(error) or log_unexpected(error)}", file=sys.stderr)
+        print(f"error: {describe_disk_fault(error) or log_unexpected(error)}", file=sys.stderr)
         sys.exit(1)

@@ -6,27 +6,23 @@ retry or delay it: Dagster's retry policies would take an interrupt for a failur
 """
 
 import atexit
-import errno
+import logging
 import os
 import signal
-import sqlite3
 import sys
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Thread
 
+from paper_assets.errors import causes, disk_fault, named_error
+
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _CLEANUP_SECONDS = 1.0  # for all clean-ups before the end; then they are left undone
 STOPPED = "stopped; nothing is half-written, the same command continues from here"
 _SHOW_CURSOR = "\x1b[?25h"  # a progress bar hides it
-
-# Errors of the disk. The stores name their own files; these come from Dagster's databases (SQLite behind several
-# layers) and from files that other libraries write.
-_REFUSALS = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO))
-_SQLITE = ("disk I/O error", "disk is full", "readonly database", "unable to open", "malformed", "not a database")
 
 ERROR_LOG = "errors.log"  # in the data folder
 _MAX_LOG_BYTES = 1_000_000  # then the log starts again
@@ -49,38 +45,51 @@ def before_the_end(cleanup: Callable[[], None]) -> None:
     _cleanups.append(cleanup)
 
 
-def disk_fault(error: BaseException) -> str | None:
+def describe_disk_fault(error: BaseException) -> str | None:
     """Describe an error that comes from the disk or from a damaged file of Dagster, in one line; None for others."""
     home = os.environ.get("DAGSTER_HOME", "DAGSTER_HOME")
-    for each in _chain(error):
+    for each in causes(error):
         # Compared by name: neither is imported where no command needs it.
         if type(each).__module__.partition(".")[0] == "yaml" or type(each).__name__ == "DagsterInvalidConfigError":
             reason = " ".join(str(each).split())[:300]
             return f"{home}/dagster.yaml is not valid: {reason}; fix it, or restore the one of the project"
-        if isinstance(each, sqlite3.Error) and any(sign in str(each) for sign in _SQLITE):
-            return (
-                f"Dagster's history in {home} cannot be used: {each}; free space and check permissions, then run the "
-                "command again; if the history is damaged, move everything but dagster.yaml away, no papers are in it"
-            )
-        if isinstance(each, OSError) and each.errno in _REFUSALS:
-            return (
-                f"{each.filename or 'the disk'}: {each.strerror}; free space and check permissions, then run the "
-                "command again"
-            )
-    return None
+    return disk_fault(error)
+
+
+class _ErrorLogHandler(logging.Handler):
+    """Writes tracebacks of errors that stopped only one profile, day or paper where `log_unexpected` writes."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        error = record.exc_info[1] if record.exc_info else None
+        if error is not None:
+            _append_traceback(error, record.getMessage())
+
+
+def keep_tracebacks_in_the_log() -> None:
+    """Send tracebacks of unexpected errors to the error log instead of the terminal, which gets one line."""
+    logger = logging.getLogger(named_error.__module__)
+    logger.addHandler(_ErrorLogHandler())
+    logger.propagate = False
 
 
 def log_unexpected(error: BaseException, *, what: str = "the command") -> str:
     """Append the traceback of a bug to the error log and describe the bug in one line."""
+    from paper_assets.text.secrets import Secrets
+
+    last = traceback.extract_tb(error.__traceback__)[-1:]
+    place = f" at {Path(last[0].filename).name}:{last[0].lineno}" if last else ""
+    reason = " ".join(Secrets(os.environ).hide(str(error)).split())[:200]
+    line = f"{what} failed unexpectedly: {type(error).__name__}{f': {reason}' if reason else ''}{place}"
+    file = _append_traceback(error, what)
+    return f"{line}; the traceback is in {file}" if file else f"{line}; the traceback could not be written"
+
+
+def _append_traceback(error: BaseException, what: str) -> Path | None:
+    """Append a traceback without secrets to the error log; returns its file, None where it cannot be written."""
     from paper_assets.interfaces.cli.terminal import read_settings
     from paper_assets.text.secrets import Secrets
 
-    secrets = Secrets(os.environ)
-    last = traceback.extract_tb(error.__traceback__)[-1:]
-    place = f" at {Path(last[0].filename).name}:{last[0].lineno}" if last else ""
-    reason = " ".join(secrets.hide(str(error)).split())[:200]
-    line = f"{what} failed unexpectedly: {type(error).__name__}{f': {reason}' if reason else ''}{place}"
-    text = secrets.hide("".join(traceback.format_exception(error)))
+    text = Secrets(os.environ).hide("".join(traceback.format_exception(error)))
     try:
         home = read_settings().home
         home.mkdir(parents=True, exist_ok=True)
@@ -89,8 +98,8 @@ def log_unexpected(error: BaseException, *, what: str = "the command") -> str:
         with file.open("w" if full else "a", encoding="utf-8", errors="replace") as log:
             log.write(f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC: {' '.join(sys.argv[:3])}: {what}\n{text}\n")
     except Exception:  # without a place for the log the line must do
-        return f"{line}; the traceback could not be written"
-    return f"{line}; the traceback is in {file}"
+        return None
+    return file
 
 
 def _wait() -> None:
@@ -116,13 +125,3 @@ def _restore_signals() -> None:
     for number in _SIGNALS:
         signal.signal(number, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
-
-
-def _chain(error: BaseException) -> Iterator[BaseException]:
-    """Give the error, then its causes."""
-    seen: set[int] = set()
-    found: BaseException | None = error
-    while found is not None and id(found) not in seen:
-        seen.add(id(found))
-        yield found
-        found = found.__cause__ or found.__context__
