@@ -9,7 +9,7 @@ Both are total: they never raise, and what cannot be read, is too long or too de
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from html import escape, unescape
 from unicodedata import combining, normalize
@@ -52,6 +52,8 @@ _HELD_SPACE = "\ue002"  # a private character in place of the spaces in a formul
 _MATH_ELEMENT = re.compile(r'<math [^>]*?alttext="([^"]*)"[^>]*>.*?</math>', re.DOTALL)
 _SPACE = re.compile(r"\s")
 _MARK = re.compile(f"{_OPEN}([0-9]+){_CLOSE}")
+_MARK_START, _MARK_END = "\ue003", "\ue004"  # private characters around a marked span
+_COMMAND_BEFORE = re.compile(r"\\[^\sA-Za-z]?\{?$")  # the span is a command's name, or the letter of an accent
 _ESCAPED = re.compile(r"\\([&%$#_{}])")
 _ACCENTED = re.compile(r"\{?\\(['`^\"~=.]|[uvHckrdb](?![A-Za-z]))\s*(?:\{\s*(\\?[A-Za-z])\s*\}|(\\?[A-Za-z]))\}?")
 _ACCENTS = {
@@ -134,12 +136,37 @@ def readable(text: str) -> str:
     return _put_together(_plain_words(words), [_unicode_formula(written, source) for written, source in formulas])
 
 
-def html_with_mathml(text: str) -> str:
-    """Return the text as HTML: escaped, its mathematics as MathML; unreadable TeX is shown as it was written."""
-    if not _has_tex(text):
-        return escape(text)
-    words, formulas = _taken_apart(text)
-    return _put_together(escape(_plain_words(words)), [_html_formula(written, source) for written, source in formulas])
+def html_with_mathml(text: str, *, marked: Sequence[tuple[int, int]] = ()) -> str:
+    """Return the text as HTML: escaped, its mathematics as MathML; unreadable TeX is shown as it was written.
+
+    `marked`: the spans [start, end) to put into `<mark>`; one that touches a formula or an accent is left out.
+    """
+    if marked:
+        text = _with_marks(text, marked)
+    if _has_tex(text):
+        words, formulas = _taken_apart(text)
+        found = _put_together(
+            escape(_plain_words(words)), [_html_formula(written, source) for written, source in formulas]
+        )
+    else:
+        found = escape(text)
+    if marked:
+        start, end = ("<mark>", "</mark>") if found.count(_MARK_START) == found.count(_MARK_END) else ("", "")
+        found = found.replace(_MARK_START, start).replace(_MARK_END, end)
+    return found
+
+
+def _with_marks(text: str, marked: Sequence[tuple[int, int]]) -> str:
+    """Put private characters around the spans that lie outside formulas, commands and accents."""
+    text = text.replace(_MARK_START, " ").replace(_MARK_END, " ")
+    formulas = [found.span() for found in _MATHS.finditer(text)]
+    for start, end in sorted(marked, reverse=True):
+        inside = (
+            any(first <= end and start <= last for first, last in formulas) or "$" in text[max(start - 1, 0) : end + 1]
+        )
+        if start < end <= len(text) and not inside and not _COMMAND_BEFORE.search(text, max(start - 3, 0), start):
+            text = f"{text[:start]}{_MARK_START}{text[start:end]}{_MARK_END}{text[end:]}"
+    return text
 
 
 def _has_tex(text: str) -> bool:

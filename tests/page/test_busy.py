@@ -33,7 +33,7 @@ def said_until_counted(page: BrowserPage, paper_id: str, word: str) -> None:
         expect(page.locator('[aria-busy="true"]')).to_have_count(0)
         if button.get_attribute("aria-pressed") == "true":
             return
-        assert "Another process is writing" in page.get_by_role("status").inner_text()
+        expect(page.locator(f'[id="paper-{paper_id}"] .row-fault')).to_contain_text("Not saved.")
     raise AssertionError(f"{word} on {paper_id} was never counted")
 
 

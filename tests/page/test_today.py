@@ -93,9 +93,17 @@ def test_a_message_is_in_view_wherever_the_reader_is(nothing_rated: Page, browse
         expect(message).to_contain_text("Could not save the rating")
         expect(message).to_be_in_viewport()
         pressed(page, last, "none")
+        row = page.locator(f'[id="paper-{last}"] .row-fault')
+        expect(row).to_contain_text("Not saved.")
+        expect(row).to_be_in_viewport()
         page.keyboard.press("u")
         expect(message).to_contain_text("no rating to undo")
-    assert ratings(nothing_rated) == {}
+        assert ratings(nothing_rated) == {}
+        page.unroute("**/rate")
+        row.get_by_role("button", name="Try again").click()
+        pressed(page, last, "later")
+        expect(row).to_have_count(0)
+    assert ratings(nothing_rated) == {last: "later"}
 
 
 def test_the_list_of_keys_opens_over_the_page_and_returns_the_focus(nothing_rated: Page, browser: Browser) -> None:
@@ -219,7 +227,7 @@ def test_why_a_paper_is_not_here_is_found_by_id_and_by_words_of_its_title(
         expect(page.locator(".verdict")).to_contain_text("It is number")
         page.get_by_label("arXiv id, or words of its title").fill("2501.00001")
         page.keyboard.press("Enter")
-        expect(page.locator(".verdict")).to_contain_text("No such paper is stored")
+        expect(page.locator(".verdict")).to_contain_text("The paper is not stored")
 
 
 def test_earlier_days_have_addresses_of_their_own(page_of_a_year: Page, browser: Browser) -> None:

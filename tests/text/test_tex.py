@@ -1,5 +1,7 @@
 """TeX of titles and abstracts is read; what only looks like it keeps its letters."""
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -136,3 +138,23 @@ FRAGMENTS = st.sampled_from(
 def test_generated_tex_is_never_an_error(text: str) -> None:
     assert isinstance(readable(text), str)
     assert "<b>" not in html_with_mathml(text)
+
+
+def test_marks_stand_around_words_and_leave_formulas_and_accents_whole() -> None:
+    text = r"Graphs of $graph^2$, graph \emph{graph} & Poincar\'e: e graph$_2$ costs $5 and $6"
+    spans = [found.span() for found in re.finditer("[Gg]raph|e(?![a-z])|6", text)]
+    shown = html_with_mathml(text, marked=spans)
+    assert shown.count("<mark>graph</mark>") == 2
+    assert "<mark>Graph</mark>s" in shown
+    assert "Poincaré" in shown
+    assert re.sub("</?mark>", "", shown) == html_with_mathml(text)
+
+
+@given(
+    st.text(alphabet="$\\{}^_ abfrac12%&\n"), st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)), max_size=5)
+)
+def test_marks_never_change_the_text_or_leave_a_tag_open(text: str, marked: list[tuple[int, int]]) -> None:
+    shown = html_with_mathml(text, marked=[each for each in marked if each[0] < each[1]])
+    assert shown.count("<mark>") == shown.count("</mark>")
+    assert "\ue003" not in shown
+    assert "\ue004" not in shown

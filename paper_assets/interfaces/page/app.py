@@ -17,7 +17,7 @@ from starlette.routing import Route
 
 from paper_assets.errors import InvalidInput, NotComputed, PaperAssetsError, PaperNotFound, StoreBusy
 from paper_assets.interfaces.local_only import THIS_MACHINE
-from paper_assets.interfaces.page import evidence, overview, paper_map, rewrites, today, why
+from paper_assets.interfaces.page import evidence, overview, paper_map, rewrites, search, today, why
 from paper_assets.interfaces.page import profile as profile_view
 from paper_assets.interfaces.page.desk import Desk, page, person_of, profile_of
 from paper_assets.interfaces.page.guard import Guard
@@ -46,6 +46,10 @@ ROUTES: tuple[tuple[str, Callable[[Request], Response] | None, Callable[[Request
     ("/p/{profile}/evidence", evidence.show_evidence, None),
     ("/p/{profile}/health", overview.show_health, None),
     ("/health", overview.show_health, None),
+    ("/search", search.show_search, None),
+    ("/p/{profile}/search", search.show_search, None),
+    ("/p/{profile}/search/keep", None, search.keep_search),
+    ("/p/{profile}/ratings/state", today.ratings_state, None),
     ("/p/{profile}/{day}", today.show_day, None),
     ("/p/{profile}/{day}/state", today.day_state, None),
     ("/p/{profile}/{day}/why", why.show_why, None),

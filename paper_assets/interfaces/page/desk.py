@@ -7,7 +7,7 @@ command line uses.
 import logging
 import secrets
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from functools import cached_property
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import jinja2
-from markupsafe import Markup
+from markupsafe import Markup, escape
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
@@ -30,8 +30,8 @@ from paper_assets.settings import Settings
 from paper_assets.stores.profiles import Person
 from paper_assets.stores.rankings import latest_ranking_day
 from paper_assets.stores.warehouse import Warehouse
-from paper_assets.text.cleaning import one_line
-from paper_assets.text.tex import readable
+from paper_assets.text.cleaning import one_line, without_controls
+from paper_assets.text.tex import html_with_mathml, readable
 
 if TYPE_CHECKING:
     from paper_assets.interfaces.page.sign_in import Sessions
@@ -90,7 +90,12 @@ class Desk:
     def templates(self) -> jinja2.Environment:
         """The templates of the page and those it shares with the digest."""
         made = environment(jinja2.PackageLoader("paper_assets.interfaces.page", "templates"))
-        made.filters |= {"short_day": short_day, "readable": readable_title, "count_of": count_of}
+        made.filters |= {
+            "short_day": short_day,
+            "readable": readable_title,
+            "count_of": count_of,
+            "maths": with_mathml,
+        }
         made.globals |= {"isolated": _isolated_macro}
         return made
 
@@ -161,6 +166,15 @@ def readable_title(text: str) -> str:
     except Exception:
         logger.exception("the title %r could not be made readable", text[:200])
         return one_line(text)
+
+
+def with_mathml(text: str, marked: Sequence[tuple[int, int]] = ()) -> Markup:
+    """Return a title or abstract as HTML with its formulae as MathML, and `marked` spans marked."""
+    try:
+        return Markup(html_with_mathml(without_controls(text), marked=marked))  # noqa: S704  # escaped there
+    except Exception:
+        logger.exception("the formulae of %r could not be shown", text[:200])
+        return escape(text)
 
 
 def now() -> datetime:

@@ -73,16 +73,24 @@ def keep_question(request: Request) -> Response:
     """Add a question to the profile's `questions.json`; a question that is already there is kept once."""
     desk, profile, form = desk_of(request), profile_of(request), request.state.form
     question = str(form.get("question", "")).strip()
-    file, version, kept = _kept_questions(desk, profile)
     if not question:
         raise InvalidInput("type the question that you want to keep")
-    back = f"/p/{profile}/evidence"
+    kept = keep_plan(desk, profile, question, split=str(form.get("split", SPLITS[0])), sides=str(form.get("sides", "")))
+    note = "The question is kept. From the next run on it is answered every day."
+    return redirect_with_note(
+        request, f"/p/{profile}/evidence", note if kept else "This question is kept already; nothing was changed."
+    )
+
+
+def keep_plan(desk: Desk, profile: str, question: str, *, split: str = SPLITS[0], sides: str = "") -> bool:
+    """Add a question to the profile's file; False if it is there already. Raises NotComputed, InvalidInput."""
+    file, version, kept = _kept_questions(desk, profile)
     if question in map(_text, kept):
-        return redirect_with_note(request, back, "This question is kept already; nothing was changed.")
-    record = _plan(question, str(form.get("split", SPLITS[0])), str(form.get("sides", "")))
+        return False
+    record = _plan(question, split, sides)
     parse_plan(record, source="the question", default_sides=())  # an invalid plan never reaches the file
     write_json(file, [*kept, record], version=version, turns=desk.editing)
-    return redirect_with_note(request, back, "The question is kept. From the next run on it is answered every day.")
+    return True
 
 
 def _kept_questions(desk: Desk, profile: str) -> tuple[Any, str, list[Any]]:

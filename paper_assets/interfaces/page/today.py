@@ -105,6 +105,11 @@ def day_state(request: Request) -> Response:
     return PlainTextResponse(known[1])
 
 
+def ratings_state(request: Request) -> Response:
+    """Return the hash of the ratings, for the script that watches a view with papers of any day."""
+    return PlainTextResponse(ratings_part(desk_of(request).warehouse, profile_of(request)))
+
+
 def rate_paper(request: Request) -> Response:
     """Keep, change or remove the reader's rating of a paper."""
     desk, profile, form = desk_of(request), profile_of(request), request.state.form
@@ -185,6 +190,11 @@ def _questions(warehouse: Warehouse, profile: str, day: date, listed: set[str]) 
         }
         for paper in papers
     ]
+
+
+def ratings_part(warehouse: Warehouse, profile: str | None) -> str:
+    """A constant and the hash of the profile's ratings, in the form of a day's state."""
+    return f"- {ratings_version(ratings_of(warehouse, profile))[:16]}" if profile else "-"
 
 
 def _state(warehouse: Warehouse, profile: str, day: date) -> str:

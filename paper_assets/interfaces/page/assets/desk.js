@@ -63,7 +63,24 @@ function rate(article, rating, { undoing = false } = {}) {
   if (!undoing) given.push(entry);
   article.dataset.rating = rating;
   article.setAttribute("aria-busy", "true");
+  showRowFault(article, null);
   queue = queue.then(() => sendRating(entry, rating));
+}
+
+// At the paper itself: that its rating was not saved, with a button that sends it again.
+function showRowFault(article, message, again) {
+  const old = article.querySelector(".row-fault");
+  if (old) old.remove();
+  if (!message) return;
+  const fault = document.createElement("p"), button = document.createElement("button");
+  fault.className = "row-fault";
+  fault.textContent = `${message} `;
+  button.type = "button";
+  button.className = "plain";
+  button.textContent = "Try again";
+  button.addEventListener("click", again);
+  fault.append(button);
+  article.querySelector("form.rate").after(fault);
 }
 
 async function sendRating(entry, rating) {
@@ -75,13 +92,14 @@ async function sendRating(entry, rating) {
     if (article) {
       article.dataset.rating = entry.before;
       article.removeAttribute("aria-busy");
+      showRowFault(article, "Not saved.", () => rate(article, rating));
     }
     say(message, true);
   };
   try {
     const answer = await fetched(entry.action, { method: "POST", body });
     if (!answer.ok || !answer.page) return failed(`Could not save the rating: ${faultOf(answer)}`);
-    if (document.getElementById(entry.id)) swap(entry.id, answer.page);
+    if (!swap(entry.id, answer.page)) swap("main", answer.page); // it left the view, or came back to it
     const state = answer.page.getElementById("main").dataset.state;
     if (state && main().dataset.state && listPart(state) === listPart(main().dataset.state)) main().dataset.state = state;
     say(answer.page.getElementById("said").textContent);

@@ -1,0 +1,121 @@
+"""Stored papers as rows of a view: search results, the shelf and similar papers show a paper in the same way."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date
+from urllib.parse import quote
+
+from markupsafe import Markup
+from starlette.requests import Request
+
+from paper_assets.digests.paper_head import Link, links_of
+from paper_assets.interfaces.page.desk import Desk, profile_of, readable_title, with_mathml
+from paper_assets.learning.ratings import ratings_by_id
+from paper_assets.paper import Paper, papers_from_table
+from paper_assets.retrieval.desk_search import FoundPaper, Hit
+from paper_assets.retrieval.search import Corpus
+from paper_assets.stores.papers import papers_by_id
+from paper_assets.text.cleaning import one_line
+from paper_assets.text.key_sentence import key_sentence
+
+_MOST_AUTHORS = 8  # in a row; the paper's own page names all
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PaperRow:
+    """A paper in a list. `name` is its title as plain text; title, sentence and abstract have MathML and marks.
+
+    `sentence` fits the search best, or can be read alone. `score` is None where nothing was compared.
+    """
+
+    paper_id: str
+    name: str
+    title: Markup
+    authors: tuple[str, ...]
+    more_authors: int
+    published: date | None
+    categories: tuple[str, ...]
+    sentence: Markup
+    abstract: Markup
+    links: tuple[Link, ...]
+    score: float | None = None
+
+
+def reader_of(request: Request) -> str | None:
+    """Return the profile in the address; None in a view without one. Raises PaperNotFound."""
+    return profile_of(request) if "profile" in request.path_params else None
+
+
+def base_of(profile: str | None) -> str:
+    """Return the start of the addresses of a profile's views; empty without a profile."""
+    return f"/p/{profile}" if profile else ""
+
+
+def author_query(name: str) -> str:
+    """Return the search for an author's papers."""
+    return f'author:"{one_line(name).replace(chr(34), " ")}"'
+
+
+def search_address(profile: str | None, query: str) -> str:
+    """Return the address of a search."""
+    return f"{base_of(profile)}/search?q={quote(query)}"
+
+
+def corpus_of(desk: Desk) -> Corpus:
+    """Return what searches need; without an embedding model only words are compared."""
+    return Corpus(warehouse=desk.warehouse, embedder=desk.workspace.embedder(), config=desk.settings.retrieval)
+
+
+def rated_by(desk: Desk, profile: str | None) -> dict[str, str]:
+    """Return the profile's ratings by paper id; none without a profile."""
+    return ratings_by_id(desk.warehouse, profile) if profile else {}
+
+
+def stored_papers(desk: Desk, ids: Sequence[str]) -> list[Paper]:
+    """Return the stored papers with these ids, in the order of `ids`."""
+    return list(papers_from_table(papers_by_id(desk.warehouse, list(ids))))
+
+
+def row_of(paper: Paper, *, found: FoundPaper | None = None) -> PaperRow:
+    """Return the row of a paper; `found` is what a search says of it."""
+    hits = found.hits if found else ()
+    abstract = one_line(paper.abstract) if not found else found.abstract
+    sentence = found.passage if found else key_sentence(abstract)
+    words = {hit.text for hit in hits}
+    return PaperRow(
+        paper_id=paper.paper_id,
+        name=readable_title(paper.title) or paper.paper_id,
+        title=with_mathml(found.title if found else one_line(paper.title) or paper.paper_id, _spans(hits, "title")),
+        authors=tuple(one_line(name) for name in paper.authors[:_MOST_AUTHORS]),
+        more_authors=max(len(paper.authors) - _MOST_AUTHORS, 0),
+        published=paper.day,
+        categories=paper.categories,
+        sentence=with_mathml(sentence, spans_of_words(sentence, words)),
+        abstract=with_mathml(abstract, _spans(hits, "abstract")),
+        links=links_of(paper),
+        score=found.score if found else None,
+    )
+
+
+def rows_found(desk: Desk, found: Iterable[FoundPaper]) -> list[PaperRow]:
+    """Return the rows of a search's papers, in its order."""
+    by_id = {each.paper_id: each for each in found}
+    return [row_of(paper, found=by_id[paper.paper_id]) for paper in stored_papers(desk, list(by_id))]
+
+
+def spans_of_words(text: str, words: Iterable[str]) -> list[tuple[int, int]]:
+    """Return where any of the words stand in a text, as whole words."""
+    wanted = set(words)
+    spans, start = [], None
+    for at, letter in enumerate(f"{text} "):
+        if letter.isalnum():
+            start = at if start is None else start
+        elif start is not None:
+            if text[start:at] in wanted:
+                spans.append((start, at))
+            start = None
+    return spans
+
+
+def _spans(hits: Iterable[Hit], field: str) -> list[tuple[int, int]]:
+    return [(hit.start, hit.end) for hit in hits if hit.field == field]

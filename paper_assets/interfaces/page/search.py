@@ -1,0 +1,216 @@
+"""Search the stored papers, find papers like one of them, and keep a search as an interest or a question."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+from urllib.parse import urlencode
+
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from paper_assets.errors import InvalidInput, NotComputed, PaperNotFound
+from paper_assets.interfaces.page.desk import (
+    Desk,
+    Unshown,
+    desk_of,
+    folder_of,
+    isolate,
+    may_see,
+    now,
+    page,
+    person_of,
+    profile_of,
+    readable_title,
+    redirect_with_note,
+)
+from paper_assets.interfaces.page.evidence import keep_plan
+from paper_assets.interfaces.page.paper_rows import (
+    base_of,
+    corpus_of,
+    rated_by,
+    reader_of,
+    rows_found,
+)
+from paper_assets.interfaces.page.profile_form import field_faults
+from paper_assets.interfaces.page.today import CHOICES, ratings_part
+from paper_assets.profile import read_json
+from paper_assets.retrieval.desk_search import SearchPage, search_desk, similar_papers
+from paper_assets.retrieval.search_query import SearchQuery, parse_search_query
+from paper_assets.stores.papers import find_paper
+from paper_assets.stores.profile_files import file_version, write_json
+from paper_assets.text.cleaning import one_line
+from paper_assets.text.words import words_in
+
+_ON_A_PAGE = 20
+_LAST_PAGE = 50  # MOST_RESULTS of the search
+_SIMILAR = 20
+_RECENT_DAYS = 30
+_PLACE = re.compile(r"\bat character (\d+)")
+FILTER_HELP: tuple[tuple[str, str], ...] = (
+    ('"graph neural network"', "the phrase occurs in the title or abstract"),
+    ('author:Vaswani · author:"Ashish Vaswani"', "an author; several authors must all match"),
+    ("category:cs.LG · category:stat", "a category, or all of an archive; several are alternatives"),
+    ("from:2026-03 · to:2026-03-15", "first submission, from and to a day, month or year"),
+    ("is:worth · is:later · is:no · is:shown · is:unseen", "your ratings, and what your lists have shown"),
+    ("has:code · has:pdf", "a code repository is known; a full text is stored"),
+    ("in:profile", "papers that passed the filters of this profile"),
+    ("in:fulltexts · in:rewrites", "search full texts or rewrites instead of abstracts"),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FaultPlace:
+    """An error in a query: its text, and the query before, at and after the place that it is about."""
+
+    text: str
+    before: str
+    at: str
+    after: str
+
+
+def show_search(request: Request) -> Response:
+    """Show the papers that a query finds, best first, or the papers most like one of them."""
+    desk, profile, asked = desk_of(request), reader_of(request), request.query_params
+    if profile is None and (only := _only_profile(request, desk)):
+        return RedirectResponse(f"/p/{only}{request.url.path}?{request.url.query}", status_code=303)
+    text, like = one_line(asked.get("q", ""))[:2_000], one_line(asked.get("like", ""))[:200]
+    number = _page_number(asked.get("page", "1"))
+    shown: dict[str, Any] = {"query": None, "fault": None, "rows": None, "liked": None, "found": None}
+    if like:
+        paper = find_paper(desk.warehouse, like)
+        if paper is None:
+            raise PaperNotFound(f"paper {like!r} is not stored, so no similar papers can be found")
+        similar = isolate("The similar papers", lambda: similar_papers(corpus_of(desk), paper, limit=_SIMILAR))
+        shown["liked"] = {"paper_id": paper.paper_id, "title": readable_title(paper.title)}
+        shown |= {"fault": _plain(similar)} if isinstance(similar, Unshown) else {"rows": rows_found(desk, similar)}
+    elif text:
+        try:
+            query = _allowed(request, parse_search_query(text))
+            found = isolate("The search", lambda: _searched(desk, query, profile, number))
+            shown["query"] = query
+            if isinstance(found, Unshown):
+                shown["fault"] = _plain(found)
+            else:
+                shown |= {"found": found, "rows": rows_found(desk, found.papers)}
+        except InvalidInput as fault:
+            shown["fault"] = _placed(text, str(fault))
+    ratings = rated_by(desk, profile)
+    return page(
+        request,
+        "search.html.jinja",
+        status=400 if shown["fault"] else 200,
+        base=base_of(profile),
+        text=text,
+        number=number,
+        first=(number - 1) * _ON_A_PAGE + 1,
+        back=f"{request.url.path}?{request.url.query}",
+        earlier=_address(text, number - 1) if number > 1 else None,
+        later=_address(text, number + 1) if shown["found"] and shown["found"].more and number < _LAST_PAGE else None,
+        suggested=_suggested(text, profile) if not like else (),
+        help=FILTER_HELP,
+        ratings=ratings,
+        choices=CHOICES,
+        state=ratings_part(desk.warehouse, profile),
+        savable=bool(profile and folder_of(desk, profile) and shown["query"] and words_in(shown["query"].words)),
+        **shown,
+    )
+
+
+def keep_search(request: Request) -> Response:
+    """Add the words of a search to the profile, as an interest or as a question."""
+    desk, profile, form = desk_of(request), profile_of(request), request.state.form
+    text = one_line(str(form.get("q", "")))[:2_000]
+    words = parse_search_query(text).words.strip()
+    if not words_in(words):
+        raise InvalidInput("this search has no words that could be kept; type some besides the filters")
+    back = f"/p/{profile}/search?{urlencode({'q': text})}"
+    if form.get("as") == "question":
+        kept = keep_plan(desk, profile, words)
+        note = f"“{words}” is a question of {profile} now. From the next run on it is answered every day."
+        return redirect_with_note(request, back, note if kept else f"“{words}” is a question of {profile} already.")
+    kept = _keep_interest(desk, profile, words)
+    note = f"“{words}” is a main interest of {profile} now. The next ranking uses it."
+    return redirect_with_note(request, back, note if kept else f"“{words}” is an interest of {profile} already.")
+
+
+def _keep_interest(desk: Desk, profile: str, words: str) -> bool:
+    """Add a main interest to the profile's file; False if it is there. Raises InvalidInput, InvalidProfile."""
+    folder = folder_of(desk, profile)
+    if folder is None:
+        raise NotComputed(f"the folder of profile {profile!r} was removed; it cannot be edited")
+    file = folder / "profile.json"
+    version = file_version(file)
+    record = read_json(file)
+    interests = record.get("interests", {}) if isinstance(record, dict) else None
+    if not isinstance(record, dict) or not isinstance(interests, dict):
+        raise InvalidInput(f"{file} has an error; correct it before a search is added")
+    if any(words.lower() == str(each).lower() for level in interests.values() if level for each in level):
+        return False
+    edited = {**record, "interests": {**interests, "primary": [*(interests.get("primary") or []), words]}}
+    faults, other = field_faults(edited)
+    if faults or other:
+        raise InvalidInput(f"the interest cannot be added: {' '.join((*faults.values(), *other))}")
+    write_json(file, edited, version=version, turns=desk.editing)
+    return True
+
+
+def _searched(desk: Desk, query: SearchQuery, profile: str | None, number: int) -> SearchPage:
+    return search_desk(corpus_of(desk), query, profile=profile, offset=(number - 1) * _ON_A_PAGE, limit=_ON_A_PAGE)
+
+
+def _allowed(request: Request, query: SearchQuery) -> SearchQuery:
+    """Return the query if it names no profile of another person. Raises InvalidInput."""
+    if query.profile not in (None, "profile") and person_of(request) and not may_see(request, str(query.profile)):
+        raise InvalidInput(f"search: in:{query.profile} is not a profile of yours")
+    return query
+
+
+def _placed(text: str, fault: str) -> FaultPlace:
+    """The error with the part of the query that it is about; that part is empty where the error names no place."""
+    said = fault.removeprefix("search: ")
+    if not said.split(" ", 1)[0].endswith(":"):  # a filter's name stays as it is typed
+        said = f"{said[:1].upper()}{said[1:]}"
+    found = _PLACE.search(fault)
+    if not found or int(found[1]) > len(text):
+        return FaultPlace(text=said, before="", at="", after="")
+    start = int(found[1]) - 1
+    end = start + len(text[start:].split(None, 1)[0]) if text[start:].strip() else len(text)
+    return FaultPlace(text=said, before=text[:start], at=text[start:end], after=text[end:])
+
+
+def _plain(unshown: Unshown) -> FaultPlace:
+    return FaultPlace(text=f"{unshown}.", before="", at="", after="")
+
+
+def _suggested(text: str, profile: str | None) -> tuple[tuple[str, str], ...]:
+    """Filters to add with one click, each with the query that has it; none of a kind that the query uses."""
+    recent = f"from:{(now() - timedelta(days=_RECENT_DAYS)).date()}"
+    offered: Mapping[str, tuple[str, ...]] = {
+        "is:": ("is:unseen", "is:worth", "is:later") if profile else (),
+        "in:": ("in:profile",) if profile else (),
+        "has:": ("has:code",),
+        "from:": (recent,),
+    }
+    used = text.lower()
+    return tuple(
+        (each, f"{text} {each}".strip())
+        for kind, filters in offered.items()
+        if not re.search(rf"(?:^|\s){kind}", used)
+        for each in filters
+    )
+
+
+def _address(text: str, number: int) -> str:
+    return f"?{urlencode({'q': text, 'page': number} if number > 1 else {'q': text})}"
+
+
+def _page_number(given: str) -> int:
+    return min(max(int(given), 1), _LAST_PAGE) if given.isascii() and given.isdigit() and len(given) < 6 else 1
+
+
+def _only_profile(request: Request, desk: Desk) -> str | None:
+    """Return the name of the only profile that the reader may see; None where there are several or none."""
+    names = [name for name in desk.profiles() if may_see(request, name)] if desk.settings.profiles_dir.is_dir() else []
+    return names[0] if len(names) == 1 else None
