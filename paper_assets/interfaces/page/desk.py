@@ -31,7 +31,7 @@ from paper_assets.stores.profiles import Person
 from paper_assets.stores.rankings import latest_ranking_day
 from paper_assets.stores.warehouse import Warehouse
 from paper_assets.text.cleaning import one_line, without_controls
-from paper_assets.text.tex import html_with_mathml, readable
+from paper_assets.text.tex import MathText, html_with_mathml, readable
 
 if TYPE_CHECKING:
     from paper_assets.interfaces.page.sign_in import Sessions
@@ -170,8 +170,9 @@ def readable_title(text: str) -> str:
 
 def with_mathml(text: str, marked: Sequence[tuple[int, int]] = ()) -> Markup:
     """Return a title or abstract as HTML with its formulae as MathML, and `marked` spans marked."""
+    source = text.source if isinstance(text, MathText) else str(text)
     try:
-        return Markup(html_with_mathml(without_controls(text), marked=marked))  # noqa: S704  # escaped there
+        return Markup(html_with_mathml(without_controls(source), marked=marked))  # noqa: S704  # escaped there
     except Exception:
         logger.exception("the formulae of %r could not be shown", text[:200])
         return escape(text)

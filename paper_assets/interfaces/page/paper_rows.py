@@ -8,7 +8,7 @@ from urllib.parse import quote
 from markupsafe import Markup
 from starlette.requests import Request
 
-from paper_assets.digests.paper_head import Link, links_of
+from paper_assets.digests.entry import Link, links_of
 from paper_assets.interfaces.page.desk import Desk, profile_of, readable_title, with_mathml
 from paper_assets.learning.ratings import ratings_by_id
 from paper_assets.paper import Paper, papers_from_table

@@ -39,7 +39,7 @@ from paper_assets.profile import read_json
 from paper_assets.retrieval.desk_search import SearchPage, search_desk, similar_papers
 from paper_assets.retrieval.search_query import SearchQuery, parse_search_query
 from paper_assets.stores.papers import find_paper
-from paper_assets.stores.profile_files import file_version, write_json
+from paper_assets.stores.profiles import file_version, write_json
 from paper_assets.text.cleaning import one_line
 from paper_assets.text.words import words_in
 
