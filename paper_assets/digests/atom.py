@@ -1,4 +1,4 @@
-"""A profile's digests as an Atom feed (RFC 4287), made from its pages: the feed says what they say."""
+"""Write a profile's digests as an Atom feed (RFC 4287), made from its pages so that both have the same content."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from lxml.builder import ElementMaker
 from paper_assets.text.cleaning import without_controls
 
 _NAMESPACE = "http://www.w3.org/2005/Atom"
-# RFC 4151: an authority that nobody can own; the profile and the day make an id, and they never change.
+# RFC 4151: an authority that cannot be registered; an id consists of profile and day and never changes.
 _TAG = "tag:paper-assets.invalid,2026:digests"
 
 _make = ElementMaker(namespace=_NAMESPACE, nsmap={None: _NAMESPACE})
@@ -18,7 +18,9 @@ _make = ElementMaker(namespace=_NAMESPACE, nsmap={None: _NAMESPACE})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Issue:
-    """One day's digest in the feed: its title, and its body as HTML; `updated`: when that last changed, UTC."""
+    """One day's digest in the feed: its title, its body as HTML, and when it last changed (`updated`, UTC; None: the
+    day).
+    """
 
     day: date
     title: str
@@ -27,11 +29,14 @@ class Issue:
 
     @property
     def published(self) -> datetime:
+        """Return midnight of the day, UTC."""
         return datetime.combine(self.day, time(), UTC)
 
 
 def atom_feed(profile: str, issues: Sequence[Issue]) -> bytes:
-    """The feed of at least one issue, newest first. Its times are theirs, so that equal issues give equal bytes."""
+    """Write the feed of one or more issues, newest first. Its times are those of the issues: equal issues give equal
+    bytes.
+    """
     newest_first = sorted(issues, key=lambda issue: issue.day, reverse=True)
     feed = _make.feed(
         _make.id(f"{_TAG}/{profile}"),

@@ -40,10 +40,10 @@ _LEFT_OUT = {each.code: each.counted for each in FILTERS}
 
 
 def headline(shown: int, ranked: int, *, quiet: bool) -> str:
-    """How many of the `ranked` papers there are to read; a quiet day says so."""
+    """Return how many of the `ranked` papers there are to read; on a quiet day the sentence mentions it."""
     if quiet and ranked:
-        papers = {0: "no paper was", 1: "one paper was"}.get(shown, f"{in_letters(shown)} papers were")
-        return f"A quiet day: {papers} worth it, of {ranked}"
+        papers = {0: "no paper is", 1: "one paper is"}.get(shown, f"{in_letters(shown)} papers are")
+        return f"A quiet day: {papers} likely to interest you, of {ranked}"
     if not shown:
         return "Nothing to read today"
     papers = "One paper" if shown == 1 else f"{shown} papers"
@@ -51,19 +51,22 @@ def headline(shown: int, ranked: int, *, quiet: bool) -> str:
 
 
 def window(papers: int, reasons: Mapping[str, int]) -> str:
-    """How many papers came in, and how many of them were left out for which reason, most first."""
+    """Return how many papers the window has, and how many of them were filtered out, by reason, most frequent first."""
     if not papers:
-        return "No paper came in."
-    came, out = "One paper" if papers == 1 else f"{papers} papers", sum(reasons.values())
+        return "No new papers."
+    new, out = "1 new paper" if papers == 1 else f"{papers} new papers", sum(reasons.values())
     if not out:
-        return f"{came} came in, none was left out."
+        return f"{new}, none filtered out."
     by_number = sorted(reasons.items(), key=lambda reason: (-reason[1], reason[0]))
     left_out = ", ".join(f"{n} {_LEFT_OUT.get(code, one_line(code))}" for code, n in by_number)
-    return f"{came} came in, {out} left out: {left_out}."
+    return f"{new}, {out} filtered out: {left_out}."
 
 
-_BEFORE_THE_REASON = ("removed: ", "already shown: ")  # of a paper that is gone; that it is, stands there already
-_NOT_TOLD = ("as_of", "quiet")  # the page's own date and headline say so
+_BEFORE_THE_REASON = (
+    "removed: ",
+    "already shown: ",
+)  # of a paper that left the list; the heading contains that already
+_NOT_SHOWN = ("as_of", "quiet")  # the page shows both in its date and headline
 # What a ranking was computed from, in words; the other names speak for themselves.
 _LINEAGE = {
     "model": "embedding model",
@@ -76,10 +79,10 @@ _LINEAGE = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeSet:
-    """The changes since one earlier ranking, which `since` names; who came or went for one reason stands together.
+    """The changes since an earlier ranking (`since`), grouped by reason.
 
-    `entered`: why, and the places that they have; `moved`: title, places before and after, why; `left`: why, and
-    (title, place that it had) of each; `otherwise`: a profile edited, another model.
+    `entered`: reason and ranks; `moved`: title, rank before and after, reason; `left`: reason, and title and former
+    rank of each paper; `otherwise`: other changes, such as an edited profile or another model.
     """
 
     since: str
@@ -90,7 +93,7 @@ class ChangeSet:
 
 
 def change_set(changes: Changes, *, since: str, titles: Mapping[str, str]) -> ChangeSet | None:
-    """The changes in a reader's words, or None if nothing that a reader would notice has changed."""
+    """Describe the changes for a reader; None if there is nothing that a reader would notice."""
 
     def title(move: Move) -> str:
         return title_line(titles.get(move.paper_id, ""), move.paper_id)
@@ -107,16 +110,16 @@ def change_set(changes: Changes, *, since: str, titles: Mapping[str, str]) -> Ch
         moved=tuple((title(move), move.before or 0, move.after or 0, _why(move)) for move in changes.moved),
         left=tuple((reason, tuple(papers)) for reason, papers in left.items()),
         otherwise=tuple(
-            "the profile was edited" if name == "profile_hash" else f"{_in_words(name)}: {_told(old)} → {_told(new)}"
+            "the profile was edited" if name == "profile_hash" else f"{_in_words(name)}: {_shown(old)} → {_shown(new)}"
             for name, (old, new) in changes.lineage.items()
-            if name not in _NOT_TOLD
+            if name not in _NOT_SHOWN
         ),
     )
     return found if found.entered or found.moved or found.left or found.otherwise else None
 
 
 def _why(move: Move) -> str:
-    """What decided, without the ids of other papers: a reader knows them by their titles."""
+    """Return the decisive causes without the ids of other papers, which readers know by title."""
     return one_line(" and ".join(cause.words for cause in move.causes[: move.decisive]))
 
 
@@ -131,7 +134,7 @@ def _in_words(name: str) -> str:
     return _LINEAGE.get(name, name.replace("_", " "))
 
 
-def _told(value: object) -> str:
+def _shown(value: object) -> str:
     return "none" if value is None else one_line(str(value))
 
 
@@ -142,12 +145,11 @@ Made = TypeVar("Made")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stored:
-    """The rows that a digest is made of, as the stores give them.
+    """The stored rows from which a digest is made.
 
-    `papers` by id: those shown and those in the changes, as far as still known. `candidates`: the rows of the window.
-    `changes`: since when, in words, and what has changed. `answers`: as `stores.retrievals` keeps them.
-    `decided_at`: when a person last decided on one of the rewrites. `content`: the profile that the list was made for,
-    None where it is not known any more.
+    `papers`: by id, those listed and those in the changes, as far as they are stored. `candidates`: the rows of the
+    window. `changes`: (since when, what changed). `answers`: as in `stores.retrievals`. `decided_at`: when a person
+    last decided on one of the rewrites. `content`: the profile for which the list was made, None if it is unknown.
     """
 
     ranking: StoredRanking
@@ -162,7 +164,7 @@ class Stored:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnderTheLine:
-    """One of the papers that a quiet day would have had next, with the probability that it is on topic."""
+    """A paper just below the threshold on a quiet day, with the probability that it is on topic."""
 
     title: str
     url: str | None
@@ -171,7 +173,7 @@ class UnderTheLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rewritten:
-    """A paper that was rewritten and does not stand in the list."""
+    """A paper that was rewritten but is not in the list."""
 
     title: str
     url: str | None
@@ -180,10 +182,11 @@ class Rewritten:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Digest:
-    """One profile's page of a day. `window` tells what came in and what was left out, `remarks` how it was ranked.
+    """One profile's page of a day.
 
-    `under_the_line`: on a quiet day, the papers that come next; `also_rewritten`: rewrites of papers below the list;
-    `updated`: the latest moment of what it shows, UTC.
+    `window`: what was new and what was filtered out. `remarks`: how the list was ranked. `under_the_line`: on a quiet
+    day, the papers below the threshold. `also_rewritten`: rewrites of papers that are not in the list. `updated`: when
+    the content last changed, UTC.
     """
 
     profile: str
@@ -202,7 +205,10 @@ class Digest:
 
 
 def digest_of(stored: Stored, *, config: RewritingConfig) -> Digest:
-    """The digest of a stored day. Equal rows give equal digests: nothing here knows the time."""
+    """Build the digest of a stored day. Equal rows give equal digests: nothing here reads the clock.
+
+    A paper, change, answer or rewrite that cannot be shown is left out and named among the warnings.
+    """
     versions: dict[str, list[Version]] = {}
     for item in stored.rewrites:
         if version := version_of(item, config=config):
@@ -266,7 +272,7 @@ def digest_of(stored: Stored, *, config: RewritingConfig) -> Digest:
 def _each(
     things: Iterable[Thing], make: Callable[[Thing], Made], *, named: Callable[[Thing], str], faults: list[str]
 ) -> tuple[Made, ...]:
-    """What `make` gives for each; one that raises is left out, logged, and named in `faults`."""
+    """Call `make` for each thing; log one that raises, leave it out, and name it in `faults`."""
     made: list[Made] = []
     for thing in things:
         try:
@@ -277,7 +283,7 @@ def _each(
 
 
 def _updated(stored: Stored, versions: Mapping[str, Sequence[Version]]) -> datetime:
-    """The day, unless rewrites came later; a person's word shows another text without writing one."""
+    """Return the latest of the day, the rewrites and the last decision (which can change what is shown)."""
     moments = [version.made_at for found in versions.values() for version in found]
     day = datetime.combine(stored.ranking.day, time(), UTC)
     return max(moment for moment in (day, stored.decided_at, *moments) if moment)
@@ -294,7 +300,7 @@ def _rewritten(paper_id: str, stored: Stored, versions: Sequence[Version]) -> Re
 
 
 def _remarks(header: Mapping[str, Any], answers: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
-    """How the list was made: worth knowing, and the same on most days."""
+    """Return how the list was made: worth knowing, and the same on most days."""
     chosen = ", ".join(header[name].replace("_", " ") for name in ("purpose", "ranking_mode", "interest_mode"))
     lines = (
         f"Ranked for the profile's purpose and modes: {chosen}",
@@ -318,6 +324,6 @@ def _under_the_line(stored: Stored, titles: Mapping[str, str]) -> tuple[UnderThe
 
 
 def _paper(paper_id: str, stored: Stored, titles: Mapping[str, str]) -> Paper:
-    """The paper; of one that a later fetch of its day has removed, what the candidates still know."""
+    """Return the paper; if a later fetch has removed it, what the candidates still contain."""
     gone = Paper(paper_id=paper_id, title=titles.get(paper_id, paper_id), abstract="", authors=())
     return stored.papers.get(paper_id, gone)

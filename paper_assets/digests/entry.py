@@ -30,14 +30,14 @@ from paper_assets.text.tex import MathText, hold_formulas, readable, release_for
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contrast:
-    """Why the contrastive pick stands here; `rows`: dimension, this paper's traits, those of the others."""
+    """Why the contrastive paper was picked; `rows`: dimension, traits of this paper, traits of the others."""
 
     point: str
     rows: tuple[tuple[str, str, str], ...]
 
 
 def contrast_of(header: Mapping[str, Any], places: Mapping[str, int]) -> Contrast:
-    """Of the pick that a ranking's header describes; shown papers are named by their `places`."""
+    """Read the contrast from a ranking's header; listed papers are named by their rank (`places`)."""
     points = [note["contrast_point"] for note in header["comparison_notes"] if note["relation"] == "contrastive"]
     info = header["contrastive_info"] or {}
     return Contrast(
@@ -50,15 +50,15 @@ def contrast_of(header: Mapping[str, Any], places: Mapping[str, int]) -> Contras
 
 
 def same_way(note: Mapping[str, Any], places: Mapping[str, int]) -> str:
-    """A comparison note as a line; shown papers are named by their places."""
+    """Describe a pair of similar papers in one line; listed papers are named by their rank."""
     papers = " and ".join(f"no. {places[each]}" if each in places else one_line(each) for each in note["paper_ids"])
     shared = f" ({_joined(note['shared_traits'])})" if note["shared_traits"] else ""
     own = _named_by_rank(note["differentiator"], places)
-    return f"{sentence(papers)} go the same way{shared}. {sentence(own)}."
+    return f"{sentence(papers)} are similar{shared}. {sentence(own)}."
 
 
 def _named_by_rank(text: str, places: Mapping[str, int]) -> str:
-    """The text with the ids of shown papers replaced by their places."""
+    """Replace the ids of listed papers by their ranks."""
     if not places:
         return one_line(text)
     ids = re.compile("|".join(rf"(?<!\w){re.escape(each)}(?!\w)" for each in sorted(places, key=len, reverse=True)))
@@ -74,17 +74,19 @@ _MOST_AUTHORS = 6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Link:
+    """A labelled link of a paper."""
+
     label: str
     url: str
 
 
 def title_line(title: str, paper_id: str) -> MathText:
-    """The title as a reader sees it; the id of a paper that has none."""
+    """Return the title on one line; the id if the paper has no title."""
     return MathText(one_line(title)) or MathText(one_line(paper_id))
 
 
 def authors_line(names: Sequence[str]) -> str:
-    """The first authors, the others counted."""
+    """List the first authors and count the others."""
     known = [name for each in names if (name := one_line(each))]
     if len(known) <= _MOST_AUTHORS:
         return ", ".join(known)
@@ -92,7 +94,7 @@ def authors_line(names: Sequence[str]) -> str:
 
 
 def links_of(paper: Paper) -> tuple[Link, ...]:
-    """Where the paper and its code can be read, the page at its source first."""
+    """Return where the paper and its code can be read, the page at its source first."""
     source = source_of(paper.paper_id)
     named = (
         (source.title if source else "", page_of(paper.paper_id)),
@@ -103,25 +105,25 @@ def links_of(paper: Paper) -> tuple[Link, ...]:
     return tuple(Link(label=label, url=url) for label, given in named if (url := web_address(given)))
 
 
-_SHOWN = 0.0005  # a smaller difference is none on the page
+_SHOWN = 0.0005  # the page does not show a smaller difference
 
 
 def order_notes(shown: Sequence[Mapping[str, Any]], header: Mapping[str, Any]) -> dict[str, str]:
-    """A sentence by paper id, for those whose place is not that of their score. `shown`: the list's rows by rank."""
+    """Explain, by paper id, why a paper ranks above one with a higher score (G12, G17). `shown`: rows by rank."""
     notes: dict[str, str] = {}
     for at, row in enumerate(shown):
         better = [each for each in shown[at + 1 :] if each["final"] > row["final"] + _SHOWN]
         picks = [each for each in better if "CONTRASTIVE_PICK" in each["tags"]]
         for pick in picks:
-            notes[pick["paper_id"]] = "It has the last place whatever its score: it was picked for contrast."
+            notes[pick["paper_id"]] = "It has the last place, independent of its score: it was picked for contrast."
         if header.get("line") is None or len(picks) == len(better):
             continue
         passed = next(each for each in better if each not in picks)
         mine, its = (each["semantic_relevance"] for each in (row, passed))
         if tenth(mine) > tenth(its):
             notes[row["paper_id"]] = (
-                f"Above no. {passed['rank']}, whose score is higher: it is more probably on topic ({mine:.2f} against "
-                f"{its:.2f}), and the list goes by tenths of that before it goes by score."
+                f"Above no. {passed['rank']}, whose score is higher: it is more probably on topic ({mine:.2f} "
+                f"against {its:.2f}). The list is ordered by tenths of this probability, then by score."
             )
     return notes
 
@@ -131,7 +133,9 @@ _MOST = 3  # names in one line; more are counted
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Matched:
-    """What of the profile's wishes one paper meets, as the profile writes it; authors as the paper does."""
+    """The preferences of a profile that a paper matches: keywords and institutions as in the profile, authors as
+    printed.
+    """
 
     keywords: tuple[str, ...] = ()
     authors: tuple[str, ...] = ()
@@ -139,7 +143,7 @@ class Matched:
 
 
 def matches_of(content: ProfileContent | None, papers: Sequence[Paper]) -> Mapping[str, Matched]:
-    """By paper id; without a profile nothing is known to match."""
+    """Find the matching preferences of each paper, by paper id; empty without a profile."""
     if content is None or not papers:
         return {}
     keywords, institutions = distinct(content.keywords.must_include), distinct(content.preferred_institutions)
@@ -155,7 +159,7 @@ def matches_of(content: ProfileContent | None, papers: Sequence[Paper]) -> Mappi
 
 
 def enumerated(names: Sequence[str]) -> str:
-    """Names for a line of prose."""
+    """Join names for a sentence: the first three, and the number of others."""
     shown = [one_line(name) for name in names[:_MOST]]
     more = len(names) - len(shown)
     return (
@@ -207,8 +211,9 @@ _CONTRIBUTION = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Opening:
-    """What is shown of an abstract at once, and what a click brings: the rest, or where `skipped` is true the whole,
-    because the background before the contribution was passed over; None: nothing is left.
+    """The part of an abstract that is always shown, and the part shown on a click.
+
+    `rest`: the remainder, or the whole abstract if background at its beginning was `skipped`; None if nothing is left.
     """
 
     lead: str
@@ -217,9 +222,9 @@ class Opening:
 
 
 def opening_of(abstract: str, most: int) -> Opening:
-    """The first `most` characters or so, counted from the sentence that says what the paper does.
+    """Select about `most` characters, beginning at the sentence that says what the paper does.
 
-    `abstract` is one clean line. Where no sentence says so, or the whole fits, it begins at its beginning.
+    `abstract` is one clean line. Without such a sentence, or if the whole abstract fits, start at its beginning.
     """
     begins = 0 if len(abstract) <= most else _contribution_begins(abstract)
     first = lead(abstract[begins:], most)
@@ -236,16 +241,16 @@ def _contribution_begins(abstract: str) -> int:
 
 
 _MOST_PARAGRAPH = 4_000  # characters
-LEVELS_IN_WORDS = {"public": "for everybody", "student": "for a student", "expert": "for an expert"}
+LEVELS_IN_WORDS = {"public": "for general readers", "student": "for a student", "expert": "for an expert"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Version:
-    """A rewrite as it stands on the page; without a text where it waits for a person or is not written yet.
+    """A rewrite as the page shows it; without text while it waits for a person or is not written yet.
 
-    `by`: that a machine wrote it, and which; `doubts`: what nobody found in the original, or why it waits. `made_at`:
-    when that of which it tells was written. `language`: of the paragraphs. `item`: by which the desk knows it; `waits`:
-    for a person.
+    `by`: which model wrote it. `doubts`: claims that are not in the original, or why it waits. `made_at`: when the
+    shown attempt was written. `language`: of the paragraphs. `item`: the rewrite's id on the page. `waits`: for a
+    person.
     """
 
     level: str
@@ -260,12 +265,10 @@ class Version:
 
 
 def version_of(item: RewriteItem, *, config: RewritingConfig) -> Version | None:
-    """A rewrite, or what it waits for; None where somebody has cancelled it."""
+    """Return a rewrite as the page shows it, or what it waits for; None if it was cancelled."""
     level, kept = LEVELS_IN_WORDS.get(item.target_level, one_line(item.target_level)), item.kept_attempt
     if kept is not None:
-        warning = (
-            ", the best of its attempts and yet below what is asked" if item.outcome == "best_with_warning" else ""
-        )
+        warning = ", the best attempt, below the target" if item.outcome == "best_with_warning" else ""
         text = tuple(MathText(lead(part, _MOST_PARAGRAPH)) for part in paragraphs(kept.text))
         return Version(
             level=level,
@@ -285,7 +288,7 @@ def version_of(item: RewriteItem, *, config: RewritingConfig) -> Version | None:
     last = item.attempts[step.attempt - 1]
     return Version(
         level=level,
-        state=f"{last.score} of 100, waits for a decision",
+        state=f"{last.score} of 100, waiting for a decision",
         paragraphs=(),
         doubts=tuple(one_line(f"Held back: {reason}") for reason in held_back(item, last)),
         made_at=last.made_at,
@@ -295,16 +298,16 @@ def version_of(item: RewriteItem, *, config: RewritingConfig) -> Version | None:
 
 
 def _by(kept: Attempt) -> str:
-    return f"Written by a machine ({one_line(kept.model)}) from the abstract, and no substitute for it."
+    return f"Written by a language model ({one_line(kept.model)}) from the abstract; not a substitute for it."
 
 
 def _doubts(item: RewriteItem, kept: Attempt) -> tuple[str, ...]:
-    """What a reader should check: not found in the original, also where a person has accepted it."""
+    """List what a reader should check: claims that are not in the original, including those that a person accepted."""
     open_claims = unaccepted(kept.unsupported, item.accepted)
     accepted = [claim for claim in kept.unsupported if claim not in open_claims]
     lines = [f"Not in the original: {listed(open_claims)}."] if open_claims else []
     lines += [f"Not in the original, accepted by a person: {listed(accepted)}."] if accepted else []
-    lines += [f"Accepted by a person, though {reason}." for reason in kept.stopped]
+    lines += [f"Accepted by a person, although {reason}." for reason in kept.stopped]
     return tuple(one_line(line) for line in lines)
 
 
@@ -314,7 +317,7 @@ _MOST_TEXT = 4_000  # characters of an abstract; arXiv's own limit is 1,920
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """What one dimension (or bonus, or penalty) brought to a score; `name` is the column's, `words` a reader's."""
+    """The contribution of one dimension, bonus or penalty to a score; `name`: the column, `words`: for readers."""
 
     name: str
     words: str
@@ -323,8 +326,11 @@ class Part:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """One paper of the list. `lead` says what it does; `rest` goes on, or is the whole abstract where background was
-    `skipped` (None: that was all). `tags`: (name, words). `order`: why it stands here where the score does not say it.
+    """One paper of the list.
+
+    `lead`: the opening of the abstract. `rest`: the remainder, or the whole abstract if its background was `skipped`;
+    None if nothing is left. `tags`: (name, words). `order`: the reason for its rank where the score does not explain
+    it.
     """
 
     rank: int
@@ -357,7 +363,7 @@ def entry_of(
     matched: Matched,
     order: str | None,
 ) -> Entry:
-    """`row`: the paper's in the ranking; `places`: those of all shown papers by id; `order` as of `order_notes`."""
+    """Build the entry from a paper and its `row` in the ranking; `places`: ranks of listed papers by id."""
     header = ranking.header
     opening = opening_of(lead(hold_formulas(one_line(paper.abstract)), _MOST_TEXT), _LEAD)
     return Entry(
@@ -383,7 +389,7 @@ def entry_of(
 
 
 def _tags(row: Mapping[str, Any], matched: Matched) -> tuple[tuple[str, str], ...]:
-    """Each tag in words, with the name of the interest, the author, the institution or the keyword that it is about."""
+    """Describe each tag with the name of the interest, author, institution or keyword concerned."""
     lane = readable(one_line(row["lane"] or ""))
     named = {
         "SEMANTIC_HIGH_MATCH": lane and f"very close to your interest in {lane}",

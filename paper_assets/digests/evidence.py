@@ -1,4 +1,4 @@
-"""Balanced evidence for the profile's questions, as stored answers hold it (SPEC R3): each side alike, gaps named."""
+"""Show the stored answers to a profile's questions (R3): every side treated alike, gaps named."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,10 +14,10 @@ _PASSAGE = 420  # characters
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Passage:
-    """One document of a side. `about`: id and day, as far as known; `text` is None where only links were asked for.
+    """One document of a side.
 
-    `quote`: the sentence that the stance of the document rests on, where it was judged. Of a private document nothing
-    is shown but that it is one.
+    `about`: id and day, as far as known. `text`: None if only links were requested. `quote`: the sentence on which the
+    document's stance was judged. Nothing of a private document is shown except that it is private.
     """
 
     title: str
@@ -29,10 +29,7 @@ class Passage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Side:
-    """One side with its documents, best first; `gap` says why there are fewer than wanted, or what went wrong.
-
-    `warnings`: what else a reader should know of it.
-    """
+    """One side with its documents, best first; `gap`: why there are fewer than requested, or what failed."""
 
     name: str
     passages: tuple[Passage, ...]
@@ -42,7 +39,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """The answer to one question; `examined` says what was judged and by whom, where sides are stances."""
+    """The answer to one question; `examined`: what was judged and by which model, if sides are stances."""
 
     question: str
     sides: tuple[Side, ...]
@@ -51,7 +48,7 @@ class Evidence:
 
 
 def evidence_of(answer: Mapping[str, Any]) -> Evidence:
-    """A stored answer (`retrieval.answers.answer_of`) as the page shows it."""
+    """Convert a stored answer (`retrieval.answers.answer_of`) for the page."""
     judged = answer.get("stance")  # answers stored before there were stances have none, and no warnings
     sides = tuple(_side(side, with_text=answer["generation_required"]) for side in answer["sides"])
     common = [each for each in (sides[0].warnings if sides else ()) if all(each in side.warnings for side in sides)]
@@ -66,7 +63,7 @@ def evidence_of(answer: Mapping[str, Any]) -> Evidence:
 
 
 def remarks_on(answers: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
-    """What is worth knowing of how the answers were graded, each once."""
+    """Collect the remarks on how the answers were graded, each once."""
     sides = (side for answer in answers for side in answer["sides"])
     return tuple(
         dict.fromkeys(one_line(note) for side in sides for note in (side.get("graded") or {}).get("notes", ()))
@@ -87,7 +84,7 @@ def _side(side: Mapping[str, Any], *, with_text: bool) -> Side:
 
 
 def _passage(document: Mapping[str, Any], chunk: str | None, *, with_text: bool) -> Passage:
-    """The chunk that answers best, else the beginning. Nothing of what is private: a page is easily passed on (M3)."""
+    """Show the best chunk, otherwise the beginning. Show nothing of a private document: pages are passed on (M3)."""
     metadata = document["metadata"]
     if metadata.get("access_level") != "public":
         return Passage(title="a private document", url=None, about="", text=None)
@@ -102,7 +99,7 @@ def _passage(document: Mapping[str, Any], chunk: str | None, *, with_text: bool)
 
 
 def _answering(whole: str, chunk: str, title: str) -> str:
-    """The chunk in its place in the document, else the beginning; without the title, which stands above it."""
+    """Return the chunk as it is in the document, otherwise the beginning; without the title shown above it."""
     begins = len(title) if whole.startswith(title) else 0
     at = whole.find(chunk) if chunk else -1
     end = at + len(chunk)
@@ -116,6 +113,6 @@ def _short(text: str, *, before: str = "") -> MathText:
 
 
 def _day(date_int: object) -> str:
-    """YYYYMMDD (R4) as YYYY-MM-DD."""
+    """Format YYYYMMDD (R4) as YYYY-MM-DD."""
     digits = str(date_int)
     return f"{digits[:4]}-{digits[4:6]}-{digits[6:]}" if isinstance(date_int, int) and len(digits) == 8 else ""

@@ -1,6 +1,6 @@
-"""Papers that a profile's hard keywords exclude: neither evidence nor rewrite on its page (G3).
+"""Remove papers with excluded keywords from stored answers and rewrites (G3).
 
-The ranking never holds them; a stored answer or rewrite may, from before the keyword or from another profile.
+Rankings never contain them; answers and rewrites may, from before the keyword was added or from another profile.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,7 +15,7 @@ from paper_assets.stores.rewrites import RewriteItem
 
 
 def papers_named(answers: Iterable[Mapping[str, Any]]) -> set[str]:
-    """The papers that stored answers cite."""
+    """Return the ids of the papers that stored answers cite."""
     return {name for each in _documents(answers) if (name := each["metadata"].get("paper_id"))}
 
 
@@ -26,9 +26,9 @@ def without_excluded(
     papers: Mapping[str, Paper],
     keywords: Sequence[str],
 ) -> tuple[list[dict[str, Any]], list[RewriteItem]]:
-    """Answers and rewrites without what the keywords exclude; a side from which something is gone says so.
+    """Remove what the keywords exclude from answers and rewrites; a side that loses documents reports how many.
 
-    `papers` by id, as far as stored; of others what the answer or the rewrite itself holds is looked at.
+    `papers`: by id, as far as stored; for others the text in the answer or rewrite is checked.
     """
     texts = {
         each["metadata"].get("paper_id") or each["doc_id"]: (each["metadata"].get("title") or "", each["page_content"])
@@ -58,9 +58,9 @@ def _side(side: Mapping[str, Any], excluded: set[str]) -> dict[str, Any]:
     gone = len(side["documents"]) - len(stays)
     if not gone:
         return dict(side)
-    left_out = f"{gone} left out, which {'holds' if gone == 1 else 'hold'} a keyword that you exclude"
-    told = "; ".join(part for part in (side["shortfall"], left_out) if part)
-    return {**side, "documents": stays, "shortfall": told}
+    removed = f"{gone} removed because of your excluded keywords"
+    shortfall = "; ".join(part for part in (side["shortfall"], removed) if part)
+    return {**side, "documents": stays, "shortfall": shortfall}
 
 
 def _documents(answers: Iterable[Mapping[str, Any]]) -> Iterable[Mapping[str, Any]]:

@@ -1,4 +1,4 @@
-"""The digest as one HTML page that needs nothing else: no script, no outside resource, everything escaped."""
+"""Render the digest as one self-contained HTML page: no script, no outside resource, everything escaped."""
 
 import re
 from collections.abc import Sequence
@@ -20,17 +20,17 @@ _COMMAND = re.compile(r"`((?:paper-assets|make|ollama) [^`\n]{1,300})`")
 
 
 def html_page(digest: Digest, *, desk: str | None = None) -> str:
-    """The whole page, for a file; `desk`: the address of the same day on the desk."""
+    """Render the page as a file; `desk`: the URL of the same day on the desk."""
     return _template().render(digest=digest, day_in_words=long_day(digest.day), desk=desk)
 
 
 def long_day(day: date) -> str:
-    """Friday, 13 March 2026."""
+    """Format a day as Friday, 13 March 2026."""
     return f"{weekday(day)}, {in_words(day)}"
 
 
 def environment(loader: jinja2.BaseLoader | None = None) -> jinja2.Environment:
-    """What renders the digest's templates, and with a further `loader` also pages that share them: all is escaped."""
+    """Create the environment for the digest's templates, and with a further `loader` for pages that share them."""
     own = jinja2.PackageLoader("paper_assets", "digests")
     made = jinja2.Environment(
         loader=jinja2.ChoiceLoader([loader, own]) if loader else own,
@@ -51,16 +51,16 @@ def environment(loader: jinja2.BaseLoader | None = None) -> jinja2.Environment:
 
 
 def title_and_body(page: str) -> tuple[str, str]:
-    """The title (plain) and what stands between the `main` tags (HTML) of such a page, for a feed.
+    """Extract the title (plain) and the content of `main` (HTML without MathML) from such a page, for a feed.
 
-    No text of a paper can hold the tags that are looked for: its brackets are escaped.
+    No text of a paper can contain the tags searched for: its brackets are escaped.
     """
     title = page.partition("<title>")[2].partition("</title>")[0]
     return unescape(title), without_mathml(page.partition("<main>\n")[2].rpartition("</main>")[0])
 
 
 def updated(page: str) -> datetime | None:
-    """When what such a page shows last changed; None of a page that does not say so."""
+    """Read when the content of such a page last changed; None if the page does not contain it."""
     said = page.partition('<meta name="dcterms.modified" content="')[2].partition('"')[0]
     try:
         moment = datetime.fromisoformat(said)
@@ -70,7 +70,7 @@ def updated(page: str) -> datetime | None:
 
 
 def _bar(parts: Sequence[Part]) -> list[tuple[Part, str, str]]:
-    """The parts that add to the score, where each begins and how long it is, of 100: a score of 1, or more."""
+    """Return the positive parts of the score with start and length, in hundredths of the bar."""
     adds = [part for part in parts if part.points > 0]
     scale = 100 / max(1.0, sum(part.points for part in adds))
     ends = list(accumulate(scale * part.points for part in adds))

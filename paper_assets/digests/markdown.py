@@ -1,4 +1,4 @@
-"""The digest as Markdown that reads well as it stands. Whatever the template puts out is escaped, addresses apart."""
+"""Render the digest as Markdown that is readable as plain text. All values are escaped except URLs."""
 
 import re
 from functools import cache
@@ -17,24 +17,24 @@ _BEGINNING = re.compile(r"^(?:[-+=](?=[-+=\s]|$)|:(?=\s|$)|\d{1,9}[.)](?=\s|$))"
 
 
 def markdown_page(digest: Digest, *, desk: str | None = None) -> str:
-    """The whole page, for a file; `desk`: the address of the same day on the desk."""
+    """Render the page as a file; `desk`: the URL of the same day on the desk."""
     day_in_words = f"{weekday(digest.day)}, {in_words(digest.day)}"
     return _template().render(digest=digest, day_in_words=day_in_words, desk=desk)
 
 
 def escape_markdown(text: str) -> str:
-    r"""One line of text as Markdown that shows just this text, also where `$` begins mathematics or `www.` a link."""
+    """Escape one line so that Markdown shows exactly this text, even where `$` starts mathematics or `www.` a link."""
     marked = _MARKS.sub(lambda found: f"\\{found[0]}", text)
     return _BEGINNING.sub(lambda found: f"{found[0][:-1]}\\{found[0][-1]}", marked)
 
 
 def _shown(value: Any) -> Any:
-    """Called by the template engine for every value that it puts out."""
+    """Escape a value; the template engine calls this for every value that it writes."""
     return value if isinstance(value, Markup) else escape_markdown(str(value))
 
 
 def _address(url: str) -> Markup:
-    """An address between the brackets of a link: `web_address` has left nothing in it that ends one."""
+    """Mark a URL as safe between the brackets of a link: `web_address` has removed what could end one."""
     return Markup(url)  # noqa: S704
 
 

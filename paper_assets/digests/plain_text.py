@@ -1,6 +1,6 @@
-"""Text of papers made fit for a page: one line, no control characters, bounded; addresses of the web or none.
+"""Prepare texts of papers for a page: one line, no control characters, limited length; http(s) URLs only.
 
-What a format takes for markup is its renderer's to escape.
+Each renderer escapes the markup of its format.
 """
 
 import re
@@ -22,12 +22,14 @@ _KEPT_IN_ADDRESS = "/:?#&=%+,;@~!._-"  # the rest is encoded: quotes, brackets a
 
 
 def paragraphs(text: str) -> tuple[str, ...]:
-    """The paragraphs of a text, each as one line."""
+    """Split a text into paragraphs, each on one line."""
     return tuple(line for part in _BLANK_LINE.split(text.replace("\r\n", "\n")) if (line := one_line(part)))
 
 
 def lead(text: str, most: int) -> str:
-    """The first sentences of a clean text that fit into `most` characters; else as many words, and an ellipsis."""
+    """Return the first sentences of a clean text that fit into `most` characters; otherwise whole words and an
+    ellipsis.
+    """
     if len(text) <= most:
         return text
     ends = [found.end() for found in _SENTENCE_END.finditer(text, 0, most + 1) if found.end() <= most]
@@ -37,26 +39,27 @@ def lead(text: str, most: int) -> str:
 
 
 def sentence(text: str) -> str:
-    """The text with a capital at its beginning and no full stop."""
+    """Capitalise the first letter and remove the final full stop."""
     return text[:1].upper() + text[1:].removesuffix(".")
 
 
 def in_words(day: date) -> str:
-    """13 March 2026; the names are ours, for strftime's depend on the locale."""
+    """Format a day as 13 March 2026, independently of the locale."""
     return f"{day.day} {_MONTHS[day.month - 1]} {day.year}"
 
 
 def in_letters(count: int) -> str:
-    """Small numbers as words."""
+    """Write numbers up to twelve as words."""
     return _NUMBERS[count] if count < len(_NUMBERS) else str(count)
 
 
 def weekday(day: date) -> str:
+    """Return the English name of the weekday."""
     return _WEEKDAYS[day.weekday()]
 
 
 def web_address(url: str | None) -> str | None:
-    """The address if it is one of the web (http, https, a host, nobody's name and password), safe in every format."""
+    """Return the URL if it is http(s) with a host and without credentials, escaped for every format; otherwise None."""
     try:
         parts = urlsplit((url or "").strip())
         named = parts.scheme in ("http", "https") and parts.hostname and "@" not in parts.netloc

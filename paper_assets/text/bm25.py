@@ -1,10 +1,10 @@
 """BM25 (Robertson & Zaragoza 2009): how well texts answer a query by its words.
 
 The words of all texts are counted once (`index_words`); any number of queries is then scored by look-up. A score
-depends on its own query and on the texts asked about, and on nothing else: neither on other queries nor on texts that
-a filter shuts out (SPEC R5), nor on any order, to the bit.
+depends only on its own query and the given texts: not on other queries, not on texts that a filter removes (R5), and
+not on any order, to the bit.
 
-Words are those of `words.py`; a word's plural is the same word, and function words ask for nothing.
+Words are those of `words.py`; a plural is the same word as its singular, and function words are ignored.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -26,7 +26,9 @@ Held = tuple[NDArray[np.int32], NDArray[np.int32]]  # rows, ascending, and how o
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimesByStem:
-    """Which stems each of n texts holds how often, text after text, those of each by name; `stems` by name too."""
+    """How often each of n texts contains which stems, text by text, each text's stems sorted by name; `stems` sorted
+    too.
+    """
 
     starts: NDArray[np.int64]  # (n + 1,): where each text begins in the next two
     columns: NDArray[np.int32]  # numbers in `stems`
@@ -35,26 +37,26 @@ class TimesByStem:
 
 
 class CountedWords(Protocol):
-    """Which of n texts hold which words how often."""
+    """The counts of words in n texts."""
 
     def __len__(self) -> int: ...
 
     def spellings(self, stems: Collection[str]) -> dict[str, list[str]]:
-        """The words of each of these stems; some of them may stand in no text."""
+        """Return the words of each stem; some may occur in none of the texts."""
         ...
 
     def holders_of(self, groups: Sequence[Sequence[str]]) -> list[Held]:
-        """For each group of words, of which no two share one, the rows that hold any, and how often all together."""
+        """Return for each group of words the rows with any of them, and the total count. Groups share no word."""
         ...
 
     def times_by_stem(self) -> TimesByStem:
-        """How often each text holds each stem."""
+        """Count each stem in each text."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WordIndex:
-    """Which of n texts hold which word how often: column by column, the rows of each ascending."""
+    """The counts of words in n texts, column by column, the rows of each column ascending."""
 
     columns: dict[str, int]  # a word as it is spelled in normal form -> its column
     starts: NDArray[np.int64]  # (columns + 1,): where each column begins in the next two
@@ -64,14 +66,14 @@ class WordIndex:
 
     @property
     def size(self) -> int:
-        """Bytes in memory, roughly."""
+        """Estimate the bytes in memory."""
         return self.rows.nbytes + self.times.nbytes + self.lengths.nbytes + 100 * len(self.columns)
 
     def __len__(self) -> int:
         return len(self.lengths)
 
     def times_by_stem(self) -> TimesByStem:
-        """How often each text holds each stem."""
+        """Count each stem in each text."""
         from scipy.sparse import coo_array
 
         stem_of = [stem(word) if asks(word) else None for word in self.columns]
@@ -86,7 +88,7 @@ class WordIndex:
         return TimesByStem(starts=held.indptr.astype(np.int64), columns=held.indices, times=held.data, stems=stems)
 
     def spellings(self, stems: Collection[str]) -> dict[str, list[str]]:
-        """The words of each of these stems."""
+        """Return the words of each stem."""
         found: dict[str, list[str]] = {one: [] for one in stems}
         for word in self.columns:
             if asks(word) and (spelled := found.get(stem(word))) is not None:
@@ -94,11 +96,11 @@ class WordIndex:
         return found
 
     def holders_of(self, groups: Sequence[Sequence[str]]) -> list[Held]:
-        """`holders` of each."""
+        """Call `holders` for each group."""
         return [self.holders(forms) for forms in groups]
 
     def holders(self, forms: Sequence[str]) -> Held:
-        """The rows that hold a word in any of its forms, ascending, and how often each does."""
+        """Return the rows that contain a word in any of its forms, ascending, and how often."""
         found = [self.columns[form] for form in forms if form in self.columns]
         parts = [slice(*self.starts[column : column + 2]) for column in found]
         if len(parts) == 1:
@@ -112,7 +114,7 @@ class WordIndex:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryWord:
-    """A word that a query asks for: the forms in which a text may hold it, and how often it is asked."""
+    """A query word: the forms in which a text may contain it, and its count in the query."""
 
     forms: tuple[str, ...]
     often: int
@@ -143,9 +145,9 @@ def index_words(texts: Sequence[str] | pa.ChunkedArray) -> WordIndex:
 def counted_pairs(
     groups: NDArray[np.int32], members: NDArray[np.int32], count: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]:
-    """Pairs (group, member), each as often as it was met, by group: where each of the `count` groups begins, the
-    members of each once, ascending, and how often each was met. A sort of whole numbers, twice as fast as SciPy's
-    sparse arrays and without their import of 0.15 s.
+    """Count pairs (group, member): where each of the `count` groups begins, its members ascending, and their counts.
+
+    Sorts whole numbers: twice as fast as SciPy's sparse arrays, and without their import of 0.15 s.
     """
     pairs = np.sort((groups.astype(np.int64) << 32) | members)
     first = np.flatnonzero(np.diff(pairs, prepend=-1))
@@ -158,12 +160,12 @@ def counted_pairs(
 def bm25(
     index: WordIndex, question: str, *, k1: float, b: float, rows: NDArray[np.intp] | None = None
 ) -> NDArray[np.float64]:
-    """Score of each of the rows (None: of all) as if there were no others, 0 to under 1; 0 where no word is shared.
+    """Score each row (None: all) as if there were no others, from 0 to below 1; 0 if it shares no word with the query.
 
-    A word counts as often as it is asked, times idf = ln(1 + (n - df + 0.5) / (df + 0.5)), times
-    tf (k1 + 1) / (tf + k1 (1 - b + b length / mean length)). The sum is divided by what no text can reach, however
-    often it holds every asked word: a share, that can be weighed against a cosine. A text of mean length that holds
-    each once has 1 / (k1 + 1). It is in proportion to what bm25s gives (method `lucene`) over these rows alone.
+    The score is the sum over query words of count in the query, times idf = ln(1 + (n - df + 0.5) / (df + 0.5)), times
+    tf (k1 + 1) / (tf + k1 (1 - b + b length / mean length)), divided by its upper limit, so that it can be weighed
+    against a cosine. A text of mean length that contains each word once has 1 / (k1 + 1). It is proportional to the
+    scores of bm25s (method `lucene`) over these rows alone.
     """
     asked = np.arange(len(index.lengths)) if rows is None else rows
     words = query_words(question)
@@ -171,7 +173,7 @@ def bm25(
 
 
 def times_of(index: WordIndex, words: Sequence[QueryWord], rows: NDArray[np.intp]) -> NDArray[np.int32]:
-    """How often each of m rows holds each of q words (q, m)."""
+    """Count each of q words in each of m rows, as (q, m)."""
     times = np.zeros((len(words), len(rows)), dtype=np.int32)
     column = np.zeros(len(index.lengths), dtype=np.int32)
     for at, word in enumerate(words):
@@ -190,7 +192,7 @@ def shares_of(
     k1: float,
     b: float,
 ) -> NDArray[np.float64]:
-    """The scores of `bm25`, for texts of which it is known how often they hold each word (q, n), and their lengths."""
+    """Compute the scores of `bm25` from counts (q, n) and the lengths of the texts."""
     total = len(lengths)
     mean = max(float(lengths.mean()), 1.0) if total else 1.0
     scores, whole = np.zeros(total), 0.0
@@ -204,13 +206,13 @@ def shares_of(
 
 
 def query_words(query: str) -> list[QueryWord]:
-    """The words that a query asks for, each once, in the order in which it first asks for them.
+    """Return the words of a query, each once, in the order of their first occurrence.
 
-    Two of them are one word if one is a form of the other. That both might be forms of a third does not make them one
-    (`PHA`, were its plural `phas`, and `phases`).
+    Two words are the same if one is a form of the other. A third word that both might be forms of does not make them
+    the same (`PHA`, if its plural were `phas`, and `phases`).
     """
     of_form: dict[str, int] = {}  # a form of a word -> the number of the word
-    of_word: dict[str, int] = {}  # a word of the query -> the same
+    of_word: dict[str, int] = {}  # a query word -> the same
     forms: list[dict[str, None]] = []
     often: list[int] = []
     for word in words_in(query):
@@ -231,10 +233,10 @@ def query_words(query: str) -> list[QueryWord]:
 def words_of(
     texts: pa.Array, *, normal: bool = False
 ) -> Iterator[tuple[NDArray[np.int64], list[str], NDArray[np.int32]]]:
-    """Per part of the texts: the row and the word of each occurrence, words as numbers into the list of spellings.
+    """Yield for each part of the texts row and word for each occurrence, words as indices into the spellings.
 
-    `normal`: the texts are in normal form. ASCII by Arrow and a table of bytes, a third of the time that a loop in
-    Python takes over many abstracts.
+    `normal`: the texts are in normal form. ASCII is split by Arrow with a byte table, in a third of the time of a loop
+    in Python over many abstracts.
     """
     ascii_only = pc.string_is_ascii(texts)
     others = _spaced_normal if normal else _spaced
@@ -254,7 +256,7 @@ def words_of(
 
 
 def _ascii_spaced(texts: pa.Array) -> pa.Array:
-    """ASCII texts in lower case with a blank for all that is neither letter nor digit; the offset of `texts` is 0."""
+    """Lower-case ASCII texts and replace all but letters and digits by blanks; the offset of `texts` is 0."""
     letters = [ord(chr(at).lower()) if at < 128 and chr(at).isalnum() else ord(" ") for at in range(256)]
     _, offsets, written = texts.buffers()
     lowered = np.array(letters, np.uint8)[np.frombuffer(written or b"", dtype=np.uint8)]
@@ -262,10 +264,10 @@ def _ascii_spaced(texts: pa.Array) -> pa.Array:
 
 
 def _spaced(texts: pa.Array) -> pa.Array:
-    """Any texts likewise, in normal form."""
+    """Normalise any texts and replace all but letters and digits by blanks."""
     return pa.array([" ".join(words_in(text)) for text in texts.to_pylist()], texts.type)
 
 
 def _spaced_normal(texts: pa.Array) -> pa.Array:
-    """Texts in normal form likewise."""
+    """Replace all but letters and digits by blanks in texts that are in normal form."""
     return pa.array([" ".join(words_of_normal(text)) for text in texts.to_pylist()], texts.type)

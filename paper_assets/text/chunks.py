@@ -1,4 +1,4 @@
-"""Texts cut into chunks on sentence and word boundaries (SPEC R6)."""
+"""Cut texts into chunks at sentence and word boundaries (R6)."""
 
 import re
 from itertools import pairwise
@@ -12,18 +12,18 @@ _LINE_END = re.compile(r"(?<!\n)\n(?!\n)")  # alone it is layout; the splitter w
 
 
 def chunks_of(text: str, *, size: int, overlap: int) -> list[str]:
-    """Pieces of at most `size` characters that hold all of the text but the white space between them.
+    """Cut a text into pieces of at most `size` characters that contain all of it except white space between pieces.
 
-    They end at the end of a paragraph or a sentence where one fits, else of a word, and only a word longer than
-    `size` is cut. Each begins with the words that end the one before, up to `overlap` characters of them, as far as
-    `size` leaves room: whole sentences come first. Lone surrogates become question marks. Raises InvalidInput.
+    Pieces end at the end of a paragraph or sentence if one fits, otherwise of a word; only a word longer than `size` is
+    cut. Each begins with the last words of the previous piece, up to `overlap` characters, as far as `size` allows:
+    whole sentences take precedence. Lone surrogates become question marks. Raises InvalidInput.
     """
     if not 0 <= overlap < size:
         raise InvalidInput(f"chunks of {size} characters cannot overlap by {overlap}; give 0 to {size - 1}")
     flowing = _LINE_END.sub(" ", encodable(text.replace("\r\n", "\n")))
     spans = [(at, at + len(piece)) for at, piece in TextSplitter(size, overlap=overlap).chunk_indices(flowing)]
     # The splitter repeats only whole sentences that fit into the overlap, which are few: 7 % of the pairs of chunks
-    # of arXiv abstracts. So the words before are added where there is room.
+    # of arXiv abstracts. So the words before are added where they fit.
     chunks = [flowing[start:end] for start, end in spans[:1]]
     for (before, until), (start, end) in pairwise(spans):
         first = max(before + 1, until - overlap, end - size)
@@ -32,7 +32,7 @@ def chunks_of(text: str, *, size: int, overlap: int) -> list[str]:
 
 
 def _word_start(text: str, first: int, last: int) -> int:
-    """The first place from `first` on, before `last`, where a word begins after white space; else `last`."""
+    """Return the first start of a word after white space from `first` on and before `last`; otherwise `last`."""
     for at in range(first, last):
         if text[at - 1].isspace() and not text[at].isspace():
             return at

@@ -1,4 +1,4 @@
-"""Ordinary English words, to tell a word that merely begins a sentence from a name.
+"""Recognise ordinary English words, so that a capital at the start of a sentence is not mistaken for a name.
 
 `english_words.txt.gz` holds the lower-case words of the en_US Hunspell dictionary with their endings, which is made
 from SCOWL. Copyright 2000-2019 by Kevin Atkinson. Permission to use, copy, modify, distribute and sell these word
@@ -40,7 +40,7 @@ _FEWEST = 3  # letters that a word keeps without its prefix or ending
 
 @lru_cache(maxsize=50_000)
 def is_ordinary_word(word: str) -> bool:
-    """Whether a word, in lower case, is one of the dictionary or made of one by a prefix and an ending."""
+    """Return whether a lower-case word is in the dictionary or derived from one by prefix and ending."""
     return _is_made(word, 2)
 
 

@@ -1,11 +1,11 @@
-"""Forward index: the normal form and the words of each text, made once for each content and kept by the process.
+"""Forward index: normal form and words of each text, computed once for each content and cached by the process.
 
-The profiles of a day rank the same papers, a profile's days overlap, and filters and scores ask the same texts: what a
-text says is found out once (SPEC X2). A text is known by itself, so that nothing has to be told when a paper changes;
-what is asked about many texts is answered by one pass over numbers, not by reading them.
+The profiles of a day rank the same papers, a profile's days overlap, and filters and scores read the same texts: each
+text is read once. A text is identified by its content, so changed papers need no invalidation. Questions about many
+texts are answered by one pass over arrays.
 
-Kept is what was asked last, up to a number of texts; where more come, those kept are forgotten and the new ones stay.
-More than that at once are read and not kept.
+The most recently used texts are kept, up to a limit; when more arrive, the old ones are dropped. More texts than the
+limit at once are read and not kept.
 """
 
 from collections.abc import Collection, Sequence
@@ -34,7 +34,7 @@ _UNKNOWN, _NO, _YES = range(3)
 
 @dataclass(slots=True)
 class _Kept:
-    """Texts by their rows. Arrays only ever grow, and no row in them changes: what was handed out stays true."""
+    """Cached texts by row. Arrays only grow and rows never change, so arrays that were handed out stay valid."""
 
     row_of: dict[str, int] = field(default_factory=dict)
     normal: list[str] = field(default_factory=list)
@@ -58,7 +58,7 @@ class _Kept:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexedTexts:
-    """n texts, whose words stand in `words` and `times` from `starts[at]` to `starts[at + 1]`."""
+    """n texts; the words of text `at` are in `words` and `times` from `starts[at]` to `starts[at + 1]`."""
 
     at: NDArray[np.intp]  # (n,)
     rows: NDArray[np.intp]  # (n,) in what is kept
@@ -71,22 +71,22 @@ class IndexedTexts:
         return len(self.rows)
 
     def normal(self, positions: NDArray[np.intp]) -> list[str]:
-        """The normal forms of some of the texts."""
+        """Return the normal forms of some of the texts."""
         kept = self._kept.normal
         return [kept[row] for row in self.rows[positions].tolist()]
 
     @property
     def without_borders(self) -> NDArray[np.bool_]:
-        """(n,) which texts hold a script that knows no word borders: there words may stand inside of words."""
+        """Return which texts (n,) contain a script without word boundaries, so that words may be inside others."""
         return (self._kept.holds[self.rows] & _NO_BORDERS) != 0
 
     @property
     def joining(self) -> NDArray[np.bool_]:
-        """(n,) which texts hold a sign that makes another word of one beside it: `x_1`, `C++`, `C#`."""
+        """Return which texts (n,) contain a sign that changes a word beside it: `x_1`, `C++`, `C#`."""
         return (self._kept.holds[self.rows] & _JOINING) != 0
 
     def holding(self, marks: tuple[str, ...]) -> NDArray[np.bool_]:
-        """(n,) which texts hold any of the marks in their normal form; each is searched for them once."""
+        """Return which texts (n,) contain any of the marks in normal form; each text is searched once per mark."""
         kept = self._kept
         with kept.lock:
             known = kept.marks.get(marks, np.zeros(0, np.uint8))
@@ -98,25 +98,25 @@ class IndexedTexts:
             return known[self.rows] == _YES
 
     def beginning(self, start: str) -> list[str]:
-        """All words that begin so; some of them may stand in none of the texts."""
+        """Return all words with this prefix; some may occur in none of the texts."""
         with self._kept.lock:
             return [word for word in self._kept.columns if word.startswith(start)]
 
     def spellings(self, stems: Collection[str]) -> dict[str, list[str]]:
-        """The words of each of these stems; some of them may stand in none of the texts."""
+        """Return the words of each stem; some may occur in none of the texts."""
         kept = self._kept
         with kept.lock:
             _stem_words(kept)
             return {one: list(kept.spelled[kept.stems[one]]) if one in kept.stems else [] for one in stems}
 
     def holders_of(self, groups: Sequence[Sequence[str]]) -> list[Held]:
-        """For each group of words, of which no two share one, the texts that hold any, and how often all together."""
+        """Return for each group of words the texts with any of them, and the total count. Groups share no word."""
         kept = self._kept
         with kept.lock:
             group_of = np.zeros(len(kept.columns) + 1, dtype=np.min_scalar_type(len(groups)))
             for number, group in enumerate(groups):
                 group_of[[kept.columns.get(word, -1) for word in group]] = number + 1
-        group_of[-1] = 0  # that of words that nobody holds
+        group_of[-1] = 0  # that of words in none of the texts
         hits = np.flatnonzero(group_of[self.words])
         held_in = np.repeat(np.arange(len(self.starts) - 1), np.diff(np.searchsorted(hits, self.starts)))
         groups_hit, times = group_of[self.words[hits]], self.times[hits]
@@ -133,7 +133,7 @@ class IndexedTexts:
         return found
 
     def times_by_stem(self) -> TimesByStem:
-        """How often each text holds each stem."""
+        """Count each stem in each text."""
         kept = self._kept
         with kept.lock:
             _stem_words(kept)
@@ -157,13 +157,13 @@ class IndexedTexts:
 
 
 class ForwardIndex:
-    """What is kept, by all threads of the process."""
+    """The cache, shared by all threads of the process."""
 
     def __init__(self, most: int = MOST_TEXTS) -> None:
         self._kept, self._most, self._lock = _Kept(), most, Lock()
 
     def of(self, texts: pa.ChunkedArray) -> IndexedTexts:
-        """The texts, of which those not known yet are read."""
+        """Return the texts; read those that are not cached."""
         given: list[str] = texts.to_pylist()
         with self._lock:
             kept = self._kept
@@ -189,13 +189,13 @@ class ForwardIndex:
         return IndexedTexts(at=at, rows=rows, starts=starts, words=words, times=times, _kept=kept)
 
     def forget(self) -> None:
-        """Start anew."""
+        """Empty the cache."""
         with self._lock:
             self._kept = _Kept()
 
 
 def _read(kept: _Kept, texts: list[str]) -> None:
-    """Append texts that are not known yet."""
+    """Append texts that are not cached yet."""
     begin = len(kept.normal)
     forms = normal_forms(texts)
     rows, columns = [np.zeros(0, np.int32)], [np.zeros(0, np.int32)]
@@ -214,7 +214,7 @@ def _read(kept: _Kept, texts: list[str]) -> None:
 
 
 def _stem_words(kept: _Kept) -> None:
-    """Find the stems of the words that have come since."""
+    """Find the stems of new words."""
     if len(kept.stem_of) == len(kept.columns):
         return
     found = []
@@ -231,8 +231,8 @@ def _stem_words(kept: _Kept) -> None:
 
 
 def _stem_rows(kept: _Kept, until: int) -> None:
-    """Count the stems of the texts that have come since. Those of a text stand by name: sums over them must follow
-    neither the texts nor the order in which words were met.
+    """Count the stems of new texts, sorted by name within a text: sums over them must not depend on the order of texts
+    or words.
     """
     begin = len(kept.stem_starts) - 1
     names = list(kept.stems)
@@ -258,7 +258,7 @@ def _held_signs(form: str) -> int:
 
 
 def _with(array: NDArray[_Number], used: int, more: NDArray[_Number]) -> NDArray[_Number]:
-    """The array whose first `used` are followed by `more`; where there is no room, in a copy twice as long."""
+    """Append `more` after the first `used` elements; copy into an array of twice the length if it does not fit."""
     if len(array) < used + len(more):
         larger = np.empty(max(2 * len(array), used + len(more)), dtype=array.dtype)
         larger[:used] = array[:used]
@@ -268,7 +268,7 @@ def _with(array: NDArray[_Number], used: int, more: NDArray[_Number]) -> NDArray
 
 
 def _entries(begins: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Numbers of the entries of parts that begin there and have these sizes, part after part."""
+    """Return the indices of the entries of parts with these starts and sizes, part by part."""
     before = np.cumsum(sizes) - sizes
     return np.repeat(begins - before, sizes) + np.arange(int(sizes.sum()))
 
@@ -277,10 +277,10 @@ _INDEX = ForwardIndex()
 
 
 def indexed(texts: pa.ChunkedArray) -> IndexedTexts:
-    """The texts as the process knows them; those that it does not know yet are read and kept."""
+    """Return the texts from the process's index; read and cache new ones."""
     return _INDEX.of(texts)
 
 
 def forget_texts() -> None:
-    """Let the process know no text, as at its start."""
+    """Empty the process's index."""
     _INDEX.forget()

@@ -63,13 +63,13 @@ def key_sentence(abstract: str) -> str:
 
 
 def _rank(sentence: str) -> int:
-    """How well a sentence says what is new: 4 proposes, 3 studies, 1 neither; minus 2 where its subject refers back."""
+    """Rate how well a sentence says what is new: propose 4, study 3, else 1; minus 2 if its subject refers back."""
     score = 4 if _STRONG.search(sentence) else 3 if _WEAK.search(sentence) else 1
     return score - (2 if _BACK.match(_standing_alone(sentence)) else 0)
 
 
 def _standing_alone(sentence: str) -> str:
-    """The sentence without an opening that refers to the one before."""
+    """Remove an opening that refers to the previous sentence."""
     shorter = sentence
     for opening in (_OPENING_WORD, _OPENING_CLAUSE, _OPENING_IN_THIS):
         shorter = opening.sub("", shorter)

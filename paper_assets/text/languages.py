@@ -1,6 +1,6 @@
-"""Which language a text is written in, and the names of the languages that a rewrite can be asked for in.
+"""Detect the language of a text, and name the languages in which a rewrite can be requested.
 
-Told by `py3langid` (Lui & Baldwin, langid.py, 2012) among the languages below; it carries its model.
+Detection uses `py3langid` (Lui & Baldwin, langid.py, 2012), which includes its model, limited to the languages below.
 """
 
 import re
@@ -27,7 +27,7 @@ _SURE = 300  # letters from which even these are told apart
 
 
 def language_of(text: str) -> str | None:
-    """ISO 639-1 code of the language that the text is mostly written in; None of too little text."""
+    """Return the ISO 639-1 code of the main language of a text; None if the text is too short."""
     letters = re.sub(r"[^\w\s]|[\d_]", " ", text)
     if sum(letter.isalpha() for letter in letters) < _FEWEST_LETTERS:
         return None
@@ -36,7 +36,9 @@ def language_of(text: str) -> str | None:
 
 
 def is_in_language(text: str, language: str) -> bool:
-    """Whether a text, and each longer paragraph of it, is in this language; too little text is in any of its script."""
+    """Return whether a text, and each longer paragraph of it, is in this language; for a short text only its script
+    counts.
+    """
     latin = [letter.isascii() or "À" <= letter <= "ɏ" for letter in text if letter.isalpha()]
     share = sum(latin) / max(len(latin), 1)  # a Korean summary holds many English terms, an English one no Korean ones
     if latin and (share > _MOST_LATIN if language in _OTHER_SCRIPTS else share < 0.5):

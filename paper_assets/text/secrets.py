@@ -1,7 +1,7 @@
-"""What must not be shown: keys, tokens and passwords, whole or in part, as they are or as encoded on the way.
+"""Hide keys, tokens and passwords, in whole or in part, as written or encoded on the way.
 
 Servers repeat keys in their errors, often the first or last part of one; so of a long key every part of six characters
-or more is hidden. Short secrets and those made of words are hidden whole only: their parts are words of ordinary text.
+or more is hidden. Short secrets and those made of words are hidden only as a whole: their parts are ordinary words.
 """
 
 import base64
@@ -15,7 +15,7 @@ from urllib.parse import parse_qsl, quote, unquote, urlsplit
 HIDDEN = "***"
 
 _SHORTEST = 8  # characters; shorter ones ("none", "ollama") are placeholders, and words of ordinary text
-_PART = 6  # characters of a key that are hidden wherever they stand
+_PART = 6  # characters of a key that are hidden anywhere
 _SHORTEST_WITH_PARTS = 16
 _FOR_ADDRESSES = str.maketrans("+/", "-_")
 _NAMES_A_SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL|WEBHOOK")
@@ -23,9 +23,9 @@ _NAMES_AN_ADDRESS = re.compile(r"_(?:URL|PROXY|POSTGRES)$")
 
 
 class Secrets:
-    """The values of the environment that must not be shown, and texts without them.
+    """The secret values of the environment, and how to hide them in texts.
 
-    Hidden are keys, tokens and passwords, and what an address holds as user, password and query.
+    Hidden are keys, tokens and passwords, and the user, password and query of a URL.
     """
 
     def __init__(self, environ: Mapping[str, str]) -> None:
@@ -41,13 +41,13 @@ class Secrets:
         self._parts = frozenset(form[at : at + _PART] for form in in_parts for at in range(len(form) - _PART + 1))
 
     def hide(self, text: str) -> str:
-        """The text with asterisks in the place of secrets."""
+        """Replace secrets by asterisks."""
         if self._whole is None:
             return text
         return self.without_keys(self._whole.sub(HIDDEN, text))
 
     def hide_within(self, value: Any) -> Any:
-        """The JSON value with its texts and names hidden; what is no text stays, so that it is JSON still."""
+        """Hide secrets in the texts and names of a JSON value; other values are kept, so that it stays valid JSON."""
         if isinstance(value, dict):
             return {self.hide(name): self.hide_within(entry) for name, entry in value.items()}
         if isinstance(value, list):
@@ -55,7 +55,7 @@ class Secrets:
         return self.hide(value) if isinstance(value, str) else value
 
     def without_keys(self, text: str) -> str:
-        """The same for what looks random only, whole or in part: no word of an ordinary text is taken for it."""
+        """Hide only values that look random, in whole or in part, so that no ordinary word is mistaken for one."""
         if not self._parts:
             return text
         kept, at, shown_from = [], 0, 0
@@ -67,7 +67,7 @@ class Secrets:
             while text[ends - _PART + 1 : ends + 1] in self._parts and ends < len(text):
                 ends += 1
             piece = text[at:ends]
-            # A word in the middle of a key is a word elsewhere; an end of a key is no accident.
+            # A word in the middle of a key is a word elsewhere; an end of a key is not an accident.
             if not piece.isalpha() or piece[:_PART] in self._ends or piece[-_PART:] in self._ends:
                 kept += [text[shown_from:at], HIDDEN]
                 shown_from = ends
@@ -77,7 +77,7 @@ class Secrets:
 
 @cache
 def hiding(key: str | None) -> Secrets:
-    """What hides one key."""
+    """Return a function that hides one key."""
     return Secrets({"KEY": key} if key else {})
 
 
@@ -90,13 +90,13 @@ def _looks_random(secret: str) -> bool:
 
 
 def _as_written(secret: str) -> set[str]:
-    """The secret as it is, as JSON, Python and addresses write it, and within a text in base64."""
+    """Return the secret as it is, as JSON, Python and URLs write it, and within a base64 text."""
     plain = {secret, json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1], repr(secret)[1:-1]}
     return {*plain, quote(secret, safe=""), *_in_base64(secret.encode("utf-8", "replace"))}
 
 
 def _in_base64(secret: bytes) -> Iterable[str]:
-    """The secret alone, and what all base64 texts that hold it share, for each of its three places in a group."""
+    """Return the secret in base64, and what all base64 texts that contain it share, for each of its three offsets."""
     for before, unsure in ((0, 0), (1, 2), (2, 3)):
         whole = base64.b64encode(bytes(before) + secret).decode().rstrip("=")
         sure = whole[unsure : len(whole) - bool((before + len(secret)) % 3)]
@@ -108,11 +108,11 @@ def _in_base64(secret: bytes) -> Iterable[str]:
 
 
 def _secrets_of(address: str) -> set[str]:
-    """User, password and the values of the query of an address, as they stand there and as they are meant."""
+    """Return user, password and query values of a URL, encoded and decoded."""
     try:
         parts = urlsplit(address if "//" in address else f"//{address}")
         meant = {value for _, value in parse_qsl(parts.query)}
-    except ValueError:  # no address at all: nobody can ask it
+    except ValueError:  # not a URL, so nothing can be requested from it
         return set()
     userinfo = parts.netloc.rpartition("@")[0]
     of_query = (pair.partition("=")[2] for pair in parts.query.split("&"))

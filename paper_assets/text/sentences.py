@@ -1,4 +1,4 @@
-"""Sentences of a text, and where a quoted one stands in it."""
+"""Split a text into sentences, and find a quotation in it."""
 
 import re
 
@@ -9,11 +9,11 @@ _SAME = str.maketrans(
     {"“": '"', "”": '"', "„": '"', "‘": "'", "’": "'", "–": "-", "—": "-", "‐": "-", "‑": "-", "−": "-"}
 )
 _AROUND = " \t\r\n\"'.…"  # what a model puts around a quotation; the words between are what counts
-_FEWEST_LETTERS = 8  # of a quotation that is not the whole text: fewer stand in any text
+_FEWEST_LETTERS = 8  # of a quotation that is not the whole text: any text contains fewer
 
 
 def sentence_spans(text: str) -> list[tuple[int, int]]:
-    """Where each sentence begins and ends, ascending, without the white space between them."""
+    """Return start and end of each sentence, ascending, without the white space between them."""
     spans: list[tuple[int, int]] = []
     start = 0
     for found in [*_END.finditer(text), None]:
@@ -28,10 +28,10 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
 
 
 def quoted_sentence(quotation: str, text: str) -> str | None:
-    """The whole sentences of the text that hold the quotation, as they stand there; None if it does not stand there.
+    """Return the whole sentences that contain the quotation, as the text has them; None if it is not found.
 
-    White space, capitals, kinds of quotation marks and dashes, and points around it make no difference. A quotation
-    of fewer than 8 letters must be the whole text.
+    White space, capitals, kinds of quotation marks and dashes, and punctuation around the quotation are ignored. A
+    quotation of fewer than 8 letters must be the whole text.
     """
     wanted, _ = _normal(quotation.translate(_SAME).strip(_AROUND))
     whole, places = _normal(text)
@@ -46,7 +46,7 @@ def quoted_sentence(quotation: str, text: str) -> str | None:
 
 
 def _normal(text: str) -> tuple[str, list[int]]:
-    """The text in one spelling, and for each of its characters the place of the one it comes from."""
+    """Return the text in one spelling, and for each character the position of its original."""
     letters: list[str] = []
     places: list[int] = []
     for at, letter in enumerate(text.translate(_SAME)):  # one character for one, so that places stay

@@ -1,11 +1,12 @@
-r"""TeX in titles and abstracts as a reader sees it: `$\neq$` is ≠, `R$^2$` is R², `\emph{word}` is word.
+r"""Show TeX in titles and abstracts as a reader expects it: `$\neq$` is ≠, `R$^2$` is R², `\emph{word}` is word.
 
-arXiv's metadata is plain text in which authors write some TeX. Only what is surely TeX is changed: mathematics between
-dollars (by pandoc's rule, so that "from $5 to $6" keeps its dollars), `\(…\)` and `\[…\]`, accents, and a few commands
-outside mathematics. All else stays as it was written.
+arXiv's metadata is plain text in which authors write some TeX. Only what is certainly TeX is changed: mathematics
+between dollars (by pandoc's rule, so that "from $5 to $6" keeps its dollars), `\(…\)` and `\[…\]`, accents, and a few
+commands outside mathematics. Everything else stays as it was written.
 
-`readable` gives characters, for terminals, mail and assistants; `html_with_mathml` gives HTML with MathML, for pages.
-Both are total: they never raise, and what cannot be read, is too long or too deep is shown as its source.
+`readable` returns characters, for terminals, mail and assistants; `html_with_mathml` returns HTML with MathML, for
+pages. Both are total: they never raise, and what cannot be read, is too long or too deeply nested is shown as its
+source.
 """
 
 import re
@@ -175,7 +176,7 @@ def _has_tex(text: str) -> bool:
 
 
 def _taken_apart(text: str) -> tuple[str, list[tuple[str, str]]]:
-    """The text with a mark in the place of each formula, and the formulas: as they are written, and their TeX."""
+    """Replace each formula by a mark; return the text, and each formula as written and as TeX."""
     formulas: list[tuple[str, str]] = []
 
     def mark(found: re.Match[str]) -> str:
@@ -195,7 +196,7 @@ def _html_formula(written: str, source: str) -> str:
 
 
 def _plain_words(text: str) -> str:
-    """Text outside mathematics: accents, fonts and links as characters."""
+    """Convert accents, fonts and links outside mathematics to characters."""
     if "\\" not in text:
         return text
     text = _ACCENTED.sub(_accented, text)
@@ -220,7 +221,9 @@ def _accented(found: re.Match[str]) -> str:
 
 @lru_cache(maxsize=4_096)
 def _formula(source: str) -> Element | None:
-    """The formula as MathML with only the elements and attributes of `_TAGS` and `_ATTRIBUTES`; None if unreadable."""
+    """Convert a formula to MathML with only the elements and attributes of `_TAGS` and `_ATTRIBUTES`; None if
+    unreadable.
+    """
     if len(source) > _LONGEST_FORMULA or _UNSUPPORTED.search(source) or _depth(source) > _DEEPEST:
         return None
     if len(_PROSE.findall(source)) >= 2:  # dollars that do not belong together, with a sentence between them
@@ -239,7 +242,7 @@ def _formula(source: str) -> Element | None:
 
 
 def _checked(element: Element, depth: int) -> Element | None:
-    """A copy without anything that a page should not take from strangers; None where a command was not understood."""
+    """Copy the element with only allowed elements and attributes; None if a command was not understood."""
     tag = element.tag.rpartition("}")[2]
     text = unescape(element.text or "")  # the parser writes characters as entities
     if tag not in _TAGS or depth > 2 * _DEEPEST or "\\" in text:
@@ -276,7 +279,7 @@ def _as_characters(formula: Element) -> str:
 
 
 def _unicode(element: Element) -> str:
-    """A MathML element as characters: x², aᵢ, (a + b)/c, √(x + 1)."""
+    """Write a MathML element as characters: x², aᵢ, (a + b)/c, √(x + 1)."""
     render = _RENDERED.get(element.tag)
     if render is not None and len(element) >= 2:
         return render([_unicode(child) for child in element])
@@ -299,7 +302,7 @@ def _unicode(element: Element) -> str:
 
 
 def _joined(element: Element) -> str:
-    """The children side by side; the names of functions keep a space: `n log n`."""
+    """Join the children; names of functions keep a space: `n log n`."""
     found = ""
     after_function = False
     for child in element:
@@ -317,7 +320,7 @@ def _joined(element: Element) -> str:
 
 
 def _function_of(element: Element) -> bool:
-    """Whether an element is a function's name, possibly with an index or exponent."""
+    """Return whether an element is a function's name, possibly with an index or exponent."""
     if element.tag in ("msub", "msup", "msubsup", "munder", "mover", "munderover") and len(element):
         return _function_of(element[0])
     if len(element) == 1:
@@ -326,14 +329,14 @@ def _function_of(element: Element) -> bool:
 
 
 def _grouped(text: str) -> str:
-    """In parentheses where it is more than one thing."""
+    """Put the text in parentheses if it has more than one part."""
     text = text.strip()
     simple = len(text) == 1 or re.fullmatch(r"[\d.]+|[A-Za-z]+|\(.*\)|\w[₀-₉ᵢⱼₙ]*|[^\W\d_]\W?", text)
     return text if simple else f"({text})"
 
 
 def _set(text: str, figures: dict[str, str], mark: str) -> str:
-    """An index or exponent in small figures where there are such for all of it, else behind its mark."""
+    """Write an index or exponent in small characters if all of it can be; otherwise after its mark."""
     text = text.strip()
     if text and all(letter in figures for letter in text):
         return "".join(figures[letter] for letter in text)

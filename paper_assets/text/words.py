@@ -1,7 +1,8 @@
-"""Words: the one normal form in which texts are compared, and the one way in which they are split.
+"""Normalise and split texts: the one normal form in which texts are compared, and the one way to split them into words.
 
-Whatever asks whether two texts say the same word asks here: keywords, BM25, names, notes, the taxonomy. What needs
-another splitter (PDF text, the check of a rewrite's claims) has it in its own module and says why.
+Everything that asks whether two texts contain the same word uses this module: keywords, BM25, names, notes, the
+taxonomy. Code that needs another splitter (PDF text, the check of a rewrite's claims) has it in its own module with the
+reason.
 """
 
 import re
@@ -53,7 +54,9 @@ _ASCII_BLANKS = str.maketrans({letter: " " for letter in map(chr, range(128)) if
 
 
 def normal_form(text: str) -> str:
-    """Text as it is compared: no case, no accents, compatibility forms resolved, dashes and white space one space."""
+    """Normalise a text for comparison: no case, no accents, compatibility forms resolved, dashes and white space one
+    space.
+    """
     if text.isascii():
         return _single_spaced(text.lower().translate(_ASCII_BREAKS))
     text = _ACCENTS.sub("", normalize("NFKD", text)).casefold()
@@ -62,7 +65,7 @@ def normal_form(text: str) -> str:
 
 
 def normal_forms(texts: Sequence[str]) -> list[str]:
-    """`normal_form` of each of the texts, a NUL as a space: many in one go, four times as fast as one by one."""
+    """Normalise many texts at once, four times as fast as one by one; a NUL counts as a space."""
     forms = [""] * len(texts)
     for start in range(0, len(texts), _TEXTS_AT_ONCE):
         part = [text.replace(_BETWEEN_TEXTS, " ") for text in texts[start : start + _TEXTS_AT_ONCE]]
@@ -76,19 +79,19 @@ def normal_forms(texts: Sequence[str]) -> list[str]:
 
 
 def words_of_normal(text: str) -> list[str]:
-    """`words_in` of a text that is in normal form."""
+    """Return the words of a text that is in normal form."""
     return _WORD.findall(text)
 
 
 def words_in(text: str) -> list[str]:
-    """The words of a text in their order: letters and digits only, in normal form."""
+    """Return the words of a text in order: letters and digits only, in normal form."""
     if text.isascii():
         return text.lower().translate(_ASCII_BLANKS).split()
     return words_of_normal(normal_form(text))
 
 
 def word_forms(word: str) -> list[str]:
-    """The word, its plural, and what it may be the plural of. A form that is no word does no harm."""
+    """Return the word, its plural, and its possible singulars. A form that does not exist does no harm."""
     if not _ENDS_IN_LETTERS.search(word) or not _NOT_PLURALS.isdisjoint({word, word + "s"}):
         return [word]
     forms = [word]
@@ -106,7 +109,9 @@ def word_forms(word: str) -> list[str]:
 
 
 def _single_spaced(text: str) -> str:
-    """Runs of spaces as one, in ASCII; on numpy, because str.replace and re take twice as long on whole papers."""
+    """Replace runs of spaces by one, in ASCII; with numpy, because str.replace and re take twice as long on whole
+    papers.
+    """
     letters = np.frombuffer(text.encode("ascii"), dtype=np.uint8)
     keep = np.ones(len(letters), dtype=bool)
     keep[1:] = (letters[1:] != ord(" ")) | (letters[:-1] != ord(" "))

@@ -193,7 +193,7 @@ def test_answers_and_rewrites_stand_on_the_page_as_soon_as_they_are_stored(graph
     assert after != before
     page = Path(told["page"]).read_text("utf-8")
     assert "Are frogs loud?" in page and "Frogs are loud at night." in page
-    assert "Rewritten for everybody <small>96 of 100</small>" in page and "Frogs shout." in page
+    assert "Rewritten for general readers <small>96 of 100</small>" in page and "Frogs shout." in page
     assert (told["questions"], told["rewrites"]) == (1, 1)
 
 

@@ -33,8 +33,8 @@ def test_an_empty_day_says_why_it_is_empty() -> None:
     ]
     found = digest_of(stored([], rows=[], candidates=rows), config=RewritingConfig())
     assert (found.headline, found.entries) == ("Nothing to read today", ())
-    assert found.window == "3 papers came in, 3 left out: 2 read already, 1 too old."
-    assert digest_of(stored([], rows=[], candidates=[]), config=RewritingConfig()).window == "No paper came in."
+    assert found.window == "3 new papers, 3 filtered out: 2 read already, 1 too old."
+    assert digest_of(stored([], rows=[], candidates=[]), config=RewritingConfig()).window == "No new papers."
 
 
 def test_a_paper_brings_its_why_its_parts_and_its_links() -> None:
@@ -108,14 +108,14 @@ def test_a_comparison_names_papers_by_their_place() -> None:
         "differentiator": "2603.00001: dry; 2603.00011: wet",
     }
     found = digest(paper(1), paper(11), comparison_notes=[note])
-    assert found.notes == ("No. 1 and no. 2 go the same way (ponds). No. 1: dry; no. 2: wet.",)
+    assert found.notes == ("No. 1 and no. 2 are similar (ponds). No. 1: dry; no. 2: wet.",)
 
 
 @pytest.mark.parametrize(
     ("item", "level", "state", "texts"),
     [
-        (rewrite("public", attempt(1, 93), outcome="passed", kept=1), "for everybody", "93 of 100", 2),
-        (rewrite("student", attempt(1, 87)), "for a student", "87 of 100, waits for a decision", 0),
+        (rewrite("public", attempt(1, 93), outcome="passed", kept=1), "for general readers", "93 of 100", 2),
+        (rewrite("student", attempt(1, 87)), "for a student", "87 of 100, waiting for a decision", 0),
         (rewrite("expert"), "for an expert", "not written yet", 0),
         (rewrite("expert", attempt(1, 60)), "for an expert", "not written yet", 0),
     ],
@@ -133,21 +133,21 @@ def test_a_rewrite_says_that_a_machine_wrote_it_which_one_and_what_is_doubtful()
     kept = replace(kept, accepted=frozenset({"finland"}), language="de")
     found = digest(paper(), rewrites=[kept])
     [version] = found.entries[0].versions
-    assert version.by == "Written by a machine (actor-1) from the abstract, and no substitute for it."
+    assert version.by == "Written by a language model (actor-1) from the abstract; not a substitute for it."
     assert version.doubts == (
         "Not in the original: 42%.",
         "Not in the original, accepted by a person: Finland.",
-        "Accepted by a person, though 3 words.",
+        "Accepted by a person, although 3 words.",
     )
     page, text = html_page(found), markdown_page(found)
     assert 'lang="de"' in page and all(line in page for line in (version.by, *version.doubts))
-    assert "Written by a machine (actor-1)" in text and "Not in the original: 42%." in text
+    assert "Written by a language model (actor-1)" in text and "Not in the original: 42%." in text
 
 
 def test_a_rewrite_that_the_gate_holds_back_waits_and_says_why() -> None:
     attempts = [replace(attempt(n, 96), stopped=("3 words, where 120 to 200 were asked for",)) for n in range(1, 6)]
     [version] = digest(paper(), rewrites=[rewrite("public", *attempts)]).entries[0].versions
-    assert (version.state, version.paragraphs) == ("96 of 100, waits for a decision", ())
+    assert (version.state, version.paragraphs) == ("96 of 100, waiting for a decision", ())
     assert version.doubts == ("Held back: 3 words, where 120 to 200 were asked for",)
 
 
@@ -156,7 +156,7 @@ def test_a_rewrite_that_fell_short_says_so_and_a_cancelled_one_is_not_shown() ->
     kept = rewrite("public", *attempts, outcome="best_with_warning", kept=8)
     gone = rewrite("expert", attempt(1, 60), outcome="cancelled")
     [version] = digest(paper(), rewrites=[kept, gone]).entries[0].versions
-    assert version.state == "68 of 100, the best of its attempts and yet below what is asked"
+    assert version.state == "68 of 100, the best attempt, below the target"
 
 
 def test_a_rewrite_of_a_paper_below_the_list_stands_with_its_title_and_address() -> None:
@@ -312,12 +312,12 @@ def test_a_quiet_day_says_so_and_names_what_stands_under_the_line() -> None:
     papers = [paper(number) for number in range(1, 7)]
     rows = [row(rank, each.paper_id, shown=rank <= 2, below_line=rank > 2) for rank, each in enumerate(papers, 1)]
     page = digest(*papers, rows=rows, line=0.65, above_line=2, quiet=True)
-    assert page.headline == "A quiet day: two papers were worth it, of 6"
+    assert page.headline == "A quiet day: two papers are likely to interest you, of 6"
     assert [entry.rank for entry in page.entries] == [1, 2]
     assert [under.title for under in page.under_the_line] == [each.title for each in papers[2:5]]
     for text in (markdown_page(page), html_page(page)):
-        assert "Under the line" in text
+        assert "Below the threshold" in text
         assert "0.60" in text
     nothing = digest(*papers[2:], rows=[{**each, "shown": False} for each in rows[2:]], line=0.65, quiet=True)
-    assert nothing.headline == "A quiet day: no paper was worth it, of 4"
+    assert nothing.headline == "A quiet day: no paper is likely to interest you, of 4"
     assert digest(*papers[:2], rows=rows[:2]).under_the_line == ()

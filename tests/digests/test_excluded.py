@@ -12,7 +12,7 @@ def test_a_paper_with_an_excluded_keyword_is_no_evidence_and_the_side_says_so() 
     [kept], _ = without_excluded(answers, [], papers={}, keywords=["toad"])
     first, second = kept["sides"]
     assert [each["metadata"]["paper_id"] for each in first["documents"]] == ["2603.00001"]
-    assert "1 left out, which holds a keyword that you exclude" in first["shortfall"]
+    assert "1 removed because of your excluded keywords" in first["shortfall"]
     assert second == answers[0]["sides"][1]
     assert without_excluded(answers, [], papers={}, keywords=["newt"])[0] == answers
 

@@ -58,14 +58,12 @@ def test_hostile_papers_give_the_page_no_other_shape(text: str) -> None:
 
 def test_the_page_reads_well_as_it_stands() -> None:
     text = markdown_page(digest(paper(1, title="Counting in $O(n^2)$", github_url="https://github.com/a/b")))
-    assert text.startswith(
-        "# ponds, Friday, 13 March 2026\n\n**One paper to read.** One paper came in, none was left out."
-    )
+    assert text.startswith("# ponds, Friday, 13 March 2026\n\n**One paper to read.** 1 new paper, none filtered out.")
     assert "## 1\\. [Counting in O(n²)](https://arxiv.org/abs/2603.00001)\n\n*Ada Moreau*  \n" in text
     assert (
         "2603.00001 · 12 March 2026 · cs.CL · [PDF](https://arxiv.org/pdf/2603.00001v1)"
         " · [HTML](https://arxiv.org/html/2603.00001) · [Code](https://github.com/a/b)" in text
     )
     assert "\n0.440 = 0.240 relevance to your interests +0.200 how recent it is\n\nvery recent\n" in text
-    assert "\n\nWhy it stands here: Place 1 of 1 with a score of 0.440. Relevance to your interests: 0.240 (" in text
+    assert "\n\nWhy this rank: Place 1 of 1 with a score of 0.440. Relevance to your interests: 0.240 (" in text
     assert "\n\n\n" not in text
