@@ -10,7 +10,7 @@ from paper_assets.errors import ModelUnavailable
 from paper_assets.models.cross_encoder import loaded_model, model_place
 from paper_assets.text.cleaning import encodable
 
-_KIND = "NLI cross-encoder"
+_NLI_KIND = "NLI cross-encoder"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,17 +38,17 @@ class NLIEncoder:
 
 def load_nli(model: str) -> NLIEncoder:
     """The NLI cross-encoder of a hub name or a folder; loaded once per process. Raises ModelUnavailable."""
-    return _load(model_place(model))
+    return _load_nli(model_place(model))
 
 
 @cache
-def _load(name: str) -> NLIEncoder:
-    loaded, trial = loaded_model(name, kind=_KIND, variable="PAPER_ASSETS_STANCE_MODEL")
+def _load_nli(name: str) -> NLIEncoder:
+    loaded, trial = loaded_model(name, kind=_NLI_KIND, variable="PAPER_ASSETS_STANCE_MODEL")
     names = {number: str(label).lower() for number, label in dict(loaded.config.id2label).items()}
     found = [[number for number, label in names.items() if label.startswith(each)] for each in ("entail", "contra")]
     if trial.ndim != 2 or any(len(each) != 1 for each in found):
         told = ", ".join(names.values())[:100]
-        raise ModelUnavailable(f"{_KIND} {name!r} does not name entailment and contradiction among {told!r}")
+        raise ModelUnavailable(f"{_NLI_KIND} {name!r} does not name entailment and contradiction among {told!r}")
 
     def predict(pairs: list[tuple[str, str]]) -> np.ndarray:
         scores: np.ndarray = loaded.predict(pairs, show_progress_bar=False)

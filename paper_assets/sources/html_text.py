@@ -13,7 +13,7 @@ from paper_assets.errors import PdfFetchFailed
 from paper_assets.text.cleaning import without_controls
 
 MOST_BYTES = 30_000_000  # of a page; the longest seen have some 10 MB
-_LEAST = 500  # characters; less is a page that says that the conversion failed
+_LEAST_HTML = 500  # characters; less is a page that says that the conversion failed
 _DROPPED = {
     *("script", "style", "nav", "header", "footer", "button", "svg", "img"),
     *("iframe", "object", "noscript", "template", "form", "head"),
@@ -64,7 +64,7 @@ def html_text(content: bytes, *, name: str) -> str:
         " ".join(part.split()).strip(" |") for part in re.split(r"\n\s*\n", without_controls("".join(pieces)))
     )
     text = "\n\n".join(part for part in paragraphs if part.strip("#- "))
-    if len(text) < _LEAST:
+    if len(text) < _LEAST_HTML:
         raise PdfFetchFailed(f"{name} holds next to no text")
     return text
 

@@ -24,12 +24,12 @@ import json, sys
 opened = 0
 from paper_assets.interfaces.cli.app import app
 from importlib.abc import MetaPathFinder
+from importlib.machinery import PathFinder
 class Watch(MetaPathFinder):
     def find_spec(self, name, path=None, target=None):
         if name == "paper_assets.stores.warehouse":
             sys.meta_path.remove(self)
             import duckdb
-            from paper_assets.stores import reading_engine
             def counting(opens):
                 def counted(*file, **more):
                     global opened
@@ -37,7 +37,13 @@ class Watch(MetaPathFinder):
                     return opens(*file, **more)
                 return counted
             duckdb.connect = counting(duckdb.connect)
-            reading_engine.attached = counting(reading_engine.attached)
+            spec = PathFinder.find_spec(name, path)
+            load = spec.loader.exec_module
+            def load_and_count(module):
+                load(module)
+                module.attached = counting(module.attached)
+            spec.loader.exec_module = load_and_count
+            return spec
         return None
 sys.meta_path.insert(0, Watch())
 app(sys.argv[1:], standalone_mode=False)
