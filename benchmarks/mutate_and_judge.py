@@ -34,8 +34,7 @@ from benchmarks.corruptions import BY_MEANING, NUMBERS_AND_NAMES, Strangers
 from paper_assets.errors import LLMConfigError, LLMError
 from paper_assets.models import llm
 from paper_assets.models.embedder import Embedder, load_embedder
-from paper_assets.models.llm_budget import Budget
-from paper_assets.models.llm_config import critic_config, llm_config
+from paper_assets.models.llm_config import Budget, critic_config, llm_config
 from paper_assets.paper import Paper
 from paper_assets.rewriting.faithfulness import unsupported
 from paper_assets.rewriting.gate import claimed, stops

@@ -27,8 +27,7 @@ import numpy as np
 
 from benchmarks.scoring import unit_vectors
 from paper_assets.cluster.client import Cluster, connected
-from paper_assets.cluster.embedding import spread
-from paper_assets.cluster.scoring import rankings_of
+from paper_assets.cluster.tasks import rankings_of, spread
 from paper_assets.defs.instance import open_instance
 from paper_assets.models.embedder import load_embedder
 from paper_assets.paper import papers_to_table

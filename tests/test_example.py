@@ -17,8 +17,7 @@ from paper_assets.paper import Paper, embedded_text, paper_from_mapping, paper_t
 from paper_assets.profile import Profile, load_profile, profile_folders
 from paper_assets.ranking.gatekeeper import Embed
 from paper_assets.settings import load_settings
-from paper_assets.sources.code_links import code_url
-from paper_assets.sources.withdrawal import is_withdrawn
+from paper_assets.sources.paper_fields import code_url, is_withdrawn
 from tests.ranking.calling import called
 
 PROFILES = Path(__file__).parent.parent / "profiles"

@@ -11,7 +11,7 @@ from paper_assets.errors import PdfFetchFailed
 from paper_assets.models.embedder import Embedder
 from paper_assets.paper import Paper, papers_from_table
 from paper_assets.progress import Progress
-from paper_assets.sources.local_pdfs import pdf_files
+from paper_assets.sources.pdf_files import pdf_files
 from paper_assets.sources.pdf_text import MOST_BYTES, pdf_text, read_pdf
 from paper_assets.sources.table import page_of
 from paper_assets.stores.documents import Document, origins_of, remove_documents, replace_documents, texts_to_embed

@@ -25,10 +25,9 @@ from paper_assets.interpreting.prompts import (
     reading_task,
 )
 from paper_assets.models import llm
-from paper_assets.models.llm_budget import Budget, Usage
-from paper_assets.models.llm_config import LLMConfig, llm_config
+from paper_assets.models.llm_config import Budget, LLMConfig, Usage, llm_config
 from paper_assets.progress import Progress
-from paper_assets.sources.access import SecondsLeft
+from paper_assets.sources.source import SecondsLeft
 from paper_assets.stores.llm_records import StoredAnswers
 from paper_assets.text.fence import introduced
 

@@ -19,9 +19,8 @@ from paper_assets.arxiv_ids import beside_pdfs, is_arxiv_host
 from paper_assets.errors import StoreBusy
 from paper_assets.progress import Progress, nobody
 from paper_assets.settings import Settings
-from paper_assets.sources.access import Access, SecondsLeft, seconds_from_now
 from paper_assets.sources.known_hosts import KnownHosts, known_hosts
-from paper_assets.sources.source import Question
+from paper_assets.sources.source import Access, Question, SecondsLeft, seconds_from_now
 from paper_assets.sources.table import sources_of_days
 from paper_assets.stores.warehouse import Warehouse
 

@@ -15,13 +15,11 @@ from paper_assets.errors import InvalidInput, PdfFetchFailed, StoreError
 from paper_assets.ingestion.fulltexts import PASSAGE, keep_fulltext
 from paper_assets.interpreting.clients import Clients
 from paper_assets.paper import Paper
-from paper_assets.sources.access import SecondsLeft
-from paper_assets.sources.html_text import html_text
+from paper_assets.sources.arxiv_full_text import html_text, latex_text
 from paper_assets.sources.known_hosts import RefusedAddress
-from paper_assets.sources.latex_text import latex_text
-from paper_assets.sources.pdf_download import download_pdf, download_text
+from paper_assets.sources.pdf_files import download_pdf, download_text
 from paper_assets.sources.pdf_text import pdf_text
-from paper_assets.sources.source import PaperText
+from paper_assets.sources.source import PaperText, SecondsLeft
 from paper_assets.sources.table import texts_of
 from paper_assets.stores.documents import PARTED_BY, Fulltext, public_fulltext
 from paper_assets.text.chunks import chunks_of

@@ -9,11 +9,10 @@ from paper_assets.errors import InvalidInput, PaperNotFound, SourceError, StoreB
 from paper_assets.interpreting.clients import Clients
 from paper_assets.paper import Paper
 from paper_assets.paper_id import PaperId, split_paper_id
-from paper_assets.sources.access import SecondsLeft
 from paper_assets.sources.arxiv import ARXIV
 from paper_assets.sources.known_hosts import KnownHosts
 from paper_assets.sources.semantic_scholar import SEMANTIC_SCHOLAR
-from paper_assets.sources.source import RefusedKey, Source, SourceRecord
+from paper_assets.sources.source import RefusedKey, SecondsLeft, Source, SourceRecord
 from paper_assets.sources.table import SOURCES, page_of, source_of
 from paper_assets.stores.papers import find_paper, paper_titled
 from paper_assets.stores.scholar_records import records_of

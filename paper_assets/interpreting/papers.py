@@ -14,10 +14,16 @@ from paper_assets.interpreting.contents import ContentSource, content_of, digest
 from paper_assets.interpreting.finding import LonePdf, Work, find, identified, same_title
 from paper_assets.paper import Paper, paper_from_mapping, paper_to_mapping
 from paper_assets.retrieval.merge import Candidate, Policy, merge
-from paper_assets.sources.access import Access, SecondsLeft
-from paper_assets.sources.related import MOST_RELATED, RELATIONS, Relation, can_be_asked, related_papers
-from paper_assets.sources.semantic_scholar import SEMANTIC_SCHOLAR, opened
-from paper_assets.sources.source import Question, SearchPage, Source, SourceRecord
+from paper_assets.sources.semantic_scholar import (
+    MOST_RELATED,
+    RELATIONS,
+    SEMANTIC_SCHOLAR,
+    Relation,
+    can_be_asked,
+    opened,
+    related_papers,
+)
+from paper_assets.sources.source import Access, Question, SearchPage, SecondsLeft, Source, SourceRecord
 from paper_assets.sources.table import SOURCES, page_of
 from paper_assets.stores.papers import papers_by_id
 

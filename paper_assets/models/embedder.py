@@ -1,12 +1,16 @@
-"""Embedder: texts to unit vectors, each text once.
+"""Embed texts as unit vectors, each text once.
 
-all-MiniLM-L6-v2 comes from files on this machine. A few word pieces go text by text through numpy in float32, many go
-through OpenVINO in bfloat16 where the processor has it (cosine to float32 at least 0.9999, so that vectors of either
-way may be compared), or through sentence-transformers on a GPU. The texts of small calls are remembered, whichever way
-they went. Any other model is loaded by sentence-transformers. A model that fails, or whose answer is not one finite
-unit vector for each text, is ModelUnavailable to the caller.
+all-MiniLM-L6-v2 is loaded from files on this machine. A few word pieces are computed text by text through numpy in
+float32, many through OpenVINO in bfloat16 where the processor supports it (cosine to float32 at least 0.9999, so that
+vectors of both ways are comparable), or through sentence-transformers on a GPU. The texts of small calls are cached,
+whichever way they were computed. Any other model is loaded by sentence-transformers. A model that fails, or whose
+answer is not one finite unit vector per text, raises ModelUnavailable.
+
+The hub is asked once, with a time limit, whether it has a model, because the libraries retry each absent file for
+minutes. It is asked only about a model that the user configured; the default model never causes a request (SPEC 8).
 """
 
+import re
 from collections import OrderedDict
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -21,13 +25,11 @@ import numpy as np
 
 from paper_assets.errors import ModelUnavailable, PaperAssetsError
 from paper_assets.models import minilm
-from paper_assets.models.hub import hub_has, reason_of
-from paper_assets.models.minilm_openvino import compile_minilm
+from paper_assets.models.minilm import compile_minilm
 from paper_assets.progress import Progress
 from paper_assets.text.cleaning import encodable
 
 Batches = Generator[tuple[Sequence[int], np.ndarray], None, None]  # positions and their vectors (k, d)
-
 FEW = 32  # texts of a call that are remembered
 # Word pieces of a call that go through numpy: about three abstracts. One thread of numpy takes as long for four as
 # OpenVINO for loading, compiling and computing them; once it is compiled, OpenVINO is ahead from the first.
@@ -292,3 +294,45 @@ def _batches(lengths: list[int], most: int) -> Iterator[list[int]]:
 
 def _unit(rows: np.ndarray) -> np.ndarray:
     return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), np.float32(1e-12))
+
+
+_ERRNO = re.compile(r"\[Errno -?\d+\]\s*")
+_TIMEOUT = 10.0  # seconds until the hub counts as unreachable
+
+
+def hub_has(name: str, *, kind: str, instead: str) -> bool:
+    """Whether the hub answers for the model; False if only the local cache has it.
+
+    Raises ModelUnavailable where neither has it; `kind` and `instead` say in it what is missing and what to give.
+    """
+    # With its HTTP client a tenth of a second, for what a machine with the packaged model never asks.
+    from huggingface_hub import model_info, try_to_load_from_cache
+    from huggingface_hub.errors import HFValidationError
+
+    try:
+        model_info(name, timeout=_TIMEOUT)
+    except HFValidationError:
+        raise ModelUnavailable(f"{kind} {name!r} is neither a folder nor a name on the hub") from None
+    except Exception as error:  # offline, unreachable, unknown there, or closed to us
+        if isinstance(try_to_load_from_cache(name, "config.json"), str):
+            return False
+        raise ModelUnavailable(
+            f"{kind} {name!r} is not on this machine and the hub does not give it ({reason_of(error)}); give {instead}"
+        ) from None
+    return True
+
+
+def need_on_this_machine(name: str, *, kind: str, instead: str) -> None:
+    """Raises ModelUnavailable, with what fetches it, unless the model lies in the local cache. Asks nobody."""
+    from huggingface_hub import try_to_load_from_cache
+
+    if not isinstance(try_to_load_from_cache(name, "config.json"), str):
+        raise ModelUnavailable(
+            f"{kind} {name!r} is not on this machine; fetch it once with `hf download {name}`, or give {instead}"
+        )
+
+
+def reason_of(error: Exception) -> str:
+    """The first line of what a library says of its failure, without the number that the system gives it."""
+    line = (str(error).strip() or type(error).__name__).splitlines()[0]
+    return _ERRNO.sub("", line)[:200]

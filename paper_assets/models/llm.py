@@ -1,8 +1,8 @@
-"""Ask a language model one question and get a checked value back: the only way this project talks to one (I3).
+"""Ask a language model one question and return a validated value: the project's only way to call one (I3).
 
-One policy for every provider: a timeout for each exchange, a deadline for the whole, another try where that
-can help, the server's Retry-After obeyed if it fits, one repair of an answer that does not fit the schema.
-Nothing else of this project knows a provider's protocol (`llm_providers.py`).
+One policy for every provider: a timeout per exchange, a deadline for the whole, retries where they can help, the
+server's Retry-After respected if it fits, one repair of an answer that does not fit the schema. Providers' protocols
+are in `llm_providers.py` only.
 """
 
 import json
@@ -16,15 +16,12 @@ from typing import Any, Generic, Protocol, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from paper_assets.errors import LLMError, LLMRateLimited, LLMUnreachable
-from paper_assets.models.llm_budget import Budget, Usage
-from paper_assets.models.llm_config import LLMConfig
-from paper_assets.models.llm_providers import Prompt, Reply, exchange, load
+from paper_assets.models.llm_config import Budget, LLMConfig, Usage
+from paper_assets.models.llm_providers import Prompt, Reply, SchemaRefused, TryFailed, exchange, load
 from paper_assets.models.llm_reading import read_answer
-from paper_assets.models.llm_refusals import SchemaRefused, TryFailed
 from paper_assets.text.cleaning import encodable
 
 Value = TypeVar("Value", bound=BaseModel)
-
 _LONGEST_BAD_ANSWER = 4_000  # characters of an answer shown back to its model for repair
 # Structured outputs refuse these; they stay in the schema of the prompt and are checked here.
 _NUMBER_BOUNDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")

@@ -1,9 +1,9 @@
-"""Reading a value out of what a model wrote: forgiving in form, strict in content (I3).
+"""Read a value from what a model wrote: lenient in form, strict in content (I3).
 
-Thinking and talk around the answer are dropped and the object that fits is taken, the last of several. A whole float or
-a number in quotes is a number, null is empty, one thing a list of one, too long is cut. What is out of range, of
-another kind, or empty throughout is refused, as is an object that was cut off. Control characters and the like, which
-JSON may hold as escapes, are taken out of every text (SPEC 8).
+Reasoning and text around the answer are dropped and the object that fits is used, the last of several. A whole float or
+a number in quotes is a number, null is empty, a single value is a list of one, and too long is cut. Refused: a value
+out of range or of another type, an answer that is empty throughout, and a truncated object. Control characters and the
+like, which JSON may hold as escapes, are removed from every text (SPEC 8).
 """
 
 import json
@@ -18,7 +18,6 @@ from pydantic_core import PydanticCustomError
 from paper_assets.text.cleaning import without_controls
 
 Value = TypeVar("Value", bound=BaseModel)
-
 _THOUGHT = re.compile(
     r"<(think|thinking|thought|reasoning|reflection)>.*?</\1>|^.*?</(?:think|thinking)>", re.DOTALL | re.IGNORECASE
 )
@@ -26,7 +25,6 @@ _MOST_OBJECTS = 50  # that an answer is searched for
 _DEEPEST = 50  # levels; no answer that is asked for has more than four
 _WHOLE = re.compile(r"\s*[+-]?\d{1,15}(?:\.0*)?\s*")
 _DECIMAL = re.compile(r"\s*[+-]?(?:\d{1,15}(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,2})?\s*")
-
 Schema = dict[str, Any]
 
 

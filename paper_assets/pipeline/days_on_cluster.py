@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 
 from paper_assets.cluster.client import Cluster, Connection, connected
-from paper_assets.cluster.scoring import rankings_of
+from paper_assets.cluster.tasks import rankings_of
 from paper_assets.errors import ClusterUnavailable, PaperAssetsError, RateLimited, StoreBusy
 from paper_assets.pipeline.rankings import Work, begun, finished
 from paper_assets.pipeline.step import Partition, ascending, one_by_one

@@ -14,8 +14,7 @@ from paper_assets.library.formats import write_papers
 from paper_assets.models import llm
 from paper_assets.models.embedder import Embedder
 from paper_assets.models.llm import Completion
-from paper_assets.models.llm_budget import Budget
-from paper_assets.models.llm_config import LLMConfig, llm_config
+from paper_assets.models.llm_config import Budget, LLMConfig, llm_config
 from paper_assets.paper import papers_from_table
 from paper_assets.progress import Progress
 from paper_assets.retrieval.merge import Candidate

@@ -12,10 +12,9 @@ from paper_assets.paper import Paper
 from paper_assets.pipeline.report import Bars, Columns, Report, Table, Value
 from paper_assets.pipeline.step import Check, Checked, Grid, Made, Partition, Product, Step, days_of, one_by_one
 from paper_assets.pipeline.workspace import Workspace
-from paper_assets.sources.days import DayOfPapers, open_days
-from paper_assets.sources.enrichment import Enriched
+from paper_assets.sources.semantic_scholar import Enriched
 from paper_assets.sources.source import Source
-from paper_assets.sources.table import sources_of_days
+from paper_assets.sources.table import DayOfPapers, open_days, sources_of_days
 from paper_assets.stores.harvests import keep_listing, note_asked, note_failure
 from paper_assets.stores.paper_merging import DayChange
 from paper_assets.stores.papers import day_fingerprints, papers_between

@@ -16,7 +16,7 @@ from paper_assets.ranking.gatekeeper import Backends, Reader, rank_papers, ranki
 from paper_assets.ranking.result import failed_result
 from paper_assets.settings import Settings
 from paper_assets.small_files import is_folder, lies_there
-from paper_assets.sources.local_pdfs import pdf_files
+from paper_assets.sources.pdf_files import pdf_files
 from paper_assets.stores.ranking_files import save_ranking
 
 _LONGEST_PATH = 120  # characters of a path in a message

@@ -21,7 +21,7 @@ from paper_assets.errors import (
     StoreBusy,
     StoreError,
 )
-from paper_assets.models.llm_budget import Usage
+from paper_assets.models.llm_config import Usage
 from paper_assets.paper import papers_from_table
 from paper_assets.pipeline.profiles import usable_profile
 from paper_assets.pipeline.report import Bars, Columns, Report, Table, Value

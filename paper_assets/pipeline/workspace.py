@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any, Protocol
 
 from paper_assets.cluster.client import Cluster
-from paper_assets.cluster.embedding import spread
+from paper_assets.cluster.tasks import spread
 from paper_assets.errors import ModelUnavailable
 from paper_assets.models.cross_encoder import load_cross_encoder
 from paper_assets.models.embedder import Embedder, load_embedder
@@ -25,9 +25,8 @@ from paper_assets.retrieval.stance_judges import open_judge
 from paper_assets.rewriting.best_practices import archive_of
 from paper_assets.rewriting.writing import Writer, open_writer
 from paper_assets.settings import Settings
-from paper_assets.sources.access import Access, seconds_from_now
-from paper_assets.sources.enrichment import Enriched, enrich
-from paper_assets.sources.semantic_scholar import ScholarPaper
+from paper_assets.sources.semantic_scholar import Enriched, ScholarPaper, enrich
+from paper_assets.sources.source import Access, seconds_from_now
 from paper_assets.stores.llm_records import StoredAnswers, keep_answers, known_answers
 from paper_assets.stores.scholar_records import ScholarRecord, filled, keep_records, records_of
 from paper_assets.stores.vectors import VectorIndex

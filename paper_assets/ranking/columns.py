@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from paper_assets.sources.code_links import DATA_SET, MAY_NAME_PAGE, project_page
+from paper_assets.sources.paper_fields import DATA_SET, MAY_NAME_PAGE, project_page
 from paper_assets.text.forward_index import IndexedTexts
 
 Floats = NDArray[np.float64]

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from paper_assets.errors import InvalidInput, ModelUnavailable, StoreError
-from paper_assets.models.hub import reason_of
+from paper_assets.models.embedder import reason_of
 from paper_assets.paper import Paper, embedded_text, paper_from_mapping, papers_from_table, papers_to_table
 from paper_assets.profile import Profile, RankingOptions
 from paper_assets.ranking.filters import FilterCriteria, filter_papers
@@ -28,7 +28,7 @@ from paper_assets.ranking.result import ranking_result
 from paper_assets.ranking.task import RankingTask, Vectors, with_vectors
 from paper_assets.ranking.verifier import Verifier
 from paper_assets.settings import ScoringConfig
-from paper_assets.sources.code_links import with_code_url
+from paper_assets.sources.paper_fields import with_code_url
 from paper_assets.weights import Weights
 
 Embed = Callable[[list[str]], NDArray[np.float32]]

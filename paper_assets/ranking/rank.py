@@ -32,7 +32,7 @@ from paper_assets.ranking.task import RankingTask, Vectors
 from paper_assets.ranking.traits import standard_taxonomy
 from paper_assets.ranking.verifier import PROMPT_VERSION, LLMCheck, Verifier, check_relevance
 from paper_assets.settings import ScoringConfig
-from paper_assets.sources.local_pdfs import local_pdfs
+from paper_assets.sources.pdf_files import local_pdfs
 from paper_assets.stores.rankings import ranking_schema
 from paper_assets.text.forward_index import IndexedTexts, indexed
 from paper_assets.weights import DIMENSIONS

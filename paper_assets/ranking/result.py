@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from paper_assets.paper import Paper, paper_to_mapping
 from paper_assets.ranking.rank import Ranking
-from paper_assets.sources.local_pdfs import local_pdfs
+from paper_assets.sources.pdf_files import local_pdfs
 from paper_assets.weights import DIMENSIONS
 
 

@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, WithJsonSchema
 
 from paper_assets.errors import LLMBudgetReached, LLMConfigError, LLMError
-from paper_assets.models.llm_budget import Budget, Usage
-from paper_assets.models.llm_config import llm_config
+from paper_assets.models.llm_config import Budget, Usage, llm_config
 from paper_assets.profile import Interests
 from paper_assets.settings import ScoringConfig
 from paper_assets.text.fence import introduced

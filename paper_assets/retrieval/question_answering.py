@@ -17,7 +17,7 @@ from pydantic import BaseModel, Field, WithJsonSchema
 from paper_assets.errors import InvalidInput, LLMError
 from paper_assets.models.embedder import Embedder
 from paper_assets.models.llm import Completion
-from paper_assets.models.llm_budget import estimated_tokens
+from paper_assets.models.llm_config import estimated_tokens
 from paper_assets.retrieval.merge import Candidate, access
 from paper_assets.retrieval.search import Corpus, search
 from paper_assets.retrieval.stance import STANCES, StanceJudge

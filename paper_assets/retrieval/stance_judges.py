@@ -18,10 +18,9 @@ from pydantic import BaseModel, WithJsonSchema
 
 from paper_assets.errors import LLMBudgetReached, LLMConfigError, LLMError, LLMUnreachable, ModelUnavailable
 from paper_assets.models import llm
+from paper_assets.models.cross_encoder import NLIEncoder, load_nli
 from paper_assets.models.llm import Completion
-from paper_assets.models.llm_budget import Budget
-from paper_assets.models.llm_config import llm_config
-from paper_assets.models.nli import NLIEncoder, load_nli
+from paper_assets.models.llm_config import Budget, llm_config
 from paper_assets.retrieval.stance import Label, Labels, Passage, StanceJudge, checked_label, nobody
 from paper_assets.settings import Settings
 from paper_assets.stores.llm_records import keep_answers, known_answers

@@ -16,8 +16,7 @@ from pydantic import BaseModel
 from paper_assets.errors import LLMConfigError, LLMError, StoreError
 from paper_assets.models import llm
 from paper_assets.models.llm import AnswerCache, Completion
-from paper_assets.models.llm_budget import Budget, Usage, cost
-from paper_assets.models.llm_config import critic_config, llm_config
+from paper_assets.models.llm_config import Budget, Usage, cost, critic_config, llm_config
 from paper_assets.paper import Paper
 from paper_assets.rewriting.best_practices import Archive, likeness_of, retrieve_best_practices
 from paper_assets.rewriting.faithfulness import unsupported

@@ -1,7 +1,6 @@
-"""arXiv as a source: its days, changes, papers, search and PDFs (SPEC S1, S2, I2, Z4).
+"""Describe arXiv as a source: its days, changes, papers, search and PDFs (SPEC S1, S2, I2, Z4).
 
-What it says is asked for and read in `arxiv_api`, `arxiv_oai` and `arxiv_search`; how its ids and addresses look
-stands in `paper_assets.arxiv_ids`.
+Requests and parsing are in `arxiv_api` and `arxiv_oai`; the form of its ids and URLs is in `paper_assets.arxiv_ids`.
 """
 
 from collections.abc import Iterator
@@ -15,10 +14,10 @@ from paper_assets.paper import Paper
 from paper_assets.paper_id import ARXIV as ID_SOURCE
 from paper_assets.paper_id import PaperId
 from paper_assets.settings import Settings
-from paper_assets.sources import arxiv_api, arxiv_oai, arxiv_search
-from paper_assets.sources.access import Access
+from paper_assets.sources import arxiv_api, arxiv_oai
 from paper_assets.sources.known_hosts import known_hosts
 from paper_assets.sources.source import (
+    Access,
     ChangesPage,
     PageOfChanges,
     PapersOfDay,
@@ -62,21 +61,19 @@ def _changes(access: Access) -> Iterator[PageOfChanges]:
 
 def _find(access: Access, paper_id: PaperId, version: int | None) -> SourceRecord | None:
     with _session(access) as session:
-        paper = arxiv_search.paper_by_id(
-            paper_id.value, version=version, url=access.settings.arxiv_url, session=session
-        )
+        paper = arxiv_api.paper_by_id(paper_id.value, version=version, url=access.settings.arxiv_url, session=session)
     return SourceRecord(paper=paper) if paper else None
 
 
 def _titled(access: Access, title: str) -> tuple[SourceRecord, ...]:
     with _session(access) as session:
-        feed = arxiv_search.titled(title, limit=_TITLES, url=access.settings.arxiv_url, session=session)
+        feed = arxiv_api.titled(title, limit=_TITLES, url=access.settings.arxiv_url, session=session)
     return tuple(SourceRecord(paper=paper) for paper in feed.papers)
 
 
 def _search(access: Access, question: Question) -> SearchPage:
     with _session(access) as session:
-        feed = arxiv_search.search(
+        feed = arxiv_api.search(
             question.words,
             author=question.author,
             category=question.category,
@@ -88,7 +85,7 @@ def _search(access: Access, question: Question) -> SearchPage:
 
 
 def _check(question: Question) -> None:
-    arxiv_search.search_query(question.words, author=question.author, category=question.category)
+    arxiv_api.search_query(question.words, author=question.author, category=question.category)
 
 
 def _texts(paper: Paper, settings: Settings) -> tuple[PaperText, ...]:

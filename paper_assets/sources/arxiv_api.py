@@ -1,11 +1,12 @@
-"""arXiv API: the papers first submitted on one day, all of them or an error (SPEC S1, S2).
+"""Query the arXiv API: all papers first submitted on one day, search, and papers by id (SPEC S1, S2, I2).
 
-The `arxiv` package writes the query and reads the entries. Transport, paging and completeness are ours, because the
-package takes an error page, a cut feed or an empty first page for "no papers". Its entry reader is private
-(`arxiv._feed`), hence the pin below version 5; `read_entry` is the only place that knows it.
+The `arxiv` package builds the query and reads the entries. Transport, paging and completeness are handled here, because
+the package takes an error page, a truncated feed or an empty first page for "no papers". Its entry reader is private
+(`arxiv._feed`), hence the pin below version 5; `read_entry` is the only caller.
 """
 
 import re
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -18,9 +19,8 @@ from lxml import etree
 from paper_assets.arxiv_ids import pdf_address, split_arxiv_id
 from paper_assets.errors import IncompleteFeed, InvalidArxivId, InvalidInput, InvalidPaper, NetworkError
 from paper_assets.paper import Paper
-from paper_assets.sources.code_links import code_url
+from paper_assets.sources.paper_fields import code_url, is_withdrawn
 from paper_assets.sources.polite_http import ask
-from paper_assets.sources.withdrawal import is_withdrawn
 from paper_assets.text.cleaning import one_line
 
 ATOM = "{http://www.w3.org/2005/Atom}"
@@ -204,3 +204,85 @@ def _looks_like(content: bytes) -> str:
     if start.startswith((b"<!doctype html", b"<html")):
         return "a web page"
     return "damaged or cut off" if start.startswith(b"<") else "plain text"
+
+
+_MOST_WORDS = 40  # of one query; a longer one is an abstract, and arXiv's server gives up on it
+_PIECE = re.compile(r'"([^"]*)"|(\S+)')
+# Not `text/words.py`: what is sent to arXiv keeps the case and the accents in which it was typed.
+_PART_OF_A_WORD = re.compile(r"[^\W_]+")
+
+
+def search(
+    query: str,
+    *,
+    author: str | None = None,
+    category: str | None = None,
+    limit: int,
+    url: str,
+    session: requests.Session,
+) -> Feed:
+    """The best `limit` papers by arXiv's own relevance, and how many there are in all.
+
+    Raises InvalidInput (no word to search for, no category), RateLimited, NetworkError, IncompleteFeed.
+    """
+    asked = {
+        "search_query": search_query(query, author=author, category=category),
+        "sortBy": "relevance",
+        "sortOrder": "descending",
+    }
+    return feed_page(asked, start=0, size=limit, url=url, session=session)
+
+
+def titled(title: str, *, limit: int, url: str, session: requests.Session) -> Feed:
+    """Papers whose title holds the words of `title`, best first. Raises what `search` raises."""
+    asked = {"search_query": _all_of("ti", title), "sortBy": "relevance", "sortOrder": "descending"}
+    return feed_page(asked, start=0, size=limit, url=url, session=session)
+
+
+def paper_by_id(paper_id: str, *, version: int | None, url: str, session: requests.Session) -> Paper | None:
+    """The paper in the given version (None: the newest), None if arXiv has none.
+
+    Raises RateLimited, NetworkError, IncompleteFeed.
+    """
+    asked = f"{paper_id}v{version}" if version else paper_id
+    feed = feed_page({"id_list": asked}, start=0, size=1, url=url, session=session)
+    return next((paper for paper in feed.papers if paper.paper_id == paper_id), None)
+
+
+def search_query(query: str, *, author: str | None = None, category: str | None = None) -> str:
+    """The API's query for a person's words: all of them, quoted ones as a phrase.
+
+    Nothing of the text is left that the API could read as its own grammar: only letters and digits reach it, and those
+    in quotes. Raises InvalidInput.
+    """
+    clauses = [_all_of("all", query)] if query.strip() else []
+    if author is not None and author.strip():
+        clauses.append(f"au:{_phrase(author, 'author')}")
+    if category is not None and category.strip():
+        check_category(category.strip())
+        clauses.append(f"cat:{category.strip()}")
+    if not clauses:
+        raise InvalidInput("query is empty; give words to search for, an author or a category")
+    return " AND ".join(clauses)
+
+
+def _all_of(field: str, text: str) -> str:
+    pieces = [quoted or word for quoted, word in _PIECE.findall(text.replace("\u201c", '"').replace("\u201d", '"'))]
+    phrases = [phrase for piece in pieces if (phrase := _words(piece))]
+    if not phrases:
+        raise InvalidInput(f"{text[:60]!r} holds no word to search for")
+    if len(phrases) > _MOST_WORDS:
+        raise InvalidInput(f"the query has {len(phrases)} words; give at most {_MOST_WORDS}")
+    return " AND ".join(f'{field}:"{phrase}"' for phrase in phrases)
+
+
+def _phrase(text: str, name: str) -> str:
+    words = _words(text)
+    if not words:
+        raise InvalidInput(f"{name} {text[:60]!r} holds no letter")
+    return f'"{words}"'
+
+
+def _words(text: str) -> str:
+    """The words of a text, parted by one space. A hyphen parts, as it does in arXiv's index."""
+    return " ".join(_PART_OF_A_WORD.findall(unicodedata.normalize("NFC", text)))

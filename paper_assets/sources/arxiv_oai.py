@@ -1,13 +1,13 @@
-"""arXiv's OAI-PMH: what has changed in one of its sets between two days, page by page (SPEC Z4).
+"""Harvest arXiv by OAI-PMH: what changed in one of its sets between two days, page by page (SPEC Z4).
 
-Asked for is the format `arXivRaw`, the only one that has the time of every version: by the first a paper belongs to the
-same day as by the API. What an answer holds decides: records in the older format `arXiv` (recorded pages, mirrors) are
-read too. They say the days of the first and the last version, authors one by one with affiliations, and neither times
-nor how many versions there are.
+The format requested is `arXivRaw`, the only one with the time of every version: the first version assigns a paper to
+the same day as the API does. The content of an answer decides how it is read: records in the older format `arXiv`
+(recorded pages, mirrors) are accepted too. They hold the days of the first and the last version and single authors with
+affiliations, but neither times nor the number of versions.
 
-OAI's own dates are those of the last change of a record, never of its submission, so a paper that was revised in June
-is not found between the days of May in which it came; who wants whole days asks from their first day until now. Records
-of all categories of a set come, cross-listed ones too.
+OAI's dates are those of the last change of a record, never of its submission: a paper that was revised in June is not
+found between the days of May in which it was submitted. To get complete days, ask from the first day until now. Records
+of all categories of a set are returned, including cross-listed ones.
 """
 
 import re

@@ -1,8 +1,8 @@
-"""bioRxiv and medRxiv as sources: their days, papers and PDFs (SPEC Z5). Off unless PAPER_ASSETS_SOURCES names them.
+"""Describe bioRxiv and medRxiv as sources: days, papers and PDFs (SPEC Z5). Off unless PAPER_ASSETS_SOURCES names them.
 
-Both answer at one API. Its list of a day holds every version posted that day; a paper's day is that of its first
-version, so a list is the papers that are new on it, and a revision is seen when the paper is asked for by its id. The
-API has no times: a paper comes at midnight UTC of its day. It has no search.
+Both share one API. Its list of a day holds every version posted that day; a paper's day is that of its first version,
+so a list is reduced to the papers that are new on it, and a revision is seen when the paper is fetched by id. The API
+has no times: a paper is dated midnight UTC of its day. It has no search.
 """
 
 import json
@@ -21,12 +21,10 @@ from paper_assets.errors import IncompleteFeed, InvalidPaper, NetworkError
 from paper_assets.paper import Paper, paper_from_mapping
 from paper_assets.paper_id import PaperId
 from paper_assets.settings import Settings
-from paper_assets.sources.access import Access
-from paper_assets.sources.code_links import code_url
 from paper_assets.sources.known_hosts import known_hosts
+from paper_assets.sources.paper_fields import code_url, is_withdrawn
 from paper_assets.sources.polite_http import ask
-from paper_assets.sources.source import PapersOfDay, PaperText, Source, SourceRecord
-from paper_assets.sources.withdrawal import is_withdrawn
+from paper_assets.sources.source import Access, PapersOfDay, PaperText, Source, SourceRecord
 
 INTERVAL = 1.0  # seconds between two requests; the API names no limit
 _DOI = re.compile(r"10\.\d{4,9}/[A-Za-z0-9._;()/-]{1,150}", re.ASCII)

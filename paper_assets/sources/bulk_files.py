@@ -1,8 +1,8 @@
-"""Bulk files: papers from a file, one by one, never the whole file in memory (SPEC S3).
+"""Read papers from bulk files one by one, never the whole file in memory (SPEC S3).
 
-What a file holds is seen from its content, never from its name: gzip or not; an Atom feed; or JSON lines, each line
-either this project's own record (`paper_id, ...`) or arXiv's metadata (`id, ...`) in the shape of the snapshot or of
-the many collections derived from it.
+The format is detected from the content, never from the name: gzip or not; an Atom feed; or JSON lines, each line either
+this project's record (`paper_id, ...`) or arXiv's metadata (`id, ...`) in the shape of the snapshot or of the many
+collections derived from it.
 """
 
 import gzip
@@ -22,14 +22,18 @@ from paper_assets.arxiv_ids import pdf_address, split_arxiv_id
 from paper_assets.errors import InvalidArxivId, InvalidInput, InvalidPaper
 from paper_assets.paper import Paper, paper_from_mapping
 from paper_assets.sources.arxiv_api import ATOM, STRICT_XML, is_atom, read_entry
-from paper_assets.sources.author_names import authors_and_affiliations, is_name, plain_tex
-from paper_assets.sources.code_links import code_url, with_code_url
+from paper_assets.sources.paper_fields import (
+    authors_and_affiliations,
+    code_url,
+    is_name,
+    is_withdrawn,
+    plain_tex,
+    with_code_url,
+)
 from paper_assets.sources.source import Source
-from paper_assets.sources.withdrawal import is_withdrawn
 
 _LONGEST_LINE = 10_000_000  # bytes; the longest record of the arXiv snapshot has a tenth of it
 _BOM = b"\xef\xbb\xbf"
-
 Fault = Callable[[str], None]
 
 

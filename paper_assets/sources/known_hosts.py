@@ -1,8 +1,8 @@
-"""Known hosts: which addresses may be asked on somebody's behalf, before the request and at every redirect (SPEC I8).
+"""Decide which hosts may be asked on a user's behalf, before the request and at every redirect (SPEC I8).
 
-A bare name (`arxiv.org`) stands for https on its usual port and for a public machine; so does an https address on that
-port with a name in it. Any other origin (`http://127.0.0.1:8080`) is the operator's own word and stands for just that,
-be the machine public or not.
+A bare name (`arxiv.org`) means https on its usual port and a public machine; so does an https URL on that port with a
+name in it. Any other origin (`http://127.0.0.1:8080`) is the operator's explicit choice and means exactly that origin,
+whether the machine is public or not.
 """
 
 import socket

@@ -1,7 +1,7 @@
-"""Text of PDF files (SPEC I7): cleaned, page by page, or one line that says why there is none.
+"""Extract the text of PDF files (SPEC I7): cleaned, page by page, or one line that says why there is none.
 
-A file of some kilobytes can hold gigabytes of text, and pdfium is written in C++. So a PDF is read by a process of its
-own with little memory and little time: this module, run as a program.
+A file of some kilobytes can hold gigabytes of text, and pdfium is written in C++. So a separate process with little
+memory and little time reads each PDF: this module, run as a program.
 """
 
 import json
@@ -31,12 +31,10 @@ MOST_PAGES = 500  # likewise, theses included
 MOST_CHARACTERS = 5_000_000  # of one file; MOST_PAGES of plain text have a third
 MOST_MEMORY = 2_000_000_000  # bytes of address space of the process that reads one file
 MOST_SECONDS = 30.0  # for the same
-
 _HEADER_WITHIN = 1024  # bytes from the start, as other readers allow
 _END_WITHIN = 2048  # bytes from the end; some mail and web servers add a few
 _NEEDS_PASSWORD = 4  # FPDF_ERR_PASSWORD
 _READERS = Semaphore(2)  # processes at a time, so that memory is bounded and one slow file does not hold up the next
-
 _LIGATURES = {code: unicodedata.normalize("NFKC", chr(code)) for code in range(0xFB00, 0xFB07)}
 # pdfium gives a hyphen at the end of a line, line end included, as one of the first two; some it does not recognise.
 _BROKEN = re.compile(r"[\x02\ufffe](?=\w)|[-\u2010\u00ad]\n[ \t]*(?=\w)")

@@ -1,28 +1,28 @@
-"""Semantic Scholar's Graph API: search, one paper, and many by arXiv id at once (SPEC S4, I2).
+"""Query Semantic Scholar's Graph API: search, batches of ids, related papers, enrichment of a day (SPEC S4, I2, I9).
 
-What it does not know stays unknown. An answer is read field by field: whatever is missing or of the wrong kind is
-None or empty, and only an answer that is no such answer at all is an error.
+What it does not know stays unknown. An answer is read field by field: whatever is missing or of the wrong type becomes
+None or empty, and only an answer of another shape altogether is an error. Enrichment never delays or fails the day
+itself. Related papers are those cited by a paper, citing it, or similar to it.
 """
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Literal, get_args
 from urllib.parse import quote, unquote, urlsplit
 
 import requests
 
-from paper_assets.arxiv_ids import pdf_address, split_arxiv_id
-from paper_assets.errors import InvalidArxivId, InvalidInput, NetworkError
+from paper_assets.arxiv_ids import is_arxiv_id, pdf_address, split_arxiv_id
+from paper_assets.errors import InvalidArxivId, InvalidInput, NetworkError, SourceError
 from paper_assets.paper import Paper
 from paper_assets.paper_id import ARXIV, PaperId
-from paper_assets.sources.access import Access
-from paper_assets.sources.code_links import code_url
+from paper_assets.sources.paper_fields import code_url
 from paper_assets.sources.polite_http import ask
-from paper_assets.sources.source import Question, RefusedKey, SearchPage, Source, SourceRecord
+from paper_assets.sources.source import Access, Question, RefusedKey, SearchPage, Source, SourceRecord
 from paper_assets.text.cleaning import one_line
 
 KEY_VARIABLE = "SEMANTIC_SCHOLAR_API_KEY"
@@ -277,3 +277,86 @@ SEMANTIC_SCHOLAR = Source(
     words_only=True,
     lacks="categories, version and some dates",
 )
+Relation = Literal["similar", "cites", "cited_by"]
+RELATIONS: tuple[Relation, ...] = get_args(Relation)
+MOST_RELATED = 100
+_LISTS = {"cites": ("references", "citedPaper"), "cited_by": ("citations", "citingPaper")}
+_DOI_SOURCES = frozenset(("biorxiv", "medrxiv"))  # whose ids are DOIs
+
+
+def related_papers(
+    scholar: Scholar, paper_id: PaperId, relation: Relation, *, limit: int
+) -> tuple[ScholarPaper, ...] | None:
+    """Up to `limit` (at most MOST_RELATED) papers, in the order in which the API gives them; each once.
+
+    None if the paper itself is not known there. Entries without an id of its own (it has only their titles) are left
+    out. Raises RateLimited, NetworkError, RefusedKey.
+    """
+    named = quote(_named(paper_id), safe=":/")
+    options: dict[str, Any] = {"fields": PAPER_FIELDS, "limit": limit}
+    if relation == "similar":
+        beside = replace(scholar, url=f"{scholar.url.removesuffix('/graph/v1')}/recommendations/v1")
+        answer = asked(beside, "GET", f"/papers/forpaper/{named}", params={**options, "from": "all-cs"})
+        records = answer.get("recommendedPapers") if isinstance(answer, dict) else None
+    else:
+        path, inside = _LISTS[relation]
+        answer = asked(scholar, "GET", f"/paper/{named}/{path}", params=options)
+        # A publisher may have asked for the references not to be given: data is null then.
+        records = (answer.get("data") or []) if isinstance(answer, dict) and "data" in answer else None
+        if isinstance(records, list):
+            records = [each.get(inside) for each in records if isinstance(each, dict)]
+    if answer is None:
+        return None
+    if not isinstance(records, list):
+        raise NetworkError("Semantic Scholar's answer holds no list of papers; try again later")
+    papers = {paper.scholar_id: paper for record in records if (paper := read_paper(record))}
+    return tuple(papers.values())[:limit]
+
+
+def can_be_asked(paper_id: PaperId) -> bool:
+    """Whether the API knows papers under ids of this source."""
+    return paper_id.source in {ARXIV, ID_SOURCE, *_DOI_SOURCES}
+
+
+def _named(paper_id: PaperId) -> str:
+    if paper_id.source == ID_SOURCE:
+        return paper_id.value
+    return f"{'DOI' if paper_id.source in _DOI_SOURCES else 'ARXIV'}:{paper_id.value}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Enriched:
+    """The papers, filled where their source says nothing; how many Semantic Scholar answered for; why it did not."""
+
+    papers: list[Paper]
+    answered: int = 0
+    warning: str | None = None
+
+
+def enrich(
+    papers: Sequence[Paper],
+    *,
+    access: Access | None,
+    keep: Callable[[Mapping[str, ScholarPaper]], None],
+    fill: Callable[[Sequence[Paper]], list[Paper]],
+) -> Enriched:
+    """Ask about the papers, unless `access` is None, and fill them from all that is known.
+
+    `keep` stores what an answer says, by paper id; `fill` gives the papers with all that was ever kept. What was known
+    before counts also where Semantic Scholar is silent today: a day fetched again is the same day. Raises only what
+    `keep` and `fill` raise.
+    """
+    if not papers:
+        return Enriched(papers=[])
+    ids = [paper.paper_id for paper in papers if is_arxiv_id(paper.paper_id)]
+    answered, warning = 0, None
+    if access is not None and ids:
+        try:
+            with opened(access) as scholar:
+                for start in range(0, len(ids), MOST_IDS):  # what one request has given stays if the next one fails
+                    found = details(scholar, ids[start : start + MOST_IDS])
+                    keep(found)
+                    answered += len(found)
+        except (SourceError, RefusedKey) as failure:
+            warning = f"Semantic Scholar did not answer: {failure}"
+    return Enriched(papers=fill(papers), answered=answered, warning=warning)

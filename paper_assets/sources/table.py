@@ -1,11 +1,18 @@
-"""The table of sources, in the order in which they are asked and believed: of two records of a paper the first stays.
+"""List the sources in their order of precedence, and read the papers of a day from all that have days.
 
-Adding a source is one file and one line: a file in this folder that ends in a `Source` (copy the shape of `arxiv.py`;
-its ids begin with its `prefix`, so they collide with no other's; it asks through `Access.session`, behind a gate of its
-own), and its line below. Its days are fetched once PAPER_ASSETS_SOURCES names it.
+Of two records of a paper the first in this order is kept. A source that fails on a day does not delay the others.
+
+To add a source, write one file and one line: a file in this folder that ends in a `Source` (copy the shape of
+`arxiv.py`; its ids begin with its `prefix`, so they cannot collide with another source's; it sends requests through
+`Access.session`, behind a separate gate), and its line below. Its days are fetched once PAPER_ASSETS_SOURCES names it.
 """
 
-from paper_assets.errors import InvalidArxivId, InvalidInput
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from datetime import date
+
+from paper_assets.errors import InvalidArxivId, InvalidInput, RateLimited, SourceError
 from paper_assets.paper import Paper
 from paper_assets.paper_id import split_paper_id
 from paper_assets.settings import Settings
@@ -13,7 +20,7 @@ from paper_assets.sources.arxiv import ARXIV, at_mirror
 from paper_assets.sources.biorxiv import BIORXIV, MEDRXIV
 from paper_assets.sources.bulk_files import BULK_FILES
 from paper_assets.sources.semantic_scholar import SEMANTIC_SCHOLAR
-from paper_assets.sources.source import PaperText, Source
+from paper_assets.sources.source import Access, PapersOfDay, PaperText, Source
 
 SOURCES: tuple[Source, ...] = (
     ARXIV,
@@ -60,3 +67,41 @@ def sources_of_days(settings: Settings) -> tuple[Source, ...]:
         if name not in able:
             raise InvalidInput(f"PAPER_ASSETS_SOURCES: {name[:40]!r} is no source of days; use {', '.join(able)}")
     return tuple(source for name, source in able.items() if name in settings.sources)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DayOfPapers:
+    """The papers of a day by the name of their source, and why a source gave none."""
+
+    papers: dict[str, list[Paper]] = field(default_factory=dict)
+    failures: dict[str, SourceError] = field(default_factory=dict)
+
+    @property
+    def failure(self) -> SourceError | None:
+        """The first failure: the day is not whole, and has to be fetched again."""
+        return next(iter(self.failures.values()), None)
+
+
+@contextmanager
+def open_days(sources: Sequence[Source], access: Access) -> Iterator[Callable[[date], DayOfPapers]]:
+    """What fetches one day after another. A source that has asked us to slow down is asked for no further day."""
+    slowed: dict[str, SourceError] = {}
+    with ExitStack() as stack:
+        listings: dict[str, PapersOfDay] = {
+            source.name: stack.enter_context(source.open_days(access)) for source in sources if source.open_days
+        }
+
+        def fetch(day: date) -> DayOfPapers:
+            found = DayOfPapers(failures=dict(slowed))
+            for name, papers_of_day in listings.items():
+                if name in slowed:
+                    continue
+                try:
+                    found.papers[name] = papers_of_day(day)
+                except SourceError as failure:
+                    found.failures[name] = failure
+                    if isinstance(failure, RateLimited):
+                        slowed[name] = failure
+            return found
+
+        yield fetch

@@ -17,11 +17,7 @@ from typing import BinaryIO
 from duckdb import DuckDBPyConnection
 
 _HEAD = 3 * 4096  # bytes before the first block: the file's own head and two of the database, written in turns
-
-
 _PLACE = struct.Struct("<QQ")  # before the bytes of a block: where it begins in the file, and its length
-
-
 _NEVER = "1TB"  # the size of a log at which DuckDB would make a checkpoint of its own accord
 
 
@@ -101,8 +97,6 @@ def _write_back(handle: int, kept: bytes) -> None:
 
 
 _HANDLES: dict[Path, int] = {}
-
-
 _LOCK = Lock()
 
 

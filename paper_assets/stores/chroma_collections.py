@@ -32,8 +32,6 @@ from paper_assets.stores.vectors import SyncReport, VectorIndex, sync
 from paper_assets.stores.warehouse import Warehouse
 
 FORM = 1  # of the metadata; with a higher one every index is brought up to date
-
-
 _PARTITIONS = tuple(f"{number:02x}" for number in range(256))
 
 
@@ -163,11 +161,7 @@ def _metadata(practice: BestPractice) -> dict[str, Scalar | None]:
 
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]+[A-Za-z0-9]")
-
-
 _OWN_FILES = re.compile(r"chroma\.sqlite3.*|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")  # what Chroma itself writes
-
-
 _MOST_BYTES = 20_000_000_000  # ten million vectors of this desk's; more is no collection of rewrites
 
 

@@ -23,11 +23,7 @@ from paper_assets.stores.locks import store_lock
 from paper_assets.stores.warehouse import Warehouse, read_time, stored_time
 
 FEED = "feed.atom"
-
-
 _PAGE = re.compile(r"(\d{4}-\d{2}-\d{2})\.html")
-
-
 _UNFINISHED = ".unfinished-"  # begins the name of a file being written; a killed writer leaves it
 
 
@@ -130,8 +126,6 @@ def _put(path: Path, content: bytes) -> bool:
 
 
 State = Literal["sending", "sent", "failed"]
-
-
 _LONGEST_REASON = 300  # characters
 
 

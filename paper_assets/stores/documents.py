@@ -35,37 +35,17 @@ from paper_assets.paper import text_hash
 from paper_assets.stores.warehouse import Warehouse, value_of
 
 Where = Mapping[str, Any]
-
-
 _NUMBERS = frozenset(["date_int", "version"])
-
-
 _LISTS = frozenset(["categories"])
-
-
 _TEXTS = frozenset([
     "paper_id", "title", "primary_category", "topic_id", "data_type", "access_level", "language", "url", "owner",
 ])  # fmt: skip
-
-
 _EQUAL = {"$eq": "is not distinct from", "$ne": "is distinct from"}
-
-
 _ORDER = {"$gt": ">", "$gte": ">=", "$lt": "<", "$lte": "<="}
-
-
 _AMONG = {"$in": "", "$nin": "not "}
-
-
 _HOLDS = {"$contains": "", "$not_contains": "not "}
-
-
 _JOINED = {"$and": " and ", "$or": " or "}
-
-
 _DEEPEST = 16  # filters within filters; a plan needs three
-
-
 _LARGEST = 2**31 - 1  # an integer of the warehouse
 
 
@@ -159,8 +139,6 @@ def _shown(value: object) -> str:
 
 
 DataType = Literal["abstract", "fulltext", "rewrite"]
-
-
 # What is known of a document beside its id and text, in the order of the view.
 FIELDS = (
     "paper_id",

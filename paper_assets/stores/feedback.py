@@ -19,14 +19,8 @@ from numpy.typing import NDArray
 from paper_assets.stores.warehouse import Warehouse, read_time, stored_time, value_of
 
 Word = Literal["worth", "later", "no"]
-
-
 Place = Literal["page", "command line", "mcp", "import"]
-
-
 WORDS: tuple[Word, ...] = get_args(Word)
-
-
 TAKEN_BACK = "none"  # the word that leaves a paper without a rating
 
 

@@ -129,11 +129,7 @@ def _withdraw(connection: DuckDBPyConnection, ids: Sequence[str]) -> int:
 
 
 _LET_ONE_GO = 20  # stored papers to each one that goes without a second answer; of a smaller day none does
-
-
 _SAME_FAULT = timedelta(hours=1)  # an index in repair answers alike for minutes, and a run is tried again after two
-
-
 _LONGEST_REASON = 500  # characters
 
 

@@ -17,7 +17,6 @@ from paper_assets.stores.documents import FIELDS, DataType, Where, condition_of
 from paper_assets.stores.warehouse import value_of
 
 Keys = NDArray[np.uint64]
-
 _VECTORS_AT_ONCE = 8_192
 _MEMORY = "128MB"  # that DuckDB may use beside what it hands over; without a limit it takes most of the machine's
 _NAMES = ", ".join(("doc_id", *FIELDS))

@@ -33,16 +33,9 @@ from paper_assets.stores.locks import make_private_folder
 if TYPE_CHECKING:
     from chromadb.api.models.Collection import Collection
 
-
 Scalar = str | int | float | bool
-
-
 Value = Scalar | list[str]  # of metadata; Chroma takes no empty list
-
-
 SAME = 1e-4  # two unit vectors whose cosine, or each of whose components, differ by less are the same in float32
-
-
 _PARTITION = "partition"  # metadata key under which each vector says whose it is
 
 
@@ -110,7 +103,7 @@ def stored(opened: OpenCollection, ids: Sequence[str]) -> Stored:
     return Stored(known, vectors.reshape(len(known), -1 if known else 0), [found[each][1] for each in known], texts)
 
 
-def bring_up_to_date(
+def update_collection(
     opened: OpenCollection, held: Mapping[str, str | None], stale: Mapping[str, str], batches: Batches
 ) -> Change:
     """Make the `stale` partitions (name -> new fingerprint) equal to their batches; `held` are all known so far."""
@@ -193,17 +186,9 @@ def _of_at_most(limit: int, batches: Iterable[VectorBatch]) -> Iterator[VectorBa
 
 
 _MOST_BYTES = 50_000_000  # of a manifest; 10,000 days with their fingerprints have one
-
-
 _FORMAT = 2  # 2: abstracts carry all fields that filters name
-
-
 _COPY = re.compile(r"index-[0-9a-f]{12}")
-
-
 P = ParamSpec("P")
-
-
 R = TypeVar("R")
 
 

@@ -123,8 +123,6 @@ def _lock_by(handle: int, ends: float) -> None:
 
 
 _PROC = Path("/proc")
-
-
 _SHOWN_COMMAND = 120  # characters of a command line that a message shows
 
 

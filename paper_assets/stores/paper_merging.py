@@ -30,8 +30,6 @@ from paper_assets.stores.scratch import scratch_file, scratch_refusals
 from paper_assets.stores.warehouse import Warehouse, value_of
 
 _BATCH = 2_000  # papers in memory at once
-
-
 _JUDGED = ("position", "paper_id", "version", "day", "content_hash")  # what decides which record stays
 
 
@@ -103,8 +101,6 @@ def content_hash(paper: Paper) -> str:
 
 
 Origin = Literal["arxiv", "file"]  # from any source's own list of a day, from a file
-
-
 # Bytes DuckDB may use for a merge; without a limit it takes most of the machine's. The index of ids has to fit:
 # 2.7 million short rows fail under 192 MB and pass under 256 MB, 200,000 whole papers pass under 128 MB.
 _MEMORY, _MEMORY_PER_ROW = 192_000_000, 100

@@ -107,11 +107,7 @@ def write_json(file: Path, record: Mapping[str, Any] | Sequence[Any], *, version
 
 
 _LONGEST_NAME = 60
-
-
 _OTHERS = 0o077
-
-
 _HASH_LENGTH = 64
 
 

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 Command = Literal["run", "status"]
-
 _NOT_READ = "__pycache__"
 _MOST_FILES = 200_000  # looking at more takes longer than it saves
 _MOST_BYTES = 5_000_000

@@ -30,7 +30,7 @@ from paper_assets.stores.index_storage import (
     Manifest,
     OpenCollection,
     Stored,
-    bring_up_to_date,
+    update_collection,
     stored,
     unusable,
 )
@@ -38,7 +38,6 @@ from paper_assets.stores.locks import store_lock
 
 if TYPE_CHECKING:
     from chromadb.api import ClientAPI
-
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]+[A-Za-z0-9]")  # Chroma's rule, and safe as the name of a folder
 
@@ -181,7 +180,7 @@ def _change(
     *,
     rebuilt: str | None = None,
 ) -> tuple[SyncReport, Manifest]:
-    change = bring_up_to_date(opened, manifest.partitions, stale, batches)
+    change = update_collection(opened, manifest.partitions, stale, batches)
     after = Manifest(model=manifest.model, count=opened.rows.count(), partitions=change.partitions)
     return SyncReport(upserted=change.upserted, removed=change.removed, rebuilt=rebuilt), after
 

@@ -43,21 +43,11 @@ from paper_assets.stores.migrations.upgrade import (
 )
 
 _NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL)  # a file system that has none
-
-
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.01, 0.1  # seconds between two tries to open; a unit of work takes 20 ms and up
-
-
 _TURNS: dict[Path, Lock] = {}  # DuckDB's own lock does not part the threads of one process
-
-
 # What DuckDB says of a damaged file or log, whatever the class of the error; and the classes it uses for nothing else.
 _DAMAGED = ("Corrupt", "replaying WAL", "checksum", "Failed to deserialize", "not a valid DuckDB database")
-
-
 _BROKEN = (duckdb.IOException, duckdb.FatalException, duckdb.InternalException, duckdb.SerializationException)
-
-
 _UNWRITABLE = ("Could not write", "No space left", "File too large", "Read-only file system", "Permission denied")
 
 
@@ -270,8 +260,6 @@ def _holder(message: str) -> str:
 
 
 _ENGINES: dict[int, DuckDBPyConnection] = {}  # by process: the threads of an engine do not live on in a fork
-
-
 _NUMBERS, _ONE_AT_A_TIME = count(), Lock()
 
 

@@ -9,10 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from paper_assets.cluster.client import Cluster, connected
-from paper_assets.cluster.embedding import spread
-from paper_assets.cluster.identity import difference, identity
-from paper_assets.cluster.scoring import _Sent, rank_sent, snapshot_of
+from paper_assets.cluster.client import Cluster, connected, difference, identity
+from paper_assets.cluster.tasks import _Sent, rank_sent, snapshot_of, spread
 from paper_assets.errors import ClusterUnavailable, InvalidInput
 from paper_assets.models.embedder import load_embedder
 from paper_assets.paper import papers_to_table

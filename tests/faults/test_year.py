@@ -9,8 +9,8 @@ import pytest
 
 from paper_assets.errors import IncompleteFeed, SourceError
 from paper_assets.settings import load_settings
-from paper_assets.sources.access import Access
 from paper_assets.sources.arxiv import ARXIV
+from paper_assets.sources.source import Access
 from tests import loopback
 from tests.desk import GRAPHS, Desk
 from tests.faults.storm import year

@@ -27,7 +27,7 @@ from paper_assets.interpreting.analysis import (
     parts_of,
 )
 from paper_assets.interpreting.papers import FetchedPaper
-from paper_assets.models.llm_budget import Usage
+from paper_assets.models.llm_config import Usage
 from paper_assets.stores.llm_records import StoredAnswers
 from tests.interpreting.outside import NOWHERE, Outside, pdf_answer, titled
 from tests.invented_pdfs import pdf

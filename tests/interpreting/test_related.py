@@ -11,9 +11,8 @@ from paper_assets.errors import InvalidArxivId, InvalidInput, NetworkError, Pape
 from paper_assets.interfaces.cli import interpreting
 from paper_assets.interpreting.papers import related
 from paper_assets.paper_id import PaperId
-from paper_assets.sources.access import Access
-from paper_assets.sources.related import related_papers
-from paper_assets.sources.semantic_scholar import opened
+from paper_assets.sources.semantic_scholar import opened, related_papers
+from paper_assets.sources.source import Access
 from tests.interpreting.outside import Outside
 from tests.loopback_semantic_scholar import scholar_paper
 

@@ -7,7 +7,7 @@ import pytest
 
 from paper_assets.errors import IncompleteFeed, InvalidInput, NetworkError, RateLimited
 from paper_assets.interpreting.papers import search_papers, search_to_mapping, wrote
-from paper_assets.sources.arxiv_search import search_query
+from paper_assets.sources.arxiv_api import search_query
 from paper_assets.stores.paper_merging import merge_papers
 from tests.interpreting.outside import NOWHERE, Outside, titled
 from tests.loopback import Answer

@@ -14,8 +14,7 @@ from pydantic import BaseModel, Field
 
 from paper_assets.errors import LLMBudgetReached, LLMConfigError, LLMError, LLMRateLimited
 from paper_assets.models.llm import Completion, ask, wire_schema
-from paper_assets.models.llm_budget import Budget, Usage
-from paper_assets.models.llm_config import PROVIDERS, Provider
+from paper_assets.models.llm_config import PROVIDERS, Budget, Provider, Usage
 from tests.loopback_llm import (
     KEY,
     Kept,

@@ -5,8 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from paper_assets.errors import LLMBudgetReached
-from paper_assets.models.llm_budget import Budget, Usage, cost, estimated_tokens
-from paper_assets.models.llm_config import llm_config
+from paper_assets.models.llm_config import Budget, Usage, cost, estimated_tokens, llm_config
 
 
 def test_no_more_calls_than_allowed_are_taken_by_many_threads() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from paper_assets.errors import LLMConfigError, LLMError
 from paper_assets.models.llm_config import LLMConfig, llm_config
-from paper_assets.models.llm_refusals import SchemaRefused, TryFailed, judged, tidy
+from paper_assets.models.llm_providers import SchemaRefused, TryFailed, judged, tidy
 
 KEY = "sk-invented-0123456789"
 

@@ -18,8 +18,7 @@ from hypothesis import strategies as st
 
 from paper_assets.errors import LLMConfigError
 from paper_assets.models.llm import Completion, ask
-from paper_assets.models.llm_budget import Budget, Usage
-from paper_assets.models.llm_config import llm_config
+from paper_assets.models.llm_config import Budget, Usage, llm_config
 from paper_assets.paper import Paper, papers_to_table
 from paper_assets.profile import Interests
 from paper_assets.ranking.verifier import LLMCheck, Verdicts, check_relevance, scores_in, unavailable

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from paper_assets.errors import ModelUnavailable
-from paper_assets.models.nli import NLIEncoder, load_nli
+from paper_assets.models.cross_encoder import NLIEncoder, load_nli
 from paper_assets.retrieval.answers import balanced_answer, has_failed, retrieve_balanced, stance_in_words
 from paper_assets.retrieval.findings import Caller
 from paper_assets.retrieval.search import Corpus

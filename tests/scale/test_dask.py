@@ -15,8 +15,7 @@ import pytest
 import paper_assets
 from benchmarks.scoring import unit_vectors
 from paper_assets.cluster.client import Cluster, connected
-from paper_assets.cluster.embedding import spread
-from paper_assets.cluster.scoring import rankings_of
+from paper_assets.cluster.tasks import rankings_of, spread
 from paper_assets.defs.instance import open_instance
 from paper_assets.defs.runs import STEP
 from paper_assets.errors import ClusterUnavailable

@@ -21,12 +21,10 @@ from paper_assets.paper_id import PaperId
 from paper_assets.pipeline.papers import keep_day
 from paper_assets.settings import load_settings
 from paper_assets.sources import table
-from paper_assets.sources.access import Access
-from paper_assets.sources.days import DayOfPapers, open_days
-from paper_assets.sources.enrichment import Enriched
 from paper_assets.sources.polite_http import ask
-from paper_assets.sources.source import PapersOfDay, PaperText, Source, SourceRecord
-from paper_assets.sources.table import page_of, sources_of_days
+from paper_assets.sources.semantic_scholar import Enriched
+from paper_assets.sources.source import Access, PapersOfDay, PaperText, Source, SourceRecord
+from paper_assets.sources.table import DayOfPapers, open_days, page_of, sources_of_days
 from paper_assets.stores.papers import find_paper, papers_between
 from tests.loopback import Answer
 from tests.loopback_arxiv import LoopbackArxiv, invented_paper, loopback_arxiv

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paper_assets.sources.author_names import authors_and_affiliations, plain_tex
+from paper_assets.sources.paper_fields import authors_and_affiliations, plain_tex
 
 
 @pytest.mark.parametrize(

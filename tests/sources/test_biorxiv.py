@@ -17,11 +17,10 @@ from paper_assets.paper import paper_to_mapping, papers_from_table
 from paper_assets.paper_id import PaperId
 from paper_assets.pipeline.papers import keep_day
 from paper_assets.settings import load_settings
-from paper_assets.sources.access import Access
 from paper_assets.sources.biorxiv import BIORXIV, MEDRXIV
-from paper_assets.sources.days import DayOfPapers, open_days
-from paper_assets.sources.enrichment import Enriched
-from paper_assets.sources.table import page_of, sources_of_days, texts_of
+from paper_assets.sources.semantic_scholar import Enriched
+from paper_assets.sources.source import Access
+from paper_assets.sources.table import DayOfPapers, open_days, page_of, sources_of_days, texts_of
 from paper_assets.stores.papers import find_paper, papers_between
 from tests.loopback import Answer, Request, serving
 from tests.loopback_arxiv import invented_paper, loopback_arxiv

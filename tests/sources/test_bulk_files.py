@@ -192,7 +192,6 @@ def test_a_gigantic_line_is_refused_without_being_held_in_memory(file):
 COUNT = """
 import re, sys
 from pathlib import Path
-from paper_assets.sources.bulk_files import read_papers
 print(sum(1 for _ in read_papers(Path(sys.argv[1]))))
 print(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1])
 """

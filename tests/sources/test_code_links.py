@@ -2,7 +2,7 @@
 
 import pytest
 
-from paper_assets.sources.code_links import code_url, project_page
+from paper_assets.sources.paper_fields import code_url, project_page
 
 REPOSITORY = "https://github.com/some-lab/tool_box"
 

@@ -16,10 +16,9 @@ from paper_assets.errors import IncompleteFeed, NetworkError
 from paper_assets.paper import papers_to_table
 from paper_assets.sources.arxiv_api import fetch_day, parse_feed
 from paper_assets.sources.bulk_files import read_papers
-from paper_assets.sources.code_links import code_url
+from paper_assets.sources.paper_fields import code_url, is_withdrawn
 from paper_assets.sources.polite_http import ask
 from paper_assets.sources.semantic_scholar import Scholar, details, match_title, read_paper, search
-from paper_assets.sources.withdrawal import is_withdrawn
 from tests.loopback import Answer
 from tests.loopback_arxiv import error_xml, feed, invented_paper, loopback_arxiv
 from tests.loopback_semantic_scholar import found_json, loopback_semantic_scholar, missing, scholar_paper

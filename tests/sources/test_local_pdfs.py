@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paper_assets.arxiv_ids import arxiv_id_of_file
-from paper_assets.sources.local_pdfs import local_pdfs, pdf_files
+from paper_assets.sources.pdf_files import local_pdfs, pdf_files
 
 
 def test_a_file_beginning_with_the_id_is_the_papers() -> None:

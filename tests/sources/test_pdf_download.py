@@ -19,7 +19,7 @@ from paper_assets.sources.known_hosts import (
     guarded_transport,
     known_hosts,
 )
-from paper_assets.sources.pdf_download import download_pdf
+from paper_assets.sources.pdf_files import download_pdf
 from paper_assets.sources.polite_http import AnswerTooLarge, ask
 from tests.loopback import Answer
 from tests.loopback_arxiv import LoopbackArxiv, loopback_arxiv

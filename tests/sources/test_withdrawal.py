@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from paper_assets.sources.withdrawal import is_withdrawn
+from paper_assets.sources.paper_fields import is_withdrawn
 
 ABSTRACT = "We study how invented things behave and find that they behave well."
 

@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from paper_assets.errors import PdfFetchFailed
-from paper_assets.sources import latex_text as latex
-from paper_assets.sources.html_text import html_text
-from paper_assets.sources.latex_text import latex_text
+from paper_assets.sources import arxiv_full_text as latex
+from paper_assets.sources.arxiv_full_text import html_text, latex_text
 
 LONG = "Kelp grows where the tide is slow, and slow tides are rare on this coast. " * 8
 

@@ -169,7 +169,7 @@ class EvidenceTools:
         from paper_assets.retrieval.grading import load_grader
         from paper_assets.retrieval.search import Corpus
         from paper_assets.retrieval.stance_judges import open_judge
-        from paper_assets.sources.access import seconds_from_now
+        from paper_assets.sources.source import seconds_from_now
         from paper_assets.stores.warehouse import Warehouse
 
         left = seconds_from_now(self.calls.work_deadline, time.monotonic)  # what it has learned by then is kept

@@ -39,7 +39,7 @@ from paper_assets.progress import Progress
 if TYPE_CHECKING:
     from paper_assets.interpreting.clients import Clients
     from paper_assets.interpreting.papers import FetchedPaper
-    from paper_assets.sources.access import SecondsLeft
+    from paper_assets.sources.source import SecondsLeft
 
 AnalysisKind = Annotated[
     Literal["summary", "detailed", "comparison"],

@@ -13,8 +13,7 @@ from starlette.responses import RedirectResponse, Response
 from paper_assets.errors import InvalidProfile, PaperAssetsError
 from paper_assets.interfaces.missing_days import missing_days
 from paper_assets.interfaces.page.desk import Desk, Unshown, desk_of, isolate, may_see, page, person_of
-from paper_assets.models.llm_budget import Usage, cost
-from paper_assets.models.llm_config import llm_config
+from paper_assets.models.llm_config import Usage, cost, llm_config
 from paper_assets.pipeline.health import health
 from paper_assets.pipeline.profiles import ProfilesFound, find_profiles
 from paper_assets.pipeline.rewrites import waiting_by_profile

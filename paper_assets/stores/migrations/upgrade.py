@@ -93,8 +93,6 @@ MIGRATIONS = (
         partial(_run_files, ("0006_harvests.sql", "0006_digest_deliveries.sql", "0006_other_sources.sql")),
     ),
 )
-
-
 KEPT_COPIES = 2  # the newest ones: the version before, and one more for whoever notices late
 
 

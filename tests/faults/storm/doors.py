@@ -38,11 +38,11 @@ from paper_assets.rewriting.prompts import Critique, Draft
 from paper_assets.settings import load_settings, variables
 from paper_assets.small_files import read_json
 from paper_assets.sources import semantic_scholar
-from paper_assets.sources.access import Access
 from paper_assets.sources.arxiv_api import parse_feed
 from paper_assets.sources.bulk_files import read_papers
 from paper_assets.sources.known_hosts import known_hosts
 from paper_assets.sources.pdf_text import pdf_text
+from paper_assets.sources.source import Access
 from paper_assets.stores import index_storage
 from paper_assets.stores.chroma_collections import foreign_rows
 from paper_assets.stores.paper_merging import merge_papers, replace_day

@@ -1,4 +1,7 @@
-"""Scoring on a cluster: the day's snapshot out once, a ranking back for each profile, to the bit as alone (SPEC X4)."""
+"""Embed and score on a cluster, with results equal to the bit to those of this process alone (SPEC X4).
+
+Embedding sends texts and receives vectors. Scoring sends the day's snapshot once and receives a ranking per profile.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -7,11 +10,47 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from paper_assets.cluster.client import Connection, computed
+from paper_assets.cluster.client import Cluster, Connection, computed, connected
 from paper_assets.errors import PaperAssetsError
+from paper_assets.models.embedder import Batches, Embedder, load_embedder
 from paper_assets.ranking.rank import Ranking, rank
 from paper_assets.ranking.task import RankingTask, Vectors
 from paper_assets.ranking.verifier import Verifier
+
+# Texts of a call from which on they are sent; below, connecting takes as long as computing: docs/scaling.md.
+FEWEST = 256
+
+
+def spread(embedder: Embedder, cluster: Cluster, *, model: str, fewest: int = FEWEST) -> Embedder:
+    """The same embedder, whose calls of at least `fewest` texts are computed by the cluster. `model` is what the
+    workers load it by.
+
+    Texts are cut into batches here as they would be alone, and a worker computes whole batches: what a vector's last
+    bits depend on, its neighbours and the padding, is the same. Raises ClusterUnavailable when it is used.
+    """
+    cut, alone = embedder.batches_of, embedder._many
+    if cut is None:
+        return embedder
+
+    def many(texts: list[str]) -> Batches:
+        if len(texts) < fewest:
+            yield from alone(texts)
+            return
+        batches = cut(texts)
+        tasks = [(model, [texts[i] for i in batch]) for batch in batches]
+        with connected(cluster, model=model) as connection:
+            for place, rows in computed(connection, embed_batch, tasks):
+                yield batches[place], rows
+
+    return replace(embedder, _many=many)
+
+
+def embed_batch(task: tuple[str, list[str]]) -> np.ndarray:
+    """On a worker: the vectors (texts, d) of one batch, some tenths of a second of one core."""
+    model, texts = task
+    of_batch = load_embedder(model).of_batch
+    assert of_batch is not None  # noqa: S101  # whoever sends batches has cut them by this model
+    return of_batch(texts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
