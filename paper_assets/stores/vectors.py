@@ -30,9 +30,9 @@ from paper_assets.stores.index_storage import (
     Manifest,
     OpenCollection,
     Stored,
-    update_collection,
     stored,
     unusable,
+    update_collection,
 )
 from paper_assets.stores.locks import store_lock
 
