@@ -122,14 +122,22 @@ def answer_question(
     if prepared.config is None or not prepared.passages:
         answer = extractive_answer(prepared.question, prepared.passages, embedder=embedder)
         return replace(answer, notes=prepared.notes)
+    budget = _budget(prepared.config, options)
     answer = written_answer(
         prepared.question,
         prepared.passages,
-        ask=_model(prepared.config, warehouse, options),
+        ask=_model(prepared.config, warehouse, budget),
         embedder=embedder,
-        judge=open_judge(settings, environ, warehouse) if options.sides else None,
+        judge=open_judge(settings, environ, warehouse, budget=budget) if options.sides else None,
     )
-    return replace(answer, notes=(*prepared.notes, *answer.notes))
+    paid = budget.usage
+    return replace(
+        answer,
+        calls=paid.calls,
+        input_tokens=paid.input_tokens,
+        output_tokens=paid.output_tokens,
+        notes=(*prepared.notes, *answer.notes),
+    )
 
 
 def answer_as_markdown(answer: Answer, warehouse: Warehouse, *, bibtex: bool = True) -> str:
@@ -156,13 +164,16 @@ def answer_as_markdown(answer: Answer, warehouse: Warehouse, *, bibtex: bool = T
     return "\n".join([*lines, ""])
 
 
-def _model(config: LLMConfig, warehouse: Warehouse, options: QuestionOptions) -> AskModel:
+def _budget(config: LLMConfig, options: QuestionOptions) -> Budget:
     def least(one: int | None, other: int | None) -> int | None:
         return min((each for each in (one, other) if each is not None), default=None)
 
-    budget = Budget(
+    return Budget(
         calls=least(options.most_calls, config.budget_calls), tokens=least(options.most_tokens, config.budget_tokens)
     )
+
+
+def _model(config: LLMConfig, warehouse: Warehouse, budget: Budget) -> AskModel:
     kept = StoredAnswers(warehouse)
 
     def ask(*, system: str, user: str, schema: type[Value]) -> Completion[Value]:

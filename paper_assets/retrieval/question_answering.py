@@ -134,7 +134,8 @@ class Sentence:
 class Answer:
     """An answer; `sentences` is empty where the stored papers do not answer.
 
-    `dropped` sentences of the model had no citation that could be verified. `examined` passages were judged.
+    `dropped` sentences of the model had no citation that could be verified. `examined` passages were judged. `calls`
+    and tokens are what was paid for this answer: nothing for what was asked before.
     """
 
     question: str
@@ -143,10 +144,10 @@ class Answer:
     dropped: int
     examined: int
     model: str | None
-    calls: int
-    input_tokens: int
-    output_tokens: int
-    notes: tuple[str, ...]
+    calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    notes: tuple[str, ...] = ()
 
     @property
     def answered(self) -> bool:
@@ -160,19 +161,6 @@ class Estimate:
 
     calls: int
     input_tokens: int
-
-
-@dataclass(frozen=True, slots=True)
-class _Spent:
-    calls: int = 0
-    input_tokens: int = 0
-    output_tokens: int = 0
-
-    def plus(self, completion: Completion[Any]) -> "_Spent":
-        used = completion.usage
-        return _Spent(
-            self.calls + used.calls, self.input_tokens + used.input_tokens, self.output_tokens + used.output_tokens
-        )
 
 
 def gather_passages(
@@ -204,12 +192,17 @@ def gather_passages(
 
 
 def estimate_cost(question: str, passages: Sequence[Candidate], *, sides: bool) -> Estimate:
-    """The most calls and prompt tokens that `written_answer` will use for these passages."""
+    """Return the most calls and prompt tokens that `written_answer` will use for these passages.
+
+    `sides` adds the questions about the stance of the passages that the answer is written from.
+    """
     batches = [passages[start : start + _JUDGED_AT_ONCE] for start in range(0, len(passages), _JUDGED_AT_ONCE)]
     written = list(passages)[:WRITTEN_FROM]
     prompts = [_JUDGE + _judge_prompt(question, batch) for batch in batches]
     prompts += [_WRITE + _write_prompt(question, written, None)] * (2 if sides else 1)
-    return Estimate(calls=len(prompts), input_tokens=sum(map(estimated_tokens, prompts)))
+    stances = 1 if sides and written else 0  # one question holds more passages than an answer is written from
+    tokens = [estimated_tokens(each) for each in prompts]
+    return Estimate(calls=len(prompts) + stances, input_tokens=sum(tokens) + stances * max(tokens, default=0))
 
 
 def written_answer(
@@ -229,13 +222,13 @@ def written_answer(
     shown = [each for each in passages if each.metadata.get("access_level") == "public"]
     if len(shown) < len(passages):
         notes.append(f"{len(passages) - len(shown)} private passages were not shown to the language model")
-    spent, model = _Spent(), None
+    model = None
     try:
         scores: dict[str, int] = {}
         for start in range(0, len(shown), _JUDGED_AT_ONCE):
             batch = shown[start : start + _JUDGED_AT_ONCE]
             judged = ask(system=_JUDGE, user=_judge_prompt(question, batch), schema=PassageScores)
-            spent, model = spent.plus(judged), judged.model
+            model = judged.model
             scores |= _relevances(judged.value, batch)
         useful = sorted(
             (each for each in shown if scores.get(each.doc_id, 0) >= _USEFUL),
@@ -247,19 +240,13 @@ def written_answer(
             if not part:
                 continue
             written = ask(system=_WRITE, user=_write_prompt(question, part, stance), schema=WrittenAnswer)
-            spent, model = spent.plus(written), written.model
+            model = written.model
             kept, lost = _verified(written.value, part, question, stance)
             sentences += kept
             dropped += lost
     except LLMError as fault:
         plain = extractive_answer(question, passages, embedder=embedder)
-        return replace(
-            plain,
-            calls=spent.calls,
-            input_tokens=spent.input_tokens,
-            output_tokens=spent.output_tokens,
-            notes=(*notes, f"quoted without a language model: {fault}"),
-        )
+        return replace(plain, notes=(*notes, f"quoted without a language model: {fault}"))
     return Answer(
         question=question,
         kind="written",
@@ -267,9 +254,6 @@ def written_answer(
         dropped=dropped,
         examined=len(shown),
         model=model,
-        calls=spent.calls,
-        input_tokens=spent.input_tokens,
-        output_tokens=spent.output_tokens,
         notes=tuple(notes),
     )
 
@@ -296,10 +280,6 @@ def extractive_answer(question: str, passages: Sequence[Candidate], *, embedder:
         dropped=0,
         examined=len(passages),
         model=None,
-        calls=0,
-        input_tokens=0,
-        output_tokens=0,
-        notes=(),
     )
 
 

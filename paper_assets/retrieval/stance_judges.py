@@ -128,20 +128,21 @@ def open_llm_judge(
     known: Callable[[Sequence[str]], Mapping[str, str]] = lambda keys: {},
     keep: Callable[[Mapping[str, str], str], None] = lambda answers, model: None,
     deadline: Callable[[], float | None] = lambda: None,
+    budget: Budget | None = None,
 ) -> StanceJudge:
-    """Return the judge for the environment's language model (I3), with a fresh budget; without one its labels carry the
-    reason.
+    """Return the judge for the environment's language model; without one its labels carry the reason.
 
     `known` looks up stored answers by key, `keep` stores new ones of a model; `deadline` returns the seconds left.
+    Without a `budget` it gets one of its own.
     """
     try:
         config = llm_config(environ)
     except LLMConfigError as error:
         return nobody(str(error))
-    budget = Budget(calls=config.budget_calls, tokens=config.budget_tokens)
+    spent = budget or Budget(calls=config.budget_calls, tokens=config.budget_tokens)
 
     def ask(*, system: str, user: str, schema: type[StanceLabels]) -> Completion[StanceLabels]:
-        return llm.ask(config, system=system, user=user, schema=schema, budget=budget, deadline=deadline())
+        return llm.ask(config, system=system, user=user, schema=schema, budget=spent, deadline=deadline())
 
     return llm_judge(ask, model=config.model, known=known, keep=lambda answers: keep(answers, config.model))
 
@@ -250,6 +251,7 @@ def open_judge(
     warehouse: Warehouse,
     *,
     deadline: Callable[[], float | None] = lambda: None,
+    budget: Budget | None = None,
 ) -> StanceJudge:
     """Return the judge of one run, storing a language model's answers in the warehouse; nothing is loaded or asked yet.
 
@@ -262,4 +264,5 @@ def open_judge(
         known=lambda keys: known_answers(warehouse, keys),
         keep=lambda answers, model: keep_answers(warehouse, answers, model=model),
         deadline=deadline,
+        budget=budget,
     )
