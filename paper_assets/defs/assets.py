@@ -84,9 +84,9 @@ def _run(step: Step, context: dg.AssetExecutionContext, workspace: Workspace) ->
             if product.name in wanted:
                 if made.new or failure is None:
                     yield from _events(step, product, workspace, asked, made, whole=failure is None)
-                besides = {partition_key(step.grid, each): each for each in made.besides}
+                also_changed = {partition_key(step.grid, each): each for each in made.also_changed}
                 yield from separately(
-                    product.name, {key: product.report(workspace, each, made) for key, each in besides.items()}
+                    product.name, {key: product.report(workspace, each, made) for key, each in also_changed.items()}
                 )
         if failure is not None:
             raise failure

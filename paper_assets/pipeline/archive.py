@@ -1,7 +1,7 @@
-"""`best_practice_archive`: rewrites worth imitating, with the Chroma collection that follows the table (B1).
+"""`best_practice_archive`: rewrites that serve as examples, with the Chroma collection that follows the table (B1).
 
-Best practices are kept where rewrites end (rewriting/best_practices.py); here their index is brought up to date, and a
-person sees whether the archive is worth learning from.
+Best practices are stored where rewrites end (rewriting/best_practices.py); this step updates their index and shows a
+person whether the archive is worth learning from.
 """
 
 from collections import Counter
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from hashlib import sha256
 from itertools import groupby
 
-from paper_assets.pipeline.embeddings import SAMPLE, found_by_themselves
+from paper_assets.pipeline.embeddings import SAMPLE, index_finds_its_vectors
 from paper_assets.pipeline.report import Bars, Columns, Report, StackedBars, Table, Value
 from paper_assets.pipeline.step import WHOLE, Check, Checked, Grid, Made, Partition, Product, Step
 from paper_assets.pipeline.workspace import Workspace
@@ -24,7 +24,7 @@ _MOST_SHARE = 0.8  # of one level or one category; more, and the others learn fr
 
 
 def _make(workspace: Workspace, partitions: Sequence[Partition], wanted: frozenset[str]) -> Made:
-    """Take in what waited for the model and bring the collection up to date."""
+    """Add what waited for the model and bring the collection up to date."""
     archive = archive_of(workspace.settings, workspace.warehouse, workspace.vector_index, workspace.embedder())
     if archive.embedder is not None:
         if again := offer_again(archive):
@@ -42,7 +42,7 @@ def _report(workspace: Workspace, partition: Partition, made: Made) -> Report:
 
 
 def archive_report(archive: Archive, kept: Sequence[BestPractice]) -> Report:
-    """How many of which level, category and score, and the newest; its version changes with what is kept."""
+    """Report the archive by level, category and score, and the newest; its version changes with its content."""
     model = archive.embedder.name if archive.embedder else "none"
     levels = [level for level in LEVELS if any(each.target_level == level for each in kept)]
     categories = Counter(each.category or "unknown" for each in kept).most_common()
@@ -119,7 +119,7 @@ def _no_unmasked_pii(workspace: Workspace, partitions: Sequence[Partition], made
 
 
 def _pii_in(practice: BestPractice) -> str:
-    """The kinds of what should be masked, never the thing itself."""
+    """Return the kinds of personal data that should be masked, never the data."""
     found = [pii.kind for text in (practice.text, practice.original_text, *practice.keywords) for pii in find_pii(text)]
     return ", ".join(kind for kind, _ in groupby(sorted(found)))
 
@@ -131,7 +131,7 @@ def _vectors_find_themselves(workspace: Workspace, partitions: Sequence[Partitio
     ids = sorted(each.id for each in _kept(workspace, made))
     sample = ids[:: max(1, len(ids) // SAMPLE)][:SAMPLE]
     practices, vectors = with_vectors(archive.warehouse, archive.collection, sample, model=archive.embedder.name)
-    return found_by_themselves(archive.index, archive.collection, [each.id for each in practices], vectors)
+    return index_finds_its_vectors(archive.index, archive.collection, [each.id for each in practices], vectors)
 
 
 STEP = Step(
@@ -152,7 +152,7 @@ STEP = Step(
                 Check(
                     name="no_unmasked_pii",
                     holds=_no_unmasked_pii,
-                    description="No phone number and no mail address stands in a text or a keyword.",
+                    description="No text or keyword contains a phone number or mail address.",
                 ),
                 Check(
                     name="vectors_find_themselves",

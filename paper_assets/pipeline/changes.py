@@ -1,4 +1,4 @@
-"""What changed from one stored ranking of a profile to another, with all that the stores know of the causes."""
+"""Compare two stored rankings of a profile, with all that the stores know of the causes."""
 
 from datetime import date, timedelta
 
@@ -17,8 +17,10 @@ from paper_assets.stores.warehouse import Warehouse
 def changes_of(
     warehouse: Warehouse, profile: str, day: date, *, before: date | None = None, edit: bool = False
 ) -> Changes:
-    """What changed in a profile's list of a day: since `before` (None: the ranked day before), or, with `edit`, since
-    the ranking of the same day that an edit or new papers replaced. Raises NotComputed if there is none to compare.
+    """Compare a profile's list of a day with that of `before` (None: the ranked day before), or with `edit` the ranking
+    of the same day that an edit or new papers replaced.
+
+    Raises NotComputed if there is nothing to compare with.
     """
     after = ranking(warehouse, day, profile)
     if edit:
@@ -39,10 +41,10 @@ def changes_since(
     judged: pa.Table | None = None,
     profile: Profile | None = None,
 ) -> Changes:
-    """What changed from one ranking of a profile to a later one, with all that is known of the causes.
+    """Compare a ranking with a later one of the same profile, with all that is known of the causes.
 
-    `judged` and `profile` of the later one, where it is not stored. Why papers were left out of a ranking that was
-    replaced on its own day is not kept.
+    `judged` and `profile` are those of the later one if it is not stored. The reasons for removals are not kept for a
+    ranking that was replaced on its own day.
     """
     ids = {each for stored in (earlier, after) for each in stored.rows.column("paper_id").to_pylist()}
     contents = [
@@ -61,7 +63,7 @@ def changes_since(
 
 
 def _removed(warehouse: Warehouse, stored: StoredRanking) -> dict[str, str] | None:
-    """Filter reasons of the ranking's day by paper id; None if they are not stored."""
+    """Return the filter reasons of the ranking's day by paper id; None if they are not stored."""
     try:
         return _reasons(candidates(warehouse, stored.day, stored.profile))
     except NotComputed:

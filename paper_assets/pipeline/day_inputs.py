@@ -1,6 +1,6 @@
-"""What a profile's day is made from: its window of papers, what it has shown, and the fingerprints of all that.
+"""Determine what a profile's day is made from: its window of papers, what earlier lists showed, and their fingerprints.
 
-Days must be made in ascending order: a day's candidates lack what earlier days of the window have shown.
+Days must be made in ascending order: papers that earlier days of the window showed are removed from a day's candidates.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,13 +22,13 @@ CODE_VERSION = "2"  # raise it when filters or scoring change, so that stored da
 
 
 def ranking_version() -> str:
-    """Version of what computes a ranking: our code and the coefficients of relevance."""
+    """Return the version of what computes a ranking: the code and the coefficients of relevance."""
     return f"{CODE_VERSION}.{standard_calibration().version}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProfileDay:
-    """A day's inputs: the profile, the papers of first..as_of by content, the papers shown before."""
+    """A day's inputs: the profile, the content of the papers of first..as_of, the papers shown before."""
 
     profile: Profile
     as_of: date
@@ -40,7 +40,7 @@ class ProfileDay:
 
 
 def profile_day(warehouse: Warehouse, profile: Profile, as_of: date, *, settings: Settings) -> ProfileDay:
-    """Gather a day's inputs: the window of `feed.window_days` ending on `as_of`, and what it has already shown."""
+    """Gather a day's inputs: the window of `feed.window_days` ending on `as_of`, and what its earlier days showed."""
     with warehouse.read_together() as opened:
         papers, shown = _gathered(opened, profile, as_of, as_of)
         liked = liked_by(opened, profile)
@@ -56,9 +56,9 @@ def inputs_by_day(
     llm: str | None,
     settings: Settings,
 ) -> dict[date, tuple[str, str]]:
-    """For each of the ascending `days` the fingerprints of what its candidates and its ranking would come from now.
+    """Return the current input fingerprints of candidates and ranking for each of the ascending `days`.
 
-    A day's inputs hold what the days before have shown: they mean something as long as those are current.
+    A day's inputs include what earlier days showed: they are valid as long as those days are current.
     """
     papers, shown = _gathered(warehouse, profile, days[0], days[-1])
     liked = liked_by(warehouse, profile)
@@ -84,7 +84,7 @@ def inputs_by_day(
 def _gathered(
     warehouse: Warehouse, profile: Profile, first: date, last: date
 ) -> tuple[dict[date, str], dict[date, frozenset[str]]]:
-    """Papers by content, and papers shown, of all days in the windows of first..last."""
+    """Return papers by content, and papers shown, of all days in the windows of first..last."""
     earliest = first - timedelta(days=profile.content.feed.window_days - 1)
     return day_fingerprints(warehouse, earliest, last), shown_by_day(warehouse, profile.name, earliest, last)
 

@@ -1,6 +1,6 @@
-"""Many profiles' days on a Dask cluster: day after day, the profiles of one day side by side (SPEC X4).
+"""Rank many profiles' days on a Dask cluster: day after day, the profiles of one day in parallel (X4).
 
-Here is what is read and what is written, by this process alone; only the rankings between are computed elsewhere.
+This process alone reads and writes the stores; only the rankings are computed elsewhere.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -10,7 +10,7 @@ from itertools import groupby
 from paper_assets.cluster.client import Cluster, Connection, connected
 from paper_assets.cluster.tasks import rankings_of
 from paper_assets.errors import ClusterUnavailable, PaperAssetsError, RateLimited, StoreBusy
-from paper_assets.pipeline.rankings import Work, begun, finished
+from paper_assets.pipeline.rankings import Work, finish_ranking, start_ranking
 from paper_assets.pipeline.step import Partition, ascending, one_by_one
 from paper_assets.ranking.rank import Ranking, rank
 from paper_assets.ranking.task import RankingTask
@@ -34,10 +34,11 @@ def day_by_day(
     verifier: Verifier,
     tell: Callable[[Partition, bool], None] = lambda partition, new: None,
 ) -> tuple[dict[Partition, bool], dict[Partition, PaperAssetsError]]:
-    """Rank each partition; `prepare` makes its candidates and says whether they are new, `work_of` begins its ranking.
+    """Rank each partition; `prepare` makes its candidates and returns whether they are new, `work_of` starts its
+    ranking.
 
-    As in `one_by_one`, a profile's later days rest on its earlier ones, and one that fails stops no other profile;
-    nothing more is tried once the cluster or a store cannot be used. Returns (new, failures).
+    As in `one_by_one`, a profile's later days depend on its earlier ones, and a failure stops no other profile; after a
+    failure of the cluster or a store nothing more is tried. Returns (new, failures).
     """
     done = _Done()
     try:
@@ -74,7 +75,7 @@ def _one_day(
     def begin(partition: Partition) -> bool:
         prepare(partition)
         works[partition] = work_of(partition)
-        task = begun(works[partition])
+        task = start_ranking(works[partition])
         if task is not None:
             tasks[partition] = task
         return task is not None
@@ -87,7 +88,7 @@ def _one_day(
             try:
                 if isinstance(found, PaperAssetsError):
                     raise found
-                done.new[partition] = finished(works[partition], found)
+                done.new[partition] = finish_ranking(works[partition], found)
             except ClusterUnavailable:
                 raise
             except PaperAssetsError as failure:
@@ -100,12 +101,12 @@ def _one_day(
 def _found(
     connection: Connection, tasks: Mapping[Partition, RankingTask], verifier: Verifier
 ) -> Iterator[tuple[Partition, Ranking | PaperAssetsError]]:
-    """Rankings as they come. Where a language model is asked, or one profile alone has something to rank, here."""
+    """Yield rankings as they arrive. Rank in this process if a language model is used or only one profile has work."""
     asks = [each for each, task in tasks.items() if verifier.model and task.options.enable_llm_verification]
     sent = [each for each in tasks if each not in asks]
     if len(sent) == 1:
         asks, sent = [*asks, *sent], []
-    # A verifier with a model holds its key and the store; nobody asks it here.
+    # A verifier with a model holds its key and the store; it is not used here.
     travelling = verifier if verifier.model is None else None
     if sent:
         for place, found in rankings_of(connection, [tasks[each] for each in sent], verifier=travelling):

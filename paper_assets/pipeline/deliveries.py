@@ -1,9 +1,9 @@
-"""Sending digests: by mail and to a webhook, each once for a profile and day, as its `delivery.json` says (Z3).
+"""Send digests by mail and to a webhook, each once per profile and day, as configured in `delivery.json` (Z3).
 
-A digest is sent at most once. The outbox says `sending` before the first word leaves, so a process that is killed on
-the way leaves a delivery of which nobody knows; it is shown (`digests_were_sent`) and sent again only by a person. What
-surely failed is sent by the next run. Only a profile's newest day goes out, and none older than a week: a backfill
-sends nothing.
+A digest is sent at most once. The outbox is set to `sending` before anything is sent, so a process that is killed while
+sending leaves a delivery with unknown outcome; the check `digests_were_sent` reports it and only a person sends it
+again. The next run sends what certainly failed. Only a profile's newest day is sent, and nothing older than a week: a
+backfill sends nothing.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -25,7 +25,7 @@ _OLDEST = timedelta(days=7)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parcel:
-    """A digest with its pages, and where the desk shows it."""
+    """A digest with its pages, and the URL at which the desk shows it."""
 
     digest: Digest
     html: str
@@ -35,7 +35,7 @@ class Parcel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Undelivered:
-    """Why a digest has not arrived, or may not have: `unknown` ones are not sent again by themselves."""
+    """Why a digest was not, or may not have been, delivered; `unknown` ones are not sent again automatically."""
 
     profile: str
     day: date | None
@@ -48,10 +48,10 @@ class Undelivered:
 
 
 def deliver(workspace: Workspace, parcel: Parcel, *, again: bool = False) -> list[Delivery]:
-    """Send the digest on every channel of its profile that has not had it; what became of each channel.
+    """Send the digest on every channel of its profile that has not had it; return the state of each channel.
 
-    `again`: also where it was sent before, or nobody knows. A failure is noted, not raised. Raises InvalidProfile for a
-    `delivery.json` that cannot be read, StoreError.
+    `again`: also where it was sent before or the outcome is unknown. A failure is recorded, not raised. Raises
+    InvalidProfile for an unreadable `delivery.json`, StoreError.
     """
     digest, warehouse = parcel.digest, workspace.warehouse
     options = load_delivery(workspace.settings.profiles_dir, digest.profile)
@@ -72,9 +72,9 @@ def deliver(workspace: Workspace, parcel: Parcel, *, again: bool = False) -> lis
 
 
 def due_days(workspace: Workspace, profile: str) -> set[date]:
-    """The days of the profile whose digest is to go out by itself: the newest one, and what failed within a week.
+    """Return the days of the profile whose digest is due: the newest one, and those that failed within a week.
 
-    Raises InvalidProfile for a `delivery.json` that cannot be read.
+    Raises InvalidProfile for an unreadable `delivery.json`.
     """
     channels = load_delivery(workspace.settings.profiles_dir, profile).channels
     newest = latest_ranking_day(workspace.warehouse, profile, until=workspace.clock().date()) if channels else None
@@ -88,7 +88,7 @@ def due_days(workspace: Workspace, profile: str) -> set[date]:
 
 
 def undelivered(workspace: Workspace, profiles: Iterable[str]) -> list[Undelivered]:
-    """What has not arrived of the last week's digests of these profiles, or may not have, on the channels they have."""
+    """List what was not, or may not have been, delivered of the last week's digests of these profiles, by channel."""
     names = sorted(set(profiles))
     channels: dict[str, Sequence[str]] = {}
     found: list[Undelivered] = []
@@ -104,7 +104,7 @@ def undelivered(workspace: Workspace, profiles: Iterable[str]) -> list[Undeliver
             continue
         unknown = each.state == "sending"
         again = f"`paper-assets deliver {each.profile} --day {each.day} --again` sends it once more"
-        reason = f"nobody knows whether it arrived ({each.reason or 'cut off'}); {again}" if unknown else each.reason
+        reason = f"it is unknown whether it arrived ({each.reason or 'cut off'}); {again}" if unknown else each.reason
         found.append(
             Undelivered(
                 profile=each.profile, day=each.day, channel=each.channel, reason=reason or "failed", unknown=unknown

@@ -62,7 +62,9 @@ class QuestionOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreparedQuestion:
-    """A question with its passages, before anything is paid for; `config` is None where no model will be asked."""
+    """A question with its passages, before anything is paid for; `config` is missing if no language model will be
+    called.
+    """
 
     question: str
     passages: tuple[Candidate, ...]
@@ -118,7 +120,7 @@ def answer_question(
     *,
     embedder: Embedder | None,
 ) -> Answer:
-    """Answer a prepared question; within the budget, and from kept answers where it was asked before."""
+    """Answer a prepared question within its budget, using stored answers of the language model where they exist."""
     if prepared.config is None or not prepared.passages:
         answer = extractive_answer(prepared.question, prepared.passages, embedder=embedder)
         return replace(answer, notes=prepared.notes)
@@ -141,7 +143,7 @@ def answer_question(
 
 
 def answer_as_markdown(answer: Answer, warehouse: Warehouse, *, bibtex: bool = True) -> str:
-    """The answer as Markdown: numbered sentences of the answer, their quotations, and BibTeX entries of the papers."""
+    """Write the answer as Markdown: numbered sentences, their quotations, and BibTeX entries of the papers."""
     lines = [f"# {answer.question}", ""]
     if not answer.answered:
         return "\n".join([*lines, UNANSWERED, ""])
@@ -190,7 +192,7 @@ def _fetch_full_texts(
     most: int,
     progress: Progress,
 ) -> list[str]:
-    """Fetch and keep the full texts of the best papers that have none; what failed, as notes."""
+    """Fetch and store the full texts of the best papers that have none; return failures as notes."""
     have = {each.source_id for each in passages if each.metadata.get("data_type") == "fulltext"}
     wanted = [each for each in dict.fromkeys(each.source_id for each in passages) if each not in have][:most]
     clients = open_clients(settings, environ, warehouse=warehouse)

@@ -1,6 +1,6 @@
 """`reading_digests`: one page to read for each day and profile, and a feed for each profile (SPEC 1).
 
-What stands on a page is digests/content.py's business; here a day is gathered from the stores, written, and checked.
+digests/content.py determines the content of a page; this step gathers a day from the stores, writes and checks it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -46,7 +46,7 @@ NAME = "reading_digests"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Written:
-    """A day's digest and where it lies. `version` changes only with what the pages say."""
+    """A day's digest and the path of its page. `version` changes only with the content of the pages."""
 
     digest: Digest
     page: Path
@@ -56,7 +56,7 @@ class Written:
 
 
 def write_digest(warehouse: Warehouse, profile: str, day: date, *, settings: Settings) -> Written:
-    """Make the day's pages and the profile's feed from what is stored. What says the same does not touch its file.
+    """Write the day's pages and the profile's feed from the stores; leave files alone if their content is unchanged.
 
     Raises NotComputed if there is no ranking, StoreBusy, StoreUnwritable.
     """
@@ -82,7 +82,7 @@ def write_digest(warehouse: Warehouse, profile: str, day: date, *, settings: Set
 
 
 def missing_from_pages(warehouse: Warehouse, profile: str, day: date, *, settings: Settings) -> list[str]:
-    """Papers of the stored list that the day's files do not show, or all of them where a file is not there."""
+    """Return the papers of the stored list that the day's files do not show; all of them if a file is missing."""
     rows = ranking(warehouse, day, profile).rows
     shown = rows.filter(rows.column("shown")).column("paper_id").to_pylist()
     page, markdown = (
@@ -97,7 +97,7 @@ def missing_from_pages(warehouse: Warehouse, profile: str, day: date, *, setting
 
 
 def gather(warehouse: Warehouse, profile: str, day: date, *, settings: Settings) -> Digest:
-    """What is stored for the profile's day, as a digest. Raises NotComputed if there is no ranking."""
+    """Build the digest of the profile's day from the stores. Raises NotComputed if there is no ranking."""
     with warehouse.read_together() as opened:
         stored = _stored_day(opened, profile, day)
     return digest_of(stored, config=settings.rewriting)
@@ -131,12 +131,12 @@ def _stored_day(warehouse: Warehouse, profile: str, day: date) -> Stored:
 
 
 def desk_address(settings: Settings, profile: str, day: date) -> str:
-    """Where the desk shows the profile's day, while it runs."""
+    """Return the URL at which the desk, while running, shows the profile's day."""
     return f"{settings.desk_url}/p/{profile}/{day}"
 
 
 def _pages(digest: Digest, settings: Settings) -> dict[str, bytes]:
-    """The pages by their ending."""
+    """Render the pages, by file ending."""
     desk = desk_address(settings, digest.profile, digest.day)
     return {
         "html": html_page(digest, desk=desk).encode(),
@@ -145,7 +145,7 @@ def _pages(digest: Digest, settings: Settings) -> dict[str, bytes]:
 
 
 def _earlier(warehouse: Warehouse, profile: str, day: date) -> list[tuple[str, StoredRanking]]:
-    """The ranking of the ranked day before, and the one of this very day that an edit or new papers have replaced."""
+    """Return the ranking of the previous ranked day, and the one of this day that an edit or new papers replaced."""
     found = []
     before = latest_ranking_day(warehouse, profile, until=day - timedelta(days=1))
     if before is not None:
@@ -155,8 +155,8 @@ def _earlier(warehouse: Warehouse, profile: str, day: date) -> list[tuple[str, S
     return found
 
 
-def feed_stands(profile: str, *, settings: Settings) -> bool:
-    """Whether the profile's feed is made from the pages that lie beside it."""
+def profile_feed_is_current(profile: str, *, settings: Settings) -> bool:
+    """Return whether the profile's feed was made from the pages beside it."""
     return feed_is_current(settings.digests_dir, profile, feed=partial(_feed, profile), latest=_IN_FEED)
 
 
@@ -170,7 +170,7 @@ def _issue(day: date, page: str) -> Issue:
 
 
 def _make(workspace: Workspace, partitions: Sequence[Partition], wanted: frozenset[str]) -> Made:
-    """Write each day's page and the feed, ascending by day. What says the same does not touch its file."""
+    """Write each day's page and the feed, ascending by day; leave files alone if their content is unchanged."""
     written: dict[Partition, Written] = {}
 
     def write(each: Partition) -> bool:
@@ -186,7 +186,7 @@ def _make(workspace: Workspace, partitions: Sequence[Partition], wanted: frozens
 
 
 def parcel(warehouse: Warehouse, profile: str, day: date, *, settings: Settings) -> Parcel:
-    """The day's digest as it is sent. Raises NotComputed if there is no ranking."""
+    """Render the day's digest for sending. Raises NotComputed if there is no ranking."""
     digest = gather(warehouse, profile, day, settings=settings)
     pages = {ending: page.decode() for ending, page in _pages(digest, settings).items()}
     html = without_mathml(pages["html"])
@@ -194,7 +194,7 @@ def parcel(warehouse: Warehouse, profile: str, day: date, *, settings: Settings)
 
 
 def _send(workspace: Workspace, profile: str) -> None:
-    """Send what is due of the profile. A digest that cannot be sent is made all the same: the check says so."""
+    """Send what is due for the profile. The digest succeeds even if that fails; `digests_were_sent` reports it."""
     try:
         for day in sorted(due_days(workspace, profile)):
             found = parcel(workspace.warehouse, profile, day, settings=workspace.settings)
@@ -205,7 +205,7 @@ def _send(workspace: Workspace, profile: str) -> None:
 
 
 def _inputs(workspace: Workspace, partitions: Sequence[Partition]) -> Mapping[Partition, str]:
-    """What the pages would say now. A day without a ranking has none."""
+    """Hash the current content of the pages; nothing for a day without a ranking."""
     found = {}
     for each in partitions:
         with suppress(NotComputed):
@@ -224,7 +224,9 @@ def _stored(workspace: Workspace, partitions: Sequence[Partition]) -> Mapping[Pa
             found[each] = _version(whole)
     # A writer that was killed between a page and the feed: the newest page is made again, and the feed with it.
     newest = {each.of_profile: each for each in ascending(partitions)}
-    stale = {each for profile, each in newest.items() if not feed_stands(profile, settings=workspace.settings)}
+    stale = {
+        each for profile, each in newest.items() if not profile_feed_is_current(profile, settings=workspace.settings)
+    }
     stale |= {each for each in found if each.of_day in _due(workspace, each.of_profile)}
     return {each: version for each, version in found.items() if each not in stale}
 
@@ -232,7 +234,7 @@ def _stored(workspace: Workspace, partitions: Sequence[Partition]) -> Mapping[Pa
 def _due(workspace: Workspace, profile: str) -> set[date]:
     try:
         return due_days(workspace, profile)
-    except InvalidProfile:  # the check says so
+    except InvalidProfile:  # the check reports it
         return set()
 
 
@@ -245,7 +247,7 @@ def _version(pages: Sequence[bytes]) -> str:
 
 
 def _report(workspace: Workspace, partition: Partition, made: Made) -> Report:
-    """Where the page lies, what it says and how much of each kind."""
+    """Report the paths of the page, its preview, and the numbers of its parts."""
     written: Written = made.details[partition]
     digest = written.digest
     versions = [version for entry in digest.entries for version in entry.versions]
@@ -271,7 +273,7 @@ def _report(workspace: Workspace, partition: Partition, made: Made) -> Report:
     )
 
 
-def _every_paper_stands_in_its_page(workspace: Workspace, partitions: Sequence[Partition], made: Made) -> Checked:
+def _every_listed_paper_is_in_its_page(workspace: Workspace, partitions: Sequence[Partition], made: Made) -> Checked:
     missing = [
         f"{each} {paper_id}"
         for each in partitions
@@ -304,15 +306,15 @@ STEP = Step(
             deps=("scored_rankings", "balanced_retrievals", "paper_rewrites"),
             checks=(
                 Check(
-                    name="every_paper_of_the_list_stands_in_its_page",
+                    name="every_listed_paper_is_in_its_page",
                     description="The page and its Markdown show each paper of the stored list.",
-                    holds=_every_paper_stands_in_its_page,
+                    holds=_every_listed_paper_is_in_its_page,
                     serious=True,
                 ),
                 Check(
                     name="digests_were_sent",
                     holds=_digests_were_sent,
-                    description="What a profile's delivery.json asks for has been taken by the other side.",
+                    description="Every delivery configured in delivery.json was accepted by the receiving server.",
                     serious=True,
                 ),
             ),

@@ -1,4 +1,4 @@
-"""`paper_embeddings`: the vector of each paper's title and abstract, in DuckDB, with the Chroma index beside it."""
+"""`paper_embeddings`: the vector of each paper's title and abstract, in DuckDB, with a Chroma index."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
@@ -58,7 +58,7 @@ def _make(workspace: Workspace, partitions: Sequence[Partition], wanted: frozens
 
 
 def _embed_day(workspace: Workspace, model: Embedder, day: date) -> int:
-    """Embed and keep the day's texts that have no vector yet; their number."""
+    """Embed and store the day's texts without vector; return their number."""
     hashes, texts = texts_without_vector(workspace.warehouse, day, day, model=model.name)
     if texts:
         vectors = model.encode(texts, progress=workspace.progress)
@@ -67,9 +67,9 @@ def _embed_day(workspace: Workspace, model: Embedder, day: date) -> int:
 
 
 def embed_unpartitioned(workspace: Workspace) -> int:
-    """Embed the papers that no partition holds: of days before the first one, newest first, then those without a date.
+    """Embed the papers in no partition: those before the first day, newest first, then those without a date.
 
-    In steps, each of which is kept: what interrupts it costs at most the step it was in. Returns how many texts.
+    Works in steps, each of which is stored: an interruption costs at most one step. Returns the number of texts.
     """
     model = workspace.embedder()
     if model is None:
@@ -88,7 +88,7 @@ def embed_unpartitioned(workspace: Workspace) -> int:
 
 
 def steps_newest_first(days: Iterable[date]) -> Iterator[list[date]]:
-    """Days that lie within a month of one another, ascending; the newest month first."""
+    """Group days within a month of one another, ascending; the newest month first."""
     step: list[date] = []
     for day in sorted(days, reverse=True):
         if step and (step[0] - day).days >= _DAYS_IN_A_STEP:
@@ -100,12 +100,12 @@ def steps_newest_first(days: Iterable[date]) -> Iterator[list[date]]:
 
 
 def embedding_version(papers: str, model: str) -> str:
-    """Data version of a day's embeddings: changes with the day's papers or the model."""
+    """Return the data version of a day's embeddings, which changes with the day's papers or the model."""
     return sha256(f"{papers} {model}".encode()).hexdigest()[:32]
 
 
 def _inputs(workspace: Workspace, partitions: Sequence[Partition]) -> Mapping[Partition, str]:
-    """A day without papers asks for nothing; without a model there is nothing to make."""
+    """Return the versions of days with papers; nothing without a model, since there is nothing to make."""
     model, days = workspace.embedding_model(), days_of(partitions)
     if model is None:
         return {}
@@ -114,7 +114,7 @@ def _inputs(workspace: Workspace, partitions: Sequence[Partition]) -> Mapping[Pa
 
 
 def _stored(workspace: Workspace, partitions: Sequence[Partition]) -> Mapping[Partition, str | None]:
-    """A day is embedded where none of its papers lacks a vector; of the rest nothing is recorded."""
+    """Return the versions of days on which every paper has a vector."""
     model = workspace.embedding_model()
     if model is None:
         return {}
@@ -124,7 +124,7 @@ def _stored(workspace: Workspace, partitions: Sequence[Partition]) -> Mapping[Pa
 
 
 def _bring_index_up_to_date(workspace: Workspace, model: str, days: Sequence[date]) -> SyncReport:
-    """Make Chroma hold exactly DuckDB's vectors of the days; a damaged index is made again from all of them."""
+    """Make Chroma contain exactly DuckDB's vectors of the days; rebuild a damaged index from all vectors."""
     warehouse = workspace.warehouse
 
     def versions(first: date | None, last: date | None) -> dict[str, str]:
@@ -152,7 +152,7 @@ def _bring_index_up_to_date(workspace: Workspace, model: str, days: Sequence[dat
 
 
 def _report(workspace: Workspace, partition: Partition, made: Made) -> Report:
-    """How many vectors, how many of them new, and how the day's papers lie together."""
+    """Report the number of vectors, how many are new, and how the day's papers are distributed."""
     if made.details is None:
         return Report("no model", {"dagster/row_count": 0})
     day, model, warehouse = partition.of_day, workspace.load_embedder(), workspace.warehouse
@@ -215,13 +215,15 @@ def _stored_vectors_find_themselves(workspace: Workspace, partitions: Sequence[P
     if not sample:
         return Checked(passed=True, counted={"asked": 0, "lost": []})
     names, rows = zip(*sample, strict=True)
-    return found_by_themselves(workspace.vector_index, COLLECTION, names, np.stack(rows))
+    return index_finds_its_vectors(workspace.vector_index, COLLECTION, names, np.stack(rows))
 
 
-def found_by_themselves(
+def index_finds_its_vectors(
     index: VectorIndex, collection: str, ids: Sequence[str], vectors: NDArray[np.float32]
 ) -> Checked:
-    """Whether the index finds each vector by itself; one that loses too many is made again by the next run."""
+    """Check that the index finds a sample of vectors by searching for each; the next run rebuilds an index that loses
+    many.
+    """
     lost = self_check(index, collection, list(ids), vectors)
     if len(lost) > _LOST_AT_MOST * len(ids):
         distrust(index, collection)
@@ -250,7 +252,7 @@ STEP = Step(
                 ),
                 Check(
                     name="stored_vectors_find_themselves",
-                    description="A sample of vectors is found by itself; an index that loses many is made again.",
+                    description="The index finds each vector of a sample; one that loses many is rebuilt.",
                     holds=_stored_vectors_find_themselves,
                 ),
             ),

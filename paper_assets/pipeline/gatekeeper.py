@@ -18,7 +18,7 @@ from paper_assets.pipeline.changes import changes_of
 from paper_assets.pipeline.day_inputs import CODE_VERSION, inputs_by_day, profile_day
 from paper_assets.pipeline.days_on_cluster import day_by_day
 from paper_assets.pipeline.profiles import remembered_profile, usable_profile
-from paper_assets.pipeline.rankings import Work, done_here, keep_candidates, ranking_work
+from paper_assets.pipeline.rankings import Work, keep_candidates, rank_locally, ranking_work
 from paper_assets.pipeline.report import Bars, Columns, Markdown, Report, StackedBars, Table
 from paper_assets.pipeline.step import Check, Checked, Grid, Made, Partition, Product, Step, by_profile, one_by_one
 from paper_assets.pipeline.workspace import Workspace
@@ -43,7 +43,7 @@ _RECOMPUTED_WITHIN = 1e-9  # stored as doubles; anything more is another formula
 
 
 def candidate_report(workspace: Workspace, partition: Partition, made: Made) -> Report:
-    """How many papers passed, how many were removed and why."""
+    """Report how many papers passed, and how many were removed for which reason."""
     day, profile = partition.of_day, partition.of_profile
     rows = candidates(workspace.warehouse, day, profile).to_pylist()
     reasons = Counter(str(row["reason"]).split(":")[0] for row in rows if not row["passed"])
@@ -72,7 +72,7 @@ def candidate_report(workspace: Workspace, partition: Partition, made: Made) -> 
 
 
 def ranking_report(workspace: Workspace, partition: Partition, made: Made) -> Report:
-    """The top papers with their scores, and what each dimension brought them."""
+    """Report the top papers with their scores and the contribution of each dimension."""
     with workspace.warehouse.read_together() as warehouse:
         stored = ranking(warehouse, partition.of_day, partition.of_profile)
         header, shown = stored.header, stored.rows.filter(stored.rows.column("shown"))
@@ -166,7 +166,7 @@ def _changes_since_the_day_before(warehouse: Warehouse, stored: StoredRanking) -
 
 
 def every_removed_paper_has_a_reason(workspace: Workspace, partitions: Sequence[Partition], made: Made) -> Checked:
-    """It has passed, or names the filter that removed it; never both, never neither."""
+    """Check that every paper either passed or names the filter that removed it."""
     unexplained = [
         f"{each} {row['paper_id']}"
         for each in partitions
@@ -177,7 +177,7 @@ def every_removed_paper_has_a_reason(workspace: Workspace, partitions: Sequence[
 
 
 def scores_are_recomputable(workspace: Workspace, partitions: Sequence[Partition], made: Made) -> Checked:
-    """Every score comes out again from what is stored beside it, and lies in its range."""
+    """Recompute every score from its stored parts and check its range."""
     scoring = workspace.settings.scoring
     worst, out_of_range = 0.0, 0
     for each in partitions:
@@ -198,7 +198,7 @@ CANDIDATES, RANKINGS = "filtered_candidates", "scored_rankings"
 
 
 def _make(workspace: Workspace, partitions: Sequence[Partition], wanted: frozenset[str]) -> Made:
-    """For each day and profile: filter, score, keep. What has not changed is not computed again."""
+    """Filter, score and store each day and profile; nothing is computed again if its inputs are unchanged."""
     model = workspace.embedder() if RANKINGS in wanted else None
     verifier = workspace.load_verifier()
 
@@ -228,7 +228,7 @@ def _make(workspace: Workspace, partitions: Sequence[Partition], wanted: frozens
     def make(partition: Partition) -> bool:
         new = prepare(partition)
         if RANKINGS in wanted:
-            new = done_here(work_of(partition), verifier)
+            new = rank_locally(work_of(partition), verifier)
             tell(partition, new)
         return new
 
@@ -245,7 +245,7 @@ def _make(workspace: Workspace, partitions: Sequence[Partition], wanted: frozens
 
 
 def with_options(profile: Profile, options: Mapping[str, object]) -> Profile:
-    """The profile with a run's own ranking options over its own (G1: run config > profile > default).
+    """Override the profile's ranking options by those of the run (G1: run config > profile > default).
 
     Raises InvalidInput naming the option.
     """
@@ -266,7 +266,7 @@ def _inputs(workspace: Workspace, partitions: Sequence[Partition]) -> Mapping[Pa
 
 
 def _stored(workspace: Workspace, partitions: Sequence[Partition]) -> Mapping[Partition, str | None]:
-    """The table and its file: a ranking whose file is gone, or was never written, is not all there."""
+    """Return what stored rankings were made from; one without its JSON file counts as missing."""
     found: dict[Partition, str | None] = {}
     for name, days in by_profile(partitions):
         kept = stored_inputs(workspace.warehouse, name, days[0], days[-1])
@@ -318,7 +318,7 @@ STEP = Step(
             checks=(
                 Check(
                     name="scores_are_in_range_and_recomputable",
-                    description="Every score comes out again from what is stored beside it, and lies in its range.",
+                    description="Every score can be recomputed from its stored parts and is in its range.",
                     holds=scores_are_recomputable,
                     serious=True,
                     blocking=True,

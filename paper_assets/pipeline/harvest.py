@@ -1,8 +1,8 @@
-"""Catching up: months of papers from a source's list of changes, page by page, from where it stopped (Z4).
+"""Harvest months of papers from a source's list of changes, page by page, continuing after interruptions (Z4).
 
-A harvest goes through its sets, and in each through windows of a month: when the source forgets a place in its list
-(arXiv does overnight), one window is begun anew, not all of it. The last window is open: a paper that is revised while
-the harvest runs moves there from a window that has not been read yet.
+A harvest goes through its sets, and in each through windows of a month: if the source forgets a position in its list
+(arXiv does overnight), one window is started again, not all of it. The last window is open: a paper that is revised
+during the harvest moves there from a window that has not been read yet.
 """
 
 from calendar import monthrange
@@ -20,20 +20,20 @@ _LOST_TIMES = 3  # in one run: a source that forgets oftener would be asked for 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Harvest:
-    """What is asked for: what has changed in these sets in first..last (None: until now)."""
+    """What to fetch: what changed in these sets in first..last (None: until now)."""
 
     first: date
     last: date | None
     sets: tuple[str, ...]
 
     def key(self, address: str) -> str:
-        """What the place of this harvest is kept under."""
+        """Return the key under which the position of this harvest is stored."""
         return f"{address} {self.first}..{self.last or ''} {','.join(self.sets)}"
 
 
 @dataclass(slots=True)
 class Harvested:
-    """What a run of a harvest did; `resumed` pages were there before. `added` and so on count papers."""
+    """The result of a run of a harvest; `resumed`: pages read before it. `added` and so on count papers."""
 
     resumed: int = 0
     pages: int = 0
@@ -50,9 +50,10 @@ class Harvested:
 def harvest(
     workspace: Workspace, source: Source, asked: Harvest, *, progress: Callable[[int], None] = lambda read: None
 ) -> Harvested:
-    """Bring in all pages of the harvest, each with the place of the next one. `progress` gets the papers read so far.
+    """Fetch and store all pages of the harvest, each with the position of the next; `progress` gets the papers read so
+    far.
 
-    Whatever stops it, the same harvest goes on from the last page that was kept. Raises SourceError, StoreError, and
+    After an interruption the same harvest continues after the last stored page. Raises SourceError, StoreError, and
     InvalidInput for a source without lists of changes.
     """
     if source.open_changes is None:
@@ -81,7 +82,7 @@ def harvest(
 
 
 def _page(page_of_changes: PageOfChanges, asked: Harvest, at: Place, done: Harvested) -> tuple[Place, ChangesPage]:
-    """The page at this place, or the first one of its window if the source has forgotten the place."""
+    """Fetch the page at this position, or the first one of its window if the source has forgotten the position."""
     name = asked.sets[at.sets_done]
     try:
         page = page_of_changes(name, at.first_day, at.last_day, at.next_page)
@@ -97,7 +98,7 @@ def _page(page_of_changes: PageOfChanges, asked: Harvest, at: Place, done: Harve
 
 
 def _after(asked: Harvest, at: Place, page: ChangesPage, today: date) -> Place | None:
-    """Where the harvest goes on after this page; None: it is over."""
+    """Return the position after this page; None at the end."""
     if page.next_page is not None:
         return replace(at, next_page=page.next_page, pages=at.pages + 1)
     ended = at.last_day is None or at.last_day == asked.last
@@ -109,7 +110,7 @@ def _after(asked: Harvest, at: Place, page: ChangesPage, today: date) -> Place |
 
 
 def _window(asked: Harvest, sets_done: int, first: date, today: date) -> Place:
-    """The month, or the rest of what is asked for, that begins on `first`."""
+    """Return the month that begins on `first`, or what is left of the period."""
     end_of_month = first.replace(day=monthrange(first.year, first.month)[1])
     last = end_of_month if end_of_month < (asked.last or today) else asked.last
     return Place(sets_done=sets_done, first_day=first, last_day=last)

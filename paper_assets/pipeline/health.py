@@ -32,8 +32,11 @@ from paper_assets.stores.rankings import all_output_paths
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Health:
-    """`troubles`: days that lack papers; `late`: by profile the assets of its last day that are not made from what is
-    there; `faults`: by profile why it cannot be read; `use`: what the language model took since the month began.
+    """The state of the installation.
+
+    `troubles`: days that lack papers. `late`: by profile, the outdated assets of its last day. `faults`: by profile,
+    why it cannot be read. `waiting`: by profile, rewrites that wait for a decision. `use`: what the language model used
+    since the beginning of the month (`since`).
     """
 
     held: Summary
@@ -46,7 +49,7 @@ class Health:
 
 
 def health(workspace: Workspace) -> Health:
-    """Look at everything, in one opening of the store; makes nothing. Raises StoreBusy."""
+    """Read the state of everything, opening the store once; changes nothing. Raises StoreBusy."""
     with workspace.warehouse.read_together() as opened:
         return _health(replace(workspace, warehouse=opened))
 
@@ -75,7 +78,7 @@ def _health(workspace: Workspace) -> Health:
 
 
 def late_assets(workspace: Workspace, partition: Partition) -> tuple[str, ...]:
-    """Which steps of the partition are not made from what is there now."""
+    """Return the steps of the partition that are out of date."""
     return tuple(step.name for step in STEPS if step.grid is Grid.PROFILE_DAY and _is_late(step, workspace, partition))
 
 
@@ -87,11 +90,11 @@ def _is_late(step: Step, workspace: Workspace, partition: Partition) -> bool:
         return True
 
 
-def repair(workspace: Workspace, *, told: Callable[[int], None] | None = None) -> None:
-    """Write the files and pages that stored rankings lack, and remove what killed writers have left.
+def repair(workspace: Workspace, *, report: Callable[[int], None] | None = None) -> None:
+    """Write the files and pages that stored rankings lack, and remove what killed writers left.
 
-    `told` hears how many are to be written, if any are: a year of pages takes minutes, the newest come first. A profile
-    that cannot be read is left as it is. Raises StoreError.
+    `report` is called with the number of files to write, if any: a year of pages takes minutes, the newest are written
+    first. A profile that cannot be read is left as it is. Raises StoreError.
     """
     settings = workspace.settings
     folder = settings.digests_dir
@@ -100,8 +103,8 @@ def repair(workspace: Workspace, *, told: Callable[[int], None] | None = None) -
     if not settings.warehouse_path.exists():
         return
     lacking = _lacking(folder, all_output_paths(workspace.warehouse))
-    if lacking and told:
-        told(len(lacking))
+    if lacking and report:
+        report(len(lacking))
     for profile, day, file_too in lacking:  # in the order of the days, by which files of one second are numbered
         if file_too:
             with _reported(profile, day):
@@ -113,7 +116,7 @@ def repair(workspace: Workspace, *, told: Callable[[int], None] | None = None) -
 
 @contextmanager
 def _reported(profile: str, day: date) -> Iterator[None]:
-    """Go on after what one profile's day cannot have: it stays as it is, and an unexpected error is logged."""
+    """Go on after a failure in one profile's day: it stays as it is, and an unexpected error is logged."""
     try:
         yield
     except StoreError:
@@ -123,7 +126,9 @@ def _reported(profile: str, day: date) -> Iterator[None]:
 
 
 def _lacking(folder: Path, stored: dict[tuple[str, date], str | None]) -> list[tuple[str, date, bool]]:
-    """Profile and day of what is to be written anew, days ascending, and whether its ranking's file is gone too."""
+    """Return profile and day of what must be written again, days ascending, and whether its ranking's file is missing
+    too.
+    """
     unfinished = unfinished_profiles(folder)
     newest = dict(stored.keys())  # by profile, for its days ascend
     found = []

@@ -1,4 +1,4 @@
-"""Papers by likeness in two dimensions, for looking at: no model is called, the vectors are stored (SPEC V5)."""
+"""Place papers by similarity in two dimensions, for display: no model is called, the vectors are stored (V5)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,8 +14,8 @@ from paper_assets.stores.papers import papers_by_id
 from paper_assets.stores.rankings import RankedOften, ranked_between
 from paper_assets.stores.warehouse import Warehouse
 
-MOST = 300  # papers: more cover each other, and placing them takes longer than somebody waits
-_NEIGHBOURS = 20  # each paper keeps its place among about so many (t-SNE's perplexity)
+MOST = 300  # papers: more cover each other, and placing them takes longer than a reader waits
+_NEIGHBOURS = 20  # each paper keeps its place among about this many (t-SNE's perplexity)
 _STEPS, _EXAGGERATED = 300, 100  # of gradient descent, the first ones with exaggerated likeness
 _EXAGGERATION = 12.0
 _FEW = 3  # fewer papers have no likeness to show
@@ -23,7 +23,7 @@ _FEW = 3  # fewer papers have no likeness to show
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlacedPaper:
-    """A paper and its place, both coordinates 0..1."""
+    """A paper and its position, both coordinates in 0..1."""
 
     paper: RankedOften
     title: str
@@ -33,7 +33,7 @@ class PlacedPaper:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PaperMap:
-    """The most probable papers of some days, like ones near each other; `left_out`: how many more there are."""
+    """The most probable papers of some days, similar ones near each other; `left_out`: how many more there are."""
 
     papers: tuple[PlacedPaper, ...]
     left_out: int
@@ -44,7 +44,7 @@ _MOST_PLACED = 50
 
 
 def paper_map(warehouse: Warehouse, profile: str, first: date, last: date, *, model: str) -> PaperMap:
-    """The papers that were ranked for the profile on first..last. Raises NotComputed if there are too few."""
+    """Place the papers that were ranked for the profile on first..last. Raises NotComputed if there are too few."""
     ranked = ranked_between(warehouse, profile, first, last)
     chosen = sorted(ranked, key=lambda paper: (not paper.shown, -paper.relevance, paper.paper_id))[:MOST]
     vectors, found = vectors_of(warehouse, [paper.paper_id for paper in chosen], model=model)
@@ -70,7 +70,7 @@ def _titles(warehouse: Warehouse, papers: list[RankedOften]) -> Mapping[str, str
 
 
 def _places(vectors: NDArray[np.float32], *, key: str) -> NDArray[np.float64]:
-    """(n, 2) places in 0..1 by t-SNE (van der Maaten & Hinton 2008), the same for the same papers."""
+    """Place the vectors by t-SNE (van der Maaten & Hinton 2008), (n, 2) in 0..1; equal papers give equal places."""
     if key not in _placed:
         from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
@@ -109,7 +109,9 @@ def _tsne(vectors: NDArray[np.float32], *, perplexity: float) -> NDArray[np.floa
 
 
 def _likeness(vectors: NDArray[np.float32], *, perplexity: float) -> NDArray[np.float64]:
-    """How probably each vector is a neighbour of each other one: symmetric, sums to 1 (van der Maaten & Hinton)."""
+    """Compute how probably each vector is a neighbour of each other one: symmetric, sums to 1 (van der Maaten &
+    Hinton).
+    """
     distances = _squared_distances(vectors.astype(np.float64))
     np.fill_diagonal(distances, np.inf)
     distances -= distances.min(axis=1)[:, None]  # changes no probability, and keeps the sums above zero

@@ -23,7 +23,7 @@ from paper_assets.stores.warehouse import Warehouse
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptDay:
-    """The papers as they are kept, what changed, and why the day is not whole, if it is not."""
+    """The stored papers, what changed, and the failure if the day is not complete."""
 
     enriched: Enriched
     change: DayChange
@@ -40,10 +40,10 @@ def keep_day(
     now: datetime,
     accept_fewer: bool = False,
 ) -> KeptDay:
-    """Replace the day of every source that gave its papers; one that failed keeps the papers it had.
+    """Replace the day of every source that returned its papers; the papers of a source that failed are kept.
 
-    An answer that lacks many of the stored papers leaves them, unless it has come twice or `accept_fewer` (A6).
-    Raises StoreError.
+    An answer that lacks many of the stored papers does not replace them, unless it has come twice or `accept_fewer`
+    (A6). Raises StoreError.
     """
     kept: list[Enriched] = []
     changes: list[DayChange] = []
@@ -104,14 +104,14 @@ ACCEPT_FEWER = "accept_fewer"  # option of a run: an answer of fewer papers than
 
 @dataclass(frozen=True, slots=True)
 class _Fetched:
-    """What a run has changed, and what Semantic Scholar added, by day."""
+    """What a run changed, and what Semantic Scholar added, by day."""
 
     changes: dict[date, DayChange] = field(default_factory=dict)
     scholar: dict[date, Enriched] = field(default_factory=dict)
 
 
 def _make(workspace: Workspace, partitions: Sequence[Partition], wanted: frozenset[str]) -> Made:
-    """Fetch each day from every source and replace it; a day that fails leaves the others done."""
+    """Fetch each day from every source and replace it; a failed day does not affect the others."""
     fetched, sources = _Fetched(), sources_of_days(workspace.settings)
     for source in sources:
         if source.prefix:
@@ -151,11 +151,11 @@ def _make(workspace: Workspace, partitions: Sequence[Partition], wanted: frozens
         for source in sources:
             if source.prefix:
                 note_failure(workspace.warehouse, days_of(not_asked), reason, source=source.prefix)
-    return Made(new=new, failures=failures, besides=_changed_besides(workspace, fetched, new), details=fetched)
+    return Made(new=new, failures=failures, also_changed=_also_changed(workspace, fetched, new), details=fetched)
 
 
-def _changed_besides(workspace: Workspace, fetched: _Fetched, new: Collection[Partition]) -> list[Partition]:
-    """Days that are changed and not made: of papers listed for another day, and of answers that were not whole."""
+def _also_changed(workspace: Workspace, fetched: _Fetched, new: Collection[Partition]) -> list[Partition]:
+    """Return days that changed without being made: of papers listed for another day, and of incomplete answers."""
     first, last = workspace.settings.first_day, workspace.clock().date()
     days = {other for change in fetched.changes.values() for other in change.other_days}
     days |= {day for day, change in fetched.changes.items() if change.added or change.updated or change.removed}
@@ -163,7 +163,7 @@ def _changed_besides(workspace: Workspace, fetched: _Fetched, new: Collection[Pa
 
 
 def day_reports(workspace: Workspace, days: Sequence[date]) -> dict[date, Report]:
-    """What is shown of stored days, ascending; their content is the data version."""
+    """Report stored days, ascending; their content is the data version."""
     if not days:
         return {}
     first, last = min(days), max(days)
@@ -239,7 +239,7 @@ STEP = Step(
                 Check(
                     name="ids_are_unique",
                     holds=_ids_are_unique,
-                    description="No paper stands in two rows.",
+                    description="No paper has two rows.",
                     serious=True,
                     blocking=True,
                 ),

@@ -1,4 +1,4 @@
-"""What an edit of a profile would do to its list, ranked as a run would rank it and stored nowhere (SPEC V6)."""
+"""Preview what an edit of a profile would change in its list: ranked as a run would rank it, and not stored (V6)."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -25,10 +25,10 @@ _ASKS_NOBODY = LLMConfigError("a preview asks no language model; the run may")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preview:
-    """The list of `ranking.day` as the edited profile would have it.
+    """The list of `ranking.day` for the edited profile.
 
-    `changes`: from the stored list of that day (None: there is none); `titles` of the papers shown or moved;
-    `left_out`: removed papers by the code of their reason.
+    `changes`: from the stored list of that day (None: there is none). `titles`: of the papers listed or moved.
+    `left_out`: number of removed papers by reason code.
     """
 
     ranking: StoredRanking
@@ -39,8 +39,10 @@ class Preview:
 
 
 def preview(workspace: Workspace, profile: Profile, day: date) -> Preview:
-    """Rank the day with this profile, whatever stands in its folder. Verdicts of a language model that are kept count,
-    none is asked for. Raises NotComputed if papers of the window have no vector, StoreBusy.
+    """Rank the day with this profile instead of the stored one. Cached verdicts of a language model count; no new ones
+    are requested.
+
+    Raises NotComputed if papers of the window have no vector, StoreBusy.
     """
     warehouse, settings = workspace.warehouse, workspace.settings
     judged = judged_papers(warehouse, profile_day(warehouse, profile, day, settings=settings), settings=settings)

@@ -1,4 +1,4 @@
-"""The profile folders as a step finds them: readable ones, faults in words, and the last good content of a broken one.
+"""Read the profile folders: valid profiles, faults in words, and the last valid content of a broken profile.
 
 Not here: what a profile is (profile.py), what Dagster knows of it (defs/profiles.py).
 """
@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # it knows all models and sources, which takes longer to impo
 
 @dataclass(frozen=True, slots=True)
 class ProfilesFound:
-    """What stands in the folder: readable profiles, and for the others the line that says what to mend."""
+    """The content of the folder: readable profiles, and for each other one the line with its fault."""
 
     readable: Mapping[str, Profile]
     faults: Mapping[str, str]
@@ -26,7 +26,7 @@ class ProfilesFound:
 
 @dataclass(frozen=True, slots=True)
 class ProfileChanges:
-    """What is new to somebody who knows the profiles by hash: added and removed names, names of new content."""
+    """The differences from known profile hashes: added and removed names, names with new content."""
 
     added: tuple[str, ...]
     removed: tuple[str, ...]
@@ -34,7 +34,7 @@ class ProfileChanges:
 
 
 def load_valid_profile(folder: Path) -> Profile:
-    """A profile all of which can be used: its questions too are plans. Raises InvalidProfile."""
+    """Load a profile and validate all of it, including its questions. Raises InvalidProfile."""
     profile = load_profile(folder)
     if profile.questions:  # what knows plans takes longer to import than a profile to read
         from paper_assets.retrieval.plan import check_questions
@@ -56,7 +56,7 @@ def find_profiles(profiles_dir: Path) -> ProfilesFound:
 
 
 def profile_changes(known: Mapping[str, str | None], found: ProfilesFound) -> ProfileChanges:
-    """Compare known hashes (None: a name without one) with what stands in the folder.
+    """Compare known hashes (None: a name without one) with the folder.
 
     A profile that cannot be read is neither changed nor removed: "could not read" is not "empty".
     """
@@ -70,9 +70,9 @@ def profile_changes(known: Mapping[str, str | None], found: ProfilesFound) -> Pr
 
 
 def usable_profile(workspace: "Workspace", name: str) -> Profile:
-    """The profile as it stands, or its last good content where the folder is broken or gone, said in the log.
+    """Load the profile, or its last valid content if the folder is broken or missing (logged).
 
-    Raises InvalidProfile if there never was a good one.
+    Raises InvalidProfile if there never was a valid one.
     """
     try:
         return load_valid_profile(workspace.settings.profiles_dir / name)
@@ -85,7 +85,7 @@ def usable_profile(workspace: "Workspace", name: str) -> Profile:
 
 
 def remembered_profile(workspace: "Workspace", name: str) -> Profile:
-    """`usable_profile`, kept as the content that what is made now comes from."""
+    """Load the usable profile and store it as the content from which the results of this run are made."""
     profile = usable_profile(workspace, name)
     keep_profile(workspace.warehouse, profile)
     return profile

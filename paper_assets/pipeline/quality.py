@@ -1,4 +1,4 @@
-"""`ranking_quality`: how good relevance (G4) and final lists (G17) are on the sets that come with the project."""
+"""`ranking_quality`: the quality of relevance (G4) and final lists (G17) on the judged sets in the project."""
 
 from collections.abc import Sequence
 
@@ -18,7 +18,7 @@ _BASELINES = ("bm25", "tfidf", "random", "newest")
 
 
 def _make(workspace: Workspace, partitions: Sequence[Partition], wanted: frozenset[str]) -> Made:
-    """Judge all rankers and lists, with intervals; `paper-assets evaluate` does the same for other sets."""
+    """Evaluate all rankers and lists, with intervals; `paper-assets evaluate` does the same for other sets."""
     labelled, judging = load_labelled_set(shipped_set()), EvaluationConfig()
     embed, settings = workspace.load_embedder().encode, workspace.settings
     judged = outcomes(labelled, (), embed=embed, scoring=settings.scoring, judging=judging)

@@ -1,7 +1,7 @@
-"""What a profile's papers are compared with, and the vectors of it: its interests, and the papers that it likes.
+"""Build a profile's queries and their vectors: its interests, and the papers that it likes.
 
-Liked papers are those that the profile names and those of an imported library (Z1), as far as the last word on them
-still is that they are worth reading.
+Liked papers are those that the profile names and those of an imported library (Z1), if their latest rating still is
+`worth`.
 """
 
 import numpy as np
@@ -19,12 +19,12 @@ from paper_assets.stores.warehouse import Warehouse
 
 
 def liked_by(warehouse: Warehouse, profile: Profile) -> frozenset[str]:
-    """The ids of the papers that the profile likes: known to the reader, so never candidates."""
+    """Return the ids of the papers that the profile likes; the reader knows them, so they are never candidates."""
     return frozenset(liked_ids(_interests(warehouse, profile)))
 
 
 def profile_queries(warehouse: Warehouse, profile: Profile, *, settings: Settings) -> InterestQueries:
-    """What the profile looks for; papers that it likes by their id are read from the warehouse."""
+    """Build the profile's queries; papers that it likes by id are read from the warehouse."""
     interests, known = _interests(warehouse, profile), {}
     if ids := liked_ids(interests):
         found = papers_from_table(papers_by_id(warehouse, ids))
@@ -35,8 +35,9 @@ def profile_queries(warehouse: Warehouse, profile: Profile, *, settings: Setting
 def query_vectors(
     warehouse: Warehouse, profile: Profile, queries: InterestQueries, embedder: Embedder
 ) -> NDArray[np.float32]:
-    """(t, d) vectors of `queries.texts`: stored ones of liked papers, the rest embedded; those of an imported library
-    are kept.
+    """Return the (t, d) vectors of `queries.texts`: stored ones of liked papers, the others embedded.
+
+    The vectors of an imported library are stored for the next time.
     """
     stored = {}
     interests = _interests(warehouse, profile)
@@ -59,7 +60,7 @@ def query_vectors(
 
 
 def _interests(warehouse: Warehouse, profile: Profile) -> Interests:
-    """The profile's own, then the imported library's papers."""
+    """Return the profile's interests, with the imported library's papers at the end."""
     interests = profile.content.interests
     own = set(liked_ids(interests))
     imported = [

@@ -41,7 +41,7 @@ from paper_assets.stores.warehouse import Warehouse
 
 
 def keep_candidates(warehouse: Warehouse, day: ProfileDay, *, settings: Settings) -> bool:
-    """Filter the window's papers and store the outcome; False if the stored candidates have these inputs already."""
+    """Filter the window's papers and store the outcome; False if the stored candidates have the same inputs."""
     if candidates_inputs(warehouse, day.as_of, day.profile.name) == day.inputs:
         return False
     rows = judged_papers(warehouse, day, settings=settings)
@@ -50,7 +50,7 @@ def keep_candidates(warehouse: Warehouse, day: ProfileDay, *, settings: Settings
 
 
 def judged_papers(warehouse: Warehouse, day: ProfileDay, *, settings: Settings) -> pa.Table:
-    """The window's papers, each passed or removed with its reason (`candidate_schema()`); stores nothing."""
+    """Return the window's papers, each passed or removed with its reason (`candidate_schema()`); stores nothing."""
     content = day.profile.content
     papers = papers_between(warehouse, day.first, day.as_of, categories=content.feed.categories)
     criteria = FilterCriteria(
@@ -74,7 +74,7 @@ def day_task(
     preferences: Preferences | None,
     settings: Settings,
 ) -> RankingTask:
-    """The task to score and order the `judged` papers that passed. Raises NotComputed if vectors are missing."""
+    """Build the task to score and order the `judged` papers that passed. Raises NotComputed if vectors are missing."""
     return with_vectors(
         RankingTask(
             candidates=papers_by_id(warehouse, judged.filter(judged.column("passed")).column("paper_id").to_pylist()),
@@ -91,7 +91,7 @@ def day_task(
 
 
 def warnings_of(warehouse: Warehouse, profile: Profile, task: RankingTask) -> list[str]:
-    """The task's own, and one for each preference that matches nothing: asked of its papers, then of the month."""
+    """Return the task's warnings, and one for each preference that matches nothing in its papers and the last month."""
     left = unmet(preferences_of(profile.content), task.candidates)
     if not left:
         return list(task.warnings)
@@ -103,9 +103,9 @@ def warnings_of(warehouse: Warehouse, profile: Profile, task: RankingTask) -> li
 def _vectors(
     warehouse: Warehouse, profile: Profile, embedder: Embedder | None, papers: pa.Table, queries: InterestQueries
 ) -> Vectors:
-    """The papers' stored vectors and those of `queries.texts`.
+    """Return the papers' stored vectors and those of `queries.texts`.
 
-    Raises NotComputed if vectors are missing, ModelUnavailable if the model fails (then it may be why they are).
+    Raises NotComputed if vectors are missing, ModelUnavailable if the model fails (which may be why they are missing).
     """
     if embedder is None:
         raise ModelUnavailable("the embedding model cannot be loaded")
@@ -135,28 +135,28 @@ def keep_ranking(
     settings: Settings,
     now: datetime,
 ) -> bool:
-    """Score the stored candidates and store the ranking and its JSON file; False if nothing it depends on changed.
+    """Score the stored candidates and store the ranking and its JSON file; False if its inputs are unchanged.
 
-    Without an embedder, or with one that fails, keyword matching takes over (G6). Raises NotComputed if candidates or
+    Without an embedder, or with one that fails, keyword matching is used (G6). Raises NotComputed if candidates or
     vectors are missing.
     """
     work = ranking_work(warehouse, profile, as_of, embedder=embedder, llm=verifier.model, settings=settings, now=now)
-    return done_here(work, verifier)
+    return rank_locally(work, verifier)
 
 
-def done_here(work: Work, verifier: Verifier) -> bool:
-    """Rank in this process, if there is anything to rank; whether that is new."""
-    task = begun(work)
-    return task is not None and finished(work, rank(task, verifier=verifier))
+def rank_locally(work: Work, verifier: Verifier) -> bool:
+    """Rank in this process, if there is anything to rank; return whether the ranking is new."""
+    task = start_ranking(work)
+    return task is not None and finish_ranking(work, rank(task, verifier=verifier))
 
 
-def begun(work: Work) -> RankingTask | None:
-    """What is to be ranked; None if nothing is."""
+def start_ranking(work: Work) -> RankingTask | None:
+    """Read the inputs and return the task; None if there is nothing to rank."""
     return next(work, None)
 
 
-def finished(work: Work, found: Ranking) -> bool:
-    """Keep what was found; whether it is new."""
+def finish_ranking(work: Work, found: Ranking) -> bool:
+    """Store the ranking; return whether it is new."""
     try:
         work.send(found)
     except StopIteration as done:
@@ -174,9 +174,10 @@ def ranking_work(
     settings: Settings,
     now: datetime,
 ) -> Work:
-    """`keep_ranking` in two parts, so that others may rank in between: all that is read, then all that is written.
+    """Split `keep_ranking` in two, so that the ranking can be computed elsewhere in between: all reading, then all
+    writing.
 
-    `llm` is the model that is asked, if one is.
+    `llm`: the name of the language model, if one is used.
     """
     name, model = profile.name, embedder.name if embedder else None
     candidate_inputs = candidates_inputs(warehouse, as_of, name)
@@ -233,7 +234,7 @@ def ranking_work(
 
 
 def _questions(warehouse: Warehouse, profile: Profile, ranked: Ranking) -> list[str]:
-    """The papers to ask the reader about (L5); none where nothing is to be learned, or no probability says how sure."""
+    """Select the papers whose rating would teach most (L5); none if learning is off or there are no probabilities."""
     if profile.content.ranking.learning == "off" or ranked.header["line"] is None:
         return []
     rated = {each.paper_id for each in last_ratings(warehouse, profile.name)}
@@ -241,9 +242,9 @@ def _questions(warehouse: Warehouse, profile: Profile, ranked: Ranking) -> list[
 
 
 def keep_file(warehouse: Warehouse, profile: Profile, as_of: date, *, settings: Settings) -> None:
-    """Write the stored ranking's JSON file unless it lies there: the table is the truth, the file follows.
+    """Write the stored ranking's JSON file if it is missing: the table is authoritative, the file follows.
 
-    A process killed between the two leaves a ranking without file; the next one to come by writes it.
+    A process killed between the two leaves a ranking without file; the next run writes it.
     """
     stored = ranking(warehouse, as_of, profile.name)
     header = stored.header

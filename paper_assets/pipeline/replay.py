@@ -1,7 +1,7 @@
-"""Consecutive days of judged profiles through the real steps, in a warehouse that is thrown away (SPEC G17).
+"""Replay consecutive days of judged profiles through the real steps, in a temporary warehouse (G17).
 
-The same functions that the graph calls filter, rank and store each day, so that a paper shown once is ALREADY_SHOWN on
-the next; nothing is asked of a language model.
+The functions of the graph filter, rank and store each day, so a paper shown once is ALREADY_SHOWN on the next day; no
+language model is used.
 """
 
 from collections.abc import Callable, Mapping
@@ -38,11 +38,11 @@ def replayed_days(
     settings: Settings,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Mapping[str, tuple[ReplayedDay, ...]]:
-    """Each profile's `days` days up to `last`, in order, without repeats and with K = `top_k`.
+    """Rank each profile's `days` days up to `last`, in order, without repeats and with K = `top_k`.
 
-    Fewer days where the papers do not reach back so far: a day before the first of them is none that anybody saw.
-    `warehouse` is a scratch one: rankings are written to it and JSON files beside it. The papers of the days are given
-    the vectors of `embed`, which are those of `embedder`, remembered or not.
+    Returns fewer days if the papers do not go back that far. `warehouse` is a scratch one: rankings are written to it
+    and JSON files beside it. The papers of the days get the vectors of `embed`, which are those of `embedder`, cached
+    or not.
     """
     first = last - timedelta(days=days - 1)
     home = warehouse.path.parent
@@ -66,7 +66,7 @@ def replayed_days(
 
 
 def _subscriber(judged: JudgedProfile, *, top_k: int, interest_mode: str | None) -> Profile:
-    """The profile as one who reads it every day would set it: K papers a day, none of them twice."""
+    """Return the profile as a daily reader would set it: K papers a day, no repeats."""
     content = judged.profile.content
     options = ranking_options(judged.profile, {"top_k": top_k, "interest_mode": interest_mode})
     feed = content.feed.model_copy(update={"repeat": False})
@@ -76,7 +76,7 @@ def _subscriber(judged: JudgedProfile, *, top_k: int, interest_mode: str | None)
 def _embed_papers(
     warehouse: Warehouse, lists: JudgedLists, first: date, last: date, *, model: str, embed: Embed
 ) -> None:
-    """Vectors for the papers of every window in first..last that a profile follows."""
+    """Embed the papers of every window in first..last that a profile follows."""
     feeds = [judged.profile.content.feed for judged in lists.profiles]
     earliest = first - timedelta(days=max(feed.window_days for feed in feeds) - 1)
     followed = {category for feed in feeds for category in feed.categories or ()}

@@ -1,6 +1,6 @@
 """What a person is shown of a partition, in values that know no interface: the Dagster layer draws them.
 
-Belongs here: the kinds of values. Not here: what is shown of which asset (beside its step).
+Belongs here: the kinds of values. Not here: the report of each asset (beside its step).
 """
 
 from collections.abc import Mapping, Sequence
@@ -54,14 +54,14 @@ class Scatter:
 
 @dataclass(frozen=True, slots=True)
 class Markdown:
-    """Markdown of our own making: other people's text in it is escaped already."""
+    """Markdown from this program, in which texts from outside are escaped."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """An address of our own."""
+    """A URL of this installation."""
 
     url: str
 

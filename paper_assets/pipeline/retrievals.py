@@ -46,7 +46,7 @@ StoredAnswer = Mapping[str, Any]
 
 
 def retrieval_report(day: date, profile: str, answers: Sequence[StoredAnswer], *, unread: Sequence[str] = ()) -> Report:
-    """For each question the documents of each side with scores and links, the filter used, and how balanced it is."""
+    """Report for each question the documents of each side with scores and links, the filter used, and the balance."""
     version = sha256(json.dumps(answers, sort_keys=True).encode()).hexdigest()[:32]
     sides = [(at, side) for at, answer in enumerate(answers, 1) for side in answer["sides"]]
     values: dict[str, Value] = {
@@ -97,7 +97,7 @@ def retrieval_report(day: date, profile: str, answers: Sequence[StoredAnswer], *
 
 
 def _documents(answer: StoredAnswer) -> str:
-    """A Markdown table of the documents of each side, each title a link."""
+    """Write a Markdown table of the documents of each side, each title a link."""
     lines = ["| side | score | document | sentence |\n| --- | --- | --- | --- |"]
     for side in answer["sides"]:
         name = linked_title({"title": side["side"]})
@@ -111,25 +111,25 @@ def _documents(answer: StoredAnswer) -> str:
 
 
 def _titled(metadata: Mapping[str, Any]) -> str:
-    """The title as a link; a private document is not named, for everybody of the house sees this page (M3)."""
+    """Write the title as a link; do not name a private document, since all users of Dagster see this report (M3)."""
     return linked_title(metadata) if metadata["access_level"] == "public" else _PRIVATE
 
 
 def _quoted(document: Mapping[str, Any]) -> str:
-    """The sentence that its stance rests on, if it was judged and is public."""
+    """Return the sentence on which the stance was judged, if it was and the document is public."""
     if not document["sentence"] or document["metadata"]["access_level"] != "public":
         return ""
     return linked_title({"title": document["sentence"]})
 
 
 def _filters(sides: Sequence[tuple[int, StoredAnswer]]) -> str:
-    """The filter of each side on a line of its own, as JSON, in which no backtick ends the block."""
+    """Write the filter of each side on a separate line as JSON; backticks are escaped so that none ends the block."""
     lines = (json.dumps({f"{at}. {side['side']}": side["filter"]}, ensure_ascii=False) for at, side in sides)
     return "\n".join(["```", *(line.replace("`", "\\u0060") for line in lines), "```"])
 
 
 def _passages(answer: StoredAnswer) -> Table:
-    """The best chunk of each side, with its share and the title it comes from."""
+    """Write the best chunk of each side, with its share and the title of its document."""
     public = {
         document["doc_id"]
         for side in answer["sides"]
@@ -148,7 +148,7 @@ def _passages(answer: StoredAnswer) -> Table:
 
 
 def _notes(answers: Sequence[StoredAnswer], unread: Sequence[str]) -> str:
-    """What a reader should know: conditions left out, who judged or graded, PDFs that cannot be read."""
+    """List what a reader should know: ignored conditions, who judged or graded, PDFs that cannot be read."""
     graded = [side.get("graded") or {} for answer in answers for side in answer["sides"]]
     notes = [f"{at}. {note}" for at, answer in enumerate(answers, 1) for note in answer["notes"]]
     judged = ((at, answer["stance"]) for at, answer in enumerate(answers, 1) if answer["stance"])
@@ -158,7 +158,7 @@ def _notes(answers: Sequence[StoredAnswer], unread: Sequence[str]) -> str:
 
 
 def sides_are_balanced(workspace: Workspace, partitions: Sequence[Partition], made: Made) -> Checked:
-    """Sides within one document of each other, or the shortfall named."""
+    """Check that sides differ by at most one document, or that the shortfall is reported."""
     silent, failed = [], []
     for each in partitions:
         for answer in retrievals_of(workspace.warehouse, each.of_day, each.of_profile):
@@ -175,8 +175,10 @@ def sides_are_balanced(workspace: Workspace, partitions: Sequence[Partition], ma
     )
 
 
-def documents_lie_inside_the_asked_dates(workspace: Workspace, partitions: Sequence[Partition], made: Made) -> Checked:
-    """No document of before the first or after the last day that was asked for, or after the partition's day."""
+def documents_are_within_the_requested_dates(
+    workspace: Workspace, partitions: Sequence[Partition], made: Made
+) -> Checked:
+    """Check that no document is outside the requested dates or newer than the partition's day."""
     outside = []
     for each in partitions:
         for answer in retrievals_of(workspace.warehouse, each.of_day, each.of_profile):
@@ -198,7 +200,7 @@ _NOTHING_ASKED = "no questions"
 
 
 class _ToLog(logging.Handler):
-    """Hands the lines of the search on to the log of the run."""
+    """Forward the log lines of the search to the log of the run."""
 
     def __init__(self, log: logging.Logger) -> None:
         super().__init__()
@@ -209,7 +211,7 @@ class _ToLog(logging.Handler):
 
 
 def _make(workspace: Workspace, partitions: Sequence[Partition], wanted: frozenset[str]) -> Made:
-    """For each day and profile: ask its questions of what was there on the day, and keep the answers."""
+    """Answer the questions of each day and profile from what was stored on the day, and store the answers."""
     warehouse, settings = workspace.warehouse, workspace.settings
     model, judge = workspace.embedder(), workspace.load_judge()
     profiles: dict[str, Profile] = {}
@@ -265,7 +267,9 @@ def _inputs(workspace: Workspace, partitions: Sequence[Partition]) -> Mapping[Pa
 
 
 def _stored(workspace: Workspace, partitions: Sequence[Partition]) -> Mapping[Partition, str | None]:
-    """What nobody ever asked needs no answer; what is no longer asked leaves an empty set, once."""
+    """Return what stored answers were made from. A profile that never had questions needs none; removed questions leave
+    an empty set once.
+    """
     found: dict[Partition, str | None] = {}
     for each in partitions:
         kept = retrieval_inputs(workspace.warehouse, each.of_day, each.of_profile)
@@ -291,8 +295,10 @@ def inputs_of(
     judge: str | None,
     settings: Settings,
 ) -> str:
-    """32 hex digits over all that the answers of a day rest on: the plans, every document until that day, the models,
-    our configuration and code. Raises InvalidProfile.
+    """Hash all that the answers of a day depend on: the plans, every document until that day, models, configuration,
+    code.
+
+    Returns 32 hex digits. Raises InvalidProfile.
     """
     plans = questions_of(profile, settings)
     parts = {
@@ -320,9 +326,9 @@ def keep_retrievals(
     judge: StanceJudge = NOBODY,
     settings: Settings,
 ) -> bool:
-    """Answer the profile's questions from what was there on the day, and store that; False if nothing has changed.
+    """Answer the profile's questions from what was stored on the day, and store the answers; False if nothing changed.
 
-    `grader` names the model that `load_grader` is asked for. Raises InvalidProfile, StoreBusy.
+    `grader`: the name of the model that `load_grader` loads. Raises InvalidProfile, StoreBusy.
     """
     inputs = inputs_of(
         warehouse,
@@ -350,7 +356,7 @@ def keep_retrievals(
 def bring_in_own_pdfs(
     warehouse: Warehouse, profile: Profile, plans: Sequence[Plan], *, embedder: Embedder | None
 ) -> tuple[str, ...]:
-    """Read the profile's own PDFs where a plan asks for full texts; what is wrong with those that cannot be read."""
+    """Read the profile's local PDFs if a plan needs full texts; return the faults of those that cannot be read."""
     folder = profile.path / "pdf" if profile.path else None
     if folder is None or "fulltext" not in _data_types(plans):
         return ()
@@ -362,7 +368,7 @@ def _data_types(plans: Sequence[Plan]) -> list[DataType]:
 
 
 def _held(warehouse: Warehouse, data_type: DataType, as_of: date, model: str | None) -> list[object]:
-    """What changes with the documents of a type and with which of them have a vector."""
+    """Hash the documents of a type and which of them have a vector."""
     if data_type == "abstract":
         found = {f"{day}": content for day, content in day_fingerprints(warehouse, None, as_of).items()}
         without = unembedded_count(warehouse, None, as_of, model=model) if model else 0
@@ -389,9 +395,9 @@ STEP = Step(
                     holds=sides_are_balanced,
                 ),
                 Check(
-                    name="documents_lie_inside_the_asked_dates",
+                    name="documents_are_within_the_requested_dates",
                     description="No document of an answer is of a day that was not asked for.",
-                    holds=documents_lie_inside_the_asked_dates,
+                    holds=documents_are_within_the_requested_dates,
                 ),
             ),
         ),
@@ -408,9 +414,9 @@ STEP = Step(
 
 
 def ask(workspace: Workspace, profile: Profile, record: dict[str, Any], *, as_of: date) -> dict[str, Any]:
-    """The answer (`retrieval.answers.answer_of`) to a plan (R1) from what was there on the day.
+    """Answer a plan (R1) from what was stored on the day (`retrieval.answers.answer_of`); stores nothing.
 
-    Raises InvalidInput naming the key that is wrong, StoreBusy.
+    Raises InvalidInput naming the wrong key, StoreBusy.
     """
     settings = workspace.settings
     plan = parse_plan(

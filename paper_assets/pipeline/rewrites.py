@@ -58,7 +58,7 @@ def rewrites_report(
     warning: str | None,
     config: RewritingConfig,
 ) -> Report:
-    """Where each rewrite stands, and what all of it took since it was opened."""
+    """Report the state of each rewrite, and what all of it used since it was opened."""
     attempts = [attempt for item in items for attempt in item.attempts]
     used = Usage(
         calls=2 * len(attempts),
@@ -125,7 +125,7 @@ def _row(item: RewriteItem, config: RewritingConfig) -> tuple[object, ...]:
 
 
 def _readability(item: RewriteItem, attempt: Attempt) -> str:
-    """Measured, beside what the level asks for."""
+    """Return the measured readability beside the level's limits."""
     if attempt.readability is None:
         return "–"
     most = persona(item.target_level).lix
@@ -133,7 +133,7 @@ def _readability(item: RewriteItem, attempt: Attempt) -> str:
 
 
 def version_of(items: Sequence[RewriteItem]) -> str:
-    """Data version: changes with any attempt, decision or outcome, and with nothing else."""
+    """Return the data version, which changes only with attempts, decisions and outcomes."""
     parts = [
         (
             item.item,
@@ -148,13 +148,13 @@ def version_of(items: Sequence[RewriteItem]) -> str:
 
 
 def waiting_too_long(items: Iterable[RewriteItem], *, as_of: datetime, config: RewritingConfig) -> list[RewriteItem]:
-    """Items that have waited for a person for `config.waiting_days` or more."""
+    """Return the items that have waited for a person for `config.waiting_days` or more."""
     since = as_of - timedelta(days=config.waiting_days)
     return [item for item in items if isinstance(step_of(item, config=config), Wait) and item.moved_at <= since]
 
 
 def nothing_waits_too_long(workspace: Workspace, partitions: Sequence[Partition], made: Made) -> Checked:
-    """Nobody has decided on a rewrite for days, of whatever partition."""
+    """Check that no rewrite of any partition has waited for a decision for days."""
     config = workspace.settings.rewriting
     overdue = waiting_too_long(unfinished_items(workspace.warehouse), as_of=workspace.clock(), config=config)
     waiting = [f"{item.paper_id} for {item.target_level}" for item in overdue]
@@ -162,7 +162,7 @@ def nothing_waits_too_long(workspace: Workspace, partitions: Sequence[Partition]
 
 
 def attempts_are_whole(workspace: Workspace, partitions: Sequence[Partition], made: Made) -> Checked:
-    """Attempts count up from 1 without gaps; scores are 0 to 100."""
+    """Check that attempts count up from 1 without gaps and scores are from 0 to 100."""
     found = [
         item
         for each in partitions
@@ -180,20 +180,20 @@ def attempts_are_whole(workspace: Workspace, partitions: Sequence[Partition], ma
 
 NAME = "paper_rewrites"
 CODE_VERSION = "1"
-GIVEN_UP_AFTER = timedelta(days=14)  # an item with which nothing could be done for so long is left alone
-_MOST_FAILURES = 2  # questions without any answer, one after the other, after which the server is let be
+GIVEN_UP_AFTER = timedelta(days=14)  # an item that could not be advanced for this long is given up
+_MOST_FAILURES = 2  # consecutive requests without answer after which the server is not called again
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Written:
-    """What a run could do, for its reports: by whom it was written (None: nothing was), and what is left."""
+    """The result of a run, for its reports: the model that wrote (None: nothing was written), and what is left."""
 
     writer: Writer | None
     left: "Advanced"
 
 
 def _make(workspace: Workspace, partitions: Sequence[Partition], wanted: frozenset[str]) -> Made:
-    """For each day and profile: say what is asked for; then advance all of it and publish what is done."""
+    """Open the rewrites that each day and profile requests; then advance all of them and publish finished ones."""
     warehouse, asked = workspace.warehouse, []
 
     def ask(partition: Partition) -> bool:
@@ -214,7 +214,7 @@ def _make(workspace: Workspace, partitions: Sequence[Partition], wanted: frozens
 
 
 def publish_vectors(warehouse: Warehouse, workspace: Workspace) -> None:
-    """Embed the finished rewrites that lack a vector, so that retrieval finds them by meaning."""
+    """Embed the finished rewrites without vector, so that retrieval finds them by meaning."""
     model = workspace.embedder()
     if model is not None:
         embed_published(warehouse, model)
@@ -222,7 +222,7 @@ def publish_vectors(warehouse: Warehouse, workspace: Workspace) -> None:
 
 
 def _index(workspace: Workspace, model: str) -> None:
-    """Bring the index up to date; the rewrites are done without it, and the next run tries again."""
+    """Bring the index up to date; the rewrites are valid without it, and the next run tries again."""
     try:
         sync_documents(workspace.warehouse, workspace.vector_index, "rewrite", model=model)
     except StoreBusy:
@@ -242,7 +242,7 @@ def _inputs(workspace: Workspace, partitions: Sequence[Partition]) -> Mapping[Pa
 
 
 def _stored(workspace: Workspace, partitions: Sequence[Partition]) -> Mapping[Partition, str | None]:
-    """Not all there while anything of it, or anything that was decided on lately, can be written on or closed."""
+    """Return partitions whose rewrites, and those decided on lately, are all finished or waiting for a person."""
     warehouse, found = workspace.warehouse, {}
     decided = decided_lately(warehouse, now=workspace.clock())
     for each in partitions:
@@ -278,13 +278,14 @@ def _named(items: Iterable[str]) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Advanced:
-    """What a run could not do: items left unfinished for want of a language model, and why."""
+    """What a run could not do: items left unfinished because the language model failed, and why."""
 
     unfinished: tuple[str, ...]
     reason: str | None
 
     @property
     def warning(self) -> str | None:
+        """Return the warning for unfinished items; None if there are none."""
         if not self.unfinished:
             return None
         wait = "1 rewrite waits" if len(self.unfinished) == 1 else f"{len(self.unfinished)} rewrites wait"
@@ -292,14 +293,14 @@ class Advanced:
 
 
 def ask_for_rewrites(warehouse: Warehouse, profile: Profile, day: date, *, now: datetime) -> list[str]:
-    """Open the items that the profile's day asks for; all of them, best paper first. Raises NotComputed."""
+    """Open the items that the profile's day requests; return all of them, best paper first. Raises NotComputed."""
     items = wanted_items(warehouse, profile, day)
     replace_set(warehouse, day, profile.name, items, now=now)
     return [item.item for item in items]
 
 
 def wanted_items(warehouse: Warehouse, profile: Profile, day: date) -> list[NewItem]:
-    """One item for each of the day's best papers and each level the profile asks for, which may be none.
+    """Return one item for each of the day's best papers and each level that the profile requests, possibly none.
 
     Raises NotComputed without a ranking of the day.
     """
@@ -314,14 +315,14 @@ def wanted_items(warehouse: Warehouse, profile: Profile, day: date) -> list[NewI
 
 
 def decided_lately(warehouse: Warehouse, *, now: datetime) -> list[str]:
-    """Unfinished items that somebody has decided on, and which every run takes along: a decision counts also where
-    no profile's day asks for the rewrite, or no longer.
+    """Return unfinished items with a decision. Every run includes them, even if no profile's day requests them any
+    more.
     """
     return decided_items(warehouse, since=now - GIVEN_UP_AFTER)
 
 
 def waiting_by_profile(warehouse: Warehouse, *, config: RewritingConfig) -> dict[str, int]:
-    """How many rewrites that a profile's days ask for wait for a person."""
+    """Count the rewrites of each profile's days that wait for a person."""
     waiting = [item.item for item in unfinished_items(warehouse) if isinstance(step_of(item, config=config), Wait)]
     found: dict[str, set[str]] = {}
     for (_, profile), items in asked_by(warehouse, waiting).items():
@@ -332,10 +333,10 @@ def waiting_by_profile(warehouse: Warehouse, *, config: RewritingConfig) -> dict
 def advance_all(
     warehouse: Warehouse, writer: Writer, items: Iterable[str], *, log: Callable[[str], None] = lambda line: None
 ) -> Advanced:
-    """Advance each item until it is done or waits for a person; never fails for the language model's sake.
+    """Advance each item until it is finished or waits for a person; never fails because of the language model.
 
-    Without one, items are still closed that need no more writing. A server that cannot be reached is let be after
-    two items; one that refuses an item is asked for the others.
+    Without a model, items that need no more writing are still closed. An unreachable server is not called again after
+    two items; a server that refuses one item is asked for the others.
     """
     left: list[str] = []
     failures, reason, given_up = 0, None, writer.model is None
@@ -400,7 +401,7 @@ STEP = Step(
                 Check(
                     name="nothing_waits_too_long",
                     holds=nothing_waits_too_long,
-                    description="Nobody has decided on a rewrite for days.",
+                    description="No rewrite has waited for a decision for days.",
                 ),
                 Check(
                     name="attempts_are_whole",

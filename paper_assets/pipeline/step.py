@@ -18,7 +18,7 @@ from paper_assets.pipeline.workspace import Workspace
 
 
 class Grid(Enum):
-    """How an asset is cut into partitions."""
+    """The partitioning of an asset."""
 
     WHOLE = "whole"
     PROFILE = "profile"
@@ -28,7 +28,7 @@ class Grid(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """One piece of an asset; what its grid does not cut by is None."""
+    """One partition of an asset; a dimension that its grid lacks has the value None."""
 
     day: date | None = None
     profile: str | None = None
@@ -38,14 +38,14 @@ class Partition:
 
     @property
     def of_day(self) -> date:
-        """The day of a partition that has one."""
+        """Return the day of a partition that has one. Raises ValueError."""
         if self.day is None:
             raise ValueError(f"partition {self} has no day")
         return self.day
 
     @property
     def of_profile(self) -> str:
-        """The profile of a partition that has one."""
+        """Return the profile of a partition that has one. Raises ValueError."""
         if self.profile is None:
             raise ValueError(f"partition {self} has no profile")
         return self.profile
@@ -55,23 +55,23 @@ WHOLE = Partition()
 
 
 def ascending(partitions: Iterable[Partition]) -> list[Partition]:
-    """By day, then profile: a day's candidates lack what the days before have shown (SPEC 1)."""
+    """Sort by day, then profile: a day's candidates exclude what earlier days showed (SPEC 1)."""
     return sorted(partitions, key=lambda each: (each.day or date.min, each.profile or ""))
 
 
 def by_profile(partitions: Iterable[Partition]) -> Iterator[tuple[str, list[date]]]:
-    """Each profile with its days, ascending."""
+    """Group the partitions by profile; yield each with its days, ascending."""
     ordered = sorted(partitions, key=lambda each: (each.of_profile, each.of_day))
     for profile, own in groupby(ordered, key=lambda each: each.of_profile):
         yield profile, [each.of_day for each in own]
 
 
 def days_of(partitions: Sequence[Partition]) -> list[date]:
-    """The days of the partitions, ascending, each once."""
+    """Return the days of the partitions, ascending, each once."""
     return sorted({each.of_day for each in partitions})
 
 
-# What sets a step off by itself (A2); defs/automation.py says what each means in Dagster.
+# What triggers a step automatically (A2); defs/automation.py maps each to Dagster's conditions.
 Trigger = Literal[
     "nothing", "new_papers", "new_papers_or_profile", "new_ratings", "new_ranking", "new_rewrites", "new_reading"
 ]
@@ -79,15 +79,15 @@ Trigger = Literal[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Made:
-    """What one run of a step brought about: for each partition whether it is new, or the failure that stopped it.
+    """The result of one run of a step: for each partition whether it is new, or the failure that stopped it.
 
-    `besides` are partitions of the step that were changed without being made. `details` is for the step's own reports
-    and checks.
+    `also_changed`: partitions of the step that changed without being made. `details`: for the step's reports and
+    checks.
     """
 
     new: Mapping[Partition, bool] = field(default_factory=dict)
     failures: Mapping[Partition, PaperAssetsError] = field(default_factory=dict)
-    besides: Sequence[Partition] = ()
+    also_changed: Sequence[Partition] = ()
     details: Any = None
 
 
@@ -101,9 +101,9 @@ class Checked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """A claim about an asset that is computed again from what is stored.
+    """A claim about an asset that is recomputed from what is stored.
 
-    `blocking`: nothing that rests on the asset is made while it does not hold. `serious`: an error, not a warning.
+    `blocking`: nothing downstream is made while it fails. `serious`: an error, not a warning.
     """
 
     name: str
@@ -115,7 +115,7 @@ class Check:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Product:
-    """An asset of the lineage that a step makes. `deps` are assets; those of `any_day` are read over a window."""
+    """An asset that a step makes. `deps`: assets that it reads; those in `any_day` are read over a window."""
 
     name: str
     description: str
@@ -133,13 +133,13 @@ Reported = Callable[[Workspace, Sequence[Partition]], Mapping[str, Mapping[Parti
 class Step:
     """One or several products made together, partition by partition.
 
-    `inputs` gives for each partition the fingerprint of what it would be made from now, `stored` that of what it was
-    made from (None: it is not there, or only in part): it is current where both are equal. `reported` gives for each
-    product and partition that is there the data version that Dagster has heard of, unless a run was killed before it
-    could say so. `make` makes the partitions, ascending; `products` of several may be asked for alone. `waits_for` says
-    in a sentence what a partition waits for that no run can bring about. `in_order`: a later day rests on the earlier
-    ones of its profile. `side_by_side`: a cluster makes the profiles of a day together. `backfills`: the command line
-    makes it for every day it was asked for, otherwise for the last.
+    `inputs` returns for each partition the fingerprint of what it would be made from now, `stored` that of what it was
+    made from (None: missing or incomplete): it is current if both are equal. `reported` returns for each product and
+    stored partition the data version that Dagster should know, unless a run was killed before reporting it. `make`
+    makes the partitions, ascending; it can make some of several `products` only. `waits_for` describes what a partition
+    waits for that no run can provide. `in_order`: a later day depends on the earlier ones of its profile.
+    `side_by_side`: a cluster makes the profiles of a day in parallel. `backfills`: the command line makes it for every
+    requested day, otherwise for the last one.
     """
 
     name: str
@@ -163,14 +163,14 @@ class Step:
 
     @property
     def makes(self) -> frozenset[str]:
-        """The names of all products."""
+        """Return the names of all products."""
         return frozenset(product.name for product in self.products)
 
 
 def stale(step: Step, workspace: Workspace, partitions: Sequence[Partition]) -> list[Partition]:
-    """The partitions that are not made from what is there now, ascending.
+    """Return the partitions that are out of date, ascending.
 
-    Where a step goes in order, every later day of a profile with a stale one is stale too.
+    If a step is made in order, every later day of a profile with an outdated one is out of date too.
     """
     inputs, stored = step.inputs(workspace, partitions), step.stored(workspace, partitions)
     out_of_date = [each for each in ascending(partitions) if inputs.get(each) != stored.get(each)]
@@ -183,10 +183,10 @@ def stale(step: Step, workspace: Workspace, partitions: Sequence[Partition]) -> 
 def one_by_one(
     partitions: Sequence[Partition], make: Callable[[Partition], bool], *, in_order: bool = False
 ) -> tuple[dict[Partition, bool], dict[Partition, PaperAssetsError]]:
-    """Make each partition, ascending; one that fails stops no other that does not rest on it.
+    """Make each partition, ascending; a failure stops only partitions that depend on it.
 
-    After RateLimited, StoreBusy and ClusterUnavailable nothing more is tried: the next would meet the same. Returns
-    (new, failures).
+    After RateLimited, StoreBusy and ClusterUnavailable nothing more is tried, since the next would fail the same way.
+    Returns (new, failures).
     """
     new: dict[Partition, bool] = {}
     failures: dict[Partition, PaperAssetsError] = {}
@@ -203,7 +203,7 @@ def one_by_one(
 
 
 def failure_of(made: Made, partitions: Sequence[Partition]) -> PaperAssetsError | None:
-    """The failures of a run as one, of the kind of the first; None if there was none."""
+    """Return the failures of a run as one error of the type of the first; None if there are none."""
     if not made.failures:
         return None
     (failed, reason), missing = next(iter(made.failures.items())), len(partitions) - len(made.new)

@@ -1,4 +1,4 @@
-"""All steps, in the order in which a day is made. A new one is a line here and a file beside it."""
+"""List all steps in the order in which a day is made. To add one, add a file with its `Step` and a line here."""
 
 from paper_assets.pipeline import (
     archive,

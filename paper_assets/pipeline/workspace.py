@@ -36,13 +36,13 @@ PATIENCE = 60.0  # seconds for one day's papers; a day has one or two requests
 
 
 class EnrichPapers(Protocol):
-    """Fills papers from all that is known of them, after asking if `ask` says so."""
+    """Fill papers with all that is known of them; with `ask`, request missing data first."""
 
     def __call__(self, papers: Sequence[Paper], ask: bool) -> Enriched: ...
 
 
 def enricher(settings: Settings, environ: Mapping[str, str], warehouse: Warehouse) -> EnrichPapers:
-    """What fills papers from the warehouse, after asking about them if the settings and the caller say so.
+    """Return a function that fills papers from the warehouse, after requests if settings and caller allow them.
 
     Raises StoreError only.
     """
@@ -74,9 +74,9 @@ Clock = Callable[[], datetime]
 
 @dataclass(frozen=True, kw_only=True)
 class Workspace:
-    """Settings, stores, models and clock of one process; `options` are the run's own, which go before a profile's.
+    """Settings, stores, models and clock of one process; `options`: the run's, which override a profile's.
 
-    Tests and callers put their own in the place of a field by `dataclasses.replace`.
+    Tests and callers replace fields with `dataclasses.replace`.
     """
 
     settings: Settings
@@ -97,7 +97,9 @@ class Workspace:
     assumed_model: str | None = None  # the embedding model's name for who only looks, and need not load it
 
     def embedder(self) -> Embedder | None:
-        """The embedding model, or None with a visible warning, so that keyword matching takes over (G6)."""
+        """Load the embedding model; None, with a logged warning, if it cannot be used: keyword matching replaces it
+        (G6).
+        """
         try:
             return self._working_embedder()
         except ModelUnavailable as fault:
@@ -105,7 +107,7 @@ class Workspace:
             return None
 
     def embedding_model(self) -> str | None:
-        """The name of the embedding model; None if it cannot be used."""
+        """Return the name of the embedding model; None if it cannot be used."""
         if self.assumed_model:
             return self.assumed_model
         try:
@@ -114,14 +116,16 @@ class Workspace:
             return None
 
     def _working_embedder(self) -> Embedder:
-        """Raises ModelUnavailable, also for a model that loads and then fails; it remembers the text it is tried on."""
+        """Load the embedding model and test it on one text (remembered). Raises ModelUnavailable."""
         model = self.load_embedder()
         model.encode(["paper"])
         return model
 
 
 def open_workspace(settings: Settings, environ: Mapping[str, str], *, clock: Clock) -> Workspace:
-    """The workspace of one set of settings; `environ` says which LLM to ask, if any (I3). Nothing is opened yet."""
+    """Create the workspace of one set of settings; `environ` configures the language model, if any (I3). Opens nothing
+    yet.
+    """
     warehouse = Warehouse(settings.warehouse_path, deadline=settings.store_deadline)
 
     cluster = Cluster(address=settings.dask) if settings.dask else None

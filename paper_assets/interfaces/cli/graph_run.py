@@ -53,7 +53,7 @@ def open_desk() -> Iterator[tuple[Workspace, Any]]:
     with explained(home):
         end_dead_runs(instance)
         forget_old_logs(instance, home)
-        repair(workspace, told=_report_missing)
+        repair(workspace, report=_report_missing)
         yield workspace, instance
 
 
