@@ -30,14 +30,17 @@ def own_tag() -> dict[str, str]:
     return {PROCESS: str(this_process())}
 
 
-def end_dead_runs(instance: dg.DagsterInstance, *, launcher_since: float = 0.0) -> list[str]:
+def end_dead_runs(instance: dg.DagsterInstance, *, launcher_since: float = 0.0, never_start: bool = False) -> list[str]:
     """Fail every run whose process is gone, and free its slots and those of runs that are over; the ids of the first.
 
     A run that names no process has not come so far as to have one, or was begun by an older version: it is over if
     the machine has started since. One that was told to start is so too if what launches runs has begun since
-    (`launcher_since`, seconds since 1970), and a minute has passed in which it could have come so far.
+    (`launcher_since`, seconds since 1970), and a minute has passed in which it could have come so far. `never_start`:
+    what launches runs has just ended, so that no run which is starting can become one that runs.
     """
     booted, told_before = _boot_time(), min(launcher_since, time.time() - _STARTS_WITHIN)
+    if never_start:
+        told_before = time.time()
     ended = []
     for record in instance.get_run_records(filters=dg.RunsFilter(statuses=_UNDER_WAY)):
         run = record.dagster_run

@@ -1,40 +1,48 @@
-"""`make dev`: Dagster's daemon made frugal, and its page behind our door.
+"""`make dev`: Dagster's daemon and UI, of which no process outlives the command (A4).
 
     python -m paper_assets.defs.dev -w workspace.yaml
 
-takes the options of `dagster dev`. That command starts daemon and page as processes of their own, and this one has ours
-started instead (`defs/daemon.py`, `interfaces/graph_page.py`).
+takes the options of `dagster dev`. All processes form one group (process_group.py), runs included. Runs that were in
+progress are recorded as failed, now or at the next start, and the next daemon tries them again.
 """
 
 import os
-import signal
+import sys
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from threading import Event
 
-from paper_assets.defs.instance import open_instance
-from paper_assets.stores.locks import make_files_private
+from paper_assets.defs.process_group import guard_group, supervise
 
-_OURS = {"dagster_webserver": "paper_assets.interfaces.graph_page", "dagster._daemon": "paper_assets.defs.daemon"}
+_GUARD = "--guard"  # argument of the process that ends the group if this one is killed
 
 
 def main() -> None:
-    """Run daemon and page until somebody ends them."""
-    from dagster._cli import dev  # the folder's modules are read by every run, which needs no command line
+    """Run the services until one of them fails or this process is told to end."""
+    if sys.argv[1:] == [_GUARD]:
+        guard_group(_record_ended_runs)
+        os._exit(0)
+    this = [sys.executable, "-m", "paper_assets.defs.dev"]
+    services = [sys.executable, "-m", "paper_assets.defs.services", *sys.argv[1:]]
+    status = supervise(services, guard=[*this, _GUARD], afterwards=_record_ended_runs)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)  # without waiting for a thread that still imports Dagster
 
-    make_files_private()  # the daemon's runs too
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a shell starts what a script puts behind `&`
-        # Dagster has SIGTERM do what SIGINT does; nobody could end it then.
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-    start = dev.open_ipc_subprocess
 
-    def start_ours(parts: list[str], **options: Any) -> Any:
-        return start([_OURS.get(part, part) for part in parts], **options)
+def _record_ended_runs(services_ended: Event) -> None:
+    """Record the runs that ended with the services as failed.
 
-    dev.open_ipc_subprocess = start_ours  # type: ignore[assignment]
-    if home := os.environ.get("DAGSTER_HOME"):
-        with open_instance(Path(home)):  # writes the settings of this project where there are none
-            pass
-    dev.dev_command()
+    A history that cannot be opened stays as it is: the next start records what this one could not.
+    """
+    from paper_assets.defs.dead_runs import end_dead_runs
+    from paper_assets.defs.instance import open_instance
+
+    services_ended.wait()
+    home = os.environ.get("DAGSTER_HOME")
+    if home and Path(home).is_dir():
+        with suppress(Exception), open_instance(Path(home)) as instance:
+            end_dead_runs(instance, never_start=True)
 
 
 if __name__ == "__main__":

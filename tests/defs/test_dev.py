@@ -9,15 +9,18 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
 
 from tests.desk import Desk
+from tests.loopback import Answer
+from tests.loopback_arxiv import loopback_arxiv
 
 MODULE = "paper_assets.defs.dev"
+WORKSPACE = Path(__file__).parents[2] / "workspace.yaml"
 _WITHOUT_SIGINT = f"""
 import runpy, signal
 signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -47,9 +50,11 @@ def asked(port: int, method: str, path: str, body: str | None = None, **headers:
 
 
 @contextmanager
-def started(desk: Desk, *, without_sigint: bool = False) -> Iterator[tuple["subprocess.Popen[bytes]", int]]:
+def started(
+    desk: Desk, *, without_sigint: bool = False, workspace: Sequence[str] = ("--empty-workspace",), **more: str
+) -> Iterator[tuple["subprocess.Popen[bytes]", int]]:
     """What `make dev` starts, once its page answers, and its port; `without_sigint`: as from a script, behind `&`."""
-    (desk.folder / "dagster_home").mkdir()
+    (desk.folder / "dagster_home").mkdir(exist_ok=True)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = int(free.getsockname()[1])
@@ -57,9 +62,9 @@ def started(desk: Desk, *, without_sigint: bool = False) -> Iterator[tuple["subp
     program = ["-c", _WITHOUT_SIGINT] if without_sigint else ["-m", MODULE]
     with log.open("w", encoding="utf-8") as out:
         process = subprocess.Popen(
-            [sys.executable, *program, "--empty-workspace", "-p", str(port)],
+            [sys.executable, *program, *workspace, "-p", str(port)],
             cwd=desk.folder,
-            env={**os.environ, **desk.environment},
+            env={**os.environ, **desk.environment, **more},
             stdout=out,
             stderr=out,
             start_new_session=True,
@@ -82,9 +87,14 @@ def started(desk: Desk, *, without_sigint: bool = False) -> Iterator[tuple["subp
 
 
 @pytest.fixture(scope="module")
-def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+def dev_desk(tmp_path_factory: pytest.TempPathFactory) -> Desk:
+    return Desk(tmp_path_factory.mktemp("dev"))
+
+
+@pytest.fixture(scope="module")
+def port(dev_desk: Desk) -> Iterator[int]:
     """The port of a page started as `make dev` starts it."""
-    desk = Desk(tmp_path_factory.mktemp("dev"))
+    desk = dev_desk
     with started(desk) as (_, port):
         assert (desk.folder / "dagster_home" / "dagster.yaml").is_file()
         yield port
@@ -96,6 +106,61 @@ def test_told_to_end_it_ends_even_where_a_script_has_started_it_in_the_backgroun
         process.wait(timeout=PATIENCE)
         with pytest.raises(OSError):
             asked(port, "GET", "/server_info")
+
+
+def processes(desk: Desk) -> list[str]:
+    """Return the command lines of all processes that work on the desk's folder."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with suppress(OSError):
+                if f"DAGSTER_HOME={desk.folder}".encode() in (entry / "environ").read_bytes():
+                    found.append((entry / "cmdline").read_text("utf-8", "replace").replace("\0", " "))
+    return found
+
+
+DAY = "2026-03-02"
+LAUNCH = """mutation($run: ExecutionParams!) { launchRun(executionParams: $run) { __typename } }"""
+RUN = {
+    "selector": {
+        "repositoryLocationName": "paper_assets",
+        "repositoryName": "__repository__",
+        "pipelineName": "__ASSET_JOB",
+        "assetSelection": [{"path": ["arxiv_papers"]}],
+    },
+    "mode": "default",
+    "executionMetadata": {"tags": [{"key": "dagster/partition", "value": DAY}]},
+}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="lists processes by /proc")
+def test_a_run_in_progress_ends_with_the_services(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    with loopback_arxiv([], script=[Answer(hang=True)] * 20) as arxiv:
+        whole = {"workspace": ["-w", f"{WORKSPACE}"], "PAPER_ASSETS_ARXIV_URL": arxiv.url}
+        with started(desk, **whole) as (process, port):
+            body = json.dumps({"query": LAUNCH, "variables": {"run": RUN}})
+            assert "LaunchRunSuccess" in asked(port, "POST", "/graphql", body, **POST)[1]
+            assert desk.happens(lambda: bool(arxiv.requests), within=PATIENCE)
+            assert len(processes(desk)) >= 6  # this command, its guard, the services, code servers, UI, daemon, run
+            process.terminate()
+            began = time.monotonic()
+            assert desk.happens(lambda: not processes(desk), within=PATIENCE)
+            assert time.monotonic() - began < 10, "no process is left after ten seconds"
+
+
+def test_a_second_daemon_on_the_same_history_is_refused_in_one_line(port: int, dev_desk: Desk) -> None:
+    second = subprocess.run(
+        [sys.executable, "-m", MODULE, "--empty-workspace"],
+        cwd=dev_desk.folder,
+        env={**os.environ, **dev_desk.environment},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+    )
+    assert second.returncode == 1
+    assert second.stderr.strip().startswith(f"{dev_desk.folder / 'dagster_home'} is in use by another `make dev`")
+    assert "\n" not in second.stderr.strip()
 
 
 def test_this_machine_and_the_pages_own_scripts_are_answered(port: int) -> None:

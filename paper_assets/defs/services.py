@@ -1,0 +1,71 @@
+"""Dagster's development services, with this project's daemon and UI in place of Dagster's.
+
+    python -m paper_assets.defs.services -w workspace.yaml
+
+takes the options of `dagster dev`. `dev.py` starts it and ends it. `dagster dev` runs daemon and UI as processes; this
+module replaces their commands (`daemon.py`, `interfaces/graph_page.py`).
+"""
+
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import Any
+
+from dagster._cli import dev
+from filelock import FileLock, Timeout
+
+from paper_assets.defs.dead_runs import end_dead_runs
+from paper_assets.defs.instance import open_instance
+from paper_assets.errors import PaperAssetsError, StoreBusy
+from paper_assets.stores.locks import make_files_private
+
+_OURS = {"dagster_webserver": "paper_assets.interfaces.graph_page", "dagster._daemon": "paper_assets.defs.daemon"}
+
+_LOCK = ".services.lock"  # in DAGSTER_HOME; held by one `make dev`
+
+
+def main() -> None:
+    """Run the code server, the daemon and the UI."""
+    make_files_private()  # inherited by the daemon's runs
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell starts `command &` of a script so
+        # Dagster handles SIGTERM as SIGINT, so that neither would end it.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    start = dev.open_ipc_subprocess
+
+    def start_ours(parts: list[str], **options: Any) -> Any:
+        return start([_OURS.get(part, part) for part in parts], **options)
+
+    dev.open_ipc_subprocess = start_ours  # type: ignore[assignment]
+    home = os.environ.get("DAGSTER_HOME")
+    try:
+        with _only_services(Path(home)) if home else nullcontext():
+            dev.dev_command()
+    except PaperAssetsError as error:
+        sys.exit(f"{error}")
+
+
+@contextmanager
+def _only_services(dagster_home: Path) -> Iterator[None]:
+    """Prepare the history and keep other services away from it: two daemons would start each run twice.
+
+    Raises PaperAssetsError.
+    """
+    with open_instance(dagster_home) as instance:  # writes the settings of this project where there are none
+        lock = FileLock(dagster_home / _LOCK)
+        try:
+            lock.acquire(timeout=0)
+        except Timeout:
+            raise StoreBusy(
+                f"{dagster_home} is in use by another `make dev`; stop that one, or set DAGSTER_HOME and "
+                "PAPER_ASSETS_HOME to other folders"
+            ) from None
+        end_dead_runs(instance, never_start=True)
+    with lock:
+        yield
+
+
+if __name__ == "__main__":
+    main()

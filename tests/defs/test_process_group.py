@@ -1,0 +1,107 @@
+"""A group of processes ends as a whole, however its supervisor is ended and however deaf its members are."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from paper_assets.defs.process_group import LIMIT
+
+PATIENCE = 120  # seconds for processes that start in one on an idle machine
+_DEAF = "import signal, time; [signal.signal(n, signal.SIG_IGN) for n in (1, 2, 15)]; print('deaf', flush=True)"
+# A member that ignores every signal it can, a child of it that does too, and a child that was left to init.
+_MEMBER = f"""
+import subprocess, sys
+{_DEAF}
+for command in ({_DEAF + "; time.sleep(600)"!r}, "import os, time; os.fork() and os._exit(0); time.sleep(600)"):
+    subprocess.Popen([sys.executable, "-c", command])
+print("started", flush=True)
+time.sleep(600)
+"""
+_SUPERVISOR = f"""
+import sys
+from pathlib import Path
+from paper_assets.defs.process_group import guard_group, supervise
+
+def record(ended):
+    ended.wait()
+    Path(sys.argv[2]).write_text("ended")
+
+this = [sys.executable, "-c", sys.orig_argv[2]]
+if sys.argv[1] == "guard":
+    guard_group(record)
+else:
+    supervise([sys.executable, "-c", {_MEMBER!r}, sys.argv[2]], guard=[*this, "guard", sys.argv[2]], afterwards=record)
+"""
+
+
+def processes(mark: Path) -> list[int]:
+    """Return the processes that have the mark in their environment, those that have ended aside."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                if str(mark).encode() in (entry / "environ").read_bytes():
+                    found.append(int(entry.name))
+            except OSError:
+                continue
+    return found
+
+
+def seconds_until_ended(mark: Path) -> float:
+    began = time.monotonic()
+    while left := processes(mark):
+        assert time.monotonic() - began < PATIENCE, left
+        time.sleep(0.1)
+    return time.monotonic() - began
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="lists processes by /proc")
+@pytest.mark.parametrize("way", ["SIGINT", "SIGTERM", "SIGHUP", "SIGKILL", "parent killed"])
+def test_no_member_outlives_its_supervisor(way: str, tmp_path: Path) -> None:
+    record = tmp_path / "record"
+    command = [sys.executable, "-c", _SUPERVISOR, "supervisor", str(record)]
+    if way == "parent killed":
+        command = [sys.executable, "-c", f"import subprocess; subprocess.call({command!r})"]
+    out = tmp_path / "out"
+    with out.open("wb") as written:
+        process = subprocess.Popen(
+            command, env={**os.environ, "MARK": str(tmp_path)}, stdout=written, cwd=Path(__file__).parents[2]
+        )
+    began = time.monotonic()
+    while out.read_text("utf-8").split() != ["deaf", "started", "deaf"]:
+        assert process.poll() is None
+        assert time.monotonic() - began < PATIENCE
+        time.sleep(0.1)
+    assert len(processes(tmp_path)) >= 5
+    process.send_signal(signal.SIGKILL if way == "parent killed" else signal.Signals[way])
+    process.wait(timeout=PATIENCE)
+    assert seconds_until_ended(tmp_path) < LIMIT + 2
+    assert record.read_text("utf-8") == "ended", "what follows the end was done"
+
+
+def test_a_program_started_by_nohup_outlives_its_terminal(tmp_path: Path) -> None:
+    command = f"""
+import signal, subprocess, sys
+signal.signal(signal.SIGHUP, signal.SIG_IGN)
+started = subprocess.Popen([sys.executable, "-c", {_SUPERVISOR!r}, "supervisor", {str(tmp_path / "record")!r}])
+print(started.pid, flush=True)
+"""
+    out = tmp_path / "out"
+    with out.open("wb") as written:
+        environment = {**os.environ, "MARK": str(tmp_path)}
+        subprocess.run([sys.executable, "-c", command], env=environment, stdout=written, check=True)
+    began = time.monotonic()
+    while len(said := out.read_text("utf-8").split()) < 4:
+        assert time.monotonic() - began < PATIENCE
+        time.sleep(0.1)
+    for pid in processes(tmp_path):
+        os.kill(pid, signal.SIGHUP)
+    time.sleep(1)  # four looks of the supervisor at its parent
+    assert len(processes(tmp_path)) >= 5
+    os.kill(int(next(word for word in said if word.isdigit())), signal.SIGTERM)
+    assert seconds_until_ended(tmp_path) < LIMIT + 2
