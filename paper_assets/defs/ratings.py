@@ -1,6 +1,6 @@
-"""`reader_ratings`: what the reader said of papers as an external asset, one partition a profile (L1, L6).
+"""`reader_ratings`: ratings and reading signals as an external asset, one partition for each profile (L1, L6).
 
-Belongs here: what Dagster knows of the ratings, and telling it more. Not here: what a rating is (learning/ratings.py).
+Only what Dagster knows of the ratings is here; learning/ratings.py says what a rating is.
 """
 
 from collections import Counter
@@ -10,47 +10,55 @@ import dagster as dg
 
 from paper_assets.defs.partitions import profiles
 from paper_assets.defs.profiles import last_version
-from paper_assets.learning.ratings import WORDS, ratings_of, ratings_version
+from paper_assets.learning.ratings import WORDS, Teaching, teaching_of
 from paper_assets.pipeline.workspace import Workspace
-from paper_assets.stores.feedback import Rating, rated_profiles
+from paper_assets.stores.feedback import rated_profiles
 
 reader_ratings = dg.AssetSpec(
     "reader_ratings",
-    description="What the reader said of papers: the last word on each, their hash as data version.",
+    description="The reader's latest rating of each paper and reading signals; their hash is the data version.",
     partitions_def=profiles,
     group_name="profiles",
     kinds={"duckdb"},
 )
 
 
-def new_ratings(instance: dg.DagsterInstance, workspace: Workspace) -> dict[str, list[Rating]]:
-    """The last words of those profiles of which Dagster has heard other ones, erased ones too. Raises StoreError."""
+def new_ratings(instance: dg.DagsterInstance, workspace: Workspace) -> dict[str, Teaching]:
+    """Return what the models may learn from, of the profiles where Dagster knows another version. Raises StoreError."""
     known = {name: last_version(instance, reader_ratings.key, name) for name in _partitions(instance)}
-    said = set(rated_profiles(workspace.warehouse))
-    found = {name: ratings_of(workspace.warehouse, name) for name in sorted(known) if known[name] or name in said}
-    return {name: ratings for name, ratings in found.items() if ratings_version(ratings) != known[name]}
+    said, today = set(rated_profiles(workspace.warehouse)), workspace.clock().date()
+    found = {
+        name: teaching_of(workspace.warehouse, name, before=today)
+        for name in sorted(known)
+        if known[name] or name in said
+    }
+    return {name: teaching for name, teaching in found.items() if teaching.version != known[name]}
 
 
-def ratings_event(profile: str, ratings: Sequence[Rating]) -> dg.AssetMaterialization:
-    """The report of one profile's last words. Only counts: what is erased must not stand in the history of runs."""
+def ratings_event(profile: str, teaching: Teaching) -> dg.AssetMaterialization:
+    """Report one profile's latest ratings to Dagster: only counts, because erased ratings must leave no history."""
     return dg.AssetMaterialization(
         asset_key=reader_ratings.key,
         partition=profile,
-        tags={"dagster/data_version": ratings_version(ratings)},
-        metadata={"dagster/row_count": len(ratings), **_counts(ratings)},
+        tags={"dagster/data_version": teaching.version},
+        metadata={
+            "dagster/row_count": len(teaching.ratings),
+            **_counts(teaching),
+            "signals": len(teaching.signals),
+        },
     )
 
 
 def report_ratings(instance: dg.DagsterInstance, workspace: Workspace) -> None:
-    """Tell Dagster of new ratings at once. Raises StoreError."""
-    for name, ratings in new_ratings(instance, workspace).items():
-        instance.report_runless_asset_event(ratings_event(name, ratings))
+    """Report new ratings to Dagster at once. Raises StoreError."""
+    for name, teaching in new_ratings(instance, workspace).items():
+        instance.report_runless_asset_event(ratings_event(name, teaching))
 
 
 def _partitions(instance: dg.DagsterInstance) -> Sequence[str]:
     return instance.get_dynamic_partitions(str(profiles.name))
 
 
-def _counts(ratings: Sequence[Rating]) -> Mapping[str, int]:
-    said = Counter(each.rating for each in ratings)
+def _counts(teaching: Teaching) -> Mapping[str, int]:
+    said = Counter(each.rating for each in teaching.ratings)
     return {word: said[word] for word in WORDS}

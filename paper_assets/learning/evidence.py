@@ -32,11 +32,13 @@ _MOST_GAIN = 50.0  # beyond it the share is 1
 class Evidence:
     """The ratings learned from (`worth`, `no`), the gain in log probability, and pairs in order without and with it.
 
-    A pair is one later rating worth reading and one not; `learning` is the profile's option.
+    `signals`: papers that the reader opened, cited or put on the shelf without rating them. A pair is one later rating
+    worth reading and one not; `learning` is the profile's option.
     """
 
     worth: int
     no: int
+    signals: int = 0
     gain: float = 0.0
     pairs: int = 0
     without: float = 0.0
@@ -46,7 +48,7 @@ class Evidence:
     @property
     def share(self) -> float:
         """Return how much of what was learned counts, 0..1: its posterior probability."""
-        if self.learning == "off" or not self.worth + self.no:
+        if self.learning == "off" or not self.worth + self.no + self.signals:
             return 0.0
         gain = SHARPNESS * float(np.clip(self.gain, -_MOST_GAIN, _MOST_GAIN))
         return float(1.0 / (1.0 + np.exp(-gain) * (1.0 - PRIOR) / PRIOR))
@@ -54,9 +56,11 @@ class Evidence:
     @property
     def sentence(self) -> str:
         """Return how much the ratings count and why, for people."""
-        if not self.worth + self.no:
+        if not self.worth + self.no + self.signals:
             return "Nothing is learned yet: no paper is rated worth reading or not for you."
         rated = f"{_papers(self.worth)} rated worth reading, {self.no} not for you"
+        if self.signals:
+            rated += f", {self.signals} opened, cited or on the shelf"
         if self.learning == "off":
             return f"Learning is off in the profile (ranking.learning); {rated}."
         counts = f"Your ratings count {self.share:.0%}: {rated}"
@@ -73,25 +77,38 @@ class Evidence:
 
 def weigh(rated: RatedPapers, *, learning: str) -> Evidence:
     """Predict each block of ratings, in the order in which they were given, from the earlier ones."""
-    evidence = Evidence(worth=int(rated.liked.sum()), no=int((~rated.liked).sum()), learning=learning)
+    explicit = rated.weights == 1.0
+    evidence = Evidence(
+        worth=int((rated.liked & explicit).sum()),
+        no=int((~rated.liked & explicit).sum()),
+        signals=int((~explicit).sum()),
+        learning=learning,
+    )
     if len(rated.liked) <= _FIRST_BLOCK:
         return evidence
     covariance = nuisance(rated) + kernel(rated)
     gain, pairs, in_order, pull = 0.0, 0, np.zeros(2), np.zeros(0)
     for start, end in _blocks(len(rated.liked)):
         before, now = slice(0, start), slice(start, end)
-        liked = rated.liked[now]
+        liked, weights, known = rated.liked[now], rated.weights, explicit[now]
         pull = np.concatenate([pull, np.zeros(start - len(pull))])
         pull = pulls(
-            covariance[before, before], rated.odds[before], rated.liked[before], start=pull, precision=_PRECISION
+            covariance[before, before],
+            rated.odds[before],
+            rated.liked[before],
+            weights[before],
+            start=pull,
+            precision=_PRECISION,
         )
         predicted = (
-            recalibrated(rated.odds[before], rated.liked[before], later=rated.odds[now]),
+            recalibrated(rated.odds[before], rated.liked[before], weights[before], later=rated.odds[now]),
             rated.odds[now] + covariance[now, before] @ pull,
         )
-        gain += float((_log_probability(predicted[1], liked) - _log_probability(predicted[0], liked)).sum())
-        pairs += int(liked.sum()) * int((~liked).sum())
-        in_order += [_in_order(rated.odds[now], liked), _in_order(predicted[1], liked)]
+        gains = _log_probability(predicted[1], liked) - _log_probability(predicted[0], liked)
+        gain += float((weights[now] * gains).sum())
+        worth, no = liked & known, ~liked & known
+        pairs += int(worth.sum()) * int(no.sum())
+        in_order += [_in_order(odds[worth], odds[no]) for odds in (rated.odds[now], predicted[1])]
     return replace(evidence, gain=gain, pairs=pairs, without=float(in_order[0]), with_learning=float(in_order[1]))
 
 
@@ -112,6 +129,6 @@ def _log_probability(odds: Floats, liked: NDArray[np.bool_]) -> Floats:
     return found
 
 
-def _in_order(odds: Floats, liked: NDArray[np.bool_]) -> float:
-    """Count pairs of a liked and another paper in which the liked one is higher; equal ones count half."""
-    return float(((np.sign(odds[liked][:, None] - odds[~liked][None]) + 1) / 2).sum())
+def _in_order(worth: Floats, no: Floats) -> float:
+    """Count pairs in which the paper worth reading is higher; equal ones count half."""
+    return float(((np.sign(worth[:, None] - no[None]) + 1) / 2).sum())

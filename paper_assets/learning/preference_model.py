@@ -10,7 +10,7 @@ Solved in the dual, so that the cost of 1,000 ratings does not depend on the num
 regression supports neither an offset nor separate penalties.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
@@ -33,6 +33,8 @@ TEXT_VARIANCE = 5.0  # of the weights of vectors and of words, each
 DIMENSION_VARIANCE = 0.25
 SLOPE_VARIANCE, SLOPE_UNIT = 1.0, 4.0  # of the factor of the formula's log odds, per SLOPE_UNIT of them
 BIAS_VARIANCE = 3.0  # the more, the less ratings of one kind alone teach
+# Weight of a reading signal beside a rating of 1, chosen on simulated readers (docs/evaluation.md).
+SIGNAL_WEIGHTS: Mapping[str, float] = {"abstract": 0.1, "full text": 0.2, "citation": 0.4, "shelf": 0.4}
 _STEPS, _LONGEST_STEP, _PRECISION = 50, 5.0, 1e-7
 _FLOOR = 1e-6  # smallest weight p (1 - p)
 
@@ -41,12 +43,14 @@ _FLOOR = 1e-6  # smallest weight p (1 - p)
 class RatedPapers:
     """n rated papers in the order of rating.
 
-    `liked` (n,): worth reading or not. `odds` (n,): log odds by the formula. `vectors` (n, d), `words` a sparse
-    (n, stems) of unit rows with the names of its columns, `dimensions` (n, k) as `learned_features` gives them.
+    `liked` (n,): worth reading or not. `weights` (n,): 1 for a rating, less for a reading signal. `odds` (n,): log odds
+    by the formula. `vectors` (n, d), `words` a sparse (n, stems) of unit rows with the names of its columns,
+    `dimensions` (n, k) as `learned_features` gives them.
     """
 
     ids: tuple[str, ...]
     liked: NDArray[np.bool_]
+    weights: Floats
     odds: Floats
     vectors: NDArray[np.float32]
     words: Any
@@ -74,6 +78,7 @@ def pulls(
     covariance: Floats,
     odds: Floats,
     liked: NDArray[np.bool_],
+    weights: Floats,
     *,
     start: Floats | None = None,
     precision: float = _PRECISION,
@@ -92,9 +97,9 @@ def pulls(
     with threadpool_limits(limits=1, user_api="blas"):  # threads of BLAS wait for each other on a busy machine
         for _ in range(_STEPS):
             probability = 1.0 / (1.0 + np.exp(-(odds + found)))
-            weight = np.maximum(probability * (1 - probability), _FLOOR)
+            weight = weights * np.maximum(probability * (1 - probability), _FLOOR)
             root = np.sqrt(weight)
-            right = weight * found + (target - probability)
+            right = weight * found + weights * (target - probability)
             system = root[:, None] * covariance * root
             system[np.diag_indices(count)] += 1.0
             factor = cho_factor(system, overwrite_a=True, check_finite=False)
@@ -107,7 +112,7 @@ def pulls(
     return dual
 
 
-def recalibrated(odds: Floats, liked: NDArray[np.bool_], *, later: Floats) -> Floats:
+def recalibrated(odds: Floats, liked: NDArray[np.bool_], weights: Floats, *, later: Floats) -> Floats:
     """Return log odds of `later` papers by the formula with the bias and slope that the rated ones suggest.
 
     The same model as `pulls` with `nuisance` alone, solved for its two parameters.
@@ -119,9 +124,9 @@ def recalibrated(odds: Floats, liked: NDArray[np.bool_], *, later: Floats) -> Fl
     known, target, found = features(odds), liked.astype(np.float64), np.zeros(2)
     for _ in range(_STEPS):
         probability = 1.0 / (1.0 + np.exp(-(odds + known @ found)))
-        weight = np.maximum(probability * (1 - probability), _FLOOR)
+        weight = weights * np.maximum(probability * (1 - probability), _FLOOR)
         curvature = (known * weight[:, None]).T @ known + np.eye(2)
-        step = np.linalg.solve(curvature, known.T @ (target - probability) - found)
+        step = np.linalg.solve(curvature, known.T @ (weights * (target - probability)) - found)
         size = float(np.abs(known @ step).max(initial=0.0))
         found = found + step * min(1.0, _LONGEST_STEP / size if size else 1.0)
         if size < _PRECISION:
@@ -131,7 +136,11 @@ def recalibrated(odds: Floats, liked: NDArray[np.bool_], *, later: Floats) -> Fl
 
 def train(rated: RatedPapers) -> Preferences:
     """Train on all ratings; without any, return a model that moves nothing."""
-    pull = pulls(kernel(rated) + nuisance(rated), rated.odds, rated.liked) if len(rated.ids) else np.zeros(0)
+    pull = (
+        pulls(kernel(rated) + nuisance(rated), rated.odds, rated.liked, rated.weights)
+        if len(rated.ids)
+        else np.zeros(0)
+    )
     dimensions = DIMENSION_VARIANCE * (pull @ rated.dimensions)
     words = TEXT_VARIANCE * (rated.words.T @ pull) if len(pull) else np.zeros(len(rated.stems))
     order = sorted(np.flatnonzero(words).tolist(), key=lambda at: (-abs(words[at]), rated.stems[at]))
@@ -150,21 +159,32 @@ def train(rated: RatedPapers) -> Preferences:
 
 
 def rated_papers(
-    papers: pa.Table, rows: pa.Table, vectors: NDArray[np.float32], *, liked: Mapping[str, bool]
+    papers: pa.Table,
+    rows: pa.Table,
+    vectors: NDArray[np.float32],
+    *,
+    liked: Mapping[str, bool],
+    weights: Mapping[str, float] | None = None,
+    without_words: Collection[str] = (),
 ) -> RatedPapers:
     """Collect what the formula, the vectors and the words say of rated papers.
 
     `papers` (columns of `paper_schema()`) in the order of rating, the `rows` of a ranking of them by the formula alone,
-    their vectors (n, d), and by id whether they are worth reading.
+    their vectors (n, d), and by id whether they are worth reading and the weight of that (1 where there is none).
+    Nothing is learned of the stems `without_words`.
     """
     ids = papers.column("paper_id").to_pylist()
     place = {paper_id: row for row, paper_id in enumerate(rows.column("paper_id").to_pylist())}
     order = [place[paper_id] for paper_id in ids]
     dimensions = np.column_stack([rows.column(name).to_numpy() for name in DIMENSIONS])[order]
     words, stems = unit_tfidf(index_words(paper_texts(papers)), background=standard_calibration().background)
+    if without_words:
+        kept = np.array([stem not in without_words for stem in stems], dtype=np.bool_)
+        words, stems = words[:, np.flatnonzero(kept)], [stem for stem in stems if stem not in without_words]
     return RatedPapers(
         ids=tuple(ids),
         liked=np.array([liked[paper_id] for paper_id in ids], dtype=np.bool_),
+        weights=np.array([(weights or {}).get(paper_id, 1.0) for paper_id in ids], dtype=np.float64),
         odds=log_odds(dimensions[:, DIMENSIONS.index("semantic_relevance")]),
         vectors=vectors,
         words=words,

@@ -1,25 +1,39 @@
-"""Rate papers, withdraw, list, export and erase ratings: one implementation for every interface (SPEC L1, L6)."""
+"""Rate papers, withdraw, list, export and erase ratings: one implementation for every interface (SPEC L1, L6).
+
+Also reading signals (papers opened, cited or put on the shelf from the page), which are kept on this machine only and
+only where `ranking.learn_from_reading` allows it, and what the reader wants forgotten.
+"""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import asdict, dataclass, field
+from datetime import date, datetime
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from paper_assets.errors import InvalidInput, InvalidProfile, PaperNotFound
 from paper_assets.paper_id import split_paper_id
-from paper_assets.profile import PROFILE_NAME
+from paper_assets.profile import PROFILE_NAME, load_profile
 from paper_assets.stores.feedback import (
+    FORGETTABLE,
+    KINDS,
     TAKEN_BACK,
     WORDS,
+    Forgotten,
     NewRating,
     Place,
     Rating,
+    ReadingSignal,
     append_ratings,
     delete_ratings,
+    forget,
+    forgotten,
+    keep_signal,
     last_ratings,
     rating_history,
+    reading_signals,
+    remember_again,
+    remove_signal,
 )
 from paper_assets.stores.papers import find_paper
 from paper_assets.stores.rankings import ranking_days
@@ -27,7 +41,14 @@ from paper_assets.stores.stamps import forget_stamps
 from paper_assets.stores.warehouse import Warehouse
 
 IN_WORDS: Mapping[str, str] = {"worth": "worth reading", "later": "for later", "no": "not for me"}
+SIGNALS_IN_WORDS: Mapping[str, str] = {
+    "abstract": "opened its abstract page",
+    "full text": "opened its full text",
+    "citation": "copied its citation",
+    "shelf": "put on the shelf",
+}
 VALUES: Mapping[str, int] = {"worth": 1, "later": 0, "no": -1}  # L1
+_LONGEST_NAME = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +65,23 @@ class Rated:
     def changed(self) -> bool:
         """Return whether the rating is different from before."""
         return self.rating != self.before
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Teaching:
+    """All that a profile's model may learn from: the latest ratings, reading signals, and what is forgotten."""
+
+    ratings: tuple[Rating, ...]
+    signals: tuple[ReadingSignal, ...] = ()
+    forgotten: Forgotten = field(default_factory=Forgotten)
+
+    @property
+    def version(self) -> str:
+        """Return a hash that changes with any of it."""
+        words = sorted(f"{each.paper_id} {each.rating}" for each in self.ratings)
+        words += sorted(f"{each.paper_id} {each.kind}" for each in self.signals)
+        words += sorted(f"not {name}" for name in (*self.forgotten.words, *self.forgotten.papers))
+        return sha256("\n".join(words).encode()).hexdigest()[:32]
 
 
 def rate(
@@ -122,14 +160,81 @@ def ratings_by_id(warehouse: Warehouse, profile: str) -> dict[str, str]:
     return {each.paper_id: each.rating for each in last_ratings(warehouse, profile)}
 
 
+def note_signal(
+    warehouse: Warehouse, profile: str, paper_id: str, kind: str, *, now: datetime, profiles_dir: Path
+) -> bool:
+    """Keep a reading signal of a stored paper; return whether it was kept: not if the profile switches signals off.
+
+    Raises InvalidInput, InvalidArxivId, InvalidProfile, PaperNotFound, StoreBusy.
+    """
+    chosen = next((each for each in KINDS if each == kind), None)
+    if chosen is None:
+        raise InvalidInput(f"a reading signal is one of {', '.join(KINDS)}, got {kind[:40]!r}")
+    known_as = str(split_paper_id(paper_id)[0])
+    check_profile(warehouse, profile, profiles_dir)
+    ranking = load_profile(profiles_dir / profile).content.ranking
+    if ranking.learning == "off" or not ranking.learn_from_reading:
+        return False
+    if find_paper(warehouse, known_as) is None:
+        raise PaperNotFound(f"paper {known_as} is not stored")
+    keep_signal(warehouse, profile, known_as, chosen, now=now)
+    return True
+
+
+def withdraw_signal(warehouse: Warehouse, profile: str, paper_id: str, kind: str, *, profiles_dir: Path) -> None:
+    """Delete a reading signal, for example when a paper is taken off the shelf.
+
+    Raises InvalidArxivId, InvalidProfile, StoreBusy.
+    """
+    check_profile(warehouse, profile, profiles_dir)
+    for each in KINDS:
+        if each == kind:
+            remove_signal(warehouse, profile, str(split_paper_id(paper_id)[0]), each)
+
+
+def signals_of(warehouse: Warehouse, profile: str) -> list[ReadingSignal]:
+    """Return the profile's reading signals in the order in which they first occurred."""
+    return reading_signals(warehouse, profile)
+
+
+def change_forgotten(
+    warehouse: Warehouse, profile: str, kind: str, name: str, *, again: bool = False, now: datetime, profiles_dir: Path
+) -> Forgotten:
+    """Keep the profile's model from learning from a word's stem or a rated paper, or allow it `again`.
+
+    Return everything that the model does not learn from. Raises InvalidInput, InvalidProfile, StoreBusy.
+    """
+    check_profile(warehouse, profile, profiles_dir)
+    chosen = next((each for each in FORGETTABLE if each == kind), None)
+    if chosen is None or not name.strip() or len(name) > _LONGEST_NAME:
+        raise InvalidInput(f"name a {' or a '.join(FORGETTABLE)} to forget, got {kind[:40]!r} {name[:40]!r}")
+    if again:
+        remember_again(warehouse, profile, chosen, name.strip())
+    else:
+        forget(warehouse, profile, chosen, name.strip(), now=now)
+    forget_stamps(warehouse.path)
+    return forgotten(warehouse, profile)
+
+
 def ratings_version(ratings: Iterable[Rating]) -> str:
     """Return a hash of the latest ratings: equal ratings, however often changed, have the same hash (L6)."""
-    words = sorted(f"{each.paper_id} {each.rating}" for each in ratings)
-    return sha256("\n".join(words).encode()).hexdigest()[:32]
+    return Teaching(ratings=tuple(ratings)).version
+
+
+def teaching_of(warehouse: Warehouse, profile: str, *, before: date) -> Teaching:
+    """Return all that the profile's model may learn from on the day `before`: the day's own signals do not count yet.
+
+    So reading a list does not change it.
+    """
+    return Teaching(
+        ratings=tuple(last_ratings(warehouse, profile)),
+        signals=tuple(each for each in reading_signals(warehouse, profile) if each.first_at.date() < before),
+        forgotten=forgotten(warehouse, profile),
+    )
 
 
 def export_ratings(warehouse: Warehouse, profile: str, *, profiles_dir: Path) -> dict[str, Any]:
-    """Return all ratings ever given in the profile, as JSON values. Raises InvalidProfile."""
+    """Return all ratings ever given in the profile, and its reading signals, as JSON values. Raises InvalidProfile."""
     check_profile(warehouse, profile, profiles_dir)
     return {
         "profile": profile,
@@ -145,11 +250,23 @@ def export_ratings(warehouse: Warehouse, profile: str, *, profiles_dir: Path) ->
             }
             for each in rating_history(warehouse, profile)
         ],
+        "signals": [
+            {
+                "paper_id": each.paper_id,
+                "title": each.title,
+                "kind": each.kind,
+                "times": each.times,
+                "first_at": each.first_at.isoformat(),
+                "last_at": each.last_at.isoformat(),
+            }
+            for each in signals_of(warehouse, profile)
+        ],
+        "forgotten": asdict(forgotten(warehouse, profile)),
     }
 
 
 def erase_ratings(warehouse: Warehouse, profile: str, *, profiles_dir: Path) -> int:
-    """Delete all ratings of the profile and everything learned from them; return the number of ratings.
+    """Delete the profile's ratings, reading signals and everything learned from them; return how many there were.
 
     Raises InvalidProfile, StoreBusy.
     """

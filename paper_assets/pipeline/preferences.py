@@ -13,8 +13,8 @@ import numpy as np
 import pyarrow as pa
 
 from paper_assets.learning.evidence import Evidence, weigh
-from paper_assets.learning.preference_model import RatedPapers, rated_papers, train
-from paper_assets.learning.ratings import ratings_version
+from paper_assets.learning.preference_model import SIGNAL_WEIGHTS, RatedPapers, rated_papers, train
+from paper_assets.learning.ratings import Teaching, teaching_of
 from paper_assets.models.embedder import Embedder
 from paper_assets.paper import embedded_text, papers_from_table
 from paper_assets.pipeline.profiles import usable_profile
@@ -33,23 +33,45 @@ from paper_assets.ranking.preferences import (
 from paper_assets.ranking.rank import rank
 from paper_assets.ranking.task import RankingTask, Vectors
 from paper_assets.stores.embeddings import vectors_of
-from paper_assets.stores.feedback import Rating, StoredModel, last_ratings, model_inputs, replace_model, stored_model
+from paper_assets.stores.feedback import StoredModel, model_inputs, replace_model, stored_model
 from paper_assets.stores.papers import papers_by_id
 from paper_assets.stores.warehouse import Warehouse
 
 NAME = "preference_model"
-CODE_VERSION = "2"  # raise it when the training or the weighing changes
+CODE_VERSION = "3"  # raise it when the training or the weighing changes
 _ANY_DAY = date(2000, 1, 1)  # recency is not learned from, so any day will do
 _SHOWN_WORDS = 12
 _NOTHING = "nothing rated"
 
 
-def ratings_that_teach(warehouse: Warehouse, profile: str) -> list[Rating]:
-    """Return the latest ratings that are worth reading or not for me.
+def lessons(teaching: Teaching, profile: Profile) -> tuple[dict[str, bool], dict[str, float]]:
+    """Return by paper id, in order of time, whether it is liked, and the weight of that: 1 for a rating.
 
-    `later` is neither, and an imported library holds liked papers, which the profile's library view compares with (G4).
+    `later` teaches nothing, and imported papers are liked papers, which the library view compares with (G4). A paper
+    with a reading signal is liked a little, unless it is rated; of several signals the strongest counts.
     """
-    return [each for each in last_ratings(warehouse, profile) if each.rating != "later" and each.given_in != "import"]
+    rated = {each.paper_id for each in teaching.ratings}
+    found = [
+        (each.rated_at, each.paper_id, each.rating == "worth", 1.0)
+        for each in teaching.ratings
+        if each.rating != "later" and each.given_in != "import"
+    ]
+    if profile.content.ranking.learn_from_reading:
+        found += [
+            (each.first_at, each.paper_id, True, SIGNAL_WEIGHTS[each.kind])
+            for each in teaching.signals
+            if each.paper_id not in rated
+        ]
+    liked, weights = dict[str, bool](), dict[str, float]()
+    for _, paper_id, worth, weight in sorted(found):
+        if paper_id not in teaching.forgotten.papers:
+            liked[paper_id] = worth
+            weights[paper_id] = max(weight, weights.get(paper_id, 0.0))
+    return liked, weights
+
+
+def _teaching(workspace: Workspace, name: str) -> Teaching:
+    return teaching_of(workspace.warehouse, name, before=workspace.clock().date())
 
 
 def current_preferences(
@@ -130,7 +152,8 @@ def _make(workspace: Workspace, partitions: Sequence[Partition], wanted: frozens
 def _rated(workspace: Workspace, profile: Profile, embedder: Embedder | None) -> RatedPapers:
     """Return the rated papers in the order of rating, without those that were removed or have no vector yet."""
     warehouse = workspace.warehouse
-    liked = {each.paper_id: each.rating == "worth" for each in ratings_that_teach(warehouse, profile.name)}
+    teaching = _teaching(workspace, profile.name)
+    liked, weights = lessons(teaching, profile)
     papers = papers_by_id(warehouse, list(liked) if embedder else [])
     vectors, found, asked = np.zeros((0, 0), dtype=np.float32), np.zeros(0, dtype=np.bool_), None
     queries = profile_queries(warehouse, profile, settings=workspace.settings)
@@ -150,19 +173,27 @@ def _rated(workspace: Workspace, profile: Profile, embedder: Embedder | None) ->
             vectors=None if asked is None or not papers.num_rows else Vectors(papers=vectors, queries=asked),
         )
     )
-    return rated_papers(papers, by_formula.rows, vectors, liked=liked)
+    return rated_papers(
+        papers,
+        by_formula.rows,
+        vectors,
+        liked=liked,
+        weights=weights,
+        without_words=teaching.forgotten.words,
+    )
 
 
 def _inputs_of(workspace: Workspace, name: str) -> str:
     warehouse, profile = workspace.warehouse, usable_profile(workspace, name)
-    ratings = last_ratings(warehouse, name)
-    if not ratings and name not in model_inputs(warehouse):
+    teaching = _teaching(workspace, name)
+    rated = list(dict.fromkeys(each.paper_id for each in (*teaching.ratings, *teaching.signals)))
+    if not rated and name not in model_inputs(warehouse):
         return _NOTHING
-    papers = papers_from_table(papers_by_id(warehouse, [each.paper_id for each in ratings]))
+    papers = papers_from_table(papers_by_id(warehouse, rated))
     texts = sorted(embedded_text(paper.title, paper.abstract) for paper in papers)
     parts = (
         CODE_VERSION,
-        ratings_version(ratings),
+        teaching.version,
         profile.content_hash,
         workspace.embedding_model() or "",
         standard_calibration().version,
@@ -205,7 +236,8 @@ def _report(workspace: Workspace, partition: Partition, made: Made) -> Report:
             "counts": evidence.share,
             "why": evidence.sentence,
             "ratings": Bars(
-                {"worth reading": evidence.worth, "not for you": evidence.no}, title="Ratings learned from"
+                {"worth reading": evidence.worth, "not for you": evidence.no, "reading signals": evidence.signals},
+                title="Learned from",
             ),
             "gain_on_later_ratings": evidence.gain,
             "pairs_in_order_with": evidence.with_learning,

@@ -1,4 +1,4 @@
-"""Store readers' ratings (L1) and the preference models trained from them.
+"""Store readers' ratings (L1), reading signals, the preference models trained from them, and what models must forget.
 
 Ratings are appended and never rewritten; the latest rating of a paper by a profile counts. There is one preference
 model per profile, replaced as a whole, with the evaluation that decides whether the ranking uses it. This module holds
@@ -21,6 +21,10 @@ from paper_assets.stores.warehouse import Warehouse, read_time, stored_time, val
 Word = Literal["worth", "later", "no"]
 Place = Literal["page", "command line", "mcp", "import"]
 WORDS: tuple[Word, ...] = get_args(Word)
+Kind = Literal["abstract", "full text", "citation", "shelf"]  # of reading signals
+KINDS: tuple[Kind, ...] = get_args(Kind)
+Forgettable = Literal["word", "paper"]
+FORGETTABLE: tuple[Forgettable, ...] = get_args(Forgettable)
 TAKEN_BACK = "none"  # the word that leaves a paper without a rating
 
 
@@ -104,17 +108,22 @@ def rating_history(warehouse: Warehouse, profile: str) -> list[Rating]:
 
 
 def rated_profiles(warehouse: Warehouse) -> list[str]:
-    """The profiles for which a word was ever given."""
+    """Return the profiles for which a rating was ever given or a reading signal kept."""
     with warehouse.reading() as connection:
-        rows = connection.execute("select distinct profile from ratings order by profile").fetchall()
+        rows = connection.execute(
+            "select profile from ratings union select profile from reading_signals order by profile"
+        ).fetchall()
     return [profile for (profile,) in rows]
 
 
 def delete_ratings(warehouse: Warehouse, profile: str) -> int:
-    """Remove every word of the profile, and what was learned from them, for good; how many words there were."""
+    """Delete the profile's ratings, its reading signals and what was learned from them; return how many there were."""
     with warehouse.writing() as connection:
         count: int = value_of(connection, "select count(*) from ratings where profile = ?", [profile])
+        count += value_of(connection, "select count(*) from reading_signals where profile = ?", [profile])
         connection.execute("delete from ratings where profile = ?", [profile])
+        connection.execute("delete from reading_signals where profile = ?", [profile])
+        connection.execute("delete from forgotten where profile = ?", [profile])
         connection.execute("delete from preference_models where profile = ?", [profile])
         for forget in (
             "update rankings set learned_words = null, learned_near = null where profile = ?",
@@ -242,3 +251,96 @@ def model_inputs(warehouse: Warehouse) -> dict[str, str]:
     with warehouse.reading() as connection:
         rows = connection.execute("select profile, inputs from preference_models").fetchall()
     return dict(rows)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadingSignal:
+    """A kind of act on a paper: how often, first and last; `title` as the paper is stored now, None if it is not."""
+
+    paper_id: str
+    kind: str
+    times: int
+    first_at: datetime
+    last_at: datetime
+    title: str | None
+
+
+def keep_signal(warehouse: Warehouse, profile: str, paper_id: str, kind: Kind, *, now: datetime) -> None:
+    """Add a signal, or count it once more. Raises StoreBusy, StoreUnwritable."""
+    with warehouse.writing() as connection:
+        connection.execute(
+            """
+            insert into reading_signals values ($profile, $paper_id, $kind, 1, $now, $now)
+            on conflict (profile, paper_id, kind) do update set times = times + 1, last_at = excluded.last_at
+            """,
+            {"profile": profile, "paper_id": paper_id, "kind": kind, "now": stored_time(now)},
+        )
+
+
+def remove_signal(warehouse: Warehouse, profile: str, paper_id: str, kind: Kind) -> None:
+    """Delete a signal, for example that of a paper taken off the shelf. Raises StoreBusy, StoreUnwritable."""
+    with warehouse.writing() as connection:
+        connection.execute(
+            "delete from reading_signals where profile = ? and paper_id = ? and kind = ?", [profile, paper_id, kind]
+        )
+
+
+def reading_signals(warehouse: Warehouse, profile: str) -> list[ReadingSignal]:
+    """Return the profile's signals in the order in which they first occurred."""
+    with warehouse.reading() as connection:
+        rows = connection.execute(
+            """
+            select paper_id, kind, times, first_at, last_at, papers.title
+            from reading_signals
+            left join papers using (paper_id)
+            where profile = ?
+            order by first_at, paper_id, kind
+            """,
+            [profile],
+        ).fetchall()
+    return [
+        ReadingSignal(
+            paper_id=paper_id,
+            kind=kind,
+            times=times,
+            first_at=read_time(first_at),
+            last_at=read_time(last_at),
+            title=title,
+        )
+        for paper_id, kind, times, first_at, last_at, title in rows
+    ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forgotten:
+    """What a profile's model does not learn from: stems of words, and ids of rated papers, each in order of request."""
+
+    words: tuple[str, ...] = ()
+    papers: tuple[str, ...] = ()
+
+
+def forget(warehouse: Warehouse, profile: str, kind: Forgettable, name: str, *, now: datetime) -> None:
+    """Keep that the profile's model must not learn from a word or paper. Raises StoreBusy, StoreUnwritable."""
+    with warehouse.writing() as connection:
+        connection.execute(
+            "insert into forgotten values (?, ?, ?, ?) on conflict do nothing",
+            [profile, kind, name, stored_time(now)],
+        )
+
+
+def remember_again(warehouse: Warehouse, profile: str, kind: Forgettable, name: str) -> None:
+    """Let the profile's model learn from a word or paper again. Raises StoreBusy, StoreUnwritable."""
+    with warehouse.writing() as connection:
+        connection.execute("delete from forgotten where profile = ? and kind = ? and name = ?", [profile, kind, name])
+
+
+def forgotten(warehouse: Warehouse, profile: str) -> Forgotten:
+    """Return what the profile's model does not learn from."""
+    with warehouse.reading() as connection:
+        rows = connection.execute(
+            "select kind, name from forgotten where profile = ? order by forgotten_at, kind, name", [profile]
+        ).fetchall()
+    return Forgotten(
+        words=tuple(name for kind, name in rows if kind == "word"),
+        papers=tuple(name for kind, name in rows if kind == "paper"),
+    )

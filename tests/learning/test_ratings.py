@@ -11,13 +11,18 @@ import pytest
 from paper_assets.errors import InvalidArxivId, InvalidInput, InvalidProfile, PaperNotFound
 from paper_assets.learning.ratings import (
     Rated,
+    change_forgotten,
     erase_ratings,
     export_ratings,
+    note_signal,
     rate,
     ratings_by_id,
     ratings_of,
     ratings_version,
+    signals_of,
     take_back,
+    teaching_of,
+    withdraw_signal,
 )
 from paper_assets.stores.feedback import NewRating, append_ratings
 from paper_assets.stores.paper_merging import replace_day
@@ -115,6 +120,61 @@ def test_erasing_leaves_nothing_of_the_profile_and_all_of_the_others(warehouse: 
     assert erase_ratings(warehouse, "lab", profiles_dir=folder) == 2
     assert export_ratings(warehouse, "lab", profiles_dir=folder)["ratings"] == []
     assert ratings_by_id(warehouse, "other") == {FIRST: "worth"}
+
+
+def opened(warehouse: Warehouse, paper_id: str, kind: str = "full text", *, profile: str = "lab") -> bool:
+    return note_signal(warehouse, profile, paper_id, kind, now=NOW, profiles_dir=warehouse.path.parent / "profiles")
+
+
+def test_what_a_reader_opens_is_kept_once_for_each_kind_and_taught_from_the_next_day_on(warehouse: Warehouse) -> None:
+    assert opened(warehouse, f"arXiv:{FIRST}v2") and opened(warehouse, FIRST) and opened(warehouse, FIRST, "citation")
+    assert [(each.kind, each.times) for each in signals_of(warehouse, "lab")] == [("citation", 1), ("full text", 2)]
+    today, tomorrow = (teaching_of(warehouse, "lab", before=NOW.date() + timedelta(days=days)) for days in (0, 1))
+    assert not today.signals and len(tomorrow.signals) == 2 and today.version != tomorrow.version
+    assert today.version == ratings_version([])
+    withdraw_signal(warehouse, "lab", FIRST, "citation", profiles_dir=warehouse.path.parent / "profiles")
+    assert [each.kind for each in signals_of(warehouse, "lab")] == ["full text"]
+
+
+@pytest.mark.parametrize("ranking", ['{"learn_from_reading": false}', '{"learning": "off"}'])
+def test_a_profile_can_switch_signals_off_and_then_none_is_kept(warehouse: Warehouse, ranking: str) -> None:
+    record = '{"interests": {"primary": ["graphs"]}, "ranking": ' + ranking + "}"
+    (warehouse.path.parent / "profiles" / "lab" / "profile.json").write_text(record, encoding="utf-8")
+    assert not opened(warehouse, FIRST) and signals_of(warehouse, "lab") == []
+
+
+def test_signals_of_unknown_papers_or_kinds_are_refused(warehouse: Warehouse) -> None:
+    with pytest.raises(PaperNotFound):
+        opened(warehouse, "2601.99999")
+    with pytest.raises(InvalidInput, match="abstract, full text, citation, shelf, got 'stare'"):
+        opened(warehouse, FIRST, "stare")
+    with pytest.raises(InvalidProfile):
+        opened(warehouse, FIRST, profile="nobody")
+
+
+def test_erasing_ratings_erases_signals_and_what_was_forgotten_too(warehouse: Warehouse) -> None:
+    folder = warehouse.path.parent / "profiles"
+    say(warehouse, FIRST, "worth")
+    opened(warehouse, SECOND)
+    opened(warehouse, SECOND, profile="other")
+    kept = change_forgotten(warehouse, "lab", "word", "graph", now=NOW, profiles_dir=folder)
+    assert kept.words == ("graph",)
+    exported = export_ratings(warehouse, "lab", profiles_dir=folder)
+    assert [each["paper_id"] for each in exported["signals"]] == [SECOND]
+    assert erase_ratings(warehouse, "lab", profiles_dir=folder) == 2
+    assert teaching_of(warehouse, "lab", before=NOW.date() + timedelta(days=1)).version == ratings_version([])
+    assert SECOND not in str(export_ratings(warehouse, "lab", profiles_dir=folder))
+    assert len(signals_of(warehouse, "other")) == 1
+
+
+def test_what_is_forgotten_can_be_remembered_again(warehouse: Warehouse) -> None:
+    folder, before = warehouse.path.parent / "profiles", teaching_of(warehouse, "lab", before=NOW.date())
+    change_forgotten(warehouse, "lab", "paper", FIRST, now=NOW, profiles_dir=folder)
+    assert teaching_of(warehouse, "lab", before=NOW.date()).version != before.version
+    change_forgotten(warehouse, "lab", "paper", FIRST, again=True, now=NOW, profiles_dir=folder)
+    assert teaching_of(warehouse, "lab", before=NOW.date()) == before
+    with pytest.raises(InvalidInput, match="a word or a paper"):
+        change_forgotten(warehouse, "lab", "author", "Ann", now=NOW, profiles_dir=folder)
 
 
 def test_what_cannot_be_rated_is_refused_by_name_and_leaves_nothing(warehouse: Warehouse) -> None:

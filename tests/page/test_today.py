@@ -8,6 +8,7 @@ from playwright.sync_api import Page as BrowserPage
 
 from paper_assets.interfaces.page.desk import now
 from paper_assets.learning.ratings import rate, ratings_by_id
+from paper_assets.stores.feedback import reading_signals
 from paper_assets.stores.rankings import ranking
 from tests.page.browser import keep_picture, visitor
 from tests.page.invented_desk import DAYS, HOSTILE, LATEST, PROFILE, Page
@@ -237,3 +238,20 @@ def test_earlier_days_have_addresses_of_their_own(page_of_a_year: Page, browser:
         assert page.url == f"{page_of_a_year.today}/{DAYS[1]}"
         page.get_by_role("link", name="all days").click()
         expect(page.locator(".days a")).to_have_count(365)
+
+
+def test_opening_a_paper_from_the_page_is_kept_as_a_reading_signal(nothing_rated: Page, browser: Browser) -> None:
+    first, *_ = listed(nothing_rated)
+    with visitor(browser) as page:
+        page.route("https://arxiv.org/**", lambda route: route.fulfill(body="", content_type="text/html"))
+        page.goto(nothing_rated.today)
+        links = page.locator(f'[id="paper-{first}"] .facts a[data-source]')
+        for times in (1, 2):
+            with page.expect_response("**/signals") as answer:
+                links.first.click(modifiers=["ControlOrMeta"])
+            assert answer.value.status == 204, times
+    warehouse = nothing_rated.desk.warehouse
+    assert [(each.paper_id, each.times) for each in reading_signals(warehouse, PROFILE)] == [(first, 2)]
+    assert ratings(nothing_rated) == {}
+    with warehouse.writing() as connection:
+        connection.execute("delete from reading_signals")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from paper_assets.learning.ratings import erase_ratings, rate, take_back
+from paper_assets.learning.ratings import change_forgotten, erase_ratings, note_signal, rate, take_back
 from paper_assets.pipeline.preferences import STEP
 from paper_assets.pipeline.step import Partition, stale
 from paper_assets.pipeline.workspace import open_workspace
@@ -102,6 +102,34 @@ def test_a_few_ratings_of_one_kind_already_move_papers_like_them(day: Day) -> No
     learned = {row["paper_id"]: row["learned"] for row in after.rows.to_pylist()}
     frogs, stones = (np.mean([learned[f"2603.{start + at:05d}"] for at in (10, 11)]) for start in (100, 200))
     assert -0.5 < frogs < stones
+
+
+def test_papers_that_were_only_opened_teach_a_little_from_the_next_day_on(day: Day) -> None:
+    folder = day.settings.profiles_dir
+    for at in range(8):
+        now = NOW - timedelta(days=1, minutes=at)
+        note_signal(day.warehouse, "ann", f"2603.{100 + at:05d}", "full text", now=now, profiles_dir=folder)
+    note_signal(day.warehouse, "ann", "2603.00200", "full text", now=NOW, profiles_dir=folder)  # today: not yet
+    learn(day)
+    after = day.ranked()
+    assert "0 not for you, 8 opened, cited or on the shelf" in after.header["learning"]
+    frogs, stones = means(after)
+    assert frogs < stones
+    assert erase_ratings(day.warehouse, "ann", profiles_dir=folder) == 9
+    assert stored_model(day.warehouse, "ann") is None
+
+
+def test_a_forgotten_word_or_paper_teaches_nothing(day: Day) -> None:
+    folder = day.settings.profiles_dir
+    said(day)
+    learn(day)
+    before = stored_model(day.warehouse, "ann")
+    assert before and "frog" in before.words and "2603.00100" in before.rated
+    change_forgotten(day.warehouse, "ann", "word", "frog", now=NOW, profiles_dir=folder)
+    change_forgotten(day.warehouse, "ann", "paper", "2603.00100", now=NOW, profiles_dir=folder)
+    assert learn(day) == [ANN]
+    after = stored_model(day.warehouse, "ann")
+    assert after and "frog" not in after.words and "2603.00100" not in after.rated
 
 
 def test_erased_ratings_are_gone_from_the_model_and_the_ranking_is_as_it_was_to_the_byte(day: Day) -> None:

@@ -1,4 +1,4 @@
-"""Commands about what the reader says of papers: rate, list, export, erase (SPEC L1, L6)."""
+"""Commands on ratings and reading signals: rate, list, export, erase (SPEC L1, L6)."""
 
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -10,11 +10,13 @@ from paper_assets.errors import InvalidInput
 from paper_assets.interfaces.cli.terminal import AsJson, open_warehouse, print_json, print_table, read_settings, say
 from paper_assets.learning.ratings import (
     IN_WORDS,
+    SIGNALS_IN_WORDS,
     Rated,
     check_profile,
     erase_ratings,
     export_ratings,
     ratings_of,
+    signals_of,
     take_back,
 )
 from paper_assets.learning.ratings import rate as keep_rating
@@ -49,13 +51,18 @@ def rate(
 
 @ratings.command(name="list")
 def list_ratings(profile: str, as_json: AsJson = False) -> None:
-    """List the last word on each rated paper, newest first."""
+    """List the latest rating of each rated paper, newest first, then papers opened, cited or put on the shelf."""
     warehouse = open_warehouse()
     check_profile(warehouse, profile, read_settings().profiles_dir)
-    found = ratings_of(warehouse, profile)[::-1]
+    found, signals = ratings_of(warehouse, profile)[::-1], signals_of(warehouse, profile)[::-1]
     if as_json:
         return print_json(
-            [{name: value for name, value in asdict(each).items() if name != "abstract"} for each in found]
+            {
+                "ratings": [
+                    {name: value for name, value in asdict(each).items() if name != "abstract"} for each in found
+                ],
+                "signals": [asdict(each) for each in signals],
+            }
         )
     print_table(
         f"{profile}: {len(found)} rated papers",
@@ -65,11 +72,26 @@ def list_ratings(profile: str, as_json: AsJson = False) -> None:
             for each in found
         ],
     )
+    if signals:
+        print_table(
+            f"{profile}: {len(signals)} reading signals",
+            ["paper", "what you did", "times", "last (UTC)", "title"],
+            [
+                (
+                    each.paper_id,
+                    SIGNALS_IN_WORDS[each.kind],
+                    f"{each.times}",
+                    f"{each.last_at:%Y-%m-%d %H:%M}",
+                    each.title or "–",
+                )
+                for each in signals
+            ],
+        )
 
 
 @ratings.command()
 def export(profile: str) -> None:
-    """Print everything that was ever said in the profile, taken back or not, as JSON."""
+    """Print all ratings ever given in the profile, withdrawn ones too, and its reading signals, as JSON."""
     print_json(export_ratings(open_warehouse(), profile, profiles_dir=read_settings().profiles_dir))
 
 
@@ -77,15 +99,17 @@ def export(profile: str) -> None:
 def erase(
     profile: str, yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False, as_json: AsJson = False
 ) -> None:
-    """Erase all ratings of a profile, and what was learned from them, for good."""
+    """Erase all ratings and reading signals of a profile, and what was learned from them, for good."""
     warehouse, folder = open_warehouse(), read_settings().profiles_dir
     check_profile(warehouse, profile, folder)
-    if not yes and not typer.confirm(f"Erase every rating of {profile}? There is no way back", err=True):
+    if not yes and not typer.confirm(
+        f"Erase every rating and reading signal of {profile}? This cannot be undone", err=True
+    ):
         raise InvalidInput("nothing was erased")
     erased = erase_ratings(warehouse, profile, profiles_dir=folder)
     if as_json:
         return print_json({"profile": profile, "erased": erased})
-    say(f"{profile}: {erased} ratings erased, and what was learned from them")
+    say(f"{profile}: {erased} ratings and reading signals erased, and what was learned from them")
 
 
 def _in_words(rated: Rated) -> str:

@@ -17,7 +17,7 @@ from starlette.routing import Route
 
 from paper_assets.errors import InvalidInput, NotComputed, PaperAssetsError, PaperNotFound, StoreBusy
 from paper_assets.interfaces.local_only import THIS_MACHINE
-from paper_assets.interfaces.page import evidence, overview, paper_map, rewrites, search, today, why
+from paper_assets.interfaces.page import evidence, overview, paper_map, rewrites, search, signals, today, why
 from paper_assets.interfaces.page import profile as profile_view
 from paper_assets.interfaces.page.desk import Desk, page, person_of, profile_of
 from paper_assets.interfaces.page.guard import Guard
@@ -26,6 +26,7 @@ from paper_assets.interfaces.page.sign_in import SignedIn
 _ASSETS: Mapping[str, str] = {
     "desk.css": "text/css",
     "desk.js": "text/javascript",
+    "signals.js": "text/javascript",
     "icon.svg": "image/svg+xml",
 }
 # address, handler of GET, handler of POST
@@ -34,6 +35,7 @@ ROUTES: tuple[tuple[str, Callable[[Request], Response] | None, Callable[[Request
     ("/p/{profile}", today.show_day, None),
     ("/p/{profile}/days", today.list_days, None),
     ("/p/{profile}/rate", None, today.rate_paper),
+    ("/p/{profile}/signals", None, signals.keep_signal),
     ("/p/{profile}/rewrites", rewrites.list_rewrites, None),
     ("/p/{profile}/rewrites/{item}", rewrites.show_rewrite, rewrites.decide_rewrite),
     ("/p/{profile}/rewrites/{item}/state", rewrites.rewrite_state, None),
