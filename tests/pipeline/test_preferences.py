@@ -115,7 +115,7 @@ def test_papers_that_were_only_opened_teach_a_little_from_the_next_day_on(day: D
     assert "0 not for you, 8 opened, cited or on the shelf" in after.header["learning"]
     learned = {row["paper_id"]: row["learned"] for row in after.rows.to_pylist()}
     frogs, stones = (np.mean([learned[f"2603.{start + at:05d}"] for at in (10, 11)]) for start in (100, 200))
-    assert 0 < frogs and stones < frogs
+    assert frogs > 0 and stones < frogs
     assert erase_ratings(day.warehouse, "ann", profiles_dir=folder) == 9
     assert stored_model(day.warehouse, "ann") is None
 
