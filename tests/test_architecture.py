@@ -58,6 +58,19 @@ BELOW = {
     "cluster": GROUND | {"models", "ranking"},
     "digests": GROUND | {"stores", "sources", "ranking", "retrieval", "rewriting"},
     "delivery": GROUND | {"sources", "digests"},
+    "setup": GROUND
+    | {
+        "models",
+        "stores",
+        "sources",
+        "ranking",
+        "retrieval",
+        "rewriting",
+        "learning",
+        "library",
+        "digests",
+        "pipeline",
+    },
     "pipeline": GROUND
     | {"models", "stores", "sources", "ranking", "cluster", "evaluation", "retrieval", "rewriting"}
     | {"ingestion", "interpreting", "digests", "delivery", "learning", "library"},
@@ -133,6 +146,7 @@ SERVICES = {
     "retrieval": {"blocks", "desk_search", "search", "sides", "snapshot", "stance_judges"},
     "rewriting": {"best_practices", "loop", "migration", "recall", "writing"},
     "digests": set(),
+    "setup": {"matches", "profiles"},
 }
 # Functions of stores, sources and models that neither read nor write anything, and a module used for a constant.
 PURE_HELPERS = {"html_of", "page_of", "source_of", "estimated_tokens", "minilm"}

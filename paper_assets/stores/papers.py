@@ -101,6 +101,16 @@ def paper_titled(warehouse: Warehouse, title: str) -> Paper | None:
     return find_paper(warehouse, rows[0][0]) if rows else None
 
 
+def papers_with_dois(warehouse: Warehouse, dois: Sequence[str]) -> dict[str, str]:
+    """Map the DOIs that stored papers have, in lower case, to the ids of these papers."""
+    with warehouse.reading() as connection:
+        rows = connection.execute(
+            "select lower(doi), min(paper_id) from papers where lower(doi) in (select unnest($dois)) group by all",
+            {"dois": [doi.lower() for doi in dois]},
+        ).fetchall()
+    return dict(rows)
+
+
 def papers_with_words(warehouse: Warehouse, words: Sequence[str], *, most: int) -> list[tuple[str, str]]:
     """(id, title) of the newest papers whose title holds every one of the words, in any case and without accents."""
     with warehouse.reading() as connection:

@@ -15,7 +15,7 @@ import secrets
 import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -170,6 +170,17 @@ def remove_person(file: Path, name: str) -> None:
     _write(file, left, version)
 
 
+def move_profile_of_people(file: Path, profile: str, new_name: str) -> None:
+    """Let everybody who may see a profile see it under its new name. Raises InvalidInput, StoreUnwritable."""
+    version, people = file_version(file), read_people(file)
+    if any(profile in person.profiles for person in people):
+        moved = [
+            replace(person, profiles=frozenset(new_name if each == profile else each for each in person.profiles))
+            for person in people
+        ]
+        _write(file, moved, version)
+
+
 def person_with(people: Sequence[Person], token: str) -> Person | None:
     """Whose token it is; takes as long for a wrong one as for a right one."""
     given, found = token_hash(token), None
@@ -208,3 +219,46 @@ def _write(file: Path, people: Sequence[Person], version: str) -> None:
     except OSError as fault:
         raise StoreUnwritable(f"{file.parent} cannot be made: {fault.strerror}") from None
     write_json(file, record, version=version, turns=file.with_name("people-edited"))
+
+
+# Every statement that gives what is stored for a profile to another name. A table with a profile's name has one here.
+_RENAMES = (
+    "update candidate_sets set profile = $new where profile = $old",
+    "update candidates set profile = $new where profile = $old",
+    "update ranking_sets set profile = $new where profile = $old",
+    "update rankings set profile = $new where profile = $old",
+    "update previous_ranking_sets set profile = $new where profile = $old",
+    "update previous_rankings set profile = $new where profile = $old",
+    "update profile_versions set profile = $new where profile = $old",
+    "update retrieval_sets set profile = $new where profile = $old",
+    "update rewrite_sets set profile = $new where profile = $old",
+    "update ratings set profile = $new where profile = $old",
+    "update preference_models set profile = $new where profile = $old",
+    "update digest_deliveries set profile = $new where profile = $old",
+    "update reading_signals set profile = $new where profile = $old",
+    "update forgotten set profile = $new where profile = $old",
+    "update documents set owner = $new where owner = $old",
+)
+
+
+def rename_stored_profile(warehouse: Warehouse, name: str, new_name: str) -> None:
+    """Give a profile's ratings, lists and results another name, all of them or none. Raises StoreBusy."""
+    if not lies_there(warehouse.path):
+        return
+    with warehouse.writing() as connection:
+        for statement in _RENAMES:
+            connection.execute(statement, {"old": name, "new": new_name})
+
+
+def is_known_profile(warehouse: Warehouse, name: str) -> bool:
+    """Whether ratings or lists are stored under the name; a removed profile keeps its own."""
+    if not lies_there(warehouse.path):
+        return False
+    with warehouse.reading() as connection:
+        rows = connection.execute(
+            """
+            select exists (from ranking_sets where profile = $name) or exists (from ratings where profile = $name)
+            """,
+            {"name": name},
+        ).fetchall()
+    return bool(rows[0][0])

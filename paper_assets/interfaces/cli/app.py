@@ -29,6 +29,7 @@ os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
 # Command: its module in this folder, the function or group, and the first sentence of its help.
 COMMANDS: dict[str, tuple[str, str, str]] = {
     "demo": ("graph", "demo", "Import the bundled example, rank it, and show the top papers with reasons."),
+    "profile": ("profiles", "profile", "Make, show, change and remove profiles: what you want to read."),
     "import": ("graph", "import_files", "Import papers from files."),
     "fetch": ("graph", "fetch", "Fetch the papers of a day from arXiv, replacing what is stored for that day."),
     "harvest": (

@@ -1,0 +1,397 @@
+"""Commands that make and change profiles: `profile new`, `list`, `show`, `edit`, `remove` and more."""
+
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from paper_assets.errors import InvalidInput, InvalidProfile, PaperAssetsError
+from paper_assets.interfaces.cli.terminal import (
+    AsJson,
+    counted,
+    open_warehouse,
+    print_json,
+    print_table,
+    read_settings,
+    say,
+    warn,
+)
+from paper_assets.library.entries import Entry
+from paper_assets.library.formats import read_library
+from paper_assets.pipeline.profiles import load_valid_profile
+from paper_assets.profile import load_profile, read_json
+from paper_assets.setup import profiles as services
+from paper_assets.setup.categories import category_name
+from paper_assets.setup.draft import (
+    LikedWork,
+    ProfileDraft,
+    check_name,
+    draft_record,
+    proposed_name,
+    read_references,
+    split_lines,
+)
+from paper_assets.stores.feedback import last_ratings
+from paper_assets.stores.profiles import file_version, write_json
+from paper_assets.stores.rankings import latest_ranking_day
+
+if TYPE_CHECKING:
+    from paper_assets.pipeline.workspace import Workspace
+
+profile = typer.Typer(
+    name="profile",
+    help="Make, show, change and remove profiles: what you want to read.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the profile.")]
+Interest = Annotated[
+    list[str] | None, typer.Option("--interest", help="What you work on, in plain words; repeat it for each interest.")
+]
+Paper = Annotated[
+    list[str] | None,
+    typer.Option("--paper", help="A paper you like: arXiv id, DOI or link, in any form; repeat it for each."),
+]
+Library = Annotated[
+    list[Path] | None, typer.Option("--library", help="BibTeX, RIS, CSL-JSON, or Zotero's zotero.sqlite; repeatable.")
+]
+CategoryOption = Annotated[
+    list[str] | None,
+    typer.Option("--category", help="arXiv category to follow, such as cs.CL; without it, fitting ones are chosen."),
+]
+KeywordOption = Annotated[
+    list[str] | None, typer.Option("--keyword", help="Word or phrase that good papers contain; repeatable.")
+]
+Author = Annotated[list[str] | None, typer.Option("--author", help="Author whose papers you prefer; repeatable.")]
+
+
+@profile.command()
+def new(
+    name: Annotated[
+        str | None, typer.Argument(metavar="NAME", help="Name of the profile; without one, questions are asked.")
+    ] = None,
+    interest: Interest = None,
+    paper: Paper = None,
+    library: Library = None,
+    category: CategoryOption = None,
+    keyword: KeywordOption = None,
+    author: Author = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make a profile from your interests, papers or library. Without options it asks questions at a terminal."""
+    draft = _draft(name or "", interest, paper, category, keyword, author)
+    entries = _entries(library)
+    if not (interest or paper or library):
+        if not (sys.stdin.isatty() and sys.stdout.isatty()) or as_json:
+            raise InvalidInput(
+                "say what the profile is about: paper-assets profile new NAME --interest TEXT; "
+                "questions are asked at a terminal only"
+            )
+        draft, entries = _asked(draft)
+    elif not name:
+        raise InvalidInput("name the profile: paper-assets profile new NAME --interest TEXT")
+    elif not draft.categories:
+        check_name(draft.name, taken=services.profile_names(_place()))
+        found = _proposed(draft, entries)
+        draft = replace(draft, categories=tuple(found))
+    created = services.create_profile(_place(), draft, now=_now(), library=entries)
+    for note in created.notes:
+        warn(f"note: {note}")
+    if as_json:
+        return print_json({"name": created.name, "folder": created.folder, "categories": list(draft.categories)})
+    say(f"Profile {created.name} is in {created.folder}.")
+    if created.imported:
+        say(f"{counted(created.imported.read, 'work')} read from the library, {len(created.imported.new)} newly liked.")
+    if draft.categories:
+        say(f"It follows {', '.join(map(category_name, draft.categories))}.")
+    say(f"Next: `paper-assets run --profile {created.name}`, or open `paper-assets desk`.")
+
+
+@profile.command(name="list")
+def list_profiles(
+    removed: Annotated[bool, typer.Option("--removed", help="The removed profiles that can be restored.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """List the profiles with their interests, their newest list and what is wrong with them."""
+    place, now = _place(), _now()
+    if removed:
+        gone = services.removed_profiles(place, now=now)
+        if as_json:
+            return print_json([{"name": each.name, "removed": each.removed, "until": each.until} for each in gone])
+        rows = [(each.name, f"{each.removed:%Y-%m-%d}", f"{each.until:%Y-%m-%d}") for each in gone]
+        return print_table("removed profiles", ["profile", "removed", "can be restored until"], rows)
+    found = [_summary(place, name) for name in services.profile_names(place)]
+    if as_json:
+        return print_json(found)
+    if not found:
+        return say(f"There is no profile in {place.profiles_dir} yet. Make one: `paper-assets profile new`")
+    rows = [
+        (each["name"], each["error"] or "; ".join(each["interests"]), each["newest_list"] or "none yet")
+        for each in found
+    ]
+    print_table(f"{place.profiles_dir}", ["profile", "interests", "newest list"], rows)
+
+
+@profile.command()
+def show(name: Name, as_json: AsJson = False) -> None:
+    """Show a profile: interests, papers, keywords, categories by name, ratings and its newest list."""
+    place = _place()
+    content = load_valid_profile(services.existing_profile(place, name)).content
+    summary = _summary(place, name)
+    if as_json:
+        return print_json({**summary, "content": content.model_dump(mode="json")})
+    interests, keywords = content.interests, content.keywords
+    rows: list[tuple[str, Sequence[str]]] = [
+        ("main interests", interests.primary),
+        ("secondary", interests.secondary),
+        ("exploratory", interests.exploratory),
+        ("liked papers", [work.title or work.paper_id or "" for work in interests.papers]),
+        ("preferred keywords", keywords.must_include),
+        ("avoided keywords", keywords.exclude.soft),
+        ("excluded keywords", keywords.exclude.hard),
+        ("preferred authors", content.preferred_authors),
+        ("preferred institutions", content.preferred_institutions),
+        ("categories", [category_name(code) for code in content.feed.categories or ("all that are stored",)]),
+        ("papers per day", [str(content.ranking.top_k)]),
+        ("ratings", [counted(summary["ratings"], "paper")]),
+        ("newest list", [str(summary["newest_list"] or "none yet")]),
+        ("folder", [str(summary["folder"])]),
+    ]
+    print_table(name, ["what", "value"], [(label, "\n".join(values)) for label, values in rows if values])
+
+
+@profile.command()
+def edit(
+    name: Name,
+    interest: Interest = None,
+    paper: Paper = None,
+    library: Library = None,
+    category: CategoryOption = None,
+    keyword: KeywordOption = None,
+    author: Author = None,
+) -> None:
+    """Add interests, papers and categories to a profile. Without options it opens the profile in your editor."""
+    place = _place()
+    if any((interest, paper, library, category, keyword, author)):
+        draft = _draft(name, interest, paper, category, keyword, author)
+        changed = services.add_to_profile(place, name, draft, now=_now(), library=_entries(library))
+        for note in changed.notes:
+            warn(f"note: {note}")
+        if changed.imported:
+            say(f"{counted(changed.imported.read, 'work')} read, {len(changed.imported.new)} newly liked.")
+    else:
+        file = services.existing_profile(place, name) / "profile.json"
+        if not _edited_by_hand(file, place.lock):
+            return say(f"{file} is unchanged.")
+    say(f"Profile {name} is saved. Next: `paper-assets run --profile {name}`")
+
+
+@profile.command()
+def remove(
+    name: Name, yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False
+) -> None:
+    """Remove a profile. It is kept for 30 days, with its ratings and lists; `profile restore` brings it back."""
+    place = _place()
+    services.existing_profile(place, name)
+    if not yes and sys.stdin.isatty() and not typer.confirm(f"Remove the profile {name}?"):
+        return say("Nothing was removed.")
+    gone = services.remove_profile(place, name, now=_now())
+    say(f"Profile {name} is removed. `paper-assets profile restore {name}` brings it back until {gone.until:%Y-%m-%d}.")
+
+
+@profile.command()
+def rename(name: Name, new_name: Annotated[str, typer.Argument(metavar="NEW_NAME", help="Its new name.")]) -> None:
+    """Rename a profile, with its ratings and lists."""
+    say(f"Profile {name} is now {services.rename_profile(_place(), name, new_name).name}.")
+
+
+@profile.command()
+def duplicate(
+    name: Name, new_name: Annotated[str, typer.Argument(metavar="NEW_NAME", help="Name of the copy.")]
+) -> None:
+    """Copy a profile under another name. Ratings are not copied, and the copy sends no digests."""
+    say(f"{services.duplicate_profile(_place(), name, new_name)} is a copy of {name}.")
+
+
+@profile.command()
+def restore(
+    name: Name,
+    as_name: Annotated[str | None, typer.Option("--as", metavar="NAME", help="Another name for it.")] = None,
+) -> None:
+    """Restore a profile that was removed in the last 30 days."""
+    folder = services.restore_profile(_place(), name, now=_now(), as_name=as_name)
+    say(f"Profile {folder.name} is back in {folder}.")
+
+
+def _place() -> services.Place:
+    settings = read_settings()
+    return services.Place(profiles_dir=settings.profiles_dir, home=settings.home, warehouse=open_warehouse())
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+def _draft(
+    name: str,
+    interest: list[str] | None,
+    paper: list[str] | None,
+    category: list[str] | None,
+    keyword: list[str] | None,
+    author: list[str] | None,
+) -> ProfileDraft:
+    references = read_references("\n".join(paper or ()))
+    if references.unreadable:
+        raise InvalidInput(
+            f"--paper {references.unreadable[0]!r} is neither an arXiv id, a DOI nor a link with one; "
+            "for example --paper 1706.03762"
+        )
+    return ProfileDraft(
+        name=name,
+        interests=split_lines(interest or ()),
+        papers=tuple(LikedWork(paper_id=paper_id) for paper_id in references.ids),
+        categories=tuple(code for text in category or () for code in text.replace(",", " ").split()),
+        keywords=split_lines(keyword or ()),
+        authors=split_lines(author or ()),
+    )
+
+
+def _entries(library: list[Path] | None) -> list[Entry]:
+    from paper_assets.library.zotero import zotero_file
+
+    return [
+        entry for file in library or () for entry in (zotero_file if file.suffix == ".sqlite" else read_library)(file)
+    ]
+
+
+def _workspace() -> "Workspace":
+    from paper_assets.pipeline.workspace import open_workspace
+
+    return open_workspace(read_settings(), os.environ, clock=_now)
+
+
+def _proposed(draft: ProfileDraft, entries: Sequence[Entry]) -> list[str]:
+    from paper_assets.setup.matches import proposed_categories
+
+    works = [LikedWork(title=entry.title, abstract=entry.abstract) for entry in entries if entry.title]
+    found = proposed_categories(_workspace(), draft.interests, [*draft.papers, *works])
+    return [each.code for each in found]
+
+
+def _asked(draft: ProfileDraft) -> tuple[ProfileDraft, list[Entry]]:
+    """Ask for everything that makes a profile; a wrong answer is explained and asked again."""
+    place = _place()
+    say("A profile says what you want to read. Enter on an empty line ends a list.\n")
+    interests = _lines("What do you work on? One interest per line, in your own words.", "interest")
+    while True:
+        text = "\n".join(_lines("Papers you like (optional): arXiv ids, DOIs or links in any form.", "papers"))
+        references = read_references(text)
+        if not references.unreadable:
+            break
+        warn(f"This names no paper: {references.unreadable[0]}. Try an id such as 1706.03762, or leave it out.\n")
+    entries: list[Entry] = []
+    while True:
+        answer = _line("A library file to import (optional; .bib, .ris, CSL-JSON or zotero.sqlite)", "")
+        try:
+            entries = _entries([Path(answer).expanduser()] if answer else [])
+            break
+        except PaperAssetsError as fault:
+            warn(f"{fault}\n")
+    if not (interests or references.ids or entries):
+        warn("Without an interest or a paper there is nothing to rank by.\n")
+        return _asked(draft)
+    draft = replace(
+        draft, interests=tuple(interests), papers=tuple(LikedWork(paper_id=each) for each in references.ids)
+    )
+    proposed = [*draft.categories] or _proposed(draft, entries)
+    if proposed:
+        say("\nCategories of arXiv that fit:")
+        for code in proposed:
+            say(f"  {category_name(code)}")
+    while True:
+        answer = _line("Categories to follow", " ".join(proposed))
+        draft = replace(draft, categories=tuple(answer.replace(",", " ").split()))
+        try:
+            draft_record(draft)
+            break
+        except InvalidInput as fault:
+            warn(f"{fault}\n")
+    taken = services.profile_names(place)
+    free = proposed_name(draft.name or next(iter(interests), "my-papers"), taken=taken)
+    while True:
+        answer = _line("Name of the profile", free or "my-papers")
+        try:
+            return replace(draft, name=check_name(answer, taken=taken)), entries
+        except InvalidInput as fault:
+            warn(f"{fault}\n")
+
+
+def _lines(question: str, label: str) -> list[str]:
+    say(question)
+    found: list[str] = []
+    while answer := _line(f"  {label} {len(found) + 1}", ""):
+        found.append(answer)
+    return found
+
+
+def _line(question: str, default: str) -> str:
+    answer: str = typer.prompt(question, default=default, show_default=bool(default))
+    return answer.strip()
+
+
+def _summary(place: services.Place, name: str) -> dict[str, Any]:
+    folder = place.profiles_dir / name
+    error, interests = None, []
+    try:
+        held = load_profile(folder).content.interests
+        interests = [*held.primary, *held.secondary, *held.exploratory]
+        if held.papers:
+            interests.append(counted(len(held.papers), "liked paper"))
+    except InvalidProfile as fault:
+        error = str(fault)
+    stored = place.warehouse.path.exists()
+    return {
+        "name": name,
+        "interests": interests,
+        "error": error,
+        "newest_list": latest_ranking_day(place.warehouse, name) if stored else None,
+        "ratings": len(last_ratings(place.warehouse, name)) if stored else 0,
+        "folder": folder,
+    }
+
+
+def _edited_by_hand(file: Path, lock: Path) -> bool:
+    """Let the user edit a copy until it is valid, and save it; False if nothing changed."""
+    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
+    if not editor:
+        raise InvalidInput(f"set EDITOR to open {file} in your editor, or add something with --interest TEXT")
+    version = file_version(file)
+    with tempfile.TemporaryDirectory(prefix="paper-assets-") as folder:
+        copy = Path(folder) / "profile.json"
+        copy.write_bytes(file.read_bytes())
+        while True:
+            try:
+                code = subprocess.call([*shlex.split(editor), str(copy)])
+            except OSError as fault:
+                raise InvalidInput(f"the editor {editor!r} cannot be started: {fault.strerror}; set EDITOR") from None
+            if code:
+                raise InvalidInput(f"the editor {editor!r} ended with exit code {code}; nothing was saved")
+            if file_version(copy) == version:
+                return False
+            try:
+                record = services.check_record(read_json(copy), source="profile.json")
+                break
+            except InvalidProfile as fault:
+                if not sys.stdin.isatty() or not typer.confirm(f"{fault}\nEdit again?", default=True):
+                    raise InvalidProfile(f"{fault}; nothing was saved") from None
+        write_json(file, record, version=version, turns=lock)
+    return True

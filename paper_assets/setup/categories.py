@@ -1,0 +1,84 @@
+"""The categories of arXiv: their codes and names, and which of them fit a reader's words or papers.
+
+To add a category, add a line to `arxiv_categories.tsv`: code, name, and the subjects that the name does not say.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+from paper_assets.errors import InvalidInput
+from paper_assets.text.stems import asks, stem
+from paper_assets.text.words import words_in
+
+MOST_PROPOSED = 4
+_LEAST_SHARE = 0.15  # of the similar papers; a category of fewer is theirs by cross-listing
+
+
+@dataclass(frozen=True, slots=True)
+class Category:
+    """A category of arXiv. `subjects` are words for searching that the name lacks."""
+
+    code: str
+    name: str
+    subjects: str
+
+    def __str__(self) -> str:
+        return f"{self.code} {self.name}"
+
+    @property
+    def text(self) -> str:
+        """The text that interests are compared with."""
+        return f"{self.name}: {self.subjects}" if self.subjects else self.name
+
+
+@cache
+def all_categories() -> Mapping[str, Category]:
+    """Return every category by its code, in the order of the file: computer science first."""
+    text = (files("paper_assets.setup") / "arxiv_categories.tsv").read_text(encoding="utf-8")
+    found = [Category(*line.split("\t")) for line in text.splitlines() if line]
+    return {each.code: each for each in found}
+
+
+def category_name(code: str) -> str:
+    """Return `cs.CL Computation and Language`; a code that is unknown here stays as it is."""
+    found = all_categories().get(code)
+    return str(found) if found else code
+
+
+def check_category(text: str) -> str:
+    """Return the code of a category given in any case. Raises InvalidInput that names similar ones."""
+    wanted = text.strip().casefold()
+    for code in all_categories():
+        if code.casefold() == wanted:
+            return code
+    archive = wanted.partition(".")[0]
+    similar = [str(each) for each in all_categories().values() if each.code.casefold().partition(".")[0] == archive]
+    similar = similar or [str(each) for each in by_words([text])]
+    hint = f"; for example {', '.join(similar[:3])}" if similar else "; https://arxiv.org/category_taxonomy lists them"
+    raise InvalidInput(f"{text.strip()[:40]!r} is not a category of arXiv{hint}")
+
+
+def by_votes(papers: Sequence[Sequence[str]]) -> list[Category]:
+    """Propose the categories that similar papers have, most frequent first; the first of a paper's counts double."""
+    votes: Counter[str] = Counter()
+    for categories in papers:
+        for place, code in enumerate(categories):
+            votes[code] += 2 if place == 0 else 1
+    least = _LEAST_SHARE * 2 * len(papers)
+    known = all_categories()
+    kept = [code for code, count in votes.most_common() if count >= least and code in known]
+    return [known[code] for code in kept[:MOST_PROPOSED]]
+
+
+def by_words(texts: Sequence[str]) -> list[Category]:
+    """Propose the categories whose names and subjects share most words with the texts; none where no word is shared."""
+    asked = {stem(word) for text in texts for word in words_in(text) if asks(word)}
+    scored = [
+        (len(asked & {stem(word) for word in words_in(each.text) if asks(word)}), -place, each)
+        for place, each in enumerate(all_categories().values())
+    ]
+    best = sorted((each for each in scored if each[0]), reverse=True, key=lambda each: each[:2])
+    return [each for _, _, each in best[: MOST_PROPOSED - 1]]

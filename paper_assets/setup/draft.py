@@ -1,0 +1,213 @@
+"""A profile before it exists: what a reader has answered, checked and turned into the content of `profile.json`.
+
+The page's form, the questions at a terminal and the command's options all end in a `ProfileDraft`.
+"""
+
+import re
+import unicodedata
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from paper_assets.arxiv_ids import split_arxiv_address, split_arxiv_id
+from paper_assets.errors import InvalidArxivId, InvalidInput
+from paper_assets.paper_id import split_paper_id
+from paper_assets.profile import PROFILE_NAME, ProfileContent, profile_content
+from paper_assets.setup.categories import check_category
+
+LONGEST_NAME = 60
+_LONGEST_INTEREST = 1_000
+_MOST_REFERENCES = 5_000  # of one text
+_DOI = re.compile(r"(?:https?://(?:dx\.)?doi\.org/|doi:)?(10\.\d{4,9}/[^\s\"<>]+)", re.IGNORECASE)
+_ARXIV_DOI = re.compile(r"10\.48550/arxiv\.(.+)", re.IGNORECASE)
+_SEPARATORS = re.compile(r"[\s,;|]+")
+_AROUND = "()[]{}<>\"'`.:"  # brackets, quotation marks and punctuation around an id
+_FILLERS = frozenset(("", "arxiv", "arxiv:", "doi", "doi:", "and", "-", "–", "*", "•", "preprint"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LikedWork:
+    """A paper that the reader likes: its id in the stored form (`doi:…` for a DOI), or its title and abstract."""
+
+    paper_id: str | None = None
+    title: str = ""
+    abstract: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProfileDraft:
+    """The answers from which a profile is made. Empty fields are left out of its file."""
+
+    name: str
+    interests: tuple[str, ...] = ()
+    secondary: tuple[str, ...] = ()
+    exploratory: tuple[str, ...] = ()
+    keywords: tuple[str, ...] = ()
+    authors: tuple[str, ...] = ()
+    papers: tuple[LikedWork, ...] = ()
+    categories: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class References:
+    """The papers that a pasted text names, and its lines that name none."""
+
+    ids: tuple[str, ...]
+    unreadable: tuple[str, ...]
+
+
+def read_references(text: str) -> References:
+    """Find arXiv ids, DOIs and links in a text in any form: one a line, separated by commas, inside a citation."""
+    ids: dict[str, None] = {}
+    unreadable: list[str] = []
+    for line in text.splitlines():
+        tokens = _SEPARATORS.split(line.strip())
+        found = [paper_id for token in tokens if (paper_id := _reference(token))]
+        ids |= dict.fromkeys(found)
+        if not found and any(token.casefold() not in _FILLERS for token in tokens):
+            unreadable.append(" ".join(line.split())[:120])
+        if len(ids) > _MOST_REFERENCES:
+            raise InvalidInput(f"too many papers: at most {_MOST_REFERENCES:,} ids at a time; import a library instead")
+    return References(tuple(ids), tuple(unreadable))
+
+
+def check_name(text: str, *, taken: Collection[str] = ()) -> str:
+    """Return a valid name for a profile. Raises InvalidInput with a name that would be valid, if there is one."""
+    name = text.strip()
+    if not PROFILE_NAME.fullmatch(name) or len(name) > LONGEST_NAME:
+        proposed = proposed_name(name, taken=taken)
+        hint = f"; for example {proposed}" if proposed else ""
+        raise InvalidInput(
+            f"{name[:60]!r} cannot be the name of a profile: use a-z, 0-9, - and _, "
+            f"at most {LONGEST_NAME} characters{hint}"
+        )
+    if name in taken:
+        raise InvalidInput(
+            f"there already is a profile {name!r}; choose another name, for example {_free(name, taken)}"
+        )
+    return name
+
+
+def proposed_name(text: str, *, taken: Collection[str] = ()) -> str:
+    """Return a free name made from a title or an interest; empty if the text has no letter or digit of a-z, 0-9."""
+    plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode().lower()
+    words = re.findall(r"[a-z0-9]+", plain)
+    name = ""
+    for word in words:
+        longer = f"{name}-{word}" if name else word
+        if len(longer) > LONGEST_NAME - 20 and name:
+            break
+        name = longer
+    return _free(name[:LONGEST_NAME], taken) if name else ""
+
+
+def split_lines(texts: str | Iterable[str]) -> tuple[str, ...]:
+    """Return the distinct lines of one or more texts, without blanks around them and without empty ones."""
+    lines = (line for text in ([texts] if isinstance(texts, str) else texts) for line in text.splitlines())
+    return tuple(dict.fromkeys(" ".join(line.split()) for line in lines if line.strip()))
+
+
+def draft_record(draft: ProfileDraft) -> dict[str, Any]:
+    """Return what to write into `profile.json`. Raises InvalidInput, InvalidProfile."""
+    for text in (*draft.interests, *draft.secondary, *draft.exploratory):
+        if len(text) > _LONGEST_INTEREST:
+            raise InvalidInput(
+                f"an interest may have {_LONGEST_INTEREST:,} characters: {text[:40]!r}… has {len(text):,}"
+            )
+    if not (draft.interests or draft.secondary or draft.exploratory or draft.papers):
+        raise InvalidInput("describe at least one interest, or name a paper that you like")
+    interests = {
+        "primary": list(draft.interests),
+        "secondary": list(draft.secondary),
+        "exploratory": list(draft.exploratory),
+        "papers": [_liked(work) for work in draft.papers],
+    }
+    record: dict[str, Any] = {"interests": _filled(interests)}
+    if draft.keywords:
+        record["keywords"] = {"must_include": list(draft.keywords)}
+    if draft.authors:
+        record["preferred_authors"] = list(draft.authors)
+    if draft.categories:
+        record["feed"] = {"categories": list(dict.fromkeys(map(check_category, draft.categories)))}
+    return record
+
+
+def draft_content(draft: ProfileDraft) -> ProfileContent:
+    """Return the validated content of the draft. Raises InvalidInput, InvalidProfile."""
+    return profile_content(draft_record(draft), source="the new profile")
+
+
+def added_to_record(record: Mapping[str, Any], draft: ProfileDraft) -> dict[str, Any]:
+    """Return a profile's record with the answers of the draft added to it; nothing is removed."""
+    edited = dict(record)
+    interests = dict(record.get("interests") or {})
+    for key, values in (
+        ("primary", list(draft.interests)),
+        ("secondary", list(draft.secondary)),
+        ("exploratory", list(draft.exploratory)),
+        ("papers", [_liked(work) for work in draft.papers]),
+    ):
+        _add(interests, key, values)
+    edited["interests"] = interests
+    if draft.keywords:
+        keywords = dict(record.get("keywords") or {})
+        _add(keywords, "must_include", list(draft.keywords))
+        edited["keywords"] = keywords
+    if draft.authors:
+        _add(edited, "preferred_authors", list(draft.authors))
+    if draft.categories:
+        feed = dict(record.get("feed") or {})
+        _add(feed, "categories", list(map(check_category, draft.categories)))
+        edited["feed"] = feed
+    return edited
+
+
+def _add(part: dict[str, Any], key: str, values: Sequence[Any]) -> None:
+    held = part.get(key) or []
+    if new := [value for value in values if value not in held]:
+        part[key] = [*held, *new]
+
+
+def _liked(work: LikedWork) -> object:
+    if work.title:
+        return _filled({"paper_id": work.paper_id, "title": work.title[:1000], "abstract": work.abstract[:20_000]})
+    return work.paper_id
+
+
+def _filled(mapping: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in mapping.items() if value}
+
+
+def _reference(token: str) -> str | None:
+    """The stored form of the id that a token holds, or None."""
+    bare = token.strip().lstrip("([{<\"'`").rstrip(_AROUND)
+    doi = _DOI.fullmatch(bare)
+    if doi and (of_arxiv := _ARXIV_DOI.fullmatch(doi[1])):
+        bare, doi = of_arxiv[1], None
+    if doi:
+        return f"doi:{doi[1].lower()}"
+    try:
+        address = split_arxiv_address(bare if "://" in bare else f"https://{bare}")
+        if address:
+            return address[0]
+    except InvalidArxivId:
+        return None
+    try:
+        return split_arxiv_id(bare)[0]
+    except InvalidArxivId:
+        pass
+    try:
+        found, _ = split_paper_id(bare)
+    except InvalidArxivId:
+        return None
+    return str(found) if found.source in _OTHER_SOURCES else None
+
+
+_OTHER_SOURCES = frozenset(("biorxiv", "medrxiv"))
+
+
+def _free(name: str, taken: Collection[str]) -> str:
+    free, number = name, 2
+    while free in taken:
+        free, number = f"{name[: LONGEST_NAME - 5]}-{number}", number + 1
+    return free

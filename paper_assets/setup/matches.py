@@ -1,0 +1,153 @@
+"""What a draft of a profile finds among the stored papers: categories to follow, matching papers, a first list."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date, timedelta
+
+from paper_assets.errors import InvalidInput, ModelUnavailable, NotComputed
+from paper_assets.paper import papers_from_table
+from paper_assets.pipeline.preview import Preview, preview
+from paper_assets.pipeline.workspace import Workspace
+from paper_assets.profile import Profile
+from paper_assets.ranking.keywords import keywords_in, paper_texts
+from paper_assets.retrieval.search import Corpus, search
+from paper_assets.setup.categories import MOST_PROPOSED, Category, all_categories, by_votes, by_words
+from paper_assets.setup.draft import LikedWork, ProfileDraft, draft_content
+from paper_assets.small_files import lies_there
+from paper_assets.stores.papers import latest_day, papers_between, papers_by_id
+
+_SIMILAR = 40  # stored papers per interest whose categories vote
+_BY_MEANING = 3  # categories proposed by their names
+_LEAST_COSINE = 0.25  # between an interest and a category's name; below, "gardening" would be proposed q-bio.PE
+_WINDOW = 7  # days of papers that matches are counted in
+DRAFT = "draft"  # the name of a profile in a preview; nothing is stored under it
+
+
+@dataclass(frozen=True, slots=True)
+class KeywordMatch:
+    """A keyword and how many of the papers contain it."""
+
+    keyword: str
+    papers: int
+    of: int
+
+    @property
+    def is_frequent(self) -> bool:
+        """Whether the keyword tells little because a fifth of all papers or more contain it."""
+        return self.of >= 20 and self.papers * 5 >= self.of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Matches:
+    """How the stored papers of the newest days fit a draft.
+
+    `interests`: for each interest the number of papers on topic. `list`: the list that the profile would have. `note`
+    says why there is none.
+    """
+
+    first: date | None = None
+    last: date | None = None
+    papers: int = 0
+    interests: Mapping[str, int] | None = None
+    keywords: tuple[KeywordMatch, ...] = ()
+    list: Preview | None = None
+    note: str | None = None
+
+
+def proposed_categories(
+    workspace: Workspace, texts: Sequence[str], papers: Sequence[LikedWork] = ()
+) -> tuple[Category, ...]:
+    """Propose categories for interests and liked papers: those of similar stored papers, then those with similar names.
+
+    Raises StoreError.
+    """
+    asked = [text for text in texts if text.strip()]
+    works = [f"{work.title} {work.abstract[:300]}".strip() for work in papers if work.title]
+    ids = [work.paper_id for work in papers if work.paper_id]
+    voting: list[Sequence[str]] = []
+    embedder = workspace.embedder()
+    if lies_there(workspace.warehouse.path):
+        stored = papers_from_table(papers_by_id(workspace.warehouse, ids)) if ids else []
+        voting += [paper.categories for paper in stored] * 3  # a liked paper says more than a similar one
+        corpus = Corpus(warehouse=workspace.warehouse, embedder=embedder, config=workspace.settings.retrieval)
+        for text in (*asked, *works[:10]):
+            voting += _categories_of_similar(corpus, text)
+    found = by_votes(voting)
+    if not asked and not works:
+        return tuple(found[:MOST_PROPOSED])
+    named = _by_meaning(workspace, [*asked, *works[:10]]) or by_words([*asked, *works])
+    return tuple(dict.fromkeys([*found[:3], *named[: max(1, MOST_PROPOSED - len(found[:3]))]]))
+
+
+def _categories_of_similar(corpus: Corpus, text: str) -> list[Sequence[str]]:
+    try:
+        found = search(corpus, text, data_type="abstract", where=None, k=_SIMILAR, method=corpus.config.method)
+    except InvalidInput:
+        return []
+    floor = 1.5 * corpus.config.floors[found.method]  # only clear matches vote
+    ids = [each.source_id for each in found.candidates if each.score >= floor]
+    return [paper.categories for paper in papers_from_table(papers_by_id(corpus.warehouse, ids))]
+
+
+def _by_meaning(workspace: Workspace, texts: Sequence[str]) -> list[Category]:
+    """The categories whose names mean most nearly what the texts say; none without a model."""
+    try:
+        embedder = workspace.load_embedder()
+    except ModelUnavailable:
+        return []
+    categories = list(all_categories().values())
+    matrix = embedder.encode([each.text for each in categories])
+    best = (embedder.encode(list(texts)) @ matrix.T).max(axis=0)
+    order = sorted(range(len(categories)), key=lambda at: -best[at])
+    return [categories[at] for at in order[:_BY_MEANING] if best[at] >= _LEAST_COSINE]
+
+
+def matches(workspace: Workspace, draft: ProfileDraft) -> Matches:
+    """Count what matches the draft in the newest stored days, and rank them as a run would. Stores nothing.
+
+    Raises InvalidInput or InvalidProfile for a draft that no profile could have, StoreError.
+    """
+    content = draft_content(draft)
+    if not lies_there(workspace.warehouse.path) or (last := latest_day(workspace.warehouse)) is None:
+        return Matches(note="No papers are stored yet, so there is no preview.")
+    first = last - timedelta(days=_WINDOW - 1)
+    stored = papers_between(workspace.warehouse, first, last)
+    profile = Profile(name=DRAFT, content=content)
+    try:
+        whole = preview(workspace, profile, last)
+        found = {
+            text: on_topic(preview(workspace, _alone(profile, text), last))
+            for text in dict.fromkeys((*draft.interests, *draft.secondary, *draft.exploratory))
+        }
+        note = None
+    except NotComputed as fault:
+        whole, found, note = None, {}, f"There is no preview yet: {fault}"
+    contained = keywords_in(paper_texts(stored), list(draft.keywords)) if draft.keywords else None
+    return Matches(
+        first=first,
+        last=last,
+        papers=stored.num_rows,
+        interests=found,
+        keywords=tuple(
+            KeywordMatch(keyword, int(contained[:, place].sum()), stored.num_rows)
+            for place, keyword in enumerate(draft.keywords)
+        )
+        if contained is not None
+        else (),
+        list=whole,
+        note=note,
+    )
+
+
+def on_topic(found: Preview) -> int:
+    """Return how many papers of a preview reach the threshold of what is worth reading."""
+    line = found.ranking.header.get("line") or 0.0
+    return sum(1 for value in found.ranking.rows.column("semantic_relevance").to_pylist() if (value or 0) >= line)
+
+
+def _alone(profile: Profile, interest: str) -> Profile:
+    """The profile with one interest and nothing else that a paper is compared with."""
+    own = profile.content.interests.model_copy(
+        update={"primary": [interest], "secondary": [], "exploratory": [], "papers": []}
+    )
+    return replace(profile, content=profile.content.model_copy(update={"interests": own}))

@@ -1,0 +1,327 @@
+"""Create, edit, rename, duplicate, remove and restore profiles: one implementation for the command line and the page.
+
+A removed profile is moved to the folder `.removed` beside the profiles and kept there for `KEPT_DAYS` days. Its ratings
+and lists stay in the warehouse, so that a restored profile has them again.
+"""
+
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from paper_assets.errors import InvalidInput, InvalidProfile, PaperNotFound, StoreUnwritable
+from paper_assets.library.entries import Entry, Imported, import_library, library_id
+from paper_assets.pipeline.profiles import load_valid_profile
+from paper_assets.profile import PROFILE_NAME, Profile, profile_content, profile_folders, read_json
+from paper_assets.setup.draft import (
+    LikedWork,
+    ProfileDraft,
+    added_to_record,
+    check_name,
+    draft_content,
+    draft_record,
+)
+from paper_assets.small_files import leads_nowhere, lies_there
+from paper_assets.stores.locks import make_private_folder, store_lock
+from paper_assets.stores.papers import papers_with_dois
+from paper_assets.stores.profiles import (
+    file_version,
+    is_known_profile,
+    move_profile_of_people,
+    people_file,
+    rename_stored_profile,
+    write_json,
+)
+from paper_assets.stores.warehouse import Warehouse
+
+KEPT_DAYS = 30  # long enough to come back from a holiday
+REMOVED = ".removed"  # in the folder of profiles, so that a move cannot fail halfway between two disks
+_STAMP = "%Y%m%dT%H%M%SZ"
+_DEADLINE = 10.0  # seconds to wait for another editor
+_MOST_FROM_LIBRARY = 50  # liked papers written into a profile that has nothing else
+_NOT_COPIED = ("delivery.json",)  # a copy must not send mail before its reader asks for it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where profiles are: their folder, the warehouse with their ratings and lists, and the home with its lock."""
+
+    profiles_dir: Path
+    home: Path
+    warehouse: Warehouse
+
+    @property
+    def lock(self) -> Path:
+        """The lock of everybody who edits a profile."""
+        return self.home / "profiles-edited"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Created:
+    """A new profile: its folder, what its library brought, and remarks for the reader."""
+
+    name: str
+    folder: Path
+    imported: Imported | None
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemovedProfile:
+    """A removed profile that can be restored until `until`."""
+
+    name: str
+    folder: Path
+    removed: datetime
+
+    @property
+    def until(self) -> datetime:
+        """The moment after which it is deleted."""
+        return self.removed + timedelta(days=KEPT_DAYS)
+
+
+def profile_names(place: Place) -> list[str]:
+    """Return the names of all profile folders, broken ones included; none where the folder does not exist yet."""
+    return [folder.name for folder in profile_folders(place.profiles_dir)] if lies_there(place.profiles_dir) else []
+
+
+def create_profile(place: Place, draft: ProfileDraft, *, now: datetime, library: Sequence[Entry] = ()) -> Created:
+    """Write the profile of a draft and like the papers of a library. Nothing is written if anything is wrong.
+
+    Raises InvalidInput, InvalidProfile, StoreBusy, StoreUnwritable.
+    """
+    name = check_name(draft.name, taken=profile_names(place))
+    liked, notes = _resolved(place.warehouse, draft.papers)
+    if library and not (draft.interests or draft.secondary or draft.exploratory or liked):
+        liked = tuple(_works(library)[:_MOST_FROM_LIBRARY])
+    whole = replace(draft, name=name, papers=liked)
+    draft_content(whole)
+    record = draft_record(whole)
+    if is_known_profile(place.warehouse, name):
+        notes = (*notes, f"the ratings and lists of a former profile {name} are kept and count again")
+    with _editing(place):
+        new = place.profiles_dir / REMOVED / f"new-{name}"  # not beside the profiles, where a sensor would read it
+        folder = place.profiles_dir / name
+        shutil.rmtree(new, ignore_errors=True)  # of a process that was killed
+        try:
+            make_private_folder(new)
+            write_json(new / "profile.json", record, version="none", turns=place.home / "profile-written")
+            if lies_there(folder) and _occupied(folder):
+                raise InvalidInput(f"{folder} exists already; choose another name")
+            new.rename(folder)
+        finally:
+            shutil.rmtree(new, ignore_errors=True)
+    imported = None
+    if library:
+        imported = import_library(place.warehouse, name, library, now=now, profiles_dir=place.profiles_dir)
+        notes = (*notes, *(f"left out: {line}" for line in imported.left_out))
+    return Created(name=name, folder=folder, imported=imported, notes=notes)
+
+
+def add_to_profile(
+    place: Place, name: str, draft: ProfileDraft, *, now: datetime, library: Sequence[Entry] = ()
+) -> Created:
+    """Add interests, papers, categories and a library to a profile. Raises InvalidProfile, InvalidInput, StoreBusy."""
+    folder = existing_profile(place, name)
+    file = folder / "profile.json"
+    version, record = file_version(file), read_json(file)
+    if not isinstance(record, dict):
+        raise InvalidProfile(f"{file}: expected an object with the key interests")
+    liked, notes = _resolved(place.warehouse, draft.papers)
+    edited = added_to_record(record, replace(draft, papers=liked))
+    profile_content(edited, source=str(file))
+    if edited != record:
+        write_json(file, edited, version=version, turns=place.lock)
+    imported = None
+    if library:
+        imported = import_library(place.warehouse, name, library, now=now, profiles_dir=place.profiles_dir)
+        notes = (*notes, *(f"left out: {line}" for line in imported.left_out))
+    return Created(name=name, folder=folder, imported=imported, notes=notes)
+
+
+def rename_profile(place: Place, name: str, new_name: str) -> Path:
+    """Rename a profile together with its ratings, lists and the people who may see it; return its new folder.
+
+    Raises InvalidInput, InvalidProfile, StoreBusy, StoreUnwritable.
+    """
+    folder = existing_profile(place, name)
+    wanted = check_name(new_name, taken=profile_names(place))
+    if is_known_profile(place.warehouse, wanted):
+        raise InvalidInput(f"there are ratings or lists of a former profile {wanted!r}; choose another name")
+    target = place.profiles_dir / wanted
+    with _editing(place):
+        if lies_there(target) and _occupied(target):
+            raise InvalidInput(f"{target} exists already; choose another name")
+        folder.rename(target)
+        try:
+            rename_stored_profile(place.warehouse, name, wanted)
+        except BaseException:
+            target.rename(folder)
+            raise
+    move_profile_of_people(people_file(place.home), name, wanted)
+    return target
+
+
+def duplicate_profile(place: Place, name: str, new_name: str) -> Path:
+    """Copy a profile's files under another name; ratings and lists are not copied, and the copy sends no digests.
+
+    Raises InvalidInput, InvalidProfile, StoreUnwritable.
+    """
+    folder = existing_profile(place, name)
+    wanted = check_name(new_name, taken=profile_names(place))
+    target = place.profiles_dir / wanted
+    with _editing(place):
+        if lies_there(target) and _occupied(target):
+            raise InvalidInput(f"{target} exists already; choose another name")
+        new = place.profiles_dir / REMOVED / f"new-{wanted}"
+        shutil.rmtree(new, ignore_errors=True)
+        try:
+            make_private_folder(new.parent)
+            shutil.copytree(folder, new, ignore=shutil.ignore_patterns(*_NOT_COPIED, ".*"))
+            new.rename(target)
+        finally:
+            shutil.rmtree(new, ignore_errors=True)
+    return target
+
+
+def remove_profile(place: Place, name: str, *, now: datetime) -> RemovedProfile:
+    """Move a profile aside, for `KEPT_DAYS` days. Raises InvalidProfile, StoreUnwritable."""
+    folder = existing_profile(place, name)
+    delete_expired(place, now=now)
+    with _editing(place):
+        aside = place.profiles_dir / REMOVED
+        make_private_folder(aside)
+        kept = aside / f"{name}.{now.astimezone(UTC):{_STAMP}}"
+        folder.rename(kept)
+    return RemovedProfile(name=name, folder=kept, removed=now.replace(microsecond=0))
+
+
+def restore_profile(place: Place, name: str, *, now: datetime, as_name: str | None = None) -> Path:
+    """Bring back the profile that was removed last under this name; return its folder. Raises InvalidInput."""
+    kept = [each for each in removed_profiles(place, now=now) if each.name == name]
+    if not kept:
+        others = ", ".join(sorted({each.name for each in removed_profiles(place, now=now)}))
+        raise PaperNotFound(
+            f"there is no removed profile {name[:60]!r}" + (f"; removed profiles: {others}" if others else "")
+        )
+    wanted = as_name or name
+    if wanted in profile_names(place):
+        raise InvalidInput(f"there already is a profile {wanted!r}; restore it under another name with --as NAME")
+    wanted = check_name(wanted)
+    with _editing(place):
+        target = place.profiles_dir / wanted
+        kept[0].folder.rename(target)
+    return target
+
+
+def removed_profiles(place: Place, *, now: datetime) -> list[RemovedProfile]:
+    """Return the removed profiles that can still be restored, those removed last first."""
+    aside = place.profiles_dir / REMOVED
+    found = [each for folder in _listed(aside) if (each := _removed(folder)) and each.until > now]
+    return sorted(found, key=lambda each: each.removed, reverse=True)
+
+
+def delete_expired(place: Place, *, now: datetime) -> list[str]:
+    """Delete the profiles that were removed more than `KEPT_DAYS` days ago; return their names."""
+    expired = [each for folder in _listed(place.profiles_dir / REMOVED) if (each := _removed(folder))]
+    expired = [each for each in expired if each.until <= now]
+    for each in expired:
+        shutil.rmtree(each.folder, ignore_errors=True)
+    return [each.name for each in expired]
+
+
+def existing_profile(place: Place, name: str) -> Path:
+    """Return the folder of a profile, which may be broken. Raises InvalidProfile that names the existing ones."""
+    folder = place.profiles_dir / name
+    if PROFILE_NAME.fullmatch(name) and lies_there(folder / "profile.json"):
+        return folder
+    names = profile_names(place)
+    hint = f"; profiles: {', '.join(names[:10])}" if names else "; `paper-assets profile new` makes one"
+    raise InvalidProfile(f"there is no profile {name[:60]!r} in {place.profiles_dir}{hint}")
+
+
+def stored_or_none(place: Place, name: str) -> Profile | None:
+    """Return the profile if it can be read."""
+    try:
+        return load_valid_profile(existing_profile(place, name))
+    except InvalidProfile:
+        return None
+
+
+def check_record(record: object, *, source: str) -> Mapping[str, Any]:
+    """Return the record of an edited profile if it is valid. Raises InvalidProfile."""
+    profile_content(record, source=source)
+    assert isinstance(record, dict)  # noqa: S101  # checked by profile_content
+    return record
+
+
+def _resolved(warehouse: Warehouse, papers: Sequence[LikedWork]) -> tuple[tuple[LikedWork, ...], tuple[str, ...]]:
+    """Replace DOIs by the ids of stored papers that have them; note those that no stored paper has."""
+    ids = [work.paper_id or "" for work in papers]
+    dois = [paper_id.removeprefix("doi:") for paper_id in ids if paper_id.startswith("doi:")]
+    if not dois:
+        return tuple(papers), ()
+    known = papers_with_dois(warehouse, dois) if lies_there(warehouse.path) else {}
+    resolved: dict[LikedWork, None] = {}
+    notes = []
+    for work in papers:
+        doi = (work.paper_id or "").removeprefix("doi:")
+        if doi in known:
+            resolved[LikedWork(paper_id=known[doi])] = None
+            continue
+        if doi in dois and not work.title:
+            notes.append(f"no stored paper has the DOI {doi} yet; it counts once its title and abstract are known")
+        resolved[work] = None
+    return tuple(resolved), tuple(notes)
+
+
+def _works(library: Sequence[Entry]) -> list[LikedWork]:
+    works: dict[str, LikedWork] = {}
+    for entry in library:
+        paper_id = library_id(entry)
+        if paper_id is None:
+            continue
+        bare = None if paper_id.startswith("title:") else paper_id
+        if entry.title or bare:
+            works.setdefault(paper_id, LikedWork(paper_id=bare, title=entry.title, abstract=entry.abstract))
+    return list(works.values())
+
+
+def _occupied(folder: Path) -> bool:
+    """Whether a folder may not be replaced: it holds something, or it is no folder."""
+    try:
+        return leads_nowhere(folder) or any(folder.iterdir())
+    except OSError:
+        return True
+
+
+def _listed(folder: Path) -> list[Path]:
+    try:
+        return sorted(folder.iterdir())
+    except OSError:
+        return []
+
+
+def _removed(folder: Path) -> RemovedProfile | None:
+    name, _, stamp = folder.name.rpartition(".")
+    try:
+        removed = datetime.strptime(stamp, _STAMP).replace(tzinfo=UTC)
+    except ValueError:
+        return None
+    return RemovedProfile(name=name, folder=folder, removed=removed) if PROFILE_NAME.fullmatch(name) else None
+
+
+@contextmanager
+def _editing(place: Place) -> Iterator[None]:
+    """Hold the lock of editors. Raises StoreBusy, and StoreUnwritable where the disk refuses."""
+    try:
+        make_private_folder(place.home)
+        with store_lock(place.lock, deadline=_DEADLINE):
+            yield
+    except OSError as fault:
+        raise StoreUnwritable(
+            f"{fault.filename or place.profiles_dir} cannot be changed: {fault.strerror}; check permissions and space"
+        ) from None

@@ -1,0 +1,116 @@
+"""Test that what a reader types becomes a valid profile, or one clear line."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from paper_assets.errors import InvalidInput
+from paper_assets.profile import PROFILE_NAME, profile_content
+from paper_assets.setup.categories import all_categories, by_votes, by_words, category_name, check_category
+from paper_assets.setup.draft import (
+    LikedWork,
+    ProfileDraft,
+    added_to_record,
+    check_name,
+    draft_content,
+    draft_record,
+    proposed_name,
+    read_references,
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "ids"),
+    [
+        ("2501.12345", ["2501.12345"]),
+        ("2501.12345v3, hep-th/9901001", ["2501.12345", "hep-th/9901001"]),
+        ("arXiv:2501.12345 [cs.CL]", ["2501.12345"]),
+        ("arXiv: 2501.12345", ["2501.12345"]),
+        ("https://arxiv.org/pdf/2501.12345v2.pdf", ["2501.12345"]),
+        ("arxiv.org/abs/2501.12345", ["2501.12345"]),
+        ("https://huggingface.co/papers/2501.12345", ["2501.12345"]),
+        ("https://doi.org/10.48550/arXiv.2501.12345", ["2501.12345"]),
+        ("doi:10.1145/3292500.3330701.", ["doi:10.1145/3292500.3330701"]),
+        ("https://doi.org/10.1000/ABC", ["doi:10.1000/abc"]),
+        ("A. Writer, “Graphs for all” (arXiv:2501.12345), 2025.", ["2501.12345"]),
+        ("2501.12345\n2501.12345v2\n", ["2501.12345"]),
+    ],
+)
+def test_a_paper_is_recognised_in_every_form_that_people_paste(text: str, ids: list[str]) -> None:
+    found = read_references(text)
+    assert list(found.ids) == ids
+    assert found.unreadable == ()
+
+
+def test_lines_that_name_no_paper_are_reported_and_the_others_kept() -> None:
+    found = read_references("2501.12345\nthe paper about attention\n\n- \nhttps://example.org/x")
+    assert found.ids == ("2501.12345",)
+    assert found.unreadable == ("the paper about attention", "https://example.org/x")
+
+
+@given(st.text())
+def test_no_text_breaks_the_reading_of_references(text: str) -> None:
+    read_references(text)
+
+
+@given(st.text(), st.lists(st.sampled_from(["a", "a-2", "graphs"])))
+def test_a_proposed_name_is_valid_and_free(text: str, taken: list[str]) -> None:
+    name = proposed_name(text, taken=taken)
+    assert name == "" or (PROFILE_NAME.fullmatch(name) and name not in taken and len(name) <= 60)
+
+
+def test_an_invalid_name_is_answered_with_a_valid_one() -> None:
+    with pytest.raises(InvalidInput, match=r"for example graph-learning$"):
+        check_name("Graph Learning")
+    with pytest.raises(InvalidInput, match=r"already.*for example graphs-2$"):
+        check_name("graphs", taken=["graphs"])
+
+
+def test_a_draft_becomes_a_profile_without_empty_keys() -> None:
+    draft = ProfileDraft(
+        name="x",
+        interests=("graphs",),
+        papers=(LikedWork(paper_id="2501.12345"), LikedWork(title="Trees", abstract="They grow.")),
+        categories=("CS.lg", "cs.LG"),
+        keywords=("code",),
+    )
+    record = draft_record(draft)
+    assert record == {
+        "interests": {"primary": ["graphs"], "papers": ["2501.12345", {"title": "Trees", "abstract": "They grow."}]},
+        "keywords": {"must_include": ["code"]},
+        "feed": {"categories": ["cs.LG"]},
+    }
+    assert draft_content(draft) == profile_content(json.loads(json.dumps(record)), source="test")
+
+
+def test_a_draft_of_nothing_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="describe at least one interest"):
+        draft_record(ProfileDraft(name="x", categories=("cs.LG",)))
+
+
+def test_adding_keeps_everything_that_a_profile_has() -> None:
+    record = {"interests": {"primary": ["a"], "papers": [{"paper_id": "2501.00001"}]}, "ranking": {"top_k": 9}}
+    added = added_to_record(
+        record, ProfileDraft(name="x", interests=("a", "b"), categories=("cs.CL",), papers=(LikedWork(paper_id="1"),))
+    )
+    assert added["interests"] == {"primary": ["a", "b"], "papers": [{"paper_id": "2501.00001"}, "1"]}
+    assert added["ranking"] == {"top_k": 9}
+    assert added["feed"] == {"categories": ["cs.CL"]}
+    assert record["interests"]["primary"] == ["a"]
+
+
+def test_categories_have_names_and_unknown_ones_are_refused_with_similar_ones() -> None:
+    assert len(all_categories()) > 150
+    assert category_name("cs.CL") == "cs.CL Computation and Language"
+    assert check_category(" CS.cl ") == "cs.CL"
+    with pytest.raises(InvalidInput, match="for example cs"):
+        check_category("cs.XX")
+
+
+def test_categories_are_proposed_by_words_and_by_similar_papers() -> None:
+    assert by_words(["robots that grasp"])[0].code == "cs.RO"
+    assert by_words(["zzz"]) == []
+    votes = [["cs.CL", "cs.LG"]] * 8 + [["cs.LG"]] * 2 + [["math.NT"]]
+    assert [each.code for each in by_votes(votes)] == ["cs.CL", "cs.LG"]

@@ -1,0 +1,144 @@
+"""Test `paper-assets profile`: with options, with questions in a real terminal, and its errors in one line."""
+
+import json
+import os
+import pty
+import re
+import select
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.desk import COMMAND, PATIENCE, Desk
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    return Desk(tmp_path)
+
+
+def content(desk: Desk, name: str) -> dict[str, object]:
+    found: dict[str, object] = json.loads((desk.folder / "profiles" / name / "profile.json").read_text("utf-8"))
+    return found
+
+
+def test_a_profile_from_options_shows_up_and_every_change_of_it_is_said(desk: Desk) -> None:
+    said = desk.run(
+        "profile", "new", "speech", "--interest", "speech recognition", "--paper", "arxiv.org/abs/2501.12345v1"
+    )
+    assert "It follows eess.AS Audio and Speech Processing" in said
+    assert content(desk, "speech")["interests"] == {"primary": ["speech recognition"], "papers": ["2501.12345"]}
+    desk.run("profile", "edit", "speech", "--interest", "speaker diarization", "--category", "cs.sd")
+    assert "cs.SD Sound" in desk.run("profile", "show", "speech")
+    desk.run("profile", "rename", "speech", "voices")
+    desk.run("profile", "duplicate", "voices", "more-voices")
+    assert [each["name"] for each in json.loads(desk.run("profile", "list", "--json"))] == ["more-voices", "voices"]
+    assert "profile restore voices" in desk.run("profile", "remove", "voices", "--yes")
+    assert "voices" in desk.run("profile", "list", "--removed")
+    desk.run("profile", "restore", "voices")
+    assert "speaker diarization" in desk.run("profile", "list")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["new"], "say what the profile is about"),
+        (["new", "--interest", "x"], "name the profile"),
+        (["new", "Speech Work", "--interest", "x"], "for example speech-work"),
+        (["new", "a", "--paper", "that one"], "--paper 'that one' is neither an arXiv id, a DOI nor a link"),
+        (["new", "a", "--interest", "x", "--category", "cs.Q"], "'cs.Q' is not a category of arXiv"),
+        (["new", "a", "--library", "nowhere.bib"], "nowhere.bib"),
+        (["show", "a"], "there is no profile 'a'"),
+        (["rename", "a", "b"], "there is no profile 'a'"),
+        (["remove", "a"], "there is no profile 'a'"),
+        (["restore", "a"], "there is no removed profile 'a'"),
+    ],
+)
+def test_what_cannot_be_done_is_said_in_one_line(desk: Desk, arguments: list[str], line: str) -> None:
+    assert line in desk.refused("profile", *arguments)
+    assert not (desk.folder / "profiles" / "a").exists()
+
+
+def test_an_edit_by_hand_that_is_invalid_is_not_saved(desk: Desk) -> None:
+    desk.profile("a", {"interests": {"primary": ["x"]}})
+    before = content(desk, "a")
+    assert "interess: unknown key" in desk.refused("profile", "edit", "a", EDITOR="sed -i s/interests/interess/")
+    assert content(desk, "a") == before
+    desk.run("profile", "edit", "a", EDITOR="sed -i s/x/trees/")
+    assert content(desk, "a") == {"interests": {"primary": ["trees"]}}
+
+
+def test_the_questions_at_a_terminal_make_a_profile(desk: Desk) -> None:
+    said = in_terminal(
+        desk,
+        [
+            ("interest 1", "robot grasping"),
+            ("interest 2", ""),
+            ("papers 1", "no paper at all"),
+            ("papers 2", ""),
+            ("names no paper", None),
+            ("papers 1", "https://arxiv.org/abs/2501.12345"),
+            ("papers 2", ""),
+            ("library file", "missing.bib"),
+            ("missing.bib", None),
+            ("library file", ""),
+            ("Categories to follow", ""),
+            ("Name of the profile", "My Robots"),
+            ("for example my-robots", None),
+            ("Name of the profile", "robots"),
+        ],
+        "profile",
+        "new",
+    )
+    assert "cs.RO Robotics" in said
+    assert "Traceback" not in said
+    made = content(desk, "robots")
+    assert made["interests"] == {"primary": ["robot grasping"], "papers": ["2501.12345"]}
+    assert "cs.RO" in made["feed"]["categories"]  # type: ignore[index]
+
+
+def in_terminal(desk: Desk, dialogue: list[tuple[str, str | None]], *arguments: str) -> str:
+    """Run a command in a pseudo-terminal and answer its questions in order; return all that it printed."""
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [*COMMAND, *arguments],
+        cwd=desk.folder,
+        env={**os.environ, **desk.environment, "TERM": "xterm"},
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        start_new_session=True,
+    )
+    os.close(theirs)
+    said, place = "", 0
+    ends = time.monotonic() + PATIENCE
+
+    def read() -> bool:
+        nonlocal said
+        if not select.select([ours], [], [], 1)[0]:
+            return time.monotonic() < ends
+        try:
+            more = os.read(ours, 65536)
+        except OSError:  # Linux: the other side is closed
+            return False
+        said += re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", more.decode("utf-8", "replace"))
+        return bool(more)
+
+    try:
+        for question, answer in dialogue:
+            while (at := said.find(question, place)) < 0:
+                assert read(), f"no {question!r} after:\n{said}"
+            place = at + len(question)
+            if answer is not None:
+                os.write(ours, f"{answer}\n".encode())
+        while read():
+            pass
+        assert process.wait(timeout=PATIENCE) == 0, said
+    finally:
+        os.close(ours)
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+    return said

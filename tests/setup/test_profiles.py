@@ -1,0 +1,176 @@
+"""Test that profiles are made, renamed, removed and restored whole, and that nothing of a reader's is lost."""
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from paper_assets.errors import InvalidInput, InvalidProfile, PaperNotFound
+from paper_assets.library.entries import Entry
+from paper_assets.paper import paper_from_mapping
+from paper_assets.pipeline.profiles import find_profiles
+from paper_assets.setup.draft import LikedWork, ProfileDraft
+from paper_assets.setup.profiles import (
+    Place,
+    add_to_profile,
+    create_profile,
+    delete_expired,
+    duplicate_profile,
+    profile_names,
+    remove_profile,
+    removed_profiles,
+    rename_profile,
+    restore_profile,
+)
+from paper_assets.stores.feedback import NewRating, append_ratings, last_ratings
+from paper_assets.stores.paper_merging import merge_papers
+from paper_assets.stores.profiles import add_person, people_file, read_people
+from paper_assets.stores.warehouse import Warehouse
+from tests.desk import paper
+
+NOW = datetime(2026, 3, 5, 8, tzinfo=UTC)
+DRAFT = ProfileDraft(name="graphs", interests=("graph learning",))
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    home = tmp_path / "home"
+    return Place(
+        profiles_dir=tmp_path / "profiles", home=home, warehouse=Warehouse(home / "warehouse.duckdb", deadline=10)
+    )
+
+
+def rated(place: Place, profile: str) -> list[str]:
+    return [each.paper_id for each in last_ratings(place.warehouse, profile)]
+
+
+def test_the_first_profile_of_an_empty_home_can_be_used_at_once(place: Place) -> None:
+    created = create_profile(place, DRAFT, now=NOW)
+    assert created.notes == ()
+    found = find_profiles(place.profiles_dir)
+    assert list(found.readable) == ["graphs"]
+    assert found.faults == {}
+    assert found.readable["graphs"].content.interests.primary == ["graph learning"]
+    assert sorted(each.name for each in (place.profiles_dir / "graphs").iterdir()) == ["profile.json"]
+
+
+def test_a_name_that_is_taken_is_refused_and_nothing_changes(place: Place) -> None:
+    create_profile(place, DRAFT, now=NOW)
+    before = (place.profiles_dir / "graphs" / "profile.json").read_bytes()
+    with pytest.raises(InvalidInput, match="already a profile 'graphs'"):
+        create_profile(place, ProfileDraft(name="graphs", interests=("other",)), now=NOW)
+    assert (place.profiles_dir / "graphs" / "profile.json").read_bytes() == before
+
+
+def test_a_folder_that_holds_something_else_is_never_replaced(place: Place) -> None:
+    (place.profiles_dir / "graphs").mkdir(parents=True)
+    (place.profiles_dir / "graphs" / "notes.txt").write_text("mine", encoding="utf-8")
+    with pytest.raises(InvalidInput, match="exists already"):
+        create_profile(place, DRAFT, now=NOW)
+    assert (place.profiles_dir / "graphs" / "notes.txt").read_text("utf-8") == "mine"
+
+
+def test_a_doi_becomes_the_stored_paper_that_has_it(place: Place) -> None:
+    merge_papers(place.warehouse, [paper_from_mapping(paper(1, "2026-03-02", "graphs", doi="10.1000/ABC"))])
+    papers = (LikedWork(paper_id="doi:10.1000/abc"), LikedWork(paper_id="doi:10.1000/unknown"))
+    created = create_profile(place, ProfileDraft(name="graphs", papers=papers), now=NOW)
+    record = json.loads((created.folder / "profile.json").read_text("utf-8"))
+    assert record["interests"]["papers"] == ["2603.00001", "doi:10.1000/unknown"]
+    assert "10.1000/unknown" in created.notes[0]
+
+
+def test_a_library_alone_makes_a_profile_and_its_works_are_liked(place: Place) -> None:
+    works = [
+        Entry(where="1", title="Graphs", abstract="They connect."),
+        Entry(where="2", arxiv="2501.12345", title="T"),
+    ]
+    created = create_profile(place, ProfileDraft(name="mine"), now=NOW, library=[*works, Entry(where="entry 3")])
+    assert created.imported is not None
+    assert len(created.imported.new) == 2
+    assert any("entry 3" in note for note in created.notes)
+    liked = find_profiles(place.profiles_dir).readable["mine"].content.interests.papers
+    assert [(each.paper_id, each.title) for each in liked] == [(None, "Graphs"), ("2501.12345", "T")]
+
+
+def test_adding_to_a_profile_is_idempotent(place: Place) -> None:
+    create_profile(place, DRAFT, now=NOW)
+    more = ProfileDraft(name="graphs", interests=("trees",), categories=("cs.DS",))
+    for _ in range(2):
+        add_to_profile(place, "graphs", more, now=NOW)
+    content = find_profiles(place.profiles_dir).readable["graphs"].content
+    assert content.interests.primary == ["graph learning", "trees"]
+    assert content.feed.categories == ["cs.DS"]
+
+
+def test_a_renamed_profile_keeps_its_ratings_and_its_people(place: Place) -> None:
+    create_profile(place, DRAFT, now=NOW)
+    append_ratings(place.warehouse, "graphs", [NewRating(paper_id="1", rating="worth")], given_in="cli", now=NOW)
+    add_person(people_file(place.home), "ada", ["graphs"])
+    rename_profile(place, "graphs", "networks")
+    assert profile_names(place) == ["networks"]
+    assert rated(place, "networks") == ["1"]
+    assert rated(place, "graphs") == []
+    assert read_people(people_file(place.home))[0].profiles == {"networks"}
+
+
+def test_a_rename_never_mixes_two_profiles_ratings(place: Place) -> None:
+    create_profile(place, DRAFT, now=NOW)
+    append_ratings(place.warehouse, "old", [NewRating(paper_id="1", rating="worth")], given_in="cli", now=NOW)
+    with pytest.raises(InvalidInput, match="former profile 'old'"):
+        rename_profile(place, "graphs", "old")
+    assert profile_names(place) == ["graphs"]
+
+
+def test_every_table_with_a_profile_is_renamed(place: Place) -> None:
+    create_profile(place, DRAFT, now=NOW)
+    with place.warehouse.reading() as connection:
+        held = connection.execute(
+            "select table_name from duckdb_columns() where column_name = 'profile' and not internal"
+        ).fetchall()
+    from paper_assets.stores import profiles as stored
+
+    named = {statement.split()[1] for statement in stored._RENAMES}
+    assert {name for (name,) in held} <= named
+
+
+def test_a_copy_has_the_questions_but_sends_nothing(place: Place) -> None:
+    folder = create_profile(place, DRAFT, now=NOW).folder
+    (folder / "questions.json").write_text("[]", encoding="utf-8")
+    (folder / "delivery.json").write_text("{}", encoding="utf-8")
+    copy = duplicate_profile(place, "graphs", "graphs-2")
+    assert sorted(each.name for each in copy.iterdir()) == ["profile.json", "questions.json"]
+
+
+def test_a_removed_profile_can_be_restored_for_thirty_days_and_is_then_deleted(place: Place) -> None:
+    create_profile(place, DRAFT, now=NOW)
+    gone = remove_profile(place, "graphs", now=NOW)
+    assert profile_names(place) == []
+    assert find_profiles(place.profiles_dir).faults == {}
+    later = NOW + timedelta(days=29)
+    assert [each.name for each in removed_profiles(place, now=later)] == ["graphs"]
+    assert delete_expired(place, now=later) == []
+    restore_profile(place, "graphs", now=later)
+    assert profile_names(place) == ["graphs"]
+    remove_profile(place, "graphs", now=later)
+    assert delete_expired(place, now=later + timedelta(days=30)) == ["graphs"]
+    assert not gone.folder.exists()
+    with pytest.raises(PaperNotFound, match="no removed profile 'graphs'"):
+        restore_profile(place, "graphs", now=later)
+
+
+def test_restoring_never_replaces_a_profile_made_meanwhile(place: Place) -> None:
+    create_profile(place, DRAFT, now=NOW)
+    remove_profile(place, "graphs", now=NOW)
+    create_profile(place, ProfileDraft(name="graphs", interests=("new",)), now=NOW)
+    with pytest.raises(InvalidInput, match="already a profile 'graphs'"):
+        restore_profile(place, "graphs", now=NOW)
+    restore_profile(place, "graphs", now=NOW, as_name="old-graphs")
+    assert profile_names(place) == ["graphs", "old-graphs"]
+
+
+def test_a_profile_that_does_not_exist_is_answered_with_those_that_do(place: Place) -> None:
+    create_profile(place, DRAFT, now=NOW)
+    for name in ("grphs", "../graphs", ""):
+        with pytest.raises(InvalidProfile, match="profiles: graphs"):
+            remove_profile(place, name, now=NOW)
