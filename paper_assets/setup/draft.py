@@ -83,7 +83,7 @@ def check_name(text: str, *, taken: Collection[str] = ()) -> str:
         )
     if name in taken:
         raise InvalidInput(
-            f"there already is a profile {name!r}; choose another name, for example {_free(name, taken)}"
+            f"there is already a profile {name!r}; choose another name, for example {_free(name, taken)}"
         )
     return name
 

@@ -209,7 +209,7 @@ def restore_profile(place: Place, name: str, *, now: datetime, as_name: str | No
         )
     wanted = as_name or name
     if wanted in profile_names(place):
-        raise InvalidInput(f"there already is a profile {wanted!r}; restore it under another name with --as NAME")
+        raise InvalidInput(f"there is already a profile {wanted!r}; restore it under another name with --as NAME")
     wanted = check_name(wanted)
     with _editing(place):
         target = place.profiles_dir / wanted
