@@ -70,23 +70,30 @@ class SearchPage:
 
 
 def search_desk(
-    corpus: Corpus, query: SearchQuery, *, profile: str | None, offset: int = 0, limit: int = 20
+    corpus: Corpus,
+    query: SearchQuery,
+    *,
+    profile: str | None,
+    offset: int = 0,
+    limit: int = 20,
+    private: bool = True,
 ) -> SearchPage:
     """Find stored papers, best first, `limit` from `offset` on; ties are broken by id, so that pages are stable.
 
-    `profile` is the reader: its ratings decide `is:`, and its private full texts are searched with `in:fulltexts`.
-    Raises InvalidInput (a filter that needs a profile, a page out of range), StoreError.
+    `profile` is the reader: its ratings decide `is:`, and `in:fulltexts` searches its private full texts, unless
+    `private` is False. Raises InvalidInput (a filter that needs a profile, a page out of range), StoreError.
     """
     if not 1 <= limit <= MOST_RESULTS or offset < 0:
         raise InvalidInput(f"search: limit must be from 1 to {MOST_RESULTS}, offset from 0; got {limit} and {offset}")
     filters = _filters(query, profile)
+    owner = profile if private else None
     notes: list[str] = []
     if words_in(query.words):
         only = matching_papers(corpus.warehouse, filters) if filters.restrict else None
         if query.phrases:
-            only = papers_with_phrases(corpus, query.phrases, data_types=query.data_types, owner=profile, only=only)
+            only = papers_with_phrases(corpus, query.phrases, data_types=query.data_types, owner=owner, only=only)
         wanted = min(offset + limit + 1, MOST_RESULTS)
-        best, matching = _best_documents(corpus, query, profile, only, wanted, notes)
+        best, matching = _best_documents(corpus, query, owner, only, wanted, notes)
         page = best[offset : offset + limit]
         return SearchPage(
             papers=_shown(corpus, [(each.source_id, each.score, each) for each in page], query),
@@ -229,7 +236,7 @@ def best_sentence(text: str, stems: Collection[str]) -> str:
 
 
 def hit_record(paper: FoundPaper) -> dict[str, Any]:
-    """The result as JSON values, the same for the command line and MCP."""
+    """Return the result as JSON values."""
     return {
         "paper_id": paper.paper_id,
         "title": paper.title,

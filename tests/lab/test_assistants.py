@@ -28,9 +28,11 @@ BY_PROFILE: dict[str, dict[str, Any]] = {
     "rate_paper": {"profile": "{}", "paper_id": "2603.00204", "rating": "worth"},
     "rank_and_filter_papers": {"profile_path": "{}", "save": False},
     "retrieve_balanced": {"profile": "{}", "question": "What predicts traffic?"},
+    "search_desk": {"profile": "{}", "query": "traffic is:unseen"},
 }
 OF_THE_DESK = {"list_profiles", "best_practices"}
 OF_NO_PROFILE = {
+    "ask_desk",
     "retrieve_standard",
     "search_papers",
     "related_papers",
@@ -122,6 +124,8 @@ def test_anothers_profile_is_answered_as_one_that_nobody_has(served_lab: Lab, to
         ("retrieve_balanced", {"profile": "traffic/../speech", "question": "x"}),
         ("retrieve_balanced", {"question": "x", "sides": ["cs.LG"], "data_type": ["rewrite"]}),
         ("retrieve_standard", {"question": "x", "data_type": ["rewrite"]}),
+        ("search_desk", {"query": "speech in:speech"}),
+        ("search_desk", {"query": "speech in:rewrites"}),
     ],
 )
 def test_no_path_and_no_collection_leads_to_anothers_profile(served_lab: Lab, tool: str, arguments: Any) -> None:

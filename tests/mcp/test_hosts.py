@@ -29,6 +29,8 @@ TOOLS = {
     "interpret_paper",
     "rank_and_filter_papers",
     "retrieve_balanced",
+    "search_desk",
+    "ask_desk",
     "retrieve_standard",
     "todays_ranking",
     "explain_rank",

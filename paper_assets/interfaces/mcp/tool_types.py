@@ -237,3 +237,25 @@ class RetrieveBalancedAnswer(TypedDict):
     total: Annotated[int, Field(description="Number of sides.")]
     next_offset: int | None
     notes: list[str]
+
+
+class SearchDeskAnswer(TypedDict):
+    papers: Annotated[list[dict[str, Any]], Field(description="With the passage that fits best.")]
+    total: int
+    next_offset: int | None
+    matching: Annotated[int | None, Field(description="Papers that meet the filters.")]
+    notes: list[str]
+
+
+class AskDeskAnswer(TypedDict):
+    question: str
+    answered: bool
+    kind: Annotated[str, Field(description="written by a language model, or extractive: quoted.")]
+    sentences: Annotated[list[dict[str, Any]], Field(description="text, stance, citations: paper_id, title, quote.")]
+    dropped_sentences: Annotated[int, Field(description="Left out: their quote is not in the source.")]
+    examined_passages: int
+    model: str | None
+    calls: int
+    input_tokens: int
+    output_tokens: int
+    notes: list[str]

@@ -1,0 +1,149 @@
+"""Tools that search the stored papers and answer questions from them: search_desk and ask_desk.
+
+No caller is the owner of a private text here: such texts are neither searched nor quoted.
+"""
+
+from collections.abc import Mapping, Set
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+from mcp.server.mcpserver import Context
+from mcp_types import CallToolResult
+from pydantic import Field
+
+from paper_assets.errors import InvalidInput, ModelUnavailable, PaperNotFound
+from paper_assets.interfaces.mcp.access import check_open, open_warehouse
+from paper_assets.interfaces.mcp.calls import Calls, paged
+from paper_assets.interfaces.mcp.tool_types import AskDeskAnswer, Offset, Profile, SearchDeskAnswer, Words
+from paper_assets.progress import Progress
+from paper_assets.settings import Settings
+
+if TYPE_CHECKING:
+    from paper_assets.models.embedder import Embedder
+    from paper_assets.retrieval.desk_search import FoundPaper
+    from paper_assets.retrieval.search import Corpus
+
+_SHOWN_AUTHORS = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchTools:
+    """The tools over everything that is stored."""
+
+    calls: Calls
+    settings: Settings
+    environ: Mapping[str, str]  # says which language model may write answers, if any
+    only: Set[str] | None = None  # profiles of the caller; None: all
+
+    async def search_desk(
+        self,
+        ctx: Context,
+        query: Annotated[
+            Words | None,
+            Field(description='Words, "phrases", author:, category:, from:, to:, is:worth, has:code, in:PROFILE.'),
+        ] = None,
+        like: Annotated[Words | None, Field(description="Instead: id of a paper; finds similar ones.")] = None,
+        profile: Profile = None,
+        limit: Annotated[int, Field(ge=1, le=100, description="Papers in an answer.")] = 10,
+        offset: Offset = 0,
+    ) -> Annotated[CallToolResult, SearchDeskAnswer]:
+        """Search the stored papers by meaning and words, best first, each with its sentence that fits best."""
+
+        def work(progress: Progress) -> Mapping[str, Any]:
+            from paper_assets.retrieval.desk_search import search_desk, similar_papers
+            from paper_assets.retrieval.search_query import parse_search_query
+            from paper_assets.stores.papers import find_paper
+
+            if (query is None or not query.strip()) == (like is None):
+                raise InvalidInput("search_desk: give either query or like")
+            progress(0, None, "searching")
+            corpus = self._corpus()
+            if like is not None:
+                paper = find_paper(corpus.warehouse, like)
+                if paper is None:
+                    raise PaperNotFound(f"{like[:60]} is not stored; search_papers looks at arXiv itself")
+                similar = similar_papers(corpus, paper, limit=limit)
+                return paged({"matching": None, "notes": []}, "papers", [_row(each) for each in similar], offset=offset)
+            parsed = parse_search_query(query or "")
+            self._check(parsed.profile, profile, parsed.data_types)
+            found = search_desk(corpus, parsed, profile=profile, offset=offset, limit=limit, private=False)
+            rows = paged({"matching": found.matching}, "papers", [_row(each) for each in found.papers], offset=0)
+            shown = offset + len(rows["papers"])
+            more = found.more or len(rows["papers"]) < len(found.papers)
+            return {**rows, "next_offset": shown if more else None, "notes": list(found.notes)}
+
+        return await self.calls.answer(ctx, "search_desk", work)
+
+    async def ask_desk(
+        self,
+        ctx: Context,
+        question: Annotated[Words, Field(min_length=1, max_length=2_000, description="In plain words.")],
+        for_and_against: Annotated[bool, Field(description="Answer for and against apart.")] = False,
+        fetch: Annotated[int, Field(ge=0, le=20, description="Full texts to fetch first.")] = 0,
+        extractive: Annotated[bool, Field(description="Quote only; no language model here.")] = False,
+    ) -> Annotated[CallToolResult, AskDeskAnswer]:
+        """Answer a question from the stored papers, every sentence with a verbatim quote of its source."""
+
+        def work(progress: Progress) -> Mapping[str, Any]:
+            from paper_assets.pipeline.desk_answers import QuestionOptions, answer_question, prepare_question
+            from paper_assets.retrieval.question_answering import answer_record
+
+            options = QuestionOptions(sides=for_and_against, fetch=fetch, extractive=extractive)
+            corpus = self._corpus()
+            progress(0, None, "gathering passages")
+            prepared = prepare_question(
+                self.settings,
+                self.environ,
+                corpus.warehouse,
+                question,
+                options,
+                embedder=corpus.embedder,
+                progress=progress,
+            )
+            progress(0, None, "writing")
+            answer = answer_question(
+                prepared, self.settings, self.environ, corpus.warehouse, options, embedder=corpus.embedder
+            )
+            return answer_record(answer)
+
+        return await self.calls.answer(ctx, "ask_desk", work)
+
+    def _corpus(self) -> "Corpus":
+        from paper_assets.retrieval.search import Corpus
+
+        return Corpus(
+            warehouse=open_warehouse(self.calls, self.settings),
+            embedder=self._embedder(),
+            config=self.settings.retrieval,
+        )
+
+    def _embedder(self) -> "Embedder | None":
+        """Load the model; without one only words are compared, which the notes of an answer say."""
+        from paper_assets.models.embedder import load_embedder
+
+        try:
+            return load_embedder(self.settings.embedding_model)
+        except ModelUnavailable:
+            return None
+
+    def _check(self, ranked_for: str | None, reader: str | None, data_types: tuple[str, ...]) -> None:
+        """Raises InvalidInput for a profile of somebody else."""
+        for name in (ranked_for if ranked_for != "profile" else None, reader):
+            if name is not None:
+                check_open(name, self.only)
+        if self.only is not None and "rewrite" in data_types:
+            raise InvalidInput("in:rewrites: rewrites belong to profiles and are not searched here")
+
+
+def _row(paper: "FoundPaper") -> dict[str, Any]:
+    """Return what an assistant needs to choose; fetch_paper has the abstract."""
+    more = len(paper.authors) - _SHOWN_AUTHORS
+    return {
+        "paper_id": paper.paper_id,
+        "title": paper.title,
+        "authors": [*paper.authors[:_SHOWN_AUTHORS], *([f"and {more} more"] if more > 0 else [])],
+        "published": paper.published.date().isoformat() if paper.published else None,
+        "categories": list(paper.categories),
+        "score": None if paper.score is None else round(paper.score, 3),
+        "passage": paper.passage,
+    }

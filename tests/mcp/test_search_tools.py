@@ -1,0 +1,68 @@
+"""Searching the desk and asking it over stdio: one call each, nothing private, errors that say what to do."""
+
+import pytest
+
+from paper_assets.stores.documents import Document, replace_documents
+from tests.desk import Desk
+from tests.mcp.raw_host import RawHost
+
+PRIVATE = "the unpublished ledger of toll bridges"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def private_text(desk: Desk) -> None:
+    document = Document(
+        doc_id="own:70001",
+        text=PRIVATE,
+        paper_id="2603.00203",
+        title="Of tolls",
+        data_type="fulltext",
+        access_level="private",
+        owner="traffic",
+        date_int=20260302,
+    )
+    replace_documents(desk.warehouse, "fulltext", origin="ledger", documents=[document])
+
+
+def test_stored_papers_are_found_with_the_sentence_that_fits_and_in_pages(host: RawHost) -> None:
+    whole = host.call("search_desk", query="traffic on road networks", limit=5)
+    assert {"2603.00103", "2603.00203"} <= {each["paper_id"] for each in whole["papers"]}
+    assert all(each["passage"] for each in whole["papers"])
+    first = host.call("search_desk", query="traffic on road networks", limit=1)
+    second = host.call("search_desk", query="traffic on road networks", limit=1, offset=first["next_offset"])
+    assert [*first["papers"], *second["papers"]] == whole["papers"][:2]
+
+
+def test_papers_like_one_are_found_without_itself(host: RawHost) -> None:
+    found = host.call("search_desk", like="2603.00203")
+    assert found["papers"] and "2603.00203" not in {each["paper_id"] for each in found["papers"]}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({}, "query or like"),
+        ({"query": "x", "like": "2603.00203"}, "query or like"),
+        ({"query": "from:2026-99-01"}, "from:"),
+        ({"query": "is:worth"}, "profile"),
+        ({"like": "2501.99999"}, "not stored"),
+    ],
+)
+def test_a_query_that_cannot_be_read_is_explained(host: RawHost, arguments: dict[str, str], said: str) -> None:
+    assert said in host.refused("search_desk", **arguments)["message"]
+
+
+def test_a_private_text_is_neither_found_nor_quoted(host: RawHost) -> None:
+    found = host.call("search_desk", query="unpublished ledger of toll bridges in:fulltexts", profile="traffic")
+    answer = host.call("ask_desk", question="What is in the unpublished ledger of toll bridges?")
+    assert "ledger" not in f"{found['papers']}{answer['sentences']}"
+
+
+def test_a_question_is_answered_in_one_call_with_quotes_of_stored_papers(host: RawHost) -> None:
+    answer = host.call("ask_desk", question="How is traffic on road networks predicted?")
+    assert answer["kind"] == "extractive" and answer["answered"]
+    quoted = {cited["paper_id"]: cited["quote"] for each in answer["sentences"] for cited in each["citations"]}
+    assert "2603.00203" in quoted
+    for paper_id, quote in quoted.items():
+        fetched = host.call("search_desk", query=f'"{" ".join(quote.split()[:6])}"')
+        assert paper_id in {each["paper_id"] for each in fetched["papers"]}
