@@ -21,7 +21,7 @@ quick: $(VENV)/installed  ## run the tests that need no other process, in under 
 	$(BIN)/python -m pytest -n 2 --dist worksteal $(QUICK)
 
 dev: $(VENV)/installed    ## open the Dagster UI on the same data, with sensors and schedules running
-	$(BIN)/python -m paper_assets.defs.dev -w workspace.yaml
+	$(BIN)/python -m paper_assets.defs.dev
 
 desk: $(VENV)/installed   ## open the page in a browser, on the same data
 	$(BIN)/paper-assets desk

@@ -94,3 +94,16 @@ print(len(standard_taxonomy().names) > 10, summary(Warehouse(Path("w.duckdb"), d
 print(len(load_labelled_set(Path(str(files("paper_assets.example") / "labelled"))).queries) > 0)
 """
     assert installed(site, tmp_path, sys.executable, "-c", read).split() == ["True", "0", "True"]
+
+
+def test_the_installed_package_loads_in_dagster_without_a_project_file(site: Path, tmp_path: Path) -> None:
+    load = """
+from paper_assets.definitions import defs
+repository = defs.get_repository_def()
+print(len(repository.schedule_defs), len(repository.sensor_defs), "arxiv_papers" in str(repository.assets_defs_by_key))
+"""
+    assert installed(site, tmp_path, sys.executable, "-c", load).split() == ["2", "3", "True"]
+    workspace = site / "paper_assets" / "defs" / "workspace.yaml"
+    assert workspace.read_text("utf-8") == (ROOT / "workspace.yaml").read_text("utf-8")
+    check = [sys.executable, "-m", "dagster", "definitions", "validate", "-w", str(workspace)]
+    installed(site, tmp_path, *check)

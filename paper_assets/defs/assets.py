@@ -117,9 +117,3 @@ def _events(
 
 _MADE = tuple(asset_of(step) for step in STEPS)
 ASSETS: tuple[dg.AssetsDefinition | dg.AssetSpec, ...] = (research_profile, reader_ratings, *_MADE)  # the whole lineage
-
-
-@dg.definitions
-def assets() -> dg.Definitions:
-    """The assets of all steps."""
-    return dg.Definitions(assets=[*_MADE])

@@ -1,9 +1,10 @@
 """`make dev`: Dagster's daemon and UI, of which no process outlives the command (A4).
 
-    python -m paper_assets.defs.dev -w workspace.yaml
+    python -m paper_assets.defs.dev
 
-takes the options of `dagster dev`. All processes form one group (process_group.py), runs included. Runs that were in
-progress are recorded as failed, now or at the next start, and the next daemon tries them again.
+takes the options of `dagster dev`; without one that names a workspace it loads this package, installed or in a
+checkout. All processes form one group (process_group.py), runs included. Runs that were in progress are recorded as
+failed, now or at the next start, and the next daemon tries them again.
 """
 
 import os
@@ -23,6 +24,7 @@ def main() -> None:
         guard_group(_record_ended_runs)
         os._exit(0)
     this = [sys.executable, "-m", "paper_assets.defs.dev"]
+    os.environ.setdefault("DAGSTER_HOME", str(Path.cwd() / "dagster_home"))  # as every command does
     services = [sys.executable, "-m", "paper_assets.defs.services", *sys.argv[1:]]
     status = supervise(services, guard=[*this, _GUARD], afterwards=_record_ended_runs)
     sys.stdout.flush()

@@ -1,4 +1,4 @@
-"""What the assets are handed: the workspace, from this process's environment. Nothing is opened yet."""
+"""The resource of assets and sensors: the workspace, from this process's environment. Nothing is opened yet."""
 
 import os
 from datetime import UTC, datetime
@@ -10,16 +10,15 @@ from paper_assets.defs.environment import settings
 from paper_assets.pipeline.workspace import Workspace, open_workspace
 
 
-@dg.definitions
-def resources() -> dg.Definitions:
-    """The resources of every asset and sensor."""
+def workspace_resource() -> dg.ResourceDefinition:
+    """Return the resource that gives every asset and sensor the workspace."""
     opened = open_workspace(settings, os.environ, clock=lambda: datetime.now(UTC))
 
     @dg.resource
     def workspace(context: dg.InitResourceContext) -> Workspace:
-        # Before its first step a run waits for a slot or works, it says which process carries it out.
+        # A run names its process before its first step waits for a slot or works.
         if context.run and context.instance:
             context.instance.add_run_tags(context.run.run_id, own_tag())
         return opened
 
-    return dg.Definitions(resources={"workspace": workspace})
+    return workspace

@@ -10,7 +10,7 @@ import os
 import signal
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,18 @@ from paper_assets.stores.locks import make_files_private
 
 _OURS = {"dagster_webserver": "paper_assets.interfaces.graph_page", "dagster._daemon": "paper_assets.defs.daemon"}
 
+# Options that name what to load, or that load nothing.
+_TARGETS = (
+    "-w",
+    "--workspace",
+    "--empty-workspace",
+    "-m",
+    "--module",
+    "-f",
+    "--python-file",
+    "--package-name",
+    "--help",
+)
 _LOCK = ".services.lock"  # in DAGSTER_HOME; held by one `make dev`
 
 
@@ -39,9 +51,10 @@ def main() -> None:
         return start([_OURS.get(part, part) for part in parts], **options)
 
     dev.open_ipc_subprocess = start_ours  # type: ignore[assignment]
-    home = os.environ.get("DAGSTER_HOME")
+    if not any(argument.startswith(_TARGETS) for argument in sys.argv[1:]):
+        sys.argv += ["-w", str(Path(__file__).with_name("workspace.yaml"))]
     try:
-        with _only_services(Path(home)) if home else nullcontext():
+        with _only_services(Path(os.environ["DAGSTER_HOME"])):
             dev.dev_command()
     except PaperAssetsError as error:
         sys.exit(f"{error}")

@@ -179,14 +179,14 @@ def test_who_waits_for_a_slot_gets_it_when_its_holder_is_killed(
 
 
 def test_a_run_of_the_daemon_names_its_process_before_its_first_step(instance: dg.DagsterInstance) -> None:
-    from paper_assets.defs.resources import resources
+    from paper_assets.defs.resources import workspace_resource
 
     @dg.asset(required_resource_keys={"workspace"})
     def looks(context: dg.AssetExecutionContext) -> None:
         run = context.instance.get_run_by_id(context.run.run_id)
         assert run and run.tags[PROCESS] == str(this_process())
 
-    made = dg.materialize([looks], instance=instance, resources=resources().resources)
+    made = dg.materialize([looks], instance=instance, resources={"workspace": workspace_resource()})
     assert made.success
 
 
