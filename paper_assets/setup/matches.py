@@ -34,7 +34,7 @@ class KeywordMatch:
     @property
     def is_frequent(self) -> bool:
         """Whether the keyword tells little because a fifth of all papers or more contain it."""
-        return self.of >= 20 and self.papers * 5 >= self.of
+        return self.of >= 10 and self.papers * 5 >= self.of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

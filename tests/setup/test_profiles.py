@@ -105,7 +105,9 @@ def test_adding_to_a_profile_is_idempotent(place: Place) -> None:
 
 def test_a_renamed_profile_keeps_its_ratings_and_its_people(place: Place) -> None:
     create_profile(place, DRAFT, now=NOW)
-    append_ratings(place.warehouse, "graphs", [NewRating(paper_id="1", rating="worth")], given_in="cli", now=NOW)
+    append_ratings(
+        place.warehouse, "graphs", [NewRating(paper_id="1", rating="worth")], given_in="command line", now=NOW
+    )
     add_person(people_file(place.home), "ada", ["graphs"])
     rename_profile(place, "graphs", "networks")
     assert profile_names(place) == ["networks"]
@@ -116,7 +118,7 @@ def test_a_renamed_profile_keeps_its_ratings_and_its_people(place: Place) -> Non
 
 def test_a_rename_never_mixes_two_profiles_ratings(place: Place) -> None:
     create_profile(place, DRAFT, now=NOW)
-    append_ratings(place.warehouse, "old", [NewRating(paper_id="1", rating="worth")], given_in="cli", now=NOW)
+    append_ratings(place.warehouse, "old", [NewRating(paper_id="1", rating="worth")], given_in="command line", now=NOW)
     with pytest.raises(InvalidInput, match="former profile 'old'"):
         rename_profile(place, "graphs", "old")
     assert profile_names(place) == ["graphs"]

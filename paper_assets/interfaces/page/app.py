@@ -17,11 +17,12 @@ from starlette.routing import Route
 
 from paper_assets.errors import InvalidInput, NotComputed, PaperAssetsError, PaperNotFound, StoreBusy
 from paper_assets.interfaces.local_only import THIS_MACHINE
-from paper_assets.interfaces.page import evidence, overview, paper_map, rewrites, search, signals, today, why
+from paper_assets.interfaces.page import evidence, overview, paper_map, rewrites, search, signals, today, welcome, why
 from paper_assets.interfaces.page import profile as profile_view
-from paper_assets.interfaces.page.desk import Desk, page, person_of, profile_of
+from paper_assets.interfaces.page.desk import Desk, desk_of, page, person_of, profile_of
 from paper_assets.interfaces.page.guard import Guard
 from paper_assets.interfaces.page.sign_in import SignedIn
+from paper_assets.profile import PROFILE_NAME
 
 _ASSETS: Mapping[str, str] = {
     "desk.css": "text/css",
@@ -32,6 +33,12 @@ _ASSETS: Mapping[str, str] = {
 # address, handler of GET, handler of POST
 ROUTES: tuple[tuple[str, Callable[[Request], Response] | None, Callable[[Request], Response] | None], ...] = (
     ("/", overview.show_profiles, None),
+    ("/welcome", welcome.show_welcome, welcome.make_profile),
+    ("/welcome/preview", None, welcome.preview_welcome),
+    ("/p/{profile}/rename", None, welcome.rename),
+    ("/p/{profile}/duplicate", None, welcome.duplicate),
+    ("/p/{profile}/remove", None, welcome.remove),
+    ("/p/{profile}/restore", None, welcome.restore),
     ("/p/{profile}", today.show_day, None),
     ("/p/{profile}/days", today.list_days, None),
     ("/p/{profile}/rate", None, today.rate_paper),
@@ -126,7 +133,17 @@ def _known_fault(request: Request, fault: Exception) -> Response:
         fields = [(name, value) for name, value in repeat.multi_items() if name != "token"] if repeat else []
         return page(request, "fault.html.jinja", status=503, fields=fields, **shown)
     status = 404 if isinstance(fault, PaperNotFound | NotComputed) else 400 if isinstance(fault, InvalidInput) else 500
-    return page(request, "fault.html.jinja", status=status, fault=str(fault), busy=False, fields=[])
+    return page(
+        request, "fault.html.jinja", status=status, fault=str(fault), busy=False, fields=[], offered=_offered(request)
+    )
+
+
+def _offered(request: Request) -> str | None:
+    """The name of a profile that the address names and that does not exist, so that it can be made."""
+    name = str(request.path_params.get("profile", ""))
+    desk = desk_of(request)
+    is_new = PROFILE_NAME.fullmatch(name) and not (desk.settings.profiles_dir / name).exists()
+    return name if is_new and not person_of(request) else None
 
 
 def _not_found(request: Request, fault: Exception) -> Response:

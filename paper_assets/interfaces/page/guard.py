@@ -10,6 +10,8 @@ from collections.abc import Callable, Set
 from urllib.parse import parse_qsl
 
 from starlette.datastructures import ImmutableMultiDict, MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.formparsers import MultiPartException
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -17,6 +19,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from paper_assets.interfaces.local_only import THIS_MACHINE, of_this_machine
 
 _FORM = "application/x-www-form-urlencoded"
+_UPLOAD = "multipart/form-data"  # a form with files
+_MOST_UPLOADED = 30_000_000  # bytes; a library of 20,000 works with abstracts
+_MOST_FILES = 20
 _MOST_BYTES = 2_000_000  # of a form; a profile file may have 5 MB, but a typed one is far smaller
 _MOST_FIELDS = 2_000
 _READS = frozenset({"GET", "HEAD"})
@@ -75,7 +80,7 @@ class Guard:
             return PlainTextResponse("changes are accepted only from a page of this desk\n", 403)
         if headers.get("sec-fetch-site", "same-origin") != "same-origin":
             return PlainTextResponse("changes are accepted only from a page of this desk\n", 403)
-        if headers.get("content-type", "").partition(";")[0].strip().lower() != _FORM:
+        if headers.get("content-type", "").partition(";")[0].strip().lower() not in (_FORM, _UPLOAD):
             return PlainTextResponse("changes are accepted only as a form\n", 415)
         return None
 
@@ -83,6 +88,8 @@ class Guard:
         """Read the form of a POST into the request's state; return the refusal of an invalid form."""
         if request.method != "POST":
             return None
+        if request.headers["content-type"].lower().startswith(_UPLOAD):
+            return await self._bad_upload(request)
         body = bytearray()
         async for chunk in request.stream():
             body += chunk
@@ -93,6 +100,31 @@ class Guard:
         except ValueError:
             return PlainTextResponse("the form has too many fields\n", 413)
         form = ImmutableMultiDict([(name, value.replace("\r\n", "\n")) for name, value in fields])
+        return self._accepted(request, form)
+
+    async def _bad_upload(self, request: Request) -> Response | None:
+        """Read a form with files; the files are in `request.state.uploads` as (name, content) by field."""
+        length = request.headers.get("content-length", "")
+        if not length.isdecimal() or int(length) > _MOST_UPLOADED:
+            return PlainTextResponse("the files are too large\n", 413)
+        fields: list[tuple[str, str]] = []
+        uploads: dict[str, list[tuple[str, bytes]]] = {}
+        try:
+            async with request.form(
+                max_files=_MOST_FILES, max_fields=_MOST_FIELDS, max_part_size=_MOST_BYTES
+            ) as submitted:
+                for name, value in submitted.multi_items():
+                    if isinstance(value, str):
+                        fields.append((name, value.replace("\r\n", "\n")))
+                    elif value.filename:
+                        uploads.setdefault(name, []).append((value.filename, await value.read()))
+        except (HTTPException, MultiPartException):
+            return PlainTextResponse("the form cannot be read\n", 400)
+        request.state.uploads = uploads
+        return self._accepted(request, ImmutableMultiDict(fields))
+
+    def _accepted(self, request: Request, form: ImmutableMultiDict[str, str]) -> Response | None:
+        """Keep a form whose token is right; return the refusal of another."""
         token = self.token_of(request)
         if token is not None and not secrets.compare_digest(str(form.get("token", "")).encode(), token.encode()):
             return PlainTextResponse(

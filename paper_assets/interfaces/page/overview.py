@@ -12,7 +12,8 @@ from starlette.responses import RedirectResponse, Response
 
 from paper_assets.errors import InvalidProfile, PaperAssetsError
 from paper_assets.interfaces.missing_days import missing_days
-from paper_assets.interfaces.page.desk import Desk, Unshown, desk_of, isolate, may_see, page, person_of
+from paper_assets.interfaces.page.desk import Desk, Unshown, desk_of, isolate, may_see, now, page, person_of
+from paper_assets.interfaces.page.welcome import removed_of
 from paper_assets.models.llm_config import Usage, cost, llm_config
 from paper_assets.pipeline.health import health
 from paper_assets.pipeline.profiles import ProfilesFound, find_profiles
@@ -42,7 +43,10 @@ def show_profiles(request: Request) -> Response:
     held = summary(desk.warehouse)
     names = sorted(found.readable.keys() | found.faults.keys() | held.rankings.keys())
     names = [name for name in names if may_see(request, name)]
-    if len(names) == 1 and names[0] in held.last_ranking and not found.faults:
+    removed = [] if person_of(request) else removed_of(desk, now())
+    if not names and not removed and not person_of(request):
+        return RedirectResponse("/welcome", status_code=303)
+    if "all" not in request.query_params and len(names) == 1 and names[0] in held.last_ranking and not found.faults:
         return RedirectResponse(f"/p/{names[0]}", status_code=303)
     waiting = isolate("The rewrites", lambda: waiting_by_profile(desk.warehouse, config=desk.settings.rewriting))
     return page(
@@ -54,6 +58,7 @@ def show_profiles(request: Request) -> Response:
         faults=found.faults,
         problem=waiting if isinstance(waiting, Unshown) else None,
         papers=held.papers,
+        removed=removed,
         folder=None if person_of(request) else desk.settings.profiles_dir,
     )
 

@@ -1,0 +1,161 @@
+"""Test the welcome page: from an empty home to a profile, with and without scripts, and managing profiles."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, expect
+from starlette.testclient import TestClient
+
+from paper_assets.interfaces.page.app import build_app
+from paper_assets.interfaces.page.desk import Desk as PageDesk
+from paper_assets.models.embedder import load_embedder
+from paper_assets.paper import embedded_text, paper_from_mapping, text_hash
+from paper_assets.settings import load_settings
+from paper_assets.stores.embeddings import keep_vectors
+from paper_assets.stores.paper_merging import merge_papers
+from tests.desk import Desk, week
+from tests.page.browser import axe_script, keep_picture, serious_findings, visitor
+from tests.page.invented_desk import DAYS, served
+
+TOKEN = "a-token-of-this-test"
+BIB = b"@article{a, title={Trees that learn}, author={Writer, Ada}, eprint={2501.12345}, archivePrefix={arXiv}}"
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    return Desk(tmp_path)
+
+
+@pytest.fixture
+def client(desk: Desk) -> Iterator[TestClient]:
+    settings = load_settings(desk.environment, desk.folder)
+    app = build_app(PageDesk(settings=settings, environ=desk.environment, token=TOKEN))
+    with TestClient(app, base_url="http://127.0.0.1") as client:
+        client.headers["origin"] = "http://127.0.0.1"
+        yield client
+
+
+def with_papers(desk: Desk) -> Desk:
+    records = [paper_from_mapping(record) for record in week(DAYS)]
+    merge_papers(desk.warehouse, records)
+    embedder = load_embedder("all-MiniLM-L6-v2")
+    texts = [embedded_text(each.title, each.abstract) for each in records]
+    keep_vectors(desk.warehouse, [text_hash(text) for text in texts], embedder.encode(texts), model=embedder.name)
+    return desk
+
+
+def content(desk: Desk, name: str) -> dict[str, object]:
+    found: dict[str, object] = json.loads((desk.folder / "profiles" / name / "profile.json").read_text("utf-8"))
+    return found
+
+
+def test_an_empty_home_opens_the_welcome_page_and_its_form_makes_a_profile(desk: Desk, client: TestClient) -> None:
+    shown = client.get("/")
+    assert shown.url.path == "/welcome"
+    assert "<h1>Welcome</h1>" in shown.text
+    made = client.post(
+        "/welcome",
+        data={"token": TOKEN, "interests": "speech recognition\n", "papers": "https://arxiv.org/abs/2501.12345v2"},
+    )
+    assert made.url.path == "/p/speech-recognition"
+    found = content(desk, "speech-recognition")
+    assert found["interests"] == {"primary": ["speech recognition"], "papers": ["2501.12345"]}
+    assert "eess.AS" in found["feed"]["categories"]  # type: ignore[index]
+
+
+def test_an_uploaded_library_alone_makes_a_profile(desk: Desk, client: TestClient) -> None:
+    made = client.post("/welcome", data={"token": TOKEN, "name": "mine"}, files={"library": ("refs.bib", BIB)})
+    assert made.url.path == "/p/mine", made.text
+    assert content(desk, "mine")["interests"] == {"papers": [{"paper_id": "2501.12345", "title": "Trees that learn"}]}
+
+
+@pytest.mark.parametrize(
+    ("data", "files", "words"),
+    [
+        ({}, None, "describe at least one interest"),
+        ({"interests": "a", "papers": "that paper"}, None, "names no paper"),
+        ({"interests": "a", "name": "Not This"}, None, "for example not-this"),
+        ({"interests": "a", "other_categories": "cs.QQ"}, None, "is not a category of arXiv"),
+        ({}, {"library": ("x.pdf", b"%PDF")}, "x.pdf is not a .bib"),
+        ({}, {"library": ("x.json", b"{")}, "x.json"),
+    ],
+)
+def test_a_wrong_answer_is_explained_and_nothing_typed_is_lost(
+    desk: Desk, client: TestClient, data: dict[str, str], files: dict[str, tuple[str, bytes]] | None, words: str
+) -> None:
+    refused = client.post("/welcome", data={"token": TOKEN, "keywords": "kept words", **data}, files=files)
+    assert refused.status_code == 400
+    assert words in refused.text
+    assert "kept words" in refused.text
+    assert not (desk.folder / "profiles").exists() or not list((desk.folder / "profiles").glob("[a-z]*"))
+
+
+def test_a_form_without_the_token_or_from_another_site_makes_nothing(desk: Desk, client: TestClient) -> None:
+    form = {"interests": "a", "name": "a"}
+    assert client.post("/welcome", data={"token": "guessed", **form}, files={"library": ("", b"")}).status_code == 403
+    elsewhere = client.post("/welcome", data={"token": TOKEN, **form}, headers={"origin": "http://evil.example"})
+    assert elsewhere.status_code == 403
+    assert not (desk.folder / "profiles" / "a").exists()
+
+
+def test_the_preview_shows_the_list_and_how_many_papers_match(desk: Desk, client: TestClient) -> None:
+    with_papers(desk)
+    form = {"token": TOKEN, "interests": "traffic forecasting\nmedieval poetry", "keywords": "we study\nzebra"}
+    shown = client.post("/welcome/preview", data=form).text
+    assert "Your list would be" in shown
+    assert "medieval poetry</span>: 0 papers on topic; try other words" in shown
+    assert "such a word tells little" in shown
+    assert "it matches nothing yet" in shown
+    assert not (desk.folder / "profiles").exists()
+
+
+def test_a_category_that_was_unchecked_stays_unchecked(client: TestClient) -> None:
+    form = {"token": TOKEN, "interests": "speech recognition", "offered": "eess.AS"}
+    shown = client.post("/welcome/preview", data=form).text
+    assert 'value="eess.AS" form="welcome">' in shown
+    form |= {"category": "eess.AS"}
+    assert 'value="eess.AS" form="welcome" checked>' in client.post("/welcome/preview", data=form).text
+
+
+def test_the_address_of_a_profile_that_does_not_exist_offers_to_make_it(desk: Desk, client: TestClient) -> None:
+    desk.profile("traffic", {"interests": {"primary": ["traffic"]}})
+    missing = client.get("/p/robots")
+    assert missing.status_code == 404
+    assert "There is no profile &#39;robots&#39;" in missing.text or "There is no profile 'robots'" in missing.text
+    assert 'href="/welcome?name=robots"' in missing.text
+    assert 'value="robots"' in client.get("/welcome?name=robots").text
+
+
+def test_profiles_are_renamed_duplicated_removed_and_restored(desk: Desk, client: TestClient) -> None:
+    desk.profile("traffic", {"interests": {"primary": ["traffic"]}})
+    client.post("/p/traffic/duplicate", data={"token": TOKEN, "new_name": "roads"})
+    client.post("/p/traffic/rename", data={"token": TOKEN, "new_name": "cars"})
+    shown = client.post("/p/roads/remove", data={"token": TOKEN})
+    assert "Profile roads is removed" in shown.text
+    assert "Restore roads" in shown.text
+    assert content(desk, "cars")["interests"] == {"primary": ["traffic"]}
+    assert not (desk.folder / "profiles" / "roads").exists()
+    assert "Profile roads is restored" in client.post("/p/roads/restore", data={"token": TOKEN}).text
+    assert content(desk, "roads") == content(desk, "cars")
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_with_the_keyboard_alone_a_profile_is_made(desk: Desk, browser: Browser, width: int) -> None:
+    with served(with_papers(desk)) as page, visitor(browser, width=width) as view:
+        view.goto(page.url)
+        expect(view.get_by_role("heading", name="Welcome")).to_be_visible()
+        view.get_by_label("What do you work on?").focus()
+        view.keyboard.type("traffic forecasting on road networks")
+        expect(view.locator("#preview")).to_contain_text("Your list would be")
+        keep_picture(view, f"welcome-{width}")
+        if script := axe_script():
+            assert serious_findings(view, script) == []
+        for _ in range(20):
+            view.keyboard.press("Tab")
+            if view.evaluate("document.activeElement.id") == "save":
+                break
+        view.keyboard.press("Enter")
+        view.wait_for_url("**/p/traffic-forecasting-on-road-networks*")
+    assert content(desk, "traffic-forecasting-on-road-networks")
