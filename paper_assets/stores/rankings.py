@@ -268,6 +268,44 @@ def ranked_paper(warehouse: Warehouse, profile: str, paper_id: str, *, day: date
     )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DayOfPaper:
+    """What became of a paper on one day: removed by a filter for `reason`, or ranked; `shown` in the list or not."""
+
+    day: date
+    reason: str | None
+    rank: int | None
+    score: float | None
+    shown: bool
+    below_line: bool
+
+
+def paper_history(warehouse: Warehouse, profile: str, paper_id: str) -> list[DayOfPaper]:
+    """Return every day on which the paper was considered for the profile's list, the newest first."""
+    with warehouse.reading() as connection:
+        rows = connection.execute(
+            """
+            select
+                coalesce(ranked.day, considered.day) as day,
+                case when considered.passed then null else considered.reason end,
+                ranked.rank,
+                ranked.final,
+                coalesce(ranked.shown, false),
+                coalesce(ranked.below_line, false)
+            from (
+                select * from candidates where profile = $profile and paper_id = $paper_id
+            ) as considered
+            full join (
+                select * from rankings where profile = $profile and paper_id = $paper_id
+            ) as ranked on ranked.day = considered.day
+            order by 1 desc
+            """,
+            {"profile": profile, "paper_id": paper_id},
+        ).fetchall()
+    names = ("day", "reason", "rank", "score", "shown", "below_line")
+    return [DayOfPaper(**dict(zip(names, row, strict=True))) for row in rows]
+
+
 def _set(connection: DuckDBPyConnection, day: date, profile: str) -> tuple[str, dict[str, Any]]:
     rows = connection.execute(
         "select inputs, header from ranking_sets where day = ? and profile = ?", [day, profile]

@@ -34,6 +34,7 @@ LATEST = date(2026, 3, 4)
 PROFILE = "traffic"
 _NUMBERS = count(1)
 HOSTILE = "<script>document.title='stolen'</script><img src=x onerror=alert(1)> traffic forecasting on road networks"
+FORMULAS = r"They need $n\log n$ signals for $\|x\|_2 \leq \frac{1}{2}$, from \$5 to \$6."
 CONTENT = {
     "interests": {"primary": ["traffic forecasting on road networks"], "secondary": ["calibration of tree ensembles"]},
     "keywords": {"must_include": ["traffic"], "exclude": {"hard": ["protein"], "soft": []}},
@@ -71,7 +72,9 @@ def fill(folder: Path) -> Desk:
     desk = Desk(folder)
     settings, warehouse = load_settings(desk.environment, folder), desk.warehouse
     records = week(DAYS)
-    records += [paper(900, DAYS[2], HOSTILE, abstract="We propose traffic lights. " + "They see roads. " * 60)]
+    records += [
+        paper(900, DAYS[2], HOSTILE, abstract=f"We propose traffic lights. {FORMULAS} " + "They see roads. " * 60)
+    ]
     merge_papers(warehouse, [paper_from_mapping(record) for record in records])
     embedder = load_embedder(settings.embedding_model)
     stored = papers_from_table(papers_between(warehouse, None, None))

@@ -17,7 +17,18 @@ from starlette.routing import Route
 
 from paper_assets.errors import InvalidInput, NotComputed, PaperAssetsError, PaperNotFound, StoreBusy
 from paper_assets.interfaces.local_only import THIS_MACHINE
-from paper_assets.interfaces.page import evidence, overview, paper_map, rewrites, search, signals, today, welcome, why
+from paper_assets.interfaces.page import (
+    evidence,
+    overview,
+    paper_map,
+    papers,
+    rewrites,
+    search,
+    signals,
+    today,
+    welcome,
+    why,
+)
 from paper_assets.interfaces.page import profile as profile_view
 from paper_assets.interfaces.page.desk import Desk, desk_of, page, person_of, profile_of
 from paper_assets.interfaces.page.guard import Guard
@@ -58,6 +69,9 @@ ROUTES: tuple[tuple[str, Callable[[Request], Response] | None, Callable[[Request
     ("/search", search.show_search, None),
     ("/p/{profile}/search", search.show_search, None),
     ("/p/{profile}/search/keep", None, search.keep_search),
+    ("/paper/{paper_id:path}", papers.show_paper, None),
+    ("/p/{profile}/paper/{paper_id:path}", papers.show_paper, None),
+    ("/p/{profile}/shelf", papers.show_shelf, None),
     ("/p/{profile}/ratings/state", today.ratings_state, None),
     ("/p/{profile}/{day}", today.show_day, None),
     ("/p/{profile}/{day}/state", today.day_state, None),

@@ -1,6 +1,5 @@
 """Today: a profile's list for a day, the reader's ratings, earlier days, and what changed between two lists."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 from hashlib import sha256
@@ -23,6 +22,7 @@ from paper_assets.interfaces.page.desk import (
     readable_title,
     redirect_with_note,
 )
+from paper_assets.interfaces.page.paper_rows import PaperRow, row_of
 from paper_assets.interfaces.ranking_answers import list_changes
 from paper_assets.interfaces.values import parse_day
 from paper_assets.learning.ratings import IN_WORDS, ratings_by_id, ratings_of, ratings_version, take_back
@@ -30,7 +30,6 @@ from paper_assets.learning.ratings import rate as keep_rating
 from paper_assets.paper import papers_from_table
 from paper_assets.pipeline.digests import gather
 from paper_assets.ranking.unmatched import UNMET
-from paper_assets.sources.table import page_of
 from paper_assets.stores.papers import papers_by_id
 from paper_assets.stores.rankings import ranking, ranking_days, ranking_inputs
 from paper_assets.stores.warehouse import Warehouse
@@ -61,7 +60,9 @@ def show_day(request: Request) -> Response:
         digest = gather(warehouse, profile, day, settings=desk.settings)
         ratings = ratings_by_id(warehouse, profile)
         state = _state(warehouse, profile, day)
-        questions = _questions(warehouse, profile, day, {entry.paper_id for entry in digest.entries})
+        listed = [entry.paper_id for entry in digest.entries]
+        questions = _questions(warehouse, profile, day, set(listed))
+        rows = {paper.paper_id: row_of(paper) for paper in papers_from_table(papers_by_id(warehouse, listed))}
     unmet = [line for line in digest.warnings if line.startswith(UNMET)]
     layout = _layout(request)
     response = page(
@@ -78,6 +79,8 @@ def show_day(request: Request) -> Response:
         ratings=ratings,
         choices=CHOICES,
         questions=questions,
+        rows=rows,
+        base=f"/p/{profile}",
         waiting=sum(version.waits for entry in digest.entries for version in entry.versions),
         state=state,
     )
@@ -161,8 +164,8 @@ def show_changes(request: Request) -> Response:
 
 def brief_of(entry: Entry) -> Brief:
     """Return what a compact row shows of a paper."""
-    rest = entry.rest or ""
-    abstract = rest if entry.skipped else " ".join((entry.lead.removesuffix("…") if rest else entry.lead, rest)).strip()
+    opening, rest = entry.lead.source, entry.rest.source if entry.rest else ""
+    abstract = rest if entry.skipped else " ".join((opening.removesuffix("…") if rest else opening, rest)).strip()
     return Brief(
         sentence=key_sentence(abstract),
         reasons=tuple(words for _, words in entry.tags[:_MOST_REASONS]),
@@ -176,20 +179,10 @@ def _layout(request: Request) -> str:
     return given if given in LAYOUTS else LAYOUTS[0]
 
 
-def _questions(warehouse: Warehouse, profile: str, day: date, listed: set[str]) -> list[Mapping[str, Any]]:
+def _questions(warehouse: Warehouse, profile: str, day: date, listed: set[str]) -> list[PaperRow]:
     """Papers outside the list whose rating would improve it most."""
     wanted = [each for each in ranking(warehouse, day, profile).header.get("questions") or () if each not in listed]
-    papers = papers_from_table(papers_by_id(warehouse, wanted))
-    return [
-        {
-            "paper_id": paper.paper_id,
-            "title": readable_title(paper.title),
-            "url": page_of(paper.paper_id),
-            "abstract": readable_title(paper.abstract),
-            "sentence": key_sentence(readable_title(paper.abstract)),
-        }
-        for paper in papers
-    ]
+    return [row_of(paper) for paper in papers_from_table(papers_by_id(warehouse, wanted))]
 
 
 def ratings_part(warehouse: Warehouse, profile: str | None) -> str:

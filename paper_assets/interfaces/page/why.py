@@ -16,7 +16,6 @@ from paper_assets.ranking.explain import parts_of
 from paper_assets.stores.papers import find_paper
 from paper_assets.stores.rankings import ranking
 from paper_assets.text.cleaning import one_line
-from paper_assets.text.tex import readable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,21 +35,33 @@ def show_why(request: Request) -> Response:
     desk, profile = desk_of(request), profile_of(request)
     day, asked = day_of(request, profile), one_line(request.query_params.get("paper", ""))[:300]
     found = papers_meant(desk.warehouse, profile, day, asked) if asked else []
-    said: dict[str, Any] = {"paper": None, "explained": None, "parts_of_score": (), "verdict": None, "outside": None}
+    said: dict[str, Any] = {"paper": None, "said": None}
     if asked and len(found) <= 1:
         paper_id = found[0][0] if found else asked
-        said["paper"] = _shown(desk, paper_id) if found else None
-        try:
-            explained = explained_rank(desk.warehouse, profile, paper_id, day=day)
-            said |= {"explained": explained, "verdict": _verdict(explained)}
-            if explained["score"]:
-                weights = ranking(desk.warehouse, day, profile).header["weights"]
-                said["parts_of_score"] = [
-                    Part(name=name, words=words, points=by) for name, words, by in parts_of(explained["score"], weights)
-                ]
-        except (PaperNotFound, InvalidArxivId):
-            said["outside"] = outside_the_window(desk.warehouse, profile, day, paper_id)
+        said = {
+            "paper": _shown(desk, paper_id) if found else None,
+            "said": explained_paper(desk, profile, day, paper_id),
+        }
     return page(request, "why.html.jinja", day=day, asked=asked, found=found, **said)
+
+
+def explained_paper(desk: Desk, profile: str, day: date, paper_id: str) -> dict[str, Any]:
+    """Explain the place of a paper in the list of a day: a verdict, the parts of its score, and sentences."""
+    try:
+        explained = explained_rank(desk.warehouse, profile, paper_id, day=day)
+    except (PaperNotFound, InvalidArxivId):
+        outside = outside_the_window(desk.warehouse, profile, day, paper_id)
+        return {"verdict": outside, "score": None, "parts": (), "why": ()}
+    score, parts = explained["score"], ()
+    if score:
+        weights = ranking(desk.warehouse, day, profile).header["weights"]
+        parts = tuple(Part(name=name, words=words, points=by) for name, words, by in parts_of(score, weights))
+    return {
+        "verdict": _verdict(explained),
+        "score": score["final"] if score else None,
+        "parts": parts,
+        "why": explained["why"],
+    }
 
 
 def _verdict(explained: Mapping[str, Any]) -> str:
@@ -72,6 +83,6 @@ def _shown(desk: Desk, paper_id: str) -> ShownPaper | None:
         title=paper.title,
         authors=authors_line(paper.authors),
         published=paper.day,
-        abstract=readable(one_line(paper.abstract)),
+        abstract=one_line(paper.abstract),
         links=links_of(paper),
     )

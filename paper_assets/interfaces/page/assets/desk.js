@@ -96,16 +96,17 @@ async function sendRating(entry, rating) {
     }
     say(message, true);
   };
+  let answer;
   try {
-    const answer = await fetched(entry.action, { method: "POST", body });
-    if (!answer.ok || !answer.page) return failed(`Could not save the rating: ${faultOf(answer)}`);
-    if (!swap(entry.id, answer.page)) swap("main", answer.page); // it left the view, or came back to it
-    const state = answer.page.getElementById("main").dataset.state;
-    if (state && main().dataset.state && listPart(state) === listPart(main().dataset.state)) main().dataset.state = state;
-    say(answer.page.getElementById("said").textContent);
+    answer = await fetched(entry.action, { method: "POST", body });
   } catch {
-    failed("Could not save the rating: the desk does not answer. Is `paper-assets desk` still running?");
+    return failed("Could not save the rating: the desk does not answer. Is `paper-assets desk` still running?");
   }
+  if (!answer.ok || !answer.page) return failed(`Could not save the rating: ${faultOf(answer)}`);
+  const state = answer.page.getElementById("main").dataset.state, note = answer.page.getElementById("said").textContent;
+  if (!swap(entry.id, answer.page)) swap("main", answer.page); // it left the view, or came back to it
+  else if (state && main().dataset.state && listPart(state) === listPart(main().dataset.state)) main().dataset.state = state;
+  say(note);
 }
 
 // Revert the latest rating, also one that is still being sent, and nothing else.
@@ -210,6 +211,11 @@ async function watch() {
     const { ok, page } = await fetched(location.pathname + location.search);
     if (!ok || !page || !page.getElementById("main")) return;
     if (now.includes(" ") && listPart(now) === listPart(state) && document.querySelector("form.rate")) {
+      const ids = (root) => [...root.querySelectorAll("article[id]")].map((article) => article.id).join(" ");
+      if (ids(document) !== ids(page)) { // a paper came to this view, or left it
+        swap("main", page);
+        return say("Ratings from another tab are shown.");
+      }
       const other = [...document.querySelectorAll("article[id]")].filter((article) => {
         const fresh = page.getElementById(article.id);
         return fresh && (fresh.dataset.rating || "none") !== ratingOf(article);

@@ -1,0 +1,161 @@
+"""The page of one paper, and the shelf: the papers that the reader has rated, each list to search and to export."""
+
+from collections import Counter
+from collections.abc import Mapping
+
+from markupsafe import Markup
+from starlette.requests import Request
+from starlette.responses import Response
+
+from paper_assets.digests.entry import LEVELS_IN_WORDS
+from paper_assets.errors import InvalidArxivId, InvalidInput, PaperNotFound
+from paper_assets.interfaces.page.desk import Desk, desk_of, isolate, page, profile_of, with_mathml
+from paper_assets.interfaces.page.paper_rows import (
+    base_of,
+    corpus_of,
+    rated_by,
+    reader_of,
+    row_of,
+    rows_found,
+    stored_papers,
+)
+from paper_assets.interfaces.page.today import CHOICES, ratings_part
+from paper_assets.interfaces.page.why import explained_paper
+from paper_assets.learning.ratings import IN_WORDS, ratings_of
+from paper_assets.library.formats import FORMATS, write_papers
+from paper_assets.paper import Paper
+from paper_assets.paper_id import split_paper_id
+from paper_assets.ranking.explain import removed_in_words
+from paper_assets.retrieval.desk_search import similar_papers
+from paper_assets.stores.papers import find_paper
+from paper_assets.stores.rankings import DayOfPaper, latest_ranking_day, paper_history
+from paper_assets.stores.rewrites import rewrites_of
+from paper_assets.text.cleaning import one_line
+from paper_assets.text.words import words_in
+
+_SIMILAR = 6
+_MOST_DAYS = 12  # of a paper's history
+_ON_A_SHELF = 100
+SHELVES = ("later", "worth", "no")
+_FILES: Mapping[str, tuple[str, str, str]] = {  # format, ending, media type
+    "bibtex": ("bibtex", "bib", "application/x-bibtex"),
+    "ris": ("ris", "ris", "application/x-research-info-systems"),
+    "csl": ("csl-json", "json", "application/vnd.citationstyles.csl+json"),
+}
+assert all(name in FORMATS for name, _, _ in _FILES.values())  # noqa: S101  # the names of the library's formats
+
+
+def show_paper(request: Request) -> Response:
+    """Show a stored paper with its authors, abstract, similar papers, and what became of it in the profile's lists."""
+    desk, profile = desk_of(request), reader_of(request)
+    paper = _paper_of(request, desk)
+    form = request.query_params.get("format")
+    if form:
+        return _file([paper], form, name=paper.paper_id)
+    ratings = rated_by(desk, profile)
+    history = paper_history(desk.warehouse, profile, paper.paper_id) if profile else []
+    day = latest_ranking_day(desk.warehouse, profile) if profile else None
+    similar = isolate(
+        "The list of similar papers",
+        lambda: rows_found(desk, similar_papers(corpus_of(desk), paper, limit=_SIMILAR)),
+    )
+    return page(
+        request,
+        "paper.html.jinja",
+        base=base_of(profile),
+        paper=paper,
+        row=row_of(paper),
+        abstract=_paragraphs(paper.abstract),
+        authors=[name for each in paper.authors if (name := one_line(each))],
+        affiliations=[name for each in paper.affiliations if (name := one_line(each))],
+        bibtex=write_papers([paper], "bibtex"),
+        rated=ratings.get(paper.paper_id),
+        ratings=ratings,
+        choices=CHOICES,
+        state=ratings_part(desk.warehouse, profile),
+        history=[(each, _became(each)) for each in history[:_MOST_DAYS]],
+        more_days=max(len(history) - _MOST_DAYS, 0),
+        explained_now=explained_paper(desk, profile, day, paper.paper_id) if profile and day else None,
+        latest=day,
+        rewrites=_rewrites(desk, profile, paper.paper_id) if profile else [],
+        similar=similar,
+    )
+
+
+def show_shelf(request: Request) -> Response:
+    """Show the papers with one rating, the latest first, or only those whose title or authors have all typed words."""
+    desk, profile, asked = desk_of(request), profile_of(request), request.query_params
+    shown = asked.get("show", SHELVES[0])
+    shown = shown if shown in SHELVES else SHELVES[0]
+    text = one_line(asked.get("q", ""))[:300]
+    rated = ratings_of(desk.warehouse, profile)[::-1]
+    when = {each.paper_id: each.rated_at.date() for each in rated}
+    chosen = [each.paper_id for each in rated if each.rating == shown]
+    papers = [each for each in stored_papers(desk, chosen) if _has_words(each, text)]
+    if form := asked.get("format"):
+        return _file(papers, form, name=f"{profile}-{shown}")
+    return page(
+        request,
+        "shelf.html.jinja",
+        base=base_of(profile),
+        shown=shown,
+        text=text,
+        shelves=[(name, IN_WORDS[name]) for name in SHELVES],
+        counts=Counter(each.rating for each in rated),
+        rows=[row_of(each) for each in papers[:_ON_A_SHELF]],
+        found=len(papers),
+        missing=len(chosen) - len(stored_papers(desk, chosen)) if not text else 0,
+        when=when,
+        ratings={each.paper_id: each.rating for each in rated},
+        choices=CHOICES,
+        state=ratings_part(desk.warehouse, profile),
+        back=f"{request.url.path}?{request.url.query}" if request.url.query else request.url.path,
+    )
+
+
+def _paper_of(request: Request, desk: Desk) -> Paper:
+    """The paper in the address. Raises PaperNotFound."""
+    given = str(request.path_params["paper_id"])
+    try:
+        known_as = str(split_paper_id(given)[0])
+    except InvalidArxivId:
+        known_as = given
+    paper = find_paper(desk.warehouse, known_as)
+    if paper is None:
+        raise PaperNotFound(f"paper {given[:60]!r} is not stored: its day was not fetched, or its id is wrong")
+    return paper
+
+
+def _became(on: DayOfPaper) -> str:
+    """What became of a paper on one day, in a few words."""
+    if on.rank is None:
+        return f"left out: {removed_in_words(on.reason)}" if on.reason else "not ranked"
+    if on.below_line:
+        return f"below the threshold, score {on.score:.2f}"
+    return f"no. {on.rank} of the list" if on.shown else f"ranked {on.rank}, not in the list: score {on.score:.2f}"
+
+
+def _rewrites(desk: Desk, profile: str, paper_id: str) -> list[tuple[str, str]]:
+    """The rewrites of the paper that the profile asked for: item and level in words."""
+    wanted = [item for item in rewrites_of(desk.warehouse, profile=profile) if item.paper_id == paper_id]
+    return [(each.item, LEVELS_IN_WORDS.get(each.target_level, each.target_level)) for each in wanted]
+
+
+def _paragraphs(abstract: str) -> list[Markup]:
+    """The abstract's paragraphs; single line breaks are those of a terminal's width."""
+    return [with_mathml(one_line(part)) for part in abstract.split("\n\n") if part.strip()]
+
+
+def _has_words(paper: Paper, text: str) -> bool:
+    known = words_in(" ".join((paper.title, *paper.authors)))
+    return all(any(each.startswith(word) for each in known) for word in words_in(text))
+
+
+def _file(papers: list[Paper], form: str, *, name: str) -> Response:
+    """The papers as a file to save. Raises InvalidInput for an unknown format."""
+    if form not in _FILES:
+        raise InvalidInput(f"the format is one of {', '.join(_FILES)}, got {form[:40]!r}")
+    written, ending, media_type = _FILES[form]
+    safe = "".join(letter if letter.isascii() and (letter.isalnum() or letter in "-.") else "-" for letter in name)
+    headers = {"Content-Disposition": f'attachment; filename="{safe}.{ending}"'}
+    return Response(write_papers(papers, written), media_type=media_type, headers=headers)
