@@ -89,7 +89,7 @@ def pulls(
     change by less than `precision`; `start` (n,) is a guess.
     """
     from scipy.linalg import cho_factor, cho_solve
-    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+    from threadpoolctl import threadpool_limits
 
     count, target = len(odds), liked.astype(np.float64)
     dual = np.zeros(count) if start is None else start

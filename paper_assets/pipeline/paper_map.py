@@ -72,7 +72,7 @@ def _titles(warehouse: Warehouse, papers: list[RankedOften]) -> Mapping[str, str
 def _places(vectors: NDArray[np.float32], *, key: str) -> NDArray[np.float64]:
     """Place the vectors by t-SNE (van der Maaten & Hinton 2008), (n, 2) in 0..1; equal papers give equal places."""
     if key not in _placed:
-        from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+        from threadpoolctl import threadpool_limits
 
         with threadpool_limits(1):  # on a busy machine more threads than cores are ten times slower
             raw = _tsne(vectors, perplexity=min(_NEIGHBOURS, (len(vectors) - 1) / 3))

@@ -186,7 +186,9 @@ def _rated(workspace: Workspace, profile: Profile, embedder: Embedder | None) ->
 def _inputs_of(workspace: Workspace, name: str) -> str:
     warehouse, profile = workspace.warehouse, usable_profile(workspace, name)
     teaching = _teaching(workspace, name)
-    rated = list(dict.fromkeys(each.paper_id for each in (*teaching.ratings, *teaching.signals)))
+    rated = list(
+        dict.fromkeys([each.paper_id for each in teaching.ratings] + [each.paper_id for each in teaching.signals])
+    )
     if not rated and name not in model_inputs(warehouse):
         return _NOTHING
     papers = papers_from_table(papers_by_id(warehouse, rated))
