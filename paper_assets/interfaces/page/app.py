@@ -18,6 +18,7 @@ from starlette.routing import Route
 from paper_assets.errors import InvalidInput, NotComputed, PaperAssetsError, PaperNotFound, StoreBusy
 from paper_assets.interfaces.local_only import THIS_MACHINE
 from paper_assets.interfaces.page import (
+    ask,
     evidence,
     overview,
     paper_map,
@@ -66,6 +67,9 @@ ROUTES: tuple[tuple[str, Callable[[Request], Response] | None, Callable[[Request
     ("/p/{profile}/evidence", evidence.show_evidence, None),
     ("/p/{profile}/health", overview.show_health, None),
     ("/health", overview.show_health, None),
+    ("/ask", ask.show_ask, None),
+    ("/p/{profile}/ask", ask.show_ask, ask.write_answer),
+    ("/p/{profile}/ask/state", ask.answer_state, None),
     ("/search", search.show_search, None),
     ("/p/{profile}/search", search.show_search, None),
     ("/p/{profile}/search/keep", None, search.keep_search),

@@ -9,7 +9,7 @@ from markupsafe import Markup
 from starlette.requests import Request
 
 from paper_assets.digests.entry import Link, links_of
-from paper_assets.interfaces.page.desk import Desk, profile_of, readable_title, with_mathml
+from paper_assets.interfaces.page.desk import Desk, may_see, profile_of, readable_title, with_mathml
 from paper_assets.learning.ratings import ratings_by_id
 from paper_assets.paper import Paper, papers_from_table
 from paper_assets.retrieval.desk_search import FoundPaper, Hit
@@ -44,6 +44,12 @@ class PaperRow:
 def reader_of(request: Request) -> str | None:
     """Return the profile in the address; None in a view without one. Raises PaperNotFound."""
     return profile_of(request) if "profile" in request.path_params else None
+
+
+def only_profile(request: Request, desk: Desk) -> str | None:
+    """Return the name of the only profile that the reader may see; None where there are several or none."""
+    names = [name for name in desk.profiles() if may_see(request, name)] if desk.settings.profiles_dir.is_dir() else []
+    return names[0] if len(names) == 1 else None
 
 
 def base_of(profile: str | None) -> str:

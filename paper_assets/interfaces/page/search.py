@@ -29,6 +29,7 @@ from paper_assets.interfaces.page.evidence import keep_plan
 from paper_assets.interfaces.page.paper_rows import (
     base_of,
     corpus_of,
+    only_profile,
     rated_by,
     reader_of,
     rows_found,
@@ -73,7 +74,7 @@ class FaultPlace:
 def show_search(request: Request) -> Response:
     """Show the papers that a query finds, best first, or the papers most like one of them."""
     desk, profile, asked = desk_of(request), reader_of(request), request.query_params
-    if profile is None and (only := _only_profile(request, desk)):
+    if profile is None and (only := only_profile(request, desk)):
         return RedirectResponse(f"/p/{only}{request.url.path}?{request.url.query}", status_code=303)
     text, like = one_line(asked.get("q", ""))[:2_000], one_line(asked.get("like", ""))[:200]
     number = _page_number(asked.get("page", "1"))
@@ -208,9 +209,3 @@ def _address(text: str, number: int) -> str:
 
 def _page_number(given: str) -> int:
     return min(max(int(given), 1), _LAST_PAGE) if given.isascii() and given.isdigit() and len(given) < 6 else 1
-
-
-def _only_profile(request: Request, desk: Desk) -> str | None:
-    """Return the name of the only profile that the reader may see; None where there are several or none."""
-    names = [name for name in desk.profiles() if may_see(request, name)] if desk.settings.profiles_dir.is_dir() else []
-    return names[0] if len(names) == 1 else None

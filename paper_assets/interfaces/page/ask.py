@@ -1,0 +1,255 @@
+"""Ask the stored papers a question: quotations at once, and an answer written by the language model in the background.
+
+The quotations cost nothing. The written answer states its cost before it is asked for; it is written by a thread of
+this process, and asking again after a restart costs nothing, because the model's answers are stored by content.
+"""
+
+import logging
+from collections import OrderedDict
+from collections.abc import Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+from threading import Lock
+from typing import Any
+from urllib.parse import urlencode
+
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
+
+from paper_assets.errors import InvalidInput, PaperAssetsError
+from paper_assets.interfaces.page.desk import Desk, Unshown, desk_of, folder_of, isolate, page, profile_of
+from paper_assets.interfaces.page.paper_rows import base_of, only_profile, reader_of
+from paper_assets.pipeline.desk_answers import (
+    MOST_FETCHED,
+    PreparedQuestion,
+    QuestionOptions,
+    answer_as_markdown,
+    answer_question,
+    prepare_question,
+)
+from paper_assets.retrieval.question_answering import LONGEST_QUESTION, UNANSWERED, Answer
+
+_AT_ONCE = 2  # answers that are written at the same time; others wait
+_MOST_KEPT = 60  # answers in memory
+_FETCHES = (0, 5, 10, MOST_FETCHED)
+SIDES_IN_WORDS: Mapping[str | None, str] = {"supports": "For", "contradicts": "Against", None: ""}
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """A question as it is typed: for and against apart or not, and how many full texts may be fetched for it."""
+
+    question: str
+    sides: bool = False
+    fetch: int = 0
+
+    @property
+    def query(self) -> str:
+        """The question as the query of an address."""
+        fields = {"question": self.question, "sides": "1" if self.sides else "", "fetch": self.fetch or ""}
+        return urlencode({name: value for name, value in fields.items() if value})
+
+    def options(self, profile: str | None, **more: Any) -> QuestionOptions:
+        """The options of an answer for a profile."""
+        return QuestionOptions(profile=profile, sides=self.sides, fetch=self.fetch, **more)
+
+
+@dataclass(frozen=True, slots=True)
+class Footnote:
+    """A quotation of an answer, numbered from 1."""
+
+    number: int
+    paper_id: str
+    title: str
+    quote: str
+    section: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ShownSentence:
+    """A sentence with the numbers of its footnotes."""
+
+    text: str
+    notes: tuple[Footnote, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ShownAnswer:
+    """An answer as the page shows it: its sentences by side, and all footnotes."""
+
+    answer: Answer
+    sides: tuple[tuple[str, tuple[ShownSentence, ...]], ...]
+    footnotes: tuple[Footnote, ...]
+
+
+@dataclass(slots=True)
+class _Job:
+    """An answer that is being written."""
+
+    future: "Future[Answer]"
+    progress: str = ""
+
+
+@dataclass(frozen=True)
+class _Jobs:
+    """The written answers of this process, by desk, profile and question; the oldest are forgotten."""
+
+    pool: ThreadPoolExecutor = field(
+        default_factory=lambda: ThreadPoolExecutor(max_workers=_AT_ONCE, thread_name_prefix="answering")
+    )
+    held: "OrderedDict[str, _Job]" = field(default_factory=OrderedDict)
+    lock: Lock = field(default_factory=Lock)
+
+
+_JOBS = _Jobs()
+
+
+def show_ask(request: Request) -> Response:
+    """Show the form; for a question its quotations, what a written answer costs, and the answer where it is written."""
+    desk, profile = desk_of(request), reader_of(request)
+    if profile is None and (only := only_profile(request, desk)):
+        return RedirectResponse(f"/p/{only}{request.url.path}?{request.url.query}", status_code=303)
+    asked = _asked(request.query_params)
+    shown: dict[str, Any] = {"fault": None, "quoted": None, "written": None, "prepared": None, "job": None}
+    if asked.question:
+        job = _job(desk, profile, asked)
+        shown |= {"job": job, "state": _state(job)}
+        try:
+            done = job.future.result() if job and job.future.done() else None
+        except PaperAssetsError as fault:
+            done, shown["fault"] = None, f"The answer could not be written: {fault}."
+        except Exception as fault:
+            logger.error("the answer to %r failed", asked.question[:200], exc_info=fault)
+            done, shown["fault"] = None, f"The answer could not be written ({type(fault).__name__}); the log has more."
+        if done:
+            shown["written"] = shown_answer(done)
+        else:
+            try:
+                found = isolate("The quotations", lambda: _quoted(desk, profile, asked))
+                shown |= {"fault": f"{found}."} if isinstance(found, Unshown) else found
+            except InvalidInput as fault:
+                shown["fault"] = f"{str(fault)[:1].upper()}{str(fault)[1:]}."
+        answer = shown["written"] or shown["quoted"]
+        if request.query_params.get("format") == "markdown" and answer:
+            return _markdown(desk, answer.answer)
+    return page(
+        request,
+        "ask.html.jinja",
+        status=400 if shown["fault"] and not shown["job"] else 200,
+        base=base_of(profile),
+        asked=asked,
+        running=bool(shown["job"] and not shown["job"].future.done()),
+        fetches=_FETCHES,
+        longest=LONGEST_QUESTION,
+        unanswered=UNANSWERED,
+        savable=bool(profile and asked.question and folder_of(desk, profile)),
+        **({"state": ""} | shown),
+    )
+
+
+def write_answer(request: Request) -> Response:
+    """Start to write the answer; a question that is being answered is not asked twice."""
+    desk, profile, form = desk_of(request), profile_of(request), request.state.form
+    asked = _asked(form)
+    if not asked.question:
+        raise InvalidInput("type the question that you want to ask")
+    key = _key(desk, profile, asked)
+    with _JOBS.lock:
+        held = _JOBS.held.get(key)
+        if held is None or _failed(held.future):
+            job = _Job(future=Future())
+            _JOBS.held[key] = job
+            job.future = _JOBS.pool.submit(_write, desk, profile, asked, job)
+        _JOBS.held.move_to_end(key)
+        while len(_JOBS.held) > _MOST_KEPT:
+            _JOBS.held.popitem(last=False)
+    return RedirectResponse(f"/p/{profile}/ask?{asked.query}", status_code=303)
+
+
+def answer_state(request: Request) -> Response:
+    """Return a text that changes when the answer goes on, for the script that watches it."""
+    desk, profile = desk_of(request), profile_of(request)
+    return PlainTextResponse(_state(_job(desk, profile, _asked(request.query_params))))
+
+
+def shown_answer(answer: Answer) -> ShownAnswer:
+    """Number the quotations of an answer; the same words of the same paper are one footnote."""
+    numbered: dict[tuple[str, str], Footnote] = {}
+    sides: dict[str, list[ShownSentence]] = {}
+    for sentence in answer.sentences:
+        notes = []
+        for each in sentence.citations:
+            note = numbered.setdefault(
+                (each.paper_id, each.quote),
+                Footnote(len(numbered) + 1, each.paper_id, each.title, each.quote, each.section),
+            )
+            notes.append(note)
+        side = SIDES_IN_WORDS.get(sentence.stance, f"{sentence.stance}")
+        sides.setdefault(side, []).append(ShownSentence(sentence.text, tuple(dict.fromkeys(notes))))
+    return ShownAnswer(
+        answer=answer,
+        sides=tuple((side, tuple(sentences)) for side, sentences in sides.items()),
+        footnotes=tuple(numbered.values()),
+    )
+
+
+def _quoted(desk: Desk, profile: str | None, asked: Asked) -> dict[str, Any]:
+    """The quotations for a question, and what a written answer would cost; nothing is fetched or paid for."""
+    embedder, options = desk.workspace.embedder(), replace(asked, fetch=0).options(profile)
+    prepared = prepare_question(desk.settings, desk.environ, desk.warehouse, asked.question, options, embedder=embedder)
+    answer = answer_question(
+        replace(prepared, config=None), desk.settings, desk.environ, desk.warehouse, options, embedder=embedder
+    )
+    return {"prepared": prepared, "quoted": shown_answer(answer)}
+
+
+def _write(desk: Desk, profile: str, asked: Asked, job: _Job) -> Answer:
+    """Gather, fetch where allowed, and write; runs in a thread of its own."""
+
+    def progress(done: int, total: int, what: str = "") -> None:
+        job.progress = f"{what} ({done + 1} of {total})" if total else what
+
+    embedder, options = desk.workspace.embedder(), asked.options(profile)
+    prepared: PreparedQuestion = prepare_question(
+        desk.settings, desk.environ, desk.for_writing, asked.question, options, embedder=embedder, progress=progress
+    )
+    job.progress = "writing the answer"
+    options = replace(options, most_calls=max(prepared.estimate.calls, 1))
+    return answer_question(prepared, desk.settings, desk.environ, desk.for_writing, options, embedder=embedder)
+
+
+def _asked(given: Mapping[str, Any]) -> Asked:
+    fetch = str(given.get("fetch", ""))
+    return Asked(
+        question=" ".join(str(given.get("question", "")).split())[:LONGEST_QUESTION],
+        sides=str(given.get("sides", "")) == "1",
+        fetch=int(fetch) if fetch in map(str, _FETCHES) else 0,
+    )
+
+
+def _key(desk: Desk, profile: str | None, asked: Asked) -> str:
+    return sha256(repr((id(desk), profile, asked)).encode()).hexdigest()
+
+
+def _job(desk: Desk, profile: str | None, asked: Asked) -> _Job | None:
+    with _JOBS.lock:
+        return _JOBS.held.get(_key(desk, profile, asked))
+
+
+def _failed(future: "Future[Answer]") -> bool:
+    return future.done() and future.exception() is not None
+
+
+def _state(job: _Job | None) -> str:
+    """A word for where an answer stands."""
+    if job is None:
+        return "none"
+    return "done" if job.future.done() else f"running {job.progress}".strip()
+
+
+def _markdown(desk: Desk, answer: Answer) -> Response:
+    headers = {"Content-Disposition": 'attachment; filename="answer.md"'}
+    return Response(answer_as_markdown(answer, desk.warehouse), media_type="text/markdown", headers=headers)

@@ -1,0 +1,87 @@
+"""Ask on the page: quotations at once, a cost before anything is paid, and an answer that never blocks the page."""
+
+import json
+from threading import Event
+from urllib.parse import quote_plus
+
+from playwright.sync_api import Browser, expect
+
+from tests.loopback_llm import Request, Says, loopback_llm, says
+from tests.page.browser import keep_picture, visitor
+from tests.page.invented_desk import PROFILE, Page, served
+
+QUESTION = "Is traffic forecasting on road networks simple?"
+QUOTE = "The method is simple"
+
+
+def model(go_on: Event) -> "object":
+    """Return a model that judges every passage useful, waits, and quotes one passage truly and one falsely."""
+
+    def respond(request: Request) -> Says:
+        shown = [json.loads(line) for line in request.turns[-1].splitlines() if line.startswith('{"id"')]
+        if "passages" in (request.schema or {}).get("properties", {}):
+            return says({"passages": [{"id": each["id"], "relevance": 8} for each in shown]})
+        go_on.wait(60)
+        true = next(each for each in shown if QUOTE in each["text"])
+        return says(
+            {
+                "answered": True,
+                "sentences": [
+                    {"text": "The method is simple.", "citations": [{"id": true["id"], "quote": QUOTE}]},
+                    {"text": "It is also free.", "citations": [{"id": true["id"], "quote": "It costs nothing at all"}]},
+                ],
+            }
+        )
+
+    return respond
+
+
+def test_without_a_model_a_question_is_answered_with_quotations(page_of_a_year: Page, browser: Browser) -> None:
+    with visitor(browser) as page:
+        page.goto(f"{page_of_a_year.today}/ask")
+        page.get_by_label("A question to the stored papers").fill(QUESTION)
+        page.keyboard.press("Enter")
+        first = page.locator(".footnotes li").first
+        expect(first.locator("blockquote")).to_contain_text("traffic forecasting")
+        expect(page.get_by_role("button", name="Write an answer")).to_have_count(0)
+        keep_picture(page, "ask-quoted")
+        with page.expect_download() as download:
+            page.get_by_role("link", name="Save as Markdown").click()
+        assert "```bibtex" in download.value.path().read_text("utf-8")
+        first.get_by_role("link").click()
+        expect(page.locator("h1")).to_contain_text("raffic forecasting on road networks")
+
+
+def test_a_written_answer_states_its_cost_and_shows_only_quotations_that_are_in_their_papers(
+    page_of_a_year: Page, browser: Browser
+) -> None:
+    go_on = Event()
+    with loopback_llm(model(go_on)) as llm:
+        environ = {**llm.environ("openai"), "OPENAI_MODEL": "invented"}
+        with served(page_of_a_year.desk, **environ) as desk, visitor(browser) as page:
+            page.goto(f"{desk.today}/ask?question={quote_plus(QUESTION)}")
+            expect(page.locator(".offer")).to_contain_text("invented: at most")
+            expect(page.locator(".offer")).to_contain_text("tokens of prompts")
+            assert llm.requests == []
+            page.get_by_role("button", name="Write an answer").click()
+            expect(page.locator(".working")).to_be_visible()
+            expect(page.locator(".footnotes li").first).to_be_visible()  # the page does not wait for the model
+            keep_picture(page, "ask-running")
+            go_on.set()
+            expect(page.locator(".written li")).to_have_count(1)
+            expect(page.locator(".written")).to_contain_text("The method is simple.")
+            expect(page.locator(".footnotes blockquote")).to_have_text(QUOTE)
+            expect(page.locator("#answer")).to_contain_text("1 sentence without a quotation that its paper contains")
+            page.locator("sup a").click()
+            expect(page.locator("#note-1")).to_be_in_viewport()
+            keep_picture(page, "ask-written")
+            asked = len(llm.requests)
+            page.reload()
+            expect(page.locator(".written li")).to_have_count(1)
+            assert len(llm.requests) == asked
+
+
+def test_a_question_that_is_too_long_or_has_no_words_is_refused(page_of_a_year: Page, browser: Browser) -> None:
+    with visitor(browser) as page:
+        page.goto(f"{page_of_a_year.url}/p/{PROFILE}/ask?question=%3F%3F")
+        expect(page.get_by_role("alert")).to_contain_text("A question needs words")
