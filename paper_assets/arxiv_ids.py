@@ -1,7 +1,7 @@
-"""How arXiv writes its ids and addresses: the only module that reads or builds one.
+"""Read and build the ids and addresses of arXiv; no other module does.
 
-It stands on the ground floor because an id of arXiv's is stored bare, without the name of its source (`paper_id`).
-Adding a way of writing an id: one row in the test of `split_arxiv_id`, then the pattern below.
+It is at the top level because an arXiv id is stored without the name of its source (`paper_id`).
+To support another way of writing an id, add one row in the test of `split_arxiv_id`, then change the pattern below.
 """
 
 import re
@@ -19,7 +19,7 @@ _IN_FRONT = re.compile(
 _PATH = re.compile(r"/(?:abs|pdf|html|src|e-print|format)/(?P<id>.+?)(?:\.pdf)?/?")
 _PDF = re.compile(r"https?://(?:www\.|export\.)?arxiv\.org/pdf/(?P<name>.+?)(?:\.pdf)?")
 _HOSTS = frozenset(("arxiv.org", "www.arxiv.org", "export.arxiv.org"))
-# Other sites that show arXiv's papers under its ids, by the path before the id. They are read, never asked.
+# Other sites that show arXiv's papers under its ids, by the path before the id. Nothing is requested from them.
 _ELSEWHERE = {
     "doi.org": r"/10\.48550/arxiv\.",
     "huggingface.co": r"/papers/",
@@ -29,7 +29,7 @@ _ELSEWHERE = {
     "paperswithcode.com": r"/paper/arxiv:",
 }
 
-# Where arXiv had archives before April 2007; other letters before seven digits are no id.
+# Where arXiv had archives before April 2007; other letters before seven digits are not an id.
 _ARCHIVES = (
     "acc-phys|adap-org|alg-geom|ao-sci|astro-ph|atom-ph|bayes-an|chao-dyn|chem-ph|cmp-lg|comp-gas|cond-mat|cs|dg-ga|"
     "funct-an|gr-qc|hep-ex|hep-lat|hep-ph|hep-th|math|math-ph|mtrl-th|nlin|nucl-ex|nucl-th|patt-sol|physics|plasm-ph|"
@@ -65,27 +65,27 @@ def split_arxiv_id(text: str) -> tuple[str, int | None]:
 
 
 def is_arxiv_id(text: str) -> bool:
-    """Whether the text is an arXiv id without version, and nothing else."""
+    """Return whether the text is an arXiv id without version, and nothing else."""
     found = _ID.fullmatch(text)
     return found is not None and found["version"] is None
 
 
 def split_arxiv_address(url: str) -> tuple[str, int | None] | None:
-    """Identifier and version of the paper that a web address names, by itself or at a site that uses arXiv's ids (I8).
+    """Split a web address of arXiv, or of a site that uses arXiv's ids, into identifier and version.
 
-    None for an address that holds no such id. Raises InvalidArxivId for one of arXiv's that is no page of a paper.
+    Returns None for an address without such an id. Raises InvalidArxivId for a page of arXiv that shows no paper.
     """
     try:
         parts = urlsplit(url.strip())
         host, path, port = (parts.hostname or "").rstrip("."), unquote(parts.path), parts.port
-    except ValueError:  # no address at all
+    except ValueError:  # not an address
         return None
     if parts.scheme not in ("http", "https") or "@" in parts.netloc or port not in (None, 80, 443):
         return None
     if host in _HOSTS:
         found = _PATH.fullmatch(path)
         if found is None:
-            raise InvalidArxivId(f"the url is no page of a paper; expected the form {abs_address('2501.12345')}")
+            raise InvalidArxivId(f"the url does not name a paper; expected the form {abs_address('2501.12345')}")
         return split_arxiv_id(found["id"])
     before = _ELSEWHERE.get(host.removeprefix("www.").removeprefix("dx."))
     found = re.fullmatch(rf"(?i:{before})(?P<id>.+?)(?:\.pdf)?/?", path) if before else None
@@ -94,49 +94,49 @@ def split_arxiv_address(url: str) -> tuple[str, int | None] | None:
 
 
 def is_arxiv_host(host: str) -> bool:
-    """Whether a host is one of arXiv's machines, which share one queue of requests."""
+    """Return whether a host belongs to arXiv; its hosts share one queue of requests."""
     return host == "arxiv.org" or host.endswith(".arxiv.org")
 
 
 def html_address(value: str) -> str | None:
-    """arXiv's own HTML of a paper; None of one from before December 2023, when arXiv began to make it."""
+    """Return the address of arXiv's HTML of a paper; None before December 2023, when arXiv began to make it."""
     month = value[:4]
     return f"https://arxiv.org/html/{value}" if month.isdigit() and month >= "2312" else None
 
 
 def abs_address(paper_id: str) -> str:
-    """The page where arXiv shows a paper."""
+    """Return the address of a paper's page at arXiv."""
     return f"https://arxiv.org/abs/{paper_id}"
 
 
 def pdf_address(paper_id: str, version: int | None = None) -> str:
-    """Where arXiv keeps the PDF (without version: of the newest); built, so that every source gives the same one."""
+    """Return the address of a PDF (of the newest version if none is given), the same whatever the source."""
     return f"https://arxiv.org/pdf/{paper_id}" + (f"v{version}" if version else "")
 
 
 def beside_pdfs(address: str) -> str | None:
-    """Where a server like arXiv has its HTML and sources, from where it has its PDFs; None for one of PDFs alone."""
+    """Return the root of a server's HTML and sources, given that of its PDFs; None if it has PDFs only."""
     return address.removesuffix("/pdf") if address.endswith("/pdf") else None
 
 
 def pdf_name(url: str) -> str | None:
-    """What names the PDF in an address of arXiv's, as a mirror of arXiv's PDFs names it too; None for another."""
+    """Return the name of the PDF in an address of arXiv, which mirrors use too; None for another address."""
     found = _PDF.fullmatch(url)
     return found["name"] if found else None
 
 
 def is_text_of(url: str, paper_id: str, version: int) -> bool:
-    """Whether the address of a text, at arXiv or a mirror, can only be of this version of this arXiv paper."""
+    """Return whether the address of a text, at arXiv or a mirror, can only be of this version of this paper."""
     return is_arxiv_id(paper_id) and url.endswith(f"/{paper_id}v{version}")
 
 
 def names_version(url: str) -> bool:
-    """Whether a PDF's address names a version: without one it may be another PDF tomorrow."""
+    """Return whether a PDF's address names a version: without one it may be another PDF tomorrow."""
     return re.search(r"v\d+$", url) is not None
 
 
 def arxiv_id_of_file(name: str) -> tuple[str, int | None] | None:
-    """Identifier and version (None: not said) of the paper that a PDF file is named after."""
+    """Return identifier and version (None if not given) of the paper that a PDF file is named after."""
     stem = name[: -len(".pdf")] if name.lower().endswith(".pdf") else name
     found = _FILE_NAME.match(file_stems(stem)[1])
     if found is None:
@@ -146,7 +146,7 @@ def arxiv_id_of_file(name: str) -> tuple[str, int | None] | None:
 
 
 def file_stems(stem: str) -> tuple[str, str]:
-    """A file's name as it is; and in lower case, as arXiv's ids are, without what may stand before one."""
+    """Return a file's name unchanged; and in lower case, as arXiv's ids are, without a prefix."""
     lowered = stem.lower()
     before = _BEFORE_ID.match(lowered)
     return stem, lowered[before.end() :] if before else lowered

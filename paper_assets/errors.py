@@ -1,7 +1,7 @@
-"""What can go wrong, as a short tree, and what each means to a user (SPEC 8).
+"""The errors of the package, and what each means to a user (SPEC 8).
 
-Every error here carries one line that names the file, key, id or option and says what to do. Interfaces print
-that line and exit non-zero; nothing else prints a stack trace for what a user can cause.
+Every error has one line that names the file, key, id or option and says what to do. Interfaces print that line and
+exit non-zero; an error that a user can cause never ends in a stack trace.
 `code` is the name a program sees (SPEC I4).
 """
 
@@ -11,7 +11,7 @@ import sqlite3
 from collections.abc import Iterator
 
 _log = logging.getLogger(__name__)
-_LONGEST = 1_200  # characters of a line; longer ones hold somebody's input
+_LONGEST = 1_200  # characters of a line; longer ones repeat an input
 
 # Errors of the disk. The stores name their own files; these come from Dagster's databases (SQLite behind several
 # layers) and from files that other libraries write.
@@ -88,7 +88,7 @@ class IncompleteFeed(SourceError):
 
 
 class DoubtfulDay(SourceError):
-    """A source has far fewer papers for a day than are stored; they stay until it has said so twice (A6)."""
+    """A source has far fewer papers for a day than are stored; they are kept until a second answer confirms it (A6)."""
 
 
 class PdfFetchFailed(SourceError):

@@ -1,7 +1,7 @@
-"""Paper: the record that flows through the whole house, one at a time (`Paper`) or by the thousand (Arrow).
+"""Define the paper record that the whole package uses, one at a time (`Paper`) or by the thousand (Arrow).
 
-A single paper is a frozen dataclass; many papers are one `pyarrow.Table` with `PAPER_SCHEMA`, the same
-columns in the same order in every room.
+A single paper is a frozen dataclass; many papers are one `pyarrow.Table` with `PAPER_SCHEMA`, the same columns in the
+same order everywhere.
 """
 
 import re
@@ -21,7 +21,7 @@ from paper_assets.text.cleaning import without_controls
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Paper:
-    """One work in its newest known version (SPEC 0). Times are aware and in UTC; unknown is None.
+    """One work in its newest known version (SPEC 0). Times are aware and in UTC; unknown values are None.
 
     `paper_id` is the stored form of a `PaperId`.
     """
@@ -45,17 +45,17 @@ class Paper:
 
     @property
     def day(self) -> date | None:
-        """Day of first submission in UTC: the partition the paper belongs to."""
+        """Return the day of first submission in UTC: the partition that the paper belongs to."""
         return self.published.date() if self.published else None
 
 
 def embedded_text(title: str, abstract: str) -> str:
-    """The text a paper is embedded by: title, blank line, abstract (SPEC 1)."""
+    """Return the text that is embedded for a paper: title, blank line, abstract (SPEC 1)."""
     return f"{title}\n\n{abstract}"
 
 
 def text_hash(text: str) -> str:
-    """32 hex digits that identify a text; equal text is embedded once."""
+    """Return 32 hex digits that identify a text; equal texts are embedded once."""
     return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
@@ -172,7 +172,7 @@ def papers_from_table(table: pa.Table) -> list[Paper]:
 
 
 def _split_id(paper_id: str) -> tuple[str, Any]:
-    """The stored form, and the version that the text names, 1 if none; a text that is no source's id stays."""
+    """Return the stored form and the version that the text names, 1 if none; unknown forms of ids are kept."""
     try:
         identifier, version = split_paper_id(paper_id)
     except InvalidArxivId:

@@ -1,7 +1,7 @@
-"""Paper ids: which source a paper is of, and what it is called there.
+"""Read and write paper ids: the source of a paper, and its name there.
 
-A stored id is a text: arXiv's stand bare (`2501.12345`, `hep-th/9901001`), all others carry the name of their source
-(`biorxiv:10.1101/2026.01.02.123456`), so ids of two sources never collide. The version is no part of an id.
+A stored id is a text: those of arXiv have no prefix (`2501.12345`, `hep-th/9901001`), all others have the name of
+their source (`biorxiv:10.1101/2026.01.02.123456`), so ids of two sources never collide. An id has no version.
 """
 
 import re
@@ -16,7 +16,7 @@ _PREFIXED = re.compile(r"(?P<source>[A-Za-z][A-Za-z0-9_-]{0,30}):(?P<value>(?!//
 
 @dataclass(frozen=True, slots=True, order=True)
 class PaperId:
-    """A paper by the name of its source there; `str()` gives the stored form."""
+    """A source and the name of a paper there; `str()` gives the stored form."""
 
     source: str
     value: str
@@ -26,7 +26,7 @@ class PaperId:
 
 
 def split_paper_id(text: str) -> tuple[PaperId, int | None]:
-    """The id and the version (None if not given) in any way that people write one. Raises InvalidArxivId."""
+    """Return the id and the version (None if not given) from any usual way to write one. Raises InvalidArxivId."""
     try:
         value, version = split_arxiv_id(text)
     except InvalidArxivId:
@@ -38,7 +38,7 @@ def split_paper_id(text: str) -> tuple[PaperId, int | None]:
 
 
 def unversioned(text: str) -> str:
-    """The stored form of an id, for comparing (G3); a text that is no source's id is only stripped."""
+    """Return the stored form of an id, for comparing (G3); an unknown form is only stripped."""
     try:
         return str(split_paper_id(text)[0])
     except InvalidArxivId:

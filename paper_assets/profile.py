@@ -22,7 +22,7 @@ from pydantic import (
 from paper_assets import small_files
 from paper_assets.errors import InvalidInput, InvalidProfile
 from paper_assets.paper_id import unversioned
-from paper_assets.small_files import leads_nowhere, lies_there
+from paper_assets.small_files import is_broken_link, is_present
 from paper_assets.text.languages import LANGUAGES
 from paper_assets.validation import first_fault
 from paper_assets.weights import Weights
@@ -212,7 +212,7 @@ def profile_from_mapping(name: str, record: Mapping[str, Any]) -> Profile:
 
 
 def profile_content(record: object, *, source: str) -> ProfileContent:
-    """Validate what `profile.json` holds. Raises InvalidProfile: one line with `source`, the key and the mend."""
+    """Validate what `profile.json` holds. Raises InvalidProfile: one line with `source`, the key and what to do."""
     if not isinstance(record, dict):
         raise InvalidProfile(f"{source}: expected an object with the key interests, got {type(record).__name__}")
     try:
@@ -228,7 +228,7 @@ def load_profile(folder: Path) -> Profile:
         raise InvalidProfile(
             f"profile folder {name!r}: name it with a-z, 0-9, _ and - only, starting with a letter or digit"
         )
-    if leads_nowhere(folder):
+    if is_broken_link(folder):
         raise InvalidProfile(f"{folder} is a link to nothing; bring back what it leads to, or remove it")
     file = folder / "profile.json"
     return Profile(
@@ -242,7 +242,7 @@ def load_profile(folder: Path) -> Profile:
 
 
 def _pdf_names(folder: Path) -> tuple[str, ...]:
-    if not lies_there(folder):
+    if not is_present(folder):
         return ()
     try:
         return tuple(sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".pdf")))
@@ -267,12 +267,12 @@ def profile_folders(profiles_dir: Path) -> list[Path]:
 
 def _may_hold_a_profile(folder: Path) -> bool:
     """A link to nothing may: its disk may not be there today, and a profile that cannot be read is not removed (A1)."""
-    return lies_there(folder / "profile.json") or leads_nowhere(folder)
+    return is_present(folder / "profile.json") or is_broken_link(folder)
 
 
 def load_history(file: Path, *, missing_ok: bool) -> frozenset[str]:
     """Ids already read, without version: a JSON list of ids, or of objects with `paper_id`, or `{"read": [...]}`."""
-    if missing_ok and not lies_there(file):
+    if missing_ok and not is_present(file):
         return frozenset()
     record = read_json(file)
     entries = record.get("read", record.get("papers")) if isinstance(record, dict) else record
@@ -294,7 +294,7 @@ def read_json(file: Path) -> object:
 
 
 def _load_questions(file: Path) -> tuple[Mapping[str, Any], ...]:
-    if not lies_there(file):
+    if not is_present(file):
         return ()
     record = read_json(file)
     if not isinstance(record, list) or not all(isinstance(entry, dict) for entry in record):

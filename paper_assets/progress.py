@@ -1,4 +1,4 @@
-"""Progress: how far a piece of work has come, said to whoever watches it."""
+"""Report how far a piece of work has come."""
 
 from typing import Protocol
 
@@ -11,5 +11,5 @@ class Progress(Protocol):
         ...
 
 
-def nobody(done: int, total: int | None, what: str = "", /) -> None:
-    """The progress of work that nobody watches."""
+def ignore_progress(done: int, total: int | None, what: str = "", /) -> None:
+    """Report nothing."""

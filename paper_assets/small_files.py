@@ -1,8 +1,8 @@
-"""Small files that a person has written or been given, and JSON of strangers: one way to read them (SPEC 8).
+"""Read small files and JSON that come from users or other people, within limits.
 
-A file is a regular one of bounded size, or it is refused before a byte of it is read: opening a pipe would wait for
-ever, a device never ends. JSON has bounded numbers and bounded nesting, so that nothing behind it meets a number of
-5,000 digits or a list in a list in a list. Files of any length (bulk files, PDFs) have readers of their own.
+A file must be a regular file of limited size, or it is refused before a byte is read: opening a pipe would wait for
+ever, and a device never ends. Numbers and nesting in JSON are limited, so that no other code meets a number of 5,000
+digits or lists nested 1,000 deep. Files of any length (bulk files, PDFs) are read elsewhere.
 """
 
 import errno
@@ -15,9 +15,9 @@ from pathlib import Path
 
 from paper_assets.errors import InvalidInput
 
-MOST_BYTES = 5_000_000  # the largest profile, history or plan that anybody would write has a hundredth
-_MOST_DIGITS = 100  # of a number; a float has 17 that mean anything
-_MOST_NESTING = 64  # lists and objects within each other; what we read has 6
+MOST_BYTES = 5_000_000  # a hundred times the largest profile, history or plan that is plausible
+_MOST_DIGITS = 100  # of a number; 17 are significant in a float
+_MOST_NESTING = 64  # lists and objects within each other; our own files have 6
 _KINDS = (
     (stat.S_ISDIR, "a folder; name a file in it"),
     (stat.S_ISFIFO, "a pipe, not a file; save what it gives to a file first"),
@@ -27,10 +27,10 @@ _KINDS = (
 )
 
 
-def lies_there(path: Path) -> bool:
-    """Whether anything of this name lies there, be it a link to nothing; True where that cannot be found out.
+def is_present(path: Path) -> bool:
+    """Return whether anything has this name, also a broken link; True where that cannot be determined.
 
-    "Cannot be read" is not "not there": whoever reads it then says what is wrong.
+    "Cannot be read" does not mean "missing": reading the file then gives the reason.
     """
     try:
         path.lstat()
@@ -42,15 +42,15 @@ def lies_there(path: Path) -> bool:
 
 
 def is_folder(path: Path) -> bool:
-    """Whether a folder lies there; False, not an error, for a name that none can have or a place nobody may look at."""
+    """Return whether this is a folder; False, not an error, for an impossible name or a place without access."""
     try:
         return path.is_dir()
     except OSError:
         return False
 
 
-def leads_nowhere(path: Path) -> bool:
-    """Whether it is a link to what is not there, or not there today."""
+def is_broken_link(path: Path) -> bool:
+    """Return whether this is a link to a missing file, or one that cannot be followed."""
     try:
         return path.is_symlink() and not path.exists()
     except OSError:
@@ -58,12 +58,12 @@ def leads_nowhere(path: Path) -> bool:
 
 
 def read_small(file: Path, *, most_bytes: int = MOST_BYTES) -> bytes:
-    """The bytes of a regular file. Raises InvalidInput naming the file and what is wrong with it."""
+    """Return the bytes of a regular file. Raises InvalidInput with the file and what is wrong with it."""
     try:
         handle = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     except (FileNotFoundError, NotADirectoryError):
-        gone = "is a link to nothing; mend or remove it" if lies_there(file) else "does not exist"
-        raise InvalidInput(f"{_named(file)} {gone}") from None
+        missing = "is a broken link; repair or remove it" if is_present(file) else "does not exist"
+        raise InvalidInput(f"{_named(file)} {missing}") from None
     except (OSError, ValueError) as error:
         if isinstance(error, OSError) and error.errno == errno.ENXIO:
             raise InvalidInput(f"{_named(file)} is a socket, not a file") from None
@@ -71,7 +71,7 @@ def read_small(file: Path, *, most_bytes: int = MOST_BYTES) -> bytes:
     try:
         found = os.fstat(handle)
         if not stat.S_ISREG(found.st_mode):
-            kind = next((words for is_one, words in _KINDS if is_one(found.st_mode)), "no file")
+            kind = next((words for is_one, words in _KINDS if is_one(found.st_mode)), "not a regular file")
             raise InvalidInput(f"{_named(file)} is {kind}")
         with os.fdopen(handle, "rb", closefd=False) as stream:
             content = b"" if found.st_size > most_bytes else stream.read(most_bytes + 1)
@@ -85,12 +85,12 @@ def read_small(file: Path, *, most_bytes: int = MOST_BYTES) -> bytes:
 
 
 def read_text(file: Path, *, most_bytes: int = MOST_BYTES) -> str:
-    """The text of a small file. Raises InvalidInput."""
+    """Return the text of a small file. Raises InvalidInput."""
     return _text(read_small(file, most_bytes=most_bytes), file)
 
 
 def read_json(file: Path, *, most_bytes: int = MOST_BYTES) -> object:
-    """What a JSON file holds; `-` is standard input. Raises InvalidInput naming the file and the line that is wrong."""
+    """Return the value in a JSON file; `-` is standard input. Raises InvalidInput with the file and the wrong line."""
     if str(file) == "-":
         content = sys.stdin.buffer.read(most_bytes + 1)
         if len(content) > most_bytes:
@@ -102,14 +102,14 @@ def read_json(file: Path, *, most_bytes: int = MOST_BYTES) -> object:
 
 
 def parse_json(text: str | bytes, *, source: str) -> object:
-    """A JSON text of bounded numbers and nesting as values. Raises InvalidInput with `source` and what is wrong."""
+    """Parse JSON with limited numbers and nesting. Raises InvalidInput with `source` and what is wrong."""
     try:
         value: object = json.loads(text, parse_int=_whole_number, parse_float=_number)
     except json.JSONDecodeError as error:
         where = f"line {error.lineno}, column {error.colno}"
         raise InvalidInput(f"{source}: not valid JSON at {where}: {error.msg}") from None
     except UnicodeDecodeError:
-        raise InvalidInput(f"{source}: not valid JSON: no UTF-8 text") from None
+        raise InvalidInput(f"{source}: not valid JSON: not UTF-8 text") from None
     except ValueError as error:
         raise InvalidInput(f"{source}: {error}") from None
     except RecursionError:
@@ -120,7 +120,7 @@ def parse_json(text: str | bytes, *, source: str) -> object:
 
 
 def unpacked(content: bytes, *, source: str, most_bytes: int) -> bytes:
-    """The content of gzip data, no more than so much of it. Raises InvalidInput: damaged, cut off, or a bomb."""
+    """Decompress gzip data up to `most_bytes`. Raises InvalidInput: damaged, cut off, or too large."""
     unpacking, whole = zlib.decompressobj(wbits=31), b""
     try:
         while content and len(whole) <= most_bytes:
@@ -143,13 +143,13 @@ def _nested(source: str) -> InvalidInput:
 
 def _whole_number(digits: str) -> int:
     if len(digits) > _MOST_DIGITS:
-        raise ValueError(f"a number of {len(digits)} digits stands in it; no value that is asked for has so many")
+        raise ValueError(f"it has a number of {len(digits)} digits; at most {_MOST_DIGITS} are accepted")
     return int(digits)
 
 
 def _number(digits: str) -> float:
     if len(digits) > _MOST_DIGITS:
-        raise ValueError(f"a number of {len(digits)} digits stands in it; no value that is asked for has so many")
+        raise ValueError(f"it has a number of {len(digits)} digits; at most {_MOST_DIGITS} are accepted")
     return float(digits)
 
 
@@ -171,7 +171,7 @@ def _text(content: bytes, file: Path) -> str:
 
 
 def _named(file: Path) -> str:
-    """The file's name as it is, shortened in the middle where it is longer than a line should be."""
+    """Return the file's name, shortened in the middle if it is too long for a line."""
     name = str(file)
     name = name if name.isprintable() else repr(name)[1:-1]
     return name if len(name) <= 300 else f"{name[:140]}…{name[-140:]}"

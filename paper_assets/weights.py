@@ -1,4 +1,4 @@
-"""The weights of the six dimensions (SPEC G8): what a set of them must be, wherever it is given."""
+"""Define and check the weights of the six dimensions of a score (SPEC G8)."""
 
 import math
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ _Share = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
 class Weights(BaseModel):
-    """What each dimension counts; all six are named, and they sum to 1."""
+    """The weight of each dimension; all six are given, and they sum to 1."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, defer_build=True)
 
@@ -35,7 +35,7 @@ class Weights(BaseModel):
 
     @property
     def in_order(self) -> tuple[float, ...]:
-        """The weights in the order of DIMENSIONS."""
+        """Return the weights in the order of DIMENSIONS."""
         return tuple(getattr(self, name) for name in DIMENSIONS)
 
 
@@ -53,9 +53,9 @@ DEFAULT_WEIGHTS: Mapping[str, tuple[float, ...]] = MappingProxyType(
 
 
 def weights_from_json(text: str, *, given_as: str) -> Mapping[str, tuple[float, ...]]:
-    """DEFAULT_WEIGHTS with those over them that `text` gives: a JSON object of the six weights by purpose.
+    """Return DEFAULT_WEIGHTS, replaced where `text` gives others: a JSON object of the six weights by purpose.
 
-    Raises InvalidInput: one line with `given_as`, the purpose, the key and the mend.
+    Raises InvalidInput: one line with `given_as`, the purpose, the key and what to do.
     """
     try:
         record = parse_json(text, source=given_as)
@@ -66,7 +66,7 @@ def weights_from_json(text: str, *, given_as: str) -> Mapping[str, tuple[float, 
     chosen = dict(DEFAULT_WEIGHTS)
     for purpose, weights in record.items():
         if purpose not in DEFAULT_WEIGHTS:
-            raise InvalidInput(f"{given_as}: {purpose[:40]!r} is no purpose; use {', '.join(DEFAULT_WEIGHTS)}")
+            raise InvalidInput(f"{given_as}: {purpose[:40]!r} is not a purpose; use {', '.join(DEFAULT_WEIGHTS)}")
         try:
             chosen[purpose] = Weights.model_validate(weights).in_order
         except ValidationError as error:

@@ -71,7 +71,7 @@ def test_each_variable_becomes_a_value_of_its_kind() -> None:
         ("PAPER_ASSETS_REWRITING", "passes=high", ": passes must be a whole number, got 'high'"),
         ("PAPER_ASSETS_WEIGHTS", "0.3", 'must be JSON like {"general": '),
         ("PAPER_ASSETS_WEIGHTS", "[" * 100_000, "must be JSON like"),
-        ("PAPER_ASSETS_WEIGHTS", '{"all": {}}', ": 'all' is no purpose; use general, literature_review, "),
+        ("PAPER_ASSETS_WEIGHTS", '{"all": {}}', ": 'all' is not a purpose; use general, literature_review, "),
         ("PAPER_ASSETS_WEIGHTS", '{"general": {"recency": 1}}', ": general: semantic_relevance: field required"),
         ("PAPER_ASSETS_WEIGHTS", json.dumps({"general": {**EVEN, "x": 0}}), ": general: x: unknown key"),
         ("PAPER_ASSETS_WEIGHTS", json.dumps({"general": {**EVEN, "recency": "0.1"}}), ": general: recency: "),

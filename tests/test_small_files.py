@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from paper_assets.errors import InvalidInput
-from paper_assets.small_files import lies_there, parse_json, read_json, unpacked
+from paper_assets.small_files import is_present, parse_json, read_json, unpacked
 
 
 def refused(file: Path) -> str:
@@ -30,7 +30,7 @@ def test_what_is_no_regular_file_is_named_and_not_waited_for(tmp_path: Path, mon
         assert "is a socket" in refused(tmp_path / "socket")
     assert "is a pipe" in refused(tmp_path / "pipe")
     assert "is a folder" in refused(tmp_path / "folder")
-    assert "is a link to nothing" in refused(tmp_path / "nowhere")
+    assert "is a broken link" in refused(tmp_path / "nowhere")
     assert "symbolic links" in refused(tmp_path / "circle")
     assert "is a device" in refused(tmp_path / "zeros")
     assert "does not exist" in refused(tmp_path / "gone")
@@ -82,8 +82,8 @@ def test_text_that_is_none_is_named(tmp_path: Path) -> None:
 
 def test_a_place_that_nobody_may_look_at_is_not_taken_for_empty(tmp_path: Path) -> None:
     (tmp_path / "circle").symlink_to(tmp_path / "circle")
-    assert lies_there(tmp_path / "circle") and lies_there(tmp_path / "circle" / "profile.json")
-    assert not lies_there(tmp_path / "gone") and not lies_there(tmp_path / ("n" * 300))
+    assert is_present(tmp_path / "circle") and is_present(tmp_path / "circle" / "profile.json")
+    assert not is_present(tmp_path / "gone") and not is_present(tmp_path / ("n" * 300))
 
 
 def test_gzip_data_is_unpacked_up_to_a_size(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 
 from paper_assets.errors import InvalidInput, InvalidProfile
 from paper_assets.profile import read_json
-from paper_assets.small_files import lies_there
+from paper_assets.small_files import is_present
 from paper_assets.validation import first_fault
 
 MAIL, WEBHOOK = "mail", "webhook"
@@ -57,7 +57,7 @@ class DeliveryOptions(_Part):
 def load_delivery(profiles_dir: Path, profile: str) -> DeliveryOptions:
     """Load the profile's `delivery.json`; empty options if there is none. Raises InvalidProfile naming file and key."""
     file = profiles_dir / profile / "delivery.json"
-    if not lies_there(file):
+    if not is_present(file):
         return DeliveryOptions()
     try:
         return DeliveryOptions.model_validate(read_json(file))

@@ -17,7 +17,7 @@ from duckdb import DuckDBPyConnection
 
 from paper_assets.arxiv_ids import beside_pdfs, is_arxiv_host
 from paper_assets.errors import StoreBusy
-from paper_assets.progress import Progress, nobody
+from paper_assets.progress import Progress, ignore_progress
 from paper_assets.settings import Settings
 from paper_assets.sources.known_hosts import KnownHosts, known_hosts
 from paper_assets.sources.source import Access, Question, SecondsLeft, seconds_from_now
@@ -71,7 +71,7 @@ class Clients:
     warehouse: Warehouse
     environ: Mapping[str, str] = field(repr=False)
     deadline: float | None = None
-    progress: Progress = nobody
+    progress: Progress = ignore_progress
     clock: Callable[[], float] = time.monotonic
     # Language model calls may outlive the deadline: the caller can repeat the call and join them (I5).
     models_go_on: bool = False
@@ -124,7 +124,7 @@ def open_clients(
     *,
     warehouse: Warehouse | None = None,
     deadline: float | None = None,
-    progress: Progress = nobody,
+    progress: Progress = ignore_progress,
 ) -> Clients:
     """Return the clients of these settings without opening anything."""
     return Clients(

@@ -15,7 +15,7 @@ from paper_assets.profile import Profile, load_history
 from paper_assets.ranking.gatekeeper import Backends, Reader, rank_papers, ranking_options
 from paper_assets.ranking.result import failed_result
 from paper_assets.settings import Settings
-from paper_assets.small_files import is_folder, lies_there
+from paper_assets.small_files import is_folder, is_present
 from paper_assets.sources.pdf_files import pdf_files
 from paper_assets.stores.ranking_files import save_ranking
 
@@ -112,7 +112,7 @@ def _existing(path: str | Path | None, first: Path, second: Path | None) -> Path
         places = [base / Path(path).expanduser() for base in (first, second) if base is not None]
     except RuntimeError:
         raise InvalidInput(f"{str(path)[:60]!r}: no such user") from None
-    return next((place for place in places if lies_there(place)), places[0])
+    return next((place for place in places if is_present(place)), places[0])
 
 
 def _profile(file: Path | None) -> Profile | None:
@@ -120,7 +120,7 @@ def _profile(file: Path | None) -> Profile | None:
     if file is None:
         return None
     folder = file.parent if file.name == "profile.json" else file
-    if not lies_there(folder / "profile.json"):
+    if not is_present(folder / "profile.json"):
         shown = str(file) if len(str(file)) <= _LONGEST_PATH else f"…{str(file)[-_LONGEST_PATH:]}"
         raise InvalidInput(f"profile_path: no profile at {shown}; give a profile's folder or its profile.json")
     return load_valid_profile(folder)

@@ -16,7 +16,7 @@ from paper_assets.pipeline.step import Check, Checked, Grid, Made, Partition, Pr
 from paper_assets.pipeline.workspace import Workspace
 from paper_assets.profile import Profile
 from paper_assets.retrieval.answers import (
-    NOBODY,
+    NO_JUDGE,
     LoadGrader,
     balanced_answer,
     has_failed,
@@ -323,7 +323,7 @@ def keep_retrievals(
     embedder: Embedder | None,
     load_grader: LoadGrader,
     grader: str,
-    judge: StanceJudge = NOBODY,
+    judge: StanceJudge = NO_JUDGE,
     settings: Settings,
 ) -> bool:
     """Answer the profile's questions from what was stored on the day, and store the answers; False if nothing changed.

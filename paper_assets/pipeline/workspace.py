@@ -17,7 +17,7 @@ from paper_assets.errors import ModelUnavailable
 from paper_assets.models.cross_encoder import load_cross_encoder
 from paper_assets.models.embedder import Embedder, load_embedder
 from paper_assets.paper import Paper
-from paper_assets.progress import Progress, nobody
+from paper_assets.progress import Progress, ignore_progress
 from paper_assets.ranking.verifier import Verifier, open_verifier
 from paper_assets.retrieval.grading import Grader, load_grader
 from paper_assets.retrieval.stance import StanceJudge
@@ -91,7 +91,7 @@ class Workspace:
     access: Access  # what sources are asked with
     enrich_papers: EnrichPapers
     clock: Clock
-    progress: Progress = nobody
+    progress: Progress = ignore_progress
     log: logging.Logger = field(default_factory=lambda: logging.getLogger("paper_assets.pipeline"))
     options: Mapping[str, Any] = field(default_factory=dict)
     assumed_model: str | None = None  # the embedding model's name for who only looks, and need not load it

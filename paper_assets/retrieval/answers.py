@@ -11,14 +11,14 @@ from paper_assets.retrieval.merge import Candidate, Rerank
 from paper_assets.retrieval.plan import Plan
 from paper_assets.retrieval.search import Corpus
 from paper_assets.retrieval.sides import findings_of, stance_findings
-from paper_assets.retrieval.stance import STANCES, StanceJudge, nobody
+from paper_assets.retrieval.stance import STANCES, StanceJudge, no_judge
 from paper_assets.settings import RetrievalConfig
 
-NOBODY = nobody("no judge of stances was given")
+NO_JUDGE = no_judge("no judge of stances was given")
 
 
 def retrieve_balanced(
-    corpus: Corpus, plan: Plan, *, caller: Caller, judge: StanceJudge = NOBODY, rerank: Rerank | None = None
+    corpus: Corpus, plan: Plan, *, caller: Caller, judge: StanceJudge = NO_JUDGE, rerank: Rerank | None = None
 ) -> tuple[Findings, ...]:
     """Return `k_per_side` documents for each side, in the plan's order; all sides get the same token limit.
 
@@ -47,11 +47,11 @@ LoadJudge = Callable[[], StanceJudge]
 
 
 def balanced_answer(
-    corpus: Corpus, plan: Plan, *, caller: Caller, load_grader: LoadGrader, load_judge: LoadJudge = lambda: NOBODY
+    corpus: Corpus, plan: Plan, *, caller: Caller, load_grader: LoadGrader, load_judge: LoadJudge = lambda: NO_JUDGE
 ) -> dict[str, Any]:
     """Answer a plan side by side (see `answer_of`). Raises InvalidInput without sides, StoreBusy."""
     grading = _grading(plan, load_grader, corpus.config)
-    judge = load_judge() if plan.asks_for_stances else NOBODY
+    judge = load_judge() if plan.asks_for_stances else NO_JUDGE
     found = retrieve_balanced(corpus, plan, caller=caller, judge=judge, rerank=grading.rerank)
     return answer_of("balanced", plan, found, caller=caller, grading=grading, config=corpus.config)
 

@@ -55,7 +55,7 @@ class StanceJudge:
     label: Callable[[str, Sequence[Passage]], Labels]
 
 
-def nobody(reason: str) -> StanceJudge:
+def no_judge(reason: str) -> StanceJudge:
     """Return the judge to use when no model is configured."""
 
     def label(claim: str, passages: Sequence[Passage]) -> Labels:

@@ -21,7 +21,7 @@ from paper_assets.models import llm
 from paper_assets.models.cross_encoder import NLIEncoder, load_nli
 from paper_assets.models.llm import Completion
 from paper_assets.models.llm_config import Budget, llm_config
-from paper_assets.retrieval.stance import Label, Labels, Passage, StanceJudge, checked_label, nobody
+from paper_assets.retrieval.stance import Label, Labels, Passage, StanceJudge, checked_label, no_judge
 from paper_assets.settings import Settings
 from paper_assets.stores.llm_records import keep_answers, known_answers
 from paper_assets.stores.warehouse import Warehouse
@@ -40,7 +40,7 @@ def open_nli_judge(model: str, load: Callable[[str], NLIEncoder]) -> StanceJudge
         try:
             return nli_judge(load(model))
         except ModelUnavailable as fault:
-            return nobody(str(fault))
+            return no_judge(str(fault))
 
     def label(claim: str, passages: Sequence[Passage]) -> Labels:
         return loaded().label(claim, passages)
@@ -133,12 +133,12 @@ def open_llm_judge(
     """Return the judge for the environment's language model; without one its labels carry the reason.
 
     `known` looks up stored answers by key, `keep` stores new ones of a model; `deadline` returns the seconds left.
-    Without a `budget` it gets one of its own.
+    Without a `budget` it has a separate one.
     """
     try:
         config = llm_config(environ)
     except LLMConfigError as error:
-        return nobody(str(error))
+        return no_judge(str(error))
     spent = budget or Budget(calls=config.budget_calls, tokens=config.budget_tokens)
 
     def ask(*, system: str, user: str, schema: type[StanceLabels]) -> Completion[StanceLabels]:

@@ -15,7 +15,7 @@ import numpy as np
 from paper_assets.errors import InvalidInput, ModelUnavailable, StoreError
 from paper_assets.models.embedder import Embedder
 from paper_assets.paper import text_hash
-from paper_assets.progress import Progress, nobody
+from paper_assets.progress import Progress, ignore_progress
 from paper_assets.rewriting.faithfulness import unsupported
 from paper_assets.rewriting.gate import claimed, stops
 from paper_assets.rewriting.measures import Likeness, clean_keywords, copied_share, keywords_of, likeness
@@ -210,7 +210,7 @@ def remove(archive: Archive, identifier: str) -> str | None:
     return _synced(archive)
 
 
-def sync_archive(archive: Archive, *, progress: Progress = nobody) -> SyncReport:
+def sync_archive(archive: Archive, *, progress: Progress = ignore_progress) -> SyncReport:
     """Embed originals without a vector of this model and make Chroma hold what the table holds.
 
     Raises ModelUnavailable without an embedder, StoreError.
@@ -221,7 +221,7 @@ def sync_archive(archive: Archive, *, progress: Progress = nobody) -> SyncReport
     return sync_best_practices(archive.warehouse, archive.index, archive.collection, model=archive.embedder.name)
 
 
-def embed_originals(archive: Archive, embedder: Embedder, *, progress: Progress = nobody) -> int:
+def embed_originals(archive: Archive, embedder: Embedder, *, progress: Progress = ignore_progress) -> int:
     """Embed the originals that this model has not embedded, in batches; return their number."""
     hashes, texts = originals_without_vector(archive.warehouse, archive.collection, model=embedder.name)
     for at in range(0, len(hashes), _EMBEDDED_AT_ONCE):

@@ -10,7 +10,7 @@ from math import nan
 from statistics import fmean, stdev
 
 from paper_assets.errors import LLMError
-from paper_assets.progress import Progress, nobody
+from paper_assets.progress import Progress, ignore_progress
 from paper_assets.rewriting.loop import rehearse
 from paper_assets.rewriting.writing import Writer, write_attempt
 from paper_assets.stores.rewrites import Attempt, NewItem
@@ -60,7 +60,7 @@ def compare(
     with_examples: Writer,
     without_examples: Writer,
     stopwatch: Callable[[], float],
-    progress: Progress = nobody,
+    progress: Progress = ignore_progress,
 ) -> Compared:
     """Rewrite each item both ways after a warm-up, alternating which goes first; neither writer may answer from a
     cache.

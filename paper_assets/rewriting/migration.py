@@ -12,7 +12,7 @@ from typing import Any
 
 from paper_assets.errors import InvalidInput
 from paper_assets.paper import parse_instant
-from paper_assets.progress import Progress, nobody
+from paper_assets.progress import Progress, ignore_progress
 from paper_assets.rewriting.best_practices import Archive, embed_originals, masked, sync_archive
 from paper_assets.rewriting.gate import unusable
 from paper_assets.rewriting.measures import clean_keywords
@@ -37,7 +37,7 @@ def migrate(
     source: str,
     *,
     folder: Path | None = None,
-    progress: Progress = nobody,
+    progress: Progress = ignore_progress,
     at_once: int = _AT_ONCE,
 ) -> Migrated:
     """Copy collection `source` to `archive.collection`, keeping the ids, and index it.

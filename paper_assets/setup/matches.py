@@ -13,7 +13,7 @@ from paper_assets.ranking.keywords import keywords_in, paper_texts
 from paper_assets.retrieval.search import Corpus, search
 from paper_assets.setup.categories import MOST_PROPOSED, Category, all_categories, by_votes, by_words
 from paper_assets.setup.draft import LikedWork, ProfileDraft, draft_content
-from paper_assets.small_files import lies_there
+from paper_assets.small_files import is_present
 from paper_assets.stores.papers import latest_day, papers_between, papers_by_id
 
 _SIMILAR = 40  # stored papers per interest whose categories vote
@@ -66,7 +66,7 @@ def proposed_categories(
     ids = [work.paper_id for work in papers if work.paper_id]
     voting: list[Sequence[str]] = []
     embedder = workspace.embedder()
-    if lies_there(workspace.warehouse.path):
+    if is_present(workspace.warehouse.path):
         stored = papers_from_table(papers_by_id(workspace.warehouse, ids)) if ids else []
         voting += [paper.categories for paper in stored] * 3  # a liked paper says more than a similar one
         corpus = Corpus(warehouse=workspace.warehouse, embedder=embedder, config=workspace.settings.retrieval)
@@ -108,7 +108,7 @@ def matches(workspace: Workspace, draft: ProfileDraft) -> Matches:
     Raises InvalidInput or InvalidProfile for a draft that no profile could have, StoreError.
     """
     content = draft_content(draft)
-    if not lies_there(workspace.warehouse.path) or (last := latest_day(workspace.warehouse)) is None:
+    if not is_present(workspace.warehouse.path) or (last := latest_day(workspace.warehouse)) is None:
         return Matches(note="No papers are stored yet, so there is no preview.")
     first = last - timedelta(days=_WINDOW - 1)
     stored = papers_between(workspace.warehouse, first, last)

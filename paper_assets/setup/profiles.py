@@ -24,7 +24,7 @@ from paper_assets.setup.draft import (
     draft_content,
     draft_record,
 )
-from paper_assets.small_files import leads_nowhere, lies_there
+from paper_assets.small_files import is_broken_link, is_present
 from paper_assets.stores.locks import make_private_folder, store_lock
 from paper_assets.stores.papers import papers_with_dois
 from paper_assets.stores.profiles import (
@@ -85,7 +85,7 @@ class RemovedProfile:
 
 def profile_names(place: Place) -> list[str]:
     """Return the names of all profile folders, broken ones included; none where the folder does not exist yet."""
-    return [folder.name for folder in profile_folders(place.profiles_dir)] if lies_there(place.profiles_dir) else []
+    return [folder.name for folder in profile_folders(place.profiles_dir)] if is_present(place.profiles_dir) else []
 
 
 def create_profile(place: Place, draft: ProfileDraft, *, now: datetime, library: Sequence[Entry] = ()) -> Created:
@@ -109,7 +109,7 @@ def create_profile(place: Place, draft: ProfileDraft, *, now: datetime, library:
         try:
             make_private_folder(new)
             write_json(new / "profile.json", record, version="none", turns=place.home / "profile-written")
-            if lies_there(folder) and _occupied(folder):
+            if is_present(folder) and _occupied(folder):
                 raise InvalidInput(f"{folder} exists already; choose another name")
             new.rename(folder)
         finally:
@@ -153,7 +153,7 @@ def rename_profile(place: Place, name: str, new_name: str) -> Path:
         raise InvalidInput(f"there are ratings or lists of a former profile {wanted!r}; choose another name")
     target = place.profiles_dir / wanted
     with _editing(place):
-        if lies_there(target) and _occupied(target):
+        if is_present(target) and _occupied(target):
             raise InvalidInput(f"{target} exists already; choose another name")
         folder.rename(target)
         try:
@@ -174,7 +174,7 @@ def duplicate_profile(place: Place, name: str, new_name: str) -> Path:
     wanted = check_name(new_name, taken=profile_names(place))
     target = place.profiles_dir / wanted
     with _editing(place):
-        if lies_there(target) and _occupied(target):
+        if is_present(target) and _occupied(target):
             raise InvalidInput(f"{target} exists already; choose another name")
         new = place.profiles_dir / REMOVED / f"new-{wanted}"
         shutil.rmtree(new, ignore_errors=True)
@@ -236,7 +236,7 @@ def delete_expired(place: Place, *, now: datetime) -> list[str]:
 def existing_profile(place: Place, name: str) -> Path:
     """Return the folder of a profile, which may be broken. Raises InvalidProfile that names the existing ones."""
     folder = place.profiles_dir / name
-    if PROFILE_NAME.fullmatch(name) and lies_there(folder / "profile.json"):
+    if PROFILE_NAME.fullmatch(name) and is_present(folder / "profile.json"):
         return folder
     names = profile_names(place)
     hint = f"; profiles: {', '.join(names[:10])}" if names else "; `paper-assets profile new` makes one"
@@ -264,7 +264,7 @@ def _resolved(warehouse: Warehouse, papers: Sequence[LikedWork]) -> tuple[tuple[
     dois = [paper_id.removeprefix("doi:") for paper_id in ids if paper_id.startswith("doi:")]
     if not dois:
         return tuple(papers), ()
-    known = papers_with_dois(warehouse, dois) if lies_there(warehouse.path) else {}
+    known = papers_with_dois(warehouse, dois) if is_present(warehouse.path) else {}
     resolved: dict[LikedWork, None] = {}
     notes = []
     for work in papers:
@@ -293,7 +293,7 @@ def _works(library: Sequence[Entry]) -> list[LikedWork]:
 def _occupied(folder: Path) -> bool:
     """Whether a folder may not be replaced: it holds something, or it is no folder."""
     try:
-        return leads_nowhere(folder) or any(folder.iterdir())
+        return is_broken_link(folder) or any(folder.iterdir())
     except OSError:
         return True
 

@@ -27,7 +27,7 @@ from uuid import uuid4
 import numpy as np
 
 from paper_assets.errors import IndexUnusable, InvalidInput, StoreUnwritable
-from paper_assets.small_files import lies_there, read_json, read_text
+from paper_assets.small_files import is_present, read_json, read_text
 from paper_assets.stores.locks import make_private_folder
 
 if TYPE_CHECKING:
@@ -225,7 +225,7 @@ def database(copy: Path) -> Path:
 def current_copy(store: Path) -> tuple[Path, Manifest]:
     """The copy in use and its manifest. Raises IndexUnusable, without opening anything, if it cannot be trusted."""
     try:
-        name = read_text(store / "CURRENT").strip() if lies_there(store / "CURRENT") else None
+        name = read_text(store / "CURRENT").strip() if is_present(store / "CURRENT") else None
     except InvalidInput:
         name = ""
     if name is None:

@@ -22,7 +22,7 @@ from typing import Any
 
 from paper_assets.errors import InvalidInput, InvalidProfile, StoreUnwritable
 from paper_assets.profile import PROFILE_NAME, Profile, profile_from_mapping, profile_to_mapping
-from paper_assets.small_files import lies_there, read_json
+from paper_assets.small_files import is_present, read_json
 from paper_assets.stores.locks import make_private_folder, store_lock
 from paper_assets.stores.warehouse import Warehouse
 
@@ -127,7 +127,7 @@ def people_file(home: Path) -> Path:
 
 def read_people(file: Path) -> tuple[Person, ...]:
     """Everybody in the file; nobody without one. Raises InvalidInput for a broken one, or one that others can read."""
-    if not lies_there(file):
+    if not is_present(file):
         return ()
     record = read_json(file)
     try:
@@ -243,7 +243,7 @@ _RENAMES = (
 
 def rename_stored_profile(warehouse: Warehouse, name: str, new_name: str) -> None:
     """Give a profile's ratings, lists and results another name, all of them or none. Raises StoreBusy."""
-    if not lies_there(warehouse.path):
+    if not is_present(warehouse.path):
         return
     with warehouse.writing() as connection:
         for statement in _RENAMES:
@@ -252,7 +252,7 @@ def rename_stored_profile(warehouse: Warehouse, name: str, new_name: str) -> Non
 
 def is_known_profile(warehouse: Warehouse, name: str) -> bool:
     """Whether ratings or lists are stored under the name; a removed profile keeps its own."""
-    if not lies_there(warehouse.path):
+    if not is_present(warehouse.path):
         return False
     with warehouse.reading() as connection:
         rows = connection.execute(

@@ -30,7 +30,7 @@ import duckdb
 from duckdb import DuckDBPyConnection
 
 from paper_assets.errors import StoreBusy, StoreError, StoreUnwritable, StoreVersion
-from paper_assets.small_files import leads_nowhere, lies_there
+from paper_assets.small_files import is_broken_link, is_present
 from paper_assets.stores.checkpoint import checkpoint, mend_checkpoint, only_when_asked
 from paper_assets.stores.locks import command_of, folder_locked
 from paper_assets.stores.migrations.upgrade import (
@@ -108,11 +108,11 @@ class Warehouse:
             raise StoreBusy(_busy(self, f"another thread of this process (pid {os.getpid()})"))
         try:
             with _explained(self.path):
-                if leads_nowhere(self.path):  # its disk may not be there today: no reason to begin anew
+                if is_broken_link(self.path):  # its disk may not be there today: no reason to begin anew
                     raise StoreError(f"{self.path} is a link to nothing; bring back what it leads to, or remove it")
                 create_if_missing(self.path, self.migrations)
                 for file in (self.path, self.path.with_name(f"{self.path.name}.wal")):
-                    if lies_there(file) and not file.is_file():  # opening a pipe would wait for ever
+                    if is_present(file) and not file.is_file():  # opening a pipe would wait for ever
                         raise StoreError(f"{file} is no file; move it away or set PAPER_ASSETS_HOME")
                 with ExitStack() as held, ExitStack() as open_file:
                     before = _take_turn(held, self, ends, read_only=read_only)

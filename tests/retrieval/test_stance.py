@@ -14,7 +14,7 @@ from paper_assets.models.cross_encoder import NLIEncoder, load_nli
 from paper_assets.retrieval.answers import balanced_answer, has_failed, retrieve_balanced, stance_in_words
 from paper_assets.retrieval.findings import Caller
 from paper_assets.retrieval.search import Corpus
-from paper_assets.retrieval.stance import StanceJudge, nobody
+from paper_assets.retrieval.stance import StanceJudge, no_judge
 from paper_assets.retrieval.stance_judges import nli_judge, open_llm_judge, open_nli_judge
 from tests.invented_cross_encoder import tiny_cross_encoder
 from tests.loopback_llm import LoopbackLLM, Request, Step, fault, loopback_llm, says
@@ -154,7 +154,7 @@ def test_a_passage_that_was_judged_is_not_asked_about_again(corpus: Corpus) -> N
 
 
 def test_without_a_judge_there_is_one_list_that_says_why(corpus: Corpus) -> None:
-    (one,) = retrieve_balanced(corpus, asked(), caller=ANYBODY, judge=nobody("no language model is configured"))
+    (one,) = retrieve_balanced(corpus, asked(), caller=ANYBODY, judge=no_judge("no language model is configured"))
     assert one.side is None and len(one.documents) == one.wanted == 6
     assert one.warnings[0] == ("stance could not be judged, so this is one list: no language model is configured")
     assert one.judged is not None and one.judged.judge is None and not one.judged.failed

@@ -34,7 +34,7 @@ from paper_assets.interpreting.papers import (
 )
 from paper_assets.interpreting.papers import related as related_papers
 from paper_assets.paper_id import split_paper_id
-from paper_assets.progress import Progress, nobody
+from paper_assets.progress import Progress, ignore_progress
 from paper_assets.small_files import read_json
 
 _MOST_BYTES = 50_000_000  # of a paper with its text; pdf_text gives at most 5 million characters
@@ -152,7 +152,7 @@ def _show_list(title: str, result: SearchResult) -> None:
     _warn(result.warnings)
 
 
-def _clients(progress: Progress = nobody) -> Clients:
+def _clients(progress: Progress = ignore_progress) -> Clients:
     return open_clients(read_settings(), os.environ, warehouse=open_warehouse(), progress=progress)
 
 
