@@ -3,6 +3,7 @@
 Belongs here: when. Not here: what (the assets), and what one look at the conditions does (looks.py).
 """
 
+import re
 from datetime import date, timedelta
 from typing import Any
 
@@ -17,6 +18,7 @@ from paper_assets.stores.warehouse import Warehouse
 
 ANNOUNCED_AFTER = timedelta(days=2)  # a day's papers appear in the API when announced, up to two days later (S1)
 REPAIRED_DAYS = 14  # S1
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
 class LatestEmbeddedDay(AutomationCondition):
@@ -46,6 +48,30 @@ class LatestEmbeddedDay(AutomationCondition):
         return dg.AutomationResult(context, chosen)
 
 
+class NotBeforeLatestEmbeddedDay(AutomationCondition):
+    """Partitions of the newest day that has embeddings and of later ones, and partitions without a day."""
+
+    @property
+    def name(self) -> str:
+        return "not_before_latest_embedded_day"
+
+    def evaluate(self, context: Any) -> dg.AutomationResult:  # Dagster's own signature is generic and private
+        embedded = context.asset_graph_view.instance.get_materialized_partitions(dg.AssetKey("paper_embeddings"))
+        latest = max(embedded & stored_days(embedded), default="")
+        keys = context.candidate_subset.expensively_compute_partition_keys()
+        chosen = {key for key in keys if (day := _day_of(key)) is None or day >= latest}
+        subset = context.candidate_subset
+        if chosen != keys:
+            subset = subset.compute_intersection_with_partition_keys(chosen) if chosen else context.get_empty_subset()
+        return dg.AutomationResult(context, subset)
+
+
+def _day_of(key: Any) -> str | None:
+    """Return the day of a partition's key; None if it has none."""
+    text = key.keys_by_dimension["day"] if isinstance(key, dg.MultiPartitionKey) else f"{key}"
+    return text if _DAY.fullmatch(text) else None
+
+
 def stored_days(known: set[str]) -> set[str]:
     """Those of the days known to Dagster that hold papers: a store that was deleted leaves its days to Dagster."""
     path = environment.settings.warehouse_path
@@ -64,6 +90,10 @@ _something_new = (
 # its ranking is being asked for or made is ranked again.
 _due = _something_new.since(AutomationCondition.newly_requested() & ~_something_new)
 _quiet = ~AutomationCondition.any_deps_in_progress() & ~AutomationCondition.in_progress()
+# A ranking reads the papers of a window of days. It does not wait while older ones are embedded, which can take hours.
+_recent_quiet = ~AutomationCondition.in_progress() & ~AutomationCondition.any_deps_match(
+    AutomationCondition.in_progress() & NotBeforeLatestEmbeddedDay()
+)
 
 # Nothing rests on what its own check has found to be wrong.
 _sound = ~AutomationCondition.any_deps_match(
@@ -84,7 +114,9 @@ on_new_ratings = (
 _due_or_unknown = (_something_new | AutomationCondition.initial_evaluation()).since(
     AutomationCondition.newly_requested() & ~_something_new
 )
-on_new_papers_or_profile = (LatestEmbeddedDay() & _due_or_unknown & _quiet).with_label("on_new_papers_or_profile")
+on_new_papers_or_profile = (LatestEmbeddedDay() & _due_or_unknown & _recent_quiet).with_label(
+    "on_new_papers_or_profile"
+)
 # What follows a ranking waits until nothing above it is about to be made again.
 _settled = ~AutomationCondition.any_deps_missing() & ~AutomationCondition.any_deps_match(
     AutomationCondition.will_be_requested()

@@ -7,6 +7,7 @@ import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
+from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
 
@@ -21,6 +22,13 @@ from paper_assets.stores.locks import folder_locked, make_private_folder
 
 _NOT_MENDED_BY = "restore it, or begin a new history with `paper-assets reset --history`; papers and results stay"
 
+_FORMER = frozenset(
+    {  # SHA-256 of dagster.yaml as earlier versions wrote it
+        "90c2c9862b0deb44cb59746cfb19781a9c8d23ecd6c21ead37428d1772c6aca0",
+        "2a18f51a8e0d5bae71f9ce68e78bff7ef50fe89a9ee1d0ab0894ee3eadf3735d",
+    }
+)
+
 
 def open_instance(dagster_home: Path) -> dg.DagsterInstance:
     """The instance whose runs and events the UI shows; made on first use, with the settings of this project.
@@ -32,8 +40,8 @@ def open_instance(dagster_home: Path) -> dg.DagsterInstance:
         make_private_folder(dagster_home)
         os.environ["DAGSTER_HOME"] = str(dagster_home.absolute())
         with folder_locked(dagster_home), explained(dagster_home):
-            if not file.exists():
-                ours = files("paper_assets.defs").joinpath(SETTINGS).read_bytes()
+            ours = files("paper_assets.defs").joinpath(SETTINGS).read_bytes()
+            if not file.exists() or _is_former(file.read_bytes()):
                 _appear(file, new_settings(ours, os.environ))
             check_server(file, os.environ)
             reach_server(os.environ)
@@ -47,6 +55,11 @@ def open_instance(dagster_home: Path) -> dg.DagsterInstance:
                 return _opened(dagster_home)
     except OSError as fault:
         raise StoreUnwritable(f"{dagster_home} cannot be used: {fault.strerror}; set DAGSTER_HOME") from None
+
+
+def _is_former(settings: bytes) -> bool:
+    """Return whether the settings are those that an earlier version wrote; settings edited by a person are kept."""
+    return sha256(settings).hexdigest() in _FORMER
 
 
 def keeps_files(instance: dg.DagsterInstance) -> bool:

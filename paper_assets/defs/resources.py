@@ -7,7 +7,10 @@ import dagster as dg
 
 from paper_assets.defs.dead_runs import own_tag
 from paper_assets.defs.environment import settings
+from paper_assets.defs.run_queue import BACKLOG, QUEUE
 from paper_assets.pipeline.workspace import Workspace, open_workspace
+
+_NICENESS = 10  # of a run that embeds old papers: what a person waits for gets the processor first
 
 
 def workspace_resource() -> dg.ResourceDefinition:
@@ -19,6 +22,8 @@ def workspace_resource() -> dg.ResourceDefinition:
         # A run names its process before its first step waits for a slot or works.
         if context.run and context.instance:
             context.instance.add_run_tags(context.run.run_id, own_tag())
+            if context.run.tags.get(QUEUE) == BACKLOG:
+                os.nice(_NICENESS)
         return opened
 
     return workspace

@@ -265,5 +265,6 @@ STEP = Step(
     inputs=_inputs,
     stored=_stored,
     trigger="new_papers",
+    partitions_per_run=14,  # about a minute: newer papers overtake a backlog between two runs
     reported=lambda workspace, partitions: {NAME: _inputs(workspace, partitions)},
 )

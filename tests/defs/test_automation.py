@@ -6,6 +6,7 @@ from pathlib import Path
 
 import dagster as dg
 import pytest
+from dagster._core.events import AssetMaterializationPlannedData
 
 from paper_assets.defs.assets import ASSETS
 from paper_assets.defs.automation import conditions, fetched_day, repaired_days
@@ -142,6 +143,36 @@ def test_a_new_day_is_embedded_before_it_is_ranked(desk: Desk) -> None:
     desk.asked = {"paper_embeddings": {"2026-03-03"}}
     desk.carry_out("1")
     assert ranked(desk.tick()) == {"2026-03-03|ann", "2026-03-03|bob"}
+
+
+def in_progress(instance: dg.DagsterInstance, day: str) -> None:
+    """Record a run that is embedding the day."""
+    run = instance.create_run_for_job(
+        dg.Definitions(assets=ASSETS, resources=RESOURCES).get_implicit_global_asset_job_def(),
+        asset_selection=frozenset({dg.AssetKey("paper_embeddings")}),
+        tags={"dagster/partition": day},
+        status=dg.DagsterRunStatus.STARTED,
+    )
+    planned = dg.DagsterEvent(
+        "ASSET_MATERIALIZATION_PLANNED",
+        "__ASSET_JOB",
+        event_specific_data=AssetMaterializationPlannedData(dg.AssetKey("paper_embeddings"), partition=day),
+    )
+    instance.report_dagster_event(planned, run.run_id)
+
+
+def test_an_edit_is_ranked_while_older_papers_are_being_embedded(desk: Desk) -> None:
+    desk.report("arxiv_papers", "2026-02-01", "papers-1")
+    assert desk.tick() == {"paper_embeddings": {"2026-02-01"}}
+    in_progress(desk.instance, "2026-02-01")
+    desk.report("research_profile", "ann", "ann-2")
+    assert ranked(desk.tick()) == {"2026-03-02|ann"}
+
+
+def test_an_edit_waits_while_papers_of_the_ranked_day_are_being_embedded(desk: Desk) -> None:
+    in_progress(desk.instance, "2026-03-02")
+    desk.report("research_profile", "ann", "ann-2")
+    assert ranked(desk.tick()) == set()
 
 
 def test_a_new_profile_is_ranked_for_the_latest_day(desk: Desk) -> None:

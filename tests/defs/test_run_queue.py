@@ -1,0 +1,62 @@
+"""Rankings do not wait for backlog work: queues, priorities, and what the daemon's queue takes from them."""
+
+from collections.abc import Iterator
+from datetime import date
+from pathlib import Path
+
+import dagster as dg
+import pytest
+
+from paper_assets.defs.instance import open_instance
+from paper_assets.defs.run_queue import BACKLOG, DAILY, QUEUE, RANKING, queue_tags
+
+TODAY = date(2026, 3, 31)
+ROOT = Path(__file__).parents[2]
+
+
+def embedding(last: str) -> dict[str, str]:
+    return queue_tags({"paper_embeddings"}, {"dagster/asset_partition_range_end": last}, today=TODAY)
+
+
+def test_each_run_has_a_queue_and_a_priority() -> None:
+    ranking = queue_tags(
+        {"filtered_candidates", "scored_rankings"}, {"dagster/partition": "2026-03-30|ann"}, today=TODAY
+    )
+    old, older, recent = embedding("2025-12-31"), embedding("2025-06-30"), embedding("2026-03-30")
+    assert [each[QUEUE] for each in (ranking, recent, old, older)] == [RANKING, DAILY, BACKLOG, BACKLOG]
+    priorities = [int(each["dagster/priority"]) for each in (ranking, recent, old, older)]
+    assert priorities == sorted(priorities, reverse=True)
+    assert queue_tags((), {}, today=TODAY)[QUEUE] == DAILY, "whole graph"
+
+
+@pytest.fixture
+def instance(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dg.DagsterInstance]:
+    monkeypatch.setenv("DAGSTER_HOME", str(tmp_path))
+    with open_instance(tmp_path) as instance:
+        yield instance
+
+
+def test_the_limits_of_the_settings_name_the_queues(instance: dg.DagsterInstance) -> None:
+    limits = instance.get_concurrency_config().run_queue_config.tag_concurrency_limits
+    assert {limit["value"]: limit["limit"] for limit in limits} == {RANKING: 2, DAILY: 2, BACKLOG: 1}
+    assert {limit["key"] for limit in limits} == {QUEUE}
+    assert instance.get_concurrency_config().run_queue_config.max_concurrent_runs == -1
+
+
+def test_settings_of_an_earlier_version_are_replaced_and_edited_ones_are_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DAGSTER_HOME", str(tmp_path))
+    file = tmp_path / "dagster.yaml"
+    former = b"telemetry:\n  enabled: false\n"
+    file.write_bytes(former)
+    with open_instance(tmp_path):
+        assert file.read_bytes() == former, "written by a person"
+    monkeypatch.setattr("paper_assets.defs.instance._is_former", lambda settings: settings == former)
+    with open_instance(tmp_path):
+        assert b"paper_assets.defs.run_queue" in file.read_bytes()
+
+
+def test_the_settings_of_the_checkout_are_those_of_the_package() -> None:
+    ours = (ROOT / "paper_assets" / "defs" / "dagster.yaml").read_bytes()
+    assert (ROOT / "dagster_home" / "dagster.yaml").read_bytes() == ours
