@@ -40,13 +40,13 @@ def figures(
     news = ("new-a", "new-b")
     for name in news:
         desk.profile(name, SPEECH)
-    with _as_make_dev(desk) as daemon:
-        first = _seconds_until(lambda: all(_rankings(desk, name) for name in news))
+    with as_make_dev(desk) as daemon:
+        first = seconds_until(lambda: all(rankings_of(desk, name) for name in news))
         _quiet(daemon.pid)
         before, began = _processor_seconds(daemon.pid), time.monotonic()
         time.sleep(idle)
         used, passed = _processor_seconds(daemon.pid) - before, time.monotonic() - began
-        taken = [_edit(desk, number) for number in range(edits)]
+        taken = [edit(desk, number) for number in range(edits)]
     told = "edit to ranking, each: " + ", ".join(f"{seconds:.1f} s" for seconds in taken)
     size = f"{days} days x {profiles} profiles"
     return [
@@ -75,7 +75,7 @@ def figures(
 
 
 @contextmanager
-def _as_make_dev(desk: Desk) -> Iterator["subprocess.Popen[bytes]"]:
+def as_make_dev(desk: Desk) -> Iterator["subprocess.Popen[bytes]"]:
     """The daemon, its code server and the page, in a new session."""
     with (desk.folder / "dev.log").open("ab") as log, socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -101,22 +101,22 @@ def _as_make_dev(desk: Desk) -> Iterator["subprocess.Popen[bytes]"]:
                 started.wait()
 
 
-def _edit(desk: Desk, number: int) -> float:
+def edit(desk: Desk, number: int) -> float:
     """Return the seconds from an edit of the first profile to its new ranking's file."""
-    kept = len(_rankings(desk, "p0"))
+    kept = len(rankings_of(desk, "p0"))
     interests = {"primary": [*CONTENT["interests"]["primary"], f"speech recognition, part {number}"]}
     desk.profile("p0", {**CONTENT, "interests": interests})
-    taken = _seconds_until(lambda: len(_rankings(desk, "p0")) > kept)
+    taken = seconds_until(lambda: len(rankings_of(desk, "p0")) > kept)
     time.sleep(20)  # what follows the ranking is made too
     return taken
 
 
-def _rankings(desk: Desk, profile: str) -> list[Path]:
+def rankings_of(desk: Desk, profile: str) -> list[Path]:
     """The files of the profile's rankings; reading the folder blocks no process, as opening the warehouse would."""
     return list((desk.folder / "data" / "output" / "rankings" / profile).glob("*.json"))
 
 
-def _seconds_until(happened: Callable[[], bool]) -> float:
+def seconds_until(happened: Callable[[], bool]) -> float:
     began = time.monotonic()
     while not happened():
         if time.monotonic() - began > PATIENCE:
