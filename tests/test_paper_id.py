@@ -88,7 +88,7 @@ def test_an_address_that_is_built_is_read_back(paper_id: str, version: int | Non
 
 def test_an_address_is_arxivs_or_not() -> None:
     assert arxiv_ids.split_arxiv_address("https://www.biorxiv.org/abs/2501.12345") is None
-    with pytest.raises(InvalidArxivId, match="no page of a paper"):
+    with pytest.raises(InvalidArxivId, match="not name a paper"):
         arxiv_ids.split_arxiv_address("https://arxiv.org/list/cs.CL/recent")
     assert arxiv_ids.pdf_name("https://example.org/pdf/2501.12345") is None
     assert [arxiv_ids.is_arxiv_host(host) for host in ("arxiv.org", "export.arxiv.org", "biorxiv.org")] == [
