@@ -39,7 +39,7 @@ _HEADINGS = {f"h{level}": "#" * level for level in range(1, 7)}
 
 
 def html_text(content: bytes, *, name: str) -> str:
-    """The whole text, paragraphs parted by blank lines. Raises PdfFetchFailed for what is not name a paper."""
+    """The whole text, paragraphs parted by blank lines. Raises PdfFetchFailed for a page that is not a paper."""
     if len(content) > MOST_BYTES:
         raise PdfFetchFailed(f"{name} has more than {MOST_BYTES // 1_000_000} MB; not read")
     parser = etree.HTMLParser(encoding="utf-8", no_network=True, remove_comments=True, remove_pis=True)
