@@ -333,7 +333,7 @@ def test_days_that_a_run_did_not_come_to_are_named(graph: Graph) -> None:
 
 
 def test_everything_that_acts_or_checks_by_itself_says_in_the_ui_what_it_is_for() -> None:
-    repository = defs().get_repository_def()
+    repository = defs.get_repository_def()
     checks = [repository.asset_graph.get_check_spec(key) for key in repository.asset_graph.asset_check_keys]
     acting = [*repository.sensor_defs, *repository.schedule_defs, *checks]
     assert len(acting) > 20

@@ -50,7 +50,7 @@ class Looking:
                 selector_id="selector",
             )
         )
-        repository = defs().get_repository_def()
+        repository = defs.get_repository_def()
         sensor = next(each for each in repository.sensor_defs if each.name == conditions.name)
         assert isinstance(sensor, Looks)
         context = dg.build_sensor_context(

@@ -78,5 +78,5 @@ def test_a_quiet_sensor_is_not_asked_and_needs_no_instance_until_something_happe
 
 
 def test_the_graph_has_its_sensors_as_they_were_written() -> None:
-    sensors = defs().get_repository_def().sensor_defs
+    sensors = defs.get_repository_def().sensor_defs
     assert {each.name for each in sensors if isinstance(each, QuietSensor)} == {"dead_runs", "decision_sensor"}
