@@ -1,4 +1,13 @@
-"""Define and check the weights of the six dimensions of a score (SPEC G8)."""
+"""Define and validate the weights of the dimensions (SPEC G8), in profiles and in the environment.
+
+To add a dimension:
+1. Here, append a field to `Weights`, and a number to each tuple of `DEFAULT_WEIGHTS`. The field is declared
+   `name: Annotated[_Share, Field(exclude_if=lambda share: share == 0.0)] = 0.0`: profiles with custom weights stay
+   valid with the same hash, and for them the new dimension has weight 0.
+2. In ranking/dimensions.py, write its function and append a line to `DIMENSION_TABLE`.
+3. Write a migration that adds its column (`double`, null in old rows) to `rankings` and `previous_rankings`.
+Rankings stored earlier are read with value and weight 0 for it.
+"""
 
 import math
 from collections.abc import Mapping
@@ -15,7 +24,7 @@ _Share = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
 class Weights(BaseModel):
-    """The weight of each dimension; all six are given, and they sum to 1."""
+    """The weight of each dimension; they sum to 1. Dimensions without a default must be named."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, defer_build=True)
 
@@ -30,12 +39,12 @@ class Weights(BaseModel):
     def _sum_to_one(self) -> Self:
         total = sum(self.in_order)
         if not math.isclose(total, 1.0, abs_tol=1e-9):
-            raise ValueError(f"the six weights sum to {total:g}; they must sum to 1")
+            raise ValueError(f"the weights sum to {total:g}; they must sum to 1")
         return self
 
     @property
     def in_order(self) -> tuple[float, ...]:
-        """Return the weights in the order of DIMENSIONS."""
+        """The weights in the order of DIMENSIONS."""
         return tuple(getattr(self, name) for name in DIMENSIONS)
 
 
@@ -53,9 +62,9 @@ DEFAULT_WEIGHTS: Mapping[str, tuple[float, ...]] = MappingProxyType(
 
 
 def weights_from_json(text: str, *, given_as: str) -> Mapping[str, tuple[float, ...]]:
-    """Return DEFAULT_WEIGHTS, replaced where `text` gives others: a JSON object of the six weights by purpose.
+    """Return DEFAULT_WEIGHTS, overridden by `text`: a JSON object of the weights by purpose.
 
-    Raises InvalidInput: one line with `given_as`, the purpose, the key and what to do.
+    Raises InvalidInput: one line with `given_as`, the purpose, the key and how to fix it.
     """
     try:
         record = parse_json(text, source=given_as)

@@ -231,7 +231,7 @@ def test_a_line_outside_of_0_to_1_is_an_error_that_names_the_key(line: object) -
     [
         (dict.fromkeys(DIMENSIONS[:5], 0.2), "ranking.weights.practicality: field required"),
         ({**EVEN, "novelty": 0.0}, "ranking.weights.novelty: unknown key"),
-        ({**EVEN, "recency": 0.3}, "ranking.weights: the six weights sum to 1.2; they must sum to 1"),
+        ({**EVEN, "recency": 0.3}, "ranking.weights: the weights sum to 1.2; they must sum to 1"),
         ({**EVEN, "recency": -0.1}, "ranking.weights.recency: "),
         ([0.5, 0.5], "ranking.weights: "),
     ],

@@ -256,7 +256,7 @@ def _report(workspace: Workspace, partition: Partition, made: Made) -> Report:
                 ],
             ),
             "coefficients": Table(
-                ["of", "weight"], list(zip(LEARNED_DIMENSIONS, stored.dimensions.tolist(), strict=True))
+                ["of", "weight"], list(zip(LEARNED_DIMENSIONS, stored.dimensions.tolist(), strict=False))
             ),
             "version": stored.version,
         },

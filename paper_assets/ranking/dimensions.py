@@ -1,7 +1,6 @@
 """The six dimensions of a score, each 0..1, for all papers at once (SPEC G7).
 
-`DIMENSION_TABLE` lists them. Adding one: a function, a line in the table, its weights in weights.py, and the migration
-that adds its column to warehouses that exist.
+`DIMENSION_TABLE` lists them; weights.py explains how to add one.
 """
 
 import re

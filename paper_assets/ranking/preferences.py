@@ -97,7 +97,9 @@ def shift_of(
     Sums of a paper run in an order that no other paper decides, so that its bits do not depend on the others.
     """
     count = len(dimensions)
-    values = (learned_features(dimensions) * preferences.dimensions).sum(axis=1)
+    # A model trained before a dimension was added has fewer weights: dimensions are only ever appended.
+    learned = learned_features(dimensions)[:, : len(preferences.dimensions)]
+    values = (learned * preferences.dimensions).sum(axis=1)
     told: list[tuple[str, ...]] = [()] * count
     if words is not None:
         by_words, told = _by_words(preferences, words, background)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from duckdb import DuckDBPyConnection
 
 from paper_assets.errors import NotComputed, NothingEarlier, PaperNotFound
@@ -129,7 +130,7 @@ def note_output(warehouse: Warehouse, day: date, profile: str, path: Path) -> No
         _, header = _set(connection, day, profile)
         connection.execute(
             "update ranking_sets set header = ? where day = ? and profile = ?",
-            [json.dumps({**header, "output_path": str(path)}, sort_keys=True), day, profile],
+            [json.dumps({**json.loads(header), "output_path": str(path)}, sort_keys=True), day, profile],
         )
 
 
@@ -146,7 +147,7 @@ def ranking(warehouse: Warehouse, day: date, profile: str) -> StoredRanking:
             """,
             params={"day": day, "profile": profile},
         ).to_arrow_table()
-    return StoredRanking(day=day, profile=profile, inputs=inputs, header=header, rows=rows.cast(ranking_schema()))
+    return StoredRanking(day=day, profile=profile, inputs=inputs, header=_read_header(header), rows=_read_rows(rows))
 
 
 def output_paths(warehouse: Warehouse, profile: str, first: date, last: date) -> dict[date, str | None]:
@@ -193,9 +194,7 @@ def previous_ranking(warehouse: Warehouse, day: date, profile: str) -> StoredRan
             params=params,
         ).to_arrow_table()
     inputs, header = found[0]
-    return StoredRanking(
-        day=day, profile=profile, inputs=inputs, header=json.loads(header), rows=rows.cast(ranking_schema())
-    )
+    return StoredRanking(day=day, profile=profile, inputs=inputs, header=_read_header(header), rows=_read_rows(rows))
 
 
 def ranking_inputs(warehouse: Warehouse, day: date, profile: str) -> str | None:
@@ -262,9 +261,9 @@ def ranked_paper(warehouse: Warehouse, profile: str, paper_id: str, *, day: date
         raise PaperNotFound(f"paper {paper_id} was not among the papers of profile {profile!r} on {day}")
     return Standing(
         day=day,
-        header=header,
+        header=_read_header(header),
         candidate=candidate.to_pylist()[0] if candidate.num_rows else None,
-        ranked=ranked.to_pylist()[0] if ranked.num_rows else None,
+        ranked=_read_rows(ranked).to_pylist()[0] if ranked.num_rows else None,
     )
 
 
@@ -306,14 +305,32 @@ def paper_history(warehouse: Warehouse, profile: str, paper_id: str) -> list[Day
     return [DayOfPaper(**dict(zip(names, row, strict=True))) for row in rows]
 
 
-def _set(connection: DuckDBPyConnection, day: date, profile: str) -> tuple[str, dict[str, Any]]:
-    rows = connection.execute(
+def _set(connection: DuckDBPyConnection, day: date, profile: str) -> tuple[str, str]:
+    """Return inputs and header (JSON) of the stored ranking. Raises NotComputed."""
+    rows: list[tuple[str, str]] = connection.execute(
         "select inputs, header from ranking_sets where day = ? and profile = ?", [day, profile]
     ).fetchall()
     if not rows:
         raise NotComputed(f"no ranking for profile {profile!r} on {day}; run the day first")
-    [(inputs, header)] = rows
-    return inputs, json.loads(header)
+    return rows[0]
+
+
+def _read_header(text: str) -> dict[str, Any]:
+    """Parse a stored header. A dimension that was added after it was stored has weight 0."""
+    header: dict[str, Any] = json.loads(text)
+    if "weights" in header:
+        header["weights"] = {**dict.fromkeys(DIMENSIONS, 0.0), **header["weights"]}
+    return header
+
+
+def _read_rows(rows: pa.Table) -> pa.Table:
+    """Return rows with the columns of `ranking_schema()`. A dimension that was added after they were stored is 0."""
+    read = rows.select(ranking_schema().names).cast(ranking_schema())
+    for name in DIMENSIONS:
+        if read.column(name).null_count:
+            place = read.schema.get_field_index(name)
+            read = read.set_column(place, name, pc.fill_null(read.column(name), 0.0))
+    return read
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,10 +4,17 @@ from datetime import date
 from pathlib import Path
 
 import duckdb
+import numpy as np
 import pyarrow as pa
 import pytest
 
 from paper_assets.errors import NotComputed, PaperNotFound
+from paper_assets.paper import papers_to_table
+from paper_assets.ranking.explain import recompute, why
+from paper_assets.ranking.rank import rank
+from paper_assets.ranking.task import RankingTask
+from paper_assets.settings import ScoringConfig
+from paper_assets.stores.migrations.upgrade import MIGRATIONS, Migration
 from paper_assets.stores.rankings import (
     candidate_schema,
     candidates,
@@ -27,7 +34,9 @@ from paper_assets.stores.rankings import (
     stored_inputs,
 )
 from paper_assets.stores.warehouse import Warehouse
+from paper_assets.weights import DIMENSIONS
 from tests.invented_papers import MONDAY, TUESDAY, WEDNESDAY
+from tests.ranking import invented
 
 
 @pytest.fixture
@@ -66,7 +75,7 @@ def test_candidates_come_back_by_id_with_their_reasons(warehouse: Warehouse) -> 
 
 
 def test_a_ranking_comes_back_in_order_with_its_header(warehouse: Warehouse) -> None:
-    header = {"weights": {"recency": 0.2}, "model": None, "warnings": ["논문"], "top_k": 2}
+    header = {"weights": dict.fromkeys(DIMENSIONS, 0.2), "model": None, "warnings": ["논문"], "top_k": 2}
     replace_ranking(warehouse, MONDAY, "p", ranked("b", "c", "a", top=2), header, inputs="x")
     found = ranking(warehouse, MONDAY, "p")
     assert (found.header, found.inputs) == (header, "x")
@@ -172,3 +181,44 @@ def test_the_ranking_that_was_replaced_is_kept_once_and_an_equal_one_replaces_no
     previous = previous_ranking(warehouse, MONDAY, "ann")
     assert (previous.inputs, previous.header) == ("two", {"inputs": "two"})
     assert previous.rows.column("paper_id").to_pylist() == ["b", "a"]
+
+
+def test_rankings_stored_before_a_dimension_was_added_are_read_explained_and_recomputed(tmp_path: Path) -> None:
+    path, added = tmp_path / "warehouse.duckdb", DIMENSIONS[-1]
+    scoring = ScoringConfig(weights={"general": (0.2, 0.2, 0.2, 0.2, 0.2, 0.0)})
+    reader = invented.profile()
+    made = rank(
+        RankingTask(
+            candidates=papers_to_table([invented.paper("1"), invented.paper("2")]),
+            profile=reader,
+            options=reader.content.ranking,
+            as_of=invented.AS_OF,
+            scoring=scoring,
+        )
+    )
+    for inputs in ("before", "after"):  # the first becomes the previous one
+        replace_ranking(Warehouse(path, deadline=5), MONDAY, "lab", made.rows, made.header, inputs=inputs)
+    with duckdb.connect(str(path)) as earlier:  # as the program without that dimension stored it
+        for table in ("", "previous_"):
+            earlier.execute(f"alter table {table}rankings drop column {added}")
+            earlier.execute(
+                f"""
+                update {table}ranking_sets
+                set header = json_merge_patch(header, json_object('weights', json_object('{added}', null)))
+                """
+            )
+
+    def add_column(connection: duckdb.DuckDBPyConnection) -> None:
+        for table in ("rankings", "previous_rankings"):
+            connection.execute(f"alter table {table} add column {added} double")
+
+    migration = Migration(MIGRATIONS[-1].number + 1, "a dimension", add_column)
+    warehouse = Warehouse(path, deadline=5, migrations=(*MIGRATIONS, migration))
+    for stored in (ranking(warehouse, MONDAY, "lab"), previous_ranking(warehouse, MONDAY, "lab")):
+        assert stored.header["weights"][added] == 0.0
+        assert stored.rows[added].to_pylist() == [0.0, 0.0]
+        scores = recompute(stored.rows, stored.header["weights"], ScoringConfig())
+        np.testing.assert_array_equal(scores, stored.rows["final"].to_numpy())
+    one = ranked_paper(warehouse, "lab", "1", day=MONDAY)
+    assert one.ranked is not None
+    assert why(one.ranked, one.header, scored=2)[0].startswith("Place ")
