@@ -6,7 +6,7 @@ same order everywhere.
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from datetime import UTC, date, datetime
 from functools import cache
 from hashlib import sha256
@@ -65,6 +65,22 @@ def parse_instant(text: str) -> datetime:
     return instant.replace(tzinfo=UTC) if instant.tzinfo is None else instant.astimezone(UTC)
 
 
+# The most characters of a field, or of one entry of a list: several times what the longest real papers have.
+LONGEST_FIELDS = {
+    "paper_id": 300,
+    "title": 2_000,
+    "abstract": 50_000,
+    "comment": 10_000,
+    "journal_ref": 2_000,
+    "primary_category": 200,
+    "doi": 1_000,
+    "pdf_url": 4_000,
+    "github_url": 4_000,
+    "authors": 1_000,
+    "categories": 200,
+    "affiliations": 2_000,
+}
+MOST_ENTRIES = 10_000  # of a list; the largest collaborations list half as many authors
 _TEXT_FIELDS = ("primary_category", "comment", "doi", "journal_ref", "pdf_url", "github_url")
 _LIST_FIELDS = ("authors", "categories", "affiliations")
 _INSTANT_FIELDS = ("published", "updated")
@@ -73,7 +89,8 @@ _INSTANT_FIELDS = ("published", "updated")
 def paper_from_mapping(record: object, *, position: int | None = None) -> Paper:
     """Read a paper given as JSON (G2): `paper_id, title, abstract, authors` required, the rest optional.
 
-    Keys that are not a paper's are ignored. `position` (from 0) helps to name a record without id.
+    Keys that are not a paper's are ignored. `position` (from 0) helps to name a record without id. Sizes are not
+    limited here: callers refuse (`oversized_fields`) or shorten (`cut_to_limits`) what is too large.
     Raises InvalidPaper with the record and the field.
     """
     if not isinstance(record, Mapping):
@@ -120,6 +137,53 @@ def paper_from_mapping(record: object, *, position: int | None = None) -> Paper:
     if not isinstance(withdrawn, bool):
         raise InvalidPaper(f"{named}: withdrawn must be true or false, got {_kind(withdrawn)}")
     return Paper(paper_id=identifier, version=version, withdrawn=withdrawn, **values)
+
+
+def oversized_fields(paper: Paper) -> list[str]:
+    """Describe each field beyond its limit, such as `title has 9,000 characters, at most 2,000`; empty if none is."""
+    found = []
+    for name, most in LONGEST_FIELDS.items():
+        value = getattr(paper, name)
+        if not value:
+            continue
+        if isinstance(value, str):
+            if len(value) > most:
+                found.append(f"{name} has {len(value):,} characters, at most {most:,}")
+        elif len(value) > MOST_ENTRIES:
+            found.append(f"{name} has {len(value):,} entries, at most {MOST_ENTRIES:,}")
+        elif (longest := max(map(len, value))) > most:
+            found.append(f"an entry of {name} has {longest:,} characters, at most {most:,}")
+    return found
+
+
+def cut_to_limits(paper: Paper) -> Paper:
+    """Shorten every field beyond the limits and say so at the start of the comment; other papers are returned as is.
+
+    For papers from feeds, which the user cannot correct. Raises InvalidPaper for an id beyond the limit: a cut id would
+    name another paper.
+    """
+    excess = oversized_fields(paper)
+    if not excess:
+        return paper
+    if len(paper.paper_id) > LONGEST_FIELDS["paper_id"]:
+        raise InvalidPaper(f"{_named(paper.paper_id, None)}: {excess[0]}")
+    values: dict[str, Any] = {}
+    for name, most in LONGEST_FIELDS.items():
+        value = getattr(paper, name)
+        if isinstance(value, tuple):
+            values[name] = tuple(_cut(entry, most) for entry in value[:MOST_ENTRIES])
+        elif value:
+            values[name] = _cut(value, most)
+    for name in ("pdf_url", "github_url", "doi"):  # a cut address leads nowhere
+        if values.get(name) != getattr(paper, name):
+            values[name] = None
+    note = f"[Cut at import: {'; '.join(excess)}]"
+    values["comment"] = _cut(f"{note} {values.get('comment') or ''}".strip(), LONGEST_FIELDS["comment"])
+    return replace(paper, **values)
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def paper_to_mapping(paper: Paper) -> dict[str, Any]:

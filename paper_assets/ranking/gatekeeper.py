@@ -19,7 +19,14 @@ from pydantic import ValidationError
 
 from paper_assets.errors import InvalidInput, ModelUnavailable, StoreError
 from paper_assets.models.embedder import reason_of
-from paper_assets.paper import Paper, embedded_text, paper_from_mapping, papers_from_table, papers_to_table
+from paper_assets.paper import (
+    Paper,
+    embedded_text,
+    oversized_fields,
+    paper_from_mapping,
+    papers_from_table,
+    papers_to_table,
+)
 from paper_assets.profile import Profile, RankingOptions
 from paper_assets.ranking.filters import FilterCriteria, filter_papers
 from paper_assets.ranking.interest_modes import InterestQueries, interest_queries, liked_ids
@@ -153,6 +160,8 @@ def _once_each(records: object) -> dict[str, tuple[Paper, Mapping[str, Any]]]:
     kept: dict[str, tuple[Paper, Mapping[str, Any]]] = {}
     for position, record in enumerate(records):
         paper = with_code_url(paper_from_mapping(record, position=position))
+        if excess := oversized_fields(paper):
+            raise InvalidInput(f"paper {position + 1} ({paper.paper_id[:60]}): {excess[0]}")
         if paper.paper_id not in kept or paper.version > kept[paper.paper_id][0].version:
             kept[paper.paper_id] = paper, record
     return kept

@@ -18,7 +18,7 @@ from lxml import etree
 
 from paper_assets.arxiv_ids import pdf_address, split_arxiv_id
 from paper_assets.errors import IncompleteFeed, InvalidArxivId, InvalidInput, InvalidPaper, NetworkError
-from paper_assets.paper import Paper
+from paper_assets.paper import Paper, cut_to_limits
 from paper_assets.sources.paper_fields import code_url, is_withdrawn
 from paper_assets.sources.polite_http import ask
 from paper_assets.text.cleaning import one_line
@@ -69,7 +69,7 @@ def parse_feed(content: bytes) -> Feed:
     if not (total.isascii() and total.isdecimal() and len(total) <= _MOST_DIGITS):
         raise IncompleteFeed("arXiv's answer does not say how many papers there are; try again later")
     try:
-        papers = tuple(read_entry(entry) for entry in root.iterfind(f"{ATOM}entry"))
+        papers = tuple(cut_to_limits(read_entry(entry)) for entry in root.iterfind(f"{ATOM}entry"))
     except InvalidPaper as error:
         raise IncompleteFeed(f"arXiv's answer is faulty: {error}") from None
     return Feed(papers=papers, total=int(total))

@@ -21,7 +21,7 @@ from lxml import etree
 
 from paper_assets.arxiv_ids import pdf_address, split_arxiv_id
 from paper_assets.errors import IncompleteFeed, InvalidArxivId, InvalidInput, InvalidPaper, NetworkError
-from paper_assets.paper import Paper
+from paper_assets.paper import Paper, cut_to_limits
 from paper_assets.sources.arxiv_api import STRICT_XML, check_category
 from paper_assets.sources.bulk_files import paper_from_record
 from paper_assets.sources.polite_http import ask
@@ -139,7 +139,7 @@ def _paper(record: Any) -> Paper:
         if name in _FORMATS:
             space = f"{space}}}" if space else ""
             texts = {each: text for each in _TEXTS if (text := described.findtext(space + each)) is not None}
-            return _FORMATS[name](described, space, {**texts, "id": texts.get("id", "").strip()})
+            return cut_to_limits(_FORMATS[name](described, space, {**texts, "id": texts.get("id", "").strip()}))
     raise InvalidPaper("the record is in neither of the formats arXivRaw and arXiv")
 
 

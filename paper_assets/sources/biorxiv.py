@@ -18,7 +18,7 @@ from urllib.parse import quote, unquote, urlsplit
 import requests
 
 from paper_assets.errors import IncompleteFeed, InvalidPaper, NetworkError
-from paper_assets.paper import Paper, paper_from_mapping
+from paper_assets.paper import Paper, cut_to_limits, paper_from_mapping
 from paper_assets.paper_id import PaperId
 from paper_assets.settings import Settings
 from paper_assets.sources.known_hosts import known_hosts
@@ -115,7 +115,7 @@ def _paper(server: str, versions: list[Mapping[str, Any]]) -> Paper:
     try:
         if not _DOI.fullmatch(doi):
             raise InvalidPaper("its DOI is none")
-        return paper_from_mapping(
+        paper = paper_from_mapping(
             {
                 "paper_id": str(PaperId(server, doi)),
                 "version": version,
@@ -134,6 +134,7 @@ def _paper(server: str, versions: list[Mapping[str, Any]]) -> Paper:
                 "withdrawn": title.startswith("WITHDRAWN") or is_withdrawn(None, abstract),
             }
         )
+        return cut_to_limits(paper)
     except InvalidPaper as fault:
         raise IncompleteFeed(f"{server}'s answer is faulty: {doi[:80]}: {fault}") from None
 

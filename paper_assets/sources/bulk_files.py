@@ -12,6 +12,7 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from email.utils import parsedate_to_datetime
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
@@ -20,7 +21,7 @@ from lxml import etree
 
 from paper_assets.arxiv_ids import pdf_address, split_arxiv_id
 from paper_assets.errors import InvalidArxivId, InvalidInput, InvalidPaper
-from paper_assets.paper import Paper, paper_from_mapping
+from paper_assets.paper import Paper, oversized_fields, paper_from_mapping
 from paper_assets.sources.arxiv_api import ATOM, STRICT_XML, is_atom, read_entry
 from paper_assets.sources.paper_fields import (
     authors_and_affiliations,
@@ -37,21 +38,23 @@ _BOM = b"\xef\xbb\xbf"
 Fault = Callable[[str], None]
 
 
-def read_papers(path: Path, *, on_fault: Fault | None = None) -> Iterator[Paper]:
-    """The papers of a file in its order; a repeated id comes as often as it stands there.
+def read_papers(path: Path, *, on_fault: Fault | None = None, on_oversized: Fault | None = None) -> Iterator[Paper]:
+    """Yield the papers of a file in its order; a repeated id is yielded each time.
 
-    The first record that is no paper raises InvalidInput `file:line: what and what to do`. With `on_fault` each such
-    record is reported by that text and skipped; the file as a whole (missing, empty, not text, no paper in it) still
-    raises.
+    The first record that is not a paper raises InvalidInput `file:line: what and what to do`. With `on_fault` each such
+    record is reported with that text and skipped; a file that is missing, empty, not text or without papers still
+    raises. `on_oversized` does the same for papers beyond the limits of `paper.LONGEST_FIELDS`; default: `on_fault`.
     """
     faults = 0
 
-    def fault(text: str) -> None:
+    def fault(text: str, *, report: Fault | None = on_fault) -> None:
         nonlocal faults
-        if on_fault is None:
+        if report is None:
             raise InvalidInput(text)
         faults += 1
-        on_fault(text)
+        report(text)
+
+    oversized = partial(fault, report=on_oversized or on_fault)
 
     count = 0
     try:
@@ -61,8 +64,11 @@ def read_papers(path: Path, *, on_fault: Fault | None = None) -> Iterator[Paper]
                 raise InvalidInput(f"{path} is UTF-16 text; save it as UTF-8")
             if start.startswith(b"["):
                 raise InvalidInput(f"{path} is one JSON list; write one record per line instead (JSON lines)")
-            papers = _atom_papers(stream, path, fault) if start.startswith(b"<") else _json_papers(stream, path, fault)
-            for paper in papers:
+            read = _atom_papers if start.startswith(b"<") else _json_papers
+            for place, paper in read(stream, path, fault):
+                if excess := oversized_fields(paper):
+                    oversized(f"{place}: paper {paper.paper_id[:60]} is refused: {excess[0]}; shorten or remove it")
+                    continue
                 count += 1
                 yield paper
     except FileNotFoundError:
@@ -91,7 +97,8 @@ def _opened(path: Path) -> Iterator[io.BufferedReader]:
             yield raw
 
 
-def _json_papers(stream: IO[bytes], path: Path, fault: Fault) -> Iterator[Paper]:
+def _json_papers(stream: IO[bytes], path: Path, fault: Fault) -> Iterator[tuple[str, Paper]]:
+    """Yield the place (`file:line`) and the paper of each line."""
     number, empty = 0, True
     while line := stream.readline(_LONGEST_LINE + 1):
         number += 1
@@ -107,7 +114,7 @@ def _json_papers(stream: IO[bytes], path: Path, fault: Fault) -> Iterator[Paper]
             continue
         empty = False
         try:
-            yield paper_from_record(orjson.loads(line))
+            yield place, paper_from_record(orjson.loads(line))
         except orjson.JSONDecodeError as error:
             if line.endswith(b"\n"):
                 fault(f"{place}: not valid JSON at character {error.pos + 1} ({error.msg}); mend or remove the line")
@@ -119,7 +126,8 @@ def _json_papers(stream: IO[bytes], path: Path, fault: Fault) -> Iterator[Paper]
         raise InvalidInput(f"{path} is empty; expected an Atom feed or JSON lines, one paper per line")
 
 
-def _atom_papers(stream: IO[bytes], path: Path, fault: Fault) -> Iterator[Paper]:
+def _atom_papers(stream: IO[bytes], path: Path, fault: Fault) -> Iterator[tuple[str, Paper]]:
+    """Yield the place (`file:line`) and the paper of each entry."""
     steps = etree.iterparse(stream, events=("start", "end"), **STRICT_XML)
     root: Any = None
     try:
@@ -132,7 +140,7 @@ def _atom_papers(stream: IO[bytes], path: Path, fault: Fault) -> Iterator[Paper]
                     )
             if event == "end" and element.tag == f"{ATOM}entry" and element.getparent() is root:
                 try:
-                    yield read_entry(element)
+                    yield f"{path}:{element.sourceline}", read_entry(element)
                 except InvalidPaper as error:
                     fault(f"{path}:{element.sourceline}: {error}; mend or remove the entry")
                 element.clear()  # what has been read is let go: a feed may be larger than the memory
@@ -146,7 +154,7 @@ def _atom_papers(stream: IO[bytes], path: Path, fault: Fault) -> Iterator[Paper]
 
 
 def paper_from_record(record: object) -> Paper:
-    """A paper from one record of any known shape: ours, or arXiv's metadata. Raises InvalidPaper."""
+    """Read a paper of any size from a record of any known shape, this project's or arXiv's. Raises InvalidPaper."""
     if not isinstance(record, Mapping):
         return paper_from_mapping(record)
     values = dict(record) if "paper_id" in record else _from_arxiv(record)

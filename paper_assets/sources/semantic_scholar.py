@@ -18,7 +18,7 @@ import requests
 
 from paper_assets.arxiv_ids import is_arxiv_id, pdf_address, split_arxiv_id
 from paper_assets.errors import InvalidArxivId, InvalidInput, NetworkError, SourceError
-from paper_assets.paper import Paper
+from paper_assets.paper import Paper, cut_to_limits
 from paper_assets.paper_id import ARXIV, PaperId
 from paper_assets.sources.paper_fields import code_url
 from paper_assets.sources.polite_http import ask
@@ -69,7 +69,7 @@ class ScholarPaper:
 
     def as_paper(self) -> Paper:
         """The paper as this source knows it: under its arXiv id, else under `S2:` and its id here."""
-        return Paper(
+        paper = Paper(
             paper_id=self.arxiv_id or str(PaperId(ID_SOURCE, self.scholar_id)),
             title=self.title,
             abstract=self.abstract or "",
@@ -81,6 +81,7 @@ class ScholarPaper:
             github_url=self.code,
             affiliations=self.affiliations,
         )
+        return cut_to_limits(paper)
 
 
 @contextmanager

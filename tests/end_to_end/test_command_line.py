@@ -54,6 +54,7 @@ _LOADED = """
 import json, sys
 from contextlib import suppress
 from paper_assets.errors import PaperAssetsError
+from paper_assets.interfaces.cli.app import app
 heavy = ("dagster", "pandas", "torch", "sklearn", "chromadb", "transformers", "sentence_transformers", "matplotlib")
 found, seen = {}, set()
 for command in json.loads(sys.argv[1]):

@@ -89,6 +89,14 @@ def test_a_faulty_answer_is_asked_for_again_and_never_taken_for_fewer_papers(pol
         fetch(polite, arxiv)
 
 
+def test_a_field_beyond_the_limits_is_cut_and_the_comment_says_so():
+    huge = replace(THREE[0], title="x" * 1_048_576, comment="12 pages")
+    [paper, other, _] = parse_feed(feed_xml([huge, *THREE[1:]])).papers
+    assert paper.title == "x" * 1_999 + "…"
+    assert paper.comment == "[Cut at import: title has 1,048,576 characters, at most 2,000] 12 pages"
+    assert other == THREE[1]
+
+
 def test_a_feed_with_entities_of_its_own_is_refused():
     """Unresolved they would cut a text off, resolved they could fill the memory."""
     declared = b'<!DOCTYPE feed [<!ENTITY a "aaaaaaaaaa">]>' + feed_xml(THREE).split(b"?>", 1)[1]

@@ -192,6 +192,7 @@ def test_a_gigantic_line_is_refused_without_being_held_in_memory(file):
 COUNT = """
 import re, sys
 from pathlib import Path
+from paper_assets.sources.bulk_files import read_papers
 print(sum(1 for _ in read_papers(Path(sys.argv[1]))))
 print(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1])
 """
@@ -209,6 +210,33 @@ def test_a_large_feed_is_not_held_in_memory(file):
         return kilobytes
 
     assert memory(2000) < memory(20) + 20_000  # the larger feed has 50,000 kB
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"title": "x" * 1_048_576}, "title has 1,048,576 characters, at most 2,000"),
+        ({"abstract": "x" * 50_001}, "abstract has 50,001 characters, at most 50,000"),
+        ({"authors": ["A. Example"] * 10_001}, "authors has 10,001 entries, at most 10,000"),
+        ({"affiliations": ["x" * 3_000]}, "an entry of affiliations has 3,000 characters, at most 2,000"),
+    ],
+)
+def test_a_paper_beyond_the_limits_is_refused_by_name_and_the_rest_is_read(file, changes, said):
+    good = paper_to_mapping(invented_paper(1, DAY))
+    path = file([{**good, "paper_id": "2603.09999", **changes}, good])
+    faults = []
+    assert [paper.paper_id for paper in read_papers(path, on_oversized=faults.append)] == [good["paper_id"]]
+    [fault] = faults
+    assert fault == f"{path}:1: paper 2603.09999 is refused: {said}; shorten or remove it"
+
+
+def test_an_entry_of_a_feed_file_beyond_the_limits_is_refused_by_name(file):
+    huge = replace(invented_paper(1, DAY), title="x" * 1_048_576)
+    path = file(feed_xml([huge, invented_paper(2, DAY)]), "feed.xml")
+    faults = []
+    assert len(list(read_papers(path, on_oversized=faults.append))) == 1
+    [fault] = faults
+    assert f"paper {huge.paper_id} is refused: title has 1,048,576 characters, at most 2,000" in fault
 
 
 def test_a_last_line_cut_off_says_so(file):

@@ -18,6 +18,7 @@ from paper_assets.stores.locks import store_lock
 HOLD = """
 import sys
 from pathlib import Path
+from paper_assets.stores.locks import store_lock
 with store_lock(Path(sys.argv[1]), deadline=5):
     print("held", flush=True)
     sys.stdin.readline()

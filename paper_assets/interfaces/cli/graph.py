@@ -93,23 +93,28 @@ def fetch(
     print_table("papers by day", ["day", "papers"], sorted(counts.items()))
 
 
-def _read(file: Path, faults: list[str] | None) -> Iterator[Any]:
-    yield from read_papers(file, on_fault=None if faults is None else faults.append)
+def _read(file: Path, faults: list[str] | None, oversized: list[str] | None = None) -> Iterator[Any]:
+    yield from read_papers(
+        file,
+        on_fault=None if faults is None else faults.append,
+        on_oversized=None if oversized is None else oversized.append,
+    )
 
 
 def _import(files: list[Path], *, skip_bad_lines: bool) -> dict[str, Any]:
-    faults: list[str] | None = [] if skip_bad_lines else None
+    skipped: list[str] = []
+    faults = skipped if skip_bad_lines else None
     with open_desk() as (workspace, instance), progress_bar("reading papers") as count:
         merged, days = runs.import_papers(
             instance,
             workspace,
-            chain.from_iterable(_read(file, faults) for file in files),
+            chain.from_iterable(_read(file, faults, skipped) for file in files),
             progress=lambda read: count(read, None),
         )
-    for fault in (faults or [])[:20]:
+    for fault in skipped[:20]:
         warn(f"skipped: {fault}")
-    if faults and len(faults) > 20:
-        warn(f"skipped: {len(faults) - 20} more")
+    if len(skipped) > 20:
+        warn(f"skipped: {len(skipped) - 20} more")
     outcome = {
         "read": merged.read,
         "added": merged.added,
@@ -117,7 +122,7 @@ def _import(files: list[Path], *, skip_bad_lines: bool) -> dict[str, Any]:
         "unchanged": merged.unchanged,
         "repeated": merged.repeated,
         "undated": merged.undated,
-        "skipped": len(faults or []),
+        "skipped": len(skipped),
         "days_reported": days,
     }
     say(_counts(outcome))
