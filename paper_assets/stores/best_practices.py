@@ -18,12 +18,12 @@ from paper_assets.errors import InvalidInput
 from paper_assets.paper import text_hash
 from paper_assets.stores.warehouse import Warehouse, read_time, stored_time, value_of
 
-_ROUNDING = 1e-6  # of a cosine of float32 vectors
+_ROUNDING = 1e-6  # rounding error of a cosine of float32 vectors
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BestPractice:
-    """A kept rewrite (B1). `text` is the rewrite, `original_text` what it was made from and is found by."""
+    """Represent a stored rewrite (B1): `text` is the rewrite, `original_text` its source, by which it is found."""
 
     id: str
     text: str
@@ -48,7 +48,9 @@ def best_practices(
     min_score: int | None = None,
     keyword: str | None = None,
 ) -> list[BestPractice]:
-    """The best practices that fit, newest first; `keyword` is part of one of theirs, in any case."""
+    """Return the matching best practices, newest first; `keyword` is a substring of one of their keywords,
+    case-insensitive.
+    """
     with warehouse.reading() as connection:
         rows = connection.sql(
             """
@@ -67,7 +69,7 @@ def best_practices(
 
 
 def best_practice(warehouse: Warehouse, collection: str, identifier: str) -> BestPractice:
-    """One of them. Raises InvalidInput if there is none of this id."""
+    """Return one best practice. Raises InvalidInput for an unknown id."""
     with warehouse.reading() as connection:
         rows = connection.sql(
             "select * exclude (collection, text_hash) from best_practices where collection = $collection and id = $id",
@@ -79,7 +81,7 @@ def best_practice(warehouse: Warehouse, collection: str, identifier: str) -> Bes
 
 
 def remove_best_practice(warehouse: Warehouse, collection: str, identifier: str) -> None:
-    """Remove one for good. Raises InvalidInput if there is none of this id."""
+    """Remove one best practice permanently. Raises InvalidInput for an unknown id."""
     with warehouse.writing() as connection:
         removed: int = value_of(
             connection, "delete from best_practices where collection = ? and id = ?", [collection, identifier]
@@ -91,11 +93,12 @@ def remove_best_practice(warehouse: Warehouse, collection: str, identifier: str)
 def add_unless_alike(
     warehouse: Warehouse, practice: BestPractice, *, collection: str, model: str, similarity: float
 ) -> BestPractice | None:
-    """Keep one, unless an original of the same level has this cosine to its own: then that one, and nothing is kept.
+    """Store a best practice unless an original of the same level has at least this cosine to its original.
 
-    Those of the same paper or original text that scored less are replaced, as long as nobody else is in the way.
-    Looking and writing are one transaction: of two processes with like originals one is refused. The vector of the
-    original must be stored; best practices without one are like only to equal texts.
+    Returns the id of the similar one, in which case nothing is stored. Best practices of the same paper or original
+    text with a lower score are replaced, provided no other one is similar. Comparing and writing are one transaction:
+    of two processes with similar originals one is refused. The vector of the original must be stored; best practices
+    without a vector are similar only to equal texts.
     """
     incoming = _table([practice])
     with warehouse.writing() as connection:
@@ -140,7 +143,7 @@ def add_unless_alike(
 
 
 def add_missing(warehouse: Warehouse, practices: Sequence[BestPractice], *, collection: str) -> int:
-    """Keep those whose ids the collection does not hold yet; how many that were."""
+    """Store those whose ids the collection does not contain yet; return their number."""
     incoming = _table(practices)
     with warehouse.writing() as connection:
         connection.register("incoming", incoming)
@@ -158,7 +161,7 @@ def add_missing(warehouse: Warehouse, practices: Sequence[BestPractice], *, coll
 
 
 def counts(warehouse: Warehouse) -> dict[str, int]:
-    """Number of best practices by collection."""
+    """Return the number of best practices per collection."""
     with warehouse.reading() as connection:
         rows = connection.execute(
             "select collection, count(*) from best_practices group by collection order by collection"
@@ -167,7 +170,7 @@ def counts(warehouse: Warehouse) -> dict[str, int]:
 
 
 def ids_of(warehouse: Warehouse, collection: str) -> list[str]:
-    """All ids of a collection, ascending."""
+    """Return all ids of a collection, ascending."""
     with warehouse.reading() as connection:
         rows = connection.execute(
             "select id from best_practices where collection = ? order by id", [collection]
@@ -176,7 +179,7 @@ def ids_of(warehouse: Warehouse, collection: str) -> list[str]:
 
 
 def originals_without_vector(warehouse: Warehouse, collection: str, *, model: str) -> tuple[list[str], list[str]]:
-    """Hashes and texts of the originals that `model` has not embedded; each text once, ordered by hash."""
+    """Return hashes and texts of the originals that `model` has not embedded; each text once, ordered by hash."""
     with warehouse.reading() as connection:
         rows = connection.execute(
             """
@@ -195,9 +198,9 @@ def originals_without_vector(warehouse: Warehouse, collection: str, *, model: st
 def with_vectors(
     warehouse: Warehouse, collection: str, ids: Iterable[str], *, model: str | None
 ) -> tuple[list[BestPractice], np.ndarray]:
-    """Those of `ids` that are still there, ascending by id, and the vectors of their originals, float32 (n, d).
+    """Return those of `ids` that still exist, ascending by id, and the vectors of their originals, float32 (n, d).
 
-    One without a vector of `model` has a row of zeros; d is 0 where none has one.
+    One without a vector of `model` has a row of zeros; d is 0 if none has a vector.
     """
     with warehouse.reading() as connection:
         connection.register("wanted", pa.table({"id": pa.array(ids, pa.string())}))
@@ -220,9 +223,9 @@ def with_vectors(
 
 
 def last_change(warehouse: Warehouse) -> tuple[int, ...]:
-    """Differs after any write to the warehouse, by whichever process; costs no opening of it."""
+    """Return a value that changes with any write to the warehouse, by any process, without opening it."""
     mark: tuple[int, ...] = ()
-    for path in (warehouse.path, Path(f"{warehouse.path}.wal")):  # what a killed writer has left lies in the second
+    for path in (warehouse.path, Path(f"{warehouse.path}.wal")):  # the second holds what a killed writer left
         with suppress(OSError):
             state = path.stat()
             mark += (state.st_ino, state.st_size, state.st_mtime_ns)
@@ -230,7 +233,7 @@ def last_change(warehouse: Warehouse) -> tuple[int, ...]:
 
 
 def no_such_practice(collection: str, identifier: str) -> InvalidInput:
-    """What is raised for an id that is not there."""
+    """Return the error for an unknown id."""
     return InvalidInput(f"no best practice {identifier!r} in {collection}; `paper-assets archive list` shows the ids")
 
 

@@ -16,22 +16,22 @@ from typing import BinaryIO
 
 from duckdb import DuckDBPyConnection
 
-_HEAD = 3 * 4096  # bytes before the first block: the file's own head and two of the database, written in turns
-_PLACE = struct.Struct("<QQ")  # before the bytes of a block: where it begins in the file, and its length
-_NEVER = "1TB"  # the size of a log at which DuckDB would make a checkpoint of its own accord
+_HEAD = 3 * 4096  # bytes before the first block: the head of the file and two of the database, written in turns
+_PLACE = struct.Struct("<QQ")  # precedes the bytes of a block: its position in the file and its length
+_NEVER = "1TB"  # the size of a log at which DuckDB would checkpoint automatically
 
 
 def only_when_asked(connection: DuckDBPyConnection) -> None:
-    """Keep DuckDB from bringing its log into the file by itself, at a commit or when it is closed."""
+    """Prevent DuckDB from checkpointing automatically, at a commit or when the file is closed."""
     connection.execute(f"set checkpoint_threshold = '{_NEVER}'")
     connection.execute("pragma disable_checkpoint_on_shutdown")
 
 
 def checkpoint(connection: DuckDBPyConnection, path: Path, before: BinaryIO) -> None:
-    """Bring the log of a warehouse that is open for writing into its file.
+    """Write the log of a warehouse that is open for writing into its file.
 
-    `before` reads the file; it was opened before `connection` and is closed after it, for closing any handle of a file
-    gives up the locks that the process has on it. Raises duckdb.Error, OSError.
+    `before` reads the file; it was opened before `connection` and is closed after it, because closing any handle of a
+    file releases the process's locks on it. Raises duckdb.Error, OSError.
     """
     if not path.with_name(f"{path.name}.wal").exists():
         return
@@ -42,9 +42,9 @@ def checkpoint(connection: DuckDBPyConnection, path: Path, before: BinaryIO) -> 
 
 
 def mend_checkpoint(path: Path) -> None:
-    """Take back what a killed checkpoint has begun; nothing to do in nearly all cases.
+    """Undo an interrupted checkpoint; in nearly all cases there is nothing to do.
 
-    The caller holds the folder's lock and has no connection: closing the file gives up the locks of this process on it.
+    The caller holds the folder's lock and has no connection: closing the file releases this process's locks on it.
     Raises BlockingIOError if another process works on the file, OSError.
     """
     aside = put_aside_of(path)
@@ -54,13 +54,13 @@ def mend_checkpoint(path: Path) -> None:
     with path.open("r+b", buffering=0) as file:
         fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         kept = aside.read_bytes()
-        if file.read(_HEAD) == kept[:_HEAD]:  # else the checkpoint had come to its end
+        if file.read(_HEAD) == kept[:_HEAD]:  # otherwise the checkpoint was complete
             _write_back(file.fileno(), kept)
         aside.unlink()
 
 
 def put_aside_of(path: Path) -> Path:
-    """Where the blocks of this warehouse are put aside."""
+    """Return the path of the copied blocks of this warehouse."""
     return path.with_name(f".{path.name}.checkpoint")
 
 
@@ -69,7 +69,7 @@ def _unfinished(aside: Path) -> Path:
 
 
 def _put_aside(connection: DuckDBPyConnection, before: int, aside: Path) -> None:
-    """The head, then every block of metadata with its place before it; the file appears whole or not at all."""
+    """Write the head, then every block of metadata preceded by its position; the file appears complete or not at all."""
     [(size,)] = connection.execute("select block_size from pragma_database_size()").fetchall()
     blocks = connection.execute("select distinct block_id from pragma_metadata_info() order by 1").fetchall()
     unfinished = _unfinished(aside)
@@ -101,10 +101,10 @@ _LOCK = Lock()
 
 
 def file_head(path: Path, size: int) -> bytes | None:
-    """The first `size` bytes; None if there is no file.
+    """Return the first `size` bytes of a database file, or None if there is no file.
 
-    The handle stays open: closing any handle of a file gives up all of the process's locks on that file, and other
-    processes could write while one of our threads reads, or writes.
+    The handle stays open: closing any handle of a file releases all of the process's locks on that file, DuckDB's among
+    them, and other processes could write while one of our threads reads or writes.
     """
     with _LOCK:
         try:

@@ -31,16 +31,17 @@ from paper_assets.stores.scratch import copied_batches
 from paper_assets.stores.vectors import SyncReport, VectorIndex, sync
 from paper_assets.stores.warehouse import Warehouse
 
-FORM = 1  # of the metadata; with a higher one every index is brought up to date
+FORM = 1  # version of the metadata; a higher one updates every index
 _PARTITIONS = tuple(f"{number:02x}" for number in range(256))
 
 
 def sync_documents(
     warehouse: Warehouse, index: VectorIndex, data_type: Literal["fulltext", "rewrite"], *, model: str
 ) -> SyncReport:
-    """Make the collection hold the documents of the type that have a vector of `model`; nothing is opened if it does.
+    """Update the collection to the documents of the type that have a vector of `model`.
 
-    Raises StoreBusy, StoreUnwritable, StoreError; the next sync puts all right.
+    Nothing is opened if it is current. Raises StoreBusy, StoreUnwritable, StoreError; the next sync repairs any
+    interruption.
     """
     with warehouse.reading() as connection:
         found = connection.execute(
@@ -55,6 +56,7 @@ def sync_documents(
     versions = {**dict.fromkeys(_PARTITIONS, "empty"), **{name: f"{FORM} {content}" for name, content in found}}
 
     def batches(partitions: Sequence[str]) -> Iterator[VectorBatch]:
+        """Read the documents of the partitions."""
         return document_batches(warehouse, data_type, partitions, model=model)
 
     return sync(index, data_type, model=model, wanted=versions, everything=lambda: versions, batches=batches)
@@ -63,9 +65,9 @@ def sync_documents(
 def document_batches(
     warehouse: Warehouse, data_type: DataType, partitions: Sequence[str], *, model: str
 ) -> Iterator[VectorBatch]:
-    """The documents of the partitions (abstracts: days like 2026-03-01) that have a vector, with their metadata.
+    """Yield the documents of the partitions (abstracts: days like 2026-03-01) that have a vector, with metadata.
 
-    The warehouse is not held while the caller takes them.
+    The warehouse is released while the caller processes them.
     """
     batches = copied_batches(
         warehouse,
@@ -107,14 +109,16 @@ def _by_partition(batch: Any) -> Iterator[VectorBatch]:
 
 
 def sync_best_practices(warehouse: Warehouse, index: VectorIndex, collection: str, *, model: str) -> SyncReport:
-    """Make the collection hold what the table holds; nothing is opened if it does. Every original has its vector.
+    """Update the collection to the table; every original must have its vector. Nothing is opened if it is current.
 
-    Raises StoreBusy, StoreUnwritable, StoreError; the next sync puts all right.
+    Raises StoreBusy, StoreUnwritable, StoreError; the next sync repairs any interruption.
     """
     while True:
         ids = ids_of(warehouse, collection)
         report = _sync(warehouse, index, collection, model=model, ids=ids)
-        if ids_of(warehouse, collection) == ids:  # else somebody wrote, and may have synced, while we did
+        if (
+            ids_of(warehouse, collection) == ids
+        ):  # otherwise another process wrote, and may have synced, at the same time
             return report
 
 
@@ -125,7 +129,8 @@ def _sync(warehouse: Warehouse, index: VectorIndex, collection: str, *, model: s
     versions = {name: sha256("\n".join(spread[name]).encode()).hexdigest()[:32] for name in _PARTITIONS}
 
     def batches(partitions: Sequence[str]) -> Iterator[VectorBatch]:
-        # Only the ids that the fingerprints were made of: what came since has another fingerprint.
+        # Only the ids in the fingerprints: anything added since has another fingerprint.
+        """Read the best practices of the partitions."""
         wanted = [identifier for name in partitions for identifier in spread[name]]
         practices, vectors = with_vectors(warehouse, collection, wanted, model=model)
         rows: Mapping[str, list[int]] = defaultdict(list)
@@ -161,12 +166,12 @@ def _metadata(practice: BestPractice) -> dict[str, Scalar | None]:
 
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]+[A-Za-z0-9]")
-_OWN_FILES = re.compile(r"chroma\.sqlite3.*|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")  # what Chroma itself writes
-_MOST_BYTES = 20_000_000_000  # ten million vectors of this desk's; more is no collection of rewrites
+_OWN_FILES = re.compile(r"chroma\.sqlite3.*|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")  # files that Chroma writes
+_MOST_BYTES = 20_000_000_000  # ten million vectors of our size; anything larger is not a collection of rewrites
 
 
 class ForeignRow(NamedTuple):
-    """One entry as it was found."""
+    """Represent one entry as it was read."""
 
     id: str
     document: str | None
@@ -176,9 +181,9 @@ class ForeignRow(NamedTuple):
 def foreign_rows(
     index: VectorIndex, collection: str, *, folder: Path | None = None, at_once: int
 ) -> Iterator[list[ForeignRow]]:
-    """The entries of a collection in a Chroma folder, or where the index lies (None), ascending by id, in batches.
+    """Read the entries of a collection in a Chroma folder, or in our index (folder None), ascending by id, in batches.
 
-    Raises InvalidInput for a name that Chroma does not take, IndexUnusable if there is no such collection or it
+    Raises InvalidInput for a name that Chroma does not accept, IndexUnusable if there is no such collection or it
     cannot be read.
     """
     if not _NAME.fullmatch(collection):
@@ -207,7 +212,7 @@ def _opened(index: VectorIndex, collection: str, folder: Path | None) -> Iterato
 
 
 def _copy_database(place: Path, collection: str, copy: Path, *, deadline: float) -> None:
-    """Chroma's files of the collection: of our own index of this name, else of the folder itself."""
+    """Copy Chroma's files of the collection: those of our index of this name, or those of the folder."""
     try:
         if (place / collection).is_dir():
             with store_lock(place / collection, deadline=deadline):

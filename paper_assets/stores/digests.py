@@ -24,18 +24,18 @@ from paper_assets.stores.warehouse import Warehouse, read_time, stored_time
 
 FEED = "feed.atom"
 _PAGE = re.compile(r"(\d{4}-\d{2}-\d{2})\.html")
-_UNFINISHED = ".unfinished-"  # begins the name of a file being written; a killed writer leaves it
+_UNFINISHED = ".unfinished-"  # prefix of a file being written; a killed writer leaves it behind
 
 
 def digest_path(folder: Path, profile: str, day: date, ending: str) -> Path:
-    """Where a day's page lies. Raises InvalidProfile for a name that cannot name a folder."""
+    """Return the path of a day's page. Raises InvalidProfile for a name that cannot name a folder."""
     if not PROFILE_NAME.fullmatch(profile):
         raise InvalidProfile(f"profile name {profile!r} cannot name a folder; use a-z, 0-9, _ and -")
     return folder / profile / f"{day.isoformat()}.{ending}"
 
 
 def read_page(folder: Path, profile: str, day: date, ending: str) -> bytes | None:
-    """A day's page, or None if there is none. Raises InvalidProfile, StoreUnwritable."""
+    """Read a day's page, or None if there is none. Raises InvalidProfile, StoreUnwritable."""
     path = digest_path(folder, profile, day, ending)
     try:
         return path.read_bytes()
@@ -55,10 +55,10 @@ def keep_digest(
     latest: int,
     deadline: float,
 ) -> bool:
-    """Write the day's `pages` (by ending, `html` among them) and the profile's feed; False if all of it lay there.
+    """Write the day's `pages` (by ending, `html` among them) and the profile's feed; return False if nothing changed.
 
-    `feed` makes the feed from the HTML pages of the `latest` days that have one, ascending. Processes take turns, so
-    that no day is missing in the feed. Raises StoreBusy, StoreUnwritable, InvalidProfile.
+    `feed` builds the feed from the HTML pages of the `latest` days that have one, ascending. Processes take turns, so
+    that no day is missing from the feed. Raises StoreBusy, StoreUnwritable, InvalidProfile.
     """
     target = digest_path(folder, profile, day, "html").parent
     try:
@@ -77,7 +77,7 @@ def keep_digest(
 def feed_is_current(
     folder: Path, profile: str, *, feed: Callable[[Sequence[tuple[date, str]]], bytes], latest: int
 ) -> bool:
-    """Whether the profile's feed is what its pages make; no feed is made of none. Raises InvalidProfile,
+    """Check whether the profile's feed matches its pages; without pages there is no feed. Raises InvalidProfile,
     StoreUnwritable.
     """
     target = digest_path(folder, profile, date.min, "html").parent
@@ -91,28 +91,28 @@ def feed_is_current(
 
 
 def unfinished_profiles(folder: Path) -> set[str]:
-    """The profiles in whose folder a killed writer has left something; the next `keep_digest` sweeps it away."""
+    """Return the profiles whose folder holds files of a killed writer; the next `keep_digest` removes them."""
     return {left.parent.name for left in folder.glob(f"*/{_UNFINISHED}*")}
 
 
 def _newest(target: Path, latest: int) -> list[tuple[date, str]]:
-    """The HTML pages of the `latest` days that have one, ascending."""
+    """Read the HTML pages of the `latest` days that have one, ascending."""
     days = days_with_pages(target)[-latest:]
     return [(each, (target / f"{each}.html").read_text(encoding="utf-8", errors="replace")) for each in days]
 
 
 def days_with_pages(target: Path) -> list[date]:
-    """The days of which a profile's folder holds a page, ascending; none where there is no folder."""
+    """Return the days for which a profile's folder holds a page, ascending; empty without a folder."""
     found = []
     for path in target.glob("*.html"):
         if named := _PAGE.fullmatch(path.name):
-            with suppress(ValueError):  # somebody's own 2026-99-99.html
+            with suppress(ValueError):  # a user's file such as 2026-99-99.html
                 found.append(date.fromisoformat(named[1]))
     return sorted(found)
 
 
 def _put(path: Path, content: bytes) -> bool:
-    """The finished file under its name in one step; False if the same lies there."""
+    """Write a complete file under its name in one step; return False if it already has this content."""
     with suppress(FileNotFoundError):
         if path.read_bytes() == content:
             return False
@@ -131,7 +131,7 @@ _LONGEST_REASON = 300  # characters
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delivery:
-    """What became of a digest on one channel. `sending`: under way, or nobody knows; `reason` says why."""
+    """Represent the state of a digest on one channel. `sending`: in progress or unknown; `reason` explains it."""
 
     profile: str
     day: date
@@ -142,9 +142,10 @@ class Delivery:
 
 
 def claim(warehouse: Warehouse, profile: str, day: date, channel: str, *, now: datetime, again: bool = False) -> bool:
-    """Take the sending of a digest upon oneself; False if it was sent, is under way, or nobody knows.
+    """Claim a delivery so that no other process sends it; False if it was sent, is in progress, or its outcome is
+    unknown.
 
-    `again`: a person says that it shall be sent whatever was before.
+    `again`: an operator requested sending it whatever the state.
     """
     with warehouse.writing() as connection:
         rows = connection.execute(
@@ -162,7 +163,7 @@ def claim(warehouse: Warehouse, profile: str, day: date, channel: str, *, now: d
 def note(
     warehouse: Warehouse, profile: str, day: date, channel: str, state: State, reason: str | None, *, now: datetime
 ) -> None:
-    """Say what became of a digest that was claimed."""
+    """Record the outcome of a claimed delivery."""
     with warehouse.writing() as connection:
         connection.execute(
             """
@@ -182,7 +183,7 @@ def note(
 
 
 def deliveries(warehouse: Warehouse, profiles: Sequence[str], *, since: date) -> list[Delivery]:
-    """What was tried for these profiles' days from `since` on, by profile, day and channel."""
+    """Return the delivery attempts for these profiles' days from `since` on, by profile, day and channel."""
     with warehouse.reading() as connection:
         rows = connection.execute(
             """

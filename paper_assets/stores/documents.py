@@ -45,25 +45,25 @@ _ORDER = {"$gt": ">", "$gte": ">=", "$lt": "<", "$lte": "<="}
 _AMONG = {"$in": "", "$nin": "not "}
 _HOLDS = {"$contains": "", "$not_contains": "not "}
 _JOINED = {"$and": " and ", "$or": " or "}
-_DEEPEST = 16  # filters within filters; a plan needs three
-_LARGEST = 2**31 - 1  # an integer of the warehouse
+_DEEPEST = 16  # levels of nested filters; a plan needs three
+_LARGEST = 2**31 - 1  # the largest integer of the warehouse
 
 
 class Condition(NamedTuple):
-    """A condition on the columns of documents, never null, and the values of its `?` in their order."""
+    """Represent a condition on the columns of documents, never null, and the values of its `?` in order."""
 
     sql: str
     parameters: list[Any]
 
 
 def condition_of(where: Where | None) -> Condition:
-    """The filter as SQL; None and the empty filter hold for every document. Raises InvalidInput."""
+    """Compile the filter to SQL; None and the empty filter match every document. Raises InvalidInput."""
     parameters: list[Any] = []
     return Condition(_all_of(where, parameters, depth=0) if where else "true", parameters)
 
 
 def _all_of(where: object, parameters: list[Any], *, depth: int) -> str:
-    """One filter; its parameters are appended in the order of their marks."""
+    """Compile one filter; its parameters are appended in the order of their marks."""
     if not isinstance(where, Mapping) or not where:
         raise InvalidInput(f"a filter must be an object with a field, $and or $or, got {_shown(where)}")
     if depth > _DEEPEST:
@@ -86,7 +86,7 @@ def _all_of(where: object, parameters: list[Any], *, depth: int) -> str:
 
 
 def _of_field(field: str, asked: object, parameters: list[Any]) -> Iterator[str]:
-    """What must hold of one field, one condition an operator. `field` is one of ours, never a user's text."""
+    """Compile the conditions on one field, one per operator. `field` is a known name, never a user's text."""
     operators: Mapping[str, Any] = asked if isinstance(asked, Mapping) else {"$eq": asked}
     if not operators:
         raise InvalidInput(f"{field}: no operator; expected one like {{'$eq': ...}}")
@@ -112,7 +112,7 @@ def _of_field(field: str, asked: object, parameters: list[Any]) -> Iterator[str]
 
 
 def _fitting(field: str) -> tuple[str, ...]:
-    """The operators that make sense of a field."""
+    """Return the operators that apply to the type of a field."""
     if field in _LISTS:
         return tuple(_HOLDS)
     return (*_EQUAL, *_AMONG, *(_ORDER if field in _NUMBERS else ()))
@@ -139,7 +139,7 @@ def _shown(value: object) -> str:
 
 
 DataType = Literal["abstract", "fulltext", "rewrite"]
-# What is known of a document beside its id and text, in the order of the view.
+# The fields of a document besides id and text, in the order of the view.
 FIELDS = (
     "paper_id",
     "title",
@@ -158,13 +158,13 @@ FIELDS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
-    """A passage or a rewrite. `doc_id` is unique among all data types; unknown is None.
+    """Represent a passage or a rewrite. `doc_id` is unique among all data types; unknown is None.
 
-    `date_int` is YYYYMMDD of the paper's first submission; `owner` the profile that alone may see a private one.
+    `date_int` is YYYYMMDD of the paper's first submission; `owner` is the only profile that may see a private document.
     """
 
     doc_id: str
-    text: str  # what is shown and embedded
+    text: str  # displayed and embedded
     paper_id: str
     title: str
     date_int: int | None = None
@@ -180,9 +180,9 @@ class Document:
 
 
 def replace_documents(warehouse: Warehouse, data_type: DataType, *, origin: str, documents: Sequence[Document]) -> bool:
-    """Make these the documents of an origin, in their order; False, and nothing written, if they are so already.
+    """Replace the documents of an origin, in order; return False, without writing, if they are equal.
 
-    Raises InvalidInput if one is of another data type, if its id is taken by another document or a paper, or if a text
+    Raises InvalidInput if one is of another data type, if its id belongs to another document or a paper, or if a text
     cannot be stored.
     """
     if data_type == "abstract" or any(document.data_type != data_type for document in documents):
@@ -209,7 +209,7 @@ def replace_documents(warehouse: Warehouse, data_type: DataType, *, origin: str,
 
 
 def remove_documents(warehouse: Warehouse, data_type: DataType, *, origins: Collection[str]) -> int:
-    """Remove the documents of these origins; how many there were."""
+    """Remove the documents of these origins; return their number."""
     if not origins:
         return 0
     with warehouse.writing() as connection:
@@ -222,7 +222,7 @@ def remove_documents(warehouse: Warehouse, data_type: DataType, *, origins: Coll
 
 
 def origins_of(warehouse: Warehouse, data_type: DataType) -> dict[str, str]:
-    """Every origin of a data type, with a fingerprint that changes with any of its documents."""
+    """Return every origin of a data type, with a fingerprint that changes with any of its documents."""
     with warehouse.reading() as connection:
         rows = connection.execute(
             """
@@ -238,7 +238,7 @@ def origins_of(warehouse: Warehouse, data_type: DataType) -> dict[str, str]:
 
 
 def texts_to_embed(warehouse: Warehouse, data_type: DataType, *, model: str) -> tuple[list[str], list[str]]:
-    """Hashes and texts of documents that `model` has not embedded yet; each text once, ordered by hash."""
+    """Return hashes and texts of documents that `model` has not embedded; each text once, ordered by hash."""
     with warehouse.reading() as connection:
         rows = connection.execute(
             """
@@ -255,14 +255,14 @@ def texts_to_embed(warehouse: Warehouse, data_type: DataType, *, model: str) -> 
 
 
 def count_documents(warehouse: Warehouse, data_type: DataType, where: Where | None) -> int:
-    """Number of documents that meet the filter, embedded or not. Raises InvalidInput."""
-    condition_of(where)  # a bad filter is refused before anything is opened
+    """Return the number of documents that match the filter, embedded or not. Raises InvalidInput."""
+    condition_of(where)  # an invalid filter is refused before anything is opened
     with warehouse.reading() as connection:
         return count_matching_documents(connection, data_type, where)
 
 
 def count_matching_documents(connection: DuckDBPyConnection, data_type: DataType, where: Where | None) -> int:
-    """The same on an open connection."""
+    """Return `count_documents` on an open connection."""
     condition = condition_of(where)
     count: int = value_of(
         connection,
@@ -274,7 +274,7 @@ def count_matching_documents(connection: DuckDBPyConnection, data_type: DataType
 
 @cache
 def _schema() -> pa.Schema:
-    """The columns of the table `documents`."""
+    """Return the columns of the table `documents`."""
     whole, texts = ("place", "date_int", "version"), ("doc_id", "data_type", "origin", "place", "text", "text_hash")
     names = (*texts, *(name for name in FIELDS if name not in texts))
     kinds = {**dict.fromkeys(whole, pa.int32()), "categories": pa.list_(pa.string())}
@@ -298,19 +298,19 @@ def _rows(documents: Sequence[Document], *, data_type: DataType, origin: str) ->
         raise InvalidInput(f"{origin}: {fault.object[:40]!a} is no valid Unicode text") from None
 
 
-PARTED_BY = "\n\n"  # what stands between two passages of a text put together again
+PARTED_BY = "\n\n"  # separates two passages when a text is reassembled
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fulltext:
-    """A paper's text in one version."""
+    """Represent the text of one version of a paper."""
 
     version: int
     text: str
 
 
 def public_fulltext(warehouse: Warehouse, paper_id: str) -> Fulltext | None:
-    """The text kept of a paper; passages of somebody's own PDF of it are not looked at."""
+    """Return the stored text of a paper; passages of a user's private PDF of it are excluded."""
     with warehouse.reading() as connection:
         rows = connection.execute(
             """
@@ -328,7 +328,7 @@ def public_fulltext(warehouse: Warehouse, paper_id: str) -> Fulltext | None:
 def replace_retrievals(
     warehouse: Warehouse, day: date, profile: str, answers: Sequence[Mapping[str, Any]], *, inputs: str
 ) -> None:
-    """Keep `answers` (JSON values, one a question) as those of the day and profile."""
+    """Store `answers` (JSON values, one per question) as those of the day and profile."""
     key = {"day": day, "profile": profile}
     text = json.dumps(list(answers), ensure_ascii=False, sort_keys=True, allow_nan=False)
     with warehouse.writing() as connection:
@@ -340,7 +340,7 @@ def replace_retrievals(
 
 
 def retrievals_of(warehouse: Warehouse, day: date, profile: str) -> list[dict[str, Any]]:
-    """The stored answers of the day and profile, in the order of its questions; none if nothing was retrieved."""
+    """Return the stored answers of the day and profile, in the order of its questions; empty if nothing was retrieved."""
     with warehouse.reading() as connection:
         text: str | None = value_of(
             connection, "select answers from retrieval_sets where day = ? and profile = ?", [day, profile]
@@ -349,7 +349,7 @@ def retrievals_of(warehouse: Warehouse, day: date, profile: str) -> list[dict[st
 
 
 def retrieval_inputs(warehouse: Warehouse, day: date, profile: str) -> str | None:
-    """Fingerprint of what the stored answers were made from; None if there are none."""
+    """Return the fingerprint of the inputs of the stored answers; None if there are none."""
     with warehouse.reading() as connection:
         inputs: str | None = value_of(
             connection, "select inputs from retrieval_sets where day = ? and profile = ?", [day, profile]

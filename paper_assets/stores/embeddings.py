@@ -16,13 +16,13 @@ from paper_assets.stores.scratch import copied_batches
 from paper_assets.stores.warehouse import Warehouse, value_of
 
 _BATCH = 10_000  # vectors in memory at once, 15 MB at 384 dimensions
-_LENGTH_TOLERANCE = 1e-3  # a unit vector computed in bfloat16 and normalised in float32 is well within
+_LENGTH_TOLERANCE = 1e-3  # a unit vector computed in bfloat16 and normalised in float32 is well within it
 
 
 def texts_without_vector(
     warehouse: Warehouse, first: date | None, last: date | None, *, model: str
 ) -> tuple[list[str], list[str]]:
-    """Hashes and texts that `model` has not embedded yet, of the papers of the days first..last (None: open).
+    """Return hashes and texts that `model` has not embedded, of the papers of the days first..last (None: open).
 
     Each text once, ordered by hash.
     """
@@ -44,9 +44,9 @@ def texts_without_vector(
 def newest_without_vector(
     warehouse: Warehouse, *, before: date, model: str, limit: int
 ) -> tuple[list[str], list[str], list[date]]:
-    """Hashes and texts, and the days, of at most `limit` papers without a vector of days before `before`, newest first.
+    """Return hashes and texts, and the days, of at most `limit` papers without a vector, newest first.
 
-    Papers without a date come last.
+    Only papers of days before `before`; papers without a date are last.
     """
     with warehouse.reading() as connection:
         rows = connection.execute(
@@ -66,7 +66,7 @@ def newest_without_vector(
 
 
 def unembedded_count(warehouse: Warehouse, first: date | None, last: date | None, *, model: str) -> int:
-    """Number of papers of the days first..last without a vector of `model`."""
+    """Return the number of papers of the days first..last without a vector of `model`."""
     with warehouse.reading() as connection:
         count: int = value_of(
             connection,
@@ -82,7 +82,7 @@ def unembedded_count(warehouse: Warehouse, first: date | None, last: date | None
 
 
 def keep_vectors(warehouse: Warehouse, hashes: Sequence[str], matrix: np.ndarray, *, model: str) -> int:
-    """Store the vectors (n, d) of n texts; those already there stay as they are. Returns how many were new.
+    """Store the vectors (n, d) of n texts; existing ones are kept. Returns the number of new ones.
 
     Raises InvalidInput if a vector is not finite or not of unit length, or if d is not the model's.
     """
@@ -123,7 +123,7 @@ def keep_vectors(warehouse: Warehouse, hashes: Sequence[str], matrix: np.ndarray
 
 
 def vectors_of(warehouse: Warehouse, paper_ids: Sequence[str], *, model: str) -> tuple[np.ndarray, np.ndarray]:
-    """Vectors float32 (n, d) and whether they were found, bool (n,), in the order of `paper_ids`.
+    """Return vectors float32 (n, d) and whether they were found, bool (n,), in the order of `paper_ids`.
 
     A paper without a vector has a row of zeros. If the model has no vectors at all, d is 0.
     """
@@ -153,7 +153,7 @@ def vectors_of(warehouse: Warehouse, paper_ids: Sequence[str], *, model: str) ->
 def remembered_vectors(
     warehouse: Warehouse, texts: Sequence[str], *, model: str, encode: Callable[[list[str]], np.ndarray]
 ) -> np.ndarray:
-    """Vectors float32 (n, d) of any texts: stored ones are read, the others are encoded and stored."""
+    """Return vectors float32 (n, d) of any texts: stored ones are read, the others are encoded and stored."""
     hashes = [text_hash(text) for text in texts]
     distinct = dict(zip(hashes, texts, strict=True))
     with warehouse.reading() as connection:
@@ -174,9 +174,10 @@ def remembered_vectors(
 def vectors_between(
     warehouse: Warehouse, first: date | None, last: date | None, *, model: str
 ) -> Iterator[tuple[list[str], list[date | None], np.ndarray]]:
-    """Batches of paper ids, their days and float32 vectors (n, d), for building an index anew.
+    """Yield batches of paper ids, their days and float32 vectors (n, d), to rebuild an index.
 
-    The warehouse is not held while the caller takes them. Both days None: all papers with a vector, undated ones too.
+    The warehouse is released while the caller processes them. Both days None: all papers with a vector, undated ones
+    too.
     """
     batches = copied_batches(
         warehouse,
@@ -198,12 +199,12 @@ def _dimension(connection: DuckDBPyConnection, model: str) -> int | None:
 
 
 def _matrix(vectors: pa.ListArray) -> np.ndarray:
-    """The lists of one batch, one at least, which lie end to end in one buffer, as an array (n, d)."""
+    """Return the lists of one non-empty batch, which are contiguous in one buffer, as an array (n, d)."""
     return vectors.flatten().to_numpy().reshape(len(vectors), -1)
 
 
 def days_without_vectors(warehouse: Warehouse, *, model: str) -> frozenset[date]:
-    """Days of which at least one paper has no vector of `model`."""
+    """Return the days with at least one paper without a vector of `model`."""
     with warehouse.reading() as connection:
         rows = connection.execute(
             """

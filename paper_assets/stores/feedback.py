@@ -25,12 +25,12 @@ Kind = Literal["abstract", "full text", "citation", "shelf"]  # of reading signa
 KINDS: tuple[Kind, ...] = get_args(Kind)
 Forgettable = Literal["word", "paper"]
 FORGETTABLE: tuple[Forgettable, ...] = get_args(Forgettable)
-TAKEN_BACK = "none"  # the word that leaves a paper without a rating
+TAKEN_BACK = "none"  # the value that removes a paper's rating
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewRating:
-    """A word on a paper; `title` and `abstract` only of papers that may be in no store (Z1)."""
+    """Represent a rating to be stored; `title` and `abstract` only for papers that may not be stored (Z1)."""
 
     paper_id: str
     rating: str
@@ -40,9 +40,9 @@ class NewRating:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rating:
-    """A stored word: what, of which paper, when, where it was given, and the ranking that showed the paper (if any).
+    """Represent a stored rating: value, paper, time, where it was given, and the ranking that showed the paper, if any.
 
-    `title` is that of the paper as it is stored now, else the one that came with the rating, else None.
+    `title` is the paper's stored title, or else the one given with the rating, or else None.
     """
 
     place: int
@@ -59,9 +59,10 @@ class Rating:
 def append_ratings(
     warehouse: Warehouse, profile: str, given: Iterable[NewRating], *, given_in: Place, now: datetime
 ) -> list[str]:
-    """Append what is not the last word already, all or nothing; the papers whose word is new, in the given order.
+    """Append ratings that differ from the latest one, all or nothing; return the papers with a new rating, in the given
+    order.
 
-    A paper's rating notes the newest ranking of the profile that showed it. Raises StoreBusy, StoreUnwritable.
+    A rating records the newest ranking of the profile that showed the paper. Raises StoreBusy, StoreUnwritable.
     """
     with warehouse.writing() as connection:
         stands, new = _last_words(connection, profile), list[NewRating]()
@@ -98,12 +99,12 @@ def append_ratings(
 
 
 def last_ratings(warehouse: Warehouse, profile: str) -> list[Rating]:
-    """The profile's last word on each paper that has one, in the order in which they were given."""
+    """Return the profile's latest rating of each rated paper, in the order in which they were given."""
     return [each for each in _read(warehouse, profile, only_last=True) if each.rating != TAKEN_BACK]
 
 
 def rating_history(warehouse: Warehouse, profile: str) -> list[Rating]:
-    """Every word ever given in the profile, those taken back too, in the order in which they were given."""
+    """Return every rating ever given in the profile, including removed ones, in the order in which they were given."""
     return _read(warehouse, profile, only_last=False)
 
 
@@ -192,7 +193,9 @@ def _read(warehouse: Warehouse, profile: str, *, only_last: bool) -> list[Rating
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredModel:
-    """The weights of a linear model of a profile, what it was trained on (`inputs`), and its proof (JSON values)."""
+    """Represent the weights of a linear model of a profile, what it was trained on (`inputs`), and its evaluation
+    (`proof`).
+    """
 
     profile: str
     inputs: str
@@ -206,7 +209,7 @@ class StoredModel:
 
 
 def replace_model(warehouse: Warehouse, model: StoredModel) -> None:
-    """Keep the model as that of its profile."""
+    """Store the model of its profile, replacing the previous one."""
     with warehouse.writing() as connection:
         connection.execute("delete from preference_models where profile = ?", [model.profile])
         connection.execute(
@@ -227,7 +230,7 @@ def replace_model(warehouse: Warehouse, model: StoredModel) -> None:
 
 
 def stored_model(warehouse: Warehouse, profile: str) -> StoredModel | None:
-    """The profile's model; None if there is none."""
+    """Return the profile's model; None if there is none."""
     with warehouse.reading() as connection:
         rows = connection.execute("select * from preference_models where profile = ?", [profile]).fetchall()
     if not rows:
@@ -247,7 +250,7 @@ def stored_model(warehouse: Warehouse, profile: str) -> StoredModel | None:
 
 
 def model_inputs(warehouse: Warehouse) -> dict[str, str]:
-    """What each profile's model was trained on."""
+    """Return the inputs fingerprint of each profile's model."""
     with warehouse.reading() as connection:
         rows = connection.execute("select profile, inputs from preference_models").fetchall()
     return dict(rows)

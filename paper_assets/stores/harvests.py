@@ -34,7 +34,7 @@ from paper_assets.stores.warehouse import Warehouse, read_time, stored_time
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """How far a harvest is: sets that are done, the window under way (last_day None: until now), its next page."""
+    """Represent the position of a harvest: finished sets, current window (last_day None: until now), next page."""
 
     sets_done: int
     first_day: date
@@ -45,7 +45,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptPage:
-    """What keeping a page did; `left_out` papers are of days before the harvest and not stored."""
+    """Report what storing a page changed; `left_out` papers are of days before the harvest and not stored."""
 
     merged: MergeReport
     left_out: int
@@ -53,7 +53,7 @@ class KeptPage:
 
 
 def place_of(warehouse: Warehouse, harvest: str) -> Place | None:
-    """Where an unfinished harvest goes on; None if there is none."""
+    """Return the position at which an unfinished harvest resumes; None if there is none."""
     with warehouse.reading() as connection:
         return _place(connection, harvest)
 
@@ -68,10 +68,11 @@ def keep_page(
     before: Place | None,
     after: Place | None,
 ) -> KeptPage:
-    """Add a page's papers and move the harvest from `before` to `after` (None: it is over), all or nothing.
+    """Store a page's papers and move the harvest from `before` to `after` (None: finished), all or nothing.
 
-    A paper of a day before `not_before` only brings what is stored up to date: its day would be a fragment. Papers that
-    are `gone` at the source are kept and marked as withdrawn (S6). Raises StoreBusy if another process has moved on.
+    A paper of a day before `not_before` only updates a stored one: its day would be incomplete. Papers that the source
+    removed (`gone`) are kept and marked as withdrawn (S6). Raises StoreBusy if another process has advanced the
+    harvest.
     """
     with warehouse.writing() as connection:
         if _place(connection, harvest) != before:
@@ -128,14 +129,14 @@ def _withdraw(connection: DuckDBPyConnection, ids: Sequence[str]) -> int:
     return len(papers)
 
 
-_LET_ONE_GO = 20  # stored papers to each one that goes without a second answer; of a smaller day none does
-_SAME_FAULT = timedelta(hours=1)  # an index in repair answers alike for minutes, and a run is tried again after two
+_LET_ONE_GO = 20  # stored papers per paper that may be removed by a single answer; smaller days lose none
+_SAME_FAULT = timedelta(hours=1)  # an index under repair repeats its answer for minutes, and a run is retried after two
 _LONGEST_REASON = 500  # characters
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Doubt:
-    """An answer that was not believed: papers of the day stored from this source, those it has, and since when."""
+    """Describe a rejected answer: stored papers of the day from this source, papers in the answer, and since when."""
 
     stored: int
     answered: int
@@ -151,7 +152,7 @@ class Doubt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptListing:
-    """What writing an answer did, and the doubt if its missing papers were left in place."""
+    """Report what storing an answer changed, and the doubt if missing papers were kept."""
 
     change: DayChange
     doubt: Doubt | None = None
@@ -159,7 +160,7 @@ class KeptListing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DayTrouble:
-    """What is wrong with a day of a source. `failed` days may hold papers of an earlier answer."""
+    """Describe a problem with a day of a source. `failed` days may hold papers of an earlier answer."""
 
     source: str
     day: date
@@ -170,14 +171,15 @@ class DayTrouble:
 def keep_listing(
     warehouse: Warehouse, day: date, papers: Sequence[Paper], *, source: str, now: datetime, believe: bool = False
 ) -> KeptListing:
-    """Replace the day by what a source answered for it, unless far fewer papers than before are doubtful.
+    """Replace the day by a source's answer, unless the answer has doubtfully few papers.
 
-    now: aware UTC time of the answer. believe: the answer is right, whatever it lacks. Raises StoreError.
+    `now`: aware UTC time of the answer. `believe`: accept the answer whatever it lacks. Raises StoreError.
     """
     doubts: list[Doubt] = []
     answer = sha256(",".join(sorted(paper.paper_id for paper in papers)).encode()).hexdigest()[:32]
 
     def may_remove(connection: DuckDBPyConnection, removal: Removal) -> bool:
+        """Decide whether the missing papers are removed, and record a doubt if not."""
         lost = removal.removed > removal.stored // _LET_ONE_GO
         since = min(_first_seen(connection, source, day, answer) or now, now)  # the clock may have been set back
         doubt = None
@@ -192,7 +194,7 @@ def keep_listing(
 
 
 def note_asked(warehouse: Warehouse, days: Iterable[date], *, source: str) -> None:
-    """Remember that these days are followed, before they are asked for: a run that is killed leaves them missing."""
+    """Record that these days are followed, before they are fetched: a run that is killed leaves them missing."""
     wanted = sorted(set(days))
     with warehouse.reading() as connection:
         known = {row[0] for row in _rows(connection, source)}
@@ -206,7 +208,7 @@ def note_asked(warehouse: Warehouse, days: Iterable[date], *, source: str) -> No
 
 
 def note_failure(warehouse: Warehouse, days: Sequence[date], reason: str, *, source: str) -> None:
-    """Remember why a source gave no answer for the days; what is stored of them stays."""
+    """Record why a source gave no answer for the days; their stored papers are kept."""
     about = {"source": source, "days": list(days), "reason": reason[:_LONGEST_REASON]}
     with warehouse.writing() as connection:
         connection.execute(
@@ -219,10 +221,10 @@ def note_failure(warehouse: Warehouse, days: Sequence[date], reason: str, *, sou
 
 
 def day_troubles(warehouse: Warehouse, *, sources: Sequence[str]) -> list[DayTrouble]:
-    """The days of these sources that lack something, ascending; between the first and the last that was asked for.
+    """Return the incomplete days of these sources, ascending, between the first and the last one fetched.
 
-    missing: never answered, and no file gave papers either. failed: the last attempt did. doubted: an answer of far
-    fewer papers is not believed. empty: a weekday without papers.
+    missing: never answered, and no file supplied papers either. failed: the last attempt failed. doubted: an answer
+    with far fewer papers was rejected. empty: a weekday without papers.
     """
     with warehouse.reading() as connection:
         filled = {day for (day,) in connection.execute("select distinct day from papers").fetchall()}
@@ -261,7 +263,7 @@ def _rows(connection: DuckDBPyConnection, source: str) -> list[tuple[date, int |
 
 
 def _first_seen(connection: DuckDBPyConnection, source: str, day: date, answer: str) -> datetime | None:
-    """When this doubtful answer first came; None if the last doubtful one was another, or there was none."""
+    """Return when this doubtful answer first arrived; None if the last doubtful one was another, or there was none."""
     rows = connection.execute(
         "select doubted_at from day_listings where source = ? and day = ? and doubted = ?", [source, day, answer]
     ).fetchall()
@@ -271,7 +273,7 @@ def _first_seen(connection: DuckDBPyConnection, source: str, day: date, answer: 
 def _note(
     connection: DuckDBPyConnection, source: str, day: date, *, papers: int, doubt: Doubt | None, answer: str
 ) -> None:
-    """Write the row of the day where it changes: the same answer again leaves the file as it is."""
+    """Write the row of the day if it changed: an equal answer leaves the file unchanged."""
     values = (
         (papers, None, None, None, None)
         if doubt is None

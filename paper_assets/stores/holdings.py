@@ -18,7 +18,7 @@ from paper_assets.stores.warehouse import value_of
 
 Keys = NDArray[np.uint64]
 _VECTORS_AT_ONCE = 8_192
-_MEMORY = "128MB"  # that DuckDB may use beside what it hands over; without a limit it takes most of the machine's
+_MEMORY = "128MB"  # memory for DuckDB besides the rows it returns; without a limit it takes most of the machine's
 _NAMES = ", ".join(("doc_id", *FIELDS))
 _CONTENT = f"hash({_NAMES}, text_hash)"  # in DuckDB 2.0 the order of the columns counts
 _FEW_TEXTS = 64  # vectors looked up one by one; DuckDB reads the vectors of all texts for any longer list
@@ -26,7 +26,7 @@ _FEW_TEXTS = 64  # vectors looked up one by one; DuckDB reads the vectors of all
 
 @dataclass(frozen=True, slots=True)
 class HoldingsSize:
-    """How much there is to read: documents, bytes of their texts, numbers in a vector (0: there is none)."""
+    """Report how much there is to read: documents, bytes of their texts, length of a vector (0: no vectors)."""
 
     documents: int
     characters: int
@@ -35,7 +35,7 @@ class HoldingsSize:
 
 @dataclass(frozen=True, slots=True)
 class DocumentStates:
-    """For each of n documents its key, a hash of all that is stored of it, and whether its text has a vector."""
+    """Hold, for each of n documents, its key, a hash of its stored content, and whether its text has a vector."""
 
     keys: Keys
     contents: Keys
@@ -43,15 +43,15 @@ class DocumentStates:
 
 
 def bound_memory(connection: DuckDBPyConnection) -> None:
-    """Let DuckDB read with little memory; what does not fit goes to its temporary folder."""
+    """Limit DuckDB's memory for reading; the rest goes to its temporary folder."""
     connection.execute(f"set memory_limit = '{_MEMORY}'")
-    connection.execute("set threads = 1")  # each has buffers of its own
+    connection.execute("set threads = 1")  # each thread has its own buffers
     connection.execute("set preserve_insertion_order = false")
-    connection.execute("set enable_progress_bar = false")  # it would be drawn on somebody's terminal
+    connection.execute("set enable_progress_bar = false")  # it would be drawn on a user's terminal
 
 
 def holdings_size(connection: DuckDBPyConnection, data_type: DataType, *, model: str | None) -> HoldingsSize:
-    """The size of all documents of the type that are not withdrawn."""
+    """Return the size of all documents of the type that are not withdrawn."""
     [(documents, characters)] = connection.execute(
         """
         select count(*), coalesce(sum(strlen(text)), 0)::bigint
@@ -64,12 +64,12 @@ def holdings_size(connection: DuckDBPyConnection, data_type: DataType, *, model:
 
 
 def vector_length(connection: DuckDBPyConnection, model: str | None) -> int:
-    """Numbers in a vector of the model; 0 if there is none."""
+    """Return the length of a vector of the model; 0 if there is none."""
     return value_of(connection, "select len(vector) from embeddings where model = ? limit 1", [model]) or 0
 
 
 def document_states(connection: DuckDBPyConnection, data_type: DataType, *, model: str | None) -> DocumentStates:
-    """The state of every document, to find out which have changed since; a fraction of the time of reading them."""
+    """Return the state of every document, to detect changes in a fraction of the time of reading them."""
     found = connection.execute(
         f"""
         select
@@ -92,11 +92,11 @@ def read_documents(
     where: Where | None = None,
     keys: Keys | None = None,
 ) -> Iterator[pa.Table]:
-    """Documents in batches, in no order: key and content (as in `document_states`), text_key, text_hash, text, doc_id,
-    FIELDS.
+    """Yield documents in batches, unordered: key and content (as in `document_states`), text_key, text_hash, text,
+    doc_id, FIELDS.
 
-    Only those that meet the filter, only those of `keys`; never withdrawn papers. A column that is kept keeps all
-    columns of its batch in memory, texts too: keep `own_copy` of it. Raises InvalidInput.
+    Only those that match the filter, only those of `keys`; never withdrawn papers. A column that the caller keeps holds
+    all columns of its batch in memory, texts too: keep `own_copy` of it. Raises InvalidInput.
     """
     condition = condition_of(where)
     among = ""
@@ -117,14 +117,14 @@ def read_documents(
 
 
 def own_copy(column: pa.ChunkedArray) -> pa.Array:
-    """The column in memory of its own."""
+    """Return the column in separate memory."""
     return pc.take(column, pa.array(np.arange(len(column)))).combine_chunks()
 
 
 def read_vectors(
     connection: DuckDBPyConnection, *, model: str | None, text_keys: Keys
 ) -> Iterator[tuple[NDArray[np.intp], NDArray[np.float32]]]:
-    """Which of the n texts (rows, ascending in no way, repeated texts each) have these vectors (m, d)."""
+    """Yield which of the n texts (rows, unordered, repeated texts each) have these vectors (m, d)."""
     order = np.argsort(text_keys, kind="stable")
     ordered = text_keys[order]
     reader = connection.sql(
@@ -145,7 +145,7 @@ def read_vectors(
 def few_vectors(
     connection: DuckDBPyConnection, *, model: str | None, text_hashes: Sequence[str]
 ) -> dict[str, NDArray[np.float32]] | None:
-    """The vectors of a few texts by their hash, as far as there are any; None where they are too many to look up."""
+    """Return the stored vectors of a few texts by hash; None where they are too many to look up."""
     distinct = sorted(set(text_hashes))
     if len(distinct) > _FEW_TEXTS:
         return None

@@ -34,16 +34,16 @@ if TYPE_CHECKING:
     from chromadb.api.models.Collection import Collection
 
 Scalar = str | int | float | bool
-Value = Scalar | list[str]  # of metadata; Chroma takes no empty list
+Value = Scalar | list[str]  # placeholder of metadata; Chroma accepts no empty list
 SAME = 1e-4  # two unit vectors whose cosine, or each of whose components, differ by less are the same in float32
-_PARTITION = "partition"  # metadata key under which each vector says whose it is
+_PARTITION = "partition"  # metadata key of the partition that owns a vector
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VectorBatch:
-    """Some vectors of one partition: float32 (n, d), their ids (unique in the whole collection) and small metadata.
+    """Hold vectors of one partition: float32 (n, d), their ids (unique in the collection) and small metadata.
 
-    `documents` are n texts to lie beside the vectors; a collection has them for all of its vectors or for none.
+    `documents` are n texts stored with the vectors; a collection has them for all of its vectors or for none.
     """
 
     partition: str
@@ -57,14 +57,14 @@ Batches = Callable[[Sequence[str]], Iterable[VectorBatch]]
 
 
 class OpenCollection(NamedTuple):
-    """A collection while it is open, and the most rows that one call may carry."""
+    """Hold an open collection and the most rows that one call may carry."""
 
     rows: "Collection"
     limit: int
 
 
 class Stored(NamedTuple):
-    """Vectors as the index holds them: float32 (n, d), metadata and documents, in the order of `ids`."""
+    """Hold vectors as read from the index: float32 (n, d), metadata and documents, in the order of `ids`."""
 
     ids: list[str]
     vectors: np.ndarray
@@ -73,9 +73,9 @@ class Stored(NamedTuple):
 
 
 class Change(NamedTuple):
-    """How many vectors were written and removed, and the partitions that the collection now holds.
+    """Report how many vectors were written and removed, and the partitions that the collection now holds.
 
-    The fingerprint of a partition that lost a paper to another one is None: it no longer tells what is there.
+    The fingerprint of a partition that lost a paper to another one is None: it no longer describes the content.
     """
 
     upserted: int
@@ -85,12 +85,12 @@ class Change(NamedTuple):
 
 class _Row(NamedTuple):
     vector: np.ndarray
-    metadata: Any  # Chroma merges it into what is there: a key that must go stands in it as None
+    metadata: Any  # Chroma merges metadata into the stored ones: a key to be removed is set to None
     document: str | None
 
 
 def stored(opened: OpenCollection, ids: Sequence[str]) -> Stored:
-    """What the collection holds of these ids, in their order; unknown ids are left out."""
+    """Read what the collection holds of these ids, in their order; unknown ids are omitted."""
     found: dict[str, tuple[Any, Any, Any]] = {}
     for at in range(0, len(ids), opened.limit):
         asked = list(ids[at : at + opened.limit])
@@ -138,7 +138,7 @@ def update_collection(
 
 
 def _changed(batch: VectorBatch, old: Stored) -> dict[str, _Row]:
-    """The rows of a batch that the collection does not hold already as they are."""
+    """Return the rows of a batch that differ from those in the collection."""
     place = {identifier: at for at, identifier in enumerate(old.ids)}
     changed: dict[str, _Row] = {}
     texts: Sequence[str | None] = batch.documents or [None] * len(batch.ids)
@@ -165,7 +165,7 @@ def _write(opened: OpenCollection, rows: Mapping[str, _Row]) -> None:
 
 
 def _of_at_most(limit: int, batches: Iterable[VectorBatch]) -> Iterator[VectorBatch]:
-    """The batches, checked before anything is written of them and cut to what one call of Chroma may carry."""
+    """Yield the batches, validated before any of them is written, and split to what one call of Chroma may carry."""
     for batch in batches:
         lengths = {len(batch.ids), len(batch.vectors), len(batch.metadatas), len(batch.documents or batch.ids)}
         if batch.vectors.ndim != 2 or len(lengths) > 1:
@@ -185,7 +185,7 @@ def _of_at_most(limit: int, batches: Iterable[VectorBatch]) -> Iterator[VectorBa
             )
 
 
-_MOST_BYTES = 50_000_000  # of a manifest; 10,000 days with their fingerprints have one
+_MOST_BYTES = 50_000_000  # of a manifest; 10,000 days with their fingerprints take 1 MB
 _FORMAT = 2  # 2: abstracts carry all fields that filters name
 _COPY = re.compile(r"index-[0-9a-f]{12}")
 P = ParamSpec("P")
@@ -194,12 +194,12 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
-    """What a copy holds. A partition without fingerprint (None) may have lost papers to another one: do it again."""
+    """Describe what a copy holds. A partition with fingerprint None may have lost papers to another one: sync it again."""
 
     model: str
     count: int
     partitions: Mapping[str, str | None]
-    sizes: Mapping[str, int] = field(default_factory=dict)  # bytes of each of Chroma's files when it was closed
+    sizes: Mapping[str, int] = field(default_factory=dict)  # sizes of Chroma's files when it was closed
 
 
 def _disk_faults_named(function: Callable[P, R]) -> Callable[P, R]:
@@ -207,6 +207,7 @@ def _disk_faults_named(function: Callable[P, R]) -> Callable[P, R]:
 
     @wraps(function)
     def guarded(*args: P.args, **kwargs: P.kwargs) -> R:
+        """Call the function and convert its OSError."""
         try:
             return function(*args, **kwargs)
         except OSError as fault:
@@ -217,13 +218,13 @@ def _disk_faults_named(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def database(copy: Path) -> Path:
-    """The folder that belongs to Chroma."""
+    """Return the folder that belongs to Chroma."""
     return copy / "database"
 
 
 @_disk_faults_named
 def current_copy(store: Path) -> tuple[Path, Manifest]:
-    """The copy in use and its manifest. Raises IndexUnusable, without opening anything, if it cannot be trusted."""
+    """Return the copy in use and its manifest. Raises IndexUnusable, without opening anything, if it cannot be trusted."""
     try:
         name = read_text(store / "CURRENT").strip() if is_present(store / "CURRENT") else None
     except InvalidInput:
@@ -248,7 +249,7 @@ def current_copy(store: Path) -> tuple[Path, Manifest]:
 
 
 def manifest_from(record: object) -> Manifest:
-    """A manifest from its JSON value. Raises TypeError or ValueError if it is anything else."""
+    """Parse a manifest from its JSON value. Raises TypeError or ValueError for anything else."""
     if not isinstance(record, dict):
         raise TypeError
     manifest = Manifest(**record)
@@ -260,20 +261,20 @@ def manifest_from(record: object) -> Manifest:
 
 
 def unusable(store: Path, reason: str) -> IndexUnusable:
-    """The error that says why the index of `store` is not opened and what to do."""
+    """Return the error that says why the index of `store` is not opened and what to do."""
     return IndexUnusable(f"the vector index {store} {reason}; materialize the embeddings again to rebuild it")
 
 
 @_disk_faults_named
 def mark_open(copy: Path) -> None:
-    """Leave the mark that the copy is open; it is on disk when this returns."""
+    """Create the mark that the copy is open; it is on disk when this returns."""
     (copy / "OPEN").touch()
     _flush(copy)
 
 
 @_disk_faults_named
 def mark_read(copy: Path, manifest: Manifest) -> None:
-    """Chroma has closed the copy after reading: take the mark away."""
+    """Remove the mark after Chroma has closed the copy that it read."""
     if manifest.sizes != _sizes(copy):
         mark_closed(copy, manifest)
     (copy / "OPEN").unlink(missing_ok=True)
@@ -281,7 +282,7 @@ def mark_read(copy: Path, manifest: Manifest) -> None:
 
 @_disk_faults_named
 def mark_closed(copy: Path, manifest: Manifest) -> None:
-    """Chroma has closed the copy after writing: put its files and the manifest on disk, then take the mark away."""
+    """Flush the copy that Chroma wrote and closed, with its manifest, to disk, then remove the mark."""
     for file in _files(copy):
         _flush(file)
     record = {"format": _FORMAT, **asdict(replace(manifest, sizes=_sizes(copy)))}
@@ -292,9 +293,9 @@ def mark_closed(copy: Path, manifest: Manifest) -> None:
 
 @_disk_faults_named
 def new_copy(store: Path) -> Path:
-    """An empty folder for a rebuild; what a killed rebuild left behind goes first.
+    """Create an empty folder for a rebuild; the leftovers of a killed rebuild are removed first.
 
-    The name is new each time: Chroma keeps a folder that failed to open in a cache of the process.
+    The name is new each time: Chroma caches a folder that failed to open for the life of the process.
     """
     make_private_folder(store)
     remove_leftovers(store)
@@ -323,7 +324,7 @@ def remove_leftovers(store: Path) -> None:
 
 @_disk_faults_named
 def remove_store(store: Path) -> None:
-    """Remove the whole folder; CURRENT goes first, so that a half-removed copy is never taken for a good one."""
+    """Remove the whole folder; CURRENT is removed first, so that a half-removed copy is never taken for a good one."""
     (store / "CURRENT").unlink(missing_ok=True)
     if store.is_dir():
         shutil.rmtree(store)
@@ -338,7 +339,7 @@ def _sizes(copy: Path) -> dict[str, int]:
 
 
 def _write_durably(path: Path, text: str) -> None:
-    """Replace a file in one step: whoever reads sees the old text or the new, also after a power cut."""
+    """Replace a file in one step: a reader sees the old text or the new, also after a power failure."""
     scratch = path.with_name(path.name + ".new")
     scratch.write_text(text, encoding="utf-8")
     _flush(scratch)
