@@ -116,9 +116,7 @@ def sync_best_practices(warehouse: Warehouse, index: VectorIndex, collection: st
     while True:
         ids = ids_of(warehouse, collection)
         report = _sync(warehouse, index, collection, model=model, ids=ids)
-        if (
-            ids_of(warehouse, collection) == ids
-        ):  # otherwise another process wrote, and may have synced, at the same time
+        if ids_of(warehouse, collection) == ids:  # otherwise another process wrote meanwhile
             return report
 
 

@@ -67,7 +67,7 @@ def _all_of(where: object, parameters: list[Any], *, depth: int) -> str:
     if not isinstance(where, Mapping) or not where:
         raise InvalidInput(f"a filter must be an object with a field, $and or $or, got {_shown(where)}")
     if depth > _DEEPEST:
-        raise InvalidInput(f"a filter holds filters more than {_DEEPEST} deep; write it flatter")
+        raise InvalidInput(f"a filter is nested more than {_DEEPEST} levels deep; simplify it")
     parts: list[str] = []
     for name, asked in where.items():
         if name in _JOINED:
@@ -78,10 +78,10 @@ def _all_of(where: object, parameters: list[Any], *, depth: int) -> str:
         elif name in _NUMBERS or name in _LISTS or name in _TEXTS:
             parts.extend(_of_field(name, asked, parameters))
         elif str(name).startswith("$"):
-            raise InvalidInput(f"{_shown(name)} cannot stand where a field does; expected a field, $and or $or")
+            raise InvalidInput(f"{_shown(name)} is not a field; expected a field, $and or $or")
         else:
             known = ", ".join(sorted(_NUMBERS | _LISTS | _TEXTS))
-            raise InvalidInput(f"{_shown(name)} is no field of documents; expected one of {known}")
+            raise InvalidInput(f"{_shown(name)} is not a field of documents; expected one of {known}")
     return " and ".join(parts)
 
 
@@ -93,7 +93,9 @@ def _of_field(field: str, asked: object, parameters: list[Any]) -> Iterator[str]
     fitting = _fitting(field)
     for operator, value in operators.items():
         if operator not in fitting:
-            raise InvalidInput(f"{field}: {_shown(operator)} does not fit it; expected one of {', '.join(fitting)}")
+            raise InvalidInput(
+                f"{field}: {_shown(operator)} does not apply to it; expected one of {', '.join(fitting)}"
+            )
         if operator in _AMONG:
             if not isinstance(value, Sequence) or isinstance(value, str) or not value:
                 raise InvalidInput(f"{field}: {operator} needs a list of values, got {_shown(value)}")
@@ -129,7 +131,7 @@ def _checked(field: str, value: object) -> str | int:
     try:
         value.encode("utf-8")
     except UnicodeEncodeError:
-        raise InvalidInput(f"{field}: {_shown(value)} is no valid Unicode text") from None
+        raise InvalidInput(f"{field}: {_shown(value)} is not valid Unicode text") from None
     return value
 
 
@@ -139,7 +141,7 @@ def _shown(value: object) -> str:
 
 
 DataType = Literal["abstract", "fulltext", "rewrite"]
-# The fields of a document besides id and text, in the order of the view.
+# The fields of a document except id and text, in the order of the view.
 FIELDS = (
     "paper_id",
     "title",
@@ -189,7 +191,7 @@ def replace_documents(warehouse: Warehouse, data_type: DataType, *, origin: str,
         raise InvalidInput(f"{origin}: its documents must all be {data_type}; abstracts are stored as papers")
     twice = [doc_id for doc_id, often in Counter(document.doc_id for document in documents).items() if often > 1]
     if twice:
-        raise InvalidInput(f"{origin}: the document id {twice[0]} stands there twice")
+        raise InvalidInput(f"{origin}: the document id {twice[0]} occurs twice")
     incoming = _rows(documents, data_type=data_type, origin=origin)
     asked = {"data_type": data_type, "origin": origin}
     with warehouse.reading() as connection:
@@ -295,7 +297,7 @@ def _rows(documents: Sequence[Document], *, data_type: DataType, origin: str) ->
     try:
         return pa.Table.from_pylist(records, schema=_schema())
     except UnicodeEncodeError as fault:
-        raise InvalidInput(f"{origin}: {fault.object[:40]!a} is no valid Unicode text") from None
+        raise InvalidInput(f"{origin}: {fault.object[:40]!a} is not valid Unicode text") from None
 
 
 PARTED_BY = "\n\n"  # separates two passages when a text is reassembled
@@ -340,7 +342,7 @@ def replace_retrievals(
 
 
 def retrievals_of(warehouse: Warehouse, day: date, profile: str) -> list[dict[str, Any]]:
-    """Return the stored answers of the day and profile, in the order of its questions; empty if nothing was retrieved."""
+    """Return the stored answers of the day and profile, in the order of its questions; empty without any."""
     with warehouse.reading() as connection:
         text: str | None = value_of(
             connection, "select answers from retrieval_sets where day = ? and profile = ?", [day, profile]

@@ -145,8 +145,8 @@ class Doubt:
     def __str__(self) -> str:
         again = self.since + _SAME_FAULT
         return (
-            f"the answer has {self.answered} papers where {self.stored} are stored, which stay; the same answer from "
-            f"{again:%Y-%m-%d %H:%M} UTC on is believed"
+            f"the answer has {self.answered} papers where {self.stored} are stored, which are kept; the same "
+            f"answer from {again:%Y-%m-%d %H:%M} UTC on is accepted"
         )
 
 

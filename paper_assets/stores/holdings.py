@@ -18,7 +18,9 @@ from paper_assets.stores.warehouse import value_of
 
 Keys = NDArray[np.uint64]
 _VECTORS_AT_ONCE = 8_192
-_MEMORY = "128MB"  # memory for DuckDB besides the rows it returns; without a limit it takes most of the machine's
+_MEMORY = (
+    "128MB"  # memory for DuckDB in addition to the rows it returns; without a limit it takes most of the machine's
+)
 _NAMES = ", ".join(("doc_id", *FIELDS))
 _CONTENT = f"hash({_NAMES}, text_hash)"  # in DuckDB 2.0 the order of the columns counts
 _FEW_TEXTS = 64  # vectors looked up one by one; DuckDB reads the vectors of all texts for any longer list

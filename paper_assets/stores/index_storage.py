@@ -75,7 +75,7 @@ class Stored(NamedTuple):
 class Change(NamedTuple):
     """Report how many vectors were written and removed, and the partitions that the collection now holds.
 
-    The fingerprint of a partition that lost a paper to another one is None: it no longer describes the content.
+    A partition that lost a paper to another one has the fingerprint None: its content is not known exactly.
     """
 
     upserted: int
@@ -119,7 +119,7 @@ def update_collection(
     waiting: dict[str, _Row] = {}
     for batch in _of_at_most(opened.limit, batches(list(stale))):
         if batch.partition not in stale:
-            raise ValueError(f"batches yielded partition {batch.partition}, which was not asked for")
+            raise ValueError(f"batches yielded partition {batch.partition}, which was not requested")
         old = Stored([], np.empty((0, 0)), [], []) if empty else stored(opened, batch.ids)
         robbed |= {str(metadata[_PARTITION]) for metadata in old.metadatas} - stale.keys()
         robbed |= {owners.get(identifier, batch.partition) for identifier in batch.ids} - {batch.partition}
@@ -159,7 +159,7 @@ def _write(opened: OpenCollection, rows: Mapping[str, _Row]) -> None:
         vectors = np.array([row.vector for row in rows.values()], dtype=np.float32)
         texts = [row.document for row in rows.values() if row.document is not None]
         if texts and len(texts) < len(rows):
-            raise ValueError("some vectors have a document and some have none")
+            raise ValueError("some vectors have a document and others do not")
         metadatas = [row.metadata for row in rows.values()]
         opened.rows.upsert(ids=list(rows), embeddings=vectors, metadatas=metadatas, documents=texts or None)
 
@@ -169,9 +169,9 @@ def _of_at_most(limit: int, batches: Iterable[VectorBatch]) -> Iterator[VectorBa
     for batch in batches:
         lengths = {len(batch.ids), len(batch.vectors), len(batch.metadatas), len(batch.documents or batch.ids)}
         if batch.vectors.ndim != 2 or len(lengths) > 1:
-            raise ValueError(f"partition {batch.partition}: ids, vectors, metadatas, documents are not of one length")
+            raise ValueError(f"partition {batch.partition}: ids, vectors, metadatas, documents differ in length")
         if len(set(batch.ids)) != len(batch.ids):
-            raise ValueError(f"partition {batch.partition}: an id stands there twice")
+            raise ValueError(f"partition {batch.partition}: an id occurs twice")
         if not np.isfinite(batch.vectors).all():
             raise ValueError(f"partition {batch.partition}: a vector is not finite")
         for at in range(0, len(batch.ids), limit):
@@ -194,7 +194,7 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
-    """Describe what a copy holds. A partition with fingerprint None may have lost papers to another one: sync it again."""
+    """Describe what a copy holds. A partition with fingerprint None may have lost papers: sync it again."""
 
     model: str
     count: int
@@ -224,7 +224,7 @@ def database(copy: Path) -> Path:
 
 @_disk_faults_named
 def current_copy(store: Path) -> tuple[Path, Manifest]:
-    """Return the copy in use and its manifest. Raises IndexUnusable, without opening anything, if it cannot be trusted."""
+    """Return the copy in use and its manifest. Raises IndexUnusable, without opening it, if it cannot be trusted."""
     try:
         name = read_text(store / "CURRENT").strip() if is_present(store / "CURRENT") else None
     except InvalidInput:

@@ -13,21 +13,21 @@ from paper_assets.stores.warehouse import Warehouse
 
 @dataclass(frozen=True, slots=True)
 class StoredAnswers:
-    """The warehouse as the cache of `models.llm.ask`."""
+    """Use the warehouse as the cache of `models.llm.ask`."""
 
     warehouse: Warehouse
 
     def get(self, key: str) -> str | None:
-        """The answer kept for `key`, as JSON text."""
+        """Return the answer stored for `key`, as JSON text."""
         return known_answers(self.warehouse, [key]).get(key)
 
     def put(self, key: str, answer: str, *, model: str, input_tokens: int, output_tokens: int) -> None:
-        """Keep one answer and what it took."""
+        """Store one answer and its tokens."""
         keep_answers(self.warehouse, {key: answer}, model=model, input_tokens=input_tokens, output_tokens=output_tokens)
 
 
 def known_answers(warehouse: Warehouse, keys: Iterable[str]) -> dict[str, str]:
-    """The kept answers among `keys`, in one unit of work."""
+    """Return the stored answers among `keys`, in one unit of work."""
     wanted = sorted(set(keys))
     if not wanted:
         return {}
@@ -46,7 +46,9 @@ def keep_answers(
     input_tokens: int | None = None,
     output_tokens: int | None = None,
 ) -> None:
-    """Keep answers (JSON text by key) in one transaction. Tokens are of the whole call, so give them for one answer."""
+    """Store answers (JSON text by key) in one transaction. Tokens are those of the whole call, so pass them for one
+    answer only.
+    """
     if not answers:
         return
     with warehouse.writing() as connection:
@@ -68,7 +70,7 @@ def keep_answers(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Use:
-    """Tokens of one purpose; `calls` are exchanges (two an attempt of a rewrite: actor and critic)."""
+    """Report the tokens of one purpose; `calls` are exchanges (two per attempt of a rewrite: actor and critic)."""
 
     purpose: str
     calls: int
@@ -77,7 +79,7 @@ class Use:
 
 
 def use_since(warehouse: Warehouse, moment: datetime) -> list[Use]:
-    """What was used since `moment` (UTC, without zone). A ranking that was made again counts as it was made last."""
+    """Return the use since `moment` (UTC, without zone). A recomputed ranking counts as of its last computation."""
     with warehouse.reading() as connection:
         rows = connection.execute(
             """

@@ -27,15 +27,15 @@ from filelock import FileLock, Timeout
 
 from paper_assets.errors import StoreBusy, StoreUnwritable
 
-_held = threading.local()  # .stores: what this thread holds; another thread of the process waits like a process
+_held = threading.local()  # .stores: held by this thread; another thread of the process waits like another process
 
 
 @contextmanager
 def store_lock(store: Path, *, deadline: float) -> Iterator[None]:
     """Hold the lock of `store` (a file or folder that need not exist yet), waiting at most `deadline` seconds.
 
-    Raises StoreBusy naming the holder, StoreUnwritable if the lock cannot be made, and RuntimeError (a mistake
-    in the program, which would otherwise wait for itself) if this thread holds it already.
+    Raises StoreBusy naming the holder, StoreUnwritable if the lock cannot be created, and RuntimeError (a programming
+    error, which would otherwise deadlock) if this thread holds it already.
     """
     name = os.path.realpath(store)
     stores: set[str] = _held.__dict__.setdefault("stores", set())
@@ -62,7 +62,7 @@ def store_lock(store: Path, *, deadline: float) -> Iterator[None]:
 
 
 def _leave_note(note: Path) -> None:
-    """Say who holds the lock, for messages only: the lock itself is the operating system's."""
+    """Record the holder, for messages only: the lock itself belongs to the operating system."""
     try:
         note.write_text(str(this_process()), encoding="utf-8")
     except OSError as fault:
@@ -70,7 +70,7 @@ def _leave_note(note: Path) -> None:
 
 
 def _holder(note: Path) -> str:
-    """Who holds a lock that was found held. The note of a holder that was killed may still lie there."""
+    """Describe the holder of a lock. The note of a killed holder may still exist."""
     try:
         holder = parse_process(note.read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -83,7 +83,7 @@ def _holder(note: Path) -> str:
 
 
 def sweep_notes(places: Iterable[Path]) -> None:
-    """Remove the notes of killed holders among `places`. A note that is swept too much costs a message its name."""
+    """Remove the notes of killed holders among `places`. Removing one too many only makes a message less specific."""
     for note in places:
         with suppress(OSError, ValueError):
             holder = parse_process(note.read_text(encoding="utf-8"))
@@ -96,9 +96,9 @@ _LONGEST_PAUSE = 0.05  # seconds between two tries
 
 @contextmanager
 def folder_locked(folder: Path, *, ends: float | None = None) -> Iterator[None]:
-    """Hold the lock of an existing folder, for what takes a moment. Raises OSError.
+    """Hold the lock of an existing folder briefly. Raises OSError.
 
-    `ends`: when to give up waiting (by the monotonic clock), which raises BlockingIOError.
+    `ends`: when to give up waiting (monotonic clock), which raises BlockingIOError.
     """
     handle = os.open(folder, os.O_RDONLY)
     try:
@@ -128,8 +128,8 @@ _SHOWN_COMMAND = 120  # characters of a command line that a message shows
 
 @dataclass(frozen=True, slots=True)
 class ProcessId:
-    """One process. `started` (clock ticks since boot), `boot` and `space` (of process numbers) are empty where the
-    system does not say.
+    """Identify one process. `started` (clock ticks since boot), `boot` and `space` (of process numbers) are empty where
+    the system does not provide them.
     """
 
     pid: int
@@ -143,12 +143,12 @@ class ProcessId:
 
 
 def this_process() -> ProcessId:
-    """The process that asks."""
+    """Return the id of the calling process."""
     return ProcessId(os.getpid(), _started(os.getpid()) or "", *_machine(), socket.gethostname())
 
 
 def parse_process(text: str | None) -> ProcessId | None:
-    """The process that `str` wrote; None for anything else."""
+    """Parse what `str` wrote; None for anything else."""
     try:
         found = json.loads(text or "")
         return ProcessId(int(found["pid"]), *(str(found[name]) for name in ("started", "boot", "space", "host")))
@@ -157,7 +157,7 @@ def parse_process(text: str | None) -> ProcessId | None:
 
 
 def is_gone(process: ProcessId) -> bool:
-    """Whether the process has ended for sure; False also for one of another machine, of which nobody here can know."""
+    """Check whether the process has certainly ended; False also for one of another machine, where this is unknown."""
     if process.host != socket.gethostname():
         return False
     if (process.boot, process.space) != _machine():
@@ -168,18 +168,18 @@ def is_gone(process: ProcessId) -> bool:
 
 
 def is_alive(pid: int) -> bool:
-    """Whether a process of this number runs on this machine; it may be another one than was meant."""
+    """Check whether a process with this number runs on this machine; it may not be the one that was meant."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
         return False
-    except OSError:  # it lives and is another user's
+    except OSError:  # it runs and belongs to another user
         return True
     return True
 
 
 def command_of(pid: int) -> str:
-    """The command line of a running process, cut; empty where the system does not say."""
+    """Return the command line of a running process, shortened; empty where the system does not provide it."""
     try:
         command = (_PROC / str(pid) / "cmdline").read_bytes().replace(b"\0", b" ").decode("utf-8", "replace")
     except OSError:
@@ -198,12 +198,12 @@ def _machine() -> tuple[str, str]:
 
 
 def _started(pid: int) -> str | None:
-    """The time of start of a process that runs; None if it does not, a zombie included."""
+    """Return the start time of a running process; None if it has ended or is a zombie."""
     try:
         state = (_PROC / str(pid) / "stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return None
-    fields = state.rpartition(")")[2].split()  # the name before may hold anything
+    fields = state.rpartition(")")[2].split()  # the name before it may contain anything
     return None if fields[0] in "ZX" else fields[19]
 
 
@@ -211,12 +211,12 @@ _OTHERS = 0o077
 
 
 def make_files_private() -> None:
-    """From now on whatever this process and those that it starts make is for its user alone."""
+    """Make all files that this process and its children create from now on readable by its user only."""
     os.umask(_OTHERS)
 
 
 def make_private_folder(folder: Path) -> None:
-    """Make a folder and those above it that are missing, each for its user alone. Raises OSError."""
+    """Create a folder and its missing parents, each readable by its user only. Raises OSError."""
     if folder.is_dir():
         return
     if folder.parent != folder:

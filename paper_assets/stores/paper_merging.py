@@ -30,14 +30,14 @@ from paper_assets.stores.scratch import scratch_file, scratch_refusals
 from paper_assets.stores.warehouse import Warehouse, value_of
 
 _BATCH = 2_000  # papers in memory at once
-_JUDGED = ("position", "paper_id", "version", "day", "content_hash")  # what decides which record stays
+_JUDGED = ("position", "paper_id", "version", "day", "content_hash")  # the columns that decide which record is kept
 
 
 @cache
 def row_schema() -> pa.Schema:
-    """The columns of the table without `origin`, and `position`, the number of the record in its stream.
+    """Return the columns of the table without `origin`, and `position`, the number of the record in its stream.
 
-    The times are UTC already; without the mark DuckDB keeps them as they are, whatever zone the machine is in.
+    Times are in UTC and stored without a zone, which DuckDB leaves unchanged in every time zone of the machine.
     """
     of_paper = [
         field.with_type(pa.timestamp("us")) if pa.types.is_timestamp(field.type) else field for field in paper_schema()
@@ -47,7 +47,7 @@ def row_schema() -> pa.Schema:
 
 
 def write_rows(papers: Iterable[Paper], stream: IO[bytes], *, progress: Callable[[int], None] | None = None) -> None:
-    """Write the papers as rows; `progress` gets how many so far.
+    """Write the papers as rows; `progress` receives the number so far.
 
     Raises StoreUnwritable if the disk refuses, and what `papers` raises.
     """
@@ -66,12 +66,12 @@ def write_rows(papers: Iterable[Paper], stream: IO[bytes], *, progress: Callable
 
 
 def judged_rows(stream: IO[bytes]) -> pa.RecordBatchReader:
-    """All rows, but only the columns that decide which record of a paper stays."""
+    """Read all rows, but only the columns that decide which record of a paper is kept."""
     return _reader(stream, [row_schema().get_field_index(name) for name in _JUDGED])
 
 
 def chosen_rows(stream: IO[bytes], keep: np.ndarray) -> pa.RecordBatchReader:
-    """The rows whose position is true in `keep`, bool (number of rows,)."""
+    """Read the rows whose position is true in `keep`, bool (number of rows,)."""
     batches = (batch.filter(pa.array(keep[batch["position"].to_numpy()])) for batch in _reader(stream, None))
     return pa.RecordBatchReader.from_batches(row_schema(), batches)
 
@@ -95,12 +95,12 @@ def _rows(papers: Sequence[Paper], *, first_position: int) -> pa.Table:
 
 
 def content_hash(paper: Paper) -> str:
-    """32 hex digits over every field of the paper."""
+    """Return 32 hex digits over every field of the paper."""
     values = [getattr(paper, field.name) for field in fields(Paper)]
     return sha256(json.dumps(values, default=datetime.isoformat).encode("ascii")).hexdigest()[:32]
 
 
-Origin = Literal["arxiv", "file"]  # from any source's own list of a day, from a file
+Origin = Literal["arxiv", "file"]  # from a source's list of a day, from a file
 # Bytes DuckDB may use for a merge; without a limit it takes most of the machine's. The index of ids has to fit:
 # 2.7 million short rows fail under 192 MB and pass under 256 MB, 200,000 whole papers pass under 128 MB.
 _MEMORY, _MEMORY_PER_ROW = 192_000_000, 100
@@ -108,24 +108,24 @@ _MEMORY, _MEMORY_PER_ROW = 192_000_000, 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MergeReport:
-    """What an import did. read = repeated + added + updated + unchanged; `days` counts changed papers by their day."""
+    """Report what an import did. read = repeated + added + updated + unchanged; `days` counts changed papers by day."""
 
     read: int
     repeated: int
     added: int
     updated: int
     unchanged: int
-    undated: int  # papers read whose date is unknown: kept, but in no partition
+    undated: int  # papers read whose date is unknown: stored, but in no partition
     days: dict[date, int]
 
 
 def merge_papers(
     warehouse: Warehouse, papers: Iterable[Paper], *, progress: Callable[[int], None] | None = None
 ) -> MergeReport:
-    """Add a stream of papers of any length in one transaction; memory stays flat.
+    """Add a stream of papers of any length in one transaction with constant memory.
 
-    The stream is copied beside the warehouse first: the warehouse is not held while it is read, and nothing of
-    it remains if it raises or the process is killed. `progress` gets the number of papers read so far.
+    The stream is first copied beside the warehouse: the warehouse is not held while it is read, and nothing remains if
+    it raises or the process is killed. `progress` receives the number of papers read so far.
     """
     with warehouse.reading():
         pass  # find out before an hour of reading that the warehouse cannot be used
@@ -136,7 +136,7 @@ def merge_papers(
 
 
 def merge_rows(connection: DuckDBPyConnection, stream: IO[bytes], *, origin: Origin) -> MergeReport:
-    """Judge the incoming rows by their narrow columns, then write only the chosen ones. Leaves `verdicts`."""
+    """Compare the incoming rows by their narrow columns, then write only the chosen ones. Leaves `verdicts`."""
     connection.register("incoming", judged_rows(stream))
     connection.execute("create temp table seen as select * from incoming")
     read = value_of(connection, "select count(*) from seen")
@@ -209,9 +209,9 @@ def merge_rows(connection: DuckDBPyConnection, stream: IO[bytes], *, origin: Ori
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DayChange:
-    """What writing a day did; `unchanged` counts records that were already known, or known in a newer version.
+    """Report what writing a day did; `unchanged` counts records that were known in the same or a newer version.
 
-    `other_days` counts the papers that were added or updated under days of their own.
+    `other_days` counts the added or updated papers that belong to other days.
     """
 
     added: int
@@ -223,7 +223,9 @@ class DayChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Removal:
-    """What an answer would remove: so many of the papers that the source has listed for the day, or in it."""
+    """Describe what an answer would remove: the number of papers, of those that the source has listed for the day or in
+    it.
+    """
 
     stored: int
     removed: int
@@ -237,11 +239,11 @@ def replace_day(
     source: str = ARXIV,
     may_remove: Callable[[DuckDBPyConnection, Removal], bool] = lambda connection, removal: True,
 ) -> DayChange:
-    """Make what a source lists for `day` its papers of it: papers of the day that it gave before and lacks now go.
+    """Replace the papers that a source gave for `day`: those that it gave before and that are missing now are removed.
 
-    `source` is that of its ids (`PaperId.source`). Rows that came from files or other sources stay. Every paper is kept
-    under its own day, also where the source lists it for another one: then its own day's list may lack it. `may_remove`
-    has the last word, inside the transaction.
+    `source` is that of its ids (`PaperId.source`). Rows from files or other sources are kept. Every paper is stored
+    under its day of submission, even if the source lists it for another day: its list may then lack it.
+    `may_remove` decides, inside the transaction.
     """
     stream = BytesIO()
     write_rows(papers, stream)
@@ -264,7 +266,7 @@ def replace_day(
             about,
         )
         missing = value_of(connection, "select count(*) from missing")
-        # A paper of another day that this list held until now: without it that day's next answer would let it go.
+        # A paper of another day that this list contained until now: its day's next answer would otherwise remove it.
         connection.execute(
             """
             create temp table unlisted as
@@ -294,7 +296,7 @@ def replace_day(
 
 
 def _remember_lists(connection: DuckDBPyConnection, about: Mapping[str, object]) -> None:
-    """Keep which papers the source lists for a day that is not their own; their own day decides of the others."""
+    """Record which papers the source lists for another day than theirs; their own day decides about the others."""
     connection.execute(
         """
         delete from listed_elsewhere

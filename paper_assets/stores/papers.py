@@ -20,9 +20,9 @@ from paper_assets.text.words import words_in
 def papers_between(
     warehouse: Warehouse, first: date | None, last: date | None, *, categories: Sequence[str] | None = None
 ) -> pa.Table:
-    """Papers of the days first..last (None: open; both None: undated ones too), ordered by id, `paper_schema()`.
+    """Return the papers of the days first..last (None: open; both None: undated ones too), by id, `paper_schema()`.
 
-    With `categories`, those that carry any of them.
+    With `categories`, only those in any of them.
     """
     found = columns_between(warehouse, first, last, paper_schema().names, categories=categories)
     return found.cast(paper_schema())
@@ -36,7 +36,7 @@ def columns_between(
     *,
     categories: Sequence[str] | None = None,
 ) -> pa.Table:
-    """Only these columns of the papers that `papers_between` gives."""
+    """Return only these columns of the papers of `papers_between`."""
     with warehouse.reading() as connection:
         found = connection.sql(
             """
@@ -52,7 +52,7 @@ def columns_between(
 
 
 def papers_by_id(warehouse: Warehouse, ids: Sequence[str]) -> pa.Table:
-    """The papers with these ids in the order of `ids`; unknown ones are left out. Columns of `paper_schema()`."""
+    """Return the papers with these ids in the order of `ids`; unknown ones are omitted. Columns of `paper_schema()`."""
     wanted = pa.table({"paper_id": pa.array(ids, pa.string()), "position": np.arange(len(ids))})
     with warehouse.reading() as connection:
         connection.register("wanted", wanted)
@@ -68,7 +68,7 @@ def papers_by_id(warehouse: Warehouse, ids: Sequence[str]) -> pa.Table:
 
 
 def submission_days(warehouse: Warehouse, ids: Sequence[str]) -> dict[str, date]:
-    """The day of first submission of those of the papers that are stored and dated."""
+    """Return the day of first submission of those papers that are stored and dated."""
     wanted = pa.table({"paper_id": pa.array(ids, pa.string())})
     with warehouse.reading() as connection:
         connection.register("wanted", wanted)
@@ -79,13 +79,13 @@ def submission_days(warehouse: Warehouse, ids: Sequence[str]) -> dict[str, date]
 
 
 def find_paper(warehouse: Warehouse, paper_id: str) -> Paper | None:
-    """The paper with this id, given with or without version."""
+    """Return the paper with this id, given with or without version."""
     found = papers_from_table(papers_by_id(warehouse, [unversioned(paper_id)]))
     return found[0] if found else None
 
 
 def paper_titled(warehouse: Warehouse, title: str) -> Paper | None:
-    """The paper whose title has the same letters and digits, whatever lies between them; the newest of several."""
+    """Return the paper whose title has the same letters and digits, ignoring everything else; the newest of several."""
     with warehouse.reading() as connection:
         rows = connection.execute(
             r"""
@@ -112,7 +112,7 @@ def papers_with_dois(warehouse: Warehouse, dois: Sequence[str]) -> dict[str, str
 
 
 def papers_with_words(warehouse: Warehouse, words: Sequence[str], *, most: int) -> list[tuple[str, str]]:
-    """(id, title) of the newest papers whose title holds every one of the words, in any case and without accents."""
+    """Return (id, title) of the newest papers whose title contains all the words, ignoring case and accents."""
     with warehouse.reading() as connection:
         rows: list[tuple[str, str]] = connection.execute(
             """
@@ -128,7 +128,7 @@ def papers_with_words(warehouse: Warehouse, words: Sequence[str], *, most: int) 
 
 
 def paper_counts(warehouse: Warehouse) -> dict[date, int]:
-    """Number of papers of every day that has any, in ascending order."""
+    """Return the number of papers of every day that has any, in ascending order."""
     with warehouse.reading() as connection:
         rows = connection.execute(
             "select day, count(*) from papers where day is not null group by day order by day"
@@ -137,7 +137,7 @@ def paper_counts(warehouse: Warehouse) -> dict[date, int]:
 
 
 def latest_day(warehouse: Warehouse, *, until: date | None = None) -> date | None:
-    """The newest day that has papers, not after `until`."""
+    """Return the newest day with papers, not after `until`."""
     with warehouse.reading() as connection:
         newest: date | None = value_of(
             connection, "select max(day) from papers where $until::date is null or day <= $until", {"until": until}
@@ -146,7 +146,7 @@ def latest_day(warehouse: Warehouse, *, until: date | None = None) -> date | Non
 
 
 def day_fingerprints(warehouse: Warehouse, first: date | None, last: date | None) -> dict[date, str]:
-    """A hash of the content of every day with papers; equal papers give equal hashes, however they came in."""
+    """Return a hash of the content of every day with papers; equal papers give equal hashes, whatever their origin."""
     with warehouse.reading() as connection:
         rows = connection.execute(
             """
@@ -163,12 +163,11 @@ def day_fingerprints(warehouse: Warehouse, first: date | None, last: date | None
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PaperFilters:
-    """Conditions that must all hold; an empty one holds for every paper.
+    """Define conditions that must all hold; an empty one matches every paper.
 
-    `authors`: all names must match, word by word and from the start of each word, without accents.
-    `categories`: any of them, or any of an archive (`stat`). `states` are alternatives for `profile`: its rating
-    `worth`, `later` or `no`; `shown` on a list; `unseen`: neither shown nor rated. `ranked_for`: papers that passed
-    that profile's filters.
+    `authors`: all names must match, word by word and from the start of each word, without accents. `categories`: any of
+    them, or any of an archive (`stat`). `states` are alternatives for `profile`: its rating `worth`, `later` or `no`;
+    `shown` on a list; `unseen`: neither shown nor rated. `ranked_for`: papers that passed that profile's filters.
     """
 
     authors: Sequence[str] = ()
@@ -183,7 +182,7 @@ class PaperFilters:
 
     @property
     def restrict(self) -> bool:
-        """Whether any condition is set."""
+        """Return whether any condition is set."""
         return self != PaperFilters(profile=self.profile)
 
 
@@ -244,7 +243,7 @@ order by published desc nulls last, paper_id
 
 
 def matching_papers(warehouse: Warehouse, filters: PaperFilters) -> pa.Array:
-    """Ids of the stored papers that meet the filters, newest first, then by id; withdrawn papers never do."""
+    """Return ids of the stored papers that match the filters, newest first, then by id; never withdrawn papers."""
     authors = [words_in(author) for author in filters.authors]
     longest = max((word for words in authors for word in words), key=len, default="")
     with warehouse.reading() as connection:
@@ -268,7 +267,7 @@ def matching_papers(warehouse: Warehouse, filters: PaperFilters) -> pa.Array:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
-    """What the warehouse holds: papers (`undated`: of unknown day), vectors by model, rankings by profile."""
+    """Report what the warehouse holds: papers (`undated`: of unknown day), vectors by model, rankings by profile."""
 
     papers: int
     undated: int
@@ -281,7 +280,7 @@ class Summary:
 
 
 def summary(warehouse: Warehouse) -> Summary:
-    """Counts for a status line."""
+    """Return counts for a status line."""
     with warehouse.reading() as connection:
         [(papers, undated, days, first_day, last_day)] = connection.execute(
             "select count(*), count(*) - count(day), count(distinct day), min(day), max(day) from papers"

@@ -28,7 +28,7 @@ from paper_assets.stores.warehouse import Warehouse
 
 
 def keep_profile(warehouse: Warehouse, profile: Profile) -> None:
-    """Remember the profile as the newest under its name; nothing is written if it is that already."""
+    """Store the profile as the newest under its name; nothing is written if it already is."""
     newest = last_good_profile(warehouse, profile.name)
     if newest and newest.content_hash == profile.content_hash:
         return
@@ -46,7 +46,7 @@ def keep_profile(warehouse: Warehouse, profile: Profile) -> None:
 
 
 def last_good_profile(warehouse: Warehouse, name: str) -> Profile | None:
-    """The content that the profile's newest results were computed from; None if there is none."""
+    """Return the content from which the profile's newest results were computed; None if there is none."""
     with warehouse.reading() as connection:
         rows = connection.execute(
             "select content from profile_versions where profile = ? order by place desc limit 1", [name]
@@ -55,7 +55,7 @@ def last_good_profile(warehouse: Warehouse, name: str) -> Profile | None:
 
 
 def profile_version(warehouse: Warehouse, name: str, content_hash: str) -> Profile | None:
-    """The content a ranking's `profile_hash` stands for; None if it is not kept."""
+    """Return the content identified by a ranking's `profile_hash`; None if it is not stored."""
     with warehouse.reading() as connection:
         rows = connection.execute(
             "select content from profile_versions where profile = ? and hash = ?", [name, content_hash]
@@ -67,11 +67,11 @@ _DEADLINE = 10.0  # seconds to wait for another editor; writing takes millisecon
 
 
 class ProfileEdited(InvalidProfile):
-    """The file has changed since it was read: somebody else's edit would be lost."""
+    """Report that the file has changed since it was read: saving would overwrite another edit."""
 
 
 def file_version(file: Path) -> str:
-    """A word for what stands in the file now; of one that does not exist too. Raises InvalidProfile."""
+    """Return a fingerprint of the file's content, also if the file does not exist. Raises InvalidProfile."""
     try:
         return sha256(file.read_bytes()).hexdigest()[:16]
     except FileNotFoundError:
@@ -81,7 +81,7 @@ def file_version(file: Path) -> str:
 
 
 def write_json(file: Path, record: Mapping[str, Any] | Sequence[Any], *, version: str, turns: Path) -> None:
-    """Replace the file in one step, if it still is what `version` said; `turns` names the lock of those who edit.
+    """Replace the file in one step if it still has `version`; `turns` names the lock of the editors.
 
     Raises ProfileEdited, StoreBusy, StoreUnwritable.
     """
@@ -89,7 +89,7 @@ def write_json(file: Path, record: Mapping[str, Any] | Sequence[Any], *, version
     try:
         with store_lock(turns, deadline=_DEADLINE):
             if file_version(file) != version:
-                raise ProfileEdited(f"{file} was edited elsewhere meanwhile; nothing was saved")
+                raise ProfileEdited(f"{file} was edited by another program in the meantime; nothing was saved")
             handle, name = tempfile.mkstemp(prefix=f".{file.name}-", dir=file.parent)
             unfinished = Path(name)
             try:
@@ -113,7 +113,7 @@ _HASH_LENGTH = 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Person:
-    """Somebody with a token, of which only the hash is known, and the profiles that are theirs."""
+    """Represent a person with a token, of which only the hash is stored, and their profiles."""
 
     name: str
     profiles: frozenset[str]
@@ -121,7 +121,7 @@ class Person:
 
 
 def people_file(home: Path) -> Path:
-    """Where the people of the desk in this home stand."""
+    """Return the path of the list of people of this home."""
     return home / "people.json"
 
 
@@ -132,7 +132,7 @@ def read_people(file: Path) -> tuple[Person, ...]:
     record = read_json(file)
     try:
         if file.stat().st_mode & _OTHERS:
-            raise InvalidInput(f"{file} can be read by others; say `chmod 600 {file}`")
+            raise InvalidInput(f"{file} can be read by other users; run `chmod 600 {file}`")
     except OSError as fault:
         raise InvalidInput(f"{file} cannot be read: {fault.strerror}") from None
     entries = record.get("people") if isinstance(record, dict) else None
@@ -140,33 +140,33 @@ def read_people(file: Path) -> tuple[Person, ...]:
         raise InvalidInput(f"{file}: expected an object with the list people")
     people = tuple(_person(entry, f"{file}: person {number}") for number, entry in enumerate(entries, start=1))
     if len({person.name for person in people}) < len(people):
-        raise InvalidInput(f"{file}: two people have one name")
+        raise InvalidInput(f"{file}: two people have the same name")
     return people
 
 
 def add_person(file: Path, name: str, profiles: Sequence[str]) -> str:
-    """Let somebody in to these profiles; their token, which is kept nowhere. Raises InvalidInput, StoreUnwritable."""
+    """Add a person with access to these profiles and return their token, which is not stored. Raises InvalidInput,
+    StoreUnwritable.
+    """
     if not PROFILE_NAME.fullmatch(name) or len(name) > _LONGEST_NAME:
         raise InvalidInput(f"{name[:60]!r} cannot be a name: small letters, digits, - and _ only")
     if not profiles:
         raise InvalidInput(f"{name} needs a profile: --profile PROFILE")
     version, people = file_version(file), read_people(file)
     if name in {person.name for person in people}:
-        raise InvalidInput(
-            f"{name} is there already; `paper-assets people remove {name}` first makes the old token void"
-        )
+        raise InvalidInput(f"{name} already exists; `paper-assets people remove {name}` revokes the old token first")
     token = secrets.token_urlsafe(32)
     _write(file, [*people, Person(name=name, profiles=frozenset(profiles), token_sha256=token_hash(token))], version)
     return token
 
 
 def remove_person(file: Path, name: str) -> None:
-    """Make somebody's token void. Raises InvalidInput if there is nobody of this name, StoreUnwritable."""
+    """Revoke a person's token. Raises InvalidInput for an unknown name, StoreUnwritable."""
     version, people = file_version(file), read_people(file)
     left = [person for person in people if person.name != name]
     if len(left) == len(people):
         known = ", ".join(person.name for person in people)
-        raise InvalidInput(f"there is nobody named {name[:60]!r}; there {f'are {known}' if known else 'is nobody yet'}")
+        raise InvalidInput(f"no person is named {name[:60]!r}; people: {known or 'none yet'}")
     _write(file, left, version)
 
 
@@ -182,7 +182,7 @@ def move_profile_of_people(file: Path, profile: str, new_name: str) -> None:
 
 
 def person_with(people: Sequence[Person], token: str) -> Person | None:
-    """Whose token it is; takes as long for a wrong one as for a right one."""
+    """Find the owner of a token; takes the same time for wrong and right tokens."""
     given, found = token_hash(token), None
     for person in people:
         if hmac.compare_digest(person.token_sha256, given):
@@ -191,7 +191,7 @@ def person_with(people: Sequence[Person], token: str) -> Person | None:
 
 
 def token_hash(token: str) -> str:
-    """What is kept of a token; tokens are drawn, long and of no pattern, so that a plain hash is enough."""
+    """Return the hash that is stored of a token; tokens are long and random, so that a plain hash is enough."""
     return sha256(token.encode("utf-8", "surrogateescape")).hexdigest()
 
 

@@ -15,11 +15,11 @@ from paper_assets.profile import PROFILE_NAME
 from paper_assets.stores.locks import folder_locked, make_private_folder
 
 NO_PROFILE = "no_profile"
-_MARK = 16  # characters that part the unfinished files of one name
+_MARK = 16  # random characters that distinguish the unfinished files of one name
 
 
 def save_ranking(folder: Path, profile: str | None, result: Mapping[str, Any], *, now: datetime) -> Path:
-    """Write `folder/<profile>/YYYY-MM-DD_HHMMSS_ranked.json` and return its path, which also stands in the file.
+    """Write `folder/<profile>/YYYY-MM-DD_HHMMSS_ranked.json` and return its path, which the file also contains.
 
     A second ranking in the same second gets `_2`, also from another process. Raises StoreUnwritable.
     """
@@ -42,14 +42,14 @@ def save_ranking(folder: Path, profile: str | None, result: Mapping[str, Any], *
 
 
 def save_once(folder: Path, profile: str, result: Mapping[str, Any], *, now: datetime) -> Path:
-    """`save_ranking`, unless the file of this very result lies there; several processes agree on one file."""
+    """Call `save_ranking` unless a file with this result exists; several processes agree on one file."""
     make_private_folder(folder / profile)
     with folder_locked(folder / profile):
         return find_saved(folder, profile, result, now=now) or save_ranking(folder, profile, result, now=now)
 
 
 def sweep_rankings(folder: Path) -> None:
-    """Remove what killed writers have left in the profiles' folders; a writer at work keeps its file locked."""
+    """Remove the files that killed writers left in the profiles' folders; active writers keep their files locked."""
     for left in folder.glob(f"*/.*_ranked*.json-{'?' * _MARK}"):
         with suppress(OSError), left.open("rb") as stream:
             fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -57,7 +57,7 @@ def sweep_rankings(folder: Path) -> None:
 
 
 def find_saved(folder: Path, profile: str, result: Mapping[str, Any], *, now: datetime) -> Path | None:
-    """The file that `save_ranking` has written for this very result, if there is one."""
+    """Return the file that `save_ranking` wrote for this result, if there is one."""
     for path in sorted((folder / profile).glob(f"{now:%Y-%m-%d_%H%M%S}_ranked*.json")):
         if path.read_bytes() == _encoded({**result, "output_path": str(path)}):
             return path
@@ -71,16 +71,16 @@ def _encoded(result: Mapping[str, Any]) -> bytes:
 
 
 def _appeared(path: Path, result: Mapping[str, Any]) -> bool:
-    """Put the finished file under its name in one step; False if the name has been taken meanwhile."""
+    """Put the complete file under its name in one step; return False if the name has been taken in the meantime."""
     temporary = path.with_name(f".{path.name}-{secrets.token_hex(_MARK // 2)}")
     content = _encoded(result)
     try:
         with temporary.open("xb") as stream:
-            fcntl.flock(stream, fcntl.LOCK_EX)  # until it is closed: nobody sweeps away what is being written
+            fcntl.flock(stream, fcntl.LOCK_EX)  # until it is closed: no sweep removes a file that is being written
             stream.write(content)
             stream.flush()
             os.fsync(stream.fileno())
-            os.link(temporary, path)  # unlike a rename it fails if the name is taken
+            os.link(temporary, path)  # unlike a rename, a link fails if the name is taken
     except FileExistsError:
         return False
     finally:

@@ -24,7 +24,9 @@ from paper_assets.weights import DIMENSIONS
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredRanking:
-    """One profile's ranking of a day: a header (JSON values) and all scored papers by rank (`ranking_schema()`)."""
+    """Represent a profile's ranking of a day: a header (JSON values) and all scored papers by rank
+    (`ranking_schema()`).
+    """
 
     day: date
     profile: str
@@ -35,7 +37,7 @@ class StoredRanking:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
-    """What became of one paper in one ranking: its candidate row and, if it passed, its ranking row, as dicts."""
+    """Represent one paper in one ranking: its candidate row and, if it passed, its ranking row, as dicts."""
 
     day: date
     header: dict[str, Any]
@@ -45,14 +47,14 @@ class Standing:
 
 @cache
 def ranking_schema() -> pa.Schema:
-    """Columns of a ranking: every scored paper from the best to the last, `shown` if it stands in the top K.
+    """Return the columns of a ranking: every scored paper from best to last, `shown` if it is in the top K.
 
-    `lane`: the interest, else the liked paper, that it matches best; null where the interest mode knows none.
-    `below_line`: not worth reading (G17). Then what relevance comes from, null where the mode has no such part:
-    cosine and share of words of that interest, the probability by the liked papers and by that interest alone.
-    `version`: of the paper, as it was judged (G16); null in rankings from before it was kept.
-    `learned`: by how much the reader's ratings moved relevance (L4), null where they took no part, with the words and
-    the rated papers that did it.
+    `lane`: the best matching interest, or else liked paper; null where the interest mode has none. `below_line`: below
+    the threshold (G17). `meaning`, `words`, `library`, `lane_probability` are the parts of relevance, null where the
+    mode has no such part: cosine and share of words of that interest, the probability by the liked papers and by that
+    interest alone. `version`: of the paper, as it was judged (G16); null in rankings from before it was stored.
+    `learned`: by how much the reader's ratings changed relevance (L4), null where they were not used, with the words
+    and the rated papers responsible.
     """
     return pa.schema(
         [
@@ -84,9 +86,9 @@ def ranking_schema() -> pa.Schema:
 def replace_ranking(
     warehouse: Warehouse, day: date, profile: str, rows: pa.Table, header: Mapping[str, Any], *, inputs: str
 ) -> None:
-    """Keep `rows` (columns of `ranking_schema()`) and the header (JSON values) as the day's ranking of the profile.
+    """Store `rows` (columns of `ranking_schema()`) and the header (JSON values) as the day's ranking of the profile.
 
-    A ranking of other inputs that stood there is kept as the previous one.
+    An existing ranking with other inputs becomes the previous one.
     """
     incoming = rows.select(ranking_schema().names).cast(ranking_schema())
     text = json.dumps(header, sort_keys=True, allow_nan=False)
@@ -125,7 +127,7 @@ def replace_ranking(
 
 
 def note_output(warehouse: Warehouse, day: date, profile: str, path: Path) -> None:
-    """Remember where the ranking's JSON file lies. Raises NotComputed."""
+    """Record the path of the ranking's JSON file. Raises NotComputed."""
     with warehouse.writing() as connection:
         _, header = _set(connection, day, profile)
         connection.execute(
@@ -135,7 +137,7 @@ def note_output(warehouse: Warehouse, day: date, profile: str, path: Path) -> No
 
 
 def ranking(warehouse: Warehouse, day: date, profile: str) -> StoredRanking:
-    """The stored ranking of the day and profile. Raises NotComputed."""
+    """Return the stored ranking of the day and profile. Raises NotComputed."""
     with warehouse.reading() as connection:
         inputs, header = _set(connection, day, profile)
         rows = connection.sql(
@@ -151,7 +153,7 @@ def ranking(warehouse: Warehouse, day: date, profile: str) -> StoredRanking:
 
 
 def output_paths(warehouse: Warehouse, profile: str, first: date, last: date) -> dict[date, str | None]:
-    """Where the JSON files of the profile's rankings of first..last were written (None: not yet), by day."""
+    """Return the paths of the JSON files of the profile's rankings of first..last (None: not written yet), by day."""
     with warehouse.reading() as connection:
         rows = connection.execute(
             """
@@ -165,7 +167,7 @@ def output_paths(warehouse: Warehouse, profile: str, first: date, last: date) ->
 
 
 def all_output_paths(warehouse: Warehouse) -> dict[tuple[str, date], str | None]:
-    """`output_paths` of every profile that has a ranking, by profile and day."""
+    """Return the `output_paths` of every profile that has a ranking, by profile and day."""
     with warehouse.reading() as connection:
         rows = connection.execute(
             "select profile, day, header ->> '$.output_path' from ranking_sets order by profile, day"
@@ -174,7 +176,7 @@ def all_output_paths(warehouse: Warehouse) -> dict[tuple[str, date], str | None]
 
 
 def previous_ranking(warehouse: Warehouse, day: date, profile: str) -> StoredRanking:
-    """The ranking that the present one of the day has replaced. Raises NotComputed if it is the first."""
+    """Return the ranking that the current one of the day replaced. Raises NotComputed if it is the first."""
     params = {"day": day, "profile": profile}
     with warehouse.reading() as connection:
         found = connection.execute(
@@ -198,7 +200,7 @@ def previous_ranking(warehouse: Warehouse, day: date, profile: str) -> StoredRan
 
 
 def ranking_inputs(warehouse: Warehouse, day: date, profile: str) -> str | None:
-    """Fingerprint of what the stored ranking was computed from; None if there is none."""
+    """Return the fingerprint of the inputs of the stored ranking; None if there is none."""
     with warehouse.reading() as connection:
         inputs: str | None = value_of(
             connection, "select inputs from ranking_sets where day = ? and profile = ?", [day, profile]
@@ -207,20 +209,20 @@ def ranking_inputs(warehouse: Warehouse, day: date, profile: str) -> str | None:
 
 
 def ranking_days(warehouse: Warehouse, profile: str) -> list[date]:
-    """Days for which the profile has a ranking, ascending."""
+    """Return the days for which the profile has a ranking, ascending."""
     with warehouse.reading() as connection:
         rows = connection.execute("select day from ranking_sets where profile = ? order by day", [profile]).fetchall()
     return [day for (day,) in rows]
 
 
 def latest_ranking_day(warehouse: Warehouse, profile: str, *, until: date | None = None) -> date | None:
-    """The newest day with a ranking of the profile, not after `until`."""
+    """Return the newest day with a ranking of the profile, not after `until`."""
     days = [day for day in ranking_days(warehouse, profile) if until is None or day <= until]
     return days[-1] if days else None
 
 
 def shown_ids(warehouse: Warehouse, profile: str, first: date, last: date) -> frozenset[str]:
-    """Papers that stood in the profile's top K on any of the days first..last, both included."""
+    """Return the papers in the profile's top K on any of the days first..last, both included."""
     with warehouse.reading() as connection:
         rows = connection.execute(
             "select distinct paper_id from rankings where profile = ? and shown and day between ? and ?",
@@ -230,7 +232,7 @@ def shown_ids(warehouse: Warehouse, profile: str, first: date, last: date) -> fr
 
 
 def ranked_paper(warehouse: Warehouse, profile: str, paper_id: str, *, day: date | None = None) -> Standing:
-    """What became of a paper in the ranking of `day` (None: the latest), for an explanation.
+    """Return what happened to a paper in the ranking of `day` (None: the latest), for an explanation.
 
     Raises NotComputed without such a ranking, PaperNotFound if the paper was not in its window.
     """
@@ -335,7 +337,7 @@ def _read_rows(rows: pa.Table) -> pa.Table:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankedOften:
-    """A paper in the rankings of several days: its best relevance, the interest that it met best, if it was shown."""
+    """Summarize a paper in the rankings of several days: best relevance, best matching interest, shown or not."""
 
     paper_id: str
     relevance: float
@@ -344,7 +346,7 @@ class RankedOften:
 
 
 def ranked_between(warehouse: Warehouse, profile: str, first: date, last: date) -> list[RankedOften]:
-    """Every paper ranked for the profile on the days first..last, by id."""
+    """Return every paper ranked for the profile on the days first..last, by id."""
     with warehouse.reading() as connection:
         rows = connection.execute(
             """
@@ -363,7 +365,9 @@ def ranked_between(warehouse: Warehouse, profile: str, first: date, last: date) 
 
 
 def stored_inputs(warehouse: Warehouse, profile: str, first: date, last: date) -> dict[date, tuple[str, str | None]]:
-    """Fingerprints of the profile's candidates and ranking (None: no ranking) by day, for the days that have any."""
+    """Return fingerprints of the profile's candidates and ranking (None: no ranking) by day, for the days that have
+    any.
+    """
     with warehouse.reading() as connection:
         rows = connection.execute(
             """
@@ -379,7 +383,7 @@ def stored_inputs(warehouse: Warehouse, profile: str, first: date, last: date) -
 
 
 def shown_by_day(warehouse: Warehouse, profile: str, first: date, last: date) -> dict[date, frozenset[str]]:
-    """Papers that stood in the profile's top K, by day, for the days first..last that have a ranking."""
+    """Return the papers in the profile's top K, by day, for the days first..last that have a ranking."""
     with warehouse.reading() as connection:
         rows = connection.execute(
             "select day, list(paper_id) from rankings where profile = ? and shown and day between ? and ? group by day",
@@ -390,7 +394,7 @@ def shown_by_day(warehouse: Warehouse, profile: str, first: date, last: date) ->
 
 @cache
 def candidate_schema() -> pa.Schema:
-    """Columns of candidates: every paper of the window, passed or removed with its reason."""
+    """Return the columns of candidates: every paper of the window, passed or removed with its reason."""
     return pa.schema(
         [
             ("paper_id", pa.string()),
@@ -403,7 +407,7 @@ def candidate_schema() -> pa.Schema:
 
 
 def replace_candidates(warehouse: Warehouse, day: date, profile: str, rows: pa.Table, *, inputs: str) -> None:
-    """Keep `rows` (columns of `candidate_schema()`) as the candidates of the day and profile."""
+    """Store `rows` (columns of `candidate_schema()`) as the candidates of the day and profile."""
     incoming = rows.select(candidate_schema().names).cast(candidate_schema())
     key = {"day": day, "profile": profile}
     with warehouse.writing() as connection:
@@ -417,7 +421,7 @@ def replace_candidates(warehouse: Warehouse, day: date, profile: str, rows: pa.T
 
 
 def candidates(warehouse: Warehouse, day: date, profile: str) -> pa.Table:
-    """The candidates of the day and profile, ordered by paper id. Raises NotComputed."""
+    """Return the candidates of the day and profile, ordered by paper id. Raises NotComputed."""
     with warehouse.reading() as connection:
         if _inputs_of_candidates(connection, day, profile) is None:
             raise NotComputed(f"no candidates for profile {profile!r} on {day}; run the day first")
@@ -434,7 +438,7 @@ def candidates(warehouse: Warehouse, day: date, profile: str) -> pa.Table:
 
 
 def candidates_inputs(warehouse: Warehouse, day: date, profile: str) -> str | None:
-    """Fingerprint of what the stored candidates were computed from; None if there are none."""
+    """Return the fingerprint of the inputs of the stored candidates; None if there are none."""
     with warehouse.reading() as connection:
         return _inputs_of_candidates(connection, day, profile)
 

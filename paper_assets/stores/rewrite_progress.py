@@ -26,16 +26,16 @@ from paper_assets.stores.warehouse import Warehouse, read_time, stored_time, val
 
 
 def open_items(warehouse: Warehouse, items: Sequence[NewItem], *, now: datetime) -> None:
-    """Begin the items that are not there yet."""
+    """Open the items that do not exist yet."""
     if items:
         with warehouse.writing() as connection:
             begin(connection, items, now=now)
 
 
 def replace_set(warehouse: Warehouse, day: date, profile: str, items: Sequence[NewItem], *, now: datetime) -> bool:
-    """Say which rewrites the profile's day asks for, best paper first, and begin those that are not there yet.
+    """Store which rewrites the profile's day requests, best paper first, and open those that do not exist yet.
 
-    False if it was so already.
+    Returns False if nothing changed.
     """
     key, names = {"day": day, "profile": profile}, [item.item for item in items]
     if items_of(warehouse, day, profile) == names:
@@ -49,7 +49,7 @@ def replace_set(warehouse: Warehouse, day: date, profile: str, items: Sequence[N
 
 
 def keep_attempt(warehouse: Warehouse, item: str, attempt: Attempt) -> bool:
-    """Keep the next attempt; False if another process has kept it, or finished the item, meanwhile."""
+    """Store the next attempt; False if another process has stored it, or finished the item, in the meantime."""
     values = {field.name: getattr(attempt, field.name) for field in fields(Attempt)}
     lists = {name: list(value) for name, value in values.items() if isinstance(value, tuple)}
     with warehouse.writing() as connection:
@@ -69,7 +69,7 @@ def keep_attempt(warehouse: Warehouse, item: str, attempt: Attempt) -> bool:
 
 
 def finish(warehouse: Warehouse, item: str, *, outcome: str, kept: int | None, note: str | None = None) -> bool:
-    """Close an item for good; False if it was closed already."""
+    """Close an item permanently; False if it was closed already."""
     with warehouse.writing() as connection:
         closed: int = value_of(
             connection,
@@ -85,13 +85,13 @@ def finish(warehouse: Warehouse, item: str, *, outcome: str, kept: int | None, n
 
 
 def change_note(warehouse: Warehouse, item: str, *, before: str, after: str) -> None:
-    """Replace the note of a finished item, unless somebody has done so meanwhile."""
+    """Replace the note of a finished item, unless it has changed in the meantime."""
     with warehouse.writing() as connection:
         connection.execute("update rewrite_items set note = ? where item = ? and note = ?", [after, item, before])
 
 
 def reopen(warehouse: Warehouse, item: str) -> bool:
-    """Take a cancellation back; False if the item is not cancelled."""
+    """Undo a cancellation; False if the item is not cancelled."""
     with warehouse.writing() as connection:
         opened: int = value_of(
             connection,
@@ -102,7 +102,7 @@ def reopen(warehouse: Warehouse, item: str) -> bool:
 
 
 def begin(connection: DuckDBPyConnection, items: Sequence[NewItem], *, now: datetime) -> None:
-    """`open_items` inside a transaction."""
+    """Open the items inside a transaction (see `open_items`)."""
     names = [field.name for field in fields(NewItem)]
     connection.register("incoming", pa.table({name: [getattr(item, name) for item in items] for name in names}))
     connection.execute(
@@ -117,7 +117,7 @@ def begin(connection: DuckDBPyConnection, items: Sequence[NewItem], *, now: date
 
 
 def is_last(connection: DuckDBPyConnection, item: str, attempt: int) -> bool:
-    """Whether the item is open, has `attempt` attempts, and nobody accepted one."""
+    """Check whether the item is open, has `attempt` attempts, and none was accepted."""
     holds: bool = value_of(
         connection,
         """
@@ -132,17 +132,17 @@ def is_last(connection: DuckDBPyConnection, item: str, attempt: int) -> bool:
 
 
 def _unclaim(connection: DuckDBPyConnection, item: str) -> None:
-    """What was being written stands: in one transaction with it, so that no kill leaves the claim behind."""
+    """Release the claim in the same transaction as the write, so that no kill leaves the claim behind."""
     connection.execute("delete from rewrite_claims where item = ?", [item])
 
 
 def new_holder() -> str:
-    """A name for whoever writes now: host, process, and a token that tells writers of one process apart."""
+    """Return a name for the current writer: host, process, and a token that distinguishes writers of one process."""
     return f"{socket.gethostname()}:{os.getpid()}:{uuid4().hex[:8]}"
 
 
 def claim_item(warehouse: Warehouse, item: str, *, holder: str, now: datetime, until: datetime) -> bool:
-    """Claim an item for `holder`, or renew its claim; False while somebody else's holds."""
+    """Claim an item for `holder`, or renew its claim; False while another holder's claim is valid."""
     with warehouse.writing() as connection:
         found = connection.execute("select holder, until from rewrite_claims where item = ?", [item]).fetchone()
         if found and found[0] != holder and found[1] > stored_time(now) and not _is_gone(found[0]):
@@ -155,7 +155,7 @@ def claim_item(warehouse: Warehouse, item: str, *, holder: str, now: datetime, u
 
 
 def release_item(warehouse: Warehouse, item: str, *, holder: str) -> None:
-    """Give a claim back; somebody else's stays."""
+    """Release the holder's claim; another holder's claim is kept."""
     with warehouse.writing() as connection:
         connection.execute("delete from rewrite_claims where item = ? and holder = ?", [item, holder])
 
@@ -167,7 +167,7 @@ def _is_gone(holder: str) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredDecision:
-    """A decision and its place among all of them; `asked_by` are the days and profiles whose rewrites it touches."""
+    """Represent a decision and its position; `asked_by` are the days and profiles whose rewrites it affects."""
 
     place: int
     item: str
@@ -179,9 +179,9 @@ class StoredDecision:
 def keep_decision(
     warehouse: Warehouse, item: str, attempt: int, decision: str, *, now: datetime, written: int | None = None
 ) -> bool:
-    """Keep a person's word on an attempt of an unfinished item; False if it was decided on, or another was written.
+    """Store a person's decision on an attempt of an unfinished item; False if it was decided already or rewritten.
 
-    `written`: the attempts that there were when it was said; None: it is about the last one.
+    `written`: the number of attempts when the decision was made; None: it refers to the last one.
     """
     with warehouse.writing() as connection:
         if not is_last(connection, item, written or attempt):
@@ -200,7 +200,7 @@ def keep_decision(
 
 
 def decisions_after(warehouse: Warehouse, place: int) -> list[StoredDecision]:
-    """The decisions behind `place`, in the order in which they were made."""
+    """Return the decisions after `place`, in the order in which they were made."""
     with warehouse.reading() as connection:
         rows = connection.execute(
             """
@@ -221,8 +221,8 @@ def decisions_after(warehouse: Warehouse, place: int) -> list[StoredDecision]:
 
 
 def decided_items(warehouse: Warehouse, *, since: datetime) -> list[str]:
-    """Items without outcome on which somebody has decided at `since` or later, whoever asks for them, if anybody does;
-    the oldest decision first.
+    """Return items without outcome with a decision at `since` or later, whether or not a profile requests them; the
+    oldest decision first.
     """
     with warehouse.reading() as connection:
         rows = connection.execute(
@@ -241,7 +241,7 @@ def decided_items(warehouse: Warehouse, *, since: datetime) -> list[str]:
 
 
 def last_decision(warehouse: Warehouse, items: Iterable[str]) -> datetime | None:
-    """When a person last decided on any of these items; None if nobody ever did."""
+    """Return when a person last decided on any of these items; None without decisions."""
     with warehouse.reading() as connection:
         found: datetime | None = value_of(
             connection,
@@ -252,7 +252,7 @@ def last_decision(warehouse: Warehouse, items: Iterable[str]) -> datetime | None
 
 
 def asked_by(warehouse: Warehouse, items: Iterable[str]) -> dict[tuple[date, str], list[str]]:
-    """Which days and profiles ask for any of these items, and for which of them."""
+    """Return which days and profiles request any of these items, and which of them."""
     with warehouse.reading() as connection:
         rows = connection.execute(
             """
@@ -269,7 +269,7 @@ def asked_by(warehouse: Warehouse, items: Iterable[str]) -> dict[tuple[date, str
 
 
 def accept_claims(warehouse: Warehouse, paper_id: str, claims: Iterable[str], *, now: datetime) -> None:
-    """Remember claims for every rewrite of the paper, those written and those to come."""
+    """Accept claims for every rewrite of the paper, existing and future."""
     rows = [(paper_id, claim, stored_time(now)) for claim in sorted(set(claims))]
     if rows:
         with warehouse.writing() as connection:

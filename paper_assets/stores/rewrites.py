@@ -16,10 +16,10 @@ from paper_assets.stores.warehouse import Warehouse, read_time, value_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """One rewrite and its critique; score 0 to 100. Tokens are those of the actor and the critic together.
+    """Represent one rewrite and its critique; score 0 to 100. Tokens are those of actor and critic together.
 
     `stopped`: why the gate holds it back, claims apart; `readability`: its LIX; `critic`: the model that judged, None
-    where nobody knows any more.
+    if unknown.
     """
 
     attempt: int
@@ -27,7 +27,7 @@ class Attempt:
     keywords: tuple[str, ...]
     score: int
     critique: str
-    unsupported: tuple[str, ...]  # numbers and names that the original lacks
+    unsupported: tuple[str, ...]  # numbers and names that are missing from the original
     examples: tuple[str, ...]  # ids of the best practices that were shown
     model: str
     input_tokens: int
@@ -41,7 +41,9 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewItem:
-    """A paper to be rewritten for a level. `item` is a hash of all that makes it another task; `language` ISO 639-1."""
+    """Represent a paper to be rewritten for a level. `item` is a hash of everything that defines the task; `language`
+    is ISO 639-1.
+    """
 
     item: str
     paper_id: str
@@ -56,9 +58,9 @@ class NewItem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RewriteItem(NewItem):
-    """An item with all that has happened to it. `outcome` is None until it is finished, then `kept` is the attempt.
+    """Represent an item with its whole history. `outcome` is missing until it is finished, then `kept` is the attempt.
 
-    `accepted`: numbers and names that a person has accepted for the paper, as `stores/accepted_claims.py` keeps them.
+    `accepted`: numbers and names that a person has accepted for the paper (`rewrite_progress.accept_claims`).
     """
 
     opened_at: datetime
@@ -72,24 +74,24 @@ class RewriteItem(NewItem):
 
     @property
     def kept_attempt(self) -> Attempt | None:
-        """The rewrite itself, once there is one."""
+        """Return the final rewrite, once there is one."""
         return self.attempts[self.kept - 1] if self.kept else None
 
     @property
     def moved_at(self) -> datetime:
-        """When it was opened, last written or last decided on, whichever came last."""
+        """Return when it was opened, last written or last decided on, whichever is latest."""
         written = [attempt.made_at for attempt in self.attempts[-1:]]
         return max([self.opened_at, *written, *([self.decided_at] if self.decided_at else [])])
 
 
 def rewrite_items(warehouse: Warehouse, items: Iterable[str]) -> list[RewriteItem]:
-    """These items in this order; unknown ones are left out."""
+    """Return these items in this order; unknown ones are omitted."""
     with warehouse.reading() as connection:
         return read_items(connection, items)
 
 
 def rewrite_item(warehouse: Warehouse, item: str) -> RewriteItem:
-    """One item. Raises NotComputed."""
+    """Return one item. Raises NotComputed."""
     found = rewrite_items(warehouse, [item])
     if not found:
         raise no_such_rewrite(item)
@@ -97,17 +99,17 @@ def rewrite_item(warehouse: Warehouse, item: str) -> RewriteItem:
 
 
 def no_such_rewrite(item: str) -> NotComputed:
-    """What is raised for an item that is not there."""
-    return NotComputed(f"no rewrite {item!r}; ask for it with `paper-assets rewrite PAPER_ID --level LEVEL`")
+    """Return the error for an unknown item."""
+    return NotComputed(f"no rewrite {item!r}; request it with `paper-assets rewrite PAPER_ID --level LEVEL`")
 
 
 def unfinished_items(warehouse: Warehouse) -> list[RewriteItem]:
-    """All items without outcome, the oldest first: those that wait for a person among them."""
+    """Return all items without outcome, the oldest first, including those that wait for a person."""
     return _found(warehouse, "select item from rewrite_items where outcome is null order by opened_at, item")
 
 
 def items_for(warehouse: Warehouse, paper_id: str, target_level: str) -> list[RewriteItem]:
-    """Every rewrite of a paper for a level, of any version, text and prompt; the one opened last first."""
+    """Return every rewrite of a paper for a level, of any version, text and prompt; the newest first."""
     return _found(
         warehouse,
         "select item from rewrite_items where paper_id = ? and target_level = ? order by opened_at desc, item",
@@ -116,7 +118,7 @@ def items_for(warehouse: Warehouse, paper_id: str, target_level: str) -> list[Re
 
 
 def items_with_note(warehouse: Warehouse, note: str) -> list[RewriteItem]:
-    """Finished items with just this note, the oldest first."""
+    """Return finished items with exactly this note, the oldest first."""
     return _found(
         warehouse,
         "select item from rewrite_items where outcome is not null and note = ? order by opened_at, item",
@@ -125,13 +127,13 @@ def items_with_note(warehouse: Warehouse, note: str) -> list[RewriteItem]:
 
 
 def _found(warehouse: Warehouse, query: str, params: Sequence[str] = ()) -> list[RewriteItem]:
-    """The items that the query selects, in its order."""
+    """Return the items that the query selects, in its order."""
     with warehouse.reading() as connection:
         return read_items(connection, [item for (item,) in connection.execute(query, params).fetchall()])
 
 
 def read_items(connection: DuckDBPyConnection, wanted: Iterable[str]) -> list[RewriteItem]:
-    """`rewrite_items` on an open connection."""
+    """Return `rewrite_items` on an open connection."""
     order = list(wanted)
     rows = _rows(connection, "from rewrite_items where item in (select unnest($items))", order)
     attempts: dict[str, list[Attempt]] = {}
@@ -169,7 +171,7 @@ def read_items(connection: DuckDBPyConnection, wanted: Iterable[str]) -> list[Re
 
 
 def _rows(connection: DuckDBPyConnection, query: str, items: list[str]) -> list[dict[str, Any]]:
-    """Rows as the dataclasses take them: lists as tuples, times aware."""
+    """Return rows as the dataclasses take them: lists as tuples, times aware."""
     rows: list[dict[str, Any]] = (
         connection.sql(query, params={"items": items}).to_arrow_table().to_pylist() if items else []
     )
@@ -183,7 +185,7 @@ def _read(value: Any) -> Any:
 
 
 def items_of(warehouse: Warehouse, day: date, profile: str) -> list[str] | None:
-    """The rewrites that the profile's day asks for; None if it was never asked."""
+    """Return the rewrites that the profile's day requests; None if none was ever requested."""
     with warehouse.reading() as connection:
         found: list[str] | None = value_of(
             connection, "select items from rewrite_sets where day = ? and profile = ?", [day, profile]
@@ -192,7 +194,9 @@ def items_of(warehouse: Warehouse, day: date, profile: str) -> list[str] | None:
 
 
 def rewrites_of(warehouse: Warehouse, *, profile: str, day: date | None = None) -> list[RewriteItem]:
-    """What a profile asked for on `day` (None: on any), in the order of the ranking, newest day first; each once."""
+    """Return what a profile requested on `day` (None: on any), in the order of the ranking, newest day first; each
+    once.
+    """
     with warehouse.reading() as connection:
         sets = connection.execute(
             """
@@ -207,7 +211,7 @@ def rewrites_of(warehouse: Warehouse, *, profile: str, day: date | None = None) 
 
 
 def rewrite_asked_for(warehouse: Warehouse, item: str, profile: str) -> RewriteItem:
-    """One item, if the profile asked for it. Raises NotComputed."""
+    """Return one item, if the profile requested it. Raises NotComputed."""
     for each in rewrites_of(warehouse, profile=profile):
         if each.item == item:
             return each
@@ -215,7 +219,7 @@ def rewrite_asked_for(warehouse: Warehouse, item: str, profile: str) -> RewriteI
 
 
 def papers_asked_for(warehouse: Warehouse, profiles: Iterable[str]) -> set[tuple[str, str]]:
-    """Paper and level of every rewrite that one of these profiles asked for."""
+    """Return paper and level of every rewrite that one of these profiles requested."""
     with warehouse.reading() as connection:
         rows = connection.execute(
             """
@@ -232,7 +236,7 @@ def papers_asked_for(warehouse: Warehouse, profiles: Iterable[str]) -> set[tuple
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcomes:
-    """Finished rewrites of one kind: how many, and the means of the kept score and of the attempts it took."""
+    """Summarize finished rewrites: their number, and the means of the final score and of the number of attempts."""
 
     rewrites: int
     score: float
@@ -240,7 +244,7 @@ class Outcomes:
 
 
 def attempts_by_examples(warehouse: Warehouse) -> dict[bool, Outcomes]:
-    """Finished rewrites whose attempts were shown examples (True), and those whose were not; as it came about."""
+    """Summarize finished rewrites whose attempts were shown examples (True), and the others."""
     with warehouse.reading() as connection:
         rows = connection.execute(
             """

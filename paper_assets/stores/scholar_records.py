@@ -15,7 +15,7 @@ from paper_assets.stores.warehouse import Warehouse
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScholarRecord:
-    """What is known of one paper; None and empty are unknown."""
+    """Represent what is known of one paper; None and empty are unknown."""
 
     paper_id: str
     affiliations: tuple[str, ...] = ()
@@ -24,7 +24,7 @@ class ScholarRecord:
 
 
 def keep_records(warehouse: Warehouse, records: Iterable[ScholarRecord]) -> dict[str, ScholarRecord]:
-    """Keep what is new, by paper id; what a record does not know leaves what was known. Returns what is known now."""
+    """Store what is new, by paper id; unknown values never replace known ones. Returns what is known now."""
     incoming = {record.paper_id: record for record in records}
     before = records_of(warehouse, list(incoming))
     known = {paper_id: _joined(before.get(paper_id), record) for paper_id, record in incoming.items()}
@@ -41,7 +41,7 @@ def keep_records(warehouse: Warehouse, records: Iterable[ScholarRecord]) -> dict
 
 
 def records_of(warehouse: Warehouse, paper_ids: Sequence[str]) -> dict[str, ScholarRecord]:
-    """What is known of these papers, by id; papers of which nothing is known are left out."""
+    """Return what is known of these papers, by id; unknown papers are omitted."""
     with warehouse.reading() as connection:
         rows = connection.execute(
             """
@@ -58,7 +58,7 @@ def records_of(warehouse: Warehouse, paper_ids: Sequence[str]) -> dict[str, Scho
 
 
 def filled(papers: Iterable[Paper], known: Mapping[str, ScholarRecord]) -> list[Paper]:
-    """The papers with affiliations and code where arXiv gave none; what arXiv gave stays."""
+    """Fill in affiliations and code of papers where arXiv has none; arXiv's values are kept."""
     return [_filled(paper, known[paper.paper_id]) if paper.paper_id in known else paper for paper in papers]
 
 

@@ -14,24 +14,26 @@ from paper_assets.stores.warehouse import Warehouse
 
 @contextmanager
 def scratch_file(folder: Path) -> Iterator[IO[bytes]]:
-    """A temporary file without a name: gone when closed, or the process killed. Raises StoreUnwritable."""
+    """Open a temporary file without a name: it disappears when closed or when the process is killed. Raises
+    StoreUnwritable.
+    """
     stream = open_scratch(folder)
     try:
         yield stream
     finally:
-        with suppress(OSError):  # closing tries once more to write what the disk has refused
+        with suppress(OSError):  # closing retries the write that the disk refused
             stream.close()
 
 
 def open_scratch(folder: Path) -> IO[bytes]:
-    """The same, for who closes it himself. Raises StoreUnwritable."""
+    """Open a scratch file that the caller closes. Raises StoreUnwritable."""
     with scratch_refusals():
         return tempfile.TemporaryFile(dir=folder)
 
 
 @contextmanager
 def scratch_refusals() -> Iterator[None]:
-    """Say in one line what the disk refused while a scratch file was written; raises StoreUnwritable."""
+    """Report in one line what the disk refused while a scratch file was written; raises StoreUnwritable."""
     try:
         yield
     except OSError as error:
@@ -44,7 +46,7 @@ _BATCH = 10_000  # rows in memory at once; vectors of 384 dimensions are 15 MB
 
 
 def copied_batches(warehouse: Warehouse, query: str, params: Mapping[str, object]) -> Iterator[pa.RecordBatch]:
-    """What the query finds, without empty batches. Raises StoreBusy, StoreUnwritable.
+    """Yield the results of the query, without empty batches. Raises StoreBusy, StoreUnwritable.
 
     The warehouse is held only until the first batch: the rest waits in an unnamed file, however long the caller takes.
     """

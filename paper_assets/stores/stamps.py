@@ -16,13 +16,13 @@ from typing import Any, Literal, get_args
 
 Command = Literal["run", "status"]
 _NOT_READ = "__pycache__"
-_MOST_FILES = 200_000  # looking at more takes longer than it saves
+_MOST_FILES = 200_000  # checking more takes longer than it saves
 _MOST_BYTES = 5_000_000
 
 
 def file_states(roots: Sequence[Path]) -> dict[str, str] | None:
-    """For each root, a file or a folder with all below it, 32 hex digits that change when a file of it is touched,
-    comes or goes. None where that cannot be told.
+    """Return, for each root (a file, or a folder and everything below it), 32 hex digits that change with any of its
+    files; None where this cannot be determined.
     """
     try:
         return {str(root): _state(root) for root in roots}
@@ -31,9 +31,9 @@ def file_states(roots: Sequence[Path]) -> dict[str, str] | None:
 
 
 def keep_stamp(warehouse: Path, command: Command, question: str, states: Mapping[str, str], answer: Any) -> None:
-    """Keep what the command answered (JSON values) and changed nothing, while the roots were as `states` say.
+    """Store the answer (JSON values) of a command that changed nothing, valid while the roots match `states`.
 
-    A stamp that cannot be written is none.
+    A stamp that cannot be written is omitted.
     """
     file, content = _stamp(warehouse, command), {"question": question, "states": dict(states), "answer": answer}
     new = file.with_name(f"{file.name}.new")
@@ -45,7 +45,7 @@ def keep_stamp(warehouse: Path, command: Command, question: str, states: Mapping
 
 
 def stamped_answer(warehouse: Path, command: Command, question: str) -> Any | None:
-    """The answer that was kept for this question, None unless all that it rested on lies there untouched."""
+    """Return the stored answer to this question; None unless everything that it depended on is unchanged."""
     file = _stamp(warehouse, command)
     try:
         if file.stat().st_size > _MOST_BYTES:
@@ -59,7 +59,7 @@ def stamped_answer(warehouse: Path, command: Command, question: str) -> Any | No
 
 
 def forget_stamps(warehouse: Path) -> None:
-    """Remove every command's stamp; it is not told where there is none."""
+    """Remove every command's stamp, if there are any."""
     for command in get_args(Command):
         with suppress(OSError):
             _stamp(warehouse, command).unlink()
@@ -79,16 +79,16 @@ def _state(root: Path) -> str:
 
 
 def _files(root: Path) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """Name and state of the root and of every file below it, in one order. Raises OSError.
+    """Return name and state of the root and of every file below it, in a fixed order. Raises OSError.
 
-    The inode and the time of its last change tell a file from one that was put in its place with the old date.
+    The inode and the time of its last change distinguish a file from one that replaced it with the old date.
     """
     try:
         found = root.stat()
     except FileNotFoundError:
         return
     if not root.is_dir():
-        if found.st_size:  # a database's log comes and goes; an empty one is as good as none
+        if found.st_size:  # a database's log appears and disappears; an empty one counts as absent
             yield str(root), _told(found)
         return
     for folder, folders, names in os.walk(root, onerror=_refuse, followlinks=True):
@@ -96,7 +96,7 @@ def _files(root: Path) -> Iterator[tuple[str, tuple[int, ...]]]:
         yield folder, ()
         for name in sorted(names):
             path = Path(folder, name)
-            with suppress(FileNotFoundError):  # a link to nothing, or gone since
+            with suppress(FileNotFoundError):  # a broken link, or removed since
                 yield str(path), _told(path.stat())
 
 

@@ -44,7 +44,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]+[A-Za-z0-9]")  # Chroma's rule, a
 
 @dataclass(frozen=True, slots=True)
 class VectorIndex:
-    """Where the vectors lie: a folder, or the address of a Chroma server (`http://host:port`)."""
+    """Locate the vectors: a folder, or the URL of a Chroma server (`http://host:port`)."""
 
     place: Path | str
     _: KW_ONLY
@@ -53,7 +53,7 @@ class VectorIndex:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyncReport:
-    """What `sync` did; `rebuilt` is the reason why everything was made again, if it was."""
+    """Report what `sync` did; `rebuilt` is the reason for a rebuild, if there was one."""
 
     upserted: int = 0
     removed: int = 0
@@ -71,10 +71,10 @@ def sync(
 ) -> SyncReport:
     """Make the `wanted` partitions (name -> fingerprint of their content) equal to what `batches` yields for them.
 
-    Nothing is opened if the index already has these fingerprints. If it is missing, damaged, was left open by a
-    killed process or holds another model's vectors, it is made again from `everything` (all partitions with their
-    fingerprints). Ids are unique in the whole collection: the partition that yielded an id last owns it. Raises
-    StoreBusy, StoreUnwritable, StoreError; after any error, also one of `batches`, the next sync puts all right.
+    Nothing is opened if the index already has these fingerprints. If it is missing, damaged, was left open by a killed
+    process or holds another model's vectors, it is rebuilt from `everything` (all partitions with their fingerprints).
+    Ids are unique in the whole collection: the partition that yielded an id last owns it. Raises StoreBusy,
+    StoreUnwritable, StoreError; after any error, including one of `batches`, the next sync repairs the index.
     """
     if isinstance(index.place, str):
         return _sync_server(index.place, collection, model, wanted, everything, batches)
@@ -92,9 +92,9 @@ def sync(
 
 
 def self_check(index: VectorIndex, collection: str, ids: Sequence[str], vectors: np.ndarray) -> list[str]:
-    """The ids that are not in the index with this vector (n, d), or that a search for their vector does not find.
+    """Return the ids that are not in the index with this vector (n, d), or that a search for their vector misses.
 
-    Finding another id with an equal vector is as good: equal texts have equal vectors.
+    Finding another id with an equal vector counts as found: equal texts have equal vectors.
     """
     if not ids:
         return []
@@ -110,19 +110,19 @@ def self_check(index: VectorIndex, collection: str, ids: Sequence[str], vectors:
 
 
 def fetch(index: VectorIndex, collection: str, ids: Sequence[str]) -> Stored:
-    """What the index holds of these ids, in their order; unknown ids are left out. Raises IndexUnusable."""
+    """Read what the index holds of these ids, in their order; unknown ids are omitted. Raises IndexUnusable."""
     with _reading(index, collection) as opened:
         return stored(opened, ids)
 
 
 def count(index: VectorIndex, collection: str) -> int:
-    """Number of vectors in the collection. Raises IndexUnusable."""
+    """Return the number of vectors in the collection. Raises IndexUnusable."""
     with _reading(index, collection) as opened:
         return opened.rows.count()
 
 
 def distrust(index: VectorIndex, collection: str) -> None:
-    """Have the next sync make the whole collection again, for instance after a failed self_check."""
+    """Make the next sync rebuild the whole collection, for instance after a failed self_check."""
     if isinstance(index.place, str):
         return drop(index, collection)
     store = _store(index.place, collection)
@@ -145,7 +145,7 @@ def drop(index: VectorIndex, collection: str) -> None:
 
 
 def _update(copy: Path, collection: str, manifest: Manifest, stale: Mapping[str, str], batches: Batches) -> SyncReport:
-    """Write the stale partitions into the copy in use; whatever interrupts it leaves the mark."""
+    """Write the stale partitions into the copy in use; an interruption leaves the mark."""
     index_storage.remove_leftovers(copy.parent)
     index_storage.mark_open(copy)
     with on_disk(index_storage.database(copy), collection, count=manifest.count) as opened:
@@ -157,7 +157,7 @@ def _update(copy: Path, collection: str, manifest: Manifest, stale: Mapping[str,
 def _rebuild(
     store: Path, collection: str, model: str, partitions: Mapping[str, str], batches: Batches, reason: str
 ) -> SyncReport:
-    """Fill a new copy and switch to it; nobody sees it before it is whole."""
+    """Fill a new copy and switch to it when it is complete."""
     copy = index_storage.new_copy(store)
     nothing = Manifest(model=model, count=0, partitions={})
     try:
@@ -186,7 +186,7 @@ def _change(
 
 
 def _best_similarities(opened: OpenCollection, vectors: np.ndarray) -> np.ndarray:
-    """The cosine of each vector (n, d) to the nearest one that the index finds, float32 (n,)."""
+    """Return the cosine of each vector (n, d) to the nearest one that the index finds, float32 (n,)."""
     questions = np.ascontiguousarray(vectors, dtype=np.float32)
     similarities = np.full(len(questions), np.nan, dtype=np.float32)
     for at in range(0, len(questions), opened.limit):
@@ -213,7 +213,7 @@ def _store(place: Path, collection: str) -> Path:
 
 @contextmanager
 def _reading(index: VectorIndex, collection: str) -> Iterator[OpenCollection]:
-    """The collection, open for reading."""
+    """Open the collection for reading."""
     if isinstance(index.place, str):
         with on_server(index.place) as client:
             yield of_server(client, collection)
@@ -226,8 +226,8 @@ def _reading(index: VectorIndex, collection: str) -> Iterator[OpenCollection]:
             with on_disk(index_storage.database(copy), collection, count=manifest.count) as opened:
                 yield opened
         except IndexUnusable:
-            raise  # the mark stays, and the next sync rebuilds
-        except (Exception, KeyboardInterrupt):  # the question was wrong, not the index
+            raise  # the mark remains, and the next sync rebuilds
+        except (Exception, KeyboardInterrupt):  # the query was invalid, not the index
             index_storage.mark_read(copy, manifest)
             raise
         index_storage.mark_read(copy, manifest)
@@ -241,7 +241,7 @@ def _sync_server(
     everything: Callable[[], Mapping[str, str]],
     batches: Batches,
 ) -> SyncReport:
-    """The same on a server, which keeps the manifest as metadata of the collection."""
+    """Sync on a server, which stores the manifest as metadata of the collection."""
     with on_server(address) as client:
         try:
             opened = of_server(client, collection)
@@ -262,16 +262,17 @@ def _sync_server(
 
 
 # Chroma keeps what is newer than sync_threshold in a log and replays it at each opening: at its default of 1,000
-# up to 0.9 s, at 100 nothing to speak of, and writing is no slower. At its default of 16 neighbours a search for
+# up to 0.9 s, at 100 a negligible time, and writing is not slower. At its default of 16 neighbours a search for
 # their own vector did not find 10 of 40,000, at 32 it found all, and building took no longer.
 _CONFIGURATION: Any = {"hnsw": {"space": "cosine", "max_neighbors": 32, "batch_size": 100, "sync_threshold": 100}}
 
 
 @contextmanager
 def on_disk(database: Path, collection: str, *, count: int | None) -> Iterator[OpenCollection]:
-    """The collection in a Chroma folder; it must hold `count` vectors, or is made if that is None.
+    """Open the collection in a Chroma folder; it must hold `count` vectors. `count` None: create it.
 
-    The caller holds the lock and has left its mark. What Chroma cannot do with its files raises IndexUnusable.
+    The caller holds the lock and has set the mark. Raises IndexUnusable for anything that Chroma cannot do with its
+    files.
     """
     import chromadb
     from chromadb.errors import InternalError, NotFoundError
@@ -296,7 +297,7 @@ def on_disk(database: Path, collection: str, *, count: int | None) -> Iterator[O
 
 @contextmanager
 def found_on_disk(database: Path, collection: str) -> Iterator[OpenCollection]:
-    """A collection that somebody else has written; raises IndexUnusable if there is none or it cannot be read."""
+    """Open a collection that another program has written; raises IndexUnusable if it is missing or cannot be read."""
     import chromadb
     from chromadb.errors import InternalError, NotFoundError
 
@@ -315,7 +316,7 @@ def found_on_disk(database: Path, collection: str) -> Iterator[OpenCollection]:
 
 @contextmanager
 def on_server(address: str) -> Iterator["ClientAPI"]:
-    """A client of the Chroma server at `http://host:port`; what goes wrong there raises StoreError."""
+    """Connect to the Chroma server at `http://host:port`; its failures raise StoreError."""
     import chromadb
     import httpx
     from chromadb.errors import InternalError
@@ -336,7 +337,7 @@ def on_server(address: str) -> Iterator["ClientAPI"]:
 
 
 def of_server(client: "ClientAPI", collection: str) -> OpenCollection:
-    """A collection of a server. Raises IndexUnusable if there is none."""
+    """Open a collection of a server. Raises IndexUnusable if there is none."""
     from chromadb.errors import NotFoundError
 
     try:
@@ -348,7 +349,7 @@ def of_server(client: "ClientAPI", collection: str) -> OpenCollection:
 
 
 def new_on_server(client: "ClientAPI", collection: str) -> OpenCollection:
-    """An empty collection on a server, in place of the one that may be there."""
+    """Create an empty collection on a server, replacing an existing one."""
     remove_from_server(client, collection)
     rows = client.create_collection(collection, embedding_function=None, configuration=_CONFIGURATION)
     return OpenCollection(rows, client.get_max_batch_size())

@@ -42,10 +42,10 @@ from paper_assets.stores.migrations.upgrade import (
     upgrade,
 )
 
-_NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL)  # a file system that has none
+_NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL)  # a file system without locks
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.01, 0.1  # seconds between two tries to open; a unit of work takes 20 ms and up
-_TURNS: dict[Path, Lock] = {}  # DuckDB's own lock does not part the threads of one process
-# What DuckDB says of a damaged file or log, whatever the class of the error; and the classes it uses for nothing else.
+_TURNS: dict[Path, Lock] = {}  # DuckDB's lock does not separate the threads of one process
+# DuckDB's messages about a damaged file or log, in any class of error; and the classes that it uses for nothing else.
 _DAMAGED = ("Corrupt", "replaying WAL", "checksum", "Failed to deserialize", "not a valid DuckDB database")
 _BROKEN = (duckdb.IOException, duckdb.FatalException, duckdb.InternalException, duckdb.SerializationException)
 _UNWRITABLE = ("Could not write", "No space left", "File too large", "Read-only file system", "Permission denied")
@@ -53,7 +53,7 @@ _UNWRITABLE = ("Could not write", "No space left", "File too large", "Read-only 
 
 @dataclass(frozen=True, slots=True)
 class Warehouse:
-    """A warehouse file, created on first use; `deadline` is how many seconds to wait for another holder."""
+    """Represent a warehouse file, created on first use; `deadline` is how many seconds to wait for another holder."""
 
     path: Path
     _: KW_ONLY
@@ -63,10 +63,10 @@ class Warehouse:
 
     @contextmanager
     def reading(self, *, own_settings: bool = False) -> Iterator[DuckDBPyConnection]:
-        """A read-only connection for one unit of work, never nested. Other readers may work, writers wait.
+        """Open a read-only connection for one unit of work, never nested. Other readers may work, writers wait.
 
-        `own_settings`: the block changes DuckDB's settings, which all that is read in this process would share.
-        Raises StoreBusy, StoreVersion, StoreUnwritable, StoreError.
+        `own_settings`: the block changes DuckDB's settings, which all readers of this process would share. Raises
+        StoreBusy, StoreVersion, StoreUnwritable, StoreError.
         """
         if self.opened is not None:
             yield self.opened
@@ -76,15 +76,17 @@ class Warehouse:
 
     @contextmanager
     def read_together(self) -> Iterator["Warehouse"]:
-        """The same warehouse, opened once for all that is read from it in the block: for a page that asks a dozen
-        things at a time and is to have one state in all of it. Nothing can be written meanwhile, by nobody.
+        """Open the warehouse once for all reads of the block.
+
+        For a page that runs a dozen queries and needs one consistent state. No process can write in the meantime.
         """
         with self.reading() as connection:
             yield replace(self, opened=connection)
 
     @contextmanager
     def writing(self) -> Iterator[DuckDBPyConnection]:
-        """A connection inside one transaction: all of the block is kept, or nothing if it raises. Never nested.
+        """Open a connection inside one transaction: committed as a whole, or rolled back if the block raises. Never
+        nested.
 
         Raises StoreBusy, StoreVersion, StoreUnwritable, StoreError.
         """
@@ -122,7 +124,7 @@ class Warehouse:
                         held.close()
                     yield connection
                     if before:
-                        # What was asked is kept, in the log: a disk that has no room for more tells the next one.
+                        # The data is safe in the log; a full disk is reported to the next writer.
                         with suppress(duckdb.Error, OSError):
                             checkpoint(connection, self.path, before)
         finally:
@@ -130,7 +132,7 @@ class Warehouse:
 
 
 def value_of(connection: DuckDBPyConnection, query: str, params: object = None) -> Any:
-    """The first column of the first row, None without rows.
+    """Return the first column of the first row, None without rows.
 
     A result must be read to its end (`fetchone` does not), or DuckDB 2.0 refuses the connection's next query.
     """
@@ -139,12 +141,12 @@ def value_of(connection: DuckDBPyConnection, query: str, params: object = None) 
 
 
 def _take_turn(held: ExitStack, warehouse: Warehouse, ends: float, *, read_only: bool) -> BinaryIO | None:
-    """Take the folder's lock: a reader until it has the file open, a writer until it has closed it. What a writer needs
-    for its `checkpoint`.
+    """Take the folder's lock: a reader until it has the file open, a writer until it has closed it.
 
-    DuckDB reads the head of the file before it locks the file, and never again: who opens it while another process
-    ends its writing would work on what the file was before, and write that back. And who waits for the file keeps
-    those out who came later, or a writer would never find the moment in which none of several readers has it open.
+    Returns the handle that a writer needs for its `checkpoint`. DuckDB reads the head of the file before it locks the
+    file, and never again: a process that opens it while another one finishes writing would work on the old state and
+    write that back. Waiting with the lock also keeps later arrivals out; otherwise a writer would never find a moment
+    in which none of several readers has the file open.
     """
     try:
         try:
@@ -161,7 +163,7 @@ def _take_turn(held: ExitStack, warehouse: Warehouse, ends: float, *, read_only:
 
 
 def _holder_found(warehouse: Warehouse) -> str:
-    """Who has the file open for writing, as DuckDB says it when we ask for it."""
+    """Describe who has the file open for writing, as DuckDB reports it."""
     try:
         duckdb.connect(str(warehouse.path), read_only=True, config=dict(NO_EXTENSIONS)).close()
     except duckdb.Error as error:
@@ -175,14 +177,15 @@ _Connect = Callable[[Path], AbstractContextManager[DuckDBPyConnection]]
 def _connect_to_newest(
     warehouse: Warehouse, connect: _Connect, open_file: ExitStack, *, ends: float
 ) -> DuckDBPyConnection:
-    """Connect, until `open_file` is closed, to the warehouse in its newest version, which takes a moment as its only
-    holder if it is an older one.
+    """Connect to the warehouse in its newest version until `open_file` is closed.
+
+    An older warehouse is upgraded first, which takes a moment as its only holder.
     """
     connection = _connect(warehouse, connect, open_file, ends=ends)
     if not pending(connection, warehouse.path, warehouse.migrations):
         return connection
     open_file.close()
-    # Opened before DuckDB opens the file and closed after it has closed it: closing any handle of a file gives up the
+    # Opened before DuckDB opens the file and closed after it has closed it: closing any handle of a file releases the
     # process's locks on that file, DuckDB's among them.
     with warehouse.path.open("rb") as before, ExitStack() as alone:
         connection = _connect(warehouse, _to_write, alone, ends=ends)
@@ -202,7 +205,7 @@ def _connect(warehouse: Warehouse, connect: _Connect, open_file: ExitStack, *, e
             remaining = ends - time.monotonic()
             if remaining <= 0:
                 raise StoreBusy(_busy(warehouse, _holder(str(error)))) from None
-        # Uneven pauses, so that waiting processes do not meet again at the same instant.
+        # Random pauses, so that waiting processes do not collide again.
         time.sleep(min(remaining, pause * random.uniform(0.5, 1.5)))  # noqa: S311
         pause = min(2 * pause, _LONGEST_PAUSE)
 
@@ -222,7 +225,7 @@ def _to_read_alone(path: Path) -> Iterator[DuckDBPyConnection]:
 
 @contextmanager
 def _explained(path: Path) -> Iterator[None]:
-    """Say in one line what the disk or the file refused; faults in our own queries pass unchanged."""
+    """Report in one line what the disk or the file refused; faults in our own queries pass unchanged."""
     try:
         yield
     except duckdb.Error as error:
@@ -240,7 +243,7 @@ def _explained(path: Path) -> Iterator[None]:
             raise StoreError(f"{path} cannot be used: {text}; restore it, or move it away and import again") from None
         raise
     except UnicodeDecodeError:
-        raise StoreError(f"{path} is damaged, a text in it is none; restore it, or move it away") from None
+        raise StoreError(f"{path} is damaged: it contains invalid text; restore it, or move it away") from None
 
 
 def _busy(warehouse: Warehouse, holder: str) -> str:
@@ -251,7 +254,7 @@ def _busy(warehouse: Warehouse, holder: str) -> str:
 
 
 def _holder(message: str) -> str:
-    """The holding process out of DuckDB's message, with its command line where the machine tells it."""
+    """Return the holding process from DuckDB's message, with its command line where the machine provides it."""
     found = re.search(r"held in (\S+) \(PID (\d+)\)", message)
     if found is None:
         return "another process"
@@ -259,15 +262,15 @@ def _holder(message: str) -> str:
     return f"pid {pid} ({command_of(int(pid)) or program})"
 
 
-_ENGINES: dict[int, DuckDBPyConnection] = {}  # by process: the threads of an engine do not live on in a fork
+_ENGINES: dict[int, DuckDBPyConnection] = {}  # by process: the threads of an engine do not survive a fork
 _NUMBERS, _ONE_AT_A_TIME = count(), Lock()
 
 
 @contextmanager
 def attached(path: Path) -> Iterator[DuckDBPyConnection]:
-    """A connection that reads the file and nothing else; the file is open, and locked, as long as the block lasts.
+    """Attach the file to the engine and return a connection that reads only it; the file is locked during the block.
 
-    Raises duckdb.Error as DuckDB does that opens the file by itself.
+    Raises duckdb.Error, as DuckDB does when it opens the file directly.
     """
     engine, name, place = _engine(), f"file_{next(_NUMBERS)}", str(path).replace("'", "''")
     with _another(engine) as connection:
@@ -276,7 +279,7 @@ def attached(path: Path) -> Iterator[DuckDBPyConnection]:
             connection.execute(f"use {name}")
             yield connection
         except duckdb.Error:
-            _forget(engine)  # an engine that has met a broken file may refuse all others
+            _forget(engine)  # an engine that has read a broken file may refuse all others
             raise
         finally:
             connection.close()
@@ -287,14 +290,14 @@ def attached(path: Path) -> Iterator[DuckDBPyConnection]:
 def _engine() -> DuckDBPyConnection:
     with _ONE_AT_A_TIME:
         if os.getpid() not in _ENGINES:
-            # An engine without a file would spill what memory does not hold into the folder where the user stands.
+            # An engine without a file would spill to the current folder.
             spilled = Path(gettempdir(), f"paper_assets-{os.getuid()}-{os.getpid()}.tmp")
             _ENGINES[os.getpid()] = duckdb.connect(config={**NO_EXTENSIONS, "temp_directory": str(spilled)})
         return _ENGINES[os.getpid()]
 
 
 def _another(engine: DuckDBPyConnection) -> DuckDBPyConnection:
-    """A connection of its own to the engine, for one thread."""
+    """Return a separate connection to the engine, for one thread."""
     with _ONE_AT_A_TIME:
         return engine.cursor()
 
@@ -307,15 +310,15 @@ def _forget(engine: DuckDBPyConnection) -> None:
 
 @atexit.register
 def _end() -> None:
-    """Before the interpreter goes, or DuckDB complains of what is left."""
+    """Close the engine before the interpreter exits, or DuckDB reports leaks."""
     _ENGINES.pop(os.getpid(), None)
 
 
 def stored_time(moment: datetime) -> datetime:
-    """An aware moment as it is written."""
+    """Return an aware time as it is stored."""
     return moment.astimezone(UTC).replace(tzinfo=None)
 
 
 def read_time(stored: datetime) -> datetime:
-    """A moment as it was written, aware again."""
+    """Return a stored time as an aware one."""
     return stored.replace(tzinfo=UTC)

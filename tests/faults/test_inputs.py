@@ -136,8 +136,8 @@ def _lead_nowhere(file: Path) -> None:
         (lambda file: os.truncate(file, 0), "cannot be used"),
         (lambda file: file.write_bytes(b"a letter\n" * 3_000), "cannot be used"),
         (_foreign, "cannot be used"),
-        (_pipe, "is no file"),
-        (_lead_nowhere, "is a link to nothing"),
+        (_pipe, "is not a file"),
+        (_lead_nowhere, "is a broken link"),
     ],
     ids=["half of it", "empty", "a letter", "SQLite's", "a pipe", "a dangling link"],
 )

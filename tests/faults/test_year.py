@@ -49,7 +49,7 @@ def test_an_answer_of_far_fewer_papers_fails_the_fetch_and_status_says_how_to_me
         desk.run("fetch", "--day", f"{MONDAY}", **asking)
         arxiv.papers = SIXTEEN[:8]
         line = desk.refused("fetch", "--day", f"{MONDAY}", **asking)
-        assert "the answer has 8 papers where 16 are stored, which stay" in line and "--accept-fewer" in line
+        assert "the answer has 8 papers where 16 are stored, which are kept" in line and "--accept-fewer" in line
         [trouble] = json.loads(desk.run("status", "--json"))["days_to_mend"]
         assert (trouble["first"], trouble["kind"]) == (f"{MONDAY}", "doubted")
         assert (

@@ -91,7 +91,7 @@ def test_an_id_is_unique_among_all_documents_and_papers(warehouse: Warehouse) ->
     for taken in ("a", "2601.00001"):
         with pytest.raises(InvalidInput, match=f"other.pdf: the document id {taken} is taken"):
             put(warehouse, passage("new"), passage(taken), origin="other.pdf")
-    with pytest.raises(InvalidInput, match="b stands there twice"):
+    with pytest.raises(InvalidInput, match="b occurs twice"):
         put(warehouse, passage("b"), passage("b"))
     assert stored(warehouse) == [("one.pdf", "a")]
 

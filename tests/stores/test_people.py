@@ -37,20 +37,20 @@ def test_the_file_holds_no_token_and_is_for_its_user_alone(file: Path) -> None:
     assert len(token) >= 40
     assert file.stat().st_mode & 0o777 == 0o600
     file.chmod(0o640)
-    with pytest.raises(InvalidInput, match="can be read by others; say `chmod 600"):
+    with pytest.raises(InvalidInput, match="can be read by other users; run `chmod 600"):
         read_people(file)
 
 
 def test_a_name_stands_once_and_a_person_has_a_profile(file: Path) -> None:
     add_person(file, "ada", ["graphs"])
-    with pytest.raises(InvalidInput, match="ada is there already"):
+    with pytest.raises(InvalidInput, match="ada already exists"):
         add_person(file, "ada", ["speech"])
     with pytest.raises(InvalidInput, match="needs a profile"):
         add_person(file, "bob", [])
     for name in ("", "Ada", "../x", "a b", "a" * 61):
         with pytest.raises(InvalidInput, match="cannot be a name"):
             add_person(file, name, ["graphs"])
-    with pytest.raises(InvalidInput, match="nobody named 'bob'; there are ada"):
+    with pytest.raises(InvalidInput, match="no person is named 'bob'; people: ada"):
         remove_person(file, "bob")
     assert [each.name for each in read_people(file)] == ["ada"]
 

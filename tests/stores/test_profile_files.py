@@ -15,7 +15,7 @@ def test_a_file_that_was_edited_meanwhile_is_left_alone(tmp_path: Path) -> None:
     write_json(file, {"a": 1}, version="none", turns=turns)
     version = file_version(file)
     file.write_text('{"a": 2}', encoding="utf-8")
-    with pytest.raises(ProfileEdited, match="edited elsewhere"):
+    with pytest.raises(ProfileEdited, match="edited by another program"):
         write_json(file, {"a": 3}, version=version, turns=turns)
     assert json.loads(file.read_text("utf-8")) == {"a": 2}
     write_json(file, {"a": "é"}, version=file_version(file), turns=turns)

@@ -123,7 +123,7 @@ def test_a_database_of_something_else_is_left_alone(tmp_path: Path, table: str) 
     with duckdb.connect(str(path)) as connection:
         connection.execute(table)
     before = path.read_bytes()
-    assert "database of something else" in str(refusal(path))
+    assert "is not a paper_assets database" in str(refusal(path))
     assert path.read_bytes() == before
 
 

@@ -43,7 +43,7 @@ from paper_assets.stores.locks import folder_locked, make_private_folder
 
 @dataclass(frozen=True, slots=True)
 class Migration:
-    """One step of the schema: to version `number`, by `apply`, which runs inside a transaction."""
+    """Define one step of the schema: to version `number`, by `apply`, which runs inside a transaction."""
 
     number: int
     name: str
@@ -60,9 +60,9 @@ def _run_files(files: tuple[str, ...], connection: DuckDBPyConnection) -> None:
 
 
 def _tables_that_drafts_lacked(connection: DuckDBPyConnection) -> None:
-    """Warehouses called version 1 before it was finished lack some tables, or have other columns in those of rewrites.
+    """Complete drafts of version 1, which lack some tables or have other columns in those of rewrites.
 
-    No program ever wrote rows to the latter; should there be any, they stay, under another name.
+    No program ever wrote rows to the latter; any rows are kept under another name.
     """
     for table, column, rename in (
         ("rewrite_items", "prompt", "alter table rewrite_items rename to draft_rewrite_items"),
@@ -74,7 +74,7 @@ def _tables_that_drafts_lacked(connection: DuckDBPyConnection) -> None:
         ).fetchall()
         if columns and (column,) not in columns:
             connection.execute(rename)
-    _run_file("0001_first_schema.sql", connection)  # it creates what is not there
+    _run_file("0001_first_schema.sql", connection)  # it creates only what is missing
 
 
 MIGRATIONS = (
@@ -94,20 +94,20 @@ MIGRATIONS = (
     ),
     Migration(7, "reading signals, forgotten", partial(_run_file, "0007_learning.sql")),
 )
-KEPT_COPIES = 2  # the newest ones: the version before, and one more for whoever notices late
+KEPT_COPIES = 2  # the newest ones: the previous version and one more, for a late discovery
 
 
 def pending(connection: DuckDBPyConnection, path: Path, migrations: Sequence[Migration]) -> list[Migration]:
-    """The migrations that the warehouse still lacks, in order.
+    """Return the migrations that the warehouse still needs, in order.
 
-    Raises StoreVersion if it is newer than the program, StoreError if it is no warehouse.
+    Raises StoreVersion if it is newer than the program, StoreError if it is not a warehouse.
     """
     try:
         [(found,)] = connection.execute("select max(schema_version) from meta").fetchall()
     except (duckdb.CatalogException, duckdb.BinderException):
         found = None
     if not found or found < 1:
-        raise StoreError(f"{path} is a database of something else; move it away or set PAPER_ASSETS_HOME")
+        raise StoreError(f"{path} is not a paper_assets database; move it away or set PAPER_ASSETS_HOME")
     newest = migrations[-1].number
     if found > newest:
         raise StoreVersion(
@@ -117,7 +117,7 @@ def pending(connection: DuckDBPyConnection, path: Path, migrations: Sequence[Mig
 
 
 def create(connection: DuckDBPyConnection, migrations: Sequence[Migration]) -> None:
-    """Make the tables of the newest version in an empty database."""
+    """Create the tables of the newest version in an empty database."""
     for migration in migrations:
         migration.apply(connection)
     connection.execute("insert into meta values (?)", [migrations[-1].number])
@@ -126,16 +126,16 @@ def create(connection: DuckDBPyConnection, migrations: Sequence[Migration]) -> N
 def upgrade(
     connection: DuckDBPyConnection, path: Path, before: BinaryIO, migrations: Sequence[Migration]
 ) -> list[Migration]:
-    """Run what is pending, each migration in one transaction, after a copy of the file was put aside beside it.
+    """Run the pending migrations, each in one transaction, after copying the file.
 
-    `connection` is open for writing, so that nobody else works on the file; `before` reads the same file. Killed at
-    any moment, the warehouse stands at one of the versions and the copy is whole; the next opening goes on. A failing
-    migration leaves its version as it was. Returns what was run. Raises StoreVersion, StoreUnwritable, StoreError.
+    `connection` is open for writing, so that no other process works on the file; `before` reads the same file. If it is
+    killed, the warehouse is at one of the versions and the copy is complete; the next opening continues. A failing
+    migration leaves its version unchanged. Returns what was run. Raises StoreVersion, StoreUnwritable, StoreError.
     """
-    ahead = pending(connection, path, migrations)  # whoever held the file meanwhile may have done it
+    ahead = pending(connection, path, migrations)  # the previous holder of the file may have done it
     if not ahead:
         return []
-    checkpoint(connection, path, before)  # from here on the file alone holds everything
+    checkpoint(connection, path, before)  # from here on the file alone is complete
     copy = path.with_name(f"{path.name}.before-{ahead[0].number:04}")
     _put_aside(before, path, copy)
     for migration in ahead:
@@ -154,19 +154,19 @@ def _run(connection: DuckDBPyConnection, migration: Migration, path: Path, copy:
         with suppress(duckdb.Error):  # a commit that failed has rolled back already
             connection.rollback()
         if isinstance(fault, duckdb.IOException | duckdb.FatalException):
-            raise  # the disk refused, which the warehouse says in its own words
+            raise  # the disk refused, which `_explained` reports
         text = " ".join(str(fault).split())
         raise StoreError(
-            f"{path} could not be brought to schema version {migration.number} ({migration.name}): {text}; it is as it "
-            f"was before, and {copy} is a copy of it; go back to the paper_assets used so far and report this"
+            f"{path} could not be upgraded to schema version {migration.number} ({migration.name}): {text}; it is "
+            f"unchanged, and {copy} is a copy of it; go back to the previous paper_assets and report this"
         ) from fault
 
 
 def _put_aside(before: BinaryIO, path: Path, copy: Path) -> None:
-    """Copy the file, private to its user; the copy appears whole or not at all."""
+    """Copy the file, private to its user; the copy appears complete or not at all."""
     unfinished = copy.with_name(f".{copy.name}.new")
     try:
-        unfinished.unlink(missing_ok=True)  # a killed process has left it
+        unfinished.unlink(missing_ok=True)  # left by a killed process
         before.seek(0)
         with os.fdopen(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as stream:
             shutil.copyfileobj(before, stream, 1 << 20)
@@ -177,7 +177,7 @@ def _put_aside(before: BinaryIO, path: Path, copy: Path) -> None:
         with suppress(OSError):
             unfinished.unlink(missing_ok=True)
         raise StoreUnwritable(
-            f"{path} is of an earlier version and is copied before it is changed; the copy cannot be written: "
+            f"{path} has an earlier version and is copied before the upgrade; the copy cannot be written: "
             f"{fault.strerror}; free {path.stat().st_size // 1_000_000 + 1} MB on its disk"
         ) from None
 
@@ -189,15 +189,15 @@ def _keep_newest_copies(path: Path) -> None:
             copy.unlink()
 
 
-# A foreign database in the warehouse's place (SQLite's, say) would make DuckDB ask the internet for an extension.
+# For a database of another kind (SQLite) DuckDB would download an extension.
 NO_EXTENSIONS = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
 
 
 def create_if_missing(path: Path, migrations: Sequence[Migration]) -> None:
-    """Make the warehouse with the tables of the newest version, unless there is a file. Raises StoreUnwritable.
+    """Create the warehouse with the tables of the newest version if there is no file. Raises StoreUnwritable.
 
-    DuckDB itself would leave an empty file, which it later refuses to open, if killed while creating. What a killed
-    creator has left is swept away by the next one: nobody else can be creating, for the folder is locked.
+    DuckDB itself would leave an empty file, which it later refuses to open, if killed while creating. The leftovers of
+    a killed creator are removed by the next one: the folder is locked, so no other process is creating.
     """
     try:
         if path.exists():
@@ -209,7 +209,7 @@ def create_if_missing(path: Path, migrations: Sequence[Migration]) -> None:
             new = path.with_name(f".{path.name}.new")
             try:
                 _remove_unfinished(new)
-                put_aside_of(path).unlink(missing_ok=True)  # of a warehouse that somebody has taken away
+                put_aside_of(path).unlink(missing_ok=True)  # left by a warehouse that was removed
                 with duckdb.connect(str(new), config=dict(NO_EXTENSIONS)) as connection:
                     create(connection, migrations)
                 new.chmod(0o600)
@@ -223,5 +223,5 @@ def create_if_missing(path: Path, migrations: Sequence[Migration]) -> None:
 
 
 def _remove_unfinished(new: Path) -> None:
-    for left in new.parent.glob(f"{new.name}*"):  # DuckDB's log lies beside it
+    for left in new.parent.glob(f"{new.name}*"):  # including DuckDB's log
         left.unlink()
