@@ -109,7 +109,7 @@ def rating_history(warehouse: Warehouse, profile: str) -> list[Rating]:
 
 
 def rated_profiles(warehouse: Warehouse) -> list[str]:
-    """Return the profiles for which a rating was ever given or a reading signal kept."""
+    """Return the profiles with at least one rating or reading signal ever."""
     with warehouse.reading() as connection:
         rows = connection.execute(
             "select profile from ratings union select profile from reading_signals order by profile"

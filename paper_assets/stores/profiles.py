@@ -171,7 +171,7 @@ def remove_person(file: Path, name: str) -> None:
 
 
 def move_profile_of_people(file: Path, profile: str, new_name: str) -> None:
-    """Let everybody who may see a profile see it under its new name. Raises InvalidInput, StoreUnwritable."""
+    """Rename a profile for everyone with access to it. Raises InvalidInput, StoreUnwritable."""
     version, people = file_version(file), read_people(file)
     if any(profile in person.profiles for person in people):
         moved = [

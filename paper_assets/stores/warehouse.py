@@ -111,11 +111,11 @@ class Warehouse:
         try:
             with _explained(self.path):
                 if is_broken_link(self.path):  # its disk may not be there today: no reason to begin anew
-                    raise StoreError(f"{self.path} is a link to nothing; bring back what it leads to, or remove it")
+                    raise StoreError(f"{self.path} is a broken link; restore its target, or remove it")
                 create_if_missing(self.path, self.migrations)
                 for file in (self.path, self.path.with_name(f"{self.path.name}.wal")):
                     if is_present(file) and not file.is_file():  # opening a pipe would wait for ever
-                        raise StoreError(f"{file} is no file; move it away or set PAPER_ASSETS_HOME")
+                        raise StoreError(f"{file} is not a file; move it away or set PAPER_ASSETS_HOME")
                 with ExitStack() as held, ExitStack() as open_file:
                     before = _take_turn(held, self, ends, read_only=read_only)
                     connect = _to_write if not read_only else _to_read_alone if own_settings else attached
