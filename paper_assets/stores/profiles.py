@@ -126,7 +126,7 @@ def people_file(home: Path) -> Path:
 
 
 def read_people(file: Path) -> tuple[Person, ...]:
-    """Everybody in the file; nobody without one. Raises InvalidInput for a broken one, or one that others can read."""
+    """Read the list of people; empty without a file. Raises InvalidInput if it is invalid or readable by others."""
     if not is_present(file):
         return ()
     record = read_json(file)

@@ -110,11 +110,11 @@ class Warehouse:
             raise StoreBusy(_busy(self, f"another thread of this process (pid {os.getpid()})"))
         try:
             with _explained(self.path):
-                if is_broken_link(self.path):  # its disk may not be there today: no reason to begin anew
+                if is_broken_link(self.path):  # its disk may not be mounted: no reason to create a new warehouse
                     raise StoreError(f"{self.path} is a broken link; restore its target, or remove it")
                 create_if_missing(self.path, self.migrations)
                 for file in (self.path, self.path.with_name(f"{self.path.name}.wal")):
-                    if is_present(file) and not file.is_file():  # opening a pipe would wait for ever
+                    if is_present(file) and not file.is_file():  # opening a pipe would block
                         raise StoreError(f"{file} is not a file; move it away or set PAPER_ASSETS_HOME")
                 with ExitStack() as held, ExitStack() as open_file:
                     before = _take_turn(held, self, ends, read_only=read_only)
