@@ -29,24 +29,25 @@ from paper_assets.models.embedder import load_embedder
 if TYPE_CHECKING:
     from distributed import Client, Future
 
-# Packages whose version may change a vector, a ranking or how either travels.
+# Packages whose version may change a vector, a ranking or how either is serialized.
 _PACKAGES = ("dask", "distributed", "cloudpickle", "numpy", "scipy", "pyarrow", "openvino", "tokenizers")
 _OWN = "paper_assets"
 _VECTORS = "vectors of a sample"
-# Texts of several lengths, more word pieces than the way for a few takes: what many texts go through is what is tried.
+# Texts of several lengths, more word pieces than the path for a few: the path for many texts is compared.
 _SAMPLE = [" ".join(["frogs", "and", "sorting", "networks", "of", "granite"] * times) for times in range(1, 40, 3)]
 
 
 def identity(model: str | None) -> Mapping[str, str]:
-    """What this process would compute with, by name: versions, the package's own files, and the embedding `model`'s
-    vectors of a sample (None: no model is needed). Raises ModelUnavailable.
+    """Return by name what this process would compute with: versions, the package's files, sample vectors.
+
+    The vectors are those of `model` (None: no model is needed). Raises ModelUnavailable.
     """
     found = {"python": f"{sys.version_info.major}.{sys.version_info.minor}", **_packages(), _OWN: _own_files()}
     return {**found, _VECTORS: _vectors(model)} if model else found
 
 
 def difference(mine: Mapping[str, str], theirs: Mapping[str, str]) -> str | None:
-    """In words, the first thing that another process has otherwise than this one; None if nothing is."""
+    """Describe the first difference of another process to this one; None if there is none."""
     for name, own in mine.items():
         other = theirs.get(name)
         if other == own:
@@ -72,7 +73,7 @@ def _packages() -> Mapping[str, str]:
 
 @cache
 def _own_files() -> str:
-    """Digest of every file of the package: its version number alone does not change with each commit."""
+    """Return a digest of every file of the package: its version number does not change with each commit."""
     root = Path(paper_assets.__file__).parent
     files = sorted(file for file in root.rglob("*") if file.is_file() and "__pycache__" not in file.parts)
     digest = sha256()
@@ -92,14 +93,14 @@ def _vectors(model: str) -> str:
 
 _ALONE = "or unset PAPER_ASSETS_DASK to work on this machine alone"
 _CONNECT = 10.0  # seconds for the first answer
-_LOOK = 1.0  # seconds between two looks at who is still there
+_LOOK = 1.0  # seconds between two checks of the workers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cluster:
-    """A scheduler's address (`tcp://host:port`), and for how many seconds work waits for a worker while there is none.
+    """Hold a scheduler's URL (`tcp://host:port`), and for how many seconds work waits for a worker.
 
-    A worker that is lost may come back: `dask worker` starts it anew by itself.
+    A lost worker may return: `dask worker` restarts it automatically.
     """
 
     address: str
@@ -108,7 +109,7 @@ class Cluster:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Connection:
-    """A cluster whose workers compute what this process would, with the embedding model `model` if one is needed."""
+    """Represent a cluster whose workers compute what this process would, with the embedding model `model` if needed."""
 
     cluster: Cluster
     model: str | None
@@ -118,8 +119,8 @@ class Connection:
 
 @contextmanager
 def connected(cluster: Cluster, *, model: str | None) -> Iterator[Connection]:
-    """A connection for one piece of work. Raises ClusterUnavailable if the cluster is not there or would not compute
-    the same bits.
+    """Connect for one piece of work. Raises ClusterUnavailable if the cluster is unreachable or would compute other
+    bits.
     """
     with _client(cluster) as client:
         own = dict(identity(model))
@@ -130,7 +131,8 @@ def connected(cluster: Cluster, *, model: str | None) -> Iterator[Connection]:
 def computed(
     connection: Connection, work: Callable[..., Any], tasks: Sequence[Any], *, shared: Any = None
 ) -> Iterator[tuple[int, Any]]:
-    """`work(task)`, or `work(task, shared)`, of each task on the cluster: its place and its result, as they come.
+    """Compute `work(task)`, or `work(task, shared)`, of each task on the cluster; yield position and result as they
+    complete.
 
     `work` is a function of a module of this package. `shared` is sent to each worker once. The task of a lost worker is
     done by another. Raises ClusterUnavailable if the cluster is lost, and what `work` raises.
@@ -146,12 +148,12 @@ def computed(
 
 
 async def _told_identity(model: str | None) -> Mapping[str, str]:
-    """On a worker, beside its work: the sample takes seconds, in which its heart must go on beating."""
+    """Return the identity of a worker, in a thread: the sample takes seconds, in which heartbeats must continue."""
     return await asyncio.to_thread(identity, model)
 
 
 def _guarded(work: Callable[..., Any], wanted: Mapping[str, str], model: str | None, task: Any, *shared: Any) -> Any:
-    """On a worker: one that joined late was not asked before, so each task asks again (kept by the process)."""
+    """Run a task on a worker after checking its identity (cached): one that joined late was not checked before."""
     if found := difference(wanted, identity(model)):
         raise ClusterUnavailable(f"a Dask worker does not fit: {found}; install the same on all machines, {_ALONE}")
     return work(task, *shared)
@@ -207,10 +209,10 @@ def _client(cluster: Cluster) -> Iterator["Client"]:
     loggers = [logging.getLogger(name) for name in ("distributed", "distributed.client")]
     before = [logger.level for logger in loggers]
     try:
-        for logger in loggers:  # what becomes of the cluster is said in one line, by us
+        for logger in loggers:  # failures of the cluster are reported in one line, by this module
             logger.setLevel(logging.CRITICAL + 1)
         try:
-            with warnings.catch_warnings():  # of versions: we look at them ourselves
+            with warnings.catch_warnings():  # of versions: compared by this module
                 warnings.simplefilter("ignore")
                 client = Client(cluster.address, timeout=_CONNECT, set_as_default=False)
         except (OSError, ValueError, RuntimeError):
@@ -227,7 +229,9 @@ def _client(cluster: Cluster) -> Iterator["Client"]:
 
 
 def _agree(client: "Client", cluster: Cluster, own: Mapping[str, str], model: str | None) -> None:
-    """Every worker computes what this process would. Raises ClusterUnavailable naming the worker that does not."""
+    """Check that every worker computes what this process would. Raises ClusterUnavailable naming the first that does
+    not.
+    """
     with _explained(cluster):
         if not client.nthreads():
             raise ClusterUnavailable(
@@ -263,7 +267,7 @@ def _fits(cluster: Cluster, name: str, fault: str | None) -> None:
 
 @contextmanager
 def _explained(cluster: Cluster) -> Iterator[None]:
-    """What Dask raises when its scheduler is gone, as one line."""
+    """Turn what Dask raises when its scheduler is gone into one line."""
     from distributed.client import ClosedClientError
 
     try:
@@ -272,7 +276,7 @@ def _explained(cluster: Cluster) -> Iterator[None]:
         raise
     except (CancelledError, ClosedClientError):
         raise _lost(cluster, "the scheduler is gone") from None
-    except OSError as fault:  # of a connection; TimeoutError is one
+    except OSError as fault:  # of a connection, including TimeoutError
         raise _lost(cluster, str(fault) or "no answer") from None
 
 

@@ -17,16 +17,16 @@ from paper_assets.ranking.rank import Ranking, rank
 from paper_assets.ranking.task import RankingTask, Vectors
 from paper_assets.ranking.verifier import Verifier
 
-# Texts of a call from which on they are sent; below, connecting takes as long as computing: docs/scaling.md.
+# Calls with at least this many texts are sent; below, connecting takes as long as computing: docs/scaling.md.
 FEWEST = 256
 
 
 def spread(embedder: Embedder, cluster: Cluster, *, model: str, fewest: int = FEWEST) -> Embedder:
-    """The same embedder, whose calls of at least `fewest` texts are computed by the cluster. `model` is what the
-    workers load it by.
+    """Return the same embedder, whose calls of at least `fewest` texts are computed by the cluster.
 
-    Texts are cut into batches here as they would be alone, and a worker computes whole batches: what a vector's last
-    bits depend on, its neighbours and the padding, is the same. Raises ClusterUnavailable when it is used.
+    `model` is the name by which the workers load it. Texts are split into batches here exactly as without a cluster,
+    and a worker computes whole batches: what determines a vector's last bits, its neighbours and the padding, is the
+    same. Raises ClusterUnavailable when it is used.
     """
     cut, alone = embedder.batches_of, embedder._many
     if cut is None:
@@ -46,16 +46,16 @@ def spread(embedder: Embedder, cluster: Cluster, *, model: str, fewest: int = FE
 
 
 def embed_batch(task: tuple[str, list[str]]) -> np.ndarray:
-    """On a worker: the vectors (texts, d) of one batch, some tenths of a second of one core."""
+    """Compute on a worker the vectors (texts, d) of one batch: some tenths of a second of one core."""
     model, texts = task
     of_batch = load_embedder(model).of_batch
-    assert of_batch is not None  # noqa: S101  # whoever sends batches has cut them by this model
+    assert of_batch is not None  # noqa: S101  # the sender has split batches for this model
     return of_batch(texts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """The papers of several tasks, each once, and their vectors (n, d); a row that no task has a vector for is 0."""
+    """Hold the papers of several tasks, each once, and their vectors (n, d); a row without a vector is 0."""
 
     papers: pa.Table
     vectors: NDArray[np.float32]
@@ -63,7 +63,7 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Sent:
-    """A task without its papers, and the rows (n,) of the snapshot that they are."""
+    """Hold a task without its papers, and their rows (n,) in the snapshot."""
 
     task: RankingTask
     rows: NDArray[np.int64]
@@ -73,9 +73,9 @@ class _Sent:
 def rankings_of(
     connection: Connection, tasks: Sequence[RankingTask], *, verifier: Verifier | None
 ) -> Iterator[tuple[int, Ranking | PaperAssetsError]]:
-    """The place and the ranking of each task, as they come; what one of them fails for stands in its place.
+    """Yield position and ranking of each task, as they complete; the error of a failed task takes its place.
 
-    `verifier` travels with them: one that asks nobody. Raises ClusterUnavailable.
+    `verifier` is sent along: one that sends no requests. Raises ClusterUnavailable.
     """
     papers, rows = snapshot_of(tasks)
     sent = [
@@ -94,7 +94,7 @@ def rankings_of(
 
 
 def snapshot_of(tasks: Sequence[RankingTask]) -> tuple[Snapshot, list[NDArray[np.int64]]]:
-    """What several tasks have together, and each one's rows of it."""
+    """Return what several tasks share, and each one's rows of it."""
     places: dict[str, int] = {}
     rows, tables = [], []
     for task in tasks:
@@ -112,7 +112,7 @@ def snapshot_of(tasks: Sequence[RankingTask]) -> tuple[Snapshot, list[NDArray[np
 
 
 def rank_sent(sent: _Sent, snapshot: Snapshot) -> Ranking | PaperAssetsError:
-    """On a worker: the ranking of one task."""
+    """Compute on a worker the ranking of one task."""
     vectors = sent.task.vectors
     whole = replace(
         sent.task,

@@ -25,14 +25,14 @@ _KIND = "cross-encoder"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CrossEncoder:
-    """A loaded model. `name` identifies it; `device` is where it runs."""
+    """Represent a loaded model. `name` identifies it; `device` is where it runs."""
 
     name: str
     device: str
     _predict: Callable[[list[tuple[str, str]]], np.ndarray]
 
     def score(self, question: str, passages: Sequence[str]) -> np.ndarray:
-        """Raw scores float64 (n,) of the passages, the higher the better, of any size and sign.
+        """Return raw scores float64 (n,) of the passages, the higher the better, of any size and sign.
 
         Equal passages are read once, and the scores do not depend on the order of the passages.
         """
@@ -45,23 +45,23 @@ class CrossEncoder:
 
 
 def load_cross_encoder(model: str = DEFAULT) -> CrossEncoder:
-    """The cross-encoder of a hub name or a folder; loaded once per process. Raises ModelUnavailable."""
+    """Load the cross-encoder of a hub name or a folder, once per process. Raises ModelUnavailable."""
     return _load(model_place(model))
 
 
 def model_place(model: str) -> str:
-    """The folder of a model as one absolute path, or its name on the hub as it is."""
+    """Return the folder of a model as an absolute path, or its name on the hub unchanged."""
     folder = Path(model).expanduser()
     return str(folder.resolve()) if model and folder.is_dir() else model
 
 
 def loaded_model(name: str, *, kind: str, variable: str) -> tuple[Any, np.ndarray]:
-    """The model at a `model_place`, and its raw outputs for one pair; `variable` configures it.
+    """Load the model at a `model_place` and return it with its raw outputs for one pair; `variable` configures it.
 
     Raises ModelUnavailable.
     """
     local, instead = Path(name).is_absolute(), f"the folder of a model in {variable}"
-    if name == DEFAULT:  # which nobody has asked for: no hub is told of it
+    if name == DEFAULT:  # not chosen by the user, so the hub is not contacted
         need_on_this_machine(name, kind=kind, instead=instead)
         local = True
     elif not local:
@@ -97,7 +97,7 @@ def _load(name: str) -> CrossEncoder:
 
 @contextmanager
 def _without_bars() -> Iterator[None]:
-    """Loading without a bar on standard error, which belongs to whoever asked."""
+    """Load without a progress bar on standard error, which belongs to the caller."""
     from transformers.utils import logging
 
     enabled = logging.is_progress_bar_enabled()
@@ -114,7 +114,7 @@ _NLI_KIND = "NLI cross-encoder"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NLIEncoder:
-    """A loaded model. `name` identifies it; `device` is where it runs."""
+    """Represent a loaded model. `name` identifies it; `device` is where it runs."""
 
     name: str
     device: str
@@ -122,7 +122,7 @@ class NLIEncoder:
     _columns: tuple[int, int]  # which output is entailment, which contradiction
 
     def probabilities(self, pairs: Sequence[tuple[str, str]]) -> np.ndarray:
-        """For each (premise, hypothesis) the probabilities of entailment and of contradiction, float64 (n, 2).
+        """Return for each (premise, hypothesis) the probabilities of entailment and contradiction, float64 (n, 2).
 
         Equal pairs are read once, and the result does not depend on their order.
         """
@@ -136,7 +136,7 @@ class NLIEncoder:
 
 
 def load_nli(model: str) -> NLIEncoder:
-    """The NLI cross-encoder of a hub name or a folder; loaded once per process. Raises ModelUnavailable."""
+    """Load the NLI cross-encoder of a hub name or a folder, once per process. Raises ModelUnavailable."""
     return _load_nli(model_place(model))
 
 

@@ -30,18 +30,18 @@ from paper_assets.progress import Progress
 from paper_assets.text.cleaning import encodable
 
 Batches = Generator[tuple[Sequence[int], np.ndarray], None, None]  # positions and their vectors (k, d)
-FEW = 32  # texts of a call that are remembered
+FEW = 32  # texts of a call that are cached
 # Word pieces of a call that go through numpy: about three abstracts. One thread of numpy takes as long for four as
 # OpenVINO for loading, compiling and computing them; once it is compiled, OpenVINO is ahead from the first.
 FEW_PIECES = 768
 _REMEMBERED = 1_024  # texts of small calls kept, 1.5 kB each
 _PIECES = 2_048  # word pieces in a batch, padding included
-_OTHER_CHARACTERS = 16_384  # characters in a batch of another model, likewise
-_LENGTH_TOLERANCE = 1e-3  # as the warehouse asks of a unit vector
+_OTHER_CHARACTERS = 16_384  # characters in a batch of another model, padding included
+_LENGTH_TOLERANCE = 1e-3  # the warehouse's tolerance for a unit vector
 
 
 class _Memory:
-    """The vectors of the latest texts of small calls; for many threads."""
+    """Cache the vectors of the latest texts of small calls; thread-safe."""
 
     def __init__(self) -> None:
         self._vectors: OrderedDict[str, np.ndarray] = OrderedDict()
@@ -58,7 +58,7 @@ class _Memory:
     def keep(self, text: str, vector: np.ndarray) -> None:
         with self._lock:
             self._misses += 1
-            self._vectors[text] = vector.copy()  # alone, not the whole batch it lies in
+            self._vectors[text] = vector.copy()  # a copy, not a view that keeps its whole batch
             while len(self._vectors) > _REMEMBERED:
                 self._vectors.popitem(last=False)
 
@@ -69,7 +69,7 @@ class _Memory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Embedder:
-    """A loaded model. `name` identifies it for good: vectors of equal name may be compared."""
+    """Represent a loaded model. `name` identifies it permanently: vectors of equal name are comparable."""
 
     name: str
     dimension: int
@@ -77,17 +77,17 @@ class Embedder:
     _many: Callable[[list[str]], Batches]
     _too_long: Callable[[list[str]], list[bool]]
     _one_by_one: Callable[[list[str]], bool] = lambda _texts: True  # whether at most FEW texts go through `_one`
-    # How `_many` cuts texts into batches, and the vectors of one of them: the same bits wherever it is computed.
+    # How `_many` splits texts into batches, and the vectors of one batch: bit-identical wherever it is computed.
     batches_of: Callable[[list[str]], list[list[int]]] | None = None
     of_batch: Callable[[list[str]], np.ndarray] | None = None
     _memory: _Memory = field(default_factory=_Memory)
 
     def encode(self, texts: Sequence[str], *, progress: Progress | None = None) -> np.ndarray:
-        """Unit rows (n, d), float32, aligned with `texts`.
+        """Return unit rows (n, d), float32, aligned with `texts`.
 
-        Equal texts are computed once, and the result does not depend on the order of the texts. `progress` gets
-        (done, total) in distinct texts. Raises ModelUnavailable if the model fails or gives no unit vectors,
-        ClusterUnavailable where a cluster was to compute them.
+        Equal texts are computed once, and the result does not depend on the order of the texts. `progress` receives
+        (done, total) in distinct texts. Raises ModelUnavailable if the model fails or returns other than unit vectors,
+        ClusterUnavailable if a cluster fails.
         """
         rows = {text: row for row, text in enumerate(sorted({encodable(text) for text in texts}))}
         vectors = np.zeros((len(rows), self.dimension), np.float32)
@@ -112,7 +112,7 @@ class Embedder:
         return vectors[[rows[encodable(text)] for text in texts]]
 
     def _batches(self, texts: list[str], *, small: bool) -> Batches:
-        """Positions and their vectors, batch by batch, each of them checked."""
+        """Yield positions and their vectors, batch by batch, validated."""
         try:
             if small and self._one_by_one(texts):
                 for position, text in enumerate(texts):
@@ -123,11 +123,11 @@ class Embedder:
                         yield positions, self._usable(positions, batch)
         except PaperAssetsError:
             raise
-        except Exception as error:  # whatever a library throws; a listener's exception does not come by here
+        except Exception as error:  # any exception of a library; a listener's exception does not pass here
             raise ModelUnavailable(f"embedding model {self.name!r} failed: {reason_of(error)}") from None
 
     def _usable(self, positions: Sequence[int], answer: object) -> np.ndarray:
-        """The model's answer as rows (k, d). Raises ModelUnavailable."""
+        """Return the model's answer as rows (k, d). Raises ModelUnavailable."""
         batch = np.asarray(answer, dtype=np.float32)
         if batch.shape != (len(positions), self.dimension):
             raise ModelUnavailable(
@@ -143,16 +143,16 @@ class Embedder:
         return batch
 
     def cut(self, texts: Sequence[str]) -> list[int]:
-        """Positions of the texts that are longer than the model reads; the rest of those is not embedded."""
+        """Return positions of the texts that are longer than the model reads; the rest of those is not embedded."""
         return [i for i, long in enumerate(self._too_long([encodable(text) for text in texts])) if long]
 
     def cache_info(self) -> _CacheInfo:
-        """Hits and misses of the texts of small calls (SPEC B6)."""
+        """Return hits and misses of the texts of small calls (SPEC B6)."""
         return self._memory.info()
 
 
 def load_embedder(model: str = minilm.NAME) -> Embedder:
-    """The embedder of a model's name, hub name or folder; loaded once per process. Raises ModelUnavailable."""
+    """Load the embedder of a model's name, hub name or folder, once per process. Raises ModelUnavailable."""
     if known_name(model):
         return _load_minilm(minilm.packaged_folder())
     folder = Path(model).expanduser()
@@ -162,7 +162,7 @@ def load_embedder(model: str = minilm.NAME) -> Embedder:
 
 
 def known_name(model: str) -> str | None:
-    """What the embedder of a model is called, where that can be told without loading it."""
+    """Return the name of the embedder of a model, if it is known without loading it."""
     return minilm.NAME if model.removeprefix("sentence-transformers/") == minilm.NAME else None
 
 
@@ -274,7 +274,7 @@ def _load_other(name: str, *, in_folder: bool) -> Embedder:
 
 
 def _has_gpu() -> bool:
-    """Whether torch finds a GPU of Nvidia's; asked only where there is a driver, because importing torch is slow."""
+    """Check whether torch finds an Nvidia GPU; only if there is a driver, because importing torch is slow."""
     if not Path("/proc/driver/nvidia").exists():
         return False
     import torch
@@ -283,7 +283,7 @@ def _has_gpu() -> bool:
 
 
 def _batches(lengths: list[int], most: int) -> Iterator[list[int]]:
-    """Positions by falling length, in batches that padded to their longest hold at most `most` (or one text)."""
+    """Yield positions by falling length, in batches that padded to their longest hold at most `most` (or one text)."""
     order = sorted(range(len(lengths)), key=lambda i: -lengths[i])
     start = 0
     while start < len(order):
@@ -301,11 +301,11 @@ _TIMEOUT = 10.0  # seconds until the hub counts as unreachable
 
 
 def hub_has(name: str, *, kind: str, instead: str) -> bool:
-    """Whether the hub answers for the model; False if only the local cache has it.
+    """Check whether the hub has the model; False if only the local cache has it.
 
-    Raises ModelUnavailable where neither has it; `kind` and `instead` say in it what is missing and what to give.
+    Raises ModelUnavailable if neither has it; `kind` and `instead` name in it what is missing and the alternative.
     """
-    # With its HTTP client a tenth of a second, for what a machine with the packaged model never asks.
+    # With its HTTP client a tenth of a second, which a machine with the packaged model does not need.
     from huggingface_hub import model_info, try_to_load_from_cache
     from huggingface_hub.errors import HFValidationError
 
@@ -313,7 +313,7 @@ def hub_has(name: str, *, kind: str, instead: str) -> bool:
         model_info(name, timeout=_TIMEOUT)
     except HFValidationError:
         raise ModelUnavailable(f"{kind} {name!r} is neither a folder nor a name on the hub") from None
-    except Exception as error:  # offline, unreachable, unknown there, or closed to us
+    except Exception as error:  # offline, unreachable, unknown there, or access denied
         if isinstance(try_to_load_from_cache(name, "config.json"), str):
             return False
         raise ModelUnavailable(
@@ -323,7 +323,9 @@ def hub_has(name: str, *, kind: str, instead: str) -> bool:
 
 
 def need_on_this_machine(name: str, *, kind: str, instead: str) -> None:
-    """Raises ModelUnavailable, with what fetches it, unless the model lies in the local cache. Asks nobody."""
+    """Raise ModelUnavailable, with the command that downloads it, unless the model is in the local cache. Sends no
+    request.
+    """
     from huggingface_hub import try_to_load_from_cache
 
     if not isinstance(try_to_load_from_cache(name, "config.json"), str):
@@ -333,6 +335,6 @@ def need_on_this_machine(name: str, *, kind: str, instead: str) -> None:
 
 
 def reason_of(error: Exception) -> str:
-    """The first line of what a library says of its failure, without the number that the system gives it."""
+    """Return the first line of a library's error message, without the system's error number."""
     line = (str(error).strip() or type(error).__name__).splitlines()[0]
     return _ERRNO.sub("", line)[:200]

@@ -22,8 +22,8 @@ from paper_assets.models.llm_reading import read_answer
 from paper_assets.text.cleaning import encodable
 
 Value = TypeVar("Value", bound=BaseModel)
-_LONGEST_BAD_ANSWER = 4_000  # characters of an answer shown back to its model for repair
-# Structured outputs refuse these; they stay in the schema of the prompt and are checked here.
+_LONGEST_BAD_ANSWER = 4_000  # characters of an answer that are sent back to its model for repair
+# Structured outputs refuse these; they are kept in the schema of the prompt and checked here.
 _NUMBER_BOUNDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
 _TEXT_BOUNDS = ("minLength", "maxLength", "pattern", "format")
 _LIST_BOUNDS = ("minItems", "maxItems", "uniqueItems")
@@ -31,7 +31,7 @@ _NOT_ON_THE_WIRE = frozenset((*_NUMBER_BOUNDS, *_TEXT_BOUNDS, *_LIST_BOUNDS, "de
 
 
 class AnswerCache(Protocol):
-    """Answers by content (I5); `stores/llm_answers.py` keeps them in the warehouse."""
+    """Cache answers by content (I5); `stores/llm_records.py` keeps them in the warehouse."""
 
     def get(self, key: str) -> str | None: ...
 
@@ -40,7 +40,7 @@ class AnswerCache(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Completion(Generic[Value]):
-    """A value that fits its schema, who gave it and what it took; a cached one took nothing."""
+    """Hold a value that fits its schema, the model that returned it and its use; a cached one used nothing."""
 
     value: Value
     model: str
@@ -70,7 +70,7 @@ def ask(
         with suppress(ValidationError):
             return Completion(value=schema.model_validate_json(kept), model=config.model, usage=Usage(), cached=True)
     spent = Budget()
-    meters = (spent,) if budget is None else (budget, spent)  # the run's budget may say no, so it is asked first
+    meters = (spent,) if budget is None else (budget, spent)  # the run's budget may refuse, so it is checked first
     ends = clock() + (config.deadline if deadline is None else deadline)
     prompt = Prompt(system=_instructions(system, schema), turns=(encodable(user),), schema=wire_schema(schema))
     load(config)
@@ -97,13 +97,13 @@ def ask(
 
 
 def answer_key(model: str, *, system: str, user: str, schema: type[BaseModel], prompt_version: str = "") -> str:
-    """Hash of everything that makes the answer what it is; the provider's address does not."""
+    """Return a hash of everything that determines the answer; the provider's URL does not."""
     content = [prompt_version, model, system, user, schema.model_json_schema()]
     return sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def wire_schema(schema: type[BaseModel]) -> dict[str, Any]:
-    """The schema as structured outputs take it: every key required, none added, no bounds."""
+    """Return the schema in the form of structured outputs: every key required, none added, no bounds."""
     return _strict(schema.model_json_schema())
 
 
@@ -114,7 +114,7 @@ def _strict(node: Any) -> Any:
         return node
     strict: dict[str, Any] = {}
     for word, part in node.items():
-        if word in ("properties", "$defs"):  # names chosen by us, not words of JSON Schema
+        if word in ("properties", "$defs"):  # names of our fields, not keywords of JSON Schema
             strict[word] = {name: _strict(inner) for name, inner in part.items()}
         elif word not in _NOT_ON_THE_WIRE:
             strict[word] = _strict(part)
@@ -124,7 +124,7 @@ def _strict(node: Any) -> Any:
 
 
 def _instructions(system: str, schema: type[BaseModel]) -> str:
-    # The schema stands in the text as well: for servers that take no schema, and for the bounds not on the wire.
+    # The schema is in the text as well: for servers without structured outputs, and for the bounds they refuse.
     shape = json.dumps(schema.model_json_schema(), ensure_ascii=False)
     demand = "Answer with one JSON object and nothing else. It must fit this JSON Schema:"
     return encodable(f"{system}\n\n{demand}\n{shape}")
@@ -151,7 +151,7 @@ def _told(
     clock: Callable[[], float],
     sleep: Callable[[float], None],
 ) -> tuple[str, Prompt]:
-    """The model's whole text, after as many tries as the policy allows, and the prompt as it was taken."""
+    """Return the model's whole text, after as many tries as the policy allows, and the prompt that was accepted."""
     room = config.num_ctx // 2 if config.provider == "ollama" else config.most_prompt_tokens
     if prompt.tokens > room:
         raise LLMError(f"the prompt of about {prompt.tokens:,} tokens is too long for {config.named}: at most {room:,}")
@@ -167,7 +167,7 @@ def _told(
             meter.take_call()
         try:
             reply = exchange(config, prompt, timeout=min(config.try_timeout, left))
-        except SchemaRefused:  # not a failure of the server: ask in words alone
+        except SchemaRefused:  # not a failure of the server: ask by the text only
             prompt = Prompt(system=prompt.system, turns=prompt.turns, schema=None)
             continue
         except TryFailed as failed:
@@ -188,7 +188,7 @@ def _told(
 
 
 def _given_up(line: str, last: TryFailed | None) -> LLMUnreachable:
-    """What the last try that failed makes of it: the server is not there, or it asks us to slow down."""
+    """Turn the last failed try into an error: the server is unreachable, or it asks to slow down."""
     if last is None or not last.slow_down:
         return LLMUnreachable(line)
     asks = "" if last.wait is None or f"{last.wait:.3g} s" in line else f"; it asks to wait {last.wait:.3g} s"

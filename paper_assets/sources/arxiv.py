@@ -28,11 +28,11 @@ from paper_assets.sources.source import (
     SourceRecord,
 )
 
-_TITLES = 5  # so many papers of like title are looked at
+_TITLES = 5  # papers with a similar title that are compared
 
 
 def at_mirror(url: str, settings: Settings) -> str:
-    """An address of arXiv's PDFs as one of the mirror that the settings name; any other as it is."""
+    """Rewrite a URL of arXiv's PDFs to the configured mirror; return any other URL unchanged."""
     name = arxiv_ids.pdf_name(url)
     return url if name is None else f"{settings.arxiv_pdf_url}/{name}"
 
@@ -43,6 +43,7 @@ def _days(access: Access) -> Iterator[PapersOfDay]:
     with _session(access) as session:
 
         def papers_of_day(day: date) -> list[Paper]:
+            """Fetch the papers of a day."""
             return arxiv_api.fetch_day(day, categories=settings.categories, url=settings.arxiv_url, session=session)
 
         yield papers_of_day
@@ -53,6 +54,7 @@ def _changes(access: Access) -> Iterator[PageOfChanges]:
     with _session(access, access.settings.arxiv_oai_url) as session:
 
         def page_of_changes(name: str, first: date, last: date | None, place: str | None) -> ChangesPage:
+            """Fetch one page of changes."""
             url = access.settings.arxiv_oai_url
             return arxiv_oai.page_of_changes(name, first, last, place, url=url, session=session)
 
@@ -93,7 +95,7 @@ def _texts(paper: Paper, settings: Settings) -> tuple[PaperText, ...]:
     address = given if arxiv_ids.pdf_name(given) else arxiv_ids.pdf_address(paper.paper_id, paper.version)
     pdf, name = PaperText(form="pdf", url=at_mirror(address, settings)), arxiv_ids.pdf_name(address)
     beside = arxiv_ids.beside_pdfs(settings.arxiv_pdf_url)
-    if beside is None:  # a mirror of the PDFs alone
+    if beside is None:  # a mirror of the PDFs only
         return (pdf,)
     html = PaperText(form="html", url=f"{beside}/html/{name}")
     source = PaperText(form="latex", url=f"{beside}/src/{name}")

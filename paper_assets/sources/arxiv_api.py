@@ -2,7 +2,7 @@
 
 The `arxiv` package builds the query and reads the entries. Transport, paging and completeness are handled here, because
 the package takes an error page, a truncated feed or an empty first page for "no papers". Its entry reader is private
-(`arxiv._feed`), hence the pin below version 5; `read_entry` is the only caller.
+(`arxiv._feed`), which is why it is pinned below version 5; `read_entry` is the only caller.
 """
 
 import re
@@ -24,30 +24,30 @@ from paper_assets.sources.polite_http import ask
 from paper_assets.text.cleaning import one_line
 
 ATOM = "{http://www.w3.org/2005/Atom}"
-# No entities and no network, for safety; no comments, for a text is read only up to the first.
+# No entities and no network, for safety; no comments, because a text is read only up to the first one.
 STRICT_XML = {"resolve_entities": False, "no_network": True, "remove_comments": True, "remove_pis": True}
 _TOTAL = "{http://a9.com/-/spec/opensearch/1.1/}totalResults"
 _CATEGORY = re.compile(r"[a-z]+(?:-[a-z]+)*(?:\.(?:\*|[A-Za-z]+(?:-[A-Za-z]+)*))?")
 _PAGE = 1000  # S1
 _MOST_DIGITS = 12  # of totalResults; arXiv has some three million papers
-_MOST_PAPERS = 30_000  # far beyond any real day: an answer that claims more has ignored the query
+_MOST_PAPERS = 30_000  # far beyond any real day: an answer that announces more has ignored the query
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Feed:
-    """One page of the API: its papers in order, and how many the whole query has."""
+    """Hold one page of the API: its papers in order, and the total of the query."""
 
     papers: tuple[Paper, ...]
     total: int
 
 
 def fetch_day(day: date, *, categories: Sequence[str], url: str, session: requests.Session) -> list[Paper]:
-    """Every paper that arXiv lists for `day` (UTC) in one of the categories, oldest first, each once.
+    """Fetch every paper that arXiv lists for `day` (UTC) in one of the categories, oldest first, each once.
 
-    The unique papers received must be as many as every page announced; if not, the day is asked for once more.
-    A paper of the day before or after is listed too (arXiv cuts days by its index, not by `published`), and may be
-    listed for no other day; one farther off means that the query was not heeded.
-    Raises RateLimited, NetworkError, IncompleteFeed; InvalidInput for what cannot be a category.
+    The number of unique papers received must equal the number announced on every page; otherwise the day is fetched
+    once more. A paper of the day before or after is included (arXiv splits days by its index, not by `published`),
+    since it may be listed for no other day; one further away means that the query was ignored. Raises RateLimited,
+    NetworkError, IncompleteFeed; InvalidInput for an invalid category.
     """
     query = _day_query(day, categories)
     try:
@@ -58,7 +58,7 @@ def fetch_day(day: date, *, categories: Sequence[str], url: str, session: reques
 
 
 def parse_feed(content: bytes) -> Feed:
-    """One answer of the API. Raises IncompleteFeed for anything but a whole, well-formed feed of papers."""
+    """Parse one answer of the API. Raises IncompleteFeed for anything but a complete, well-formed feed of papers."""
     try:
         root = etree.fromstring(content, parser=etree.XMLParser(**STRICT_XML))
     except (etree.XMLSyntaxError, ValueError):
@@ -76,12 +76,12 @@ def parse_feed(content: bytes) -> Feed:
 
 
 def is_atom(root: Any) -> bool:
-    """True for the outermost element of an Atom feed. One with a DOCTYPE is none: its entities would cut texts off."""
+    """Check for the outermost element of an Atom feed. A DOCTYPE is refused: its entities would truncate texts."""
     return bool(root.tag == f"{ATOM}feed" and not root.getroottree().docinfo.doctype)
 
 
 def read_entry(entry: Any) -> Paper:
-    """The paper of one Atom `<entry>` (an lxml element). Raises InvalidPaper: error entry, bad id, missing field."""
+    """Read a paper from an Atom `<entry>` (lxml element). Raises InvalidPaper: error entry, bad id, missing field."""
     entry_id = " ".join((entry.findtext(f"{ATOM}id") or "").split())
     title = one_line(entry.findtext(f"{ATOM}title") or "")
     if "/api/errors" in entry_id or (title == "Error" and not _is_paper(entry_id)):
@@ -120,13 +120,13 @@ def read_entry(entry: Any) -> Paper:
 
 
 def check_category(category: str) -> None:
-    """Raises InvalidInput for what cannot be a category or an archive."""
+    """Raise InvalidInput for anything that cannot be a category or an archive."""
     if not _CATEGORY.fullmatch(category):
         raise InvalidInput(f"{category[:60]!r} is not an arXiv category; expected the form cs.CL or hep-th")
 
 
 def _day_query(day: date, categories: Sequence[str]) -> dict[str, str]:
-    """S1's query as the API's parameters, less the page."""
+    """Return the query of a day (S1) as the API's parameters, without the page."""
     if not categories:
         raise InvalidInput("no category to fetch; set PAPER_ASSETS_CATEGORIES, for example to cs.CL,cs.LG")
     for category in categories:
@@ -141,7 +141,7 @@ def _day_query(day: date, categories: Sequence[str]) -> dict[str, str]:
 
 
 def _fetch_all(query: dict[str, str], *, url: str, session: requests.Session) -> list[Paper]:
-    """All pages of a query, each paper once in its newest version. Raises IncompleteFeed unless all are there."""
+    """Fetch all pages of a query, each paper once in its newest version. Raises IncompleteFeed if any is missing."""
     papers: dict[str, Paper] = {}
     totals: set[int] = set()
     received = pages = 0
@@ -155,8 +155,8 @@ def _fetch_all(query: dict[str, str], *, url: str, session: requests.Session) ->
             if known is None or paper.version > known.version:
                 papers[paper.paper_id] = paper
         if feed.total > _MOST_PAPERS:
-            raise IncompleteFeed(f"arXiv announced {feed.total} papers for one day; it has not heeded the query")
-        # Short pages are followed where they end, but not for ever.
+            raise IncompleteFeed(f"arXiv announced {feed.total} papers for one day; it has ignored the query")
+        # Short pages are continued where they end, but only up to a limit.
         if not feed.papers or received >= feed.total or pages > 3 + 2 * feed.total // _PAGE:
             break
     if totals != {len(papers)}:
@@ -166,7 +166,7 @@ def _fetch_all(query: dict[str, str], *, url: str, session: requests.Session) ->
 
 
 def feed_page(query: Mapping[str, str], *, start: int, size: int, url: str, session: requests.Session) -> Feed:
-    """One page of a query's answer. Raises RateLimited, NetworkError, IncompleteFeed."""
+    """Fetch one page of a query's answer. Raises RateLimited, NetworkError, IncompleteFeed."""
     parameters = {**query, "start": str(start), "max_results": str(size)}
     response = ask(session, "GET", url, params=parameters)
     if response.status_code == 200:
@@ -206,7 +206,7 @@ def _looks_like(content: bytes) -> str:
     return "damaged or cut off" if start.startswith(b"<") else "plain text"
 
 
-_MOST_WORDS = 40  # of one query; a longer one is an abstract, and arXiv's server gives up on it
+_MOST_WORDS = 40  # words of one query; a longer one is an abstract, on which arXiv's server times out
 _PIECE = re.compile(r'"([^"]*)"|(\S+)')
 # Not `text/words.py`: what is sent to arXiv keeps the case and the accents in which it was typed.
 _PART_OF_A_WORD = re.compile(r"[^\W_]+")
@@ -221,7 +221,7 @@ def search(
     url: str,
     session: requests.Session,
 ) -> Feed:
-    """The best `limit` papers by arXiv's own relevance, and how many there are in all.
+    """Return the best `limit` papers by arXiv's relevance, and the total.
 
     Raises InvalidInput (no word to search for, no category), RateLimited, NetworkError, IncompleteFeed.
     """
@@ -234,13 +234,13 @@ def search(
 
 
 def titled(title: str, *, limit: int, url: str, session: requests.Session) -> Feed:
-    """Papers whose title holds the words of `title`, best first. Raises what `search` raises."""
+    """Return papers whose title contains the words of `title`, best first. Raises what `search` raises."""
     asked = {"search_query": _all_of("ti", title), "sortBy": "relevance", "sortOrder": "descending"}
     return feed_page(asked, start=0, size=limit, url=url, session=session)
 
 
 def paper_by_id(paper_id: str, *, version: int | None, url: str, session: requests.Session) -> Paper | None:
-    """The paper in the given version (None: the newest), None if arXiv has none.
+    """Return the paper in the given version (None: the newest), None if arXiv has none.
 
     Raises RateLimited, NetworkError, IncompleteFeed.
     """
@@ -250,10 +250,10 @@ def paper_by_id(paper_id: str, *, version: int | None, url: str, session: reques
 
 
 def search_query(query: str, *, author: str | None = None, category: str | None = None) -> str:
-    """The API's query for a person's words: all of them, quoted ones as a phrase.
+    """Build the API's query for a user's words: all of them, quoted ones as a phrase.
 
-    Nothing of the text is left that the API could read as its own grammar: only letters and digits reach it, and those
-    in quotes. Raises InvalidInput.
+    Nothing that the API could read as its grammar is passed on: only letters and digits, and those in quotes. Raises
+    InvalidInput.
     """
     clauses = [_all_of("all", query)] if query.strip() else []
     if author is not None and author.strip():
@@ -284,5 +284,5 @@ def _phrase(text: str, name: str) -> str:
 
 
 def _words(text: str) -> str:
-    """The words of a text, parted by one space. A hyphen parts, as it does in arXiv's index."""
+    """Return the words of a text, separated by one space. A hyphen separates, as in arXiv's index."""
     return " ".join(_PART_OF_A_WORD.findall(unicodedata.normalize("NFC", text)))

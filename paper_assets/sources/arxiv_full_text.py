@@ -21,7 +21,7 @@ from lxml import etree
 from paper_assets.errors import PdfFetchFailed
 from paper_assets.text.cleaning import without_controls
 
-MOST_BYTES = 30_000_000  # of a page; the longest seen have some 10 MB
+MOST_BYTES = 30_000_000  # of a page; the longest known have about 10 MB
 _LEAST_HTML = 500  # characters; less is a page that says that the conversion failed
 _DROPPED = {
     *("script", "style", "nav", "header", "footer", "button", "svg", "img"),
@@ -39,7 +39,9 @@ _HEADINGS = {f"h{level}": "#" * level for level in range(1, 7)}
 
 
 def html_text(content: bytes, *, name: str) -> str:
-    """The whole text, paragraphs parted by blank lines. Raises PdfFetchFailed for a page that is not a paper."""
+    """Extract the whole text of an HTML page, paragraphs separated by blank lines. Raises PdfFetchFailed if it is not a
+    paper.
+    """
     if len(content) > MOST_BYTES:
         raise PdfFetchFailed(f"{name} has more than {MOST_BYTES // 1_000_000} MB; not read")
     parser = etree.HTMLParser(encoding="utf-8", no_network=True, remove_comments=True, remove_pis=True)
@@ -49,9 +51,9 @@ def html_text(content: bytes, *, name: str) -> str:
         root = None
     article = None if root is None else next(root.iter("article"), None)
     if article is None:
-        raise PdfFetchFailed(f"{name} is no HTML of a paper")
+        raise PdfFetchFailed(f"{name} is not the HTML page of a paper")
     pieces: list[str] = []
-    skipped: Any = None  # the element whose inside is left out
+    skipped: Any = None  # the element whose content is skipped
     for event, element in etree.iterwalk(article, events=("start", "end")):
         if event == "start" and skipped is None:
             if element.tag == "math":
@@ -96,11 +98,11 @@ def _formula(math: Any) -> str:
 
 MOST_UNPACKED = 60_000_000  # bytes of the whole archive, figures included
 _MOST_FILE, _MOST_FILES = 5_000_000, 3_000  # bytes of one TeX file; entries of an archive
-_MOST_TEXT = 5_000_000  # characters with all that is put in
-_DEEPEST = 8  # files put in by files
+_MOST_TEXT = 5_000_000  # characters including all inserted files
+_DEEPEST = 8  # depth of inserted files
 _TEX = (".tex", ".ltx", ".latex", ".bbl")
 _MAIN_NAMES = ("main.tex", "ms.tex", "paper.tex", "article.tex")
-_LEAST = 500  # characters; less is no paper
+_LEAST = 500  # characters; less is not a paper
 _COMMENT = re.compile(r"(?<!\\)((?:\\\\)*)%.*")
 _PUT_IN = re.compile(
     r"\\(?:input|include|subfile)\s*\{([^{}]{1,200})\}|\\(?:sub)?import\s*\{([^{}]{0,200})\}\s*\{([^{}]{1,200})\}"
@@ -119,7 +121,9 @@ _PLAIN = re.compile(r"\\(?:emph|textbf|textit|textrm|texttt|textsc|underline)\s*
 
 
 def latex_text(content: bytes, *, name: str) -> str:
-    """The whole text, paragraphs parted by blank lines. Raises PdfFetchFailed for what is no LaTeX source."""
+    """Extract the whole text of a LaTeX source, paragraphs separated by blank lines. Raises PdfFetchFailed if it is not
+    LaTeX.
+    """
     files = _files(content, name)
     main = _main(files)
     if main is None:
@@ -141,7 +145,7 @@ def latex_text(content: bytes, *, name: str) -> str:
 
 
 def _files(content: bytes, name: str) -> dict[str, str]:
-    """The TeX files of a source by their path in it; comments are gone."""
+    """Return the TeX files of a source by their path in it, without comments."""
     data = _unpacked(content, name)
     if data[257:262] != b"ustar" and b"\\" in data[:200_000] and b"\0" not in data[:1_000]:
         return {"main.tex": _decoded(data)}
@@ -158,7 +162,7 @@ def _files(content: bytes, name: str) -> dict[str, str]:
                 if stream is not None:
                     files[path] = _decoded(stream.read(_MOST_FILE))
     except (tarfile.TarError, EOFError, ValueError, OverflowError, RecursionError, OSError):
-        raise PdfFetchFailed(f"{name} is no LaTeX source, or damaged") from None
+        raise PdfFetchFailed(f"{name} is not LaTeX source, or damaged") from None
     return files
 
 
@@ -186,13 +190,13 @@ def _decoded(data: bytes) -> str:
 
 
 def _inside(path: str, folder: str = "") -> str | None:
-    """A path in the archive; None for one that leads out of it."""
+    """Return a path in the archive; None for one that leads out of it."""
     found = posixpath.normpath(posixpath.join(folder, path.strip()))
     return None if found.startswith(("..", "/")) or "\0" in found else found
 
 
 def _main(files: dict[str, str]) -> str | None:
-    """The file that is the document: one that begins it, by its name or, of several, the one that is longest."""
+    """Return the file that is the document: one that begins it, chosen by name or, of several, the longest."""
     found = [path for path, text in files.items() if "\\begin{document}" in text or "\\begin {document}" in text]
     whole = [path for path in found if re.search(r"\\document(?:class|style)", files[path])]
     named = [path for path in whole if posixpath.basename(path).lower() in _MAIN_NAMES]
@@ -201,10 +205,12 @@ def _main(files: dict[str, str]) -> str | None:
 
 
 def _with_files(main: str, files: dict[str, str]) -> str:
-    r"""The main file with the files that it puts in, each in its place, up to a depth and a length."""
+    """Return the main file with its inserted files in place, up to a depth and a length."""
     folder, room = posixpath.dirname(main), _MOST_TEXT
 
     def put_in(text: str, inside: tuple[str, ...]) -> str:
+        """Insert the files that a text names."""
+
         def other(found: re.Match[str]) -> str:
             nonlocal room
             path = _inside(found[1] or posixpath.join(found[2] or "", found[3] or ""), folder)

@@ -28,20 +28,20 @@ from paper_assets.sources.polite_http import ask
 from paper_assets.sources.source import ChangesPage, PlaceLost
 
 OAI = "{http://www.openarchives.org/OAI/2.0/}"
-_PHYSICS = {  # archives that stand below one name
+_PHYSICS = {  # archives grouped under one name
     *("astro-ph", "cond-mat", "gr-qc", "hep-ex", "hep-lat", "hep-ph", "hep-th", "math-ph"),
     *("nlin", "nucl-ex", "nucl-th", "physics", "quant-ph"),
 }
 _TEXTS = ("id", "title", "abstract", "categories", "comments", "doi", "journal-ref")
-# How arXiv keeps a withdrawal: as a last version that holds nothing (seen, not documented); the comment says it too.
+# arXiv stores a withdrawal as an empty last version (observed, not documented); the comment mentions it too.
 _NOTHING = re.compile(r"0\s*kb", re.IGNORECASE), "I"
 _LONGEST_PLACE = 2_000  # characters of a resumption token
 
 
 def sets_of(categories: Sequence[str]) -> tuple[str, ...]:
-    """The sets that hold the papers of these categories: `cs:cs:CL` for cs.CL, `physics:hep-th` for hep-th.
+    """Return the sets that contain these categories: `cs:cs:CL` for cs.CL, `physics:hep-th` for hep-th.
 
-    Raises InvalidInput for what cannot be a category.
+    Raises InvalidInput for an invalid category.
     """
     names = []
     for category in categories:
@@ -56,10 +56,10 @@ def sets_of(categories: Sequence[str]) -> tuple[str, ...]:
 def page_of_changes(
     name: str, first: date, last: date | None, place: str | None, *, url: str, session: requests.Session
 ) -> ChangesPage:
-    """A page of the records of set `name` that changed in first..last (None: until now); `place`: a resumption token.
+    """Fetch a page of the records of set `name` that changed in first..last (None: until now).
 
-    A page that came damaged is asked for once more. Raises RateLimited, NetworkError, IncompleteFeed; PlaceLost for a
-    token that is over; InvalidInput where arXiv does not understand the set or the days.
+    `place` is a resumption token. A damaged page is fetched once more. Raises RateLimited, NetworkError,
+    IncompleteFeed; PlaceLost for an expired token; InvalidInput if arXiv does not accept the set or the days.
     """
     query = {"verb": "ListRecords"}
     if place is not None:
@@ -75,7 +75,7 @@ def page_of_changes(
 
 
 def parse_changes(content: bytes, *, resumed: bool = False) -> ChangesPage:
-    """One answer to ListRecords; `resumed`: it was asked for by a token. Errors as `page_of_changes`."""
+    """Parse an answer to ListRecords; `resumed`: requested by a token. Raises the errors of `page_of_changes`."""
     root = _root(content)
     error = root.find(f"{OAI}error")
     if error is not None:
@@ -99,7 +99,7 @@ def parse_changes(content: bytes, *, resumed: bool = False) -> ChangesPage:
         raise IncompleteFeed(f"none of arXiv's {len(faults)} records is a paper: {faults[0]}")
     place = (records.findtext(f"{OAI}resumptionToken") or "").strip() or None
     if place is not None and len(place) > _LONGEST_PLACE:
-        raise IncompleteFeed("arXiv's answer does not say where the list goes on; try again later")
+        raise IncompleteFeed("arXiv's answer does not say where the list continues; try again later")
     return ChangesPage(papers=tuple(papers), gone=tuple(gone), faults=tuple(faults), next_page=place)
 
 
@@ -118,8 +118,8 @@ def _root(content: bytes) -> Any:
         root = etree.fromstring(content, parser=etree.XMLParser(**STRICT_XML))
     except (etree.XMLSyntaxError, ValueError):
         raise IncompleteFeed("arXiv's answer is not whole, well-formed XML; try again later") from None
-    if root.tag != f"{OAI}OAI-PMH" or root.getroottree().docinfo.doctype:  # entities would cut texts off
-        raise IncompleteFeed("arXiv's answer is no OAI-PMH; try again later")
+    if root.tag != f"{OAI}OAI-PMH" or root.getroottree().docinfo.doctype:  # entities would truncate texts
+        raise IncompleteFeed("arXiv's answer is not OAI-PMH; try again later")
     return root
 
 
@@ -128,12 +128,12 @@ def _error(error: Any, *, resumed: bool) -> ChangesPage:
     if code == "noRecordsMatch":
         return ChangesPage(papers=())
     if code == "badResumptionToken" or (resumed and code == "badArgument"):
-        raise PlaceLost(f"arXiv no longer knows this place in its list ({text})")
+        raise PlaceLost(f"arXiv no longer knows this position in its list ({text})")
     raise InvalidInput(f"arXiv does not understand the harvest: {text} ({code}); check the days and --set")
 
 
 def _paper(record: Any) -> Paper:
-    """The paper of an OAI record (an lxml element). Raises InvalidPaper."""
+    """Read the paper of an OAI record (an lxml element). Raises InvalidPaper."""
     for described in record.iterfind(f"{OAI}metadata/*"):
         space, _, name = described.tag.rpartition("}")
         if name in _FORMATS:
@@ -144,7 +144,7 @@ def _paper(record: Any) -> Paper:
 
 
 def _from_raw(raw: Any, space: str, texts: Mapping[str, str]) -> Paper:
-    """The paper of an `arXivRaw` element, whose children stand in the namespace `space`."""
+    """Read the paper of an `arXivRaw` element, whose children are in the namespace `space`."""
     versions = {
         int(number): version
         for version in raw.iterfind(f"{space}version")
@@ -169,9 +169,9 @@ def _from_raw(raw: Any, space: str, texts: Mapping[str, str]) -> Paper:
 
 
 def _from_older(described: Any, space: str, texts: Mapping[str, str]) -> Paper:
-    """The paper of an `arXiv` element. One that was ever revised counts as version 2: it is that or a later one.
+    """Read the paper of an `arXiv` element. A revised one counts as version 2: it is that or a later one.
 
-    So it takes the place of a first version and never that of a newer one that is known; its PDF is that of the newest.
+    It therefore replaces a first version but never a newer known one; its PDF is that of the newest version.
     """
     created, updated = ((described.findtext(f"{space}{name}") or "").strip() for name in ("created", "updated"))
     if not created:
@@ -188,7 +188,7 @@ def _from_older(described: Any, space: str, texts: Mapping[str, str]) -> Paper:
 
 
 def _texts(element: Any, name: str) -> str:
-    """The texts of all children of a name: some name an author in two parts."""
+    """Join the texts of all children of a name: some records split an author's name in two."""
     return " ".join(" ".join((each.text or "").split()) for each in element.iterfind(name))
 
 

@@ -26,7 +26,7 @@ from paper_assets.sources.paper_fields import code_url, is_withdrawn
 from paper_assets.sources.polite_http import ask
 from paper_assets.sources.source import Access, PapersOfDay, PaperText, Source, SourceRecord
 
-INTERVAL = 1.0  # seconds between two requests; the API names no limit
+INTERVAL = 1.0  # seconds between two requests; the API documents no limit
 _DOI = re.compile(r"10\.\d{4,9}/[A-Za-z0-9._;()/-]{1,150}", re.ASCII)
 _PATH = re.compile(
     r"/content/(?:early/[\d/]+/)?(?P<doi>10\.\d{4,9}/[^/]+?)(?:v(?P<version>[1-9]\d{0,3}))?(?:\.[a-z.-]+)?/?"
@@ -40,9 +40,9 @@ _NOTHING = "no posts found"
 
 
 def papers_of_day(day: date, *, server: str, url: str, session: requests.Session) -> list[Paper]:
-    """Every paper that `server` posted first on `day`, each once in its newest version of that day.
+    """Fetch every paper that `server` first posted on `day`, each once in its newest version of that day.
 
-    The versions received must be as many as announced. Raises RateLimited, NetworkError, IncompleteFeed.
+    The number of versions received must equal the number announced. Raises RateLimited, NetworkError, IncompleteFeed.
     """
     seen: dict[tuple[str, int], Mapping[str, Any]] = {}
     received = total = pages = 0
@@ -65,7 +65,7 @@ def papers_of_day(day: date, *, server: str, url: str, session: requests.Session
 
 
 def paper_by_doi(doi: str, version: int | None, *, server: str, url: str, session: requests.Session) -> Paper | None:
-    """The paper in a version (None: the newest); None if the server has none. Raises as `papers_of_day`."""
+    """Fetch the paper in a version (None: the newest); None if the server has none. Raises as `papers_of_day`."""
     if not _DOI.fullmatch(doi):
         return None
     message, records = _answer(f"{url}/details/{server}/{quote(doi, safe='/')}", session)
@@ -77,7 +77,7 @@ def paper_by_doi(doi: str, version: int | None, *, server: str, url: str, sessio
 
 
 def _answer(url: str, session: requests.Session) -> tuple[Mapping[str, Any] | None, list[Mapping[str, Any]]]:
-    """The message and the records of an answer; None and nothing where there are no papers."""
+    """Return the message and the records of an answer; None and an empty list where there are no papers."""
     response = ask(session, "GET", url)
     if response.status_code != 200:
         raise NetworkError(f"bioRxiv's API refused the query (HTTP {response.status_code}); try again later")
@@ -94,7 +94,7 @@ def _answer(url: str, session: requests.Session) -> tuple[Mapping[str, Any] | No
             raise ValueError
         return message, [{**each, "date": str(each["date"]), "doi": str(each["doi"])} for each in records]
     except (ValueError, KeyError, TypeError, RecursionError):
-        raise IncompleteFeed("the answer of bioRxiv's API is cut off or no list of papers; try again later") from None
+        raise IncompleteFeed("bioRxiv's answer is truncated or not a list of papers; try again later") from None
 
 
 def _total(message: Mapping[str, Any]) -> int:
@@ -105,7 +105,7 @@ def _total(message: Mapping[str, Any]) -> int:
 
 
 def _paper(server: str, versions: list[Mapping[str, Any]]) -> Paper:
-    """The paper of its first and its newest record."""
+    """Build the paper from its first and its newest record."""
     first, newest = versions[0], versions[-1]
     doi, version = newest["doi"], int(newest["version"])
     title, abstract = (_plain(newest.get(name)) for name in ("title", "abstract"))
@@ -114,7 +114,7 @@ def _paper(server: str, versions: list[Mapping[str, Any]]) -> Paper:
     place = _plain(newest.get("author_corresponding_institution"))
     try:
         if not _DOI.fullmatch(doi):
-            raise InvalidPaper("its DOI is none")
+            raise InvalidPaper("its DOI is invalid")
         paper = paper_from_mapping(
             {
                 "paper_id": str(PaperId(server, doi)),
@@ -140,7 +140,7 @@ def _paper(server: str, versions: list[Mapping[str, Any]]) -> Paper:
 
 
 def _authors(value: object) -> list[str]:
-    """`Moreau, A.; Sample, B.` as `A. Moreau`, `B. Sample`."""
+    """Parse `Moreau, A.; Sample, B.` as `A. Moreau`, `B. Sample`."""
     names = []
     for part in str(value or "").split(";"):
         last, comma, first = _plain(part).partition(",")
@@ -149,7 +149,7 @@ def _authors(value: object) -> list[str]:
 
 
 def _plain(value: object) -> str:
-    """A text of the API on one line, without the tags that some abstracts have."""
+    """Return a text of the API on one line, without the tags that some abstracts contain."""
     text = value if isinstance(value, str) else ""
     return " ".join(_TAG.sub(" ", unescape(text)).split()) if "<" in text or "&" in text else " ".join(text.split())
 
@@ -181,7 +181,7 @@ def _find(server: str, access: Access, paper_id: PaperId, version: int | None) -
 def _named_by(server: str, url: str) -> tuple[PaperId, int | None] | None:
     try:
         parts = urlsplit(url.strip())
-    except ValueError:  # no address at all
+    except ValueError:  # not a URL
         return None
     ours = parts.hostname in (f"{server}.org", f"www.{server}.org") and parts.scheme in ("http", "https")
     found = _PATH.fullmatch(unquote(parts.path)) if ours else None

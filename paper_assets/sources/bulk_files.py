@@ -48,6 +48,7 @@ def read_papers(path: Path, *, on_fault: Fault | None = None, on_oversized: Faul
     faults = 0
 
     def fault(text: str, *, report: Fault | None = on_fault) -> None:
+        """Report a record that is refused, or raise."""
         nonlocal faults
         if report is None:
             raise InvalidInput(text)
@@ -76,8 +77,8 @@ def read_papers(path: Path, *, on_fault: Fault | None = None, on_oversized: Faul
     except IsADirectoryError:
         raise InvalidInput(f"{path} is a folder; name a file in it") from None
     except (EOFError, gzip.BadGzipFile, zlib.error):
-        fault(f"{path}: the gzip data is cut off or damaged after {count} papers; fetch the file again")
-    except (OSError, ValueError) as error:  # ValueError: no file can have this name
+        fault(f"{path}: the gzip data is truncated or damaged after {count} papers; fetch the file again")
+    except (OSError, ValueError) as error:  # ValueError: an impossible file name
         raise InvalidInput(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
     if faults and not count:
         raise InvalidInput(f"{path}: none of its {faults} records is a paper; is it the right file?")
@@ -85,7 +86,7 @@ def read_papers(path: Path, *, on_fault: Fault | None = None, on_oversized: Faul
 
 @contextmanager
 def _opened(path: Path) -> Iterator[io.BufferedReader]:
-    """The file's content, unpacked if it is gzip; a pipe will do, a device would never end."""
+    """Open the file's content, unpacked if it is gzip; a pipe is accepted, a device would never end."""
     kind = path.stat().st_mode
     if stat.S_ISCHR(kind) or stat.S_ISBLK(kind) or stat.S_ISSOCK(kind):
         raise InvalidInput(f"{path} is a device or a socket; name a file")
@@ -117,11 +118,11 @@ def _json_papers(stream: IO[bytes], path: Path, fault: Fault) -> Iterator[tuple[
             yield place, paper_from_record(orjson.loads(line))
         except orjson.JSONDecodeError as error:
             if line.endswith(b"\n"):
-                fault(f"{place}: not valid JSON at character {error.pos + 1} ({error.msg}); mend or remove the line")
+                fault(f"{place}: not valid JSON at character {error.pos + 1} ({error.msg}); fix or remove the line")
             else:
-                fault(f"{place}: the last line is no whole JSON record; is the file cut off? fetch it again")
+                fault(f"{place}: the last line is not a complete JSON record; is the file truncated? fetch it again")
         except InvalidPaper as error:
-            fault(f"{place}: {error}; mend or remove the line")
+            fault(f"{place}: {error}; fix or remove the line")
     if empty:
         raise InvalidInput(f"{path} is empty; expected an Atom feed or JSON lines, one paper per line")
 
@@ -136,18 +137,18 @@ def _atom_papers(stream: IO[bytes], path: Path, fault: Fault) -> Iterator[tuple[
                 root = element
                 if not is_atom(root):
                     raise InvalidInput(
-                        f"{path} is no Atom feed but <{root.tag.rpartition('}')[2]}>; save the feed itself"
+                        f"{path} is not an Atom feed but <{root.tag.rpartition('}')[2]}>; save the feed itself"
                     )
             if event == "end" and element.tag == f"{ATOM}entry" and element.getparent() is root:
                 try:
                     yield f"{path}:{element.sourceline}", read_entry(element)
                 except InvalidPaper as error:
-                    fault(f"{path}:{element.sourceline}: {error}; mend or remove the entry")
-                element.clear()  # what has been read is let go: a feed may be larger than the memory
+                    fault(f"{path}:{element.sourceline}: {error}; fix or remove the entry")
+                element.clear()  # free what has been read: a feed may be larger than memory
                 while element.getprevious() is not None:
                     del root[0]
     except etree.XMLSyntaxError as error:
-        text = f"{path}:{error.lineno}: not well-formed XML, cut off or damaged; fetch the file again"
+        text = f"{path}:{error.lineno}: not well-formed XML, truncated or damaged; fetch the file again"
         if root is None:
             raise InvalidInput(text) from None
         fault(text)
@@ -165,10 +166,10 @@ def paper_from_record(record: object) -> Paper:
 
 
 def _from_arxiv(record: Mapping[str, Any]) -> dict[str, Any]:
-    """arXiv's metadata under this project's names. What has the wrong type is handed on, to be refused by name."""
+    """Convert arXiv's metadata to this project's names. Values of a wrong type are kept, to be refused by name."""
     paper_id = record.get("id")
     if not isinstance(paper_id, str):
-        raise InvalidPaper("the record has no paper_id, and its id is no text")
+        raise InvalidPaper("the record has no paper_id, and its id is not a text")
     try:
         identifier, version = split_arxiv_id(paper_id)
     except InvalidArxivId as error:
@@ -202,7 +203,7 @@ def _from_arxiv(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _authors(record: Mapping[str, Any]) -> tuple[object, list[str]]:
-    """Names and affiliations from `authors_parsed`, a list of names, or one line as people write it."""
+    """Return names and affiliations from `authors_parsed`, a list of names, or one line of free text."""
     parsed = _list(record.get("authors_parsed"))
     if parsed and all(isinstance(one, list) and all(isinstance(part, str) for part in one) for one in parsed):
         names = [
@@ -219,7 +220,7 @@ def _authors(record: Mapping[str, Any]) -> tuple[object, list[str]]:
 
 
 def _iso(value: object) -> object:
-    """A date as ISO text, from that or from a mail date (`Mon, 2 Apr 2007 19:18:42 GMT`); else as it is."""
+    """Convert a mail date (`Mon, 2 Apr 2007 19:18:42 GMT`) to ISO text; return anything else unchanged."""
     if isinstance(value, str) and not value[:4].isdigit():
         try:
             return parsedate_to_datetime(value).isoformat()

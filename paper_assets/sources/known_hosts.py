@@ -21,22 +21,22 @@ from paper_assets.errors import InvalidInput, SourceError
 _LONGEST_ADDRESS = 2_000  # characters
 _USUAL_PORT = {"https": 443, "http": 80}
 _WITH_IPV4 = (IPv6Network("64:ff9b::/96"), IPv6Network("::/96"))  # NAT64 (RFC 6052), IPv4-compatible: the last 32 bits
-_LOCAL_NAT64 = IPv6Network("64:ff9b:1::/48")  # RFC 8215: of the own network, where the IPv4 address may lie anywhere
+_LOCAL_NAT64 = IPv6Network("64:ff9b:1::/48")  # RFC 8215: of the local network, where the IPv4 address may be anywhere
 
 
 class RefusedAddress(InvalidInput):
-    """The address may not be asked: its scheme, its host, or the machine behind the host."""
+    """Report a URL that may not be requested because of its scheme, host, or the machine behind the host."""
 
 
 @dataclass(frozen=True, slots=True)
 class KnownHosts:
-    """Host names in lower case, and origins as (scheme, host, port)."""
+    """Hold host names in lower case, and origins as (scheme, host, port)."""
 
     names: frozenset[str]
     origins: frozenset[tuple[str, str, int]]
 
     def check(self, url: str) -> str:
-        """The address without what is round it. Raises RefusedAddress."""
+        """Return the URL without surrounding characters. Raises RefusedAddress."""
         url = url.strip()
         parts = _split(url)
         if _origin(parts) in self.origins:
@@ -52,22 +52,22 @@ class KnownHosts:
         return url
 
     def may_be_private(self, host: str, port: int) -> bool:
-        """True where the operator has named this very machine."""
+        """Return whether the operator has named exactly this machine."""
         return any((scheme, host, port) in self.origins for scheme in _USUAL_PORT)
 
 
 def known_hosts(entries: Iterable[str]) -> KnownHosts:
-    """Names and origins as the settings give them. Raises InvalidInput for what is neither."""
+    """Parse names and origins from the settings. Raises InvalidInput for anything else."""
     names, origins = set(), set()
     for entry in entries:
         if "://" not in entry:
             if not entry or not entry.isascii() or set(entry) & set(" /\\@:?#[]"):
-                raise InvalidInput(f"PAPER_ASSETS_KNOWN_HOSTS: {entry[:60]!r} is no host name such as arxiv.org")
+                raise InvalidInput(f"PAPER_ASSETS_KNOWN_HOSTS: {entry[:60]!r} is not a host name such as arxiv.org")
             names.add(entry.lower().rstrip("."))
             continue
         parts = _split(entry)
         if parts.scheme not in _USUAL_PORT or not parts.hostname:
-            raise InvalidInput(f"{entry[:60]!r} is no address such as https://arxiv.org")
+            raise InvalidInput(f"{entry[:60]!r} is not a URL such as https://arxiv.org")
         origin = _origin(parts)
         if origin[0] == "https" and origin[2] == _USUAL_PORT["https"] and not _is_ip(origin[1]):
             names.add(origin[1].rstrip("."))
@@ -77,13 +77,14 @@ def known_hosts(entries: Iterable[str]) -> KnownHosts:
 
 
 def guarded_transport(hosts: KnownHosts) -> BaseAdapter:
-    """A transport for requests that speaks to public machines only, whatever a name resolves to.
+    """Return a transport for requests that reaches public machines only, whatever a name resolves to.
 
-    It looks at the machine it has reached, before a byte is sent: a name that is asked twice may resolve twice.
-    Behind a proxy the proxy resolves, and the names alone decide.
+    The connected machine is checked before a byte is sent, because a name may resolve differently the second time.
+    Behind a proxy the proxy resolves names, and only the names are checked.
     """
 
     def checked(connection: Any, reached: socket.socket) -> socket.socket:
+        """Refuse a connection to a private machine."""
         if not _is_public(reached.getpeername()[0]) and not hosts.may_be_private(connection.host, connection.port):
             reached.close()
             raise PrivateMachine(f"{connection.host} leads to a machine that is not public; it is not asked")
@@ -112,7 +113,7 @@ def guarded_transport(hosts: KnownHosts) -> BaseAdapter:
 
 
 class PrivateMachine(SourceError):
-    """A known host name that leads to a machine of a private network."""
+    """Report a known host name that leads to a machine of a private network."""
 
 
 def _is_public(address: str) -> bool:
@@ -136,14 +137,14 @@ def _is_ip(host: str) -> bool:
 
 
 def _split(url: str) -> SplitResult:
-    """The parts of an address that every reader of addresses reads alike."""
+    """Split a URL into the parts on which all parsers agree."""
     if len(url) > _LONGEST_ADDRESS or not url.isascii() or not url.isprintable() or set(url) & set(' \\"<>^`{|}'):
         raise RefusedAddress("the address is too long or holds a character that no address has; give an https address")
     try:
         parts = urlsplit(url)
         _ = parts.port
     except ValueError:
-        raise RefusedAddress("this is no address; give an https address such as https://arxiv.org/abs/ID") from None
+        raise RefusedAddress("this is not a URL; give an https URL such as https://arxiv.org/abs/ID") from None
     if "@" in parts.netloc:
         raise RefusedAddress("an address with a user or password in it is not asked")
     return parts

@@ -39,7 +39,7 @@ _LEGEND_MARK = re.compile(r"\(\d+\)\s*:?\s*|(?:^|[;,])\s*\d+\s*[-:.]?\s+(?=[A-Z]
 
 
 def plain_tex(text: str) -> str:
-    r"""A name with TeX's accents and letters as Unicode: `Te\v{s}anovi\'c` is `Tešanović`. Braces and `~` go."""
+    """Convert TeX's accents and letters to Unicode: `Te\v{s}anovi\'c` becomes `Tešanović`; drop braces and `~`."""
     if "\\" in text:
         text = _LETTER.sub(lambda found: _LETTERS[found[1]], text)
         text = _ACCENT.sub(_accented, text)
@@ -50,12 +50,12 @@ def plain_tex(text: str) -> str:
 
 
 def is_name(text: str) -> bool:
-    """False for what stands among authors and is none: `:`, `et al`, `for the X Collaboration`."""
+    """Return False for entries that are not names: `:`, `et al`, `for the X Collaboration`."""
     return not _NO_NAME.fullmatch(text)
 
 
 def authors_and_affiliations(line: str) -> tuple[list[str], list[str]]:
-    """Names in order and affiliations without repeats, from one author line; anything in brackets is no name."""
+    """Return names in order and unique affiliations from one author line; text in brackets is not a name."""
     outside, brackets = _without_brackets(plain_tex(line))
     names: list[str] = []
     for part in outside.replace(";", ",").replace(": ", ", ").split(","):
@@ -74,7 +74,9 @@ def _accented(found: re.Match[str]) -> str:
 
 
 def _without_brackets(text: str) -> tuple[str, list[str]]:
-    """The text outside of all round brackets, and the contents of the outermost ones. Unbalanced ones are tolerated."""
+    """Split off the text outside of all round brackets, and the contents of the outermost ones. Unbalanced ones are
+    tolerated.
+    """
     if "(" not in text:
         return text, []
     outside: list[str] = []
@@ -96,7 +98,7 @@ def _without_brackets(text: str) -> tuple[str, list[str]]:
 
 
 def _places(inside: str) -> list[str]:
-    """Affiliations in one bracket: none in a reference `1,2`, several in a legend `(1) X, (2) Y` or `X; Y`."""
+    """Return the affiliations in a bracket: none in a reference `1,2`, several in a legend `(1) X, (2) Y` or `X; Y`."""
     if _REFERENCE.fullmatch(inside):
         return []
     parts = (part.strip(" ,;.:") for mark in _LEGEND_MARK.split(inside) for part in mark.split(";"))
@@ -111,7 +113,7 @@ _ADDRESS = re.compile(
 )
 DATA_SET = r"^(?:https?://)?(?:www\.)?huggingface\.co/datasets/"  # such a link may have been given, or stored earlier
 _NAME = re.compile(r"[A-Za-z0-9_.-]*[A-Za-z0-9_][A-Za-z0-9_.-]*")
-# One of these stands in every text that names a project page; most texts hold none, and looking is cheap.
+# Every text that names a project page contains one of these; most texts contain none, and the check is cheap.
 MAY_NAME_PAGE = ("://", ".io", "4open.science", "sites.google")
 _PAGE_HOSTS = (".github.io", ".gitlab.io", "4open.science/w/", "sites.google.com/view/")
 _ON_PAGE_HOST = re.compile(
@@ -124,7 +126,7 @@ _SAID_TO_BE_PAGE = re.compile(
     r"https?://([\w.-]+\.[a-z]{2,}[\w.~%/-]*)",
     re.IGNORECASE,
 )
-# First path parts that are pages of the site and nobody's account.
+# First path parts that are pages of the site, not accounts.
 _NO_OWNER = {
     "github.com": {"about", "apps", "collections", "features", "marketplace", "orgs", "search", "sponsors", "topics"},
     "gitlab.com": {"explore", "groups", "help", "users"},
@@ -134,10 +136,10 @@ _GITLAB_PAGES = frozenset(("-", "tree", "blob", "raw", "issues", "wikis", "merge
 
 
 def code_url(comment: str | None, abstract: str | None) -> str | None:
-    """Address of the repository named in the comment, else in the abstract; None if neither names one.
+    """Find the URL of the repository named in the comment, else in the abstract; None if neither names one.
 
-    Within one text a code host goes before Hugging Face, whose link is often a model beside the code.
-    The answer is canonical: https, no `www.`, no `.git`, nothing below the repository.
+    Within one text a code host precedes Hugging Face, whose link is often a model beside the code. The result is
+    canonical: https, no `www.`, no `.git`, nothing below the repository.
     """
     for text in (comment, abstract):
         if text and (found := _repository_in(text)):
@@ -146,7 +148,9 @@ def code_url(comment: str | None, abstract: str | None) -> str | None:
 
 
 def with_code_url(paper: Paper) -> Paper:
-    """The paper with the code its comment or abstract names, unless an address is given: one way for every source."""
+    """Return the paper with the code that its comment or abstract names, unless it has a URL: the same for every
+    source.
+    """
     if paper.github_url:
         return paper
     found = code_url(paper.comment, paper.abstract)
@@ -154,7 +158,7 @@ def with_code_url(paper: Paper) -> Paper:
 
 
 def project_page(comment: str | None, abstract: str | None) -> str | None:
-    """Address of the project page named in the comment, else in the abstract; None if neither names one."""
+    """Find the URL of the project page named in the comment, else in the abstract; None if neither names one."""
     for text in (comment, abstract):
         lowered = (text or "").lower()
         patterns = [_ON_PAGE_HOST] if any(host in lowered for host in _PAGE_HOSTS) else []
@@ -166,7 +170,7 @@ def project_page(comment: str | None, abstract: str | None) -> str | None:
 
 
 def _plain(text: str) -> str:
-    """TeX's escapes stand inside addresses; an address never holds a backslash of its own."""
+    """Remove TeX's escapes, which occur inside URLs; a URL contains no backslash."""
     return text.replace("{\\_}", "_").replace("\\_", "_").replace("\\%", "%").replace("\\-", "").replace("\\", " ")
 
 
@@ -184,7 +188,7 @@ def _repository_in(text: str) -> str | None:
 
 
 def _repository_path(host: str, path: str) -> str | None:
-    """`owner/name` (Hugging Face: perhaps below `spaces/`; GitLab: perhaps with subgroups); 4open.science: `r/name`."""
+    """Return `owner/name` (Hugging Face: also below `spaces/`; GitLab: with subgroups); 4open.science: `r/name`."""
     parts = [part.rstrip(".").removesuffix(".git") for part in path.split("/")]
     kind: list[str] = []
     if host == _MODEL_HOST and parts[0] == "spaces":
@@ -224,11 +228,11 @@ _NOTICE = re.compile(
 )
 _SENTENCE_START = re.compile(r"(?:^|[.;!\n]\s+|\.\)\s+|[,:]\s+(?=this\s))[\s\"'*\[(]*", re.IGNORECASE)
 _WORD = re.compile(r"withdr|retract|removed", re.IGNORECASE)
-_LONGEST_NOTICE = 1000  # characters of an abstract; the longest notice seen in place of an abstract has 640
+_LONGEST_NOTICE = 1000  # characters of an abstract; the longest known notice in place of an abstract has 640
 
 
 def is_withdrawn(comment: str | None, abstract: str | None) -> bool:
-    """True if a sentence of the comment, or the first of a short abstract, is a withdrawal notice."""
+    """Check whether a sentence of the comment, or the first of a short abstract, is a withdrawal notice."""
     if comment and _WORD.search(comment):
         for start in _SENTENCE_START.finditer(comment):
             if _NOTICE.match(comment, start.end()):

@@ -16,14 +16,14 @@ from paper_assets.sources.polite_http import AnswerTooLarge, ask
 
 _MOST_REDIRECTS = 5
 _REDIRECTS = frozenset((301, 302, 303, 307, 308))
-_HEADER_WITHIN = 1024  # bytes in which a PDF must say that it is one
+_HEADER_WITHIN = 1024  # bytes in which the marker of a PDF must appear
 
 
 def download_pdf(url: str, *, to: Path, session: requests.Session, hosts: KnownHosts, again: bool = False) -> Path:
-    """The PDF behind `url` as the file `to`; one that lies there already is fetched only if `again` says so.
+    """Download the PDF behind `url` as the file `to`; an existing file is fetched again only if `again` is set.
 
-    session: a polite one over `guarded_transport(hosts)`, with the size limit. Raises RefusedAddress for `url` itself;
-    PdfFetchFailed for what a redirect or the answer is; RateLimited, NetworkError, StoreUnwritable.
+    session: a polite one over `guarded_transport(hosts)`, with the size limit. Raises RefusedAddress for `url`;
+    PdfFetchFailed for a redirect or answer that is refused; RateLimited, NetworkError, StoreUnwritable.
     """
     url = hosts.check(url)
     if not again and _is_pdf_file(to):
@@ -39,7 +39,7 @@ def download_pdf(url: str, *, to: Path, session: requests.Session, hosts: KnownH
 
 
 def download_text(url: str, *, session: requests.Session, hosts: KnownHosts) -> bytes:
-    """What lies behind the address of an HTML page or a LaTeX source; nothing is kept. Raises as `download_pdf`."""
+    """Download an HTML page or a LaTeX source; nothing is stored. Raises as `download_pdf`."""
     return _answer(hosts.check(url), session=session, hosts=hosts)[0]
 
 
@@ -53,7 +53,7 @@ def _fetch(url: str, *, session: requests.Session, hosts: KnownHosts) -> bytes:
 
 
 def _answer(url: str, *, session: requests.Session, hosts: KnownHosts) -> tuple[bytes, str | None]:
-    """The body of the last answer and the host first asked; redirects are followed to known hosts only."""
+    """Return the body of the last answer and the first host; redirects are followed to known hosts only."""
     host = urlsplit(url).hostname
     for _ in range(_MOST_REDIRECTS + 1):
         try:
@@ -94,7 +94,7 @@ def _put(content: bytes, to: Path) -> None:
 
 
 def pdf_files(folder: Path) -> tuple[str, ...]:
-    """Names of the PDF files in a folder, sorted; none if there is no such folder. Raises InvalidInput."""
+    """Return the names of the PDF files in a folder, sorted; empty if there is no such folder. Raises InvalidInput."""
     if not is_folder(folder):
         return ()
     try:
@@ -104,10 +104,10 @@ def pdf_files(folder: Path) -> tuple[str, ...]:
 
 
 def local_pdfs(paper_ids: Iterable[str], pdf_names: Iterable[str]) -> dict[str, str]:
-    """Paper id -> file name, for the papers that have a file `<paper_id>*.pdf` (version or title may follow).
+    """Map paper id to file name, for the papers that have a file `<paper_id>*.pdf` (version or title may follow).
 
-    A digit may not follow: `2501.1234` does not lie there as 2501.12345.pdf. `arXiv`, or arXiv's DOI prefix, may stand
-    before an arXiv id, in any case: `10.48550_arXiv.2501.12345.pdf`. Of several the first by name counts.
+    A digit may not follow: 2501.12345.pdf is not the file of `2501.1234`. `arXiv`, or arXiv's DOI prefix, may precede
+    an arXiv id, in any case: `10.48550_arXiv.2501.12345.pdf`. Of several files the first by name counts.
     """
     names = sorted(pdf_names)
     if not names:

@@ -26,33 +26,33 @@ from paper_assets.arxiv_ids import MARGIN_STAMP
 from paper_assets.errors import PdfFetchFailed
 from paper_assets.text.cleaning import without_controls
 
-MOST_BYTES = 50_000_000  # of one file; nearly all papers have less than a tenth
-MOST_PAGES = 500  # likewise, theses included
-MOST_CHARACTERS = 5_000_000  # of one file; MOST_PAGES of plain text have a third
+MOST_BYTES = 50_000_000  # bytes of one file; nearly all papers have less than a tenth
+MOST_PAGES = 500  # pages of one file, theses included
+MOST_CHARACTERS = 5_000_000  # characters of one file; MOST_PAGES of plain text have a third
 MOST_MEMORY = 2_000_000_000  # bytes of address space of the process that reads one file
-MOST_SECONDS = 30.0  # for the same
+MOST_SECONDS = 30.0  # of CPU time, for the same process
 _HEADER_WITHIN = 1024  # bytes from the start, as other readers allow
 _END_WITHIN = 2048  # bytes from the end; some mail and web servers add a few
 _NEEDS_PASSWORD = 4  # FPDF_ERR_PASSWORD
-_READERS = Semaphore(2)  # processes at a time, so that memory is bounded and one slow file does not hold up the next
+_READERS = Semaphore(2)  # processes at a time, so that memory is bounded and one slow file does not delay the next
 _LIGATURES = {code: unicodedata.normalize("NFKC", chr(code)) for code in range(0xFB00, 0xFB07)}
 # pdfium gives a hyphen at the end of a line, line end included, as one of the first two; some it does not recognise.
 _BROKEN = re.compile(r"[\x02\ufffe](?=\w)|[-\u2010\u00ad]\n[ \t]*(?=\w)")
-# Not `text/words.py`: how a word is hyphenated is what is counted.
+# Not `text/words.py`: the hyphenation of a word is counted here.
 _WORD = re.compile(r"\w+(?:[-\u2010]\w+)*")
-_LONGEST = 40  # characters of a word looked at on either side of a hyphen
-_UNWANTED = {"Cn", "Co"}  # unassigned, private use: what is left of fonts that do not say what their signs mean
+_LONGEST = 40  # characters of a word compared on either side of a hyphen
+_UNWANTED = {"Cn", "Co"}  # unassigned, private use: remains of fonts without a character map
 _INVISIBLE = dict.fromkeys([0x00AD, 0x200B, 0x2060, 0xFEFF])  # soft hyphen, zero widths
 
 
 def pdf_text(
     pdf: Path | bytes, *, name: str | None = None, most_bytes: int = MOST_BYTES, most_pages: int = MOST_PAGES
 ) -> tuple[str, ...]:
-    """Cleaned text of each page of a PDF, given as a file or as its bytes; a page may be empty, all of them not.
+    """Extract the cleaned text of each page of a PDF, given as a file or as its bytes; single pages may be empty.
 
-    `name` stands for the PDF in messages. A file that opens without a password is read, whatever it forbids.
-    Raises PdfFetchFailed for what is no PDF, too large, cut off, damaged, locked by a password, without text, or
-    takes more memory or time than MOST_MEMORY and MOST_SECONDS.
+    `name` stands for the PDF in messages. A file that opens without a password is read, whatever it forbids. Raises
+    PdfFetchFailed if it is not a PDF, too large, truncated, damaged, locked by a password, without text, or takes more
+    memory or time than MOST_MEMORY and MOST_SECONDS.
     """
     named = name or (pdf.name if isinstance(pdf, Path) else "the PDF")
     content = read_pdf(pdf, name=named, most_bytes=most_bytes) if isinstance(pdf, Path) else pdf
@@ -81,7 +81,7 @@ def pdf_text(
 
 
 def pages_of(content: bytes, *, named: str, most_pages: int, most_characters: int) -> tuple[str, ...]:
-    """What `pdf_text` gives of a whole PDF, read in this very process and by one thread at a time.
+    """Extract what `pdf_text` returns, in this process and by one thread at a time.
 
     pdfium is not thread-safe, not even between two documents. Raises PdfFetchFailed.
     """
@@ -104,10 +104,10 @@ def pages_of(content: bytes, *, named: str, most_pages: int, most_characters: in
 
 
 def clean_pages(pages: Sequence[str]) -> tuple[str, ...]:
-    """Texts as pdfium gives them, readable: words broken at line ends joined, ligatures spelt out, one space at most.
+    """Clean the texts of pdfium: join words broken at line ends, spell out ligatures, collapse spaces.
 
-    Line ends stay. Whether a broken word keeps its hyphen is decided by how the same pages write it elsewhere;
-    failing that, it loses it, unless it holds another hyphen or goes on with other than a small letter.
+    Line ends are kept. Whether a broken word keeps its hyphen is decided by its spelling elsewhere on the same pages;
+    otherwise it loses the hyphen, unless it contains another hyphen or does not continue with a small letter.
     """
     texts = [unicodedata.normalize("NFC", page.translate(_LIGATURES)).replace("\r\n", "\n") for page in pages]
     texts = [text.replace("\r", "\n") for text in texts]
@@ -118,7 +118,7 @@ def clean_pages(pages: Sequence[str]) -> tuple[str, ...]:
 
 
 def _join(found: re.Match[str], spelt: Counter[str]) -> str:
-    """What stands between the halves of a broken word: nothing, a hyphen, or what was there if it is no word."""
+    """Return what joins the halves of a broken word: nothing, a hyphen, or the original if it is not a word."""
     text = found.string
     before = re.search(r"(?:\w[\w\u2010-]*)?\Z", text[max(0, found.start() - _LONGEST) : found.start()])
     after = re.match(r"\w+", text[found.end() : found.end() + _LONGEST])
@@ -140,7 +140,7 @@ def _tidy(text: str) -> str:
 
 
 def read_pdf(file: Path, *, name: str | None = None, most_bytes: int = MOST_BYTES) -> bytes:
-    """The bytes of a file, unless it is too large or no file. Raises PdfFetchFailed."""
+    """Read the bytes of a file, unless it is too large or not a file. Raises PdfFetchFailed."""
     named = name or file.name
     try:
         found = file.stat()
@@ -160,7 +160,7 @@ def _refuse_large(size: int, named: str, most_bytes: int) -> None:
 
 
 def _refuse_others(content: bytes, named: str) -> None:
-    """Raises PdfFetchFailed unless this looks like a whole PDF."""
+    """Raise PdfFetchFailed unless the content looks like a complete PDF."""
     beginning = content[:_HEADER_WITHIN]
     if b"%PDF-" not in beginning:
         if not content.strip():
@@ -193,7 +193,7 @@ def _page(document: PdfDocument, at: int, named: str) -> str:
     try:
         opened.append(document[at])
         opened.append(opened[0].get_textpage())
-        text: str = opened[1].get_text_bounded()  # get_text_range also gives what lies off the page
+        text: str = opened[1].get_text_bounded()  # get_text_range also returns text outside of the page
     except PdfiumError:
         raise PdfFetchFailed(f"{named}: page {at + 1} is damaged; fetch or save the file again") from None
     finally:
@@ -203,10 +203,10 @@ def _page(document: PdfDocument, at: int, named: str) -> str:
 
 
 def _main(limits: str, options: str) -> None:
-    """The other process: a PDF on stdin, `{pages}` or `{failure}` as JSON on stdout."""
+    """Run the child process: a PDF on stdin, `{pages}` or `{failure}` as JSON on stdout."""
     memory, seconds = json.loads(limits)
     _limit(int(memory), int(seconds) + 1)
-    signal.pthread_sigmask(signal.SIG_SETMASK, [])  # a command holds signals back for itself, and this one has ended
+    signal.pthread_sigmask(signal.SIG_SETMASK, [])  # a command blocks signals for itself, and this one has ended
     try:
         answer: dict[str, Any] = {"pages": pages_of(sys.stdin.buffer.read(), **json.loads(options))}
     except PdfFetchFailed as failure:
@@ -215,7 +215,7 @@ def _main(limits: str, options: str) -> None:
 
 
 def _limit(memory: int, seconds: int) -> None:
-    """Bound this process, as far as the system can; the seconds of work end it if nobody is there to do so."""
+    """Limit this process, as far as the system supports it; the limit of CPU time ends it if the parent is gone."""
     for what, most in ((resource.RLIMIT_AS, memory), (resource.RLIMIT_CPU, seconds), (resource.RLIMIT_CORE, 0)):
         with suppress(ValueError, OSError):  # a lower limit is set already, or the system has none of this kind
             resource.setrlimit(what, (most, most))

@@ -32,7 +32,7 @@ LONGEST_HOLD = 86_400.0  # seconds; a Retry-After of more than a day is taken as
 
 
 class RequestGate:
-    """The queue of all processes that share one folder.
+    """Queue the requests of all processes that share one folder.
 
     The file `next_request` holds two times: when it was written, and the earliest time of the next request.
     """
@@ -46,12 +46,12 @@ class RequestGate:
         self.sleep = sleep
 
     def take(self, host: str, *, until: float) -> Callable[[float], None]:
-        """Wait for the turn; the function returned ends it and closes the gate for some seconds.
+        """Wait for the turn; call the returned function to end it and close the gate for some seconds.
 
-        Raises RateLimited if the turn cannot come before `until`.
+        Raises RateLimited if the turn cannot start before `until`.
         """
         while True:
-            # 0o666: a gate folder may be shared by several users; its own rights say by whom.
+            # 0o666: several users may share a gate folder; the folder's permissions decide who.
             lock = FileLock(self.gate / "lock", mode=0o666)
             try:
                 self.gate.mkdir(parents=True, exist_ok=True)
@@ -72,13 +72,13 @@ class RequestGate:
                 return lambda seconds: self._end(lock, seconds)
             lock.release()
             if self.clock() + wait > until:
-                asked_to = hold > self.interval + 0.001  # by the source; our own turns are an interval apart
+                asked_to = hold > self.interval + 0.001  # requested by the source; regular turns are one interval apart
                 raise RateLimited(come_back(host, self.clock() + wait) if asked_to else self._own_queue(host))
             self.sleep(wait)
 
     def _end(self, lock: Any, seconds: float) -> None:
         try:
-            with suppress(OSError):  # the time written at the start of the turn still stands
+            with suppress(OSError):  # the time written at the start of the turn still applies
                 self._close(max(seconds, self.interval))
         finally:
             lock.release()
@@ -90,7 +90,7 @@ class RequestGate:
         )
 
     def _closed_for(self) -> tuple[float, float]:
-        """Seconds until the gate opens, and for how many it was closed, never fewer, even if the clock was set back."""
+        """Return the seconds until the gate opens and for how long it was closed, also after the clock was set back."""
         with self._next_request() as file:
             text = file.read(100)
         if not text:
@@ -99,11 +99,11 @@ class RequestGate:
             written, opens = map(float, text.split())
         except ValueError:
             written = opens = math.nan
-        if not 0 <= opens - written <= LONGEST_HOLD:  # cut off by a kill: as if somebody had asked this very moment
+        if not 0 <= opens - written <= LONGEST_HOLD:  # truncated by a kill: as if a request had just been sent
             self._close(self.interval)
             return self.interval, self.interval
         now, hold = self.clock(), opens - written
-        if now < written:  # the clock was set back; the length of the hold is all that is known
+        if now < written:  # the clock was set back; only the length of the hold is known
             self._close(hold)
             return hold, hold
         return opens - now, hold
@@ -115,7 +115,7 @@ class RequestGate:
             file.write(f"{now!r} {now + min(seconds, LONGEST_HOLD)!r}\n")
 
     def _next_request(self) -> IO[str]:
-        """The file with the times, made if missing, writable by all users whom the folder lets in, never a link."""
+        """Open the file with the times, created if missing, writable by all users of the folder, never a link."""
         flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
         descriptor = os.open(self.gate / "next_request", flags, 0o666)
         with suppress(OSError):
@@ -124,7 +124,7 @@ class RequestGate:
 
 
 def come_back(host: str, then: float) -> str:
-    """The line for somebody who must wait until `then`, in seconds since 1970."""
+    """Return the message for a caller who must wait until `then`, in seconds since 1970."""
     return f"{host} asks us to wait; try again after {datetime.fromtimestamp(then, UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
@@ -137,7 +137,7 @@ MOST_BYTES = 64_000_000  # a page of 1,000 papers has about 2.5 MB
 
 
 class AnswerTooLarge(NetworkError):
-    """More than this project takes from one answer; asking again would not make it smaller."""
+    """Report an answer above the size limit; retrying would not make it smaller."""
 
 
 def polite_session(
@@ -152,13 +152,13 @@ def polite_session(
     clock: Callable[[], float] = time.time,
     sleep: Callable[[float], None] = time.sleep,
 ) -> requests.Session:
-    """A session for one source; every request (redirects too) passes the gate. Use it through `ask`.
+    """Create a session for one source; every request (redirects too) passes the gate. Use it through `ask`.
 
     gate: folder shared by all processes that ask this source. interval: seconds between two requests. timeout: seconds
     to connect, to wait for data, and for one whole answer. contact: added to the User-Agent. deadline: seconds for one
-    request with all its waits and tries. transport: what sends one request; default: requests' own. clock, sleep: the
-    time in seconds since 1970, and a wait; replaced in tests.
-    Raises InvalidInput if contact cannot stand in a header.
+    request with all its waits and tries. transport: what sends one request; default: requests' adapter. clock, sleep:
+    the time in seconds since 1970, and a wait; replaced in tests. Raises InvalidInput if contact is not valid in a
+    header.
     """
     if contact is not None and not (contact.isascii() and contact.isprintable()):
         raise InvalidInput("PAPER_ASSETS_CONTACT must be one line of plain ASCII, such as an e-mail address")
@@ -178,25 +178,25 @@ def polite_session(
 
 
 def ask(session: requests.Session, method: str, url: str, **options: Any) -> requests.Response:
-    """The answer to one request, whatever its status below 500.
+    """Send one request and return the answer, whatever its status below 500.
 
-    Raises RateLimited, NetworkError, or InvalidInput for a gate folder that cannot be used; nothing of requests' own.
-    The texts name the host only: an address, a header or a proxy may carry a key.
+    Raises RateLimited, NetworkError, or InvalidInput for an unusable gate folder; no exception of requests. Messages
+    name only the host: a URL, a header or a proxy may contain a key.
     """
     try:
         return session.request(method, url, **options)
     except requests.TooManyRedirects:
         raise NetworkError(f"{_host(url)} sends us in circles; check the address") from None
     except (requests.exceptions.InvalidURL, requests.exceptions.MissingSchema, requests.exceptions.InvalidSchema):
-        raise NetworkError("the address of the source is no http or https address; check it") from None
+        raise NetworkError("the URL of the source is not an http or https URL; check it") from None
     except requests.RequestException as error:
         raise NetworkError(f"asking {_host(url)} failed ({type(error).__name__}); try again later") from None
-    except ValueError:  # requests reads the address of a redirect even where it does not follow it
-        raise NetworkError(f"{_host(url)} sends us to what is no address; try again later") from None
+    except ValueError:  # requests parses the URL of a redirect even if it does not follow it
+        raise NetworkError(f"{_host(url)} redirects to an invalid URL; try again later") from None
 
 
 class _PoliteAdapter:
-    """A transport for requests: each try in its turn, the answer read whole, the failure named."""
+    """Send requests one at a time, with retries, reading the whole answer."""
 
     def __init__(
         self, inner: BaseAdapter, *, gate: RequestGate, timeout: float, deadline: float, most_bytes: int
@@ -208,6 +208,7 @@ class _PoliteAdapter:
         self.most_bytes = most_bytes
 
     def send(self, request: requests.PreparedRequest, **options: Any) -> requests.Response:
+        """Send one request with retries in its turn."""
         host = _host(request.url or "")
         until = self.gate.clock() + self.deadline
         failure: SourceError = NetworkError(f"{host} was not asked")
@@ -238,10 +239,11 @@ class _PoliteAdapter:
         raise failure
 
     def close(self) -> None:
+        """Close the inner transport."""
         self.inner.close()
 
     def _answer(self, request: requests.PreparedRequest, host: str, **options: Any) -> requests.Response:
-        """One try. The body is read here, inside the turn, up to a size and a time. Raises NetworkError."""
+        """Try once. The body is read here, inside the turn, up to a size and a time. Raises NetworkError."""
         begun = time.monotonic()
         try:
             response = self.inner.send(request, **{**options, "stream": True, "timeout": (self.timeout, self.timeout)})
@@ -249,7 +251,7 @@ class _PoliteAdapter:
                 if _announced(response) > self.most_bytes:
                     raise _too_large(host, self.most_bytes)
                 body = bytearray()
-                # read1 gives what has come: a read of a fixed size would let a server that dribbles hold us for ever.
+                # read1 returns the data received: with a fixed size a very slow server would block forever.
                 while chunk := response.raw.read1(65_536, decode_content=True):
                     body += chunk
                     if len(body) > self.most_bytes:
@@ -264,12 +266,12 @@ class _PoliteAdapter:
             raise NetworkError(f"{host} gave no whole answer within {self.timeout:g} s; try again later") from None
         except (requests.RequestException, HTTPError, OSError):
             raise NetworkError(f"{host} cannot be reached or broke off; check the network and the address") from None
-        response._content = bytes(body)  # requests' own place for a body that has been read
+        response._content = bytes(body)  # where requests stores a body that has been read
         return response
 
 
 def _announced(response: requests.Response) -> int:
-    """Bytes by Content-Length; 0 if it says nothing that can be read."""
+    """Return the Content-Length; 0 if it is missing or unreadable."""
     text = response.headers.get("Content-Length", "").strip()
     return int(text[:18]) if text.isdecimal() and text.isascii() else 0
 
@@ -292,7 +294,7 @@ def _failure(response: requests.Response, host: str) -> SourceError:
 
 
 def _retry_after(response: requests.Response, *, now: float) -> float | None:
-    """Seconds to wait, from a Retry-After in seconds or as an HTTP date; None if absent or unreadable."""
+    """Return the seconds to wait, from a Retry-After in seconds or as an HTTP date; None if absent or unreadable."""
     text = response.headers.get("Retry-After", "").strip()
     if text.isdecimal() and text.isascii():
         return min(float(text[:9]), LONGEST_HOLD)
@@ -306,7 +308,7 @@ def _retry_after(response: requests.Response, *, now: float) -> float | None:
 
 
 def _host(url: str) -> str:
-    """Host of an address, without account or path, for messages."""
+    """Return the host of a URL, without account or path, for messages."""
     try:
         return urlsplit(url).hostname or "the source"
     except ValueError:

@@ -27,19 +27,19 @@ from paper_assets.text.cleaning import one_line
 
 KEY_VARIABLE = "SEMANTIC_SCHOLAR_API_KEY"
 MOST_IDS = 500  # the batch endpoint's own limit
-INTERVAL = 1.0  # seconds between two requests; what a key allows, and what is decent without one
+INTERVAL = 1.0  # seconds between two requests; the limit with a key, and polite without one
 PAPER_FIELDS = "title,abstract,authors,externalIds,publicationDate,journal,citationCount,url,openAccessPdf"
 _BATCH_FIELDS = "title,abstract,externalIds,authors.name,authors.affiliations,citationCount"
 ID_SOURCE = "S2"  # its ids are stored as `S2:` and 40 hex digits
 _SCHOLAR_ID = re.compile(r"[0-9a-f]{40}")
 _HOSTS = frozenset(("www.semanticscholar.org", "semanticscholar.org"))
 _PATH = re.compile(r"/(?:paper|reader)/(?:[^/]+/)?(?P<id>[0-9a-f]{40})/?")
-_MOST_CITATIONS = 2**31  # more is no count
+_MOST_CITATIONS = 2**31  # anything larger is not a count
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scholar:
-    """Where to ask and with what: a polite session of its own, the API's address, a key or none."""
+    """Hold a polite session, the API's URL, and the key, if any."""
 
     session: requests.Session
     url: str
@@ -48,7 +48,7 @@ class Scholar:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScholarPaper:
-    """What Semantic Scholar knows of one paper; None and empty are unknown."""
+    """Represent what Semantic Scholar knows of one paper; None and empty are unknown."""
 
     scholar_id: str
     arxiv_id: str | None
@@ -64,11 +64,11 @@ class ScholarPaper:
 
     @property
     def code(self) -> str | None:
-        """The repository that its abstract names; there may be another abstract at arXiv."""
+        """Return the repository that its abstract names; the abstract on arXiv may differ."""
         return code_url(None, self.abstract)
 
     def as_paper(self) -> Paper:
-        """The paper as this source knows it: under its arXiv id, else under `S2:` and its id here."""
+        """Convert to a paper: under its arXiv id, else under `S2:` and its id here."""
         paper = Paper(
             paper_id=self.arxiv_id or str(PaperId(ID_SOURCE, self.scholar_id)),
             title=self.title,
@@ -86,14 +86,14 @@ class ScholarPaper:
 
 @contextmanager
 def opened(access: Access) -> Iterator[Scholar]:
-    """Semantic Scholar, behind a gate of its own. Raises RefusedKey for a key that is none, NetworkError."""
+    """Open a session behind a separate gate. Raises RefusedKey for an invalid key, NetworkError."""
     settings, key = access.settings, api_key(access.environ)
     with access.session(gate="semantic_scholar", interval=min(settings.request_interval, INTERVAL)) as session:
         yield Scholar(session=session, url=settings.semantic_scholar_url, key=key)
 
 
 def api_key(environ: Mapping[str, str]) -> str | None:
-    """The key, if there is one. Raises RefusedKey, without showing it, for what cannot stand in a header."""
+    """Return the key, if there is one. Raises RefusedKey, without showing it, if it is not valid in a header."""
     key = environ.get(KEY_VARIABLE, "").strip()
     if key and not re.fullmatch(r"[!-~]+", key):
         raise RefusedKey(f"{KEY_VARIABLE} holds a space, a line break or a letter that no key has")
@@ -101,23 +101,23 @@ def api_key(environ: Mapping[str, str]) -> str | None:
 
 
 def search(scholar: Scholar, query: str, *, limit: int) -> tuple[list[ScholarPaper], int]:
-    """The best `limit` papers for the words of `query`, and how many there are in all.
+    """Return the best `limit` papers for the words of `query`, and the total.
 
-    Raises RateLimited, NetworkError, RefusedKey; so do the others.
+    Raises RateLimited, NetworkError, RefusedKey, as the other functions do.
     """
-    # A word with a hyphen finds nothing here; its parts do.
+    # A word with a hyphen has no matches here; its parts do.
     words = " ".join(re.sub(r"[-\u2010-\u2015]", " ", query).split())
     answer = asked(scholar, "GET", "/paper/search", params={"query": words, "fields": PAPER_FIELDS, "limit": limit})
     if not isinstance(answer, dict) or not isinstance(answer.get("total"), int):
-        raise NetworkError("Semantic Scholar's answer to a search is none; try again later")
+        raise NetworkError("Semantic Scholar's answer to a search is invalid; try again later")
     found = [paper for record in _list(answer.get("data")) if (paper := read_paper(record))]
     return found, max(answer["total"], len(found))
 
 
 def find(scholar: Scholar, identifier: str) -> ScholarPaper | None:
-    """One paper by an arXiv id or Semantic Scholar's own id (40 hex digits); None if it is not known there.
+    """Return one paper by an arXiv id or Semantic Scholar's id (40 hex digits); None if it is unknown.
 
-    Raises InvalidInput for what is neither.
+    Raises InvalidInput for anything else.
     """
     if not _SCHOLAR_ID.fullmatch(identifier):
         identifier = f"ARXIV:{split_arxiv_id(identifier)[0]}"
@@ -126,22 +126,22 @@ def find(scholar: Scholar, identifier: str) -> ScholarPaper | None:
 
 
 def match_title(scholar: Scholar, title: str) -> ScholarPaper | None:
-    """The paper whose title comes nearest; whether it is near enough is the caller's to judge."""
+    """Return the paper with the closest title; the caller decides whether it is close enough."""
     answer = asked(scholar, "GET", "/paper/search/match", params={"query": title, "fields": PAPER_FIELDS})
     records = _list(answer.get("data")) if isinstance(answer, dict) else []
     return read_paper(records[0]) if records else None
 
 
 def details(scholar: Scholar, arxiv_ids: Sequence[str]) -> dict[str, ScholarPaper]:
-    """What is known of these papers, by the id given; unknown ones are left out. One request for 500 ids."""
+    """Return what is known of these papers, by the given id; unknown ones are omitted. One request per 500 ids."""
     known: dict[str, ScholarPaper] = {}
     for start in range(0, len(arxiv_ids), MOST_IDS):
         ids = list(arxiv_ids[start : start + MOST_IDS])
         body = {"ids": [f"ARXIV:{arxiv_id}" for arxiv_id in ids]}
         answer = asked(scholar, "POST", "/paper/batch", params={"fields": _BATCH_FIELDS}, json=body)
-        if answer is None:  # 404: none of them
+        if answer is None:  # 404: none of them is known
             continue
-        # Matched by place, as the API promises, and only where the paper does not say that it is another one.
+        # Matched by position, as the API promises, unless the paper states another id.
         if not isinstance(answer, list) or len(answer) != len(ids):
             raise NetworkError(f"Semantic Scholar answered {_size(answer)} papers for {len(ids)}; try again later")
         for arxiv_id, record in zip(ids, answer, strict=True):
@@ -152,7 +152,7 @@ def details(scholar: Scholar, arxiv_ids: Sequence[str]) -> dict[str, ScholarPape
 
 
 def read_paper(record: object) -> ScholarPaper | None:
-    """A paper object of the API; None for null and for what names no paper."""
+    """Read a paper object of the API; None for null and for anything that does not name a paper."""
     if not isinstance(record, Mapping):
         return None
     scholar_id, title = _text(record.get("paperId")), _text(record.get("title"))
@@ -169,7 +169,7 @@ def read_paper(record: object) -> ScholarPaper | None:
         title=title,
         abstract=_text(record.get("abstract")),
         authors=tuple(name for author in authors if (name := _text(author.get("name")))),
-        affiliations=tuple(sorted(set(affiliations))),  # in whatever order they come, the paper is the same
+        affiliations=tuple(sorted(set(affiliations))),  # sorted: the API's order varies
         published=_day(record.get("publicationDate")),
         doi=_text(external.get("DOI")),
         journal=_text(journal.get("name")),
@@ -179,7 +179,7 @@ def read_paper(record: object) -> ScholarPaper | None:
 
 
 def asked(scholar: Scholar, method: str, path: str, **options: Any) -> Any:
-    """The JSON of an answer, None for 404. Redirects are not followed: they could carry the key to another host."""
+    """Request JSON; None for 404. Redirects are not followed: they could carry the key to another host."""
     headers = {"x-api-key": scholar.key} if scholar.key else {}
     response = ask(scholar.session, method, scholar.url + path, headers=headers, allow_redirects=False, **options)
     status = response.status_code
@@ -194,7 +194,7 @@ def asked(scholar: Scholar, method: str, path: str, **options: Any) -> Any:
     try:
         return json.loads(response.content)
     except (ValueError, RecursionError):
-        raise NetworkError("Semantic Scholar's answer is no JSON; try again later") from None
+        raise NetworkError("Semantic Scholar's answer is not JSON; try again later") from None
 
 
 def _arxiv_id(value: object) -> str | None:
@@ -205,7 +205,7 @@ def _arxiv_id(value: object) -> str | None:
 
 
 def _text(value: object) -> str | None:
-    """One line that a store can hold and a terminal can show."""
+    """Return one line that can be stored and displayed in a terminal."""
     if not isinstance(value, str):
         return None
     return one_line(value) or None
@@ -235,7 +235,7 @@ def _record(paper: ScholarPaper | None) -> SourceRecord | None:
 
 
 def _find(access: Access, paper_id: PaperId, version: int | None) -> SourceRecord | None:
-    """By its own id or arXiv's. It knows no versions."""
+    """Find a paper by Semantic Scholar's id or arXiv's. There are no versions."""
     if paper_id.source not in (ID_SOURCE, ARXIV):
         return None
     with opened(access) as scholar:
@@ -260,7 +260,7 @@ def _search(access: Access, question: Question) -> SearchPage:
 def _named_by(url: str) -> tuple[PaperId, int | None] | None:
     try:
         parts = urlsplit(url.strip())
-    except ValueError:  # no address at all
+    except ValueError:  # not a URL
         return None
     found = _PATH.fullmatch(unquote(parts.path)) if parts.hostname in _HOSTS else None
     return (PaperId(ID_SOURCE, found["id"]), None) if found else None
@@ -288,10 +288,10 @@ _DOI_SOURCES = frozenset(("biorxiv", "medrxiv"))  # whose ids are DOIs
 def related_papers(
     scholar: Scholar, paper_id: PaperId, relation: Relation, *, limit: int
 ) -> tuple[ScholarPaper, ...] | None:
-    """Up to `limit` (at most MOST_RELATED) papers, in the order in which the API gives them; each once.
+    """Return up to `limit` (at most MOST_RELATED) papers, in the order of the API; each once.
 
-    None if the paper itself is not known there. Entries without an id of its own (it has only their titles) are left
-    out. Raises RateLimited, NetworkError, RefusedKey.
+    None if the paper is unknown. Entries without an id (only their titles are known) are omitted. Raises RateLimited,
+    NetworkError, RefusedKey.
     """
     named = quote(_named(paper_id), safe=":/")
     options: dict[str, Any] = {"fields": PAPER_FIELDS, "limit": limit}
@@ -302,7 +302,7 @@ def related_papers(
     else:
         path, inside = _LISTS[relation]
         answer = asked(scholar, "GET", f"/paper/{named}/{path}", params=options)
-        # A publisher may have asked for the references not to be given: data is null then.
+        # Publishers can withhold references: data is null then.
         records = (answer.get("data") or []) if isinstance(answer, dict) and "data" in answer else None
         if isinstance(records, list):
             records = [each.get(inside) for each in records if isinstance(each, dict)]
@@ -315,7 +315,7 @@ def related_papers(
 
 
 def can_be_asked(paper_id: PaperId) -> bool:
-    """Whether the API knows papers under ids of this source."""
+    """Check whether the API knows papers under ids of this source."""
     return paper_id.source in {ARXIV, ID_SOURCE, *_DOI_SOURCES}
 
 
@@ -327,7 +327,9 @@ def _named(paper_id: PaperId) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Enriched:
-    """The papers, filled where their source says nothing; how many Semantic Scholar answered for; why it did not."""
+    """Report the papers, filled in where their source has no value; how many Semantic Scholar answered for; why it
+    failed.
+    """
 
     papers: list[Paper]
     answered: int = 0
@@ -343,8 +345,8 @@ def enrich(
 ) -> Enriched:
     """Ask about the papers, unless `access` is None, and fill them from all that is known.
 
-    `keep` stores what an answer says, by paper id; `fill` gives the papers with all that was ever kept. What was known
-    before counts also where Semantic Scholar is silent today: a day fetched again is the same day. Raises only what
+    `keep` stores what an answer contains, by paper id; `fill` returns the papers with all stored values. Stored values
+    count even if Semantic Scholar does not answer today: a day fetched again gives the same papers. Raises only what
     `keep` and `fill` raise.
     """
     if not papers:
@@ -354,7 +356,7 @@ def enrich(
     if access is not None and ids:
         try:
             with opened(access) as scholar:
-                for start in range(0, len(ids), MOST_IDS):  # what one request has given stays if the next one fails
+                for start in range(0, len(ids), MOST_IDS):  # results of a request are kept if the next one fails
                     found = details(scholar, ids[start : start + MOST_IDS])
                     keep(found)
                     answered += len(found)

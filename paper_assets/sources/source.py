@@ -27,14 +27,16 @@ _LONGEST_REQUEST = 300.0  # seconds for one request with its waits, where there 
 
 
 def seconds_from_now(seconds: float | None, clock: Callable[[], float]) -> SecondsLeft:
-    """How many of so many seconds are left, from now on; infinitely many of None."""
+    """Return a function that returns how many of `seconds` are left; infinity for None."""
     ends = math.inf if seconds is None else clock() + seconds
     return lambda: ends - clock()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access:
-    """`environ` holds the keys, so it is in no repr; a source may also take its own options from there."""
+    """Hold what a source is asked with. `environ` holds the keys, so it is excluded from repr; a source may read
+    options from it.
+    """
 
     settings: Settings
     environ: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -49,10 +51,10 @@ class Access:
         most_bytes: int = MOST_BYTES,
         hosts: KnownHosts | None = None,
     ) -> Iterator[requests.Session]:
-        """A polite session, in its turn among all processes of the machine that name the same gate.
+        """Open a polite session that shares its gate with all processes of the machine that name the same one.
 
-        interval: seconds between two requests. hosts: speak to machines of these only. Raises NetworkError if no time
-        is left.
+        interval: seconds between two requests. hosts: reach machines of these only. Raises NetworkError if no time is
+        left.
         """
         seconds = min(self.left(), _LONGEST_REQUEST)
         if seconds <= 0:
@@ -70,12 +72,12 @@ class Access:
 
 
 class RefusedKey(InvalidInput):
-    """The key of a source is none, or the source refuses it."""
+    """Report a key that is invalid or that the source refuses."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceRecord:
-    """A paper as one source knows it, and how often it is cited (None: unknown)."""
+    """Represent a paper as one source knows it, with its number of citations (None: unknown)."""
 
     paper: Paper
     citation_count: int | None = None
@@ -83,7 +85,7 @@ class SourceRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """What somebody searches for: words ("quoted" for a phrase), an author, a category; the best `limit` papers."""
+    """Define a search: words ("quoted" for a phrase), an author, a category; the best `limit` papers."""
 
     words: str
     author: str | None = None
@@ -93,7 +95,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchPage:
-    """The papers found, best first, and how many there are in all."""
+    """Hold the papers found, best first, and the total."""
 
     records: tuple[SourceRecord, ...]
     total: int
@@ -101,24 +103,24 @@ class SearchPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PaperText:
-    """Where a text of a paper lies, and in what form."""
+    """Locate a text of a paper, with its format."""
 
     form: Literal["pdf", "html", "latex"]
     url: str
 
 
 class PlaceLost(SourceError):
-    """The source no longer knows this place in its list of changes; the list is asked for from its beginning."""
+    """Report that the source no longer knows this position in its list of changes; restart the list."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangesPage:
-    """A page of what has changed at a source: its papers, the ids of those that are gone, and what was no paper."""
+    """Hold a page of changes at a source: papers, removed ids, and records that are not papers."""
 
     papers: tuple[Paper, ...]
     gone: tuple[str, ...] = ()
     faults: tuple[str, ...] = ()
-    next_page: str | None = None  # the source's own word for the place; None: this was the last page
+    next_page: str | None = None  # the source's token for the position; None: this was the last page
 
 
 # (set, first day, last day or None: until now, place of the page or None: the first one)
@@ -129,38 +131,38 @@ ReadFile = Callable[[Path, Callable[[str], None] | None], Iterator[Paper]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """What a source is called and what it can do; what it cannot do is None. Addresses and days are as it has them."""
+    """Describe a source: its name and what it can do; what it cannot do is None. URLs and days are in its form."""
 
     name: str  # in settings and answers
-    title: str  # for a person
-    prefix: str | None = None  # `PaperId.source` of its ids; None: it has no ids of its own
-    hosts: tuple[str, ...] = ()  # of its pages and texts, as known hosts beside those of the settings
-    lacks: str | None = None  # what its records leave unknown, in words
+    title: str  # for display
+    prefix: str | None = None  # `PaperId.source` of its ids; None: it has no ids
+    hosts: tuple[str, ...] = ()  # of its pages and texts: known hosts in addition to those of the settings
+    lacks: str | None = None  # which fields its records lack, in words
 
-    # The page where a person reads about a paper of its own.
+    # The page about one of its papers.
     page: Callable[[PaperId], str] | None = None
-    # The paper itself as a web page, where the source has made one.
+    # The paper as a web page, where the source provides one.
     html: Callable[[PaperId], str | None] | None = None
-    # The paper behind an address, in a version (None: the newest); None if the address is not the source's. Raises
-    # InvalidInput for an address of the source's that is no paper.
+    # The paper behind a URL, in a version (None: the newest); None for a URL of another site. Raises
+    # InvalidInput for a URL of the source that is not a paper.
     named_by: Callable[[str], tuple[PaperId, int | None] | None] | None = None
-    # Where the texts of a paper of its own lie, the best to read first.
+    # The locations of the texts of one of its papers, the best first.
     texts: Callable[[Paper, Settings], tuple[PaperText, ...]] | None = None
 
-    # The papers that it lists for a day (UTC), all of them or an error, each once, under ids of its own; as long as
-    # the context lasts. Some may be of the day before or after, by the date of their first submission.
+    # The papers that it lists for a day (UTC), all of them or an error, each once, under its ids; as long as
+    # the context is open. Some may be of the day before or after, by the date of their first submission.
     open_days: Callable[[Access], AbstractContextManager[PapersOfDay]] | None = None
-    # What has changed in a set of its between two days, page by page, as long as the context lasts. Raises PlaceLost.
+    # The changes in one of its sets between two days, page by page, while the context is open. Raises PlaceLost.
     open_changes: Callable[[Access], AbstractContextManager[PageOfChanges]] | None = None
     # The sets that hold the papers of these categories. Raises InvalidInput.
     sets_of: Callable[[Sequence[str]], tuple[str, ...]] | None = None
     # A paper in a version (None: the newest); None if the source does not know it.
     find: Callable[[Access, PaperId, int | None], SourceRecord | None] | None = None
-    # Papers of nearly this title, nearest first.
+    # Papers with a similar title, closest first.
     titled: Callable[[Access, str], tuple[SourceRecord, ...]] | None = None
     search: Callable[[Access, Question], SearchPage] | None = None
-    words_only: bool = False  # searches heed neither author nor category
-    # Raises InvalidInput for a question that the source cannot be asked.
+    words_only: bool = False  # searches ignore author and category
+    # Raises InvalidInput for a question that the source does not support.
     check_question: Callable[[Question], None] | None = None
-    # The papers of a file; each record that is none is told to the function, or raises InvalidInput without one.
+    # The papers of a file; the function receives a message for each invalid record; without it they raise InvalidInput.
     read_file: ReadFile | None = None

@@ -32,7 +32,7 @@ SOURCES: tuple[Source, ...] = (
 
 
 def source_of(paper_id: str) -> Source | None:
-    """The source whose id this is; None for an id of no source in the table."""
+    """Return the source of this id; None for an id of no known source."""
     try:
         prefix = split_paper_id(paper_id)[0].source
     except InvalidArxivId:
@@ -41,19 +41,19 @@ def source_of(paper_id: str) -> Source | None:
 
 
 def page_of(paper_id: str) -> str | None:
-    """Where a person reads about the paper, at its source."""
+    """Return the URL of the page about the paper, at its source."""
     source = source_of(paper_id)
     return source.page(split_paper_id(paper_id)[0]) if source and source.page else None
 
 
 def html_of(paper_id: str) -> str | None:
-    """The paper itself as a web page at its source, if there is one."""
+    """Return the URL of the paper as a web page at its source, if there is one."""
     source = source_of(paper_id)
     return source.html(split_paper_id(paper_id)[0]) if source and source.html else None
 
 
 def texts_of(paper: Paper, settings: Settings) -> tuple[PaperText, ...]:
-    """Where the texts of the paper lie, the best to read first; none if no source says so."""
+    """Return the locations of the paper's texts, the best first; empty if no source knows any."""
     source = source_of(paper.paper_id)
     if source and source.texts:
         return source.texts(paper, settings)
@@ -61,30 +61,32 @@ def texts_of(paper: Paper, settings: Settings) -> tuple[PaperText, ...]:
 
 
 def sources_of_days(settings: Settings) -> tuple[Source, ...]:
-    """The sources whose days are fetched. Raises InvalidInput for a name that has none."""
+    """Return the sources whose days are fetched. Raises InvalidInput for the name of one without days."""
     able = {source.name: source for source in SOURCES if source.open_days}
     for name in settings.sources:
         if name not in able:
-            raise InvalidInput(f"PAPER_ASSETS_SOURCES: {name[:40]!r} is no source of days; use {', '.join(able)}")
+            raise InvalidInput(f"PAPER_ASSETS_SOURCES: {name[:40]!r} is not a source of days; use {', '.join(able)}")
     return tuple(source for name, source in able.items() if name in settings.sources)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DayOfPapers:
-    """The papers of a day by the name of their source, and why a source gave none."""
+    """Hold the papers of a day by the name of their source, and why a source returned none."""
 
     papers: dict[str, list[Paper]] = field(default_factory=dict)
     failures: dict[str, SourceError] = field(default_factory=dict)
 
     @property
     def failure(self) -> SourceError | None:
-        """The first failure: the day is not whole, and has to be fetched again."""
+        """Return the first failure: the day is incomplete and has to be fetched again."""
         return next(iter(self.failures.values()), None)
 
 
 @contextmanager
 def open_days(sources: Sequence[Source], access: Access) -> Iterator[Callable[[date], DayOfPapers]]:
-    """What fetches one day after another. A source that has asked us to slow down is asked for no further day."""
+    """Return a function that fetches one day after another. After a source asks to slow down, no further day is
+    requested from it.
+    """
     slowed: dict[str, SourceError] = {}
     with ExitStack() as stack:
         listings: dict[str, PapersOfDay] = {
@@ -92,6 +94,7 @@ def open_days(sources: Sequence[Source], access: Access) -> Iterator[Callable[[d
         }
 
         def fetch(day: date) -> DayOfPapers:
+            """Fetch one day from every source."""
             found = DayOfPapers(failures=dict(slowed))
             for name, papers_of_day in listings.items():
                 if name in slowed:

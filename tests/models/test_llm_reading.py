@@ -163,5 +163,5 @@ def test_a_packed_answer_is_unpacked_and_one_that_unpacks_to_a_gigabyte_is_not(p
 def test_an_answer_packed_in_a_way_that_was_not_asked_for_is_one_line() -> None:
     with loopback_llm(Raw(200, b"\x00", {"content-encoding": "br"})) as server:
         config = server.config("ollama", PAPER_ASSETS_LLM_DEADLINE="1")
-        with pytest.raises(LLMError, match="'br', which was not asked for"):
+        with pytest.raises(LLMError, match="'br', which was not requested"):
             ask(config, system="s", user="u", schema=Verdict)

@@ -83,7 +83,7 @@ def test_a_damaged_page_is_asked_for_once_more(polite):
         oai.refusals = [Answer(body=whole[: len(whole) // 2])]
         assert len(changes(polite, oai).papers) == 1
         oai.refusals = [Answer(body=b"<html>down</html>")] * 2
-        with pytest.raises(IncompleteFeed, match="no OAI-PMH"):
+        with pytest.raises(IncompleteFeed, match="not OAI-PMH"):
             changes(polite, oai)
         oai.refusals = [Answer(status=404, body=b"gone")] * 2
         with pytest.raises(NetworkError, match="HTTP 404"):

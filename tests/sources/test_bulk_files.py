@@ -251,8 +251,8 @@ def test_a_gzip_file_cut_off_says_so_after_its_papers(file):
     faults = []
     papers = list(read_papers(path, on_fault=faults.append))
     assert 0 < len(papers) < 20_000
-    assert len(faults) == 1 and "cut off or damaged" in faults[0]
-    with pytest.raises(InvalidInput, match="cut off or damaged"):
+    assert len(faults) == 1 and "truncated or damaged" in faults[0]
+    with pytest.raises(InvalidInput, match="truncated or damaged"):
         list(read_papers(path))
 
 
@@ -291,7 +291,7 @@ def test_a_bad_entry_of_a_feed_is_named_by_its_line(file):
         (b"<a:b/>", "no Atom feed but <a:b>"),
         (b"<?xml version='1.0'?><OAI-PMH/>", "no Atom feed but <OAI-PMH>"),
         (b"[{}]", "one record per line"),
-        (b"\x1f\x8bnonsense", "cut off or damaged"),
+        (b"\x1f\x8bnonsense", "truncated or damaged"),
         (bytes(range(256)) * 100, "1: not valid JSON"),
         ('{"id": 1}'.encode("utf-16"), "save it as UTF-8"),
         (error_xml("bad query"), "bad query"),
