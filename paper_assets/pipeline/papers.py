@@ -2,13 +2,14 @@
 
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import date, datetime
 from functools import partial
 from typing import Any
 
 from paper_assets.errors import DoubtfulDay, SourceError
 from paper_assets.paper import Paper
+from paper_assets.pipeline.profiles import followed_categories
 from paper_assets.pipeline.report import Bars, Columns, Report, Table, Value
 from paper_assets.pipeline.step import Check, Checked, Grid, Made, Partition, Product, Step, days_of, one_by_one
 from paper_assets.pipeline.workspace import Workspace
@@ -116,7 +117,8 @@ def _make(workspace: Workspace, partitions: Sequence[Partition], wanted: frozens
     for source in sources:
         if source.prefix:
             note_asked(workspace.warehouse, days_of(partitions), source=source.prefix)
-    with open_days(sources, workspace.access) as papers_of_day:
+    asked = workspace.settings.model_copy(update={"categories": followed_categories(workspace.settings)})
+    with open_days(sources, replace(workspace.access, settings=asked)) as papers_of_day:
 
         def fetch(partition: Partition) -> bool:
             day = partition.of_day

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from paper_assets.errors import InvalidProfile
 from paper_assets.profile import Profile, load_profile, profile_folders
+from paper_assets.settings import Settings
 from paper_assets.stores.profiles import keep_profile, last_good_profile
 
 if TYPE_CHECKING:  # it knows all models and sources, which takes longer to import than a profile to read
@@ -53,6 +54,21 @@ def find_profiles(profiles_dir: Path) -> ProfilesFound:
         except InvalidProfile as fault:
             faults[folder.name] = str(fault)
     return ProfilesFound(readable, faults)
+
+
+def followed_categories(settings: Settings) -> tuple[str, ...]:
+    """Return the arXiv categories to fetch: those of PAPER_ASSETS_CATEGORIES, else those that the profiles name.
+
+    A profile without categories wants the default ones. A profile that cannot be read changes nothing for the others.
+    """
+    if "categories" in settings.model_fields_set:
+        return settings.categories
+    try:
+        profiles = find_profiles(settings.profiles_dir).readable.values()
+    except InvalidProfile:
+        return settings.categories
+    wanted = {code for each in profiles for code in each.content.feed.categories or settings.categories}
+    return tuple(sorted(wanted)) or settings.categories
 
 
 def profile_changes(known: Mapping[str, str | None], found: ProfilesFound) -> ProfileChanges:

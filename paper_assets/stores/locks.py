@@ -144,7 +144,12 @@ class ProcessId:
 
 def this_process() -> ProcessId:
     """Return the id of the calling process."""
-    return ProcessId(os.getpid(), _started(os.getpid()) or "", *_machine(), socket.gethostname())
+    return process_named(os.getpid())
+
+
+def process_named(pid: int) -> ProcessId:
+    """Return the id of the process that has this number now."""
+    return ProcessId(pid, _started(pid) or "", *_machine(), socket.gethostname())
 
 
 def parse_process(text: str | None) -> ProcessId | None:

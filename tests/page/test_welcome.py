@@ -59,7 +59,7 @@ def test_an_empty_home_opens_the_welcome_page_and_its_form_makes_a_profile(desk:
         "/welcome",
         data={"token": TOKEN, "interests": "speech recognition\n", "papers": "https://arxiv.org/abs/2501.12345v2"},
     )
-    assert made.url.path == "/p/speech-recognition"
+    assert made.url.path == "/p/speech-recognition/first"
     found = content(desk, "speech-recognition")
     assert found["interests"] == {"primary": ["speech recognition"], "papers": ["2501.12345"]}
     assert "eess.AS" in found["feed"]["categories"]  # type: ignore[index]
@@ -67,7 +67,7 @@ def test_an_empty_home_opens_the_welcome_page_and_its_form_makes_a_profile(desk:
 
 def test_an_uploaded_library_alone_makes_a_profile(desk: Desk, client: TestClient) -> None:
     made = client.post("/welcome", data={"token": TOKEN, "name": "mine"}, files={"library": ("refs.bib", BIB)})
-    assert made.url.path == "/p/mine", made.text
+    assert made.url.path == "/p/mine/first", made.text
     assert content(desk, "mine")["interests"] == {"papers": [{"paper_id": "2501.12345", "title": "Trees that learn"}]}
 
 
@@ -157,5 +157,5 @@ def test_with_the_keyboard_alone_a_profile_is_made(desk: Desk, browser: Browser,
             if view.evaluate("document.activeElement.id") == "save":
                 break
         view.keyboard.press("Enter")
-        view.wait_for_url("**/p/traffic-forecasting-on-road-networks*")
+        view.wait_for_url("**/p/traffic-forecasting-on-road-networks/first*")
     assert content(desk, "traffic-forecasting-on-road-networks")

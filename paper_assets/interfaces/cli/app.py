@@ -28,6 +28,7 @@ os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
 
 # Command: its module in this folder, the function or group, and the first sentence of its help.
 COMMANDS: dict[str, tuple[str, str, str]] = {
+    "start": ("start", "start", "Open the desk in a browser; with --days, fetch and rank the papers of the last days."),
     "demo": ("graph", "demo", "Import the bundled example, rank it, and show the top papers with reasons."),
     "profile": ("profiles", "profile", "Make, show, change and remove profiles: what you want to read."),
     "import": ("graph", "import_files", "Import papers from files."),
@@ -67,6 +68,13 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "interpret": ("interpreting", "interpret", "Fetch a paper and analyze it with a language model."),
     "desk": ("servers", "desk", "Open the desk in a browser: today's papers, evidence, rewrites, profiles."),
     "review": ("servers", "desk", "Open the desk in a browser: today's papers, evidence, rewrites, profiles."),
+    "up": ("daily", "up", "Run Dagster's daemon and UI and the desk together, and restart what dies."),
+    "service": ("daily", "service", "Run `paper-assets up` after every login, by systemd (Linux) or launchd (macOS)."),
+    "github-actions": (
+        "daily",
+        "github_actions",
+        "Write a GitHub workflow that fetches, ranks, sends and publishes the digests every morning.",
+    ),
     "serve": ("servers", "serve", "Serve the desk and MCP over HTTP for a lab, with a token for each person."),
     "people": ("servers", "people", "Manage the people who can use `paper-assets serve`, and their profiles."),
     "mcp": ("servers", "mcp", "Serve assistants over MCP on standard input and output."),

@@ -28,6 +28,7 @@ from paper_assets.interfaces.values import parse_day
 from paper_assets.pipeline import papers
 from paper_assets.pipeline.harvest import Harvest
 from paper_assets.pipeline.harvest import harvest as bring_in
+from paper_assets.pipeline.profiles import followed_categories
 from paper_assets.pipeline.step import Partition
 from paper_assets.sources.arxiv import ARXIV
 from paper_assets.sources.arxiv_oai import sets_of
@@ -149,7 +150,7 @@ def harvest(
     with open_desk() as (workspace, instance), progress_bar("harvesting") as count:
         if not from_day <= (last or from_day) <= workspace.clock().date():
             raise InvalidInput("--from and --until must not be after today, in this order")
-        asked = Harvest(first=from_day, last=last, sets=tuple(sets or sets_of(workspace.settings.categories)))
+        asked = Harvest(first=from_day, last=last, sets=tuple(sets or sets_of(followed_categories(workspace.settings))))
         if not asked.sets:
             raise InvalidInput("no category to harvest; set PAPER_ASSETS_CATEGORIES, or give --set")
         try:

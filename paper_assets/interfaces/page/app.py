@@ -20,6 +20,7 @@ from paper_assets.interfaces.local_only import THIS_MACHINE
 from paper_assets.interfaces.page import (
     ask,
     evidence,
+    first_papers,
     overview,
     paper_map,
     papers,
@@ -47,6 +48,9 @@ ROUTES: tuple[tuple[str, Callable[[Request], Response] | None, Callable[[Request
     ("/", overview.show_profiles, None),
     ("/welcome", welcome.show_welcome, welcome.make_profile),
     ("/welcome/preview", None, welcome.preview_welcome),
+    ("/p/{profile}/first", first_papers.show_first, first_papers.fetch_first),
+    ("/work", None, first_papers.do_work),
+    ("/work/stop", None, first_papers.stop_work),
     ("/p/{profile}/rename", None, welcome.rename),
     ("/p/{profile}/duplicate", None, welcome.duplicate),
     ("/p/{profile}/remove", None, welcome.remove),
@@ -152,7 +156,14 @@ def _known_fault(request: Request, fault: Exception) -> Response:
         return page(request, "fault.html.jinja", status=503, fields=fields, **shown)
     status = 404 if isinstance(fault, PaperNotFound | NotComputed) else 400 if isinstance(fault, InvalidInput) else 500
     return page(
-        request, "fault.html.jinja", status=status, fault=str(fault), busy=False, fields=[], offered=_offered(request)
+        request,
+        "fault.html.jinja",
+        status=status,
+        fault=str(fault),
+        busy=False,
+        fields=[],
+        offered=_offered(request),
+        unranked=isinstance(fault, NotComputed) and not person_of(request),
     )
 
 

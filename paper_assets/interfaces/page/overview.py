@@ -11,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from paper_assets.errors import InvalidProfile, PaperAssetsError
+from paper_assets.interfaces.background import last_job
 from paper_assets.interfaces.missing_days import missing_days
 from paper_assets.interfaces.page.desk import Desk, Unshown, desk_of, isolate, may_see, now, page, person_of
 from paper_assets.interfaces.page.welcome import removed_of
@@ -93,6 +94,11 @@ def show_health(request: Request) -> Response:
         spent=spent,
         price=_price(desk, spent),
         home=desk.settings.home,
+        sending=[name for name in desk.profiles() if (desk.settings.profiles_dir / name / "delivery.json").is_file()]
+        if desk.settings.profiles_dir.is_dir()
+        else [],
+        job=(job := last_job(desk.settings.home)),
+        refresh=3 if job and job.running else None,
     )
 
 

@@ -90,7 +90,7 @@ def make_profile(request: Request) -> Response:
     if created.imported:
         said.append(f"{len(created.imported.new)} works of your library are liked.")
     said += [f"Note: {note}." for note in created.notes[:3]]
-    return redirect_with_note(request, f"/p/{name}", " ".join(said))
+    return redirect_with_note(request, f"/p/{name}/first", " ".join(said))
 
 
 def rename(request: Request) -> Response:

@@ -1,0 +1,183 @@
+"""Run one command in the background for the page, and show how far it is to everybody who asks.
+
+The command is an ordinary one (`start`, `run`, `fetch`, `deliver`) in a process of its own: it goes on when the browser
+or the page is closed, and its runs are in Dagster's UI. Its state is a small file in the home, which the page and the
+command line read. One command runs at a time.
+"""
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+
+from paper_assets.errors import InvalidInput
+from paper_assets.stores.locks import (
+    is_gone,
+    make_private_folder,
+    parse_process,
+    process_named,
+    store_lock,
+    this_process,
+)
+
+_FILE = "background.json"
+_LOG = "background.log"
+_LONGEST_LOG = 1_000_000  # bytes; then it begins anew
+_DEADLINE = 5.0
+_COMMANDS = ("start", "run", "fetch", "deliver")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """A command in the background.
+
+    `state`: running, done, failed or stopped. `stage`: what it does now, in words. `done` of `total` steps are done;
+    `counts`: papers by day, as far as they are fetched. `message`: why it failed.
+    """
+
+    arguments: tuple[str, ...] = ()
+    title: str = ""
+    profile: str | None = None
+    state: str = "running"
+    stage: str = "starting"
+    done: int = 0
+    total: int = 0
+    counts: Mapping[str, int] = field(default_factory=dict)
+    categories: tuple[str, ...] = ()
+    message: str | None = None
+    process: str = ""
+
+    @property
+    def running(self) -> bool:
+        """Whether the command is still at work."""
+        return self.state == "running"
+
+
+def last_job(home: Path) -> Job | None:
+    """Return the running or latest command; one whose process is gone without a result counts as stopped."""
+    try:
+        record = json.loads((home / _FILE).read_text(encoding="utf-8"))
+        job = Job(**{**record, "arguments": tuple(record["arguments"]), "categories": tuple(record["categories"])})
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
+    process = parse_process(job.process)
+    if job.running and job.process and (process is None or is_gone(process)):
+        return replace(job, state="stopped")
+    return job
+
+
+def write_job(home: Path, job: Job) -> None:
+    """Replace the state in one step."""
+    make_private_folder(home)
+    unfinished = home / f".{_FILE}-{os.getpid()}"
+    unfinished.write_text(json.dumps(asdict(job), ensure_ascii=False), encoding="utf-8")
+    unfinished.replace(home / _FILE)
+
+
+def begin(home: Path, environ: Mapping[str, str], arguments: Sequence[str], *, title: str, profile: str | None) -> Job:
+    """Start a command in the background. Raises InvalidInput while another one runs."""
+    if not arguments or arguments[0] not in _COMMANDS:
+        raise InvalidInput(f"only {', '.join(_COMMANDS)} can run in the background")
+    make_private_folder(home)
+    with store_lock(home / "background", deadline=_DEADLINE):
+        job = last_job(home)
+        if job and job.running:
+            raise InvalidInput(f"{job.title} is still running; stop it first or wait for its end")
+        log = home / _LOG
+        full = log.exists() and log.stat().st_size > _LONGEST_LOG
+        with log.open("w" if full else "a", encoding="utf-8") as output:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "paper_assets.interfaces.background", *arguments],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                env={**environ, "COLUMNS": "200"},
+                start_new_session=True,
+            )
+        fetched = {"counts": job.counts, "categories": job.categories} if job else {}  # `start` continues from there
+        job = Job(
+            arguments=tuple(arguments),
+            title=title,
+            profile=profile,
+            process=str(process_named(process.pid)),
+            **fetched,
+        )
+        write_job(home, job)
+    return job
+
+
+def stop(home: Path) -> bool:
+    """End the running command; what it has finished is kept, and the same command goes on from there."""
+    job = last_job(home)
+    process = parse_process(job.process) if job and job.running else None
+    if job is None or process is None or is_gone(process):
+        return False
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(process.pid, signal.SIGTERM)
+    write_job(home, replace(job, state="stopped"))
+    return True
+
+
+def main() -> None:
+    """Run the command of the arguments in this process and write how it ended."""
+    from paper_assets.interfaces.cli.app import main as run_command
+    from paper_assets.interfaces.cli.process import end_on_signals
+    from paper_assets.interfaces.cli.terminal import read_settings
+    from paper_assets.stores.locks import make_files_private
+
+    end_on_signals()
+    make_files_private()
+    home = read_settings().home
+    with store_lock(home / "background", deadline=_DEADLINE):  # until the parent has written the state
+        job = last_job(home) or Job(arguments=tuple(sys.argv[1:]), title=" ".join(sys.argv[1:2]))
+        write_job(home, replace(job, state="running", process=str(this_process())))
+    errors = _Errors()
+    code: object = 0
+    try:
+        with contextlib.redirect_stderr(errors):  # type: ignore[type-var]
+            run_command()
+    except SystemExit as end:
+        code = end.code
+    job = last_job(home) or job
+    failed = code not in (0, None)
+    write_job(
+        home,
+        replace(
+            job,
+            state="failed" if failed else "done",
+            message=(errors.last or "the command failed") if failed else None,
+            process="",
+        ),
+    )
+    os._exit(1 if failed else 0)
+
+
+class _Errors:
+    """Standard error that is passed on and remembers the last line that says `error:`."""
+
+    last: str | None = None
+
+    def write(self, text: str) -> int:
+        for line in text.splitlines():
+            if line.startswith("error: "):
+                self.last = line.removeprefix("error: ")
+        sys.__stderr__.write(text)  # type: ignore[union-attr]
+        return len(text)
+
+    def flush(self) -> None:
+        sys.__stderr__.flush()  # type: ignore[union-attr]
+
+    def isatty(self) -> bool:
+        return False
+
+    def fileno(self) -> int:
+        return sys.__stderr__.fileno()  # type: ignore[union-attr]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,113 @@
+"""Fetch the first papers of a profile from the page, and the buttons of Health: commands in the background.
+
+The page only starts a command and shows how far it is. The command goes on when the browser is closed, and its runs are
+in Dagster's UI.
+"""
+
+from datetime import timedelta
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from paper_assets.errors import InvalidInput
+from paper_assets.interfaces import background
+from paper_assets.interfaces.page.desk import desk_of, now, page, person_of, profile_of, redirect_with_note
+from paper_assets.interfaces.values import parse_day
+from paper_assets.pipeline.profiles import followed_categories
+from paper_assets.setup.categories import category_name
+from paper_assets.stores.papers import latest_day, paper_counts
+from paper_assets.stores.rankings import latest_ranking_day
+
+DAYS = (3, 7, 14)
+_DEFAULT_DAYS = 7
+_REFRESH = 2  # seconds
+
+
+def show_first(request: Request) -> Response:
+    """Show the button that fetches, how far a command is, or why it ended. A finished one leads to Today."""
+    desk, profile = desk_of(request), profile_of(request)
+    _operator_only(request)
+    job = background.last_job(desk.settings.home)
+    watching = request.query_params.get("watch")
+    if watching and job and job.state == "done" and latest_ranking_day(desk.warehouse, profile):
+        return redirect_with_note(request, f"/p/{profile}", "Your list is ready.")
+    running = job is not None and job.running
+    stored = sum(paper_counts(desk.warehouse).values())
+    return page(
+        request,
+        "first.html.jinja",
+        job=job,
+        running=running,
+        refresh=f"{_REFRESH}; url=/p/{profile}/first?watch=1" if running else None,
+        fetched=sum(job.counts.values()) if job else 0,
+        categories=[category_name(code) for code in followed_categories(desk.settings)],
+        days=DAYS,
+        default=_DEFAULT_DAYS,
+        stored=stored,
+        interval=desk.settings.request_interval,
+        ranked=latest_ranking_day(desk.warehouse, profile) is not None,
+    )
+
+
+def fetch_first(request: Request) -> Response:
+    """Start fetching the last days, or ranking what is stored, for a profile."""
+    desk, profile = desk_of(request), profile_of(request)
+    _operator_only(request)
+    form = request.state.form
+    if form.get("action") == "rank":
+        arguments, title = ["run", "--profile", profile], f"Ranking for {profile}"
+    else:
+        days = str(form.get("days", _DEFAULT_DAYS))
+        if not days.isdecimal() or not 1 <= int(days) <= 60:
+            raise InvalidInput("days must be a whole number from 1 to 60")
+        arguments, title = ["start", "--days", days, "--profile", profile], f"Fetching {days} days for {profile}"
+    background.begin(desk.settings.home, desk.environ, arguments, title=title, profile=profile)
+    return RedirectResponse(f"/p/{profile}/first?watch=1", status_code=303)
+
+
+def stop_work(request: Request) -> Response:
+    """Stop the command in the background; what it has finished is kept."""
+    desk = desk_of(request)
+    _operator_only(request)
+    stopped = background.stop(desk.settings.home)
+    note = "Stopped. What is fetched is kept; the same button continues." if stopped else "Nothing is running."
+    return redirect_with_note(request, _back(request), note)
+
+
+def do_work(request: Request) -> Response:
+    """Start a command of Health: fetch missing days, rank what is out of date, send a digest."""
+    desk, form = desk_of(request), request.state.form
+    _operator_only(request)
+    action, profile = str(form.get("action", "")), str(form.get("profile", ""))
+    if action == "fetch":
+        first, last = parse_day(str(form.get("first", "")), "first"), parse_day(str(form.get("last", "")), "last")
+        arguments = ["fetch", "--day", f"{first}", "--to", f"{last}"]
+        arguments += ["--accept-fewer"] if form.get("accept_fewer") else []
+        title = f"Fetching {first} to {last}"
+    elif action == "update":
+        newest = latest_day(desk.warehouse)
+        days = min(max((now().date() - newest - timedelta(days=1)).days, 1), 30) if newest else _DEFAULT_DAYS
+        arguments, title = ["start", "--days", str(days)], f"Fetching {days} days"
+    elif action == "rank":
+        arguments = ["run", *(["--profile", profile] if profile else [])]
+        title = f"Ranking for {profile or 'all profiles'}"
+    elif action == "deliver" and profile:
+        arguments, title = ["deliver", profile], f"Sending the digest of {profile}"
+    else:
+        raise InvalidInput("this is no action of Health")
+    if profile and profile not in desk.profiles():
+        raise InvalidInput(f"there is no profile {profile[:60]!r}")
+    background.begin(desk.settings.home, desk.environ, arguments, title=title, profile=profile or None)
+    return redirect_with_note(request, _back(request), f"{title} has started.")
+
+
+def _operator_only(request: Request) -> None:
+    if person_of(request):
+        raise HTTPException(404)
+
+
+def _back(request: Request) -> str:
+    """The view that the form names, if it is one of this desk's."""
+    back = str(request.state.form.get("back", "/health"))
+    return back if back.startswith("/") and not back.startswith("//") and "\\" not in back else "/health"

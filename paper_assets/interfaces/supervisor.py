@@ -1,0 +1,184 @@
+"""Run the daemon, Dagster's UI and the desk together: restart what dies, end everything as a whole, keep one log.
+
+The processes of Dagster form one tree that `defs/dev.py` ends as a whole; this module starts it and the desk, and both
+end when this process disappears, killed or not.
+"""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+from paper_assets.errors import InvalidInput, StoreBusy
+from paper_assets.stores.locks import make_private_folder, store_lock
+
+LOG = "up.log"  # in the home
+_LONGEST_LOG = 5_000_000  # bytes; then the log moves to up.log.1
+_FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 60.0  # seconds before a child is started again; doubled each time
+_STABLE = 60.0  # seconds after which a child that dies is started again at once
+_END_WITHIN = 10.0  # seconds that children have after SIGTERM; Dagster's tree ends within eight
+_POLL = 0.2
+_CHILD = "--child"
+_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+_LEVELS = (
+    ("ERROR", re.compile(r"\berror\b|Traceback|\bCRITICAL\b|- ERROR -", re.IGNORECASE)),
+    ("WARNING", re.compile(r"\bwarning\b|- WARNING -", re.IGNORECASE)),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """A program to keep running, under the name that the log gives it."""
+
+    name: str
+    command: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class _Child:
+    service: Service
+    process: "subprocess.Popen[str] | None" = None
+    began: float = 0.0
+    next_start: float = 0.0
+    pause: float = _FIRST_PAUSE
+    restarts: int = 0
+
+
+@dataclass(slots=True)
+class _Log:
+    """One file with levels; `shown` receives what a person at the terminal wants to see."""
+
+    file: Path
+    shown: Callable[[str], None]
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def write(self, level: str, name: str, text: str, *, show: bool) -> None:
+        line = f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} {level} {name}: {text}"
+        with self.lock:
+            if self.file.exists() and self.file.stat().st_size > _LONGEST_LOG:
+                self.file.replace(self.file.with_name(f"{self.file.name}.1"))
+            with self.file.open("a", encoding="utf-8", errors="replace") as log:
+                log.write(f"{line}\n")
+            if show:
+                self.shown(line)
+
+
+def services(*, port: int, graph_port: int) -> tuple[Service, ...]:
+    """Return what `up` runs: Dagster's daemon and UI, and the desk."""
+    as_child = (sys.executable, "-m", "paper_assets.interfaces.supervisor", _CHILD)
+    return (
+        Service("dagster", (sys.executable, "-m", "paper_assets.defs.dev", "-p", str(graph_port))),
+        Service("desk", (*as_child, "desk", "--port", str(port))),
+    )
+
+
+def supervise(
+    wanted: Sequence[Service], home: Path, environ: Mapping[str, str], *, say: Callable[[str], None], verbose: bool
+) -> int:
+    """Run the services until a signal asks for the end; return the exit code. Raises InvalidInput if one `up` runs."""
+    make_private_folder(home)
+    received: list[int] = []
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda number, _frame: received.append(number))
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
+    log = _Log(home / LOG, say)
+    try:
+        with store_lock(home / "up", deadline=0.5):
+            children = [_Child(service) for service in wanted]
+            log.write("INFO", "up", f"starting {', '.join(each.name for each in wanted)}", show=True)
+            try:
+                while not received:
+                    for child in children:
+                        _keep_running(child, environ, log, verbose=verbose)
+                    time.sleep(_POLL)
+            finally:
+                log.write("INFO", "up", "ending", show=True)
+                _end(children, log)
+    except StoreBusy:
+        raise InvalidInput(f"`paper-assets up` is running already for {home}; stop that one first") from None
+    return 0 if received == [signal.SIGINT] else 128 + received[0] if received else 0
+
+
+def _keep_running(child: _Child, environ: Mapping[str, str], log: _Log, *, verbose: bool) -> None:
+    """Start the child if it does not run, not more often than its pause allows."""
+    name, now = child.service.name, time.monotonic()
+    if child.process is not None:
+        code = child.process.poll()
+        if code is None:
+            return
+        child.process = None
+        if now - child.began > _STABLE:
+            child.pause = _FIRST_PAUSE
+        how = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
+        log.write("ERROR", "up", f"{name} {how}; starting it again in {child.pause:g} s", show=True)
+        child.next_start, child.restarts = now + child.pause, child.restarts + 1
+        child.pause = min(2 * child.pause, _LONGEST_PAUSE)
+    if now < child.next_start:
+        return
+    child.process = subprocess.Popen(
+        child.service.command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        env={**environ, "PYTHONUNBUFFERED": "1", "COLUMNS": "200"},
+        text=True,
+        errors="replace",
+        start_new_session=True,  # Ctrl-C at the terminal reaches this process only, which ends the others in order
+    )
+    child.began = now
+    log.write("INFO", "up", f"{name} runs as process {child.process.pid}", show=verbose)
+    threading.Thread(target=_copy, args=(child.process, name, log, verbose), daemon=True).start()
+
+
+def _copy(process: "subprocess.Popen[str]", name: str, log: _Log, verbose: bool) -> None:
+    """Copy what a child prints into the log, with its level; errors, warnings and addresses are shown too."""
+    assert process.stdout is not None  # noqa: S101
+    for line in process.stdout:
+        text = _COLOURS.sub("", line).rstrip()
+        if text:
+            level = next((level for level, sign in _LEVELS if sign.search(text)), "INFO")
+            log.write(level, name, text, show=verbose or level != "INFO" or "http://127.0.0.1" in text)
+
+
+def _end(children: Sequence[_Child], log: _Log) -> None:
+    """End all children: SIGTERM, and SIGKILL to those that are left after `_END_WITHIN` seconds."""
+    running = [child.process for child in children if child.process is not None]
+    for process in running:
+        with suppress(ProcessLookupError):
+            process.terminate()
+    ends = time.monotonic() + _END_WITHIN
+    for process in running:
+        try:
+            process.wait(max(0.1, ends - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            log.write("WARNING", "up", f"process {process.pid} did not end; it is killed", show=True)
+            process.kill()
+            process.wait()
+
+
+def main() -> None:
+    """Run a command of ours as a child of the supervisor, and end with it."""
+    from paper_assets.interfaces.cli.app import program
+
+    parent = os.getppid()
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(1)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    sys.argv = ["paper-assets", *[each for each in sys.argv[1:] if each != _CHILD]]
+    threading.Thread(target=watch, daemon=True).start()
+    program()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,152 @@
+"""Test the first papers: from an empty home to Today with a loopback arXiv, stopped and continued, refused."""
+
+import os
+import re
+import time
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, expect
+from starlette.testclient import TestClient
+
+from paper_assets.interfaces import background
+from paper_assets.interfaces.cli.first_papers import last_days
+from paper_assets.interfaces.page.app import build_app
+from paper_assets.interfaces.page.desk import Desk as PageDesk
+from paper_assets.paper import Paper
+from paper_assets.settings import load_settings
+from paper_assets.stores.papers import paper_counts
+from paper_assets.stores.rankings import latest_ranking_day
+from tests.desk import PATIENCE, Desk
+from tests.loopback import Answer
+from tests.loopback_arxiv import LoopbackArxiv, invented_paper, loopback_arxiv
+from tests.page.browser import visitor
+from tests.page.invented_desk import served
+
+TOKEN = "a-token-of-this-test"
+TODAY = datetime.now(UTC).date()
+TEXTS = ("traffic forecasting on road networks", "parsing of old letters", "calibration of tree ensembles")
+
+
+def papers(days: int = 7) -> list[Paper]:
+    return [
+        invented_paper(number, day, title=f"{text.capitalize()}, part {number}", categories=(category,))
+        for day in last_days(days, TODAY)
+        for number, (text, category) in enumerate(zip(TEXTS * 3, ("cs.LG", "cs.CL", "stat.ML") * 3, strict=True))
+    ]
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    return Desk(tmp_path)
+
+
+def reaching(arxiv: LoopbackArxiv) -> dict[str, str]:
+    return {"PAPER_ASSETS_ARXIV_URL": arxiv.url, "PAPER_ASSETS_REQUEST_INTERVAL": "0.1"}
+
+
+def wait(condition: Callable[[], bool]) -> None:
+    ends = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < ends
+        time.sleep(0.2)
+
+
+@pytest.fixture
+def arxiv() -> Iterator[LoopbackArxiv]:
+    with loopback_arxiv(papers=papers()) as arxiv:
+        yield arxiv
+
+
+def test_start_fetches_the_categories_of_the_profiles_and_ranks(desk: Desk, arxiv: LoopbackArxiv) -> None:
+    desk.profile("traffic", {"interests": {"primary": [TEXTS[0]]}, "feed": {"categories": ["cs.LG", "stat.ML"]}})
+    said = desk.run("start", "--days", "3", **reaching(arxiv))
+    assert "Day 3 of 3" in said
+    assert TEXTS[0].capitalize() in said
+    assert {re.sub(r"\+AND.*| AND .*", "", request.query["search_query"]) for request in arxiv.requests} == {
+        "(cat:cs.LG OR cat:stat.ML)"
+    }
+    assert set(paper_counts(desk.warehouse)) == set(last_days(3, TODAY))
+    asked = len(arxiv.requests)
+    desk.run("start", "--days", "4", **reaching(arxiv))  # continues: only the fourth day is asked for
+    assert len(arxiv.requests) == asked + 1
+
+
+def test_a_refusal_is_explained_and_what_came_before_is_ranked(desk: Desk, arxiv: LoopbackArxiv) -> None:
+    desk.profile("traffic", {"interests": {"primary": [TEXTS[0]]}, "feed": {"categories": ["cs.LG"]}})
+    first = last_days(1, TODAY)[0]
+    answers = arxiv._by_day({"search_query": f"cat:cs.LG submittedDate:[{first:%Y%m%d}0000 TO {first:%Y%m%d}2359]"})
+    arxiv.script = [answers, *[Answer(status=429, headers={"Retry-After": "3600"})] * 5]
+    process = desk.start("start", "--days", "2", **reaching(arxiv))
+    out, err = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 1
+    assert "1 day of 2 fetched, the same command continues" in err
+    assert TEXTS[0].capitalize() in out
+
+
+def test_without_a_profile_start_says_how_to_make_one(desk: Desk) -> None:
+    assert "paper-assets profile new" in desk.refused("start", "--days", "1")
+
+
+def test_the_page_starts_stops_and_continues_the_work(desk: Desk, arxiv: LoopbackArxiv) -> None:
+    desk.profile("traffic", {"interests": {"primary": [TEXTS[0]]}, "feed": {"categories": ["cs.LG"]}})
+    environ = {**desk.environment, **reaching(arxiv), "PAPER_ASSETS_REQUEST_INTERVAL": "1"}
+    settings = load_settings(environ, desk.folder)
+    app = build_app(PageDesk(settings=settings, environ={**os.environ, **environ}, token=TOKEN))
+    with TestClient(app, base_url="http://127.0.0.1", headers={"origin": "http://127.0.0.1"}) as client:
+        assert "/p/traffic/first" in client.get("/p/traffic").text
+        client.post("/p/traffic/first", data={"token": TOKEN, "days": "7"})
+        wait(lambda: len((background.last_job(settings.home) or background.Job()).counts) >= 2)
+        shown = client.get("/p/traffic/first").text
+        assert "of 7 days" in shown
+        assert "You can close this page" in shown
+        refused = client.post("/p/traffic/first", data={"token": TOKEN, "days": "7"})
+        assert "is still running" in refused.text
+        assert (
+            "Stopped. What is fetched is kept"
+            in client.post("/work/stop", data={"token": TOKEN, "back": "/p/traffic/first"}).text
+        )
+        job = background.last_job(settings.home)
+        assert job is not None
+        assert job.state == "stopped"
+        asked = len(arxiv.requests)
+        client.post("/p/traffic/first", data={"token": TOKEN, "days": "7"})
+        wait(lambda: not (background.last_job(settings.home) or background.Job()).running)
+        job = background.last_job(settings.home)
+        assert job is not None
+        assert (job.state, job.message) == ("done", None)
+        assert len(arxiv.requests) <= asked + 7 - 1
+        assert latest_ranking_day(desk.warehouse, "traffic") == last_days(1, TODAY)[0]
+        assert client.get("/p/traffic/first?watch=1").url.path == "/p/traffic"
+
+
+@pytest.mark.parametrize("form", [{"action": "explode"}, {"action": "rank", "profile": "../x"}, {"action": "fetch"}])
+def test_health_runs_only_its_own_actions(desk: Desk, form: dict[str, str]) -> None:
+    desk.profile("traffic", {"interests": {"primary": [TEXTS[0]]}})
+    settings = load_settings(desk.environment, desk.folder)
+    app = build_app(PageDesk(settings=settings, environ=desk.environment, token=TOKEN))
+    with TestClient(app, base_url="http://127.0.0.1", headers={"origin": "http://127.0.0.1"}) as client:
+        assert client.post("/work", data={"token": TOKEN, **form}).status_code == 400
+        assert "Rank what is out of date" in client.get("/health").text
+    assert background.last_job(settings.home) is None
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_from_an_empty_home_to_today_by_keyboard(
+    desk: Desk, arxiv: LoopbackArxiv, browser: Browser, width: int
+) -> None:
+    with served(desk, **reaching(arxiv)) as page, visitor(browser, width=width) as view:
+        view.goto(page.url)
+        view.get_by_label("What do you work on?").focus()
+        view.keyboard.type(TEXTS[0])
+        view.get_by_label("Name").focus()
+        view.keyboard.type("traffic")
+        view.keyboard.press("Enter")
+        view.wait_for_url("**/p/traffic/first*")
+        view.locator("#fetch").focus()
+        view.keyboard.press("Enter")
+        expect(view.locator("#work")).to_be_visible()
+        view.wait_for_url("**/p/traffic?note*")
+        expect(view.locator("article[id]").first).to_contain_text("Traffic forecasting")

@@ -1,0 +1,88 @@
+"""Test the files for systemd, launchd and GitHub with the readers of these programs."""
+
+import plistlib
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from paper_assets.setup.service_files import (
+    github_workflow,
+    launchd_agent,
+    launchd_path,
+    systemd_path,
+    systemd_unit,
+)
+from tests.desk import Desk
+
+ENVIRONMENT = {"PAPER_ASSETS_HOME": '/tmp/a "b" 100%/c$d', "DAGSTER_HOME": "/tmp/x"}
+
+
+def test_systemd_accepts_the_unit(tmp_path: Path) -> None:
+    if not shutil.which("systemd-analyze"):
+        pytest.skip("systemd-analyze is not installed")
+    file = tmp_path / "paper-assets.service"
+    file.write_text(systemd_unit([sys.executable, "up"], ENVIRONMENT, folder=tmp_path), encoding="utf-8")
+    done = subprocess.run(
+        ["systemd-analyze", "verify", "--user", "--man=no", str(file)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={"XDG_RUNTIME_DIR": str(tmp_path), "PATH": "/usr/bin:/bin"},
+    )
+    said = [line for line in done.stderr.splitlines() if file.name in line]
+    assert said == []
+    assert 'Environment="PAPER_ASSETS_HOME=/tmp/a \\"b\\" 100%%/c$d"' in file.read_text("utf-8")
+
+
+def test_launchd_reads_the_agent_as_it_was_meant(tmp_path: Path) -> None:
+    agent: dict[str, Any] = plistlib.loads(
+        launchd_agent(["/bin/paper-assets", "up"], ENVIRONMENT, folder=tmp_path, log=tmp_path / "log")
+    )
+    assert agent["ProgramArguments"] == ["/bin/paper-assets", "up"]
+    assert agent["EnvironmentVariables"] == ENVIRONMENT
+    assert agent["KeepAlive"] == {"SuccessfulExit": False}
+    assert launchd_path(tmp_path).name == f"{agent['Label']}.plist"
+
+
+def test_the_unit_is_where_systemd_looks_for_it() -> None:
+    assert systemd_path(Path("/home/ada")) == Path("/home/ada/.config/systemd/user/paper-assets.service")
+    assert systemd_path(Path("/home/ada"), "/cfg") == Path("/cfg/systemd/user/paper-assets.service")
+
+
+def test_the_workflow_keeps_the_desk_between_runs_and_calls_commands_that_exist() -> None:
+    workflow = yaml.safe_load(github_workflow(package="paper-assets==1.0", minute=30, hour=5, weekdays="1-5", days=3))
+    assert workflow[True]["schedule"] == [{"cron": "30 5 * * 1-5"}]  # YAML reads `on` as true
+    steps = workflow["jobs"]["digest"]["steps"]
+    used = [step.get("uses", "") for step in steps]
+    assert used.index("actions/cache/restore@v4") < used.index("actions/cache/save@v4")
+    home = workflow["jobs"]["digest"]["env"]["PAPER_ASSETS_HOME"].removeprefix("${{ github.workspace }}/")
+    assert home.removeprefix("${{ github.workspace }}/").startswith(
+        steps[used.index("actions/cache/save@v4")]["with"]["path"]
+    )
+    assert any("paper-assets start --days 3" in step.get("run", "") for step in steps)
+
+
+def test_the_service_is_installed_shown_and_removed(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    where = {"XDG_CONFIG_HOME": str(tmp_path / "cfg"), "PATH": "/nowhere", "PAPER_ASSETS_SMTP_PASSWORD": "hidden"}
+    file = systemd_path(tmp_path, str(tmp_path / "cfg"))
+    assert f"wrote {file}" in desk.run("service", "install", **where)
+    assert "hidden" not in file.read_text("utf-8")
+    assert str(tmp_path / "data") in file.read_text("utf-8")
+    assert f"removed {file}" in desk.run("service", "remove", **where)
+    assert not file.exists()
+    assert "nothing to remove" in desk.run("service", "remove", **where)
+
+
+def test_the_workflow_is_written_once_and_wrong_times_are_refused(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    desk.run("github-actions", "--at", "6:05", "--weekdays", "mon,wed-fri")
+    assert 'cron: "5 6 * * 1,3-5"' in (tmp_path / ".github/workflows/paper-assets.yml").read_text("utf-8")
+    assert "--replace overwrites it" in desk.refused("github-actions")
+    assert "time of day" in desk.refused("github-actions", "--at", "25:00", "--replace")
+    assert "--weekdays" in desk.refused("github-actions", "--weekdays", "someday", "--replace")

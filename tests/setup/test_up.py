@@ -1,0 +1,114 @@
+"""Test the supervisor of `up`: what dies is restarted, the end is the end of everything, the log has levels."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from paper_assets.stores.locks import is_alive
+from tests.desk import PATIENCE
+
+_SERVICE = "import time; print('service at work', flush=True); time.sleep(900)"
+_STUBBORN = (
+    "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('warning: I stay', flush=True); "
+    "time.sleep(900)"
+)
+_PROGRAM = """
+import os, sys
+from pathlib import Path
+from paper_assets.interfaces import supervisor
+supervisor._END_WITHIN = 2.0
+services = [supervisor.Service(f"s{at}", (sys.executable, "-c", code)) for at, code in enumerate(sys.argv[2:])]
+sys.exit(supervisor.supervise(services, Path(sys.argv[1]), os.environ, say=lambda line: print(line, flush=True),
+                              verbose=True))
+"""
+
+
+@contextmanager
+def up(home: Path, *services: str) -> Iterator["subprocess.Popen[str]"]:
+    process = subprocess.Popen(
+        [sys.executable, "-c", _PROGRAM, str(home), *services],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            process.terminate()
+            process.wait(timeout=PATIENCE)
+
+
+def log(home: Path) -> str:
+    file = home / "up.log"
+    return file.read_text("utf-8") if file.exists() else ""
+
+
+def wait(condition: Callable[[], bool]) -> None:
+    ends = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < ends
+        time.sleep(0.1)
+
+
+def pids(home: Path, name: str) -> list[int]:
+    return [int(pid) for pid in re.findall(rf"up: {name} runs as process (\d+)", log(home))]
+
+
+def test_each_child_that_is_killed_is_started_again_and_the_end_is_clean(tmp_path: Path) -> None:
+    with up(tmp_path, _SERVICE, _SERVICE) as process:
+        for name in ("s0", "s1"):
+            wait(lambda name=name: f"{name}: service at work" in log(tmp_path))  # type: ignore[misc]
+            os.kill(pids(tmp_path, name)[0], signal.SIGKILL)
+            wait(lambda name=name: len(pids(tmp_path, name)) == 2)  # type: ignore[misc]
+            assert f"ERROR up: {name} was killed by signal 9; starting it again in 1 s" in log(tmp_path)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=PATIENCE) == 0
+    assert not any(is_alive(pid) for name in ("s0", "s1") for pid in pids(tmp_path, name))
+
+
+def test_a_child_that_does_not_end_is_killed_and_the_code_is_the_signals(tmp_path: Path) -> None:
+    with up(tmp_path, _STUBBORN) as process:
+        wait(lambda: "WARNING s0: warning: I stay" in log(tmp_path))
+        process.terminate()
+        assert process.wait(timeout=PATIENCE) == 128 + signal.SIGTERM
+    assert "did not end; it is killed" in log(tmp_path)
+    assert not is_alive(pids(tmp_path, "s0")[0])
+
+
+def test_a_child_that_fails_again_and_again_is_started_less_and_less_often(tmp_path: Path) -> None:
+    with up(tmp_path, "raise SystemExit('error: no port')"):
+        wait(lambda: "starting it again in 4 s" in log(tmp_path))
+    pauses = re.findall(r"starting it again in (\d+) s", log(tmp_path))
+    assert pauses[:3] == ["1", "2", "4"]
+    assert "ERROR s0: error: no port" in log(tmp_path)
+
+
+def test_a_second_one_for_the_same_home_is_refused(tmp_path: Path) -> None:
+    with up(tmp_path, _SERVICE):
+        wait(lambda: bool(pids(tmp_path, "s0")))
+        with up(tmp_path, _SERVICE) as second:
+            out, _ = second.communicate(timeout=PATIENCE)
+            assert "is running already" in out
+            assert second.returncode == 1
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="processes are looked up in /proc")
+def test_the_desk_ends_when_its_supervisor_is_killed(tmp_path: Path) -> None:
+    desk = f"[{sys.executable!r}, '-m', 'paper_assets.interfaces.supervisor', '--child', 'desk', '--port', '0']"
+    code = f"import subprocess, time; print(subprocess.Popen({desk}).pid, flush=True); time.sleep(900)"
+    environ = {**os.environ, "PAPER_ASSETS_HOME": str(tmp_path), "PAPER_ASSETS_PROFILES": str(tmp_path / "profiles")}
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, env=environ) as parent:
+        assert parent.stdout is not None
+        child = int(parent.stdout.readline())
+        wait(lambda: "the desk is open" in parent.stdout.readline())  # type: ignore[union-attr]
+        parent.kill()
+        wait(lambda: not Path(f"/proc/{child}").exists() or " Z " in Path(f"/proc/{child}/stat").read_text("utf-8"))
