@@ -157,10 +157,15 @@ def html_with_mathml(text: str, *, marked: Sequence[tuple[int, int]] = ()) -> st
     return found
 
 
+def formula_spans(text: str) -> list[tuple[int, int]]:
+    """Return where the formulas of a text start and end, so that code that divides a text can keep them whole."""
+    return [found.span() for found in _MATHS.finditer(text)] if _has_tex(text) else []
+
+
 def _with_marks(text: str, marked: Sequence[tuple[int, int]]) -> str:
     """Put private characters around the spans that lie outside formulas, commands and accents."""
     text = text.replace(_MARK_START, " ").replace(_MARK_END, " ")
-    formulas = [found.span() for found in _MATHS.finditer(text)]
+    formulas = formula_spans(text)
     for start, end in sorted(marked, reverse=True):
         inside = (
             any(first <= end and start <= last for first, last in formulas) or "$" in text[max(start - 1, 0) : end + 1]

@@ -1,6 +1,8 @@
 """Today: rating and undo with one key, with and without scripts; messages in view; other people's markup stays text."""
 
+import json
 from collections.abc import Iterator
+from datetime import date
 
 import pytest
 from playwright.sync_api import Browser, Route, expect
@@ -255,3 +257,30 @@ def test_opening_a_paper_from_the_page_is_kept_as_a_reading_signal(nothing_rated
     assert ratings(nothing_rated) == {}
     with warehouse.writing() as connection:
         connection.execute("delete from reading_signals")
+
+
+def test_on_a_quiet_day_the_papers_below_the_threshold_follow_with_rating_buttons(
+    nothing_rated: Page, browser: Browser
+) -> None:
+    warehouse, day = nothing_rated.desk.warehouse, DAYS[1]
+    rows = ranking(warehouse, date.fromisoformat(day), PROFILE).rows.to_pylist()
+    below = next(row["paper_id"] for row in rows if not row["shown"])
+    with warehouse.writing() as connection:
+        [(header,)] = connection.execute(
+            "select header from ranking_sets where day = ? and profile = ?", [day, PROFILE]
+        ).fetchall()
+        set_header = "update ranking_sets set header = ? where day = ? and profile = ?"
+        connection.execute(set_header, [json.dumps(json.loads(header) | {"quiet": True}), day, PROFILE])
+    try:
+        with visitor(browser) as page:
+            page.goto(f"{nothing_rated.today}/{day}")
+            article = page.locator(f'#maybe [id="paper-{below}"]')
+            article.locator("summary").click()
+            expect(article.locator(".abstract")).to_be_visible()
+            article.get_by_role("button", name="Later").click()
+            pressed(page, below, "later")
+            keep_picture(page, "today-maybe")
+    finally:
+        with warehouse.writing() as connection:
+            connection.execute(set_header, [header, day, PROFILE])
+    assert ratings(nothing_rated) == {below: "later"}

@@ -1,7 +1,7 @@
 """Every view at three sizes: it fits the screen, is accessible, and starts at the same left edge; screenshots."""
 
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, expect
 
 from paper_assets.stores.rewrites import rewrites_of
 from tests.page.browser import axe_script, keep_picture, serious_findings, visitor
@@ -62,6 +62,34 @@ def test_every_view_fits_its_screen_and_is_accessible(
                 found[name] = findings
     assert found == {}
     assert len(edges) == 1, f"the views start at different left edges: {edges}"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_rated_unsaved_and_waiting_rows_are_accessible(
+    page_of_a_year: Page, browser: Browser, scheme: str, axe: str | None
+) -> None:
+    found = {}
+    with visitor(browser, color_scheme=scheme) as page:
+        page.goto(page_of_a_year.today)
+        for key in "wln":
+            page.keyboard.press(key)
+        expect(page.locator('.papers [aria-pressed="true"]')).to_have_count(3)
+        page.route("**/rate", lambda route: route.abort())
+        page.keyboard.press("w")
+        expect(page.locator(".row-fault")).to_be_visible()
+        keep_picture(page, f"today-states-{scheme}")
+        if axe:
+            found["rated"] = serious_findings(page, axe)
+        page.keyboard.press("?")
+        if axe:
+            found["keys"] = serious_findings(page, axe)
+        page.goto(f"{page_of_a_year.today}/shelf?show=no")
+        expect(page.locator(".found article")).to_have_count(1)
+        if axe:
+            found["shelf"] = serious_findings(page, axe)
+    with page_of_a_year.desk.warehouse.writing() as connection:
+        connection.execute("delete from ratings")
+    assert {name: findings for name, findings in found.items() if findings} == {}
 
 
 def test_accessibility_was_checked(axe: str | None) -> None:

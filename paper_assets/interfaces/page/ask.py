@@ -207,7 +207,7 @@ def _quoted(desk: Desk, profile: str | None, asked: Asked) -> dict[str, Any]:
 
 
 def _write(desk: Desk, profile: str, asked: Asked, job: _Job) -> Answer:
-    """Gather, fetch where allowed, and write; runs in a thread of its own."""
+    """Gather, fetch where allowed, and write; runs in a separate thread."""
 
     def progress(done: int, total: int, what: str = "") -> None:
         job.progress = f"{what} ({done + 1} of {total})" if total else what
@@ -244,7 +244,7 @@ def _failed(future: "Future[Answer]") -> bool:
 
 
 def _state(job: _Job | None) -> str:
-    """A word for where an answer stands."""
+    """Return the state of an answer: none, running with its progress, or done."""
     if job is None:
         return "none"
     return "done" if job.future.done() else f"running {job.progress}".strip()

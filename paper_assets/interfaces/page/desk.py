@@ -31,7 +31,7 @@ from paper_assets.stores.profiles import Person
 from paper_assets.stores.rankings import latest_ranking_day
 from paper_assets.stores.warehouse import Warehouse
 from paper_assets.text.cleaning import one_line, without_controls
-from paper_assets.text.tex import MathText, html_with_mathml, readable
+from paper_assets.text.tex import MathText, html_with_mathml
 
 if TYPE_CHECKING:
     from paper_assets.interfaces.page.sign_in import Sessions
@@ -130,7 +130,7 @@ class Unshown:
 def isolate(name: str, make: Callable[[], T]) -> T | Unshown:
     """Return what `make` returns; an unexpected exception is logged and becomes an Unshown with that name.
 
-    Errors of our own (PaperAssetsError) are raised: their views know how to explain them.
+    PaperAssetsErrors are raised: their views know how to explain them.
     """
     try:
         return make()
@@ -160,9 +160,9 @@ def count_of(number: int, singular: str, plural: str | None = None) -> str:
 
 
 def readable_title(text: str) -> str:
-    """Return a title as one line with its TeX made readable; as it was written where that fails."""
+    """Return a title as one line with its TeX as characters; the filter `maths` shows its formulae as MathML."""
     try:
-        return readable(one_line(text))
+        return MathText(one_line(text))
     except Exception:
         logger.exception("the title %r could not be made readable", text[:200])
         return one_line(text)

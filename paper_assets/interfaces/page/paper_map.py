@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
-from statistics import median
 from typing import Any
 
 from starlette.requests import Request
@@ -19,6 +18,7 @@ from paper_assets.stores.rankings import ranking
 _SPANS = {"day": 1, "month": 31}
 _COLOURS = 8  # interests with a separate colour; more cannot be distinguished
 _LONGEST_LABEL = 34  # characters
+_LABEL_WIDTH, _LABEL_HEIGHT = 0.4, 0.06  # shares of the map
 _SHELF = 0.4  # from this probability on a paper belongs to its interest, where the ranking has no threshold
 
 
@@ -95,12 +95,13 @@ def _groups(papers: Sequence[PlacedPaper], interests: Sequence[str], threshold: 
     for each in papers:
         near = each.paper.shown or each.paper.relevance >= threshold
         members[each.paper.lane if near and each.paper.lane in members else None].append(each)
-    return [
-        Group(
-            lane=lane,
-            papers=tuple(those),
-            x=median(each.x for each in those) if those else 0.0,
-            y=median(each.y for each in those) if those else 0.0,
-        )
-        for lane, those in members.items()
-    ]
+    groups: list[Group] = []
+    for lane, those in members.items():
+        best = max(those, key=lambda each: each.paper.relevance, default=None)
+        x, y = (best.x, best.y) if best else (0.0, 0.0)
+        while best and any(
+            abs(y - other.y) < _LABEL_HEIGHT and abs(x - other.x) < _LABEL_WIDTH for other in groups if other.papers
+        ):
+            y += _LABEL_HEIGHT  # below a label that is there already
+        groups.append(Group(lane=lane, papers=tuple(those), x=x, y=y))
+    return groups

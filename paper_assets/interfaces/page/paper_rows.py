@@ -25,7 +25,7 @@ _MOST_AUTHORS = 8  # in a row; the paper's own page names all
 class PaperRow:
     """A paper in a list. `name` is its title as plain text; title, sentence and abstract have MathML and marks.
 
-    `sentence` fits the search best, or can be read alone. `score` is None where nothing was compared.
+    `sentence` fits the search best, or can be read alone. Without a comparison there is no `score`.
     """
 
     paper_id: str
@@ -110,7 +110,7 @@ def rows_found(desk: Desk, found: Iterable[FoundPaper]) -> list[PaperRow]:
 
 
 def spans_of_words(text: str, words: Iterable[str]) -> list[tuple[int, int]]:
-    """Return where any of the words stand in a text, as whole words."""
+    """Return where any of the words occur in a text, as whole words."""
     wanted = set(words)
     spans, start = [], None
     for at, letter in enumerate(f"{text} "):

@@ -7,6 +7,7 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import accumulate, pairwise
 from typing import Any
 
 from starlette.requests import Request
@@ -31,7 +32,7 @@ from paper_assets.pipeline.rewrites import publish_vectors
 from paper_assets.rewriting import loop
 from paper_assets.rewriting.best_practices import archive_of
 from paper_assets.rewriting.best_practices import remove as remove_from
-from paper_assets.rewriting.faithfulness import marked
+from paper_assets.rewriting.faithfulness import Piece, marked
 from paper_assets.rewriting.gate import held_back
 from paper_assets.rewriting.loop import advance, run_to_end, state_of, step_of
 from paper_assets.rewriting.policy import DECISIONS, LEVELS, Step, Wait, Write
@@ -48,6 +49,7 @@ from paper_assets.stores.rewrites import (
     rewrites_of,
 )
 from paper_assets.stores.warehouse import Warehouse
+from paper_assets.text.tex import formula_spans
 
 _MOST_DONE = 60
 _MOST_PRACTICES = 200
@@ -97,10 +99,29 @@ def show_rewrite(request: Request) -> Response:
         state=state,
         attempt=shown,
         against="before" if before else "original",
-        pieces=marked(shown.text, before.text if before else item.original_text, shown.unsupported) if shown else (),
+        pieces=whole_formulas(
+            marked(shown.text, before.text if before else item.original_text, shown.unsupported) if shown else ()
+        ),
         marks=(config.enough, config.asks, config.passes, config.archived),
         stage=_stage(item),
     )
+
+
+def whole_formulas(pieces: Sequence[Piece]) -> tuple[Piece, ...]:
+    """Divide the pieces again so that none ends in a formula; a formula is new or doubtful where a part of it is."""
+    text = "".join(piece.text for piece in pieces)
+    formulas = formula_spans(text)
+    if not formulas:
+        return tuple(pieces)
+    ends = list(accumulate(len(piece.text) for piece in pieces))
+    starts = [0, *ends[:-1]]
+    cuts = {0, len(text), *ends, *(at for span in formulas for at in span)}
+    kept = sorted(at for at in cuts if not any(start < at < end for start, end in formulas))
+    parts = []
+    for start, end in pairwise(kept):
+        inside = [piece for piece, a, b in zip(pieces, starts, ends, strict=True) if a < end and start < b]
+        parts.append(Piece(text[start:end], any(each.new for each in inside), any(each.doubtful for each in inside)))
+    return tuple(parts)
 
 
 def rewrite_state(request: Request) -> Response:

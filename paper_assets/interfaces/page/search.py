@@ -125,7 +125,7 @@ def keep_search(request: Request) -> Response:
     text = one_line(str(form.get("q", "")))[:2_000]
     words = parse_search_query(text).words.strip()
     if not words_in(words):
-        raise InvalidInput("this search has no words that could be kept; type some besides the filters")
+        raise InvalidInput("this search has no words that could be kept; type some in addition to the filters")
     back = f"/p/{profile}/search?{urlencode({'q': text})}"
     if form.get("as") == "question":
         kept = keep_plan(desk, profile, words)

@@ -1,11 +1,12 @@
 """Today: a profile's list for a day, the reader's ratings, earlier days, and what changed between two lists."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from hashlib import sha256
 from itertools import groupby
 from typing import Any
 
+import pyarrow.compute as pc
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
@@ -29,6 +30,7 @@ from paper_assets.learning.ratings import IN_WORDS, ratings_by_id, ratings_of, r
 from paper_assets.learning.ratings import rate as keep_rating
 from paper_assets.paper import papers_from_table
 from paper_assets.pipeline.digests import gather
+from paper_assets.ranking.final_list import probability_of
 from paper_assets.ranking.unmatched import UNMET
 from paper_assets.stores.papers import papers_by_id
 from paper_assets.stores.rankings import ranking, ranking_days, ranking_inputs
@@ -39,6 +41,7 @@ CHOICES = (("worth", "Worth reading", "w"), ("later", "Later", "l"), ("no", "Not
 LAYOUTS = ("compact", "comfortable")
 _LAYOUT_COOKIE, _A_YEAR = "layout", 365 * 24 * 3600
 _MOST_DAYS = 30  # earlier days offered to compare with
+_MOST_MAYBE = 5  # papers below the threshold on a quiet day
 _MOST_REASONS = 2  # in a compact row
 
 
@@ -62,6 +65,7 @@ def show_day(request: Request) -> Response:
         state = _state(warehouse, profile, day)
         listed = [entry.paper_id for entry in digest.entries]
         questions = _questions(warehouse, profile, day, set(listed))
+        maybe = _maybe(warehouse, profile, day)
         rows = {paper.paper_id: row_of(paper) for paper in papers_from_table(papers_by_id(warehouse, listed))}
     unmet = [line for line in digest.warnings if line.startswith(UNMET)]
     layout = _layout(request)
@@ -80,6 +84,7 @@ def show_day(request: Request) -> Response:
         choices=CHOICES,
         questions=questions,
         rows=rows,
+        maybe=maybe,
         base=f"/p/{profile}",
         waiting=sum(version.waits for entry in digest.entries for version in entry.versions),
         state=state,
@@ -183,6 +188,17 @@ def _questions(warehouse: Warehouse, profile: str, day: date, listed: set[str]) 
     """Papers outside the list whose rating would improve it most."""
     wanted = [each for each in ranking(warehouse, day, profile).header.get("questions") or () if each not in listed]
     return [row_of(paper) for paper in papers_from_table(papers_by_id(warehouse, wanted))]
+
+
+def _maybe(warehouse: Warehouse, profile: str, day: date) -> list[PaperRow]:
+    """On a quiet day the papers just below the threshold, each with the probability that it is on topic."""
+    stored = ranking(warehouse, day, profile)
+    if not stored.header.get("quiet"):
+        return []
+    following = stored.rows.filter(pc.invert(stored.rows.column("shown"))).slice(0, _MOST_MAYBE).to_pylist()
+    probable = {row["paper_id"]: probability_of(row) for row in following}
+    papers = papers_from_table(papers_by_id(warehouse, list(probable)))
+    return [replace(row_of(paper), score=probable[paper.paper_id]) for paper in papers]
 
 
 def ratings_part(warehouse: Warehouse, profile: str | None) -> str:

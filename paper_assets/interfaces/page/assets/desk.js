@@ -14,6 +14,10 @@ function say(text, fault = false) {
 }
 if (said.textContent.trim()) say(said.textContent);
 
+// On a phone the views are one row that scrolls: begin with the open one in sight.
+const here = document.querySelector(".views [aria-current]");
+if (here) here.parentElement.scrollLeft = here.offsetLeft - here.parentElement.offsetLeft - 40;
+
 async function fetched(address, options) {
   const answer = await fetch(address, { credentials: "same-origin", ...options });
   const text = await answer.text();
