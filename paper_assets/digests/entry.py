@@ -70,6 +70,9 @@ def _joined(traits: Sequence[str]) -> str:
 
 
 _MOST_AUTHORS = 6
+_MOST_TITLE = 1_000  # characters; the longest of 9,459 recorded titles has 241
+_MOST_NAME = 300  # characters of an author
+_READ = 5  # times the characters shown are read: white space and control characters are removed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,12 +85,17 @@ class Link:
 
 def title_line(title: str, paper_id: str) -> MathText:
     """Return the title on one line; the id if the paper has no title."""
-    return MathText(one_line(title)) or MathText(one_line(paper_id))
+    return shortened(title, _MOST_TITLE) or shortened(paper_id, _MOST_TITLE)
+
+
+def shortened(text: str, most: int) -> MathText:
+    """Put a text of any length on one line of about `most` characters, without a cut in a formula."""
+    return MathText(release_formulas(lead(hold_formulas(one_line(text[: _READ * most])), most)))
 
 
 def authors_line(names: Sequence[str]) -> str:
     """List the first authors and count the others."""
-    known = [name for each in names if (name := one_line(each))]
+    known = [name for each in names if (name := one_line(each[:_MOST_NAME]))]
     if len(known) <= _MOST_AUTHORS:
         return ", ".join(known)
     return f"{', '.join(known[: _MOST_AUTHORS - 1])} and {len(known) - _MOST_AUTHORS + 1} others"
@@ -365,7 +373,8 @@ def entry_of(
 ) -> Entry:
     """Build the entry from a paper and its `row` in the ranking; `places`: ranks of listed papers by id."""
     header = ranking.header
-    opening = opening_of(lead(hold_formulas(one_line(paper.abstract)), _MOST_TEXT), _LEAD)
+    abstract = one_line(paper.abstract[: _READ * _MOST_TEXT])
+    opening = opening_of(lead(hold_formulas(abstract), _MOST_TEXT), _LEAD)
     return Entry(
         rank=row["rank"],
         paper_id=one_line(paper.paper_id),

@@ -5,6 +5,7 @@ import re
 # After "et al.", "e.g." and single letters a point ends no sentence.
 _END = re.compile(r"(?:[.!?][\"'”’)\]]*(?=\s)|[。！？]+|\n\s*\n)")
 _ABBREVIATED = re.compile(r"(?:\b(?:et al|e\.g|i\.e|cf|vs|Fig|Figs|Eq|Eqs|Sec|Dr|Prof|resp|approx|No)|\b[A-Z])\.$")
+_LONGEST = 10  # characters back to the beginning of an abbreviation; further would be quadratic
 _SAME = str.maketrans(
     {"“": '"', "”": '"', "„": '"', "‘": "'", "’": "'", "–": "-", "—": "-", "‐": "-", "‑": "-", "−": "-"}
 )
@@ -18,7 +19,7 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
     start = 0
     for found in [*_END.finditer(text), None]:
         end = found.end() if found else len(text)
-        if found and _ABBREVIATED.search(text, start, found.start() + 1):
+        if found and _ABBREVIATED.search(text, max(start, found.start() - _LONGEST), found.start() + 1):
             continue
         inner = text[start:end]
         if inner.strip():

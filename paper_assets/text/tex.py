@@ -22,12 +22,13 @@ _MOST_FORMULAS = 300  # of one text
 _DEEPEST = 40  # groups within groups
 
 _MATHS = re.compile(
-    r"(?<!\\)\$(?P<tight>[^$\s]*?\\[A-Za-z]+[^$\s]*?)\$(?=\d)"  # as in $\sim$25, which pandoc does not read
+    # Each alternative scans to the next mark of its kind only, so that no text makes the search quadratic.
+    r"(?<!\\)\$(?=[^$\s\\]*\\)(?P<tight>[^$\s]+)\$(?=\d)"  # as in $\sim$25, which pandoc does not read
     r"|(?<!\\)\$\s+(?P<spaced>\\[A-Za-z]+)\s+\$"
     r"|(?<!\\)\$\$(?P<display>(?:[^$\\]|\\.)+?)\$\$"
     r"|(?<!\\)\$(?=\S)(?P<inline>(?:[^$\\]|\\.)+?)(?<=\S)(?<!\\)\$(?!\d)"
-    r"|(?<!\\)\\\((?P<paren>(?:[^\\]|\\[^)])+?)\\\)"
-    r"|(?<!\\)\\\[(?P<bracket>(?:[^\\]|\\[^\]])+?)\\\]",
+    r"|(?<!\\)\\\((?P<paren>(?:[^\\]|\\[^()])+?)\\\)"
+    r"|(?<!\\)\\\[(?P<bracket>(?:[^\\]|\\[^\[\]])+?)\\\]",
     re.DOTALL,
 )
 _FONT = re.compile(

@@ -1,0 +1,180 @@
+"""Everything that turns a paper into something shown, as one table (C1).
+
+Adding one: a function of papers and its line in `RENDERERS`. It raises if its output is not sound.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache, partial
+from html.parser import HTMLParser
+from itertools import islice
+from time import process_time
+
+import orjson
+from lxml import etree
+
+from paper_assets.delivery.message import message_of
+from paper_assets.digests.atom import Issue, atom_feed
+from paper_assets.digests.content import Digest
+from paper_assets.digests.html import html_page, title_and_body
+from paper_assets.digests.markdown import markdown_page
+from paper_assets.interfaces.page.desk import readable_title
+from paper_assets.interfaces.page.today import brief_of
+from paper_assets.library.formats import FORMATS, write_papers
+from paper_assets.paper import Paper
+from paper_assets.text.cleaning import one_line
+from paper_assets.text.key_sentence import key_sentence
+from paper_assets.text.tex import html_with_mathml, readable, without_mathml
+from tests.digests.invented import DAY, answer, digest, document, row
+
+Papers = tuple[Paper, ...]
+_LONGEST_CHECKED = 200_000  # characters; the check takes longer than the rendering
+Render = Callable[[Papers], object]
+
+
+class _Balanced(HTMLParser):
+    """Fail where an element is not closed by its own tag."""
+
+    _VOID = frozenset(["meta", "link", "img", "br", "hr", "input"])
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.feed(page)
+        self.close()
+        assert not self.open, self.open[-3:]
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        assert tag not in ("script", "iframe", "img"), tag
+        assert not any(name.startswith("on") for name, _ in attrs), attrs
+        if tag not in self._VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+@lru_cache(maxsize=1)
+def _digest(papers: Papers) -> Digest:
+    """Build a digest that shows the papers in the list, in answers and among the comparisons."""
+    passages = [
+        document(content=f"{each.title}\n\n{each.abstract}", title=each.title, paper_id=each.paper_id)
+        for each in papers
+    ]
+    rows = [row(rank, each.paper_id, lane=each.title[:500]) for rank, each in enumerate(papers, 1)]
+    first = papers[0]
+    rows[0]["tags"] = ["CONTRASTIVE_PICK", "VERY_RECENT"]
+    found = digest(
+        *papers,
+        rows=rows,
+        comparison_notes=[
+            {"paper_ids": [first.paper_id], "relation": "contrastive", "contrast_point": first.title},
+        ],
+        contrastive_info={"contrast_dimensions": [{"dimension": "d", "this": [first.title], "others": []}]},
+        answers=[answer({"for": passages}, question=first.title)],
+        warnings=[first.title],
+    )
+    assert len(found.warnings) == 1, found.warnings
+    assert len(found.entries) == len(papers) and len(found.evidence[0].sides[0].passages) == len(papers)
+    return found
+
+
+@lru_cache(maxsize=1)
+def _page(papers: Papers) -> str:
+    return html_page(_digest(papers))
+
+
+def _html(papers: Papers) -> None:
+    page = _page(papers)
+    page.encode()
+    _Balanced(page)
+    assert "<math" not in without_mathml(page)
+
+
+def _feed(papers: Papers) -> None:
+    title, body = title_and_body(_page(papers))
+    etree.fromstring(atom_feed("ponds", [Issue(day=DAY, title=title, body=body)]), etree.XMLParser(huge_tree=True))
+
+
+def _message(papers: Papers) -> None:
+    orjson.dumps(message_of(_digest(papers)).payload)
+
+
+def _rows(papers: Papers) -> None:
+    for entry in _digest(papers).entries:
+        brief_of(entry)
+    for paper in papers:
+        readable_title(paper.title)
+
+
+def _citation(name: str, papers: Papers) -> None:
+    write_papers(papers, name).encode()
+
+
+def _mathml(papers: Papers) -> None:
+    for text in _texts(papers):
+        html = html_with_mathml(text)
+        if len(html) < _LONGEST_CHECKED:
+            _Balanced(html)
+
+
+def _characters(papers: Papers) -> None:
+    for text in _texts(papers):
+        assert isinstance(readable(text), str)
+
+
+def _texts(papers: Papers) -> Iterator[str]:
+    for paper in papers:
+        yield from (paper.title, paper.abstract, *paper.authors)
+
+
+def _key_sentences(papers: Papers) -> None:
+    for paper in papers:
+        key_sentence(one_line(paper.abstract))
+
+
+RENDERERS: Mapping[str, Render] = {
+    "characters": _characters,
+    "MathML": _mathml,
+    "key sentence": _key_sentences,
+    "digest HTML": _html,
+    "digest Markdown": lambda papers: markdown_page(_digest(papers)).encode(),
+    "digest feed": _feed,
+    "digest message": _message,
+    "page rows": _rows,
+    **{f"citation {name}": partial(_citation, name) for name in FORMATS},
+}
+
+
+@dataclass(slots=True)
+class Sweep:
+    """What a sweep tried, and what raised: (renderer, paper id, error)."""
+
+    papers: int = 0
+    rendered: int = 0
+    raised: list[tuple[str, str, str]] = field(default_factory=list)
+    slowest: tuple[float, str, str] = (0.0, "", "")  # seconds for a paper
+
+    def __str__(self) -> str:
+        seconds, renderer, paper_id = self.slowest
+        return (
+            f"{self.papers:,} papers x {len(RENDERERS)} renderers = {self.rendered:,} rendered, raised "
+            f"{len(self.raised)}; slowest {seconds:.2f} s ({renderer}, {paper_id})"
+        )
+
+
+def sweep(papers: Iterable[Paper], *, together: int = 1) -> Sweep:
+    """Render every paper by every renderer, `together` at a time; papers that raise are tried alone, to name them."""
+    done, papers = Sweep(), iter(papers)
+    while batch := tuple(islice(papers, together)):
+        done.papers += len(batch)
+        for name, render in RENDERERS.items():
+            started = process_time()
+            try:
+                render(batch)
+            except Exception as error:
+                raised = (name, batch[0].paper_id, f"{type(error).__name__}: {error}"[:300])
+                done.raised += [raised] if together == 1 else [each for one in batch for each in sweep([one]).raised]
+            done.rendered += len(batch)
+            done.slowest = max(done.slowest, ((process_time() - started) / len(batch), name, batch[0].paper_id))
+    return done

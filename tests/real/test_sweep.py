@@ -1,0 +1,50 @@
+"""Everything that turns a paper into something shown takes every paper: recorded, odd, huge or generated (C1)."""
+
+import random
+from itertools import chain
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from paper_assets.sources.bulk_files import read_papers
+from tests.real.odd_papers import generated_text, huge_papers, odd_papers, paper_saying
+from tests.real.renderers import Sweep, sweep
+
+_SECONDS = 10  # of processor time for one paper and renderer; a quadratic search takes minutes
+_GENERATED = 300
+
+
+def hold(done: Sweep) -> None:
+    """Print the counts; fail if a renderer raised or took too long."""
+    print(done)
+    assert done.raised == []
+    assert done.slowest[0] < _SECONDS, done
+
+
+def test_odd_papers_are_shown_by_every_renderer() -> None:
+    hold(sweep(odd_papers()))
+
+
+def test_papers_of_any_size_are_shown_by_every_renderer_in_time() -> None:
+    hold(sweep(huge_papers()))
+
+
+def test_generated_papers_are_shown_by_every_renderer() -> None:
+    dice = random.Random(23)
+    hold(sweep((paper_saying(generated_text(dice), number) for number in range(_GENERATED)), together=20))
+
+
+@settings(max_examples=60)
+@given(st.text(max_size=400) | st.text(alphabet="$\\{}^_&()[]abx1 '\"<>`\n", max_size=200))
+def test_any_text_is_shown_by_every_renderer(text: str) -> None:
+    assert sweep([paper_saying(text, 1)]).raised == []
+
+
+@pytest.mark.shared_data
+def test_recorded_papers_are_shown_by_every_renderer(shared_data: Path) -> None:
+    files = [shared_data / "arxiv_papers" / "papers.jsonl.gz", shared_data / "arxiv_odd_records" / "records.jsonl.gz"]
+    done = sweep(chain.from_iterable(read_papers(file, on_fault=print) for file in files), together=50)
+    assert done.papers == 8_267 + 1_191
+    hold(done)
