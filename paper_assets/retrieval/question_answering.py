@@ -315,6 +315,52 @@ def answer_record(answer: Answer) -> dict[str, Any]:
     }
 
 
+def answer_from_record(record: Mapping[str, Any]) -> Answer:
+    """Return the answer that `answer_record` gave as JSON values."""
+    sentences = tuple(
+        Sentence(
+            text=each["text"],
+            stance=each["stance"],
+            citations=tuple(Citation(**cited, doc_id="") for cited in each["citations"]),
+        )
+        for each in record["sentences"]
+    )
+    return Answer(
+        question=record["question"],
+        kind=record["kind"],
+        sentences=sentences,
+        dropped=record["dropped_sentences"],
+        examined=record["examined_passages"],
+        model=record["model"],
+        calls=record["calls"],
+        input_tokens=record["input_tokens"],
+        output_tokens=record["output_tokens"],
+        notes=tuple(record["notes"]),
+    )
+
+
+def cited_papers(answer: Answer) -> dict[str, str]:
+    """Return the titles of the cited papers by id, in the order of the answer."""
+    return {each.paper_id: each.title for sentence in answer.sentences for each in sentence.citations}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerChanges:
+    """What differs between two answers to one question: titles of papers by id."""
+
+    new: Mapping[str, str]
+    no_longer: Mapping[str, str]
+
+
+def compare_answers(before: Answer, after: Answer) -> AnswerChanges:
+    """Compare the papers that two answers cite."""
+    old, new = cited_papers(before), cited_papers(after)
+    return AnswerChanges(
+        new={paper_id: title for paper_id, title in new.items() if paper_id not in old},
+        no_longer={paper_id: title for paper_id, title in old.items() if paper_id not in new},
+    )
+
+
 def _body(candidate: Candidate) -> str:
     """The text to quote from: of an abstract without its title, as spaces so that positions stay the same."""
     title = f"{candidate.metadata.get('title') or ''}"

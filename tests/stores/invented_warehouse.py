@@ -24,6 +24,7 @@ from paper_assets.stores.documents import Document, replace_documents, replace_r
 from paper_assets.stores.embeddings import keep_vectors
 from paper_assets.stores.feedback import NewRating, StoredModel, append_ratings, forget, keep_signal, replace_model
 from paper_assets.stores.harvests import Place, keep_listing, keep_page
+from paper_assets.stores.kept_answers import keep_answer
 from paper_assets.stores.llm_records import keep_answers
 from paper_assets.stores.profiles import keep_profile
 from paper_assets.stores.rankings import candidate_schema, ranking_schema, replace_candidates, replace_ranking
@@ -100,6 +101,7 @@ def fill(warehouse: Warehouse) -> None:
     append_ratings(warehouse, PROFILE, [NewRating(paper_id="2601.00001", rating="worth")], given_in="page", now=NOW)
     keep_signal(warehouse, PROFILE, "2601.00002", "full text", now=NOW)
     forget(warehouse, PROFILE, "word", "road", now=NOW)
+    keep_answer(warehouse, "Is the road open?", options={"sides": False}, answer={"sentences": []}, now=NOW)
     replace_model(
         warehouse,
         StoredModel(

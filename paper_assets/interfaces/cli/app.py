@@ -57,6 +57,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
         "ask",
         "Answer a question from stored abstracts and full texts, with a verified quotation for every sentence.",
     ),
+    "answers": ("ask", "answers", "Show, ask again, export or remove the answers that you kept."),
     "search": ("interpreting", "search", "Search arXiv and Semantic Scholar for papers."),
     "fetch-paper": ("interpreting", "fetch_paper", "Show a paper and its text."),
     "related": (

@@ -1,6 +1,8 @@
-"""The command that answers a question from the stored papers: `paper-assets ask`."""
+"""Answer questions from the stored papers: `paper-assets ask`, and `paper-assets answers` for those that are kept."""
 
 import os
+from dataclasses import asdict
+from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
@@ -24,7 +26,16 @@ from paper_assets.pipeline.desk_answers import (
     prepare_question,
 )
 from paper_assets.profile import PROFILE_NAME
-from paper_assets.retrieval.question_answering import UNANSWERED, Answer, answer_record
+from paper_assets.retrieval.question_answering import (
+    UNANSWERED,
+    Answer,
+    answer_from_record,
+    answer_record,
+    cited_papers,
+    compare_answers,
+)
+from paper_assets.stores.kept_answers import KeptAnswer, keep_answer, kept_answers, remove_answer
+from paper_assets.stores.warehouse import Warehouse
 
 
 def ask(
@@ -38,37 +49,135 @@ def ask(
     tokens: Annotated[int | None, typer.Option(min=1, help="Most tokens that the language model may use.")] = None,
     extractive: Annotated[bool, typer.Option("--extractive", help="Quote only; ask no language model.")] = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown with BibTeX.")] = False,
+    keep: Annotated[bool, typer.Option("--keep", help="Keep the answer; `paper-assets answers` lists it.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Answer a question from stored abstracts and full texts, with a verified quotation for every sentence."""
-    settings, warehouse = read_settings(), open_warehouse()
-    if profile is not None and not PROFILE_NAME.fullmatch(profile):
-        raise InvalidInput(f"--profile must be the name of a folder in {settings.profiles_dir}, got {profile[:60]!r}")
     options = QuestionOptions(
         profile=profile, sides=sides, fetch=fetch, most_calls=calls, most_tokens=tokens, extractive=extractive
     )
+    warehouse = open_warehouse()
+    answer = _answer(warehouse, " ".join(question), options)
+    _show(answer, warehouse, markdown=markdown, as_json=as_json)
+    if keep:
+        warn(f"Kept as answer {_keep(warehouse, answer, options)}")
+
+
+answers = typer.Typer(
+    name="answers",
+    help="Show, ask again, export or remove the answers that you kept.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+Number = Annotated[int, typer.Argument(help="Number of the answer, as `paper-assets answers list` shows it.")]
+
+
+@answers.command("list")
+def list_answers(as_json: AsJson = False) -> None:
+    """List the kept answers, oldest first."""
+    kept = kept_answers(open_warehouse())
+    if as_json:
+        print_json(
+            [{"number": each.number, "question": each.question, "asked_at": f"{each.asked_at}"} for each in kept]
+        )
+        return
+    for each in kept:
+        papers = len(cited_papers(answer_from_record(each.answer)))
+        count = f"{papers} paper" if papers == 1 else f"{papers} papers"
+        say(f"{each.number}. {each.question} ({each.asked_at:%Y-%m-%d}, {count})")
+    if not kept:
+        say("No answers are kept yet. Add --keep to `paper-assets ask`.")
+
+
+@answers.command("show")
+def show_answer(
+    number: Number,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown with BibTeX.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show a kept answer."""
+    warehouse = open_warehouse()
+    _show(answer_from_record(_kept(warehouse, number).answer), warehouse, markdown=markdown, as_json=as_json)
+
+
+@answers.command("again")
+def ask_again(number: Number, as_json: AsJson = False) -> None:
+    """Ask a kept question again, and show which papers are new in the answer. The new answer is kept too."""
+    warehouse = open_warehouse()
+    kept = _kept(warehouse, number)
+    options = QuestionOptions(**kept.options)
+    answer = _answer(warehouse, kept.question, options)
+    changes = compare_answers(answer_from_record(kept.answer), answer)
+    if as_json:
+        print_json({**answer_record(answer), "new": dict(changes.new), "no_longer": dict(changes.no_longer)})
+    else:
+        _show(answer, warehouse, markdown=False, as_json=False)
+        say("")
+        for what, papers in (("New since then", changes.new), ("No longer cited", changes.no_longer)):
+            for paper_id, title in papers.items():
+                say(f"{what}: {title} ({paper_id})")
+        if not changes.new and not changes.no_longer:
+            say(f"The same papers as on {kept.asked_at:%Y-%m-%d}.")
+    warn(f"Kept as answer {_keep(warehouse, answer, options)}")
+
+
+@answers.command("remove")
+def remove(number: Number) -> None:
+    """Remove a kept answer."""
+    warehouse = open_warehouse()
+    if not remove_answer(warehouse, number):
+        raise _missing(number)
+    say(f"Removed answer {number}.")
+
+
+def _answer(warehouse: Warehouse, question: str, options: QuestionOptions) -> Answer:
+    """Gather, show what it may cost, and answer."""
+    settings = read_settings()
+    if options.profile is not None and not PROFILE_NAME.fullmatch(options.profile):
+        raise InvalidInput(
+            f"--profile must be the name of a folder in {settings.profiles_dir}, got {options.profile[:60]!r}"
+        )
     try:
         embedder = load_embedder(settings.embedding_model)
     except ModelUnavailable as fault:
         warn(f"warning: {fault}; only words are compared")
         embedder = None
     with progress_bar("papers") as bar:
-        prepared = prepare_question(
-            settings, os.environ, warehouse, " ".join(question), options, embedder=embedder, progress=bar
-        )
+        prepared = prepare_question(settings, os.environ, warehouse, question, options, embedder=embedder, progress=bar)
     if prepared.config and prepared.passages:
         most = prepared.estimate
         model = prepared.config.model
         warn(f"Asking {model}: at most {most.calls} calls, about {most.input_tokens:,} tokens of prompts")
     answer = answer_question(prepared, settings, os.environ, warehouse, options, embedder=embedder)
+    for note in answer.notes:
+        warn(f"note: {note}")
+    return answer
+
+
+def _kept(warehouse: Warehouse, number: int) -> KeptAnswer:
+    found = kept_answers(warehouse, number)
+    if not found:
+        raise _missing(number)
+    return found[0]
+
+
+def _missing(number: int) -> InvalidInput:
+    return InvalidInput(f"there is no answer {number}; `paper-assets answers list` shows the kept ones")
+
+
+def _keep(warehouse: Warehouse, answer: Answer, options: QuestionOptions) -> int:
+    return keep_answer(
+        warehouse, answer.question, options=asdict(options), answer=answer_record(answer), now=datetime.now(UTC)
+    )
+
+
+def _show(answer: Answer, warehouse: Warehouse, *, markdown: bool, as_json: bool) -> None:
     if as_json:
         print_json(answer_record(answer))
     elif markdown:
         print(answer_as_markdown(answer, warehouse), end="")
     else:
         _print_answer(answer)
-    for note in answer.notes:
-        warn(f"note: {note}")
 
 
 def _print_answer(answer: Answer) -> None:
@@ -76,7 +185,7 @@ def _print_answer(answer: Answer) -> None:
     if not answer.answered:
         say(f"{UNANSWERED} {answer.examined} passages were examined.")
         return
-    papers = list(dict.fromkeys(each.paper_id for sentence in answer.sentences for each in sentence.citations))
+    papers = list(cited_papers(answer))
     for sentence in answer.sentences:
         numbers = dict.fromkeys(papers.index(each.paper_id) + 1 for each in sentence.citations)
         side = f"{sentence.stance}: " if sentence.stance else ""

@@ -92,7 +92,7 @@ MIGRATIONS = (
         "harvests, digest deliveries, other sources",
         partial(_run_files, ("0006_harvests.sql", "0006_digest_deliveries.sql", "0006_other_sources.sql")),
     ),
-    Migration(7, "reading signals, forgotten", partial(_run_file, "0007_learning.sql")),
+    Migration(7, "reading signals, kept answers", partial(_run_files, ("0007_learning.sql", "0007_kept_answers.sql"))),
 )
 KEPT_COPIES = 2  # the newest ones: the previous version and one more, for a late discovery
 
