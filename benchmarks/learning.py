@@ -9,6 +9,10 @@ model weighed by the evidence (L3), `always` the whole model, `share` how much o
 chance, one half worth reading. `only no`, `only worth`: up to eight ratings of one kind. Other rankers are trained on
 the same ratings; `blended`: their z-scores added to those of the formula's log odds, as alone they do not know the
 profile. Differences to the list without ratings are paired by reader, with 95 % bootstrap intervals over readers.
+
+`first set`: after the twelve answers that a new reader is asked for (L5), beside `random set`, twelve random ones out
+of the same papers, and the twelve at the top of the list. `opened`: no rating; of the first 20 papers the reader opens
+the full text of 60 % of those worth reading and of 10 % of the others.
 """
 
 import argparse
@@ -28,8 +32,8 @@ from paper_assets.evaluation.judged_lists import ON_TOPIC, UNJUDGED, load_judged
 from paper_assets.evaluation.labelled_set import load_labelled_set
 from paper_assets.evaluation.metrics import bootstrap_mean, exponential_gain, ndcg
 from paper_assets.learning.evidence import weigh
-from paper_assets.learning.preference_model import rated_papers, train
-from paper_assets.learning.questions import questions
+from paper_assets.learning.preference_model import SIGNAL_WEIGHTS, rated_papers, train
+from paper_assets.learning.questions import FIRST_SET, questions
 from paper_assets.models.embedder import load_embedder
 from paper_assets.paper import Paper, papers_to_table
 from paper_assets.profile import Interests, Profile, RankingOptions, profile_content
@@ -193,6 +197,7 @@ def judge(reader: Reader, seed: int, *, ask: bool) -> dict[tuple[str, int], floa
                 whole, share = learned(reader, mixed, reader.grades[mixed] >= ON_TOPIC)
                 taught = scaled(whole, share)
                 figures[name, count] = reader.ndcg(reader.order(unseen, reader.ranking(unseen, taught)), unseen)
+    new_reader(reader, chance, seen, listed, unseen, figures, without)
     top = listed[:30]
     for name, chosen in (("no", reader.grades[top] < ON_TOPIC), ("worth", reader.grades[top] >= ON_TOPIC)):
         rated = chance.permutation(top[chosen][:8])
@@ -201,6 +206,56 @@ def judge(reader: Reader, seed: int, *, ask: bool) -> dict[tuple[str, int], floa
             of_kind = np.full(len(rated), name == "worth")
             shifted_list(reader, rated, of_kind, unseen, name=f"only {name}", count=8, figures=figures)
     return figures
+
+
+def new_reader(
+    reader: Reader,
+    chance: np.random.Generator,
+    seen: Rows,
+    listed: Rows,
+    unseen: Rows,
+    figures: dict[tuple[str, int], float],
+    without: float,
+) -> None:
+    """Add the figures of a first set of answers, and of papers that were opened and not rated."""
+
+    def figure(rated: Rows, liked: NDArray[np.bool_], weight: float = 1.0) -> float:
+        taught = scaled(*learned(reader, rated, liked, weight=weight))
+        return reader.ndcg(reader.order(unseen, reader.ranking(unseen, taught)), unseen)
+
+    worth = reader.grades >= ON_TOPIC
+    if len(listed) > FIRST_SET:
+        figures["without", FIRST_SET] = without
+        asked = chosen_rows(reader, reader.ranking(seen), listed, (), count=FIRST_SET, shown_too=True)
+        for name, rated in (
+            ("first set", chance.permutation(asked)),
+            ("random set", chance.permutation(listed)[:FIRST_SET]),
+            ("top of the list", chance.permutation(listed[:FIRST_SET])),
+        ):
+            figures[name, FIRST_SET] = figure(rated, worth[rated])
+    opened = listed[:20][chance.random(len(listed[:20])) < np.where(worth[listed[:20]], 0.6, 0.1)]
+    if len(opened):
+        figures["without", 20] = without
+        likes = np.ones(len(opened), dtype=bool)
+        figures["opened", 20] = figure(opened, likes, SIGNAL_WEIGHTS["full text"])
+        figures["opened, weight 1", 20] = figure(opened, likes)
+
+
+def chosen_rows(
+    reader: Reader, ranking: Ranking, judged: Rows, rated: Sequence[int], *, count: int = 3, shown_too: bool = False
+) -> Rows:
+    """Return the rows of the papers that a reader is asked about, out of the judged ones."""
+    ids = reader.papers["paper_id"].to_pylist()
+    number = {ids[row]: row for row in judged.tolist()}
+    rows = [row for row in ranking.rows.to_pylist() if row["paper_id"] in number]
+    found = questions(
+        rows,
+        {ids[row] for row in rated},
+        vectors={ids[row]: reader.vectors[row] for row in {*judged.tolist(), *rated}},
+        count=count,
+        shown_too=shown_too,
+    )
+    return np.array([number[each] for each in found], dtype=np.int64)
 
 
 def shifted_list(
@@ -228,29 +283,30 @@ def standardised(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     return found
 
 
-def learned(reader: Reader, rated: Rows, liked: NDArray[np.bool_]) -> tuple[Preferences, float]:
+def learned(reader: Reader, rated: Rows, liked: NDArray[np.bool_], *, weight: float = 1.0) -> tuple[Preferences, float]:
     papers = reader.papers.take(rated)
     said = dict(zip(papers["paper_id"].to_pylist(), liked.tolist(), strict=True))
-    known = rated_papers(papers, reader.ranking(rated).rows, reader.vectors[rated], liked=said)
+    known = rated_papers(
+        papers,
+        reader.ranking(rated).rows,
+        reader.vectors[rated],
+        liked=said,
+        weights=dict.fromkeys(said, weight),
+    )
     return train(known), weigh(known, learning="auto").share
 
 
 def asked_rows(reader: Reader, seen: Rows, listed: Rows, count: int) -> Rows:
     """A quarter of the ratings are answers, three questions at a time, from a model of what was rated before."""
     answered: list[int] = []
-    ids = reader.papers["paper_id"].to_pylist()
-    number = {paper_id: row for row, paper_id in enumerate(ids)}
+    judged = seen[reader.grades[seen] != UNJUDGED]
     while len(answered) < count // 4:
         rated = np.array([*listed[: max(count // 2, 4)], *answered])
         whole, share = learned(reader, rated, reader.grades[rated] >= ON_TOPIC)
-        taught = scaled(whole, share)
-        rows = [
-            row for row in reader.ranking(seen, taught).rows.to_pylist() if reader.grades[number[row["paper_id"]]] >= 0
-        ]
-        found = [number[each] for each in questions(rows, {ids[row] for row in rated})]
-        if not found:
+        found = chosen_rows(reader, reader.ranking(seen, scaled(whole, share)), judged, rated.tolist())
+        if not len(found):
             break
-        answered += found
+        answered += found.tolist()
     return np.array(answered[: count // 4], dtype=np.int64)
 
 

@@ -1,28 +1,90 @@
-"""Questions worth asking: of which papers a word would teach most (SPEC L5).
+"""Choose papers whose rating would teach most (SPEC L5): questions for a day, and a first set for a new reader.
 
-For each interest the unrated paper of which the ranking is least sure, its probability being nearest to one half; first
-those of the interests that the list serves least. At most three a day.
+A rating moves the log odds of similar papers. The model's prior says by how much: the covariance of two papers' shifts
+is `TEXT_VARIANCE` times their cosine. The next paper to ask about is the one whose answer is expected to reduce the
+variance of the shifts most, summed over the papers near the reader's interests and weighted by their probability of
+being worth reading. Each chosen paper counts as answered for the next choice, so that the choices are spread.
 """
 
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from paper_assets.learning.preference_model import TEXT_VARIANCE
 from paper_assets.ranking.final_list import probability_of
 
-MOST = 3
+Floats = NDArray[np.float64]
+
+MOST = 3  # questions a day
+FIRST_SET = 12  # papers of the view for a new reader
+FEW_RATINGS = 10  # with fewer the reader is new
+_NEIGHBOURHOOD = 300  # papers, the most probable ones
 _NOT_SURE = 0.05, 0.95  # outside, the answer is known well enough
+_NOISE = 4.0  # variance of what one rating says of log odds, 1 / (p (1 - p)) at p = 0.5
 
 
-def questions(rows: Sequence[Mapping[str, Any]], rated: Collection[str]) -> list[str]:
-    """Ids of the papers to ask about, out of the rows of a ranking with a line."""
-    shown = Counter(row["lane"] for row in rows if row["shown"])
-    best: dict[str | None, tuple[float, str]] = {}
-    for row in rows:
-        probability = probability_of(row)
-        if row["paper_id"] in rated or not _NOT_SURE[0] <= probability <= _NOT_SURE[1]:
-            continue
-        unsure = abs(probability - 0.5), row["paper_id"]
-        best[row["lane"]] = min(best.get(row["lane"], unsure), unsure)
-    order = sorted(best, key=lambda lane: (shown[lane], best[lane]))
-    return [best[lane][1] for lane in order[:MOST]]
+def questions(
+    rows: Sequence[Mapping[str, Any]],
+    rated: Collection[str],
+    *,
+    vectors: Mapping[str, NDArray[np.float32]],
+    count: int = MOST,
+    shown_too: bool = False,
+) -> list[str]:
+    """Return the ids of the papers to ask about, out of the rows of a ranking with a threshold.
+
+    Papers without a vector are left out, and shown ones, which can be rated in the list, unless `shown_too`.
+    """
+    near = sorted(
+        (row for row in rows if row["paper_id"] in vectors), key=lambda row: (-probability_of(row), row["rank"])
+    )
+    near = near[:_NEIGHBOURHOOD]
+    if not near:
+        return []
+    known = [vectors[paper_id] for paper_id in sorted(rated) if paper_id in vectors]
+    probability = np.array([probability_of(row) for row in near])
+    allowed = np.array(
+        [
+            row["paper_id"] not in rated
+            and (shown_too or not row["shown"])
+            and _NOT_SURE[0] <= probability_of(row) <= (1.0 if shown_too else _NOT_SURE[1])
+            for row in near
+        ]
+    )
+    chosen = most_informative(
+        np.array([vectors[row["paper_id"]] for row in near]), probability, allowed, known=np.array(known), count=count
+    )
+    return [near[at]["paper_id"] for at in chosen]
+
+
+def most_informative(
+    vectors: NDArray[np.float32],
+    probability: Floats,
+    allowed: NDArray[np.bool_],
+    *,
+    known: NDArray[np.float32],
+    count: int,
+) -> list[int]:
+    """Return up to `count` of n allowed papers, the most informative first.
+
+    `vectors` (n, d) are unit vectors, `probability` (n,) of being worth reading, `known` (k, d) those of rated papers.
+    """
+    unit = vectors.astype(np.float64)
+    covariance = TEXT_VARIANCE * (unit @ unit.T)
+    if len(known):
+        rated = known.astype(np.float64)
+        cross = TEXT_VARIANCE * (unit @ rated.T)
+        among = TEXT_VARIANCE * (rated @ rated.T) + _NOISE * np.eye(len(rated))
+        covariance -= cross @ np.linalg.solve(among, cross.T)
+    noise = 1.0 / np.clip(probability * (1.0 - probability), 0.01, None)
+    left, chosen = allowed.copy(), list[int]()
+    while len(chosen) < count and left.any():
+        spread = covariance.diagonal() + noise
+        gain = np.where(left, (probability @ covariance**2) / spread, -np.inf)
+        best = int(np.argmax(gain))
+        chosen.append(best)
+        left[best] = False
+        covariance = covariance - np.outer(covariance[:, best], covariance[best]) / spread[best]
+    return chosen

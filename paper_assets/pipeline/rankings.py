@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from paper_assets.errors import ModelUnavailable, NotComputed
-from paper_assets.learning.questions import questions
+from paper_assets.learning.questions import FEW_RATINGS, FIRST_SET, questions
 from paper_assets.models.embedder import FEW, Embedder
 from paper_assets.paper import embedded_text, papers_from_table
 from paper_assets.pipeline.day_inputs import CODE_VERSION, ProfileDay, ranking_version
@@ -222,7 +222,7 @@ def ranking_work(
         **found.header,
         "model": model,
         "learning": evidence.sentence if evidence else None,
-        "questions": _questions(warehouse, profile, found),
+        **_questions(warehouse, profile, found, task, model=model),
         "code_version": CODE_VERSION,
         "generated_at": now.isoformat(timespec="seconds"),
         "warnings": warnings_of(warehouse, profile, task),
@@ -233,12 +233,26 @@ def ranking_work(
     return True
 
 
-def _questions(warehouse: Warehouse, profile: Profile, ranked: Ranking) -> list[str]:
-    """Select the papers whose rating would teach most (L5); none if learning is off or there are no probabilities."""
-    if profile.content.ranking.learning == "off" or ranked.header["line"] is None:
-        return []
+def _questions(
+    warehouse: Warehouse, profile: Profile, ranked: Ranking, task: RankingTask, *, model: str | None
+) -> dict[str, list[str]]:
+    """Return the papers to ask the reader about, and for a new reader a first set to rate.
+
+    None where nothing is to be learned, without a model, and where no probability says how sure the ranking is.
+    """
+    asked: dict[str, list[str]] = {"questions": [], "teach": []}
+    if not task.vectors or not model or profile.content.ranking.learning == "off" or ranked.header["line"] is None:
+        return asked
     rated = {each.paper_id for each in last_ratings(warehouse, profile.name)}
-    return questions(ranked.rows.to_pylist(), rated)
+    vectors = dict(zip(task.candidates.column("paper_id").to_pylist(), task.vectors.papers, strict=True))
+    elsewhere = sorted(rated - vectors.keys())
+    known, found = vectors_of(warehouse, elsewhere, model=model)
+    vectors |= {paper_id: vector for paper_id, vector, have in zip(elsewhere, known, found, strict=True) if have}
+    rows = ranked.rows.to_pylist()
+    asked["questions"] = questions(rows, rated, vectors=vectors)
+    if len(rated) < FEW_RATINGS:
+        asked["teach"] = questions(rows, rated, vectors=vectors, count=FIRST_SET, shown_too=True)
+    return asked
 
 
 def keep_file(warehouse: Warehouse, profile: Profile, as_of: date, *, settings: Settings) -> None:

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from paper_assets.learning.evidence import PRIOR, SHARPNESS, Evidence, weigh
 from paper_assets.learning.preference_model import kernel, nuisance, pulls, recalibrated, train
-from paper_assets.learning.questions import MOST, questions
 from paper_assets.ranking.preferences import log_odds, shifted, telling_words
 from tests.learning.readers import reader
 
@@ -134,21 +133,3 @@ def test_certain_probabilities_can_be_moved_and_come_back() -> None:
     probability = np.array([1e-12, 0.3, 1 - 1e-12])
     assert shifted(shifted(probability, np.full(3, 2.0)), np.full(3, -2.0)) == pytest.approx(probability)
     assert np.isfinite(log_odds(np.array([0.0, 1.0]))).all()
-
-
-def row(paper_id: str, probability: float, lane: str, *, shown: bool = False) -> dict[str, object]:
-    return {"paper_id": paper_id, "semantic_relevance": probability, "learned": None, "lane": lane, "shown": shown}
-
-
-def test_it_asks_about_the_least_sure_paper_of_each_interest_the_least_served_first() -> None:
-    rows = [
-        row("sure", 0.99, "graphs", shown=True),
-        row("a", 0.6, "graphs"),
-        row("b", 0.52, "graphs"),
-        row("c", 0.3, "speech"),
-        row("rated", 0.5, "speech"),
-        row("hopeless", 0.001, "roads"),
-    ]
-    assert questions(rows, {"rated"}) == ["c", "b"]
-    many = [row(f"{number}", 0.5, f"lane {number}") for number in range(9)]
-    assert len(questions(many, ())) == MOST

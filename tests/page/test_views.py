@@ -37,6 +37,8 @@ def views(page: Page) -> dict[str, str]:
         "practices": f"/p/{PROFILE}/practices",
         "practice": f"/p/{PROFILE}/practices/00000000-0000-4000-8000-000000000000?remove=ask",
         "map": f"/p/{PROFILE}/map?span=month",
+        "learned": f"/p/{PROFILE}/learned",
+        "teach": f"/p/{PROFILE}/teach",
         "profile": f"/p/{PROFILE}/profile",
         "health": f"/p/{PROFILE}/health",
         "fault": "/p/nobody",

@@ -23,6 +23,7 @@ from paper_assets.interfaces.page.desk import (
     readable_title,
     redirect_with_note,
 )
+from paper_assets.interfaces.page.learned import day_effect, teaches
 from paper_assets.interfaces.page.paper_rows import PaperRow, row_of
 from paper_assets.interfaces.ranking_answers import list_changes
 from paper_assets.interfaces.values import parse_day
@@ -67,6 +68,8 @@ def show_day(request: Request) -> Response:
         questions = _questions(warehouse, profile, day, set(listed))
         maybe = _maybe(warehouse, profile, day)
         rows = {paper.paper_id: row_of(paper) for paper in papers_from_table(papers_by_id(warehouse, listed))}
+        effect = day_effect(warehouse, profile, day)
+        teach = teaches(ranking(warehouse, day, profile).header, ratings)
     unmet = [line for line in digest.warnings if line.startswith(UNMET)]
     layout = _layout(request)
     response = page(
@@ -86,6 +89,8 @@ def show_day(request: Request) -> Response:
         rows=rows,
         maybe=maybe,
         base=f"/p/{profile}",
+        effect=effect,
+        teach=teach,
         waiting=sum(version.waits for entry in digest.entries for version in entry.versions),
         state=state,
     )

@@ -1,0 +1,138 @@
+"""What the ratings teach: their effect on a day's list, the words and papers behind it, and a first set to rate."""
+
+from collections.abc import Iterable, Mapping
+from datetime import date
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from paper_assets.interfaces.page.desk import day_of, desk_of, now, page, profile_of, readable_title, redirect_with_note
+from paper_assets.learning.effects import Moved, ratings_effect
+from paper_assets.learning.questions import FEW_RATINGS
+from paper_assets.learning.ratings import IN_WORDS, change_forgotten, ratings_by_id, signals_of
+from paper_assets.paper import papers_from_table
+from paper_assets.ranking.preferences import telling_words
+from paper_assets.sources.table import page_of
+from paper_assets.stores.feedback import Forgotten, forgotten, stored_model
+from paper_assets.stores.papers import papers_by_id
+from paper_assets.stores.rankings import ranking
+from paper_assets.stores.warehouse import Warehouse
+from paper_assets.text.key_sentence import key_sentence
+
+CHOICES = (("worth", "Worth reading", "w"), ("later", "Later", "l"), ("no", "Not for me", "n"))
+_MOST = 12  # words or papers in one direction
+_MOST_NAMED = 5  # papers that came or went, on Today
+
+
+def day_effect(warehouse: Warehouse, profile: str, day: date) -> dict[str, Any] | None:
+    """Return which papers came into the day's list or went because of the ratings; None if learning counts nothing."""
+    stored = ranking(warehouse, day, profile)
+    effect = ratings_effect(stored.rows.to_pylist(), stored.header)
+    if effect is None:
+        return None
+    moved = (*effect.came[:_MOST_NAMED], *effect.went[:_MOST_NAMED])
+    titles = _titles(warehouse, [each for one in moved for each in (one.paper_id, *one.near)])
+    return {
+        "came": [_told(each, titles) for each in effect.came[:_MOST_NAMED]],
+        "went": [_told(each, titles) for each in effect.went[:_MOST_NAMED]],
+        "more": max(len(effect.came) - _MOST_NAMED, 0) + max(len(effect.went) - _MOST_NAMED, 0),
+    }
+
+
+def teaches(header: Mapping[str, Any], rated: Mapping[str, str]) -> int:
+    """Return how many papers the view for a new reader still has; 0 from ten ratings on."""
+    return 0 if len(rated) >= FEW_RATINGS else sum(each not in rated for each in header.get("teach") or ())
+
+
+def show_teach(request: Request) -> Response:
+    """Show a first set of papers to rate, spread over the papers near the reader's interests."""
+    desk, profile = desk_of(request), profile_of(request)
+    day = day_of(request, profile)
+    with desk.warehouse.read_together() as warehouse:
+        wanted = list(ranking(warehouse, day, profile).header.get("teach") or ())
+        papers = papers_from_table(papers_by_id(warehouse, wanted))
+        ratings = ratings_by_id(warehouse, profile)
+    return page(
+        request,
+        "teach.html.jinja",
+        papers=[
+            {
+                "paper_id": paper.paper_id,
+                "title": readable_title(paper.title),
+                "url": page_of(paper.paper_id),
+                "abstract": readable_title(paper.abstract),
+                "sentence": key_sentence(readable_title(paper.abstract)),
+            }
+            for paper in papers
+        ],
+        ratings=ratings,
+        done=sum(each in ratings for each in wanted),
+        choices=CHOICES,
+    )
+
+
+def show_learned(request: Request) -> Response:
+    """Show the words and rated papers that move the list up and down, each with a button to forget it."""
+    desk, profile = desk_of(request), profile_of(request)
+    with desk.warehouse.read_together() as warehouse:
+        model, unlearned = stored_model(warehouse, profile), forgotten(warehouse, profile)
+        ratings, signals = ratings_by_id(warehouse, profile), signals_of(warehouse, profile)
+        pulls = sorted(zip(model.rated, model.pull.tolist(), strict=True), key=lambda one: one[1]) if model else []
+        pulls = [(paper_id, pull) for paper_id, pull in pulls if paper_id not in unlearned.papers]
+        up = [paper_id for paper_id, pull in pulls[::-1][:_MOST] if pull > 0]
+        down = [paper_id for paper_id, pull in pulls[:_MOST] if pull < 0]
+        titles = _titles(warehouse, [*up, *down, *unlearned.papers])
+    words = {stem: weight for stem, weight in model.words.items() if stem not in unlearned.words} if model else {}
+    return page(
+        request,
+        "learned.html.jinja",
+        words=telling_words(words, _MOST),
+        papers=[[(each, titles.get(each, each), _why(each, ratings)) for each in those] for those in (up, down)],
+        forgotten=_forgotten(unlearned, titles),
+        signals=len({each.paper_id for each in signals}),
+    )
+
+
+def forget(request: Request) -> Response:
+    """Forget a word or rated paper, or learn from it again."""
+    desk, profile, form = desk_of(request), profile_of(request), request.state.form
+    again = bool(form.get("again"))
+    change_forgotten(
+        desk.for_writing,
+        profile,
+        str(form.get("kind", "")),
+        str(form.get("name", "")),
+        again=again,
+        now=now(),
+        profiles_dir=desk.settings.profiles_dir,
+    )
+    note = "It counts again" if again else "Forgotten"
+    return redirect_with_note(request, f"/p/{profile}/learned", f"{note}. The next ranking follows.")
+
+
+def _told(moved: Moved, titles: Mapping[str, str]) -> dict[str, Any]:
+    sign = "+" if moved.by > 0 else "-"
+    return {
+        "paper_id": moved.paper_id,
+        "title": titles.get(moved.paper_id, moved.paper_id),
+        "by": moved.by,
+        "words": [each[1:] for each in moved.words if each.startswith(sign)],
+        "near": [titles.get(each, each) for each in moved.near],
+    }
+
+
+def _titles(warehouse: Warehouse, ids: Iterable[str]) -> dict[str, str]:
+    found = papers_from_table(papers_by_id(warehouse, list(dict.fromkeys(ids))))
+    return {paper.paper_id: readable_title(paper.title) for paper in found}
+
+
+def _why(paper_id: str, ratings: Mapping[str, str]) -> str:
+    return IN_WORDS[ratings[paper_id]] if paper_id in ratings else "opened, cited or on the shelf"
+
+
+def _forgotten(unlearned: Forgotten, titles: Mapping[str, str]) -> list[tuple[str, str, str]]:
+    return [
+        *(("word", word, word) for word in unlearned.words),
+        *(("paper", paper_id, titles.get(paper_id, paper_id)) for paper_id in unlearned.papers),
+    ]

@@ -1,0 +1,70 @@
+"""What a reader's ratings change in a ranking: which papers are shown because of them, and which are not."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from paper_assets.ranking.final_list import ScoredPapers, arrange, learned_of, probability_of, rules_of
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moved:
+    """A paper that the ratings moved into or out of a list: by how much (probability), by which words and rated papers.
+
+    A word begins with + or -, as in the stored ranking.
+    """
+
+    paper_id: str
+    by: float
+    words: tuple[str, ...]
+    near: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RatingsEffect:
+    """The papers shown only because of the ratings (`came`), and those not shown because of them (`went`)."""
+
+    came: tuple[Moved, ...] = ()
+    went: tuple[Moved, ...] = ()
+
+
+def ratings_effect(rows: Sequence[Row], header: Mapping[str, Any]) -> RatingsEffect | None:
+    """Compare a stored ranking's list with the list of its own scores without what was learned.
+
+    None if nothing learned counts in it. Places reserved for an interest and the contrasting paper stay as they are.
+    """
+    if not any(learned_of(row) for row in rows):
+        return None
+    ordered = sorted(rows, key=lambda row: row["rank"])
+    learned = np.array([learned_of(row) for row in ordered])
+    lanes, shown = set(header.get("lane_places") or {}), sum(bool(row["shown"]) for row in ordered)
+    papers = ScoredPapers(
+        member=np.ones(len(ordered), dtype=bool),
+        probability=np.array([probability_of(row) for row in ordered]),
+        final=np.array([row["final"] for row in ordered]),
+        tie=np.arange(len(ordered)),
+        lanes=np.array([row["paper_id"] in lanes for row in ordered]),
+        pick=np.array([bool(header.get("contrastive_info")) and at == shown - 1 for at in range(len(ordered))]),
+        rules=rules_of(header, otherwise=max(shown, 1)),
+    )
+    weight = header["weights"]["semantic_relevance"]
+    without = arrange(replace(papers, probability=papers.probability - learned, final=papers.final - weight * learned))
+    listed = np.array([bool(row["shown"]) for row in ordered])
+    came, went = np.flatnonzero(listed & ~without.listed), np.flatnonzero(~listed & without.listed)
+    return RatingsEffect(
+        came=tuple(_moved(ordered[at]) for at in came),
+        went=tuple(_moved(ordered[at]) for at in went[np.argsort(without.place[went])]),
+    )
+
+
+def _moved(row: Row) -> Moved:
+    return Moved(
+        paper_id=row["paper_id"],
+        by=learned_of(row),
+        words=tuple(row.get("learned_words") or ()),
+        near=tuple(row.get("learned_near") or ()),
+    )

@@ -1,0 +1,49 @@
+"""What ratings changed in a list is told from the stored ranking alone."""
+
+from typing import Any
+
+from paper_assets.learning.effects import ratings_effect
+
+HEADER = {"line": 0.5, "top_k": 2, "ranking_mode": "balanced", "weights": {"semantic_relevance": 0.5}}
+
+
+def row(rank: int, paper_id: str, formula: float, learned: float | None, *, shown: bool) -> dict[str, Any]:
+    return {
+        "rank": rank,
+        "paper_id": paper_id,
+        "semantic_relevance": formula,
+        "learned": learned,
+        "final": 0.5 * (formula + (learned or 0.0)),
+        "shown": shown,
+        "learned_words": ["+graph"] if learned else None,
+        "learned_near": ["2603.00001"] if learned else None,
+    }
+
+
+def test_papers_that_came_and_went_are_named_with_what_moved_them() -> None:
+    rows = [
+        row(1, "stays", 0.9, 0.0, shown=True),
+        row(2, "came", 0.4, 0.4, shown=True),
+        row(3, "pushed out", 0.75, 0.0, shown=False),
+        row(4, "sank", 0.7, -0.4, shown=False),
+    ]
+    effect = ratings_effect(rows, HEADER)
+    assert effect
+    [came], [went] = effect.came, effect.went
+    assert (came.paper_id, came.by, came.words, came.near) == ("came", 0.4, ("+graph",), ("2603.00001",))
+    assert went.paper_id == "pushed out"
+
+
+def test_a_paper_that_sank_below_the_threshold_went_even_if_no_other_came() -> None:
+    rows = [row(1, "stays", 0.9, 0.05, shown=True), row(2, "sank", 0.7, -0.4, shown=False)]
+    effect = ratings_effect(rows, HEADER)
+    assert effect and not effect.came and [each.paper_id for each in effect.went] == ["sank"]
+
+
+def test_without_ratings_there_is_no_effect_and_with_ratings_there_may_be_none_on_the_list() -> None:
+    rows = [row(1, "a", 0.9, None, shown=True), row(2, "b", 0.2, None, shown=False)]
+    assert ratings_effect(rows, HEADER) is None
+    assert ratings_effect([], HEADER) is None
+    moved = [row(1, "a", 0.9, 0.05, shown=True), row(2, "b", 0.2, -0.1, shown=False)]
+    effect = ratings_effect(moved, HEADER)
+    assert effect and not effect.came and not effect.went

@@ -1,0 +1,83 @@
+"""What ratings teach, on the page: their effect on the list, words and papers to forget, and a first set to rate."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from paper_assets.learning.ratings import erase_ratings, ratings_by_id
+from paper_assets.models.embedder import load_embedder
+from paper_assets.pipeline.preferences import STEP
+from paper_assets.pipeline.rankings import keep_ranking
+from paper_assets.pipeline.step import Partition
+from paper_assets.pipeline.workspace import open_workspace
+from paper_assets.profile import load_profile
+from paper_assets.settings import load_settings
+from paper_assets.stores.feedback import NewRating, append_ratings, forgotten
+from paper_assets.stores.rankings import ranking
+from tests.mcp.ranked_desk import NOBODY
+from tests.page.browser import keep_picture, visitor
+from tests.page.invented_desk import LATEST, PROFILE, Page
+from tests.rewriting.scripted import NOW
+
+
+def rank_again(page: Page) -> None:
+    desk = page.desk
+    settings = load_settings(desk.environment, desk.folder)
+    workspace = open_workspace(settings, desk.environment, clock=lambda: NOW + timedelta(days=2))
+    assert not STEP.make(workspace, [Partition(profile=PROFILE)], STEP.makes).failures
+    profile = load_profile(desk.folder / "profiles" / PROFILE)
+    embedder = load_embedder(settings.embedding_model)
+    keep_ranking(desk.warehouse, profile, LATEST, embedder=embedder, verifier=NOBODY, settings=settings, now=NOW)
+
+
+@pytest.fixture
+def taught(page_of_a_year: Page) -> Iterator[Page]:
+    """The reader likes what the list left out and dislikes what it showed; afterwards nothing of it is left."""
+    warehouse = page_of_a_year.desk.warehouse
+    rows = ranking(warehouse, LATEST, PROFILE).rows.to_pylist()
+    given = [NewRating(paper_id=row["paper_id"], rating="no" if row["shown"] else "worth") for row in rows[:8]]
+    append_ratings(warehouse, PROFILE, given, given_in="page", now=NOW)
+    rank_again(page_of_a_year)
+    yield page_of_a_year
+    erase_ratings(warehouse, PROFILE, profiles_dir=page_of_a_year.desk.folder / "profiles")
+    rank_again(page_of_a_year)
+
+
+def test_today_names_the_papers_that_ratings_brought_and_removed_and_a_word_can_be_forgotten(
+    taught: Page, browser: Browser
+) -> None:
+    warehouse = taught.desk.warehouse
+    with visitor(browser) as page:
+        page.goto(taught.today)
+        block = page.locator("#learned")
+        expect(block.get_by_role("heading", level=2)).to_have_text("What your ratings changed")
+        keep_picture(page, "today-learned")
+        block.get_by_role("link").click()
+        keep_picture(page, "learned-words")
+        first = page.get_by_role("button", name="Forget this: ").first
+        word = (first.get_attribute("aria-label") or "").removeprefix("Forget this: ")
+        first.click()
+        expect(page.get_by_role("status")).to_contain_text("Forgotten")
+        assert forgotten(warehouse, PROFILE).words == (word,)
+        page.get_by_role("button", name=f"Learn from it again: {word}").click()
+        expect(page.get_by_role("status")).to_contain_text("counts again")
+    assert forgotten(warehouse, PROFILE).words == ()
+
+
+def test_a_new_reader_is_offered_a_first_set_of_papers_and_rates_them_by_key(
+    page_of_a_year: Page, browser: Browser
+) -> None:
+    warehouse = page_of_a_year.desk.warehouse
+    wanted = ranking(warehouse, LATEST, PROFILE).header["teach"]
+    assert wanted
+    with visitor(browser) as page:
+        page.goto(page_of_a_year.today)
+        page.locator("#teach a").click()
+        keep_picture(page, "teach-first-set")
+        page.keyboard.press("w")
+        expect(page.locator('[data-rating="worth"]')).to_have_count(1)
+        expect(page.locator("[aria-busy]")).to_have_count(0)
+    assert ratings_by_id(warehouse, PROFILE) == {wanted[0]: "worth"}
+    erase_ratings(warehouse, PROFILE, profiles_dir=page_of_a_year.desk.folder / "profiles")
