@@ -205,7 +205,7 @@ def _analysis(
     room = 3 * (_room(config) - _AROUND) - len(head.encode("utf-8", "replace"))
     if room < 3 * _LEAST_ROOM:
         limit = "OLLAMA_NUM_CTX" if config.provider == "ollama" else "the longest prompt"
-        raise LLMConfigError(f"{limit} leaves no room for a paper beside the instructions; set it to 16384 or more")
+        raise LLMConfigError(f"{limit} leaves no space for a paper beside the instructions; set it to 16384 or more")
     budget = Budget(calls=config.budget_calls, tokens=config.budget_tokens)
     cache = _KeptAnswers(StoredAnswers(clients.warehouse))
 
@@ -246,7 +246,7 @@ def _analysis(
 
 
 def _notes(asked: Any, parts: Sequence[str], *, room: int, progress: Progress) -> str:
-    """Return notes on all parts as one text of at most `room` bytes; if they are longer, notes on the notes."""
+    """Return notes on all parts as one text of limited size; if they are longer, notes on the notes."""
     total, done = len(parts) + 1, 0
     for _ in range(_MOST_ROUNDS):
         taken: list[str] = []

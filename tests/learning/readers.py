@@ -1,4 +1,4 @@
-"""Invented readers: papers on two topics as vectors and words, and what somebody thinks of them."""
+"""Invented readers: papers on two topics as vectors and words, and whether a reader likes them."""
 
 import numpy as np
 from numpy.typing import NDArray

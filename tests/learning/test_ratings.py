@@ -1,4 +1,4 @@
-"""What a reader says of papers: the last word counts, whoever asks, whatever happens on the way (SPEC L1)."""
+"""Ratings and reading signals: the latest rating counts, and nothing is lost or left when it must not be (SPEC L1)."""
 
 import os
 from datetime import UTC, datetime, timedelta

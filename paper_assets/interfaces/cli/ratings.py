@@ -34,7 +34,7 @@ ratings = typer.Typer(
 def rate(
     profile: str,
     paper_id: str,
-    rating: Annotated[str, typer.Argument(metavar="worth|later|no|undo", help="undo takes the last word back.")],
+    rating: Annotated[str, typer.Argument(metavar="worth|later|no|undo", help="undo withdraws the rating.")],
     as_json: AsJson = False,
 ) -> None:
     """Rate a paper, so that the profile's rankings learn from it."""

@@ -1,6 +1,7 @@
 """What the ratings teach: their effect on a day's list, the words and papers behind it, and a first set to rate."""
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
 from datetime import date
 from typing import Any
 
@@ -19,6 +20,8 @@ from paper_assets.stores.papers import papers_by_id
 from paper_assets.stores.rankings import ranking
 from paper_assets.stores.warehouse import Warehouse
 from paper_assets.text.key_sentence import key_sentence
+from paper_assets.text.stems import stem
+from paper_assets.text.words import words_in
 
 CHOICES = (("worth", "Worth reading", "w"), ("later", "Later", "l"), ("no", "Not for me", "n"))
 _MOST = 12  # words or papers in one direction
@@ -83,11 +86,16 @@ def show_learned(request: Request) -> Response:
         up = [paper_id for paper_id, pull in pulls[::-1][:_MOST] if pull > 0]
         down = [paper_id for paper_id, pull in pulls[:_MOST] if pull < 0]
         titles = _titles(warehouse, [*up, *down, *unlearned.papers])
+        read = papers_from_table(papers_by_id(warehouse, list(model.rated) if model else []))
     words = {stem: weight for stem, weight in model.words.items() if stem not in unlearned.words} if model else {}
+    telling = telling_words(words, _MOST)
     return page(
         request,
         "learned.html.jinja",
-        words=telling_words(words, _MOST),
+        words=telling,
+        spelled=spellings(
+            [f"{paper.title} {paper.abstract}" for paper in read], (*telling[0], *telling[1], *unlearned.words)
+        ),
         papers=[[(each, titles.get(each, each), _why(each, ratings)) for each in those] for those in (up, down)],
         forgotten=_forgotten(unlearned, titles),
         signals=len({each.paper_id for each in signals}),
@@ -129,6 +137,16 @@ def _titles(warehouse: Warehouse, ids: Iterable[str]) -> dict[str, str]:
 
 def _why(paper_id: str, ratings: Mapping[str, str]) -> str:
     return IN_WORDS[ratings[paper_id]] if paper_id in ratings else "opened, cited or on the shelf"
+
+
+def spellings(texts: Iterable[str], stems: Collection[str]) -> dict[str, str]:
+    """Return for each stem the word of the texts that has it most often; a stem in no text is left out."""
+    counts: dict[str, Counter[str]] = {each: Counter() for each in stems}
+    for text in texts:
+        for word in words_in(text):
+            if (known := counts.get(stem(word))) is not None:
+                known[word] += 1
+    return {each: min(found, key=lambda word: (-found[word], word)) for each, found in counts.items() if found}
 
 
 def _forgotten(unlearned: Forgotten, titles: Mapping[str, str]) -> list[tuple[str, str, str]]:
