@@ -5,9 +5,10 @@ ratings is predicted from the earlier ones, once by the formula (stricter or mil
 ratings suggest) and once with what they taught about words, vectors and dimensions. The sum of the differences in log
 probability is the log of the Bayes factor (Dawid 1984, prequential): it grows with a consistent reader's ratings and
 falls without end with a random reader's. With the prior probability `PRIOR` it gives the share that learning counts,
-which has no threshold: the shift of a paper's log odds is multiplied by it.
+which has no threshold: the shift of a paper's log odds is multiplied by it. The first few ratings count less, because
+they may move the list at random: n of them by n / (n + `FIRST_FEW`).
 
-`PRIOR` and `SHARPNESS` were chosen on simulated readers by leave-one-reader-out (docs/evaluation.md;
+`PRIOR`, `SHARPNESS` and `FIRST_FEW` were chosen on simulated readers by leave-one-reader-out (docs/evaluation.md;
 `python -m benchmarks.learning`).
 """
 
@@ -23,6 +24,8 @@ Floats = NDArray[np.float64]
 
 PRIOR = 0.5  # probability, before any evidence, that the ratings teach something about other papers
 SHARPNESS = 3.0  # power of the Bayes factor; a plug-in prediction from few ratings understates the evidence
+FIRST_FEW = 2.0
+_SIGNAL = 0.2  # of a rating, in counting the first few
 _FIRST_BLOCK, _GROWTH, _GROWTH_LATER, _LATER = 1, 1.15, 2.0, 50
 _PRECISION = 1e-4  # of log odds; finer changes no share that is shown
 _MOST_GAIN = 50.0  # beyond it the share is 1
@@ -47,11 +50,13 @@ class Evidence:
 
     @property
     def share(self) -> float:
-        """Return how much of what was learned counts, 0..1: its posterior probability."""
+        """Return how much of what was learned counts, 0..1: its posterior probability, less for the first ratings."""
         if self.learning == "off" or not self.worth + self.no + self.signals:
             return 0.0
         gain = SHARPNESS * float(np.clip(self.gain, -_MOST_GAIN, _MOST_GAIN))
-        return float(1.0 / (1.0 + np.exp(-gain) * (1.0 - PRIOR) / PRIOR))
+        posterior = float(1.0 / (1.0 + np.exp(-gain) * (1.0 - PRIOR) / PRIOR))
+        count = self.worth + self.no + _SIGNAL * self.signals
+        return posterior * count / (count + FIRST_FEW)
 
     @property
     def sentence(self) -> str:
