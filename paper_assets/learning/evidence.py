@@ -22,8 +22,8 @@ from paper_assets.learning.preference_model import RatedPapers, kernel, nuisance
 
 Floats = NDArray[np.float64]
 
-PRIOR = 0.5  # probability, before any evidence, that the ratings teach something about other papers
-SHARPNESS = 3.0  # power of the Bayes factor; a plug-in prediction from few ratings understates the evidence
+PRIOR = 0.8  # probability, before any evidence, that the ratings teach something about other papers
+SHARPNESS = 2.0  # power of the Bayes factor; a plug-in prediction from few ratings understates the evidence
 FIRST_FEW = 2.0
 _SIGNAL = 0.2  # of a rating, in counting the first few
 _FIRST_BLOCK, _GROWTH, _GROWTH_LATER, _LATER = 1, 1.15, 2.0, 50

@@ -47,8 +47,8 @@ _NOTHING = "nothing rated"
 def lessons(teaching: Teaching, profile: Profile) -> tuple[dict[str, bool], dict[str, float]]:
     """Return by paper id, in order of time, whether it is liked, and the weight of that: 1 for a rating.
 
-    `later` teaches nothing, and imported papers are liked papers, which the library view compares with (G4). A paper
-    with a reading signal is liked a little, unless it is rated; of several signals the strongest counts.
+    Imported papers are liked papers, which the library view compares with (G4), and teach nothing here. A paper kept for
+    later is liked a little, and so is one with a reading signal that is not rated; of several signals the strongest counts.
     """
     rated = {each.paper_id for each in teaching.ratings}
     found = [
@@ -61,6 +61,11 @@ def lessons(teaching: Teaching, profile: Profile) -> tuple[dict[str, bool], dict
             (each.first_at, each.paper_id, True, SIGNAL_WEIGHTS[each.kind])
             for each in teaching.signals
             if each.paper_id not in rated
+        ]
+        found += [
+            (each.rated_at, each.paper_id, True, SIGNAL_WEIGHTS["shelf"])
+            for each in teaching.ratings
+            if each.rating == "later"
         ]
     liked, weights = dict[str, bool](), dict[str, float]()
     for _, paper_id, worth, weight in sorted(found):

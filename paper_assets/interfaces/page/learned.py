@@ -9,21 +9,19 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from paper_assets.interfaces.page.desk import day_of, desk_of, now, page, profile_of, readable_title, redirect_with_note
+from paper_assets.interfaces.page.paper_rows import CHOICES, row_of
 from paper_assets.learning.effects import Moved, ratings_effect
 from paper_assets.learning.questions import FEW_RATINGS
 from paper_assets.learning.ratings import IN_WORDS, change_forgotten, ratings_by_id, signals_of
 from paper_assets.paper import papers_from_table
 from paper_assets.ranking.preferences import telling_words
-from paper_assets.sources.table import page_of
 from paper_assets.stores.feedback import Forgotten, forgotten, stored_model
 from paper_assets.stores.papers import papers_by_id
 from paper_assets.stores.rankings import ranking
 from paper_assets.stores.warehouse import Warehouse
-from paper_assets.text.key_sentence import key_sentence
 from paper_assets.text.stems import stem
 from paper_assets.text.words import words_in
 
-CHOICES = (("worth", "Worth reading", "w"), ("later", "Later", "l"), ("no", "Not for me", "n"))
 _MOST = 12  # words or papers in one direction
 _MOST_NAMED = 5  # papers that came or went, on Today
 
@@ -59,16 +57,8 @@ def show_teach(request: Request) -> Response:
     return page(
         request,
         "teach.html.jinja",
-        papers=[
-            {
-                "paper_id": paper.paper_id,
-                "title": readable_title(paper.title),
-                "url": page_of(paper.paper_id),
-                "abstract": readable_title(paper.abstract),
-                "sentence": key_sentence(readable_title(paper.abstract)),
-            }
-            for paper in papers
-        ],
+        rows=[row_of(paper) for paper in papers],
+        base=f"/p/{profile}",
         ratings=ratings,
         done=sum(each in ratings for each in wanted),
         choices=CHOICES,

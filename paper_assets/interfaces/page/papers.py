@@ -11,6 +11,7 @@ from paper_assets.digests.entry import LEVELS_IN_WORDS
 from paper_assets.errors import InvalidArxivId, InvalidInput, PaperNotFound
 from paper_assets.interfaces.page.desk import Desk, desk_of, isolate, page, profile_of, with_mathml
 from paper_assets.interfaces.page.paper_rows import (
+    CHOICES,
     base_of,
     corpus_of,
     rated_by,
@@ -19,7 +20,7 @@ from paper_assets.interfaces.page.paper_rows import (
     rows_found,
     stored_papers,
 )
-from paper_assets.interfaces.page.today import CHOICES, ratings_part
+from paper_assets.interfaces.page.today import ratings_part
 from paper_assets.interfaces.page.why import explained_paper
 from paper_assets.learning.ratings import IN_WORDS, ratings_of
 from paper_assets.library.formats import FORMATS, write_papers

@@ -27,6 +27,7 @@ from paper_assets.interfaces.page.desk import (
 )
 from paper_assets.interfaces.page.evidence import keep_plan
 from paper_assets.interfaces.page.paper_rows import (
+    CHOICES,
     base_of,
     corpus_of,
     only_profile,
@@ -35,7 +36,7 @@ from paper_assets.interfaces.page.paper_rows import (
     rows_found,
 )
 from paper_assets.interfaces.page.profile_form import field_faults
-from paper_assets.interfaces.page.today import CHOICES, ratings_part
+from paper_assets.interfaces.page.today import ratings_part
 from paper_assets.profile import read_json
 from paper_assets.retrieval.desk_search import SearchPage, search_desk, similar_papers
 from paper_assets.retrieval.search_query import SearchQuery, parse_search_query

@@ -24,7 +24,7 @@ from paper_assets.interfaces.page.desk import (
     redirect_with_note,
 )
 from paper_assets.interfaces.page.learned import day_effect, teaches
-from paper_assets.interfaces.page.paper_rows import PaperRow, row_of
+from paper_assets.interfaces.page.paper_rows import CHOICES, PaperRow, row_of
 from paper_assets.interfaces.ranking_answers import list_changes
 from paper_assets.interfaces.values import parse_day
 from paper_assets.learning.ratings import IN_WORDS, ratings_by_id, ratings_of, ratings_version, take_back
@@ -38,7 +38,6 @@ from paper_assets.stores.rankings import ranking, ranking_days, ranking_inputs
 from paper_assets.stores.warehouse import Warehouse
 from paper_assets.text.key_sentence import key_sentence
 
-CHOICES = (("worth", "Worth reading", "w"), ("later", "Later", "l"), ("no", "Not for me", "n"))
 LAYOUTS = ("compact", "comfortable")
 _LAYOUT_COOKIE, _A_YEAR = "layout", 365 * 24 * 3600
 _MOST_DAYS = 30  # earlier days offered to compare with
