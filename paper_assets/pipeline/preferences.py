@@ -47,8 +47,8 @@ _NOTHING = "nothing rated"
 def lessons(teaching: Teaching, profile: Profile) -> tuple[dict[str, bool], dict[str, float]]:
     """Return by paper id, in order of time, whether it is liked, and the weight of that: 1 for a rating.
 
-    Imported papers are liked papers, which the library view compares with (G4), and teach nothing here. A paper kept for
-    later is liked a little, and so is one with a reading signal that is not rated; of several signals the strongest counts.
+    Imported papers are liked papers, which the library view compares with (G4), and teach nothing. A paper kept for
+    later is liked a little, and so is one with a reading signal that is not rated; the strongest signal counts.
     """
     rated = {each.paper_id for each in teaching.ratings}
     found = [
