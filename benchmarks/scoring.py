@@ -140,8 +140,8 @@ def one_by_one(papers: list[Paper], vectors: Rows, asked: Rows, profile: Profile
     rows = [row for row, paper in enumerate(papers) if twin.reason(paper) is None]
     kept = [papers[row] for row in rows]
     interests = Interests(profile, options, of_text.__getitem__)
-    texts = [f"{paper.title} \x01 {paper.abstract}" for paper in kept]
-    relevance, serves = interests.judge(texts, [vectors[row].astype(np.float64) for row in rows])
+    fields = [(paper.title, paper.abstract) for paper in kept]
+    relevance, serves = interests.judge(fields, [vectors[row].astype(np.float64) for row in rows])
     scored = [(paper, twin.score(paper, value)) for paper, value in zip(kept, relevance, strict=True)]
     line = None if options.interest_mode == "seed" else SCORING.line
     order, _ = final_order(scored, serves, options, line)

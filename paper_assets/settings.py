@@ -55,7 +55,7 @@ class ScoringConfig:
     literature_review_grace_years: int = 5  # G3
     interest_repeats: tuple[int, int, int] = (3, 2, 1)  # primary, secondary, exploratory, G4
     lane_weights: tuple[float, float, float] = (1.0, 0.7, 0.4)  # likewise
-    line: float = 0.4  # G17: probability from which a paper is worth reading; docs/evaluation.md
+    line: float = 0.25  # G17: probability from which a paper is worth reading; docs/evaluation.md
     bm25_k1: float = 1.2  # G4: how soon a repeated word stops counting
     recency_steps: tuple[tuple[int, float], ...] = (
         (14, 1.0),

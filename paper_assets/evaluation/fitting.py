@@ -1,13 +1,12 @@
 """Coefficients of relevance fitted to judged lists, and a fit for each profile that has not seen it (SPEC G17).
 
 Maximum likelihood of the grades (2 and 3 are on topic, unjudged papers are not) under the formula of
-`ranking/probability.py`, every profile of equal say, a coefficient never below 0. Only what is judged by interests in
-words is fitted: no judged list likes papers, so the library keeps its coefficients.
+`ranking/probability.py`, every profile of equal weight, a coefficient never below 0. Only interests in words are
+fitted; liked papers keep the coefficients of `benchmarks/calibrate.py`.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,60 +18,41 @@ from paper_assets.evaluation.metrics import Floats
 from paper_assets.ranking.calibration import Calibration, Logit, standard_calibration
 from paper_assets.ranking.gatekeeper import Embed
 from paper_assets.ranking.interest_modes import interest_queries
-from paper_assets.ranking.keywords import paper_texts
-from paper_assets.ranking.probability import Judged, any_of, interests_judged, one_text_judged
+from paper_assets.ranking.probability import standardized
 from paper_assets.ranking.relevance import cosines
-from paper_assets.ranking.term_matching import word_shares
+from paper_assets.ranking.term_matching import paper_words, term_scores
 from paper_assets.settings import ScoringConfig
-from paper_assets.text.bm25 import index_words
 
 _RIDGE = 1e-3  # on the squared coefficients; keeps a part that says nothing from running away
+_TINY = 1e-300
+_FITTED = {"interest": ("meaning", "words"), "interest_wordless": ("meaning",), "words_only": ("words",)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
-    """What a fit needs of one profile: for each `Logit` by name the parts, and which papers are on topic.
-
-    Arrays are (interests, papers), `levels` (interests,) the log weight of each interest's level; None for one text.
+    """What a fit needs of one profile: standardized cosines and term scores (interests, papers), the log weight of each
+    interest's level (interests,), and which papers are on topic (papers,).
     """
 
-    judged: Mapping[str, Judged]
+    meaning: Floats
+    words: Floats
     levels: Floats
     relevant: NDArray[np.bool_]
 
 
 def parts_of(day: JudgedDay, *, embed: Embed, scoring: ScoringConfig) -> Parts | None:
     """The parts of one day's candidates; None without interests in words or without candidates."""
-    options = day.options.model_copy(update={"interest_mode": "hybrid", "hybrid_of": ["seed", "lanes"]})
+    options = day.options.model_copy(update={"interest_mode": "lanes"})
     interests = day.judged.profile.content.interests
     if not interests.in_words or not day.candidates.num_rows:
         return None
     standard = standard_calibration()
-    seed, lanes = interest_queries(interests, options=options, scoring=scoring).views
-    asked = embed([*seed.texts, *lanes.texts])
-    near = cosines(day.vectors, asked).T
-    together, own = near[0], near[1:]
-    alike = cosines(asked[1:], asked[1:])
-    np.fill_diagonal(alike, 1.0)
-    words = index_words(paper_texts(day.candidates))
-    shares, of_seed = (
-        word_shares(words, view.texts, background=standard.background, k1=scoring.bm25_k1).T for view in (lanes, seed)
-    )
-
-    def judged(own: Floats | None, together: Floats | None, shares: Floats | None) -> Judged:
-        company = alike if own is not None and shares is not None else None
-        return interests_judged(own, together, shares, weights=lanes.weights, alike=company, calibration=standard)
-
+    (lanes,) = interest_queries(interests, options=options, scoring=scoring).views
+    near = cosines(day.vectors, embed([*lanes.texts])).T
     ids = day.candidates.column("paper_id").to_pylist()
     return Parts(
-        judged={
-            "seed_and_lanes": judged(own, together, shares),
-            "seed_and_lanes_wordless": judged(own, together, None),
-            "lanes": judged(own, None, shares),
-            "lanes_wordless": judged(own, None, None),
-            "words_only": judged(None, None, shares),
-            "seed": one_text_judged(together[None], of_seed, calibration=standard),
-        },
+        meaning=standardized(near, standard.cosines),
+        words=np.nan_to_num(term_scores(paper_words(day.candidates), lanes.texts, background=standard.background).T),
         levels=np.log(np.array(lanes.weights)),
         relevant=day.judged.grades_of(ids) >= ON_TOPIC,
     )
@@ -83,10 +63,14 @@ def fit(profiles: Sequence[Parts], *, version: str) -> Calibration:
     if not any(parts.relevant.any() for parts in profiles):
         raise InvalidInput("a fit needs relevant papers among the candidates of at least one other profile")
     standard = standard_calibration()
-    fitted: dict[str, Any] = {
-        name: _fitted(name, profiles, start=getattr(standard, name)) for name in profiles[0].judged
-    }
-    return replace(standard, **fitted, version=version)
+    fitted = {name: _fitted(names, profiles, start=getattr(standard, name)) for name, names in _FITTED.items()}
+    return replace(
+        standard,
+        interest=fitted["interest"],
+        interest_wordless=fitted["interest_wordless"],
+        words_only=fitted["words_only"],
+        version=version,
+    )
 
 
 def held_out_fits(parts: Mapping[str, Parts | None]) -> dict[str, Calibration]:
@@ -100,25 +84,25 @@ def held_out_fits(parts: Mapping[str, Parts | None]) -> dict[str, Calibration]:
     }
 
 
-def _fitted(name: str, profiles: Sequence[Parts], *, start: Logit) -> Logit:
+def _fitted(names: Sequence[str], profiles: Sequence[Parts], *, start: Logit) -> Logit:
     from scipy.optimize import minimize
 
-    known = []
-    for parts in profiles:
-        judged = parts.judged[name]
-        given = [np.nan_to_num(part) for part in (judged.meaning, judged.words) if part is not None]
-        levels = parts.levels if given[0].shape[0] == len(parts.levels) and name != "seed" else np.zeros(1)
-        known.append((np.stack(given), levels[:, None], parts.relevant))
-    names = [part for part in ("meaning", "words") if getattr(profiles[0].judged[name], part) is not None]
+    known = [(np.stack([getattr(parts, name) for name in names]), parts) for parts in profiles]
 
-    def loss(values: Floats) -> float:
+    def loss(values: Floats) -> tuple[float, Floats]:
         total = _RIDGE * float((values[1:] ** 2).sum())
-        for given, levels, relevant in known:
-            logits = any_of(values[0] + np.tensordot(values[1:], given, axes=1) + levels)
-            total += float(np.logaddexp(0.0, np.where(relevant, -logits, logits)).sum()) / len(known)
-        return total
+        slope = 2 * _RIDGE * np.concatenate([[0.0], values[1:]])
+        for given, parts in known:
+            logits = values[0] + np.tensordot(values[1:], given, axes=1) + parts.levels[:, None]
+            softplus = np.logaddexp(0.0, logits)
+            none = softplus.sum(axis=0)  # -ln of the probability that no interest is met
+            found = np.maximum(-np.expm1(-none), _TINY)
+            total += float(np.where(parts.relevant, -np.log(found), none).sum()) / len(known)
+            by = np.exp(logits - softplus) * np.where(parts.relevant, 1 - 1 / found, 1.0) / len(known)
+            slope = slope + np.concatenate([[by.sum()], (given * by).sum(axis=(1, 2))])
+        return total, slope
 
-    first = np.array([start.intercept, *(getattr(start, part) for part in names)])
+    first = np.array([start.intercept, *(getattr(start, name) for name in names)])
     bounds = [(None, None)] + [(0.0, None)] * len(names)
-    found = minimize(loss, first, method="L-BFGS-B", bounds=bounds, options={"maxiter": 200}).x.tolist()
+    found = minimize(loss, first, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 200}).x.tolist()
     return Logit(intercept=found[0], **dict(zip(names, found[1:], strict=True)))

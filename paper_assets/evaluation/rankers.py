@@ -7,6 +7,7 @@ from pathlib import Path
 from zlib import crc32
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from paper_assets.errors import InvalidInput
@@ -15,8 +16,8 @@ from paper_assets.evaluation.metrics import Evaluation, Floats, Scorer, judge
 from paper_assets.paper_id import unversioned
 from paper_assets.profile import Interests, LikedPaper, RankingOptions
 from paper_assets.ranking.interest_modes import InterestQueries, interest_queries, relevance_of, with_every_lane
+from paper_assets.ranking.term_matching import PaperWords, paper_words
 from paper_assets.settings import EvaluationConfig, ScoringConfig
-from paper_assets.text.bm25 import WordIndex, index_words
 
 # The usual parameters (Robertson & Zaragoza, 2009); on CACM nDCG@10 0.425, no stemming, English stop words.
 BM25_K1, BM25_B = 1.5, 0.75
@@ -101,8 +102,12 @@ def modes(
     documents = [document.text for document in labelled.documents]
 
     @cache
-    def read() -> tuple[NDArray[np.float32], WordIndex]:
-        return embed(documents), index_words(documents)
+    def read() -> tuple[NDArray[np.float32], PaperWords]:
+        fields = {
+            "title": [document.title for document in labelled.documents],
+            "abstract": [document.abstract for document in labelled.documents],
+        }
+        return embed(documents), paper_words(pa.table(fields))
 
     def of(mode: str) -> Callable[[], Scorer]:
         wanted = RankingOptions.model_validate({**chosen.model_dump(), "interest_mode": mode})
@@ -117,7 +122,7 @@ def modes(
 def _scorer(
     labelled: LabelledSet,
     vectors: NDArray[np.float32],
-    words: WordIndex,
+    words: PaperWords,
     *,
     embed: Embed,
     scoring: ScoringConfig,

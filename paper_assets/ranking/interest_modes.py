@@ -21,14 +21,12 @@ from paper_assets.ranking.probability import (
     any_of,
     interests_judged,
     library_judged,
-    one_text_judged,
     probability,
     with_library,
 )
 from paper_assets.ranking.relevance import cosines, interest_text
-from paper_assets.ranking.term_matching import tfidf_cosines, word_shares
+from paper_assets.ranking.term_matching import PaperWords, term_scores, tfidf_cosines
 from paper_assets.settings import ScoringConfig
-from paper_assets.text.bm25 import CountedWords
 
 Floats = NDArray[np.float64]
 
@@ -119,6 +117,8 @@ def interest_queries(
     asked: Sequence[str] = options.hybrid_of if options.interest_mode == "hybrid" else [options.interest_mode]
     served = [mode for mode in _VIEWS if (liked if mode == "library" else interests.in_words)]
     modes = [mode for mode in served if mode in asked]
+    if "lanes" in modes and "seed" in modes:
+        modes.remove("seed")  # beside each interest for itself, all of them as one text add nothing (measured)
     if served and not modes:
         modes = served[:1]
         lack = "a liked paper that is known" if "library" in asked else "interests in words"
@@ -144,7 +144,7 @@ def relevance_of(
     *,
     vectors: NDArray[np.float32] | None,
     query_vectors: NDArray[np.float32] | None,
-    words: CountedWords | None,
+    words: PaperWords | None,
     scoring: ScoringConfig,
     calibration: Calibration | None = None,
 ) -> Relevance:
@@ -163,7 +163,6 @@ def relevance_of(
         near=near,
         query_vectors=query_vectors,
         words=words if queries.by_words or near is None else None,
-        k1=scoring.bm25_k1,
         calibration=calibration or standard_calibration(),
     )
     asked = {view.mode: view for view in queries.views}
@@ -184,28 +183,18 @@ class _Compared:
     queries: InterestQueries
     near: Floats | None
     query_vectors: NDArray[np.float32] | None
-    words: CountedWords | None
-    k1: float
+    words: PaperWords | None
     calibration: Calibration
 
     def cosines(self, view: View) -> Floats | None:
         """(texts, n) cosines to the texts of one view."""
         return None if self.near is None else self.near[self._part(view)]
 
-    def shares(self, view: View) -> Floats | None:
-        """(texts, n) shares of words."""
+    def term_scores(self, view: View) -> Floats | None:
+        """(texts, n) how strongly the papers hold the texts' words."""
         if self.words is None:
             return None
-        return word_shares(self.words, view.texts, background=self.calibration.background, k1=self.k1).T
-
-    def alike(self, view: View) -> Floats | None:
-        """(texts, texts) cosines between the texts of a view; 1 with itself."""
-        if self.query_vectors is None or self.near is None:
-            return None
-        own = self.query_vectors[self._part(view)]
-        likeness = cosines(own, own)
-        np.fill_diagonal(likeness, 1.0)
-        return likeness
+        return term_scores(self.words, view.texts, background=self.calibration.background).T
 
     def _part(self, view: View) -> slice:
         before = self.queries.views[: self.queries.views.index(view)]
@@ -215,22 +204,15 @@ class _Compared:
 
 def _by_interests(compared: _Compared, asked: Mapping[InterestView, View]) -> tuple[Floats, Relevance]:
     """The logit (n,) of what is said in words, and the judgement without its values."""
-    if "lanes" not in asked:
-        seed = asked["seed"]
-        judged = one_text_judged(compared.cosines(seed), compared.shares(seed), calibration=compared.calibration)
+    view = asked.get("lanes") or asked["seed"]
+    judged = interests_judged(
+        compared.cosines(view), compared.term_scores(view), weights=view.weights, calibration=compared.calibration
+    )
+    if view.mode == "seed":
         only = without_lanes(np.zeros(judged.logits.shape[1]))
         meaning, words = (None if part is None else part[0] for part in (judged.meaning, judged.words))
         return judged.logits[0], replace(only, meaning=meaning, words=words)
-    lanes = asked["lanes"]
-    together = compared.cosines(asked["seed"]) if "seed" in asked else None
-    judged = interests_judged(
-        compared.cosines(lanes),
-        None if together is None else together[0],
-        compared.shares(lanes),
-        weights=lanes.weights,
-        alike=compared.alike(lanes),
-        calibration=compared.calibration,
-    )
+    lanes = view
     each, line = probability(judged.logits), compared.queries.line
     best, columns = _best(judged), np.arange(each.shape[1])
     meaning, words = (None if part is None else part[best, columns] for part in (judged.meaning, judged.words))
@@ -249,7 +231,9 @@ def _by_library(compared: _Compared, view: View) -> tuple[Floats, Relevance]:
     """The same by example."""
     calibration, tfidf = compared.calibration, None
     if compared.words is not None:
-        tfidf = np.ascontiguousarray(tfidf_cosines(compared.words, view.texts, background=calibration.background).T)
+        tfidf = np.ascontiguousarray(
+            tfidf_cosines(compared.words.whole, view.texts, background=calibration.background).T
+        )
     judged, each = library_judged(compared.cosines(view), tfidf, calibration=calibration)
     values = probability(judged.logits)
     return judged.logits, Relevance(

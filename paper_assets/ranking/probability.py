@@ -1,11 +1,11 @@
 """The probability that a reader with these interests calls a paper on topic, from its parts (SPEC G17).
 
-    logit_i = intercept + a meaning_i + b words_i + ln(weight of the interest's level)
-    words_i = (share_i + mean of all shares, weighted by how alike the interests are to i) / 2
+    logit_i = intercept + a z(cosine_i) + b words_i + ln(weight of the interest's level)
     p       = 1 - product of (1 - p_i)                                  any of the interests will do
 
-and with liked papers, m of them, logit(p) is raised or lowered by share(m) (logit_library - base). Arrays are
-(interests, papers); all sums run over interests in a fixed order, so that a paper's bits do not depend on the others.
+z is the cosine's distance from the mean of the candidates in standard deviations: how near is near differs from
+interest to interest. With liked papers, m of them, logit(p) is raised or lowered by share(m) (logit_library - base).
+Arrays are (interests, papers); all sums run over interests in a fixed order.
 """
 
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from paper_assets.ranking.calibration import Calibration, Logit
+from paper_assets.ranking.calibration import Calibration, Cosines, Logit
 
 Floats = NDArray[np.float64]
 
@@ -25,57 +25,62 @@ class Judged:
     logits: Floats
     meaning: Floats | None
     words: Floats | None  # NaN for an interest without a word to look for
+    near: Floats | None = None  # meaning as it enters the logit: standardized
 
 
 def interests_judged(
-    own: Floats | None,
-    together: Floats | None,
-    shares: Floats | None,
-    *,
-    weights: tuple[float, ...],
-    alike: Floats | None,
-    calibration: Calibration,
+    own: Floats | None, words: Floats | None, *, weights: tuple[float, ...], calibration: Calibration
 ) -> Judged:
-    """Each interest's logit. `own` (i, n) cosines, `together` (n,) cosine to all interests as one text, `shares` (i, n)
-    with NaN rows for interests without words, `alike` (i, i) cosines between interests. Any may be missing; own and
-    shares not both.
+    """Each interest's logit from cosines `own` (i, n) and term scores `words` (i, n), whose rows are NaN for interests
+    without words. One of the two may be missing.
     """
-    known = [part for part in (own, shares) if part is not None]
-    by_words = np.full(known[0].shape, np.nan) if shares is None else shares
     if own is None:
-        logits, meaning = _logits(calibration.words_only, None, np.nan_to_num(by_words)), None
+        known = np.zeros((0, 0)) if words is None else words
+        logits = _logits(calibration.words_only, None, np.nan_to_num(known))
     else:
-        meaning = own if together is None else (own + together) / 2
-        by_words = by_words if alike is None else (by_words + in_company(by_words, alike)) / 2
-        with_words = calibration.lanes if together is None else calibration.seed_and_lanes
-        without = calibration.lanes_wordless if together is None else calibration.seed_and_lanes_wordless
-        logits = np.where(
-            np.isnan(by_words), _logits(without, meaning, None), _logits(with_words, meaning, np.nan_to_num(by_words))
-        )
+        near = standardized(own, calibration.cosines)
+        logits = _logits(calibration.interest_wordless, near, None)
+        if words is not None:
+            both = _logits(calibration.interest, near, np.nan_to_num(words))
+            logits = np.where(np.isnan(words), logits, both)
     with np.errstate(divide="ignore"):  # a level may have been set to count nothing
         logits = logits + np.log(np.array(weights))[:, None]
-    return Judged(logits=logits, meaning=meaning, words=None if shares is None else by_words)
+    return Judged(logits=logits, meaning=own, words=words)
 
 
-def one_text_judged(own: Floats | None, shares: Floats | None, *, calibration: Calibration) -> Judged:
-    """The same (1, n) where all interests are compared as one text and not one by one (`hybrid_of` seed)."""
-    if own is None or shares is None or np.isnan(shares).all():
-        return interests_judged(own, own, shares, weights=(1.0,), alike=None, calibration=calibration)
-    return Judged(logits=_logits(calibration.seed, own, shares), meaning=own, words=shares)
+def standardized(cosines: Floats, known: Cosines) -> Floats:
+    """(i, n) cosines as distances from their row's mean in standard deviations, both drawn towards what is usual.
+
+    Sums run over sorted values: a paper's bits do not depend on the order of the others.
+    """
+    count = cosines.shape[1]
+    ordered = np.sort(cosines, axis=1)
+    mean = (ordered.sum(axis=1) + known.weight * known.mean) / (count + known.weight)
+    usual = known.spread**2 + (known.mean - mean) ** 2
+    spread = ((np.sort((cosines - mean[:, None]) ** 2, axis=1)).sum(axis=1) + known.weight * usual) / (
+        count + known.weight
+    )
+    found: Floats = (cosines - mean[:, None]) / np.sqrt(spread)[:, None]
+    return found
 
 
 def library_judged(cosines: Floats | None, tfidf: Floats | None, *, calibration: Calibration) -> tuple[Judged, Floats]:
     """The logit (n,) by liked papers from cosines and TF-IDF cosines (m, n), and how near each of them is (m, n).
 
     The root mean square over the nearest ones lies between their mean and the nearest: few papers of several topics
-    are served by the nearest, many of one topic by all of them.
+    are served by the nearest, many of one topic by all of them. As with interests, how near is near by meaning depends
+    on what the other candidates are.
     """
     nearest = calibration.nearest
     meaning = None if cosines is None else _root_mean_square(cosines, nearest)
+    near = None if meaning is None else standardized(meaning[None], calibration.library_cosines)[0]
     words = None if tfidf is None else _root_mean_square(tfidf, nearest)
     logit = calibration.library_words_only if cosines is None else calibration.library
-    near = sum(factor * part for factor, part in ((logit.meaning, cosines), (logit.words, tfidf)) if part is not None)
-    return Judged(logits=_logits(logit, meaning, words), meaning=meaning, words=words), np.asarray(near)
+    usual = calibration.library_cosines.spread
+    each = sum(
+        factor * part for factor, part in ((logit.meaning / usual, cosines), (logit.words, tfidf)) if part is not None
+    )
+    return Judged(logits=_logits(logit, near, words), meaning=meaning, words=words, near=near), np.asarray(each)
 
 
 def any_of(logits: Floats) -> Floats:
@@ -97,17 +102,6 @@ def probability(logits: Floats) -> Floats:
     """1 / (1 + e^-logit)."""
     with np.errstate(over="ignore"):
         return 1.0 / (1.0 + np.exp(-logits))
-
-
-def in_company(shares: Floats, alike: Floats) -> Floats:
-    """(i, n) each interest's share beside those of the others, weighted by likeness; one without words holds none."""
-    held = np.nan_to_num(shares)
-    company = np.zeros_like(shares)
-    for row, likeness in enumerate(alike):
-        for other, weight in zip(held, likeness.tolist(), strict=True):
-            company[row] += weight * other
-        company[row] /= likeness.sum()
-    return company
 
 
 def _logits(logit: Logit, meaning: Floats | None, words: Floats | None) -> Floats:

@@ -29,12 +29,13 @@ from paper_assets.ranking.relevance import keyword_relevance
 from paper_assets.ranking.scoring import mode_bonus, soft_penalty, weights_for
 from paper_assets.ranking.tags import TagFacts, named_where, tags_of
 from paper_assets.ranking.task import RankingTask, Vectors
+from paper_assets.ranking.term_matching import PaperWords, paper_words
 from paper_assets.ranking.traits import standard_taxonomy
 from paper_assets.ranking.verifier import PROMPT_VERSION, LLMCheck, Verifier, check_relevance
 from paper_assets.settings import ScoringConfig
 from paper_assets.sources.pdf_files import local_pdfs
 from paper_assets.stores.rankings import ranking_schema
-from paper_assets.text.forward_index import IndexedTexts, indexed
+from paper_assets.text.forward_index import IndexedTexts
 from paper_assets.weights import DIMENSIONS
 
 EMBEDDING, KEYWORD, PROFILE_FREE = "embedding", "keyword", "profile_free"  # G5 evaluation_method
@@ -68,9 +69,10 @@ def rank(task: RankingTask, *, verifier: Verifier | None = None, calibration: Ca
     if content and queries is None:
         queries = interest_queries(content.interests, options=options, scoring=scoring)
     ids, texts = candidates.column("paper_id"), paper_texts(candidates)
-    words = indexed(texts) if queries else None
+    by_field = paper_words(candidates) if queries else None
+    words = by_field.whole if by_field else None
     method, relevance = _relevance(
-        candidates.num_rows, words, queries, task.vectors, scoring=scoring, calibration=calibration
+        candidates.num_rows, by_field, queries, task.vectors, scoring=scoring, calibration=calibration
     )
     facts = _facts(candidates, words, content, as_of=as_of, pdf_names=task.pdf_names, scoring=scoring)
     scored = _scored(candidates, texts, facts, relevance, options=options, vectors=vectors, queries=queries)
@@ -125,7 +127,7 @@ def rank(task: RankingTask, *, verifier: Verifier | None = None, calibration: Ca
 
 def _relevance(
     count: int,
-    words: IndexedTexts | None,
+    words: PaperWords | None,
     queries: InterestQueries | None,
     vectors: Vectors | None,
     *,
@@ -136,7 +138,9 @@ def _relevance(
     if queries is None or words is None:
         return PROFILE_FREE, without_lanes(np.zeros(count))
     if vectors is None and not queries.calibrated:
-        return KEYWORD, without_lanes(keyword_relevance(words, queries.in_words, repeats=scoring.interest_repeats))
+        return KEYWORD, without_lanes(
+            keyword_relevance(words.whole, queries.in_words, repeats=scoring.interest_repeats)
+        )
     return EMBEDDING if vectors else KEYWORD, relevance_of(
         queries,
         vectors=vectors.papers if vectors else None,

@@ -1,30 +1,47 @@
-"""How much of a text's words papers hold: shares of an interest's words, TF-IDF cosines to liked papers (SPEC G17).
+"""How strongly papers hold the words of interests, and TF-IDF cosines to liked papers (SPEC G17).
 
-Words are compared by their stems. What a stem is worth (its idf) is reckoned from the candidates together with a
-background of many papers, so that a ranking of twenty papers and one of a week value a word alike. All sums of a paper
-run over its stems in an order that no other paper decides: scores are the same to the bit in any order of papers.
+An interest asks for its words and for its pairs of neighbouring words. A word matches in singular and plural and in no
+derived form (`optimizers` is not `optimize`); a pair matches where the two stand side by side; the title counts more.
+Liked papers are compared by stems. What a word is worth (its idf) comes from the candidates together with a background
+of many papers, so that a ranking of twenty papers and one of a week value a word alike. All sums of a paper run over
+its words in an order that no other paper decides: scores are the same to the bit in any order of papers.
 """
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
+from paper_assets.ranking.keywords import BETWEEN_FIELDS, paper_texts
 from paper_assets.text.bm25 import CountedWords
-from paper_assets.text.stems import stems_in
+from paper_assets.text.forward_index import IndexedTexts, indexed
+from paper_assets.text.stems import asks, singular, stems_in
+from paper_assets.text.words import normal_form, word_forms, words_of_normal
 
 Floats = NDArray[np.float64]
+
+_BETWEEN_PHRASES = re.compile(r"[^\w\s'+#-]+")
+_TITLE_TIMES = 3  # a word in the title counts as often
+_SHORTEST = 50  # words; a shorter paper is not taken for more to the point
+_MOST = 2.0  # a higher score says no more: papers that are all but surely on topic reach 1
+_PAIR_SHARE = 0.25  # of the papers that hold the rarer of two words: those in which the other one is beside it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Background:
-    """How many of a corpus's `papers` hold each stem. In an idf it counts as much as `weight` candidates."""
+    """How many of a corpus's `papers` hold each stem, and each word without its plural. In an idf it counts as much as
+    `weight` candidates.
+    """
 
     papers: int
     holders: Mapping[str, int]
+    words: Mapping[str, int]
     weight: float
 
     def idf(self, stems: Sequence[str], held: Floats, count: int) -> Floats:
@@ -34,29 +51,118 @@ class Background:
         return np.log1p((count + self.weight - df + 0.5) / (df + 0.5))
 
 
-def word_shares(words: CountedWords, texts: Sequence[str], *, background: Background, k1: float) -> Floats:
-    """(n, t): the share of each text's words that each paper holds, 0..1; a column of NaN for a text without words.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PaperWords:
+    """The words of n papers: title and abstract as one text, and the titles again."""
 
-    BM25 without length normalisation and with squared idf, as a share of what a paper has that holds every asked stem
-    once. A text's share depends on that text and on the papers, and on no other text.
+    whole: IndexedTexts
+    titles: IndexedTexts
+
+    def __len__(self) -> int:
+        return len(self.whole)
+
+
+def paper_words(papers: pa.Table) -> PaperWords:
+    """The words of a table's titles and abstracts."""
+    return PaperWords(whole=indexed(paper_texts(papers)), titles=indexed(papers.column("title")))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Term:
+    """A word of an interest, or two that follow each other in it (`second` is not None)."""
+
+    first: str
+    second: str | None = None
+
+    @property
+    def words(self) -> str:
+        """The term as a reader writes it."""
+        return self.first if self.second is None else f"{self.first} {self.second}"
+
+
+def terms_of(text: str) -> list[Term]:
+    """The content words of a text and its pairs of neighbours, each once; no pair reaches across a mark or a small
+    word.
+    """
+    found: dict[Term, None] = {}
+    for part in _BETWEEN_PHRASES.split(normal_form(text)):
+        phrase = [singular(word) if asks(word) else None for word in words_of_normal(part)]
+        found |= {Term(first=word): None for word in phrase if word}
+        found |= {Term(first=one, second=two): None for one, two in pairwise(phrase) if one and two}
+    return list(found)
+
+
+def term_scores(words: PaperWords, texts: Sequence[str], *, background: Background) -> Floats:
+    """(n, t): how strongly each paper holds the terms of each text.
+
+    A cosine of TF-IDF vectors over words and pairs of words, in which a paper's length stands for that of its vector:
+    terms weigh idf squared times 1 + ln(times), a time in the title counts as `_TITLE_TIMES`. A column of NaN for a
+    text without words.
     """
     count = len(words)
-    asked = [Counter(stems_in(text)) for text in texts]
-    spellings = words.spellings({one for each in asked for one in each})
-    holders = dict(zip(spellings, words.holders_of(list(spellings.values())), strict=True))
-    shares = np.full((len(texts), count), np.nan)
-    for row, often in enumerate(asked):
-        if not often:
+    scores = np.full((len(texts), count), np.nan)
+    before = np.concatenate(([0], np.cumsum(words.whole.times)))
+    length = (before[words.whole.starts[1:]] - before[words.whole.starts[:-1]])[words.whole.at]
+    size = np.sqrt(np.maximum(length, _SHORTEST))
+    asked = [terms_of(text) for text in texts]
+    every = list(dict.fromkeys(term for terms in asked for term in terms))
+    times = _times_of(every, words)
+    idf = {term: _idf_of(term, int((times[term] > 0).sum()), count, background) for term in every}
+    for row, terms in enumerate(asked):
+        if not terms:
             continue
-        stems = list(often)
-        held = np.array([len(holders[one][0]) for one in stems], dtype=np.float64)
-        weights = np.array(list(often.values()), dtype=np.float64) * background.idf(stems, held, count) ** 2
         total = np.zeros(count)
-        for one, weight in zip(stems, weights.tolist(), strict=True):
-            rows, times = holders[one]
-            total[rows] += weight * (times * (k1 + 1) / (times + k1))
-        shares[row] = np.minimum(total / weights.sum(), 1.0)
-    return shares.T
+        for term in terms:
+            at = np.flatnonzero(times[term])
+            total[at] += idf[term] ** 2 * (1 + np.log(times[term][at]))
+        whole = sum(idf[term] ** 2 for term in terms)
+        scores[row] = np.minimum(total / np.sqrt(whole) / size, _MOST)
+    return scores.T
+
+
+def _times_of(terms: Sequence[Term], words: PaperWords) -> dict[Term, Floats]:
+    """How often each paper holds each term, with what the title adds."""
+    count = len(words)
+    single = list(dict.fromkeys(word for term in terms for word in (term.first, term.second) if word))
+    groups = [_forms(word) for word in single]
+    held = {
+        word: (_column(found, count), _column(in_title, count))
+        for word, found, in_title in zip(
+            single, words.whole.holders_of(groups), words.titles.holders_of(groups), strict=True
+        )
+    }
+    times = {}
+    for term in terms:
+        everywhere, in_title = held[term.first]
+        if term.second is not None:
+            asked = np.flatnonzero((everywhere > 0) & (held[term.second][0] > 0))
+            everywhere, in_title = np.zeros(count), np.zeros(count)
+            first, second = ("|".join(map(re.escape, _forms(word))) for word in (term.first, term.second))
+            pattern = re.compile(rf"(?<![^\W_])(?:{first})(?=[\W_]+(?:{second})(?![^\W_]))")
+            for row, text in zip(asked.tolist(), words.whole.normal(asked), strict=True):
+                title, _, abstract = text.partition(BETWEEN_FIELDS)
+                in_title[row] = len(pattern.findall(title))
+                everywhere[row] = in_title[row] + len(pattern.findall(abstract))
+        times[term] = everywhere + (_TITLE_TIMES - 1) * in_title
+    return times
+
+
+def _forms(word: str) -> list[str]:
+    """The singular and plural of a word in the singular; no form belongs to two words."""
+    return [form for form in word_forms(word) if singular(form) == word]
+
+
+def _column(held: tuple[NDArray[np.int32], NDArray[np.int32]], count: int) -> Floats:
+    found = np.zeros(count)
+    found[held[0]] = held[1]
+    return found
+
+
+def _idf_of(term: Term, held: int, count: int, background: Background) -> float:
+    known = [background.words.get(word, 0) for word in (term.first, term.second) if word]
+    expected = known[0] if term.second is None else _PAIR_SHARE * min(known)
+    df = held + background.weight * expected / background.papers
+    return float(np.log1p((count + background.weight - df + 0.5) / (df + 0.5)))
 
 
 def unit_tfidf(words: CountedWords, *, background: Background) -> tuple[Any, list[str]]:

@@ -6,10 +6,8 @@ import pytest
 from paper_assets.errors import InvalidInput
 from paper_assets.evaluation.fitting import Parts, fit, held_out_fits
 from paper_assets.ranking.calibration import standard_calibration
-from paper_assets.ranking.probability import Judged
 
 LEVELS = np.log(np.array([1.0, 0.7]))
-FITTED = ("seed_and_lanes", "lanes_wordless", "seed")
 
 
 def parts(
@@ -20,27 +18,22 @@ def parts(
     near, share = rng.random((2, papers)), rng.random((2, papers)) ** 3
     logits = intercept + meaning * near + words * share + LEVELS[:, None]
     missed = np.prod(1 / (1 + np.exp(logits)), axis=0)
-    judged = {
-        "seed_and_lanes": Judged(logits=logits, meaning=near, words=share),
-        "lanes_wordless": Judged(logits=logits, meaning=near, words=None),
-        "seed": Judged(logits=logits[:1], meaning=near[:1], words=share[:1]),
-    }
-    return Parts(judged=judged, levels=LEVELS, relevant=rng.random(papers) > missed)
+    return Parts(meaning=near, words=share, levels=LEVELS, relevant=rng.random(papers) > missed)
 
 
 def test_a_fit_finds_the_coefficients_that_made_the_grades() -> None:
     found = fit([parts(seed) for seed in range(4)], version="mine")
     assert found.version == "mine"
-    assert found.seed_and_lanes.intercept == pytest.approx(-6.0, abs=0.4)
-    assert found.seed_and_lanes.meaning == pytest.approx(8.0, abs=0.5)
-    assert found.seed_and_lanes.words == pytest.approx(4.0, abs=0.4)
-    assert found.lanes_wordless.words == 0.0
+    assert found.interest.intercept == pytest.approx(-6.0, abs=0.4)
+    assert found.interest.meaning == pytest.approx(8.0, abs=0.5)
+    assert found.interest.words == pytest.approx(4.0, abs=0.4)
+    assert found.interest_wordless.words == 0.0
     assert found.library == standard_calibration().library  # no judged list likes papers
 
 
 def test_a_part_that_speaks_against_relevance_counts_nothing_rather_than_less() -> None:
     found = fit([parts(seed, words=-4.0) for seed in range(3)], version="mine")
-    assert found.seed_and_lanes.words == 0.0
+    assert found.interest.words == 0.0
 
 
 def test_a_profile_has_no_say_in_the_coefficients_that_judge_it() -> None:

@@ -9,6 +9,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 
 import paper_assets.ranking as package
@@ -19,6 +20,10 @@ from tests.ranking.plain_twin import cosine, numbers, plain
 FOLDER = Path(package.__file__).parent if package.__file__ else Path(next(iter(package.__path__)))
 DATA = json.loads((FOLDER / "calibration.json").read_text(encoding="utf-8"))
 LOGITS, LIBRARY = DATA["logits"], DATA["library"]
+WORD_HOLDERS = dict(
+    line.split("\t") for line in (FOLDER / "word_frequencies.tsv").read_text(encoding="utf-8").splitlines()
+)
+COSINES = DATA["cosines"]
 HOLDERS = dict(line.split("\t") for line in (FOLDER / "stem_frequencies.tsv").read_text(encoding="utf-8").splitlines())
 SMALL_WORDS = {"of", "the", "with", "a", "an", "for", "and", "on"}  # of those that the tests use
 ENDINGS = [
@@ -28,13 +33,18 @@ ENDINGS = [
 ]  # fmt: skip
 
 
-def stem(word: str) -> str:
-    """A word without the s of its plural and without its ending."""
+def singular(word: str) -> str:
+    """A word without the s of its plural."""
     if len(word) > 3 and re.search("[a-z]s$", word) and not word.endswith("ss") and len(numbers(word)) > 1:
         if word.endswith("ies"):
-            word = word[:-3] + "y"
-        else:
-            word = word[:-2] if re.search("(s|x|z|ch|sh)es$", word) else word[:-1]
+            return word[:-3] + "y"
+        return word[:-2] if re.search("(s|x|z|ch|sh)es$", word) else word[:-1]
+    return word
+
+
+def stem(word: str) -> str:
+    """A word without the s of its plural and without its ending."""
+    word = singular(word)
     if not word.isalpha() or len(word) < 5:
         return word
     for ending in ENDINGS:
@@ -57,14 +67,57 @@ def idf(one: str, papers: list[Counter[str]]) -> float:
     return math.log1p((len(papers) + DATA["background_weight"] - held + 0.5) / (held + 0.5))
 
 
-def shares(papers: list[Counter[str]], text: str) -> list[float] | None:
-    """The share of a text's words that each paper holds; None for a text without words."""
-    asked = Counter(stems(text))
+Term = tuple[str, ...]
+
+
+def terms(text: str) -> list[Term]:
+    """A text's content words, and the pairs of them that follow each other with nothing but a space between."""
+    found: list[Term] = []
+    for part in re.split(r"[^\w\s'+#-]+", plain(text)):
+        words = [singular(word) for word in re.findall(r"[^\W_]+", part)]
+        kept = [word if len(word) > 1 and word not in SMALL_WORDS else "" for word in words]
+        found += [(word,) for word in kept if word]
+        found += [(one, two) for one, two in pairwise(kept) if one and two]
+    return list(dict.fromkeys(found))
+
+
+def times(words: list[str], term: Term) -> int:
+    """How often a text's words hold a term."""
+    return sum(tuple(words[at : at + len(term)]) == term for at in range(len(words)))
+
+
+def said(papers: list[tuple[str, str]], text: str) -> list[float] | None:
+    """How strongly each paper (title, abstract) holds the terms of a text; None for a text without words."""
+    asked = terms(text)
     if not asked:
         return None
-    worth = {one: often * idf(one, papers) ** 2 for one, often in asked.items()}
-    found = [sum(worth[one] * paper[one] * 2.2 / (paper[one] + 1.2) for one in asked) for paper in papers]
-    return [min(score / sum(worth.values()), 1.0) for score in found]
+    fields = [[[singular(word) for word in re.findall(r"[^\W_]+", plain(field))] for field in one] for one in papers]
+    often = [{term: 3 * times(title, term) + times(abstract, term) for term in asked} for title, abstract in fields]
+    weight, count = DATA["background_weight"], len(papers)
+    worth = {}
+    for term in asked:
+        known = [int(WORD_HOLDERS.get(word, 0)) for word in term]
+        share = (known[0] if len(term) == 1 else 0.25 * min(known)) / DATA["background_papers"]
+        held = sum(one[term] > 0 for one in often) + weight * share
+        worth[term] = math.log1p((count + weight - held + 0.5) / (held + 0.5)) ** 2
+    return [
+        min(
+            sum(worth[term] * (1 + math.log(one[term])) for term in asked if one[term])
+            / math.sqrt(sum(worth.values()))
+            / math.sqrt(max(len(title) + len(abstract), 50)),
+            2.0,
+        )
+        for one, (title, abstract) in zip(often, fields, strict=True)
+    ]
+
+
+def standard_scores(cosines: list[float], known: dict[str, float] = COSINES) -> list[float]:
+    """Distances from the mean in standard deviations, both drawn towards what is usual."""
+    whole = len(cosines) + known["weight"]
+    mean = (sum(cosines) + known["weight"] * known["mean"]) / whole
+    usual = known["weight"] * (known["spread"] ** 2 + (known["mean"] - mean) ** 2)
+    spread = math.sqrt((sum((one - mean) ** 2 for one in cosines) + usual) / whole)
+    return [(one - mean) / spread for one in cosines]
 
 
 def tfidf(papers: list[Counter[str]], text: str) -> list[float]:
@@ -115,97 +168,73 @@ class PlainInterests:
         )
         self.library = list(dict.fromkeys(f"{paper.title}\n\n{paper.abstract}" for paper in wishes.papers))
 
-    def judge(self, texts: list[str], vectors: list[list[float]]) -> tuple[list[float], list[list[float]]]:
+    def judge(self, fields: list[tuple[str, str]], vectors: list[list[float]]) -> tuple[list[float], list[list[float]]]:
         """Each paper's relevance, and for each paper and interest its probability by that alone, 0 below the line."""
         mode = self.options.interest_mode
         views = list(self.options.hybrid_of) if mode == "hybrid" else [mode]
         views = [view for view in views if self.library or view != "library"] or ["seed"]
         if mode == "seed":
-            return [self.near(self.repeated, vector) for vector in vectors], [[] for _ in texts]
-        papers = [Counter(stems(text)) for text in texts]
+            return [self.near(self.repeated, vector) for vector in vectors], [[] for _ in fields]
         by_words = mode in ("hybrid", "library") or self.vector_of is None
-        said = [shares(papers, text) if by_words else None for text in self.lanes]
-        seed = shares(papers, self.once) if by_words else None
+        asked = self.lanes if "lanes" in views else {self.once: 1.0} if "seed" in views else {}
+        each = [self.logits(text, weight, fields, vectors, by_words=by_words) for text, weight in asked.items()]
+        papers = [Counter(stems(f"{title} {abstract}")) for title, abstract in fields]
         liked = [tfidf(papers, text) for text in self.library] if "library" in views else []
-        alike = self.likeness() if self.vector_of else []
+        pooled = (
+            [nearest([self.near(text, vector) for text in self.library]) for vector in vectors]
+            if (liked and self.vector_of)
+            else []
+        )
+        near = standard_scores(pooled, DATA["library_cosines"])
         values, serves = [], []
-        for at in range(len(texts)):
-            vector = vectors[at] if self.vector_of else None
-            each: list[float] = []
+        for at in range(len(fields)):
             logit = None
-            if "lanes" in views:
-                each = self.interests(at, vector, said, alike, with_seed="seed" in views)
-                none = math.prod(1 - sigmoid(one) for one in each)
+            if each:
+                none = math.prod(1 - sigmoid(one[at]) for one in each)
                 logit = math.log(1 - none) - math.log(none)
-            elif "seed" in views:
-                logit = self.one_text(at, vector, seed)
             if "library" in views:
-                by_example = self.liked(at, vector, liked)
+                by_example = self.liked(at, near, liked)
                 half = LIBRARY["library_share"] * len(liked) / (len(liked) + LIBRARY["library_half"])
                 logit = by_example if logit is None else logit + half * (by_example - LIBRARY["library_base"])
             assert logit is not None
             values.append(sigmoid(logit))
-            line = 0.4 if self.options.line is None else self.options.line
-            serves.append([p if p >= line else 0.0 for p in map(sigmoid, each)])
+            line = 0.25 if self.options.line is None else self.options.line
+            alone = [sigmoid(one[at]) for one in each] if "lanes" in views else []
+            serves.append([p if p >= line else 0.0 for p in alone])
         return values, serves
+
+    def logits(
+        self,
+        text: str,
+        weight: float,
+        fields: list[tuple[str, str]],
+        vectors: list[list[float]],
+        *,
+        by_words: bool,
+    ) -> list[float]:
+        """Each paper's logit by one interest."""
+        words = said(fields, text) if by_words else None
+        if self.vector_of is None:
+            parts, near = LOGITS["words_only"], [0.0] * len(fields)
+        else:
+            parts = LOGITS["interest_wordless" if words is None else "interest"]
+            near = standard_scores([self.near(text, vector) for vector in vectors])
+        return [
+            parts["intercept"] + parts.get("meaning", 0.0) * meaning + parts.get("words", 0.0) * held + math.log(weight)
+            for meaning, held in zip(near, words or [0.0] * len(fields), strict=True)
+        ]
 
     def near(self, text: str, vector: list[float]) -> float:
         assert self.vector_of
         return cosine(vector, self.vector_of(text))
 
-    def interests(
-        self,
-        at: int,
-        vector: list[float] | None,
-        said: list[list[float] | None],
-        alike: list[list[float]],
-        *,
-        with_seed: bool,
-    ) -> list[float]:
-        """The logit of each interest."""
-        logits = []
-        for number, (text, weight) in enumerate(self.lanes.items()):
-            own = said[number]
-            if vector is None:
-                logit = LOGITS["words_only"]["intercept"] + LOGITS["words_only"]["words"] * (own[at] if own else 0.0)
-            else:
-                meaning = self.near(text, vector)
-                meaning = (meaning + self.near(self.once, vector)) / 2 if with_seed else meaning
-                name = "seed_and_lanes" if with_seed else "lanes"
-                if own is None:
-                    logit = LOGITS[f"{name}_wordless"]["intercept"] + LOGITS[f"{name}_wordless"]["meaning"] * meaning
-                else:
-                    held = [share[at] if share else 0.0 for share in said]
-                    company = sum(a * b for a, b in zip(alike[number], held, strict=True)) / sum(alike[number])
-                    words = (own[at] + company) / 2
-                    parts = LOGITS[name]
-                    logit = parts["intercept"] + parts["meaning"] * meaning + parts["words"] * words
-            logits.append(logit + math.log(weight))
-        return logits
-
-    def likeness(self) -> list[list[float]]:
-        """How alike the interests are."""
-        assert self.vector_of
-        wanted = {text: self.vector_of(text) for text in self.lanes}
-        return [[1.0 if one == other else self.near(one, wanted[other]) for other in wanted] for one in wanted]
-
-    def one_text(self, at: int, vector: list[float] | None, share: list[float] | None) -> float:
-        """The logit where all interests are one text."""
-        held = share[at] if share else 0.0
-        if vector is None:
-            return float(LOGITS["words_only"]["intercept"] + LOGITS["words_only"]["words"] * held)
-        parts = LOGITS["seed" if share else "seed_and_lanes_wordless"]
-        words = parts["words"] * share[at] if share else 0.0
-        return float(parts["intercept"] + parts["meaning"] * self.near(self.once, vector) + words)
-
-    def liked(self, at: int, vector: list[float] | None, liked: list[list[float]]) -> float:
+    def liked(self, at: int, near: list[float], liked: list[list[float]]) -> float:
         """The logit by liked papers."""
         words = nearest([one[at] for one in liked])
-        if vector is None:
+        if self.vector_of is None:
             return float(LOGITS["library_words_only"]["intercept"] + LOGITS["library_words_only"]["words"] * words)
         parts = LOGITS["library"]
-        meaning = nearest([self.near(text, vector) for text in self.library])
-        return float(parts["intercept"] + parts["meaning"] * meaning + parts["words"] * words)
+        return float(parts["intercept"] + parts["meaning"] * near[at] + parts["words"] * words)
 
 
 def tenth(probability: float) -> int:

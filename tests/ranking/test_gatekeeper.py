@@ -228,7 +228,7 @@ def test_code_named_in_an_abstract_counts_as_it_does_on_import(settings: Setting
 def test_a_quiet_day_shows_only_what_is_worth_it_and_says_so(settings: Settings, profile: Path) -> None:
     papers = [record("2603.00001", title="Graph learning"), record("2603.00002"), record("2603.00003")]
     summary = call(papers, settings, profile_path=profile)["summary"]
-    assert (summary["output_count"], summary["line"], summary["above_line"], summary["quiet"]) == (1, 0.4, 1, True)
+    assert (summary["output_count"], summary["line"], summary["above_line"], summary["quiet"]) == (1, 0.25, 1, True)
     nothing = call(papers[1:], settings, profile_path=profile)
     assert (nothing["success"], nothing["ranked_papers"], nothing["summary"]["quiet"]) == (True, [], True)
     seed = call(papers, settings, profile_path=profile, interest_mode="seed")["summary"]
@@ -257,7 +257,7 @@ def test_a_model_that_cannot_be_loaded_gives_way_to_keywords_with_a_warning(sett
     def unavailable(texts: list[str]) -> NDArray[np.float32]:
         raise ModelUnavailable("the files are missing")
 
-    papers = [record("2603.00001"), record("2603.00002", abstract="Learning of graphs.")]
+    papers = [record("2603.00001"), record("2603.00002", abstract="Graph learning.")]
     for broken in (unavailable, None):
         result = call(papers, settings, profile_path=profile, embed=broken, line=0)
         assert [paper["paper_id"] for paper in result["ranked_papers"]] == ["2603.00002", "2603.00001"]
@@ -285,7 +285,7 @@ def raising(texts: list[str]) -> NDArray[np.float32]:
 def test_a_model_that_fails_when_called_gives_way_to_keywords_with_a_warning(
     settings: Settings, profile: Path, broken: Any
 ) -> None:
-    papers = [record("2603.00001"), record("2603.00002", abstract="Learning of graphs.")]
+    papers = [record("2603.00001"), record("2603.00002", abstract="Graph learning.")]
     result = call(papers, settings, profile_path=profile, embed=broken)
     assert result["ranked_papers"][0]["paper_id"] == "2603.00002"
     assert result["ranked_papers"][0]["score"]["evaluation_method"] == "keyword"
