@@ -93,6 +93,14 @@ def send_mail(server: MailServer, to: Sequence[str], mail: bytes) -> int:
     return refused
 
 
+def check_server(server: MailServer) -> None:
+    """Connect and log in without sending anything. Raises NotDelivered with the reason."""
+    try:
+        _connect(server).close()
+    except (smtplib.SMTPException, ssl.SSLError, OSError, ValueError) as fault:
+        raise NotDelivered(f"{server.host}: {_reason(fault)}") from None
+
+
 def _connect(server: MailServer) -> smtplib.SMTP:
     context = ssl.create_default_context()
     if server.port == _TLS_FROM_THE_START:

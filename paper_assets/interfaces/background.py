@@ -99,13 +99,13 @@ def begin(home: Path, environ: Mapping[str, str], arguments: Sequence[str], *, t
                 env={**environ, "COLUMNS": "200"},
                 start_new_session=True,
             )
-        fetched = {"counts": job.counts, "categories": job.categories} if job else {}  # `start` continues from there
         job = Job(
             arguments=tuple(arguments),
             title=title,
             profile=profile,
             process=str(process_named(process.pid)),
-            **fetched,
+            counts=job.counts if job else {},  # `start` continues from there
+            categories=job.categories if job else (),
         )
         write_job(home, job)
     return job
@@ -139,7 +139,7 @@ def main() -> None:
     errors = _Errors()
     code: object = 0
     try:
-        with contextlib.redirect_stderr(errors):  # type: ignore[type-var]
+        with contextlib.redirect_stderr(errors):
             run_command()
     except SystemExit as end:
         code = end.code

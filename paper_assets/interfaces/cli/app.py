@@ -40,6 +40,11 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     ),
     "run": ("run", "run", "Bring rankings and digests up to date."),
     "status": ("status", "status", "Show what is stored, what is out of date, and which profiles cannot be read."),
+    "doctor": (
+        "doctor",
+        "doctor",
+        "Check Python, disk, folders, model, ports, network, keys and mail, and say how to fix what is wrong.",
+    ),
     "reset": ("reset", "reset", "Delete papers, results and Dagster's history; profiles and settings are kept."),
     "rank": ("ranking", "rank", "Rank papers from a JSON file and print the result as JSON."),
     "explain": ("ranking", "explain", "Explain the rank of a paper for a profile, or why it is not in the list."),

@@ -1,0 +1,300 @@
+"""Check everything that an installation needs, and say how to fix what is wrong.
+
+To add a check, write a function that returns findings and add a line to `CHECKS`. No check changes anything; checks of
+other hosts ask one small question.
+"""
+
+import shutil
+import socket
+import sys
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Literal
+from urllib.parse import urlsplit
+
+from pydantic import BaseModel
+
+from paper_assets.delivery.channels import MailServer, NotDelivered, check_server
+from paper_assets.errors import (
+    InvalidProfile,
+    LLMConfigError,
+    LLMError,
+    ModelUnavailable,
+    PaperAssetsError,
+    RateLimited,
+    SourceError,
+)
+from paper_assets.models.embedder import load_embedder
+from paper_assets.models.llm import ask
+from paper_assets.models.llm_config import llm_config
+from paper_assets.paper_id import split_paper_id
+from paper_assets.pipeline.profiles import find_profiles
+from paper_assets.settings import Settings
+from paper_assets.sources.arxiv import ARXIV
+from paper_assets.sources.source import Access
+from paper_assets.stores.papers import paper_counts
+from paper_assets.stores.warehouse import Warehouse
+
+State = Literal["ok", "unused", "warning", "problem"]
+_KNOWN_PAPER = "1706.03762"  # asked of arXiv; any paper that exists
+_GIGABYTE = 1_000_000_000
+_LEAST_SPACE, _ENOUGH_SPACE = 1, 5  # gigabytes
+_SECONDS = 20.0  # for each other host
+_PROXIES = ("HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """The result of a check; `fix` says what to do where it is a warning or a problem."""
+
+    name: str
+    state: State
+    detail: str
+    fix: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Installation:
+    """What is checked. Tests put prepared faults in its place."""
+
+    settings: Settings
+    environ: Mapping[str, str] = field(repr=False)
+    dagster_home: Path
+    ports: Mapping[str, int] = field(default_factory=lambda: {"the desk": 8787, "Dagster's UI": 3000})
+    python: tuple[int, int] = sys.version_info[:2]
+    free_bytes: Callable[[Path], int] = lambda folder: shutil.disk_usage(folder).free
+    online: bool = True
+
+
+def examine(installation: Installation) -> list[Finding]:
+    """Run every check; one that fails unexpectedly is a problem of its own and stops no other."""
+    found: list[Finding] = []
+    for name, check in CHECKS.items():
+        try:
+            found += check(installation)
+        except Exception as error:
+            found.append(
+                Finding(name=name, state="problem", detail=f"{type(error).__name__}: {error}"[:200], fix="report this")
+            )
+    return found
+
+
+def _python(installation: Installation) -> list[Finding]:
+    version = ".".join(map(str, installation.python))
+    if not (3, 11) <= installation.python < (3, 13):
+        fix = "install Python 3.11 or 3.12, for example with `uv python install 3.12`"
+        return [_problem("Python", f"version {version}", fix)]
+    return [_ok("Python", f"version {version}")]
+
+
+def _disk(installation: Installation) -> list[Finding]:
+    folder = _existing(installation.settings.home)
+    free = installation.free_bytes(folder) / _GIGABYTE
+    said = f"{free:.1f} GB free for {installation.settings.home}"
+    fix = "free space, or set PAPER_ASSETS_HOME to another disk"
+    if free < _LEAST_SPACE:
+        return [_problem("disk", said, fix)]
+    return [_warning("disk", said, fix)] if free < _ENOUGH_SPACE else [_ok("disk", said)]
+
+
+def _write_access(installation: Installation) -> list[Finding]:
+    settings, found = installation.settings, []
+    for name, folder, variable in (
+        ("data folder", settings.home, "PAPER_ASSETS_HOME"),
+        ("profiles folder", settings.profiles_dir, "PAPER_ASSETS_PROFILES"),
+        ("Dagster folder", installation.dagster_home, "DAGSTER_HOME"),
+    ):
+        try:
+            with tempfile.TemporaryFile(dir=_existing(folder)):
+                pass
+            found.append(_ok(name, str(folder)))
+        except OSError as fault:
+            fix = f"make it a folder that you may write, or set {variable}"
+            found.append(_problem(name, f"{folder} cannot be written: {fault.strerror}", fix))
+    return found
+
+
+def _warehouse(installation: Installation) -> list[Finding]:
+    path = installation.settings.warehouse_path
+    if not path.exists():
+        return [_unused("papers", "none stored yet; `paper-assets start --days 7` fetches them")]
+    try:
+        counts = paper_counts(Warehouse(path, deadline=5.0))
+    except PaperAssetsError as fault:
+        return [_problem("papers", str(fault), "close other programs that use it, or restore the copy beside it")]
+    return [_ok("papers", f"{sum(counts.values()):,} of {len(counts)} days")]
+
+
+def _profiles(installation: Installation) -> list[Finding]:
+    try:
+        found = find_profiles(installation.settings.profiles_dir)
+    except InvalidProfile as fault:
+        return [_warning("profiles", str(fault), "`paper-assets profile new` makes one")]
+    faults = [_problem(f"profile {name}", line, "fix the file") for name, line in found.faults.items()]
+    if not found.readable and not faults:
+        return [_warning("profiles", "there is none", "`paper-assets profile new` makes one")]
+    return [*faults, _ok("profiles", f"{len(found.readable)} valid")]
+
+
+def _model(installation: Installation) -> list[Finding]:
+    name = installation.settings.embedding_model
+    try:
+        load_embedder(name).encode(["paper"])
+    except ModelUnavailable as fault:
+        fix = "install the package again, or correct PAPER_ASSETS_EMBEDDING_MODEL; until then keywords are compared"
+        return [_problem("embedding model", str(fault), fix)]
+    return [_ok("embedding model", name)]
+
+
+def _ports(installation: Installation) -> list[Finding]:
+    found = []
+    for what, port in installation.ports.items():
+        with socket.socket() as listener:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                listener.bind(("127.0.0.1", port))
+            except OSError:
+                fix = "fine if the desk is running; otherwise end that program, or choose another --port"
+                found.append(_warning(f"port {port}", f"in use, wanted by {what}", fix))
+            else:
+                found.append(_ok(f"port {port}", f"free for {what}"))
+    return found
+
+
+def _proxy(installation: Installation) -> list[Finding]:
+    name = next((each for each in _PROXIES if installation.environ.get(each, "").strip()), None)
+    if name is None:
+        return [_unused("proxy", "none is set")]
+    text = installation.environ[name].strip()
+    try:
+        parts = urlsplit(text if "://" in text else f"http://{text}")
+        host, port = parts.hostname or "", parts.port or 3128
+        with socket.create_connection((host, port), timeout=5):
+            return [_ok("proxy", f"{name}: {host}:{port} answers")]
+    except (OSError, ValueError) as fault:
+        reason = getattr(fault, "strerror", None) or "it does not answer"
+        return [_problem("proxy", f"{name} is set and cannot be reached: {reason}", f"correct {name}, or unset it")]
+
+
+def _arxiv(installation: Installation) -> list[Finding]:
+    access = Access(settings=_patient(installation.settings), environ=installation.environ)
+    assert ARXIV.find is not None  # noqa: S101
+    try:
+        ARXIV.find(access, split_paper_id(_KNOWN_PAPER)[0], None)
+    except RateLimited as fault:
+        return [_warning("arXiv", str(fault), "wait; fetching continues by itself when arXiv allows it")]
+    except SourceError as fault:
+        return [_problem("arXiv", str(fault), "check the network, the proxy and PAPER_ASSETS_ARXIV_URL")]
+    return [_ok("arXiv", "answers")]
+
+
+class _Answer(BaseModel):
+    ok: bool
+
+
+def _llm(installation: Installation) -> list[Finding]:
+    try:
+        config = llm_config(installation.environ)
+    except LLMConfigError as fault:
+        if "is not configured" in str(fault):
+            return [_unused("language model", "not configured; everything works without one")]
+        return [_problem("language model", str(fault), "correct the variable")]
+    try:
+        done = ask(
+            replace(config, deadline=_SECONDS, try_timeout=_SECONDS, tries=1),
+            system="You test a connection.",
+            user='Answer with {"ok": true}.',
+            schema=_Answer,
+        )
+    except LLMError as fault:
+        return [_problem("language model", str(fault), f"check the key, the model {config.model} and the address")]
+    used = done.usage.input_tokens + done.usage.output_tokens
+    return [_ok("language model", f"{config.named}, {config.model} answers; the test used {used} tokens")]
+
+
+def _zotero(installation: Installation) -> list[Finding]:
+    key = installation.environ.get("ZOTERO_API_KEY", "").strip()
+    if not key:
+        return [_unused("Zotero", "ZOTERO_API_KEY is not set")]
+    import httpx2
+
+    try:
+        url = f"{installation.settings.zotero_url.rstrip('/')}/keys/current"
+        answer = httpx2.get(url, headers={"Zotero-API-Key": key, "Zotero-API-Version": "3"}, timeout=_SECONDS)
+    except (httpx2.HTTPError, ValueError) as fault:
+        return [_problem("Zotero", f"does not answer ({type(fault).__name__})", "check the network and the proxy")]
+    if answer.status_code in (403, 404):
+        return [_problem("Zotero", "refuses ZOTERO_API_KEY", "make a new key at https://www.zotero.org/settings/keys")]
+    if answer.status_code != 200:
+        return [_warning("Zotero", f"answers with status {answer.status_code}", "try again later")]
+    return [_ok("Zotero", "accepts the key")]
+
+
+def _mail(installation: Installation) -> list[Finding]:
+    settings = installation.settings
+    if not settings.smtp_host:
+        return [_unused("mail", "PAPER_ASSETS_SMTP_HOST is not set")]
+    password = installation.environ.get("PAPER_ASSETS_SMTP_PASSWORD", "")
+    server = MailServer(
+        host=settings.smtp_host,
+        port=settings.smtp_port,
+        sender=settings.mail_from,
+        user=settings.smtp_user,
+        password=password,
+    )
+    if not settings.mail_from:
+        return [_problem("mail", "no sender is set", "set PAPER_ASSETS_MAIL_FROM")]
+    try:
+        check_server(server)
+    except NotDelivered as fault:
+        return [_problem("mail", str(fault), "check PAPER_ASSETS_SMTP_HOST, _PORT, _USER and _PASSWORD")]
+    return [_ok("mail", f"{settings.smtp_host} accepts the connection{' and the login' if settings.smtp_user else ''}")]
+
+
+def _online(check: Callable[[Installation], list[Finding]]) -> Callable[[Installation], list[Finding]]:
+    return lambda installation: check(installation) if installation.online else []
+
+
+CHECKS: Mapping[str, Callable[[Installation], list[Finding]]] = {
+    "Python": _python,
+    "disk": _disk,
+    "write access": _write_access,
+    "papers": _warehouse,
+    "profiles": _profiles,
+    "embedding model": _model,
+    "ports": _ports,
+    "proxy": _online(_proxy),
+    "arXiv": _online(_arxiv),
+    "language model": _online(_llm),
+    "Zotero": _online(_zotero),
+    "mail": _online(_mail),
+}
+
+
+def _patient(settings: Settings) -> Settings:
+    return settings.model_copy(update={"request_timeout": min(settings.request_timeout, _SECONDS)})
+
+
+def _existing(folder: Path) -> Path:
+    """The folder, or the nearest one above it that exists."""
+    while not folder.exists() and folder != folder.parent:
+        folder = folder.parent
+    return folder
+
+
+def _ok(name: str, detail: str) -> Finding:
+    return Finding(name=name, state="ok", detail=detail)
+
+
+def _unused(name: str, detail: str) -> Finding:
+    return Finding(name=name, state="unused", detail=detail)
+
+
+def _warning(name: str, detail: str, fix: str) -> Finding:
+    return Finding(name=name, state="warning", detail=detail, fix=fix)
+
+
+def _problem(name: str, detail: str, fix: str) -> Finding:
+    return Finding(name=name, state="problem", detail=detail, fix=fix)

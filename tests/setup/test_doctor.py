@@ -1,0 +1,193 @@
+"""Test that `doctor` names each of these prepared faults and how to fix it, and nothing where all is well."""
+
+import json
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from paper_assets.settings import load_settings
+from paper_assets.setup import doctor
+from paper_assets.setup.doctor import Finding, Installation, examine
+from tests.desk import Desk
+from tests.loopback import Answer, Request, serving
+from tests.loopback_llm import KEY, fault, loopback_llm, says
+
+EMPTY_FEED = (
+    b"<?xml version='1.0'?><feed xmlns='http://www.w3.org/2005/Atom' "
+    b"xmlns:opensearch='http://a9.com/-/spec/opensearch/1.1/'>"
+    b"<opensearch:totalResults>0</opensearch:totalResults></feed>"
+)
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    desk = Desk(tmp_path)
+    desk.profile("traffic", {"interests": {"primary": ["traffic"]}})
+    return desk
+
+
+@contextmanager
+def installed(
+    desk: Desk, answer: Callable[[Request], Answer] = lambda _: Answer(body=EMPTY_FEED), **environ: str
+) -> Iterator[Installation]:
+    with serving(answer) as address:
+        variables = {
+            **desk.environment,
+            "PAPER_ASSETS_ARXIV_URL": f"{address}/api/query",
+            "PAPER_ASSETS_REQUEST_INTERVAL": "0.01",
+            "PAPER_ASSETS_ZOTERO_URL": address,
+            **environ,
+        }
+        yield Installation(
+            settings=load_settings(variables, desk.folder),
+            environ=variables,
+            dagster_home=desk.folder / "dagster_home",
+            ports={"the desk": free_port()},
+            free_bytes=lambda _: 50_000_000_000,
+        )
+
+
+def free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        port: int = listener.getsockname()[1]
+        return port
+
+
+def wrong(installation: Installation) -> list[Finding]:
+    found = [each for each in examine(installation) if each.state in ("warning", "problem")]
+    assert all(each.fix for each in found)
+    return found
+
+
+def only(installation: Installation) -> Finding:
+    found = wrong(installation)
+    assert len(found) == 1, found
+    return found[0]
+
+
+def test_a_good_installation_has_no_findings(desk: Desk) -> None:
+    with installed(desk) as installation:
+        assert wrong(installation) == []
+
+
+def test_an_unsupported_python(desk: Desk) -> None:
+    with installed(desk) as installation:
+        found = only(replace(installation, python=(3, 10)))
+    assert (found.name, found.state) == ("Python", "problem")
+
+
+@pytest.mark.parametrize(("gigabytes", "state"), [(0.3, "problem"), (3, "warning")])
+def test_a_disk_that_is_nearly_full(desk: Desk, gigabytes: float, state: str) -> None:
+    with installed(desk) as installation:
+        found = only(replace(installation, free_bytes=lambda _: int(gigabytes * 1e9)))
+    assert (found.name, found.state) == ("disk", state)
+
+
+def test_a_data_folder_that_cannot_be_written(desk: Desk) -> None:
+    (desk.folder / "data").write_text("a file in its place", encoding="utf-8")
+    with installed(desk) as installation:
+        names = [each.name for each in wrong(installation)]
+    assert "data folder" in names
+
+
+def test_a_missing_model(desk: Desk) -> None:
+    with installed(desk, PAPER_ASSETS_EMBEDDING_MODEL="no-such-model") as installation:
+        found = only(installation)
+    assert found.name == "embedding model"
+    assert "PAPER_ASSETS_EMBEDDING_MODEL" in found.fix
+
+
+def test_a_port_in_use(desk: Desk) -> None:
+    with socket.socket() as listener, installed(desk) as installation:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        port = listener.getsockname()[1]
+        found = only(replace(installation, ports={"the desk": port}))
+    assert found.name == f"port {port}"
+    assert "--port" in found.fix
+
+
+def test_a_proxy_that_does_not_answer(desk: Desk) -> None:
+    proxy = f"http://127.0.0.1:{free_port()}"
+    with installed(desk, HTTPS_PROXY=proxy) as installation:
+        found = only(installation)
+    assert found.name == "proxy"
+    assert "HTTPS_PROXY" in found.fix
+
+
+@pytest.mark.parametrize(
+    ("answer", "state"),
+    [
+        (Answer(status=429, headers={"Retry-After": "600"}), "warning"),
+        (Answer(body=b"<html>Sign in</html>"), "problem"),
+    ],
+)
+def test_an_arxiv_that_refuses_or_is_not_arxiv(desk: Desk, answer: Answer, state: str) -> None:
+    with installed(desk, lambda _: answer) as installation:
+        found = only(installation)
+    assert (found.name, found.state) == ("arXiv", state)
+
+
+def test_a_language_model_that_refuses_the_key_or_works(desk: Desk) -> None:
+    with loopback_llm(fault(401)) as server:
+        url = server.config("openai").base_url
+        with installed(desk, OPENAI_API_KEY=KEY, OPENAI_BASE_URL=url) as installation:
+            found = only(installation)
+    assert found.name == "language model"
+    assert KEY not in f"{found}"
+    with loopback_llm(says({"ok": True})) as server:
+        url = server.config("openai").base_url
+        with installed(desk, OPENAI_API_KEY=KEY, OPENAI_BASE_URL=url) as installation:
+            assert wrong(installation) == []
+        assert len(server.requests) == 1
+
+
+def test_a_zotero_key_that_is_refused(desk: Desk) -> None:
+    def answer(request: Request) -> Answer:
+        return Answer(status=403) if request.path == "/keys/current" else Answer(body=EMPTY_FEED)
+
+    with installed(desk, answer, ZOTERO_API_KEY="secret-zotero") as installation:
+        found = only(installation)
+    assert found.name == "Zotero"
+    assert "secret-zotero" not in f"{found}"
+
+
+def test_a_mail_server_that_is_not_there(desk: Desk) -> None:
+    mail = {"PAPER_ASSETS_SMTP_HOST": "127.0.0.1", "PAPER_ASSETS_MAIL_FROM": "desk@example.org"}
+    with installed(desk, **mail, PAPER_ASSETS_SMTP_PORT=f"{free_port()}") as installation:
+        found = only(installation)
+    assert found.name == "mail"
+    assert "PAPER_ASSETS_SMTP_HOST" in found.fix
+
+
+def test_a_broken_profile(desk: Desk) -> None:
+    desk.profile("broken", "{")
+    with installed(desk) as installation:
+        found = only(installation)
+    assert found.name == "profile broken"
+
+
+def test_a_check_that_fails_unexpectedly_stops_no_other(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(_: Installation) -> list[Finding]:
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr(doctor, "CHECKS", {"first": fails, **doctor.CHECKS})
+    with installed(desk) as installation:
+        found = examine(installation)
+    assert found[0].detail == "RuntimeError: a bug"
+    assert len(found) > 5
+
+
+def test_the_command_prints_the_findings_as_json_and_fails_where_there_is_a_problem(desk: Desk) -> None:
+    assert {each["name"] for each in json.loads(desk.run("doctor", "--offline", "--json"))} >= {"Python", "disk"}
+    desk.profile("broken", "{")
+    process = desk.start("doctor", "--offline")
+    out, err = process.communicate(timeout=600)
+    assert process.returncode == 1
+    assert "fix: fix the file" in out
+    assert "Traceback" not in err
