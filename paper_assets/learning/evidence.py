@@ -22,9 +22,9 @@ from paper_assets.learning.preference_model import RatedPapers, kernel, nuisance
 
 Floats = NDArray[np.float64]
 
-PRIOR = 0.8  # probability, before any evidence, that the ratings teach something about other papers
+PRIOR = 0.7  # probability, before any evidence, that the ratings teach something about other papers
 SHARPNESS = 2.0  # power of the Bayes factor; a plug-in prediction from few ratings understates the evidence
-FIRST_FEW = 2.0
+FIRST_FEW = 3.0
 _SIGNAL = 0.2  # of a rating, in counting the first few
 _FIRST_BLOCK, _GROWTH, _GROWTH_LATER, _LATER = 1, 1.15, 2.0, 50
 _PRECISION = 1e-4  # of log odds; finer changes no share that is shown
