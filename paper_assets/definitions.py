@@ -8,15 +8,15 @@ Small steps, so one process: four of them took 6 s in process and 33 s with the 
 
 import dagster as dg
 
+from paper_assets.defs.abandoned_runs import abandoned_runs
 from paper_assets.defs.assets import ASSETS
 from paper_assets.defs.automation import conditions, daily_fetch, weekly_repair
-from paper_assets.defs.dead_runs import dead_runs
 from paper_assets.defs.decisions import decision_sensor
 from paper_assets.defs.resources import workspace_resource
 
 defs = dg.Definitions(
     assets=ASSETS,
-    sensors=[conditions, decision_sensor, dead_runs],
+    sensors=[conditions, decision_sensor, abandoned_runs],
     schedules=[daily_fetch, weekly_repair],
     resources={"workspace": workspace_resource()},
     executor=dg.in_process_executor,

@@ -1,6 +1,6 @@
-"""Every path, threshold and key: read once from the environment at the edge, passed down from there.
+"""Read every path, threshold and key from the environment once; the interfaces pass them down.
 
-Each default stands once, beside the sentence that justifies it. To add a setting, add a field to `Settings`: its
+Each default is defined once, beside the sentence that justifies it. To add a setting, add a field to `Settings`: its
 variable is its name in capitals behind PAPER_ASSETS_. Nothing below the interfaces and the Dagster layer reads the
 environment or the clock.
 """
@@ -54,7 +54,7 @@ class ScoringConfig:
     weights: Mapping[str, tuple[float, ...]] = field(default_factory=lambda: DEFAULT_WEIGHTS)  # G8
     literature_review_grace_years: int = 5  # G3
     interest_repeats: tuple[int, int, int] = (3, 2, 1)  # primary, secondary, exploratory, G4
-    lane_weights: tuple[float, float, float] = (1.0, 0.7, 0.4)  # likewise
+    lane_weights: tuple[float, float, float] = (1.0, 0.7, 0.4)  # the same, of lanes
     line: float = 0.25  # G17: probability from which a paper is worth reading; docs/evaluation.md
     bm25_k1: float = 1.2  # G4: how soon a repeated word stops counting
     recency_steps: tuple[tuple[int, float], ...] = (
@@ -136,7 +136,7 @@ class RetrievalConfig:
 class RewritingConfig:
     """The thresholds of SPEC 4 (B8); scores are whole numbers from 0 to 100."""
 
-    attempts: int = 5  # B4: so many before the best of them is taken
+    attempts: int = 5  # B4: number of attempts before the best one is taken
     more_attempts: int = 3  # B4: where all of them are under `enough`
     passes: int = 90  # B4: from here on an attempt passes at once
     asks: int = 85  # B4: from here on, below `passes`, a person is asked
@@ -153,7 +153,7 @@ class RewritingConfig:
         0.25  # B2: share of word triples from which a rewrite copies an example; rewriting/measures.py
     )
     mask_pii: bool = True  # B2: phones and mail addresses
-    waiting_days: int = 3  # after so many days without a person's word a waiting rewrite is a warning
+    waiting_days: int = 3  # days without a decision after which a waiting rewrite is a warning
 
     def __post_init__(self) -> None:
         if not (self.attempts >= 1 and self.more_attempts >= 0 and self.examples >= 0):
@@ -215,7 +215,7 @@ def _rewriting(value: object) -> object:
 
 
 class Settings(BaseModel):
-    """Where things lie and how the outside world is reached. Paths are absolute."""
+    """Locations of files and servers, and limits. Paths are absolute."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -230,9 +230,9 @@ class Settings(BaseModel):
     dask: ClusterAddress = ""  # scheduler of a Dask cluster that embeds and scores (X4); "" for this process alone
     archive: Annotated[str, AfterValidator(_archive)] = ARCHIVE  # collection of best practices in use
     cross_encoder: str = "cross-encoder/ms-marco-MiniLM-L6-v2"  # English; Korean: Dongjin-kr/ko-reranker, R6
-    # NLI cross-encoder that judges stances in the place of the language model, R7; "" for none
+    # NLI cross-encoder that judges stances instead of the language model, R7; "" for none
     stance_model: str = ""
-    chroma_url: ServerAddress = ""  # a Chroma server in the place of the folder `vectors_path` (X4)
+    chroma_url: ServerAddress = ""  # a Chroma server instead of the folder `vectors_path` (X4)
     arxiv_url: str = "https://export.arxiv.org/api/query"
     arxiv_oai_url: str = "https://oaipmh.arxiv.org/oai"  # for `harvest` (Z4)
     # Shared by all processes of a user.
@@ -248,13 +248,13 @@ class Settings(BaseModel):
     semantic_scholar: Switch = False  # ask it about fetched papers too (S4)
     zotero_url: Address = "https://api.zotero.org"
     # Where digests are handed in by mail, over TLS: from the first byte on port 465, by STARTTLS on any other (Z3). The
-    # password stands in PAPER_ASSETS_SMTP_PASSWORD and nowhere else.
+    # password is read from PAPER_ASSETS_SMTP_PASSWORD only.
     smtp_host: str = ""
     smtp_port: Port = 587
     smtp_user: str = ""
     mail_from: MailAddress = ""
     rating_over_mcp: Switch = False  # whether an assistant may rate papers for a profile (L1)
-    # What may be asked for somebody, I8.
+    # Hosts from which PDFs may be fetched, I8.
     known_hosts: Annotated[Names, AfterValidator(lambda names: names or KNOWN_HOSTS)] = KNOWN_HOSTS
     pdf_megabytes: Above0 = 50.0  # a larger PDF is not read, I7
     store_deadline: Seconds = 60.0  # to wait for a store that another process holds

@@ -1,4 +1,4 @@
-"""Every step of the pipeline as a Dagster asset: its partitions, dependencies, checks, versions and metadata.
+"""Define every step of the pipeline as a Dagster asset: partitions, dependencies, checks, versions and metadata.
 
 Belongs here: the translation, once for all steps. Not here: what a step does, shows or checks (pipeline/).
 """
@@ -8,21 +8,65 @@ from dataclasses import replace
 from typing import Any
 
 import dagster as dg
+from pydantic import Field
 
 from paper_assets.defs.automation import CONDITIONS
+from paper_assets.defs.external_assets import reader_ratings, research_profile
 from paper_assets.defs.partitions import any_day, partition_key, partition_of, partitions_of
-from paper_assets.defs.profiles import research_profile
-from paper_assets.defs.ratings import reader_ratings
-from paper_assets.defs.reports import ATTENDED, materializations, separately, user_errors_as_failures
-from paper_assets.defs.run_config import RUN_CONFIG
+from paper_assets.defs.reports import ATTENDED, materializations, separate_events, user_errors_as_failures
 from paper_assets.pipeline.health import repair
+from paper_assets.pipeline.papers import ACCEPT_FEWER
 from paper_assets.pipeline.step import WHOLE, Check, Grid, Made, Partition, Product, Step, failure_of
 from paper_assets.pipeline.steps import STEPS
 from paper_assets.pipeline.workspace import Workspace
 
 
+class RankingRunConfig(dg.Config):
+    """Ranking options of one run, set in the UI. An empty one is taken from the profile, else from the defaults."""
+
+    top_k: int | None = Field(default=None, description="Papers in the list.")
+    purpose: str | None = Field(
+        default=None, description="general, literature_review, implementation or idea_generation."
+    )
+    ranking_mode: str | None = Field(default=None, description="balanced, novelty, practicality or diversity.")
+    include_contrastive: bool | None = Field(
+        default=None, description="Whether the last place goes to a paper that differs from the others."
+    )
+    contrastive_type: str | None = Field(default=None, description="method, assumption or domain.")
+    enable_llm_verification: bool | None = Field(
+        default=None, description="Whether a language model is asked about papers of middling relevance."
+    )
+    interest_mode: str | None = Field(default=None, description="seed, lanes, library or hybrid.")
+    weights: dict[str, float] | None = Field(
+        default=None, description="What each of the six dimensions counts; all six by name, and they sum to 1."
+    )
+
+    def options(self) -> dict[str, Any]:
+        """Return the options that were set."""
+        return {name: value for name, value in self.model_dump().items() if value is not None}
+
+
+class PapersRunConfig(dg.Config):
+    """How one run accepts the answers of a source."""
+
+    accept_fewer: bool = Field(
+        default=False,
+        description="Believe an answer with far fewer papers than are stored of the day, and remove those it lacks.",
+    )
+
+    def options(self) -> dict[str, Any]:
+        """Return the options that were set."""
+        return {ACCEPT_FEWER: True} if self.accept_fewer else {}
+
+
+RUN_CONFIG: dict[str, type[RankingRunConfig] | type[PapersRunConfig]] = {
+    "gatekeeper": RankingRunConfig,
+    "arxiv_papers": PapersRunConfig,
+}
+
+
 def asset_of(step: Step) -> dg.AssetsDefinition:
-    """The asset or assets of a step, made in one op."""
+    """Return the asset or assets of a step, made in one op."""
     config = RUN_CONFIG.get(step.name)
 
     def body(context: dg.AssetExecutionContext, config: Any, workspace: dg.ResourceParam[Workspace]) -> Iterator[Any]:
@@ -43,8 +87,7 @@ def asset_of(step: Step) -> dg.AssetsDefinition:
         backfill_policy=dg.BackfillPolicy.multi_run(max_partitions_per_run=chunk) if chunk else None,
         retry_policy=dg.RetryPolicy(max_retries=step.retries, delay=step.retry_delay, backoff=dg.Backoff.EXPONENTIAL),
         pool=step.pool,
-        # Of steps that do not wait for each other the first is made first, not that with the first name: a list before
-        # the answers to questions.
+        # Independent steps are made in their order, not by name: a list before the answers to questions.
         op_tags={"dagster/priority": f"{len(STEPS) - STEPS.index(step)}"},
     )(body if config else plain)
 
@@ -72,11 +115,11 @@ def _check_spec(product: Product, check: Check) -> dg.AssetCheckSpec:
 
 
 def _run(step: Step, context: dg.AssetExecutionContext, workspace: Workspace) -> Iterator[Any]:
-    """Make the partitions of the run, and report those that were made; a failure of some fails the run afterwards."""
+    """Make the partitions of the run and report those that were made; then fail the run if some failed."""
     wanted = frozenset(key.to_user_string() for key in context.selected_asset_keys)
     asked = [WHOLE] if step.grid is Grid.WHOLE else partition_of(step.grid, context.partition_keys)
     with user_errors_as_failures(context):
-        if ATTENDED not in context.run.tags:  # a command has done so before its first run
+        if ATTENDED not in context.run.tags:  # a command does this before its first run
             repair(workspace)
         made = step.make(workspace, asked, wanted)
         failure = failure_of(made, asked)
@@ -85,7 +128,7 @@ def _run(step: Step, context: dg.AssetExecutionContext, workspace: Workspace) ->
                 if made.new or failure is None:
                     yield from _events(step, product, workspace, asked, made, whole=failure is None)
                 also_changed = {partition_key(step.grid, each): each for each in made.also_changed}
-                yield from separately(
+                yield from separate_events(
                     product.name, {key: product.report(workspace, each, made) for key, each in also_changed.items()}
                 )
         if failure is not None:
@@ -97,8 +140,8 @@ def _events(
 ) -> Iterator[Any]:
     done = [each for each in asked if each in made.new]
     reports = {partition_key(step.grid, each): product.report(workspace, each, made) for each in done}
-    if not whole:  # the op's own output would stand for all that was asked for
-        yield from separately(product.name, reports)
+    if not whole:  # the output of the op would count for all requested partitions
+        yield from separate_events(product.name, reports)
         return
     checks = []
     for check in product.checks:
@@ -116,4 +159,6 @@ def _events(
 
 
 _MADE = tuple(asset_of(step) for step in STEPS)
+
+
 ASSETS: tuple[dg.AssetsDefinition | dg.AssetSpec, ...] = (research_profile, reader_ratings, *_MADE)  # the whole lineage

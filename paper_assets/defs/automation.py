@@ -1,6 +1,6 @@
-"""What runs by itself: conditions, the daily fetch and the weekly repair (A2).
+"""Decide when assets are made: conditions, the daily fetch and the weekly repair (A2).
 
-Belongs here: when. Not here: what (the assets), and what one look at the conditions does (looks.py).
+Belongs here: when. Not here: what is made (assets.py), and what a tick of the sensor does (conditions_sensor.py).
 """
 
 import re
@@ -11,7 +11,7 @@ import dagster as dg
 from dagster import AutomationCondition
 
 from paper_assets.defs import environment
-from paper_assets.defs.looks import Looks
+from paper_assets.defs.conditions_sensor import ConditionsSensor
 from paper_assets.pipeline.step import Trigger
 from paper_assets.stores.papers import paper_counts
 from paper_assets.stores.warehouse import Warehouse
@@ -22,9 +22,9 @@ _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
 class LatestEmbeddedDay(AutomationCondition):
-    """Grid partitions of the newest day that has embeddings.
+    """Select the grid partitions of the newest day that has embeddings.
 
-    Not `in_latest_time_window`: the newest day with papers is days behind the clock (S1), or years, where only
+    `in_latest_time_window` does not fit: the newest day with papers is days behind the clock (S1), or years if only
     bulk files were imported.
     """
 
@@ -49,7 +49,7 @@ class LatestEmbeddedDay(AutomationCondition):
 
 
 class NotBeforeLatestEmbeddedDay(AutomationCondition):
-    """Partitions of the newest day that has embeddings and of later ones, and partitions without a day."""
+    """Select the partitions of the newest day that has embeddings and of later ones, and those without a day."""
 
     @property
     def name(self) -> str:
@@ -73,7 +73,7 @@ def _day_of(key: Any) -> str | None:
 
 
 def stored_days(known: set[str]) -> set[str]:
-    """Those of the days known to Dagster that hold papers: a store that was deleted leaves its days to Dagster."""
+    """Return the known days that have papers: Dagster still lists the days of a deleted store."""
     path = environment.settings.warehouse_path
     if not path.exists():
         return known
@@ -82,12 +82,12 @@ def stored_days(known: set[str]) -> set[str]:
 
 _something_new = (
     AutomationCondition.any_deps_match(AutomationCondition.data_version_changed())
-    # Candidates and rankings are one step and due for the same reasons; its own candidates are no news to a ranking.
+    # Candidates and rankings are one step and due for the same reasons.
     .ignore(dg.AssetSelection.assets("filtered_candidates"))
     | AutomationCondition.missing().newly_true()
 )
-# Handled means requested, not updated, and news of the same tick outlives the request: a profile edited while
-# its ranking is being asked for or made is ranked again.
+# A change counts as handled when a run is requested, unless it came in the same tick: a profile that is edited while
+# its ranking is requested or made is ranked again.
 _due = _something_new.since(AutomationCondition.newly_requested() & ~_something_new)
 _quiet = ~AutomationCondition.any_deps_in_progress() & ~AutomationCondition.in_progress()
 # A ranking reads the papers of a window of days. It does not wait while older ones are embedded, which can take hours.
@@ -95,13 +95,13 @@ _recent_quiet = ~AutomationCondition.in_progress() & ~AutomationCondition.any_de
     AutomationCondition.in_progress() & NotBeforeLatestEmbeddedDay()
 )
 
-# Nothing rests on what its own check has found to be wrong.
+# Nothing is made from an asset that fails a blocking check.
 _sound = ~AutomationCondition.any_deps_match(
     AutomationCondition.any_checks_match(AutomationCondition.check_failed(), blocking_only=True)
 )
 
 on_new_papers = (_due & _sound & ~AutomationCondition.any_deps_missing() & _quiet).with_label("on_new_papers")
-# Of profiles that somebody has rated for: without ratings nothing is learned.
+# Only for profiles with ratings: without them nothing is learned.
 on_new_ratings = (
     AutomationCondition.any_deps_match(AutomationCondition.data_version_changed()).since(
         AutomationCondition.newly_requested()
@@ -109,28 +109,39 @@ on_new_ratings = (
     & ~AutomationCondition.any_deps_missing()
     & _quiet
 ).with_label("on_new_ratings")
-# Who looks for the first time knows no earlier state to compare with: a profile edited before that is found by asking
-# for the newest day once, which finds all others unchanged.
+# The first evaluation has no earlier state to compare with. It requests the newest day of every profile, and the run
+# leaves unchanged ones as they are.
 _due_or_unknown = (_something_new | AutomationCondition.initial_evaluation()).since(
     AutomationCondition.newly_requested() & ~_something_new
 )
-on_new_papers_or_profile = (LatestEmbeddedDay() & _due_or_unknown & _recent_quiet).with_label(
-    "on_new_papers_or_profile"
+# A changed profile, what was learned, and papers of the ranked day are ranked at once; a backlog of older papers is
+# ranked when all of it is embedded, not again after each of its runs.
+_recent_news = (
+    AutomationCondition.any_deps_match(
+        AutomationCondition.data_version_changed() & NotBeforeLatestEmbeddedDay()
+    ).ignore(dg.AssetSelection.assets("filtered_candidates"))
+    | AutomationCondition.missing().newly_true()
 )
-# What follows a ranking waits until nothing above it is about to be made again.
+_due_at_once = (_recent_news | AutomationCondition.initial_evaluation()).since(
+    AutomationCondition.newly_requested() & ~_recent_news
+)
+on_new_papers_or_profile = (
+    LatestEmbeddedDay() & ((_due_at_once & _recent_quiet) | (_due_or_unknown & _quiet))
+).with_label("on_new_papers_or_profile")
+# Assets after a ranking wait until nothing upstream is about to be made again.
 _settled = ~AutomationCondition.any_deps_missing() & ~AutomationCondition.any_deps_match(
     AutomationCondition.will_be_requested()
 )
 on_new_ranking = (LatestEmbeddedDay() & _due & _sound & _settled & _quiet).with_label("on_new_ranking")
-# A page to read waits until all that stands in it is made, and not for what nobody makes; of any ranked day, for a
-# person may decide on a rewrite days later.
+# A digest waits until all its parts are made, except parts that are not requested. Any ranked day can be due, because
+# a person may decide on a rewrite days later.
 _ranked = ~AutomationCondition.any_deps_match(AutomationCondition.missing()).allow(
     dg.AssetSelection.assets("scored_rankings")
 )
 _page_due = _due & _ranked & ~AutomationCondition.any_deps_match(AutomationCondition.will_be_requested())
 on_new_reading = (_page_due & _sound & _quiet).with_label("on_new_reading")
 
-# Of any day, for a person may decide later; what has archived nothing finds nothing to do.
+# Of any day, because a person may decide later; a run without anything to archive changes nothing.
 on_new_rewrites = (
     _due & ~AutomationCondition.any_deps_match(AutomationCondition.will_be_requested()) & _quiet
 ).with_label("on_new_rewrites")
@@ -145,26 +156,26 @@ CONDITIONS: dict[Trigger, AutomationCondition | None] = {
     "new_reading": on_new_reading,
 }
 
-conditions = Looks(
+conditions = ConditionsSensor(
     "conditions",
-    description="Looks at profiles/ and at ratings: adds and removes partitions, reports new content; a broken file "
-    "changes nothing. Everything after the papers follows when data really changed: embeddings, rankings, answers to "
-    "questions, rewrites, their archive, digests.",
+    description="Reports new, changed and removed profiles and new ratings; an invalid profile.json changes nothing. "
+    "Then requests everything after the papers whose inputs changed: embeddings, rankings, answers to questions, "
+    "rewrites, best practices, digests.",
     target=dg.AssetSelection.all(),
-    emit_backfills=False,  # a backfill waits for the daemon's next look; what belongs together is one run all the same
-    use_user_code_server=True,  # LatestEmbeddedDay is ours
+    emit_backfills=False,  # the daemon checks backfills every 30 s only; requests are merged instead
+    use_user_code_server=True,  # LatestEmbeddedDay is not one of Dagster's
     default_status=dg.DefaultSensorStatus.RUNNING,
-    minimum_interval_seconds=environment.seconds_between(1),
+    minimum_interval_seconds=environment.sensor_seconds(1),
 )
 
 
 def fetched_day(scheduled: date) -> date:
-    """The day whose papers are fetched on `scheduled`."""
+    """Return the day whose papers are fetched on `scheduled`."""
     return scheduled - ANNOUNCED_AFTER
 
 
 def repaired_days(scheduled: date) -> list[date]:
-    """The days fetched again on `scheduled`, ascending: the last 14 that the daily fetch has done."""
+    """Return the days fetched again on `scheduled`, ascending: the last 14 of the daily fetch."""
     last = fetched_day(scheduled)
     return [last - timedelta(days=back) for back in range(REPAIRED_DAYS - 1, -1, -1)]
 
@@ -180,7 +191,7 @@ def _fetch(days: list[date], name: str) -> dg.RunRequest:
 
 
 @dg.schedule(
-    description="Fetches day D on D+2; everything else follows by condition.",
+    description="Fetches the papers of day D on D+2, when arXiv has announced them; all later steps follow.",
     cron_schedule="30 6 * * *",
     target=dg.AssetSelection.assets("arxiv_papers"),
     default_status=dg.DefaultScheduleStatus.RUNNING,
@@ -191,7 +202,7 @@ def daily_fetch(context: dg.ScheduleEvaluationContext) -> dg.RunRequest:
 
 
 @dg.schedule(
-    description="Fetches the last 14 days again on Sundays; unchanged days trigger nothing.",
+    description="Fetches the last 14 days again on Sundays; unchanged days start no other step.",
     cron_schedule="0 8 * * 0",
     target=dg.AssetSelection.assets("arxiv_papers"),
     default_status=dg.DefaultScheduleStatus.RUNNING,

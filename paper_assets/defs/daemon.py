@@ -1,20 +1,11 @@
-"""Dagster's daemon as `make dev` starts it (`defs/dev.py`): the same, for less while nothing happens.
+"""Run Dagster's daemon as `make dev` starts it: the same with less idle work (dagster_internals.py).
 
     python -m paper_assets.defs.daemon run
 
 takes the options of `dagster-daemon`.
 """
 
-from dagster._daemon.cli import main as dagster_daemon
-
-from paper_assets.defs.frugal_dagster import wait_cheaply
-
-
-def main() -> None:
-    """Run the daemon until somebody ends it."""
-    wait_cheaply()
-    dagster_daemon()
-
+from paper_assets.defs.dagster_internals import run_daemon
 
 if __name__ == "__main__":
-    main()
+    run_daemon()

@@ -1,6 +1,7 @@
-"""A person's decision resumes its rewrite (A3); and what a language model's failure left undone is tried once a day.
+"""The sensor that resumes rewrites on which a person has decided, and retries abandoned ones once a day (A3).
 
-Belongs here: for which partitions a run is due. Not here: what it does (rewrites.py), what a decision is (the loop).
+Belongs here: for which partitions a run is due. Not here: what the run does (pipeline/rewrites.py), what a decision is
+(rewriting/loop.py).
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -9,7 +10,7 @@ from datetime import date, datetime
 import dagster as dg
 
 from paper_assets.defs import environment
-from paper_assets.defs.nothing_new import QuietSensor, files_of, remember_quiet, state_of
+from paper_assets.defs.change_detection import ChangeDrivenSensor, files_of, remember_unchanged, state_of
 from paper_assets.defs.partitions import grid_key, profiles
 from paper_assets.errors import StoreError
 from paper_assets.pipeline.rewrites import GIVEN_UP_AFTER
@@ -29,9 +30,9 @@ _NAME = "decision_sensor"
 def decided(
     made: Iterable[StoredDecision], *, usable: Callable[[Partition], bool], otherwise: Partition | None
 ) -> dict[Partition, int]:
-    """The partitions that decisions touch, each with the place of the last one: one run serves all of them.
+    """Return the partitions of new decisions, each with the number of its last decision: one run handles all of them.
 
-    `otherwise`: whose run carries out what no usable partition asks for, since every run takes decisions along.
+    `otherwise`: the partition whose run handles decisions without a usable partition; every run handles all decisions.
     """
     instead = [otherwise] if otherwise else []
     return {
@@ -42,7 +43,7 @@ def decided(
 def abandoned(
     items: Iterable[RewriteItem], *, as_of: datetime, with_model: bool, config: RewritingConfig
 ) -> list[RewriteItem]:
-    """Items that neither wait for a person nor moved since the day before: a run ended early, or without a model."""
+    """Return items that wait for no person and are unchanged since yesterday: their run ended early or had no model."""
     return [
         item
         for item in items
@@ -54,7 +55,7 @@ def abandoned(
 
 
 def run_requests(touched: Mapping[Partition, int], left: Collection[Partition], *, today: date) -> list[dg.RunRequest]:
-    """One run a partition; the run key keeps a request that is made twice from being carried out twice."""
+    """Return one run for each partition; its key prevents a second run for a repeated request."""
     runs = [(f"decision-{place}", partition) for partition, place in sorted(touched.items())]
     runs += [(f"unfinished-{today}", partition) for partition in sorted(set(left) - touched.keys())]
     return [
@@ -64,13 +65,13 @@ def run_requests(touched: Mapping[Partition, int], left: Collection[Partition], 
 
 
 def latest_ranked(warehouse: Warehouse, known: Iterable[str], *, first: date, today: date) -> Partition | None:
-    """The newest ranked day of any known profile, within the grid; None if there is none."""
+    """Return the newest ranked day of any known profile, within the grid; None if there is none."""
     found = [(latest_ranking_day(warehouse, name, until=today), name) for name in known]
     return max([(day, name) for day, name in found if day is not None and day >= first], default=None)
 
 
 def untold(items: Sequence[RewriteItem], asking: Mapping[Partition, Sequence[str]]) -> bool:
-    """Whether one of the items was decided on and none of these partitions asks for it."""
+    """Return whether one of the items has a decision and none of these partitions requests it."""
     reports = {item for asked in asking.values() for item in asked}
     return any(item.decisions and item.item not in reports for item in items)
 
@@ -99,7 +100,7 @@ def new_decisions(
             )
             asking = asked_by(opened, [item.item for item in left])
             otherwise = latest_ranked(opened, known, first=settings.first_day, today=now.date())
-    except StoreError as error:  # the next tick looks again from the same place
+    except StoreError as error:  # the next tick continues from the same cursor
         return dg.SensorResult(skip_reason=dg.SkipReason(str(error)))
     waiting = {partition: items for partition, items in asking.items() if usable(partition)}
     instead = {otherwise} if otherwise and untold(left, waiting) else set()
@@ -107,17 +108,17 @@ def new_decisions(
     requests = run_requests(touched, waiting.keys() | instead, today=now.date())
     cursor = str(made[-1].place if made else place)
     if not requests:
-        remember_quiet(_NAME, state and (state, cursor), context.instance)
-        return dg.SensorResult(skip_reason=dg.SkipReason("no decision is new"), cursor=cursor)
+        remember_unchanged(_NAME, state and (state, cursor), context.instance)
+        return dg.SensorResult(skip_reason=dg.SkipReason("no new decision"), cursor=cursor)
     return dg.SensorResult(run_requests=requests, cursor=cursor)
 
 
-decision_sensor = QuietSensor(
+decision_sensor = ChangeDrivenSensor(
     name=_NAME,
     evaluation_fn=new_decisions,
-    description="Requests the rewrites on which somebody has decided; the cursor is the last decision seen.",
+    description="Continues rewrites on which a person has decided, and retries abandoned ones once a day.",
     target=dg.AssetSelection.assets("paper_rewrites"),
-    minimum_interval_seconds=environment.seconds_between(3),  # a model takes longer than that to write anew
+    minimum_interval_seconds=environment.sensor_seconds(3),  # a model takes longer than that for a rewrite
     default_status=dg.DefaultSensorStatus.RUNNING,
-    rests_on=files_of(environment.settings.warehouse_path),
+    depends_on=files_of(environment.settings.warehouse_path),
 )

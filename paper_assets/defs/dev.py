@@ -19,7 +19,7 @@ _GUARD = "--guard"  # argument of the process that ends the group if this one is
 
 
 def main() -> None:
-    """Run the services until one of them fails or this process is told to end."""
+    """Run the services until one of them fails or this process has to end."""
     if sys.argv[1:] == [_GUARD]:
         guard_group(_record_ended_runs)
         os._exit(0)
@@ -37,14 +37,14 @@ def _record_ended_runs(services_ended: Event) -> None:
 
     A history that cannot be opened stays as it is: the next start records what this one could not.
     """
-    from paper_assets.defs.dead_runs import end_dead_runs
+    from paper_assets.defs.abandoned_runs import fail_abandoned_runs
     from paper_assets.defs.instance import open_instance
 
     services_ended.wait()
     home = os.environ.get("DAGSTER_HOME")
     if home and Path(home).is_dir():
         with suppress(Exception), open_instance(Path(home)) as instance:
-            end_dead_runs(instance, never_start=True)
+            fail_abandoned_runs(instance, never_start=True)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The environment of the process that loads the graph, read once: partitions and intervals are fixed when it loads."""
+"""Read the environment once when the graph is loaded, because partitions and intervals are fixed then."""
 
 import os
 from pathlib import Path
@@ -8,10 +8,10 @@ from paper_assets.settings import load_settings
 settings = load_settings(os.environ, Path.cwd())
 
 
-def seconds_between(looks: int) -> int:
-    """The interval of a sensor that is to look every so many looks, as Dagster has to be told it.
+def sensor_seconds(ticks: int) -> int:
+    """Return the interval to declare for a sensor that evaluates every `ticks` ticks.
 
-    Dagster's own loop takes five seconds and passes over a sensor whose interval is a moment short of over: a third of
-    what was to be done every five seconds was done after ten.
+    Dagster's loop takes five seconds and skips a sensor whose interval ends a moment later: a third of the ticks of a
+    five-second interval came after ten seconds.
     """
-    return max(1, looks * settings.sensor_interval - 1)
+    return max(1, ticks * settings.sensor_interval - 1)

@@ -1,7 +1,7 @@
 """Dagster's runs, events and schedules on a PostgreSQL server instead of files (SPEC X4).
 
-Belongs here: the lines of dagster.yaml that say so, and what is wrong with them or the server in one line. The address
-stands in PAPER_ASSETS_POSTGRES and nowhere else: dagster.yaml names the variable.
+Belongs here: its lines in dagster.yaml, and one line for each error in them or of the server. The address is only in
+PAPER_ASSETS_POSTGRES: dagster.yaml names the variable.
 """
 
 from collections.abc import Iterator, Mapping
@@ -19,7 +19,7 @@ VARIABLE = "PAPER_ASSETS_POSTGRES"
 _SCHEME = "postgresql+psycopg2://"
 _CONNECT = 10  # seconds
 _STORAGE = f"""
-# Runs, events and schedules on PostgreSQL; its address, with the password, stands in the variable alone.
+# Runs, events and schedules on PostgreSQL; the address with the password is only in the variable.
 storage:
   postgres:
     postgres_url:
@@ -27,47 +27,45 @@ storage:
 """
 
 
-def is_named(environ: Mapping[str, str]) -> bool:
-    """Whether a server is to keep the history."""
+def uses_server(environ: Mapping[str, str]) -> bool:
+    """Return whether a server keeps the history."""
     return bool(environ.get(VARIABLE, "").strip())
 
 
 def new_settings(settings: bytes, environ: Mapping[str, str]) -> bytes:
-    """This project's dagster.yaml, with the server's lines where one is named."""
-    return settings + _STORAGE.encode() if is_named(environ) else settings
+    """Return this project's dagster.yaml, with the lines of the server if one is configured."""
+    return settings + _STORAGE.encode() if uses_server(environ) else settings
 
 
 def check_server(file: Path, environ: Mapping[str, str]) -> None:
-    """Whether dagster.yaml and the environment say the same. Raises InvalidInput; the address is never repeated."""
+    """Check that dagster.yaml and the environment agree. Raises InvalidInput, without the address."""
     written = file.read_text(encoding="utf-8", errors="replace")
     asks, elsewhere = VARIABLE in written, "\nstorage:" in f"\n{written}"
-    if asks and not is_named(environ):
+    if asks and not uses_server(environ):
         raise InvalidInput(
             f"{file} keeps Dagster's history on PostgreSQL; set {VARIABLE} to "
             f"{_SCHEME}user:password@host/database, or remove that file to keep the history in files"
         )
-    if not is_named(environ):
+    if not uses_server(environ):
         return
     if not environ[VARIABLE].strip().startswith(_SCHEME):
         raise InvalidInput(f"{VARIABLE} must be an address like {_SCHEME}user:password@host/database")
     if not asks and not elsewhere:
         raise InvalidInput(
-            f"{VARIABLE} is set, but {file} keeps Dagster's history in files; remove that file to have it written anew "
+            f"{VARIABLE} is set, but {file} keeps Dagster's history in files; remove that file to have it rewritten "
             "(the old history stays in its folder, unread), or unset the variable"
         )
     if find_spec("dagster_postgres") is None:
         raise InvalidInput(f'{VARIABLE} is set, but dagster-postgres is missing; pip install "paper-assets[postgres]"')
 
 
-def reach_server(environ: Mapping[str, str]) -> None:
-    """Raises StoreError where the server of the environment does not let us in: Dagster itself would try five times and
-    write each of them down.
-    """
-    if not is_named(environ):
+def check_connection(environ: Mapping[str, str]) -> None:
+    """Connect once, because Dagster would retry five times and log each. Raises StoreError."""
+    if not uses_server(environ):
         return
     import sqlalchemy
 
-    with server_explained(environ):
+    with server_errors_explained(environ):
         engine = sqlalchemy.create_engine(environ[VARIABLE].strip(), connect_args={"connect_timeout": _CONNECT})
         try:
             engine.connect().close()
@@ -76,12 +74,12 @@ def reach_server(environ: Mapping[str, str]) -> None:
 
 
 @contextmanager
-def server_explained(environ: Mapping[str, str]) -> Iterator[None]:
-    """Say in one line, without the address, what the server does not do. Raises StoreError."""
+def server_errors_explained(environ: Mapping[str, str]) -> Iterator[None]:
+    """Turn errors of the server into one line without the address. Raises StoreError."""
     try:
         yield
     except Exception as fault:
-        said = _said_by_server(fault) if is_named(environ) else None
+        said = _said_by_server(fault) if uses_server(environ) else None
         if said is None:
             raise
         raise StoreError(
@@ -91,7 +89,7 @@ def server_explained(environ: Mapping[str, str]) -> Iterator[None]:
 
 
 def _said_by_server(fault: BaseException) -> str | None:
-    """What a server's driver said, behind an exception; None if it is another's."""
+    """Return the message of the server's driver that caused an exception, if there is one."""
     from sqlalchemy.exc import DBAPIError  # Dagster has imported it by now
 
     found: BaseException | None = fault
@@ -103,13 +101,13 @@ def _said_by_server(fault: BaseException) -> str | None:
 
 
 def without_address(text: str, environ: Mapping[str, str]) -> str:
-    """The text in one line, cut, without user and password."""
+    """Return the text in one line, cut, without user and password."""
     line = " ".join(text.split())
     return Secrets({"POSTGRES_URL": environ.get(VARIABLE, "")}).hide(line if len(line) <= 300 else f"{line[:300]} …")
 
 
-def forget_everything(instance: dg.DagsterInstance) -> None:
-    """Remove the history that a server keeps, partitions of profiles included."""
+def delete_server_history(instance: dg.DagsterInstance) -> None:
+    """Delete the history on a server, including the partitions of profiles."""
     for name in ("profile",):
         for key in instance.get_dynamic_partitions(name):
             instance.delete_dynamic_partition(name, key)

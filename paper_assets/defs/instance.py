@@ -1,6 +1,6 @@
-"""Dagster's instance: opened by every command that moves the graph, and what is wrong with it in one line.
+"""Open Dagster's instance, and describe in one line what is wrong with it.
 
-Belongs here: the folder, its settings, its three SQLite files. Not here: what is asked of it.
+Belongs here: the folder, its settings, its three SQLite files. Not here: queries to the instance.
 """
 
 import os
@@ -12,15 +12,20 @@ from importlib.resources import files
 from pathlib import Path
 
 import dagster as dg
-from dagster._core.storage.event_log import SqliteEventLogStorage
-from dagster._core.storage.runs import SqliteRunStorage
 
+from paper_assets.defs.dagster_internals import SqliteEventLogStorage, SqliteRunStorage
 from paper_assets.defs.history_files import DATABASES, INDEX, SETTINGS
-from paper_assets.defs.history_server import check_server, new_settings, reach_server, server_explained, without_address
+from paper_assets.defs.history_server import (
+    check_connection,
+    check_server,
+    new_settings,
+    server_errors_explained,
+    without_address,
+)
 from paper_assets.errors import InvalidInput, PaperAssetsError, StoreBusy, StoreError, StoreUnwritable
 from paper_assets.stores.locks import folder_locked, make_private_folder
 
-_NOT_MENDED_BY = "restore it, or begin a new history with `paper-assets reset --history`; papers and results stay"
+_RESTORE = "restore it, or begin a new history with `paper-assets reset --history`; papers and results stay"
 
 _FORMER = frozenset(
     {  # SHA-256 of dagster.yaml as earlier versions wrote it
@@ -31,7 +36,7 @@ _FORMER = frozenset(
 
 
 def open_instance(dagster_home: Path) -> dg.DagsterInstance:
-    """The instance whose runs and events the UI shows; made on first use, with the settings of this project.
+    """Open the instance whose runs and events the UI shows; create it on first use, with the settings of this project.
 
     Raises InvalidInput for settings that cannot be used, StoreError, StoreUnwritable.
     """
@@ -44,10 +49,10 @@ def open_instance(dagster_home: Path) -> dg.DagsterInstance:
             if not file.exists() or _is_former(file.read_bytes()):
                 _appear(file, new_settings(ours, os.environ))
             check_server(file, os.environ)
-            reach_server(os.environ)
+            check_connection(os.environ)
             try:
                 return _opened(dagster_home)
-            except dg.DagsterInvalidInvocationError:  # the index lacks tables: who made it was killed
+            except dg.DagsterInvalidInvocationError:  # the index lacks tables: the process that created it was killed
                 if _holds_events(dagster_home / INDEX):
                     raise
                 for left in (dagster_home / INDEX.parent).glob(f"{INDEX.name}*"):
@@ -63,7 +68,7 @@ def _is_former(settings: bytes) -> bool:
 
 
 def keeps_files(instance: dg.DagsterInstance) -> bool:
-    """Whether what it remembers lies in the files of `history_files`, and not on a database server."""
+    """Return whether the history is in the files of `history_files`, not on a database server."""
     return isinstance(instance.event_log_storage, SqliteEventLogStorage) and isinstance(
         instance.run_storage, SqliteRunStorage
     )
@@ -71,20 +76,20 @@ def keeps_files(instance: dg.DagsterInstance) -> bool:
 
 def _opened(dagster_home: Path) -> dg.DagsterInstance:
     try:
-        with server_explained(os.environ):
+        with server_errors_explained(os.environ):
             instance = dg.DagsterInstance.get()
-    except Exception as fault:  # whatever reads YAML and configuration may raise
+    except Exception as fault:  # reading YAML and configuration can raise anything
         if _of_sqlite(fault) or isinstance(fault, PaperAssetsError):
             raise
         raise _bad_settings(dagster_home, fault) from None
-    # Dagster opens its files when it needs them; a damaged one is found here, not half-way.
+    # Dagster opens its files when it needs them; these queries find a damaged one now.
     instance.get_run_records(limit=1)
     instance.get_dynamic_partitions("profile")
     return instance
 
 
 def _holds_events(index: Path) -> bool:
-    """Whether an index that lacks tables holds anything: an older version of Dagster's does, an unfinished one not."""
+    """Return whether an index that lacks tables has events, as that of an older Dagster has."""
     with closing(sqlite3.connect(index)) as connection:
         try:
             return bool(connection.execute("select 1 from event_logs limit 1").fetchall())
@@ -96,17 +101,15 @@ def _bad_settings(dagster_home: Path, fault: Exception) -> PaperAssetsError:
     reason = " ".join(without_address(str(fault), os.environ).split())
     reason = reason if len(reason) <= 200 else f"{reason[:200]} …"
     return InvalidInput(
-        f"{dagster_home / SETTINGS} cannot be used: {reason}; mend it, or remove it to have the usual one again"
+        f"{dagster_home / SETTINGS} cannot be used: {reason}; fix it, or remove it to restore the default"
     )
 
 
 @contextmanager
 def explained(dagster_home: Path) -> Iterator[None]:
-    """Say in one line what is wrong with the instance's files, or its server. Raises StoreError, StoreBusy,
-    StoreUnwritable.
-    """
+    """Turn errors of the instance's files or server into one line. Raises StoreError, StoreBusy, StoreUnwritable."""
     try:
-        with server_explained(os.environ):
+        with server_errors_explained(os.environ):
             yield
     except Exception as fault:
         found = _of_sqlite(fault)
@@ -120,11 +123,11 @@ def explained(dagster_home: Path) -> Iterator[None]:
                 f"{dagster_home} cannot be written: {reason}; free space, check permissions or set DAGSTER_HOME"
             ) from None
         damaged = _damaged(dagster_home)
-        raise StoreError(f"{damaged or dagster_home} is damaged: {reason}; {_NOT_MENDED_BY}") from None
+        raise StoreError(f"{damaged or dagster_home} is damaged: {reason}; {_RESTORE}") from None
 
 
 def _of_sqlite(fault: BaseException) -> sqlite3.Error | None:
-    """SQLite's own error behind an exception, if there is one."""
+    """Return the SQLite error that caused an exception, if there is one."""
     found: BaseException | None = fault
     while found is not None:
         behind = getattr(found, "orig", found)  # as SQLAlchemy wraps it
@@ -135,7 +138,7 @@ def _of_sqlite(fault: BaseException) -> sqlite3.Error | None:
 
 
 def _damaged(dagster_home: Path) -> Path | None:
-    """The first of the files that SQLite itself cannot read."""
+    """Return the first file that SQLite cannot read."""
     for file in (dagster_home / name for name in DATABASES):
         if file.exists():
             try:
@@ -151,7 +154,7 @@ def _damaged(dagster_home: Path) -> Path | None:
 
 
 def _appear(file: Path, content: bytes) -> None:
-    """The whole file in one step."""
+    """Write the whole file in one step."""
     new = file.with_name(f".{file.name}.new")
     new.write_bytes(content)
     new.replace(file)

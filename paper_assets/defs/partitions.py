@@ -1,4 +1,4 @@
-"""Days (of first submission, UTC), profiles and the grid of both, as Dagster knows them.
+"""Define Dagster's partitions: days (of first submission, UTC), profiles and the grid of both.
 
 Belongs here: partition definitions, and their keys from and to the pipeline's partitions. Not here: assets, conditions.
 """
@@ -11,28 +11,28 @@ import dagster as dg
 from paper_assets.defs.environment import settings
 from paper_assets.pipeline.step import Grid, Partition, ascending
 
-# A day is a partition as soon as it has begun (end_offset), for bulk files and tests may hold today's papers.
+# A day is a partition once it has begun (end_offset), because bulk files and tests may contain today's papers.
 days = dg.DailyPartitionsDefinition(start_date=settings.first_day.isoformat(), timezone="UTC", end_offset=1)
 profiles = dg.DynamicPartitionsDefinition(name="profile")
 profile_days = dg.MultiPartitionsDefinition({"day": days, "profile": profiles})
 
 # A ranking reads every day of its profile's window, whose length is the profile's own choice; Dagster has no
-# built-in mapping from a window of days to a grid. What was really read is in the ranking's input fingerprint.
+# built-in mapping from a window of days to a grid. The ranking's input fingerprint records what was read.
 any_day = dg.AllPartitionMapping()
 
 
 def partitions_of(grid: Grid) -> dg.PartitionsDefinition | None:
-    """Dagster's definition of a grid."""
+    """Return Dagster's definition of a grid."""
     return {Grid.WHOLE: None, Grid.PROFILE: profiles, Grid.DAY: days, Grid.PROFILE_DAY: profile_days}[grid]
 
 
 def grid_key(day: date, profile: str) -> str:
-    """The grid's key of a day and a profile."""
+    """Return the grid's key of a day and a profile."""
     return dg.MultiPartitionKey({"day": day.isoformat(), "profile": profile})
 
 
 def partition_key(grid: Grid, partition: Partition) -> str:
-    """Dagster's key of a partition; empty for the whole."""
+    """Return Dagster's key of a partition; empty for an asset without partitions."""
     if grid is Grid.WHOLE:
         return ""
     if grid is Grid.PROFILE:
@@ -41,7 +41,7 @@ def partition_key(grid: Grid, partition: Partition) -> str:
 
 
 def partition_of(grid: Grid, keys: Iterable[str]) -> list[Partition]:
-    """The partitions of Dagster's keys, ascending, so that ALREADY_SHOWN sees the days before (SPEC 1)."""
+    """Return the partitions of Dagster's keys, ascending, so that ALREADY_SHOWN sees the days before."""
     if grid is Grid.PROFILE:
         return ascending(Partition(profile=key) for key in keys)
     if grid is Grid.DAY:

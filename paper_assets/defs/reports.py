@@ -1,4 +1,4 @@
-"""Reports of the pipeline as Dagster metadata, drawn so that a person can judge a partition without a database.
+"""Show reports of the pipeline as Dagster metadata, so that a person can judge a partition without a database.
 
 Belongs here: tables, small plots and counts, and the events that carry them. Not here: what is shown of which asset
 (pipeline/).
@@ -9,12 +9,13 @@ import io
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import dagster as dg
+from markupsafe import escape
 
-from paper_assets.defs.stacked_bars import stacked_bars
 from paper_assets.errors import ClusterUnavailable, DoubtfulDay, PaperAssetsError, SourceError, StoreBusy
 from paper_assets.pipeline.report import Bars, Columns, Link, Markdown, Report, Scatter, StackedBars, Table, Value
 
@@ -22,14 +23,17 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+
 ATTENDED = "paper_assets/attended"  # tag of a run that a person waits for at a terminal
+
+
 _CELL = 90  # characters of a table cell; the UI wraps longer ones badly
 
 
 def materializations(
     asset: str, reports: Mapping[str, Report], check_results: Sequence[dg.AssetCheckResult] = ()
 ) -> Iterator[Any]:
-    """Events of one asset for all partitions of a run (by key), each with its own data version.
+    """Yield the events of one asset for all partitions of a run (by key), each with its own data version.
 
     Dagster gives all partitions of one output the same data version, so that a chunk of days would look changed
     wherever one day changed. Therefore a run over several partitions reports each of them once more, afterwards.
@@ -45,11 +49,11 @@ def materializations(
         )
         return
     yield dg.MaterializeResult(asset_key=asset, check_results=checks)
-    yield from separately(asset, reports)
+    yield from separate_events(asset, reports)
 
 
-def separately(asset: str, reports: Mapping[str, Report]) -> Iterator[dg.AssetMaterialization]:
-    """One event a partition, outside the step's own output."""
+def separate_events(asset: str, reports: Mapping[str, Report]) -> Iterator[dg.AssetMaterialization]:
+    """Yield one event for each partition, outside the output of the step."""
     for key, report in reports.items():
         yield dg.AssetMaterialization(
             asset_key=asset,
@@ -60,7 +64,7 @@ def separately(asset: str, reports: Mapping[str, Report]) -> Iterator[dg.AssetMa
 
 
 def metadata_of(report: Report) -> dict[str, Any]:
-    """A report's values as Dagster shows them."""
+    """Return a report's values as Dagster shows them."""
     return {name: _drawn(value) for name, value in report.values.items()}
 
 
@@ -88,49 +92,49 @@ def _drawn(value: Value) -> Any:
 
 @contextmanager
 def user_errors_as_failures(context: dg.AssetExecutionContext) -> Iterator[None]:
-    """Let what a user can cause fail the run with its one line instead of a stack trace (SPEC 8).
+    """Fail the run with one line instead of a stack trace for errors that a user can cause.
 
-    The asset's retry policy holds only for what may mend itself, and only where nobody is waiting for the run.
+    The asset's retry policy applies only to temporary errors, and only if no person is waiting for the run.
     """
     try:
         yield
     except (dg.DagsterExecutionInterruptedError, KeyboardInterrupt):
-        # Dagster's retry policy takes a stop for a failure and starts the step again. The run is over: cancelled if it
-        # was terminated, else failed, and tried again by the daemon (run_retries).
+        # Dagster's retry policy would start a stopped step again. The run has ended: canceled if it was terminated,
+        # otherwise failed, and the daemon retries it (run_retries).
         raise dg.Failure(description="stopped from outside", allow_retries=False) from None
     except PaperAssetsError as error:
-        lasts = isinstance(error, DoubtfulDay)  # for an hour, or until a person has looked
-        mends_itself = (
+        lasts = isinstance(error, DoubtfulDay)  # for an hour, or until a person has checked it
+        is_temporary = (
             isinstance(error, SourceError | StoreBusy | ClusterUnavailable)
             and not lasts
             and ATTENDED not in context.run.tags
         )
-        raise dg.Failure(description=f"{error.code}: {error}", allow_retries=mends_itself) from None
+        raise dg.Failure(description=f"{error.code}: {error}", allow_retries=is_temporary) from None
 
 
 def markdown_table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> dg.MarkdownMetadataValue:
-    """A preview as a Markdown table; cells are cut and cannot break the table or smuggle in markup."""
+    """Return a preview as a Markdown table; cells are cut, and their markup is escaped."""
     lines = ["| " + " | ".join(header) + " |", "|" + " --- |" * len(header)]
     lines += ["| " + " | ".join(_cell(value) for value in row) + " |" for row in rows]
     return dg.MetadataValue.md("\n".join(lines))
 
 
 def columns(*named: tuple[str, str, str]) -> dg.TableSchemaMetadataValue:
-    """Table schema from (name, type, description)."""
+    """Return a table schema from (name, type, description)."""
     return dg.MetadataValue.table_schema(
         dg.TableSchema([dg.TableColumn(name, kind, description=text) for name, kind, text in named])
     )
 
 
 def bars(values: Mapping[str, int], *, title: str) -> dg.MarkdownMetadataValue:
-    """Counts as bars of text, in the given order: an import reports hundreds of days, and a picture takes 0.1 s."""
+    """Draw counts as bars of text in the given order: an import reports hundreds of days, and a picture takes 0.1 s."""
     most = max([1, *values.values()])
     lines = [f"{name[:28]:<28} {'█' * round(40 * value / most)} {value}" for name, value in values.items()]
     return dg.MetadataValue.md("\n".join([title, "```", *lines, "```"]))
 
 
 def scatter(points: Any, groups: Sequence[str], *, title: str) -> dg.MarkdownMetadataValue:
-    """Points (n, 2) coloured by group; only the five largest groups have a colour of their own."""
+    """Draw points (n, 2) coloured by group; only the five largest groups have separate colours."""
     largest = sorted(set(groups), key=lambda group: (-groups.count(group), group))[:5]
     figure, axes = _plot(2.6, inside=(0.02, 0.02, 0.96, 0.88))
     for group in [*largest, None]:
@@ -144,7 +148,7 @@ def scatter(points: Any, groups: Sequence[str], *, title: str) -> dg.MarkdownMet
 
 
 def _plot(inches: float, *, inside: tuple[float, float, float, float]) -> tuple["Figure", "Axes"]:
-    """A small figure of this height whose axes fill `inside` (left, bottom, width, height as shares)."""
+    """Return a small figure of this height whose axes fill `inside` (left, bottom, width, height as shares)."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(5.6, inches), dpi=80)
@@ -156,7 +160,7 @@ def _plot(inches: float, *, inside: tuple[float, float, float, float]) -> tuple[
 
 
 def _picture(figure: "Figure", title: str) -> dg.MarkdownMetadataValue:
-    """The figure's PNG as a data address, small enough for the event log (about 10 kB)."""
+    """Return the figure's PNG as a data address, small enough for the event log (about 10 kB)."""
     figure.text(0.02, 0.985, title, fontsize=8, va="top")
     png = io.BytesIO()
     with warnings.catch_warnings():
@@ -172,3 +176,57 @@ def _cell(value: object) -> str:
     for mark in "\\|`[]<>*_$!":
         text = text.replace(mark, f"\\{mark}" if mark not in "<>" else {"<": "&lt;", ">": "&gt;"}[mark])
     return text
+
+
+_WIDTH, _LEFT, _RIGHT, _TOP, _ROW, _BAR = 460, 184, 14, 26, 21, 15  # pixels
+
+
+_COLUMNS, _LINE, _BELOW = 4, 14, 22  # of the legend: names in a line, its height, and where it begins below the bars
+
+
+_COLOURS = ("1f77b4", "ff7f0e", "2ca02c", "d62728", "9467bd", "8c564b", "e377c2", "7f7f7f", "bcbd22", "17becf")
+
+
+_APART = 30  # pixels between two figures below the bars
+
+
+_LETTERS = 36  # of a row's name
+
+
+def stacked_bars(rows: Sequence[str], parts: Mapping[str, Sequence[float]], *, title: str) -> str:
+    """Return a picture in Markdown: a horizontal bar for each row, the first on top; negative parts go to the left."""
+    sizes = list(parts.values())
+    highest = max((sum(max(part[at], 0.0) for part in sizes) for at in range(len(rows))), default=0.0) or 1.0
+    lowest = min((sum(min(part[at], 0.0) for part in sizes) for at in range(len(rows))), default=0.0)
+    scale = (_WIDTH - _LEFT - _RIGHT) / (highest - lowest)
+    zero, bottom = _LEFT - lowest * scale, _TOP + _ROW * len(rows)
+    drawn = [_text(6, 15, title, size=11)]
+    drawn += [_text(_LEFT - 6, _TOP + _ROW * at + 11, row[:_LETTERS], end=True) for at, row in enumerate(rows)]
+    positive, negative = [zero] * len(rows), [zero] * len(rows)
+    for number, ((name, of_rows), colour) in enumerate(zip(parts.items(), cycle(_COLOURS), strict=False)):
+        path = []
+        for at, size in enumerate(of_rows):
+            ends = positive if size >= 0 else negative
+            path.append(f"M{ends[at]:.1f} {_TOP + _ROW * at}h{size * scale:.1f}v{_BAR}h{-size * scale:.1f}z")
+            ends[at] += size * scale
+        x = 6 + number % _COLUMNS * (_WIDTH - 12) // _COLUMNS
+        y = bottom + _BELOW + number // _COLUMNS * _LINE
+        drawn.append(f'<path fill="#{colour}" d="{"".join(path)}M{x} {y}h8v8h-8z"/>{_text(x + 12, y + 8, name)}')
+    drawn.append(f'<path stroke="#000" d="M{zero:.1f} {_TOP - 3}V{bottom}"/>')
+    for value in (0.0, highest, lowest):
+        place = zero + value * scale
+        if value and abs(place - zero) < _APART:
+            continue
+        drawn.append(_text(place, bottom + 10, f"{value:.3g}", middle=True))
+    height = bottom + _BELOW + -(-len(parts) // _COLUMNS) * _LINE
+    picture = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{height}" '
+        f'font-family="sans-serif"><path fill="#fff" d="M0 0h{_WIDTH}v{height}H0z"/>{"".join(drawn)}</svg>'
+    )
+    return f"![{title}](data:image/svg+xml;base64,{base64.b64encode(picture.encode()).decode('ascii')})"
+
+
+def _text(x: float, y: float, text: str, *, size: int = 9, end: bool = False, middle: bool = False) -> str:
+    anchor = ' text-anchor="end"' if end else ' text-anchor="middle"' if middle else ""
+    visible = "".join(letter for letter in text if letter.isprintable())  # XML knows no control characters
+    return f'<text x="{x:.0f}" y="{y:.0f}" font-size="{size}"{anchor}>{escape(visible)}</text>'

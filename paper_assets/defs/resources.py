@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import dagster as dg
 
-from paper_assets.defs.dead_runs import own_tag
+from paper_assets.defs.abandoned_runs import process_tag
 from paper_assets.defs.environment import settings
 from paper_assets.defs.run_queue import BACKLOG, QUEUE
 from paper_assets.pipeline.workspace import Workspace, open_workspace
@@ -21,7 +21,7 @@ def workspace_resource() -> dg.ResourceDefinition:
     def workspace(context: dg.InitResourceContext) -> Workspace:
         # A run names its process before its first step waits for a slot or works.
         if context.run and context.instance:
-            context.instance.add_run_tags(context.run.run_id, own_tag())
+            context.instance.add_run_tags(context.run.run_id, process_tag())
             if context.run.tags.get(QUEUE) == BACKLOG:
                 os.nice(_NICENESS)
         return opened

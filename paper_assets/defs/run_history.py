@@ -1,15 +1,27 @@
-"""The last runs of the instance as plain values, for who wants to know whether all is well."""
+"""Read the last runs of the instance as plain values, and keep the history bounded.
 
+Every run has an SQLite file (150 kB and up, most of it empty tables), and a command makes four or five runs for each
+day and profile: 400 days of 8 profiles took 1.6 GB. Materializations, data versions, checks and the list of runs are in
+two other files, which are kept.
+"""
+
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+import dagster as dg
+
 from paper_assets.defs.instance import open_instance
+
+KEPT_LOGS = 500  # runs whose log the UI can still show; about 80 MB
+_LOGS = Path("history", "runs")
+_INDEX = "index"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PastRun:
-    """One run: what it made (assets, partitions), how it stands, when it began and for how many seconds it ran."""
+    """One run: its status, what it made (assets, partitions), when it began and how many seconds it took."""
 
     run_id: str
     status: str
@@ -20,7 +32,7 @@ class PastRun:
 
 
 def latest_runs(dagster_home: Path, *, most: int) -> list[PastRun]:
-    """The newest runs first. Raises StoreUnwritable."""
+    """Return the newest runs first. Raises StoreUnwritable."""
     instance = open_instance(dagster_home)
     found = []
     for record in instance.get_run_records(limit=most):
@@ -37,3 +49,25 @@ def latest_runs(dagster_home: Path, *, most: int) -> list[PastRun]:
             )
         )
     return found
+
+
+def remove_old_logs(instance: dg.DagsterInstance, dagster_home: Path) -> int:
+    """Remove the logs of finished runs except the newest `KEPT_LOGS`; return their number.
+
+    Without effect if the history is not kept in SQLite files.
+    """
+    logs = [file for file in (dagster_home / _LOGS).glob("*.db") if file.stem != _INDEX]
+    if len(logs) <= KEPT_LOGS + KEPT_LOGS // 10:  # not at every command
+        return 0
+    ages = {}
+    for file in logs:
+        with suppress(FileNotFoundError):  # another process removes logs too
+            ages[file] = file.stat().st_mtime
+    removed = 0
+    for file in sorted(ages, key=lambda each: ages[each])[:-KEPT_LOGS]:
+        run = instance.get_run_by_id(file.stem)
+        if run is None or run.is_finished:
+            for part in (file, *file.parent.glob(f"{file.name}-*")):
+                part.unlink(missing_ok=True)
+            removed += 1
+    return removed

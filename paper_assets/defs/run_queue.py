@@ -44,7 +44,7 @@ def queue_tags(assets: Collection[str], tags: Mapping[str, str], *, today: date)
     last = _last_day(tags)
     if {*assets} == {"paper_embeddings"} and last is not None and last < today - _RECENT:
         return {QUEUE: BACKLOG, _PRIORITY: f"{_OTHERS - (today - last).days}"}
-    queue = RANKING if assets and _RANKING_ASSETS.issuperset(assets) else DAILY
+    queue = DAILY if _RANKING_ASSETS.isdisjoint(assets) else RANKING
     return {QUEUE: queue, _PRIORITY: f"{max((_PRIORITIES.get(each, _OTHERS) for each in assets), default=_OTHERS)}"}
 
 

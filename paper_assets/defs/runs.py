@@ -1,6 +1,7 @@
-"""Materializing from a program instead of the UI: same assets, same instance, in this process.
+"""Materialize from a program instead of the UI: same assets, same instance, in this process.
 
-Belongs here: what the command line asks of Dagster. Not here: printing, what is current (pipeline/), what assets do.
+Belongs here: what the command line needs from Dagster. Not here: printing, what is current and what assets do
+(pipeline/).
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -9,12 +10,11 @@ from datetime import date
 
 import dagster as dg
 
+from paper_assets.defs.abandoned_runs import bounded_slot_wait, process_tag
 from paper_assets.defs.assets import ASSETS
-from paper_assets.defs.dead_runs import own_tag
 from paper_assets.defs.partitions import partition_key
 from paper_assets.defs.partitions import profiles as profile_partitions
-from paper_assets.defs.pool_slots import bounded_waiting
-from paper_assets.defs.reports import ATTENDED, separately
+from paper_assets.defs.reports import ATTENDED, separate_events
 from paper_assets.errors import PaperAssetsError, StoreBusy, named_error
 from paper_assets.paper import Paper
 from paper_assets.pipeline import papers
@@ -23,7 +23,7 @@ from paper_assets.pipeline.workspace import Workspace
 from paper_assets.stores.paper_merging import MergeReport, merge_papers
 from paper_assets.stores.papers import day_fingerprints
 
-STEP = "paper_assets/step"  # tag: what a run of the command line makes; its job has no name of its own in the UI
+STEP = "paper_assets/step"  # tag: the step that a run of the command line makes
 _DATA_VERSION = "dagster/data_version"  # tag
 _DAYS_AT_ONCE = 31  # whose papers are in memory together when they are reported
 
@@ -31,18 +31,18 @@ _DAYS_AT_ONCE = 31  # whose papers are in memory together when they are reported
 def import_papers(
     instance: dg.DagsterInstance, workspace: Workspace, found: Iterable[Paper], *, progress: Callable[[int], None]
 ) -> tuple[MergeReport, int]:
-    """Merge papers into the warehouse and tell Dagster which days changed, so that the rest follows.
+    """Merge papers into the warehouse and report to Dagster which days changed, so that later steps follow.
 
-    Returns what was merged, and how many of the changed days are partitions (the days from `first_day` on).
+    Return what was merged, and how many of the changed days are partitions (the days from `first_day` on).
     """
     merged = merge_papers(workspace.warehouse, found, progress=progress)
     return merged, report_papers(instance, workspace)
 
 
 def report_papers(instance: dg.DagsterInstance, workspace: Workspace) -> int:
-    """Tell Dagster of the days whose papers it does not know as they are now; how many days that were.
+    """Report the days whose papers differ from what Dagster knows; return their number.
 
-    Days of an import just made or killed before it could say so, and days that have lost their papers.
+    These are days of an import that has just ended or was killed before its report, and days that lost their papers.
     """
     stored = day_fingerprints(workspace.warehouse, workspace.settings.first_day, None)
     known = {date.fromisoformat(key): version for key, version in known_versions(instance, papers.NAME).items()}
@@ -50,14 +50,14 @@ def report_papers(instance: dg.DagsterInstance, workspace: Workspace) -> int:
     news = [day for day in sorted(now) if known.get(day) != now[day]]
     for at in range(0, len(news), _DAYS_AT_ONCE):
         reports = papers.day_reports(workspace, news[at : at + _DAYS_AT_ONCE])
-        for event in separately(papers.NAME, {day.isoformat(): report for day, report in reports.items()}):
+        for event in separate_events(papers.NAME, {day.isoformat(): report for day, report in reports.items()}):
             instance.report_runless_asset_event(event)
     return len(news)
 
 
 @dataclass(slots=True)
 class RunResult:
-    """What a run over the steps has done: partitions made, what waits and why, what failed."""
+    """The result of a run over the steps: partitions made, what waits and why, what failed."""
 
     made: dict[str, list[Partition]] = field(default_factory=dict)  # by step
     waiting: dict[Partition, str] = field(default_factory=dict)
@@ -72,7 +72,7 @@ def bring_up_to_date(
     partitions: Sequence[Partition],
     done: RunResult,
 ) -> None:
-    """Make what is stale of a step, profile by profile, and note in `done` what became of it.
+    """Make the outdated partitions of a step, profile by profile, and record the result in `done`.
 
     A profile of which something above has failed is left alone, and a failure here stops no other profile.
     """
@@ -105,7 +105,7 @@ def bring_up_to_date(
 def _make_side_by_side(
     instance: dg.DagsterInstance, workspace: Workspace, step: Step, partitions: Sequence[Partition], done: RunResult
 ) -> None:
-    """On a cluster: what is stale of all profiles in one run, so that those of a day are computed together.
+    """On a cluster, make the outdated partitions of all profiles in one run, so that a day's are computed together.
 
     Dagster's runs take a rectangle of days and profiles; where it would hold a profile that was not asked for, or of
     which something has failed, nothing is made here.
@@ -135,16 +135,16 @@ def _names(partitions: Iterable[Partition]) -> set[str]:
 def is_due(
     instance: dg.DagsterInstance, workspace: Workspace, step: Step, partitions: Sequence[Partition], done: RunResult
 ) -> bool:
-    """Whether `bring_up_to_date` would make any of it; what waits is noted in `done`. Raises PaperAssetsError."""
+    """Return whether `bring_up_to_date` would make anything; record in `done` what waits. Raises PaperAssetsError."""
     return bool(_to_make(instance, workspace, step, partitions, done))
 
 
 def _to_make(
     instance: dg.DagsterInstance, workspace: Workspace, step: Step, partitions: Sequence[Partition], done: RunResult
 ) -> list[Partition]:
-    """What is stale, and what Dagster has not heard of because a run was killed before it could say so.
+    """Return outdated partitions, and those that Dagster does not know because a run was killed before its report.
 
-    Without what waits for something that no run brings about, which `done` notes. In one opening of the store.
+    Partitions that wait for something that no run provides are recorded in `done` instead. Opens the store once.
     """
     with workspace.warehouse.read_together() as opened:
         workspace = replace(workspace, warehouse=opened)
@@ -164,14 +164,14 @@ def materialize(
     """Run a step for first..last on the instance. Raises PaperAssetsError with the run's one line."""
     keys = partition_key(step.grid, first), partition_key(step.grid, last)
     span = {"dagster/asset_partition_range_start": keys[0], "dagster/asset_partition_range_end": keys[1]}
-    with bounded_waiting(instance, deadline=workspace.settings.store_deadline) as refused:
+    with bounded_slot_wait(instance, deadline=workspace.settings.store_deadline) as refused:
         outcome = dg.materialize(
             ASSETS,
             selection=sorted(step.makes),
             instance=instance,
             resources={"workspace": workspace},
             partition_key=keys[0] if first == last else None,
-            tags={ATTENDED: "yes", STEP: step.name, **own_tag(), **({} if first == last else span)},
+            tags={ATTENDED: "yes", STEP: step.name, **process_tag(), **({} if first == last else span)},
             raise_on_error=False,
             run_config={"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}},
         )
@@ -188,7 +188,7 @@ def materialize(
 
 
 def known_versions(instance: dg.DagsterInstance, asset: str, keys: Sequence[str] | None = None) -> dict[str, str]:
-    """The data version that Dagster last heard of each of these partitions (None: all); one query for all of them."""
+    """Return the data version last reported for each of these partitions (None: all), by one query."""
     found = instance.event_log_storage.get_latest_tags_by_partition(
         dg.AssetKey(asset), dg.DagsterEventType.ASSET_MATERIALIZATION, [_DATA_VERSION], asset_partitions=keys
     )

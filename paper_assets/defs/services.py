@@ -12,12 +12,11 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
-from dagster._cli import dev
 from filelock import FileLock, Timeout
 
-from paper_assets.defs.dead_runs import end_dead_runs
+from paper_assets.defs.abandoned_runs import fail_abandoned_runs
+from paper_assets.defs.dagster_internals import run_dev
 from paper_assets.defs.instance import open_instance
 from paper_assets.errors import PaperAssetsError, StoreBusy
 from paper_assets.stores.locks import make_files_private
@@ -45,17 +44,11 @@ def main() -> None:
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell starts `command &` of a script so
         # Dagster handles SIGTERM as SIGINT, so that neither would end it.
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    start = dev.open_ipc_subprocess
-
-    def start_ours(parts: list[str], **options: Any) -> Any:
-        return start([_OURS.get(part, part) for part in parts], **options)
-
-    dev.open_ipc_subprocess = start_ours  # type: ignore[assignment]
     if not any(argument.startswith(_TARGETS) for argument in sys.argv[1:]):
         sys.argv += ["-w", str(Path(__file__).with_name("workspace.yaml"))]
     try:
         with _only_services(Path(os.environ["DAGSTER_HOME"])):
-            dev.dev_command()
+            run_dev(_OURS)
     except PaperAssetsError as error:
         sys.exit(f"{error}")
 
@@ -75,7 +68,7 @@ def _only_services(dagster_home: Path) -> Iterator[None]:
                 f"{dagster_home} is in use by another `make dev`; stop that one, or set DAGSTER_HOME and "
                 "PAPER_ASSETS_HOME to other folders"
             ) from None
-        end_dead_runs(instance, never_start=True)
+        fail_abandoned_runs(instance, never_start=True)
     with lock:
         yield
 

@@ -2,7 +2,7 @@
 
     python -m paper_assets.interfaces.graph_page -w workspace.yaml
 
-takes the options of `dagster-webserver`; `make dev` starts it so (`defs/dev.py`).
+takes the options of `dagster-webserver`; `make dev` starts it so (`defs/services.py`).
 """
 
 import dagster_webserver.app
@@ -10,7 +10,7 @@ from dagster_webserver.cli import cli
 from dagster_webserver.webserver import DagsterWebserver
 from starlette.middleware import Middleware
 
-from paper_assets.defs.frugal_dagster import wait_cheaply
+from paper_assets.defs.dagster_internals import reduce_idle_work
 from paper_assets.interfaces.local_only import LocalOnly
 
 
@@ -23,7 +23,7 @@ class GuardedWebserver(DagsterWebserver):
 
 def main() -> None:
     """Serve until somebody ends it."""
-    wait_cheaply()
+    reduce_idle_work()
     dagster_webserver.app.DagsterWebserver = GuardedWebserver  # type: ignore[misc]  # what its own command makes
     cli(auto_envvar_prefix="DAGSTER_WEBSERVER")
 

@@ -169,6 +169,16 @@ def test_an_edit_is_ranked_while_older_papers_are_being_embedded(desk: Desk) -> 
     assert ranked(desk.tick()) == {"2026-03-02|ann"}
 
 
+def test_a_backlog_is_ranked_once_all_of_it_is_embedded(desk: Desk) -> None:
+    in_progress(desk.instance, "2026-02-01")
+    desk.report("arxiv_papers", "2026-02-02", "papers-1")
+    desk.tick()
+    desk.carry_out("1")
+    assert ranked(desk.tick()) == set()
+    desk.report("paper_embeddings", "2026-02-01", "1")
+    assert ranked(desk.tick()) == {"2026-03-02|ann", "2026-03-02|bob"}
+
+
 def test_an_edit_waits_while_papers_of_the_ranked_day_are_being_embedded(desk: Desk) -> None:
     in_progress(desk.instance, "2026-03-02")
     desk.report("research_profile", "ann", "ann-2")

@@ -5,8 +5,8 @@ from datetime import date, timedelta
 
 import dagster as dg
 
+from paper_assets.defs.conditions_sensor import RANGE_END, RANGE_START, merged_requests
 from paper_assets.defs.partitions import grid_key
-from paper_assets.defs.run_chunks import RANGE_END, RANGE_START, in_chunks
 
 ANN_BOB_EVE = ("ann", "bob", "eve")
 
@@ -32,7 +32,7 @@ def spans(requests: Sequence[dg.RunRequest]) -> list[tuple[str, str]]:
 
 
 def test_the_profiles_of_a_day_are_one_run_without_the_tags_of_one_partition() -> None:
-    [run] = in_chunks([ranking(2, name) for name in ANN_BOB_EVE], ANN_BOB_EVE)
+    [run] = merged_requests([ranking(2, name) for name in ANN_BOB_EVE], ANN_BOB_EVE)
     assert spans([run]) == [("2026-03-02|ann", "2026-03-02|eve")]
     assert run.partition_key is None
     assert "dagster/partition" not in run.tags
@@ -41,7 +41,7 @@ def test_the_profiles_of_a_day_are_one_run_without_the_tags_of_one_partition() -
 
 def test_profiles_between_which_another_stands_and_other_days_are_runs_of_their_own() -> None:
     asked = [ranking(3, "eve"), ranking(2, "ann"), ranking(2, "eve")]
-    assert spans(in_chunks(asked, ANN_BOB_EVE)) == [
+    assert spans(merged_requests(asked, ANN_BOB_EVE)) == [
         ("2026-03-02|ann", ""),
         ("2026-03-02|eve", ""),
         ("2026-03-03|eve", ""),
@@ -50,12 +50,12 @@ def test_profiles_between_which_another_stands_and_other_days_are_runs_of_their_
 
 def test_neighbours_are_those_of_dagsters_order_of_profiles() -> None:
     asked = [ranking(2, "ann"), ranking(2, "eve")]
-    assert spans(in_chunks(asked, ("eve", "ann", "bob"))) == [("2026-03-02|eve", "2026-03-02|ann")]
+    assert spans(merged_requests(asked, ("eve", "ann", "bob"))) == [("2026-03-02|eve", "2026-03-02|ann")]
 
 
 def test_days_in_a_row_are_cut_into_as_many_as_a_run_takes_and_no_day_is_lost() -> None:
     days = [date(2026, 1, 1) + timedelta(days=at) for at in range(150) if at != 20]
-    assert spans(in_chunks([embedding(day) for day in days], ())) == [
+    assert spans(merged_requests([embedding(day) for day in days], ())) == [
         ("2026-01-01", "2026-01-20"),
         ("2026-01-22", "2026-05-01"),
         ("2026-05-02", "2026-05-30"),
@@ -65,4 +65,4 @@ def test_days_in_a_row_are_cut_into_as_many_as_a_run_takes_and_no_day_is_lost() 
 def test_a_single_partition_a_removed_profile_and_a_step_without_chunks_are_left_as_they_are() -> None:
     archive = dg.RunRequest(asset_selection=[dg.AssetKey("best_practice_archive")])
     asked = [archive, ranking(2, "gone"), ranking(2, "ann")]
-    assert in_chunks(asked, ANN_BOB_EVE) == asked
+    assert merged_requests(asked, ANN_BOB_EVE) == asked

@@ -20,7 +20,9 @@ def embedding(last: str) -> dict[str, str]:
 
 def test_each_run_has_a_queue_and_a_priority() -> None:
     ranking = queue_tags(
-        {"filtered_candidates", "scored_rankings"}, {"dagster/partition": "2026-03-30|ann"}, today=TODAY
+        {"filtered_candidates", "scored_rankings", "balanced_retrievals"},
+        {"dagster/partition": "2026-03-30|ann"},
+        today=TODAY,
     )
     old, older, recent = embedding("2025-12-31"), embedding("2025-06-30"), embedding("2026-03-30")
     assert [each[QUEUE] for each in (ranking, recent, old, older)] == [RANKING, DAILY, BACKLOG, BACKLOG]

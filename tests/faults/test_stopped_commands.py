@@ -78,9 +78,9 @@ def test_a_fetch_that_finds_another_one_at_work_says_whose_it_is(arxiv: Loopback
 @pytest.mark.parametrize(
     ("file", "content", "says"),
     [
-        ("dagster.yaml", b"telemetry: [\n", "mend it, or remove it"),
-        ("dagster.yaml", b"\xff\xfe\x00", "mend it, or remove it"),
-        ("dagster.yaml", b"telemetri: {}\n", "mend it, or remove it"),
+        ("dagster.yaml", b"telemetry: [\n", "fix it, or remove it"),
+        ("dagster.yaml", b"\xff\xfe\x00", "fix it, or remove it"),
+        ("dagster.yaml", b"telemetri: {}\n", "fix it, or remove it"),
         ("history/runs.db", b"no database" * 500, "reset --history"),
         ("history/runs/index.db", b"no database" * 500, "reset --history"),
     ],

@@ -6,12 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from paper_assets.defs.dead_runs import end_dead_runs, own_tag
-from paper_assets.defs.history_size import forget_old_logs
+from paper_assets.defs.abandoned_runs import bounded_slot_wait, fail_abandoned_runs, process_tag
 from paper_assets.defs.instance import keeps_files, open_instance
-from paper_assets.defs.pool_slots import bounded_waiting
+from paper_assets.defs.run_history import remove_old_logs
 from paper_assets.errors import StoreBusy
-from tests.defs.test_dead_runs import GONE, begun, held
+from tests.defs.test_abandoned_runs import GONE, begun, held
 from tests.desk import GRAPHS, SPEECH, Desk, week
 from tests.scale.postgres import PASSWORD, postgres, why_not
 from tests.scale.servers import free_port
@@ -61,18 +60,18 @@ def test_a_desk_imports_ranks_and_resets_with_its_history_on_the_server(desk: De
     desk.run("run", **with_server)
 
 
-def test_dead_runs_are_ended_and_their_slots_freed_on_the_server(
+def test_abandoned_runs_are_ended_and_their_slots_freed_on_the_server(
     tmp_path: Path, address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PAPER_ASSETS_POSTGRES", address)
     with open_instance(tmp_path / "home") as instance:
-        dead, alive = begun(instance, GONE), begun(instance, own_tag(), holds=None)
-        with bounded_waiting(instance, deadline=0) as refused, pytest.raises(StoreBusy, match="pool 'arxiv' is held"):
+        dead, alive = begun(instance, GONE), begun(instance, process_tag(), holds=None)
+        with bounded_slot_wait(instance, deadline=0) as refused, pytest.raises(StoreBusy, match="pool 'arxiv' is held"):
             instance.event_log_storage.claim_concurrency_slot("arxiv", alive, "papers")
         assert refused
-        assert end_dead_runs(instance) == [dead]
+        assert fail_abandoned_runs(instance) == [dead]
         assert held(instance) == set()
-        assert forget_old_logs(instance, tmp_path / "home") == 0
+        assert remove_old_logs(instance, tmp_path / "home") == 0
         instance.wipe()
 
 

@@ -8,12 +8,11 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from paper_assets.defs import runs
-from paper_assets.defs.dead_runs import cancel_own_runs, end_dead_runs
+from paper_assets.defs.abandoned_runs import cancel_process_runs, fail_abandoned_runs
+from paper_assets.defs.external_assets import report_profiles, report_ratings
 from paper_assets.defs.history_files import events_files
-from paper_assets.defs.history_size import forget_old_logs
 from paper_assets.defs.instance import explained, keeps_files, open_instance
-from paper_assets.defs.profiles import report_profiles
-from paper_assets.defs.ratings import report_ratings
+from paper_assets.defs.run_history import remove_old_logs
 from paper_assets.errors import InvalidInput, InvalidProfile, NotComputed, PaperAssetsError
 from paper_assets.interfaces.cli.process import before_the_end, log_unexpected
 from paper_assets.interfaces.cli.rewriting import rewrites_of_day
@@ -49,10 +48,10 @@ def open_desk() -> Iterator[tuple[Workspace, Any]]:
     home = dagster_home()
     workspace = open_workspace(read_settings(), os.environ, clock=lambda: datetime.now(UTC))
     instance = open_instance(home)
-    before_the_end(lambda: cancel_own_runs(instance))
+    before_the_end(lambda: cancel_process_runs(instance))
     with explained(home):
-        end_dead_runs(instance)
-        forget_old_logs(instance, home)
+        fail_abandoned_runs(instance)
+        remove_old_logs(instance, home)
         repair(workspace, report=_report_missing)
         yield workspace, instance
 

@@ -9,9 +9,9 @@ from typing import Annotated, Any
 
 import typer
 
-from paper_assets.defs.dead_runs import end_dead_runs, under_way
+from paper_assets.defs.abandoned_runs import fail_abandoned_runs, runs_in_progress
 from paper_assets.defs.history_files import HISTORY
-from paper_assets.defs.history_server import forget_everything, is_named
+from paper_assets.defs.history_server import delete_server_history, uses_server
 from paper_assets.defs.instance import explained, open_instance
 from paper_assets.errors import InvalidInput, StoreBusy, StoreError, StoreUnwritable
 from paper_assets.interfaces.cli.terminal import dagster_home, open_warehouse, read_settings, say
@@ -37,7 +37,7 @@ def reset(
     ]
     doomed = [home / name for name in HISTORY] + ([] if history else stores)
     doomed = [path for path in doomed if path.exists()]
-    on_server = is_named(os.environ)
+    on_server = uses_server(os.environ)
     vectors = [COLLECTION, settings.archive] if settings.chroma_url and not history else []
     on_servers = [*([_ON_SERVER] if on_server else []), *(f"{settings.chroma_url} {name}" for name in vectors)]
     what = ", ".join([*map(str, doomed), *on_servers])
@@ -53,7 +53,7 @@ def reset(
             pass
     if instance and on_server:
         with explained(home):
-            forget_everything(instance)
+            delete_server_history(instance)
     for name in vectors:
         drop(VectorIndex(settings.vectors_place, deadline=settings.store_deadline), name)
     for path in doomed:
@@ -75,8 +75,8 @@ def _at_rest(home: Path, *, on_server: bool) -> Any:
         if on_server:
             raise
         return None
-    end_dead_runs(instance)
-    if busy := under_way(instance):
+    fail_abandoned_runs(instance)
+    if busy := runs_in_progress(instance):
         raise StoreBusy(f"{busy} is under way; let it finish or stop it, then reset")
     beats = [beat.timestamp for beat in instance.get_daemon_heartbeats().values()]
     if max(beats, default=0.0) > datetime.now(UTC).timestamp() - _HEARTBEAT_SECONDS:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from paper_assets.defs.history_files import is_at_rest
+from paper_assets.defs.history_files import is_idle
 from paper_assets.errors import PaperAssetsError
 from paper_assets.interfaces.cli.stamp import stamp_key
 from paper_assets.interfaces.cli.terminal import (
@@ -46,7 +46,7 @@ def run(
             show_ranking(ranking, with_why=False)
 
     key = stamp_key(profile, first, last)
-    current = stamped_answer(read_settings().warehouse_path, "run", key) if is_at_rest(dagster_home()) else None
+    current = stamped_answer(read_settings().warehouse_path, "run", key) if is_idle(dagster_home()) else None
     if current is not None:
         return show(current)
     from paper_assets.interfaces.cli.graph_run import bring_up_to_date  # imports Dagster

@@ -11,7 +11,7 @@ from dataclasses import asdict, replace
 from datetime import UTC, date, datetime
 from typing import Any
 
-from paper_assets.defs.history_files import is_at_rest
+from paper_assets.defs.history_files import is_idle
 from paper_assets.errors import PaperAssetsError
 from paper_assets.interfaces.cli.process import log_unexpected
 from paper_assets.interfaces.cli.stamp import stamp_files, stamp_key
@@ -73,7 +73,7 @@ def status(as_json: AsJson = False) -> None:
 def _stamped_days(settings: Settings) -> dict[str, str]:
     """Map each profile to the day that the last `run` found current, if no file has changed since."""
     key = stamp_key(None, None, None)
-    current = stamped_answer(settings.warehouse_path, "run", key) if is_at_rest(dagster_home()) else None
+    current = stamped_answer(settings.warehouse_path, "run", key) if is_idle(dagster_home()) else None
     return {each["profile"]: each["day"] for each in current or ()}
 
 

@@ -7,16 +7,16 @@ import dagster as dg
 import pytest
 
 from paper_assets.definitions import defs
-from paper_assets.defs import nothing_new
+from paper_assets.defs import change_detection
+from paper_assets.defs.change_detection import ChangeDrivenSensor, files_of, is_unchanged, remember_unchanged, state_of
 from paper_assets.defs.instance import open_instance
-from paper_assets.defs.nothing_new import QuietSensor, files_of, remember_quiet, state_of, was_quiet
 
 
 @pytest.fixture
 def instance(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dg.DagsterInstance]:
     monkeypatch.setenv("DAGSTER_HOME", f"{tmp_path / 'dagster_home'}")
-    monkeypatch.setattr(nothing_new, "_found_quiet", {})
-    monkeypatch.setattr(nothing_new.time, "time", lambda: 1_790_000_000.0)
+    monkeypatch.setattr(change_detection, "_nothing_to_do", {})
+    monkeypatch.setattr(change_detection.time, "time", lambda: 1_790_000_000.0)
     with open_instance(tmp_path / "dagster_home") as opened:
         yield opened
 
@@ -46,14 +46,14 @@ def test_what_cannot_be_told_at_a_glance_is_never_quiet(
     instance: dg.DagsterInstance, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     state = state_of()
-    remember_quiet("ratings", state, instance)
-    assert was_quiet("ratings", state)
+    remember_unchanged("ratings", state, instance)
+    assert is_unchanged("ratings", state)
     with dg.DagsterInstance.ephemeral() as of_a_server:
-        remember_quiet("ratings", state, of_a_server)
-        assert not was_quiet("ratings", state)
+        remember_unchanged("ratings", state, of_a_server)
+        assert not is_unchanged("ratings", state)
     monkeypatch.delenv("DAGSTER_HOME")
-    remember_quiet("ratings", state_of(), instance)
-    assert not was_quiet("ratings", state_of())
+    remember_unchanged("ratings", state_of(), instance)
+    assert not is_unchanged("ratings", state_of())
 
 
 def test_a_quiet_sensor_is_not_asked_and_needs_no_instance_until_something_happens(
@@ -64,10 +64,10 @@ def test_a_quiet_sensor_is_not_asked_and_needs_no_instance_until_something_happe
     def look(context: dg.SensorEvaluationContext) -> dg.SkipReason:
         state = state_of(file)
         asked.append(context.cursor or "")
-        remember_quiet("looker", (state, context.cursor), context.instance)
+        remember_unchanged("looker", (state, context.cursor), context.instance)
         return dg.SkipReason("nothing")
 
-    sensor = QuietSensor(name="looker", evaluation_fn=look, rests_on=[file])
+    sensor = ChangeDrivenSensor(name="looker", evaluation_fn=look, rests_on=[file])
     sensor.evaluate_tick(dg.build_sensor_context(instance, cursor="1"))
     tick = sensor.evaluate_tick(dg.build_sensor_context(cursor="1"))
     assert asked == ["1"] and tick.cursor == "1" and tick.skip_message
@@ -79,4 +79,7 @@ def test_a_quiet_sensor_is_not_asked_and_needs_no_instance_until_something_happe
 
 def test_the_graph_has_its_sensors_as_they_were_written() -> None:
     sensors = defs.get_repository_def().sensor_defs
-    assert {each.name for each in sensors if isinstance(each, QuietSensor)} == {"dead_runs", "decision_sensor"}
+    assert {each.name for each in sensors if isinstance(each, ChangeDrivenSensor)} == {
+        "abandoned_runs",
+        "decision_sensor",
+    }

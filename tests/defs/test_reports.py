@@ -4,7 +4,7 @@ import base64
 import re
 from xml.etree import ElementTree
 
-from paper_assets.defs.stacked_bars import stacked_bars
+from paper_assets.defs.reports import stacked_bars
 
 
 def _picture(markdown: str) -> ElementTree.Element:

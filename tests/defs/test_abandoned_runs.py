@@ -10,10 +10,16 @@ import dagster as dg
 import pytest
 from dagster import DagsterRunStatus
 
-from paper_assets.defs.dead_runs import PROCESS, cancel_own_runs, dead_runs, end_dead_runs, own_tag
-from paper_assets.defs.history_files import RUNS, is_at_rest
-from paper_assets.defs.history_size import forget_old_logs
-from paper_assets.defs.pool_slots import bounded_waiting
+from paper_assets.defs.abandoned_runs import (
+    PROCESS,
+    abandoned_runs,
+    bounded_slot_wait,
+    cancel_process_runs,
+    fail_abandoned_runs,
+    process_tag,
+)
+from paper_assets.defs.history_files import RUNS, is_idle
+from paper_assets.defs.run_history import remove_old_logs
 from paper_assets.pipeline.workspace import open_workspace
 from paper_assets.settings import load_settings
 from paper_assets.stores.locks import this_process
@@ -62,21 +68,21 @@ def held(instance: dg.DagsterInstance) -> set[str]:
 
 def test_a_run_whose_process_is_gone_is_failed_and_its_slot_is_free(instance: dg.DagsterInstance) -> None:
     dead = begun(instance, GONE)
-    assert end_dead_runs(instance) == [dead]
+    assert fail_abandoned_runs(instance) == [dead]
     assert status(instance, dead) is DagsterRunStatus.FAILURE
     assert held(instance) == set()
-    assert end_dead_runs(instance) == []
+    assert fail_abandoned_runs(instance) == []
 
 
 def test_a_history_is_at_rest_only_while_no_run_is_under_way(instance: dg.DagsterInstance, tmp_path: Path) -> None:
     instance.schedule_storage  # noqa: B018  # its file is made on first use
-    assert is_at_rest(tmp_path)
+    assert is_idle(tmp_path)
     begun(instance, GONE)
-    assert not is_at_rest(tmp_path)
-    end_dead_runs(instance)
-    assert is_at_rest(tmp_path)
+    assert not is_idle(tmp_path)
+    fail_abandoned_runs(instance)
+    assert is_idle(tmp_path)
     (tmp_path / RUNS).write_bytes(b"a letter" * 1_000)
-    assert not is_at_rest(tmp_path)
+    assert not is_idle(tmp_path)
 
 
 def test_the_daemon_ends_dead_runs_too_after_looks_at_a_history_at_rest(
@@ -87,19 +93,19 @@ def test_the_daemon_ends_dead_runs_too_after_looks_at_a_history_at_rest(
 
     def told() -> str:
         context = dg.build_sensor_context(instance, resources={"workspace": workspace})
-        return str(dead_runs.evaluate_tick(context).skip_message)
+        return str(abandoned_runs.evaluate_tick(context).skip_message)
 
-    assert [told(), told()] == ["every run has its process", "nothing has happened since the last look"]
+    assert [told(), told()] == ["every run has its process", "nothing has changed since the last evaluation"]
     dead = begun(instance, GONE)
     assert dead in told()
     assert status(instance, dead) is DagsterRunStatus.FAILURE
 
 
 def test_a_run_at_work_keeps_its_status_and_its_slot(instance: dg.DagsterInstance) -> None:
-    alive = begun(instance, own_tag())
+    alive = begun(instance, process_tag())
     elsewhere = begun(instance, {PROCESS: str(replace(this_process(), host="elsewhere.example"))}, holds=None)
     unnamed = begun(instance, {}, holds=None)
-    assert end_dead_runs(instance) == []
+    assert fail_abandoned_runs(instance) == []
     assert {status(instance, each) for each in (alive, elsewhere, unnamed)} == {DagsterRunStatus.STARTED}
     assert held(instance) == {alive}
 
@@ -108,8 +114,8 @@ def test_a_run_that_names_no_process_is_over_once_the_machine_has_started_again(
     instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = begun(instance, {})
-    monkeypatch.setattr("paper_assets.defs.dead_runs._boot_time", lambda: 4e9)
-    assert end_dead_runs(instance) == [before]
+    monkeypatch.setattr("paper_assets.defs.abandoned_runs._boot_time", lambda: 4e9)
+    assert fail_abandoned_runs(instance) == [before]
     assert held(instance) == set()
 
 
@@ -120,11 +126,11 @@ def test_a_run_that_was_told_to_start_is_over_once_its_launcher_is_another_and_i
     told = begun(instance, {}, status=DagsterRunStatus.STARTING)
     at_work = begun(instance, {}, holds=None)
     now = time.time()
-    assert end_dead_runs(instance) == [], "a command launches nothing, and knows nothing of who does"
-    assert end_dead_runs(instance, launcher_since=now + 1) == [], "the one before may still be at it"
-    monkeypatch.setattr("paper_assets.defs.dead_runs.time.time", lambda: now + 100)
-    assert end_dead_runs(instance, launcher_since=now - 100) == [], "it was launched by the present one"
-    assert end_dead_runs(instance, launcher_since=now + 10) == [told]
+    assert fail_abandoned_runs(instance) == [], "a command launches nothing, and knows nothing of who does"
+    assert fail_abandoned_runs(instance, launcher_since=now + 1) == [], "the one before may still be at it"
+    monkeypatch.setattr("paper_assets.defs.abandoned_runs.time.time", lambda: now + 100)
+    assert fail_abandoned_runs(instance, launcher_since=now - 100) == [], "it was launched by the present one"
+    assert fail_abandoned_runs(instance, launcher_since=now + 10) == [told]
     assert status(instance, at_work) is DagsterRunStatus.STARTED
 
 
@@ -136,31 +142,31 @@ def test_a_run_that_waited_in_the_queue_while_its_launcher_was_changed_is_left_t
     told = dg.DagsterEvent(event_type_value="PIPELINE_STARTING", job_name="any")
     instance.run_storage.handle_run_event(queued, told, datetime.fromtimestamp(now + 3600, UTC))
     assert status(instance, queued) is DagsterRunStatus.STARTING
-    monkeypatch.setattr("paper_assets.defs.dead_runs.time.time", lambda: now + 3700)
-    assert end_dead_runs(instance, launcher_since=now + 600) == []
-    assert end_dead_runs(instance, launcher_since=now + 3650) == [queued]
+    monkeypatch.setattr("paper_assets.defs.abandoned_runs.time.time", lambda: now + 3700)
+    assert fail_abandoned_runs(instance, launcher_since=now + 600) == []
+    assert fail_abandoned_runs(instance, launcher_since=now + 3650) == [queued]
 
 
 def test_the_slot_of_a_run_that_was_killed_after_its_end_is_freed(instance: dg.DagsterInstance) -> None:
-    over = begun(instance, own_tag())
+    over = begun(instance, process_tag())
     run = instance.get_run_by_id(over)
     assert run
     instance.report_run_failed(run)
-    end_dead_runs(instance)
+    fail_abandoned_runs(instance)
     assert held(instance) == set()
 
 
 def test_a_command_that_is_stopped_leaves_its_run_cancelled_and_no_slot_held(instance: dg.DagsterInstance) -> None:
-    own, other = begun(instance, own_tag()), begun(instance, GONE, holds=None)
-    cancel_own_runs(instance)
+    own, other = begun(instance, process_tag()), begun(instance, GONE, holds=None)
+    cancel_process_runs(instance)
     assert status(instance, own) is DagsterRunStatus.CANCELED
     assert status(instance, other) is DagsterRunStatus.STARTED
     assert held(instance) == set()
 
 
 def test_who_waits_for_a_slot_gives_up_at_the_deadline_and_is_told_who_holds_it(instance: dg.DagsterInstance) -> None:
-    holder = begun(instance, own_tag())
-    with bounded_waiting(instance, deadline=0.2) as refused:
+    holder = begun(instance, process_tag())
+    with bounded_slot_wait(instance, deadline=0.2) as refused:
         result = dg.materialize([papers], instance=instance, raise_on_error=False)
     assert not result.success
     [told] = refused
@@ -173,8 +179,8 @@ def test_who_waits_for_a_slot_gets_it_when_its_holder_is_killed(
     instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun(instance, GONE)
-    monkeypatch.setattr("paper_assets.defs.pool_slots._PAUSE", 0.01)
-    with bounded_waiting(instance, deadline=200):
+    monkeypatch.setattr("paper_assets.defs.abandoned_runs._SLOT_PAUSE", 0.01)
+    with bounded_slot_wait(instance, deadline=200):
         assert dg.materialize([papers], instance=instance).success
 
 
@@ -193,13 +199,13 @@ def test_a_run_of_the_daemon_names_its_process_before_its_first_step(instance: d
 def test_old_logs_go_and_what_was_made_stays_known(
     instance: dg.DagsterInstance, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("paper_assets.defs.history_size.KEPT_LOGS", 2)
+    monkeypatch.setattr("paper_assets.defs.run_history.KEPT_LOGS", 2)
     home = Path(instance.root_directory)
-    going = begun(instance, own_tag(), holds=None)
+    going = begun(instance, process_tag(), holds=None)
     instance.report_engine_event("at work", instance.get_run_by_id(going))
     free = dg.asset(name="free")(lambda: None)
     made = [dg.materialize([free], instance=instance).run_id for _ in range(4)]
-    assert forget_old_logs(instance, home) == 2
+    assert remove_old_logs(instance, home) == 2
     left = {file.stem for file in (home / "history" / "runs").glob("*.db")} - {"index"}
     assert left == {going, *made[2:]}
     assert instance.get_latest_materialization_event(dg.AssetKey("free")) is not None

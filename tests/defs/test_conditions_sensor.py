@@ -14,12 +14,11 @@ from dagster._core.scheduler.instigation import InstigatorType, TickData, TickSt
 from dagster._core.utils import make_new_run_id
 
 from paper_assets.definitions import defs
-from paper_assets.defs import environment, looks, nothing_new
+from paper_assets.defs import change_detection, conditions_sensor, environment
 from paper_assets.defs.automation import conditions
+from paper_assets.defs.conditions_sensor import RANGE_END, RANGE_START, ConditionsSensor, report_changes
+from paper_assets.defs.external_assets import known_hashes
 from paper_assets.defs.instance import open_instance
-from paper_assets.defs.looks import Looks, tell_news
-from paper_assets.defs.profiles import known_hashes
-from paper_assets.defs.run_chunks import RANGE_END, RANGE_START
 from paper_assets.pipeline.workspace import Workspace, open_workspace
 from paper_assets.settings import load_settings
 from tests.desk import GRAPHS, SPEECH, no_clock
@@ -52,7 +51,7 @@ class Looking:
         )
         repository = defs.get_repository_def()
         sensor = next(each for each in repository.sensor_defs if each.name == conditions.name)
-        assert isinstance(sensor, Looks)
+        assert isinstance(sensor, ConditionsSensor)
         context = dg.build_sensor_context(
             instance=self.instance,
             repository_def=repository,
@@ -97,9 +96,9 @@ def names(request: dg.RunRequest) -> list[str]:
 @pytest.fixture
 def looking(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Looking]:
     monkeypatch.setenv("DAGSTER_HOME", f"{tmp_path / 'dagster_home'}")
-    monkeypatch.setattr(nothing_new, "_found_quiet", {})
-    monkeypatch.setattr(looks, "_told", set())
-    monkeypatch.setattr(nothing_new.time, "time", lambda: 1_790_000_000.0)
+    monkeypatch.setattr(change_detection, "_nothing_to_do", {})
+    monkeypatch.setattr(conditions_sensor, "_reported_faults", set())
+    monkeypatch.setattr(change_detection.time, "time", lambda: 1_790_000_000.0)
     settings = load_settings({"PAPER_ASSETS_HOME": f"{tmp_path / 'data'}"}, tmp_path)
     # Dagster's word on the days is taken where no papers are stored.
     no_papers = load_settings({"PAPER_ASSETS_PROFILES": f"{settings.profiles_dir}"}, tmp_path / "nobody-lives-here")
@@ -176,12 +175,12 @@ def test_a_broken_profile_is_named_once_and_keeps_its_partition_and_its_content(
     log = logging.getLogger("looks")
     looking.profile("ann", GRAPHS)
     looking.profile("bob", SPEECH)
-    tell_news(looking.instance, looking.workspace, log)
+    report_changes(looking.instance, looking.workspace, log)
     before = known_hashes(looking.instance)
     assert set(before) == {"ann", "bob"}
     looking.profile("ann", "{half")
     for _ in range(3):
-        tell_news(looking.instance, looking.workspace, log)
+        report_changes(looking.instance, looking.workspace, log)
     assert known_hashes(looking.instance) == before
     assert [record.getMessage().count("last good ranking stays") for record in caplog.records] == [1]
     assert "/ann/profile.json" in caplog.text
@@ -190,12 +189,12 @@ def test_a_broken_profile_is_named_once_and_keeps_its_partition_and_its_content(
 def test_a_profile_that_is_gone_loses_its_partition_and_one_that_comes_back_is_news(looking: Looking) -> None:
     log = logging.getLogger("looks")
     looking.profile("ann", GRAPHS)
-    tell_news(looking.instance, looking.workspace, log)
+    report_changes(looking.instance, looking.workspace, log)
     shutil.rmtree(looking.workspace.settings.profiles_dir / "ann")
-    tell_news(looking.instance, looking.workspace, log)
+    report_changes(looking.instance, looking.workspace, log)
     assert known_hashes(looking.instance) == {}
     looking.profile("ann", SPEECH)
-    tell_news(looking.instance, looking.workspace, log)
+    report_changes(looking.instance, looking.workspace, log)
     assert list(known_hashes(looking.instance)) == ["ann"]
 
 

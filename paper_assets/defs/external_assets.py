@@ -1,0 +1,124 @@
+"""External assets, one partition for each profile: `research_profile` (A1) and `reader_ratings` (L1, L6).
+
+Belongs here: which versions Dagster knows, and reporting new ones. Not here: when that happens (conditions_sensor.py),
+reading profiles (pipeline/profiles.py) and ratings (learning/ratings.py).
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+import dagster as dg
+
+from paper_assets.defs.partitions import profiles
+from paper_assets.learning.ratings import WORDS, Teaching, teaching_of
+from paper_assets.pipeline.profiles import ProfileChanges, ProfilesFound, profile_changes
+from paper_assets.pipeline.workspace import Workspace
+from paper_assets.profile import Profile
+from paper_assets.stores.feedback import rated_profiles
+
+research_profile = dg.AssetSpec(
+    "research_profile",
+    description="What a researcher wants to read: the validated profile folder, its content hash as data version.",
+    partitions_def=profiles,
+    group_name="profiles",
+    kinds={"json"},
+)
+
+
+def known_hashes(instance: dg.DagsterInstance) -> dict[str, str | None]:
+    """Return the content hash last reported for each profile partition."""
+    names = instance.get_dynamic_partitions(str(profiles.name))
+    return {name: last_version(instance, research_profile.key, name) for name in names}
+
+
+def last_version(instance: dg.DagsterInstance, asset: dg.AssetKey, partition: str) -> str | None:
+    """Return the data version last reported for a partition of an asset; None if there is none."""
+    event = instance.get_latest_data_version_record(asset, partition_key=partition)
+    materialization = event.asset_materialization if event else None
+    return (materialization.tags or {}).get("dagster/data_version") if materialization else None
+
+
+def profile_event(profile: Profile) -> dg.AssetMaterialization:
+    """Return the event that reports one profile's content, with its hash as data version."""
+    interests = profile.content.interests
+    return dg.AssetMaterialization(
+        asset_key=research_profile.key,
+        partition=profile.name,
+        tags={"dagster/data_version": profile.content_hash},
+        metadata={
+            "profile": dg.MetadataValue.json(profile.content.model_dump(mode="json")),
+            "interests": dg.MetadataValue.md(
+                "\n".join(
+                    f"- **{weight}**: {', '.join(words) or '–'}"
+                    for weight, words in (
+                        ("primary", interests.primary),
+                        ("secondary", interests.secondary),
+                        ("exploratory", interests.exploratory),
+                    )
+                )
+            ),
+            "papers_read": len(profile.read_ids),
+            "questions": len(profile.questions),
+            "local_pdfs": len(profile.pdf_names),
+        },
+    )
+
+
+def report_profiles(instance: dg.DagsterInstance, found: ProfilesFound) -> ProfileChanges:
+    """Report new and changed profiles to Dagster; remove nothing."""
+    changes = profile_changes(known_hashes(instance), found)
+    if changes.added:
+        instance.add_dynamic_partitions(str(profiles.name), list(changes.added))
+    for name in changes.changed:
+        instance.report_runless_asset_event(profile_event(found.readable[name]))
+    return changes
+
+
+reader_ratings = dg.AssetSpec(
+    "reader_ratings",
+    description="The reader's latest rating of each paper and reading signals; their hash is the data version.",
+    partitions_def=profiles,
+    group_name="profiles",
+    kinds={"duckdb"},
+)
+
+
+def new_ratings(instance: dg.DagsterInstance, workspace: Workspace) -> dict[str, Teaching]:
+    """Return what the models may learn from, of the profiles where Dagster knows another version. Raises StoreError."""
+    known = {name: last_version(instance, reader_ratings.key, name) for name in _partitions(instance)}
+    said, today = set(rated_profiles(workspace.warehouse)), workspace.clock().date()
+    found = {
+        name: teaching_of(workspace.warehouse, name, before=today)
+        for name in sorted(known)
+        if known[name] or name in said
+    }
+    return {name: teaching for name, teaching in found.items() if teaching.version != known[name]}
+
+
+def ratings_event(profile: str, teaching: Teaching) -> dg.AssetMaterialization:
+    """Report one profile's latest ratings to Dagster: only counts, because erased ratings must leave no history."""
+    return dg.AssetMaterialization(
+        asset_key=reader_ratings.key,
+        partition=profile,
+        tags={"dagster/data_version": teaching.version},
+        metadata={
+            "dagster/row_count": len(teaching.ratings),
+            **_counts(teaching),
+            "signals": len(teaching.signals),
+        },
+    )
+
+
+def report_ratings(instance: dg.DagsterInstance, workspace: Workspace) -> None:
+    """Report new ratings to Dagster at once. Raises StoreError."""
+    for name, teaching in new_ratings(instance, workspace).items():
+        instance.report_runless_asset_event(ratings_event(name, teaching))
+
+
+def _partitions(instance: dg.DagsterInstance) -> Sequence[str]:
+    return instance.get_dynamic_partitions(str(profiles.name))
+
+
+def _counts(teaching: Teaching) -> Mapping[str, int]:
+    said = Counter(each.rating for each in teaching.ratings)
+    return {word: said[word] for word in WORDS}

@@ -1,0 +1,71 @@
+"""Dagster's private names are imported in one module, and each still is and does what that module expects."""
+
+import ast
+import inspect
+import re
+from importlib import import_module
+from pathlib import Path
+
+import dagster as dg
+import pytest
+
+from paper_assets.defs import dagster_internals
+
+PACKAGE = Path(dagster_internals.__file__).parents[1]
+ONLY = "defs/dagster_internals.py"
+
+
+def private_imports(module: Path) -> set[str]:
+    found = set()
+    for node in ast.walk(ast.parse(module.read_text("utf-8"))):
+        names = [each.name for each in node.names] if isinstance(node, ast.Import) else []
+        names += [f"{node.module}"] if isinstance(node, ast.ImportFrom) else []
+        found |= {name for name in names if re.match(r"dagster[a-z_]*\._|dagster\..*\._", name)}
+    return found
+
+
+def test_only_one_module_imports_private_modules_of_dagster() -> None:
+    importing = {file.relative_to(PACKAGE).as_posix() for file in PACKAGE.rglob("*.py") if private_imports(file)}
+    assert importing == {ONLY}
+
+
+def test_the_version_is_the_one_that_the_module_was_written_for() -> None:
+    version = re.search(r"written for Dagster (\d+\.\d+)", dagster_internals.__doc__ or "")
+    assert version and dg.__version__.startswith(f"{version[1]}."), "check its list, then its version"
+
+
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [
+        ("dagster._cli.dev", "open_ipc_subprocess"),
+        ("dagster._cli.dev", "dev_command"),
+        ("dagster._daemon.cli", "main"),
+        ("dagster._grpc.server_watcher", "WATCH_INTERVAL"),
+        ("dagster._core.storage.runs.sqlite.sqlite_run_storage", "create_engine"),
+        ("dagster._core.storage.schedules.sqlite.sqlite_schedule_storage", "create_engine"),
+    ],
+)
+def test_what_is_replaced_in_dagster_is_still_there_and_used(module: str, name: str) -> None:
+    source = inspect.getsource(import_module(module))
+    assert hasattr(import_module(module), name)
+    assert len(re.findall(rf"\b{name}\b", source)) >= 2, "defined or imported, and used"
+
+
+def test_dagster_dev_starts_the_processes_whose_modules_are_replaced() -> None:
+    source = inspect.getsource(import_module("dagster._cli.dev"))
+    for module in ("dagster_webserver", "dagster._daemon"):
+        assert f'"{module}"' in source
+
+
+def test_a_tick_takes_the_restored_cursor() -> None:
+    with dg.DagsterInstance.ephemeral() as instance:
+        context = dg.build_sensor_context(instance=instance)
+        dagster_internals.restore_cursor(context, "restored")
+        assert context.cursor == "restored"
+
+
+def test_a_sensors_result_has_the_fields_that_are_set() -> None:
+    result = dagster_internals.SensorExecutionData(skip_message="nothing", cursor="1", run_requests=[])
+    assert (result.skip_message, result.cursor) == ("nothing", "1")
+    for kind in (dg.SensorDefinition, dg.AutomationConditionSensorDefinition):
+        assert "context" in inspect.signature(kind.evaluate_tick).parameters
