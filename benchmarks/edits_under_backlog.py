@@ -41,14 +41,12 @@ def figures(folder: Path, *, papers: int, edits: int, commands: int, profiles: i
                 left = _waiting(desk)
                 alive = sum(process.poll() is None for process in running)
                 rows.append((number + 1, _edited(desk, number, profiles), left, alive))
+                print(_row(*rows[-1]), file=sys.stderr, flush=True)
                 time.sleep(5)
         finally:
             for process in running:
                 end(process)
-    table = "\n".join(
-        f"edit {number:>2}  ranked after {seconds:6.1f} s   papers without vector {left:>5}   commands running {alive}"
-        for number, seconds, left, alive in rows
-    )
+    table = "\n".join(_row(*row) for row in rows)
     median = Figure(
         stage=f"edit beside a backlog of {papers} papers",
         baseline="fifteen seconds",
@@ -57,6 +55,12 @@ def figures(folder: Path, *, papers: int, edits: int, commands: int, profiles: i
         target=1.0,
     )
     return [median], table
+
+
+def _row(number: int, seconds: float, left: int, alive: int) -> str:
+    return (
+        f"edit {number:>2}  ranked after {seconds:6.1f} s   papers without vector {left:>5}   commands running {alive}"
+    )
 
 
 def _backlog(papers: int) -> list[dict[str, object]]:

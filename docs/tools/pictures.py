@@ -85,7 +85,7 @@ def main(wanted: list[str]) -> None:
                 page.set_default_timeout(_STARTING * 1000)
                 page.goto(f"http://127.0.0.1:{port}/asset-groups/?expanded={expanded}")
                 page.get_by_text("Hide navigation").click()
-                page.get_by_text("retrieval").first.wait_for()
+                page.get_by_text("reading").first.wait_for()
                 page.wait_for_timeout(20_000)  # the layout is computed in the background and animated
                 graph = {"x": 372, "y": 112, "width": 1085, "height": 740}
                 page.screenshot(path=IMAGES / "lineage.png", clip=graph)

@@ -165,11 +165,8 @@ def materialize(
     keys = partition_key(step.grid, first), partition_key(step.grid, last)
     span = {"dagster/asset_partition_range_start": keys[0], "dagster/asset_partition_range_end": keys[1]}
     with bounded_slot_wait(instance, deadline=workspace.settings.store_deadline) as refused:
-        outcome = dg.materialize(
-            ASSETS,
-            selection=sorted(step.makes),
+        outcome = _job_of(step, workspace).execute_in_process(
             instance=instance,
-            resources={"workspace": workspace},
             partition_key=keys[0] if first == last else None,
             tags={ATTENDED: "yes", STEP: step.name, **process_tag(), **({} if first == last else span)},
             raise_on_error=False,
@@ -185,6 +182,13 @@ def materialize(
         raise PaperAssetsError(error.user_failure_data.description)
     reason = error.error.message.strip() if error and error.error else "the run failed"
     raise PaperAssetsError(f"{step.name}: {reason}; see run {outcome.run_id} in the Dagster UI")
+
+
+def _job_of(step: Step, workspace: Workspace) -> dg.JobDefinition:
+    """Return a job named after the step; `dg.materialize` would show as `__ephemeral_asset_job__` in the UI."""
+    name = f"make_{step.name}"
+    job = dg.define_asset_job(name, selection=sorted(step.makes))
+    return dg.Definitions(jobs=[job], assets=ASSETS, resources={"workspace": workspace}).resolve_job_def(name)
 
 
 def known_versions(instance: dg.DagsterInstance, asset: str, keys: Sequence[str] | None = None) -> dict[str, str]:

@@ -163,7 +163,7 @@ STEP = Step(
         ),
     ),
     grid=Grid.WHOLE,
-    group="rewriting",
+    group="reading",
     code_version="1",
     make=_make,
     trigger="new_rewrites",

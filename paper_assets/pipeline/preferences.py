@@ -281,7 +281,7 @@ STEP = Step(
         ),
     ),
     grid=Grid.PROFILE,
-    group="ranking",
+    group="profiles",
     code_version=CODE_VERSION,
     inputs=_inputs,
     stored=_stored,

@@ -86,7 +86,7 @@ STEP = Step(
         ),
     ),
     grid=Grid.WHOLE,
-    group="evaluation",
+    group="ranking",
     code_version="2",
     make=_make,
     partitions_per_run=None,

@@ -403,7 +403,7 @@ STEP = Step(
         ),
     ),
     grid=Grid.PROFILE_DAY,
-    group="retrieval",
+    group="reading",
     code_version=CODE_VERSION,
     make=_make,
     inputs=_inputs,

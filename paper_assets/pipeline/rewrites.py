@@ -413,7 +413,7 @@ STEP = Step(
         ),
     ),
     grid=Grid.PROFILE_DAY,
-    group="rewriting",
+    group="reading",
     code_version=CODE_VERSION,
     make=_make,
     inputs=_inputs,

@@ -332,6 +332,18 @@ def test_days_that_a_run_did_not_come_to_are_named(graph: Graph) -> None:
     assert paper_counts(graph.warehouse) == {MONDAY: 6, TUESDAY: 6}
 
 
+def test_the_groups_of_the_lineage_tell_the_story() -> None:
+    groups: dict[str, set[str]] = {}
+    for node in defs.get_repository_def().asset_graph.asset_nodes:
+        groups.setdefault(node.group_name, set()).add(node.key.to_user_string())
+    assert groups == {
+        "papers": {"arxiv_papers", "paper_embeddings"},
+        "profiles": {"research_profile", "reader_ratings", "preference_model"},
+        "ranking": {"filtered_candidates", "scored_rankings", "ranking_quality"},
+        "reading": {"balanced_retrievals", "paper_rewrites", "best_practice_archive", "reading_digests"},
+    }
+
+
 def test_everything_that_acts_or_checks_by_itself_says_in_the_ui_what_it_is_for() -> None:
     repository = defs.get_repository_def()
     checks = [repository.asset_graph.get_check_spec(key) for key in repository.asset_graph.asset_check_keys]
