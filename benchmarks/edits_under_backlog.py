@@ -58,9 +58,7 @@ def figures(folder: Path, *, papers: int, edits: int, commands: int, profiles: i
 
 
 def _row(number: int, seconds: float, left: int, alive: int) -> str:
-    return (
-        f"edit {number:>2}  ranked after {seconds:6.1f} s   papers without vector {left:>5}   commands running {alive}"
-    )
+    return f"edit {number:>2}  ranked after {seconds:6.1f} s   without vector {left:>5}   commands running {alive}"
 
 
 def _backlog(papers: int) -> list[dict[str, object]]:
