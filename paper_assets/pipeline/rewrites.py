@@ -29,7 +29,7 @@ from paper_assets.pipeline.step import Check, Checked, Grid, Made, Partition, Pr
 from paper_assets.pipeline.workspace import Workspace
 from paper_assets.profile import Profile
 from paper_assets.rewriting.gate import held_back, stopped_attempts
-from paper_assets.rewriting.loop import Claimed, advance, embed_published, standing, state_of, step_of
+from paper_assets.rewriting.loop import Claimed, advance, embed_published, standing, state_of, step_of, stored_task
 from paper_assets.rewriting.policy import Wait, Write
 from paper_assets.rewriting.prompts import persona
 from paper_assets.rewriting.writing import Writer, new_item
@@ -311,7 +311,12 @@ def wanted_items(warehouse: Warehouse, profile: Profile, day: date) -> list[NewI
     papers = papers_from_table(papers_by_id(warehouse, best))
     levels = dict.fromkeys(wanted.target_levels)
     spoken = wanted.language
-    return [new_item(paper, level, language=spoken) for paper in papers if paper.abstract.strip() for level in levels]
+    return [
+        stored_task(warehouse, new_item(paper, level, language=spoken))
+        for paper in papers
+        if paper.abstract.strip()
+        for level in levels
+    ]
 
 
 def decided_lately(warehouse: Warehouse, *, now: datetime) -> list[str]:

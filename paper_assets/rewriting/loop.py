@@ -42,7 +42,7 @@ from paper_assets.stores.rewrite_progress import (
     release_item,
     reopen,
 )
-from paper_assets.stores.rewrites import Attempt, NewItem, RewriteItem, rewrite_item
+from paper_assets.stores.rewrites import Attempt, NewItem, RewriteItem, items_for, rewrite_item
 from paper_assets.stores.warehouse import Warehouse
 from paper_assets.text.languages import language_of
 
@@ -163,6 +163,23 @@ class Response:
 
     counted: bool
     note: str
+
+
+def stored_task(warehouse: Warehouse, task: NewItem) -> NewItem:
+    """Return the task of the stored rewrite of the same text, level and language; without one, the task itself.
+
+    A new version of the program changes prompts and with them the identity of every task. A rewrite that was paid for
+    or cancelled before stays the one of its paper: finished ones first, then the newest.
+    """
+    same = [
+        each
+        for each in items_for(warehouse, task.paper_id, task.target_level)
+        if (each.version, each.original_text, each.language) == (task.version, task.original_text, task.language)
+    ]
+    if not same or any(each.item == task.item for each in same):
+        return task
+    chosen = next((each for each in same if each.kept), same[0])
+    return replace(task, item=chosen.item, prompt=chosen.prompt)
 
 
 def advance(warehouse: Warehouse, writer: Writer, item: str, *, patient: bool = True) -> RewriteItem:

@@ -67,7 +67,7 @@ def test_a_quiet_sensor_is_not_asked_and_needs_no_instance_until_something_happe
         remember_unchanged("looker", (state, context.cursor), context.instance)
         return dg.SkipReason("nothing")
 
-    sensor = ChangeDrivenSensor(name="looker", evaluation_fn=look, rests_on=[file])
+    sensor = ChangeDrivenSensor(name="looker", evaluation_fn=look, depends_on=[file])
     sensor.evaluate_tick(dg.build_sensor_context(instance, cursor="1"))
     tick = sensor.evaluate_tick(dg.build_sensor_context(cursor="1"))
     assert asked == ["1"] and tick.cursor == "1" and tick.skip_message

@@ -5,6 +5,7 @@ import logging
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,9 @@ from paper_assets.defs.external_assets import known_hashes
 from paper_assets.defs.instance import open_instance
 from paper_assets.pipeline.workspace import Workspace, open_workspace
 from paper_assets.settings import load_settings
-from tests.desk import GRAPHS, SPEECH, no_clock
+from tests.desk import GRAPHS, SPEECH
+
+NOW = datetime(2026, 3, 5, 7, 30, tzinfo=UTC)
 
 
 @dataclass(slots=True)
@@ -104,7 +107,7 @@ def looking(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Looking
     no_papers = load_settings({"PAPER_ASSETS_PROFILES": f"{settings.profiles_dir}"}, tmp_path / "nobody-lives-here")
     monkeypatch.setattr(environment, "settings", no_papers)
     with open_instance(tmp_path / "dagster_home") as opened:
-        yield Looking(opened, open_workspace(settings, {}, clock=no_clock))
+        yield Looking(opened, open_workspace(settings, {}, clock=lambda: NOW))
 
 
 def _ranked(looking: Looking, *names: str) -> None:

@@ -165,6 +165,19 @@ def test_the_best_papers_are_rewritten_for_each_level_and_told_in_the_ui(graph: 
     assert count_documents(graph.warehouse, "rewrite", None) == 4
 
 
+def test_a_rewrite_that_an_earlier_version_paid_for_is_not_paid_for_again(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with loopback_llm(Play(96)) as server:
+        graph.set_llm(server.environ("ollama"))
+        assert checks(graph.run()) == GOOD
+        before, paid = graph.rewrites(), len(server.requests)
+        monkeypatch.setattr("paper_assets.rewriting.writing.prompt_version", lambda level: f"other prompts, {level}")
+        assert checks(graph.run()) == GOOD
+        assert graph.rewrites() == before
+        assert len(server.requests) == paid
+
+
 def test_a_profile_that_asks_for_nothing_has_none_and_the_run_is_green_without_a_model(graph: Graph) -> None:
     graph.profile("ann", GRAPHS)
     assert checks(graph.run()) == GOOD

@@ -75,7 +75,7 @@ def rewrite(
         item = meant(lambda stored: stored.outcome is None)
         result = loop.release(warehouse, item, release, now=now)
     else:
-        task = _task(warehouse, paper_id, level, language)
+        task = loop.stored_task(warehouse, _task(warehouse, paper_id, level, language))
         item = task.item
         open_items(warehouse, [task], now=now)
     # The same word said again goes on: who said it first may have been killed.
