@@ -16,6 +16,8 @@ from paper_assets.pipeline.workspace import Workspace
 from paper_assets.profile import Profile
 from paper_assets.stores.feedback import rated_profiles
 
+_DATA_VERSION = "dagster/data_version"  # tag
+
 research_profile = dg.AssetSpec(
     "research_profile",
     description="What a researcher wants to read: the validated profile folder, its content hash as data version.",
@@ -26,16 +28,17 @@ research_profile = dg.AssetSpec(
 
 
 def known_hashes(instance: dg.DagsterInstance) -> dict[str, str | None]:
-    """Return the content hash last reported for each profile partition."""
-    names = instance.get_dynamic_partitions(str(profiles.name))
-    return {name: last_version(instance, research_profile.key, name) for name in names}
+    """Return the content hash last reported for each profile partition, None where there is none."""
+    versions = known_versions(instance, research_profile.key.to_user_string())
+    return {name: versions.get(name) for name in _partitions(instance)}
 
 
-def last_version(instance: dg.DagsterInstance, asset: dg.AssetKey, partition: str) -> str | None:
-    """Return the data version last reported for a partition of an asset; None if there is none."""
-    event = instance.get_latest_data_version_record(asset, partition_key=partition)
-    materialization = event.asset_materialization if event else None
-    return (materialization.tags or {}).get("dagster/data_version") if materialization else None
+def known_versions(instance: dg.DagsterInstance, asset: str, keys: Sequence[str] | None = None) -> dict[str, str]:
+    """Return the data version last reported for each of these partitions (None: all), by one query."""
+    found = instance.event_log_storage.get_latest_tags_by_partition(
+        dg.AssetKey(asset), dg.DagsterEventType.ASSET_MATERIALIZATION, [_DATA_VERSION], asset_partitions=keys
+    )
+    return {key: tags[_DATA_VERSION] for key, tags in found.items() if _DATA_VERSION in tags}
 
 
 def profile_event(profile: Profile) -> dg.AssetMaterialization:
@@ -85,7 +88,8 @@ reader_ratings = dg.AssetSpec(
 
 def new_ratings(instance: dg.DagsterInstance, workspace: Workspace) -> dict[str, Teaching]:
     """Return what the models may learn from, of the profiles where Dagster knows another version. Raises StoreError."""
-    known = {name: last_version(instance, reader_ratings.key, name) for name in _partitions(instance)}
+    versions = known_versions(instance, reader_ratings.key.to_user_string())
+    known = {name: versions.get(name) for name in _partitions(instance)}
     said, today = set(rated_profiles(workspace.warehouse)), workspace.clock().date()
     found = {
         name: teaching_of(workspace.warehouse, name, before=today)

@@ -12,6 +12,7 @@ import dagster as dg
 
 from paper_assets.defs.abandoned_runs import bounded_slot_wait, process_tag
 from paper_assets.defs.assets import ASSETS
+from paper_assets.defs.external_assets import known_versions
 from paper_assets.defs.partitions import partition_key
 from paper_assets.defs.partitions import profiles as profile_partitions
 from paper_assets.defs.reports import ATTENDED, separate_events
@@ -24,7 +25,6 @@ from paper_assets.stores.paper_merging import MergeReport, merge_papers
 from paper_assets.stores.papers import day_fingerprints
 
 STEP = "paper_assets/step"  # tag: the step that a run of the command line makes
-_DATA_VERSION = "dagster/data_version"  # tag
 _DAYS_AT_ONCE = 31  # whose papers are in memory together when they are reported
 
 
@@ -189,11 +189,3 @@ def _job_of(step: Step, workspace: Workspace) -> dg.JobDefinition:
     name = f"make_{step.name}"
     job = dg.define_asset_job(name, selection=sorted(step.makes))
     return dg.Definitions(jobs=[job], assets=ASSETS, resources={"workspace": workspace}).resolve_job_def(name)
-
-
-def known_versions(instance: dg.DagsterInstance, asset: str, keys: Sequence[str] | None = None) -> dict[str, str]:
-    """Return the data version last reported for each of these partitions (None: all), by one query."""
-    found = instance.event_log_storage.get_latest_tags_by_partition(
-        dg.AssetKey(asset), dg.DagsterEventType.ASSET_MATERIALIZATION, [_DATA_VERSION], asset_partitions=keys
-    )
-    return {key: tags[_DATA_VERSION] for key, tags in found.items() if _DATA_VERSION in tags}
