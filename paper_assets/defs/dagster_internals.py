@@ -10,6 +10,7 @@ process only and are slow.
   without opening them.
 - `restore_cursor`: a daemon that is killed while it submits the runs of a tick loses the cursor of the conditions, and
   with it work that was due. The stored cursor is put in its place.
+- `forget_future_ticks`: after the clock was set back, Dagster evaluates no sensor until it passes the last tick.
 - `run_dev`: `dagster dev` has no option that replaces its daemon and UI. The UI needs a guard against requests from
   other sites, the daemon `reduce_idle_work`.
 - `reduce_idle_work`: with 400 days of 20 profiles an idle daemon takes 7.3 % of a core without and 4.2 % with it; the
@@ -29,6 +30,7 @@ __all__ = [
     "SensorExecutionData",
     "SqliteEventLogStorage",
     "SqliteRunStorage",
+    "forget_future_ticks",
     "reduce_idle_work",
     "restore_cursor",
     "run_daemon",
@@ -36,12 +38,25 @@ __all__ = [
 ]
 
 _WATCH_SECONDS = 10  # between two questions whether the code server was restarted; Dagster asks every second
+_TICK_TIMES = ("last_tick_timestamp", "last_tick_start_timestamp", "last_tick_success_timestamp")
 _ENGINES = 8  # database files; without a pool an engine holds no connection
 
 
 def restore_cursor(context: dg.SensorEvaluationContext, cursor: str | None) -> None:
     """Give a tick the cursor that Dagster lost."""
     context._cursor = cursor
+
+
+def forget_future_ticks(instance: dg.DagsterInstance, *, now: float) -> list[str]:
+    """Remove the times of ticks that are later than `now` (seconds since 1970); return the names of their sensors."""
+    found = []
+    for state in instance.all_instigator_state():
+        data: Any = state.instigator_data
+        future = {name: None for name in _TICK_TIMES if (getattr(data, name, None) or 0.0) > now}
+        if future:
+            instance.update_instigator_state(state.with_data(data._replace(**future)))
+            found.append(state.name)
+    return found
 
 
 def run_dev(modules: Mapping[str, str]) -> None:

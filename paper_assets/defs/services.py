@@ -9,6 +9,7 @@ module replaces their commands (`daemon.py`, `interfaces/graph_page.py`).
 import os
 import signal
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,7 +17,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from paper_assets.defs.abandoned_runs import fail_abandoned_runs
-from paper_assets.defs.dagster_internals import run_dev
+from paper_assets.defs.dagster_internals import forget_future_ticks, run_dev
 from paper_assets.defs.instance import open_instance
 from paper_assets.errors import PaperAssetsError, StoreBusy
 from paper_assets.stores.locks import make_files_private
@@ -35,6 +36,7 @@ _TARGETS = (
     "--package-name",
     "--help",
 )
+_CLOCK_TOLERANCE = 60.0  # seconds
 _LOCK = ".services.lock"  # in DAGSTER_HOME; held by one `make dev`
 
 
@@ -69,6 +71,7 @@ def _only_services(dagster_home: Path) -> Iterator[None]:
                 "PAPER_ASSETS_HOME to other folders"
             ) from None
         fail_abandoned_runs(instance, never_start=True)
+        forget_future_ticks(instance, now=time.time() + _CLOCK_TOLERANCE)
     with lock:
         yield
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
-from paper_assets.defs.instance import open_instance
 from paper_assets.defs.external_assets import known_versions
+from paper_assets.defs.instance import open_instance
 from paper_assets.stores.locks import this_process
 from tests.desk import GRAPHS, PATIENCE, Desk, week
 
