@@ -19,7 +19,7 @@ from paper_assets.digests.excluded import papers_named, without_excluded
 from paper_assets.digests.html import html_page, title_and_body, updated
 from paper_assets.digests.markdown import escape_markdown, markdown_page
 from paper_assets.digests.plain_text import in_words
-from paper_assets.errors import InvalidProfile, NotComputed
+from paper_assets.errors import InvalidProfile, NotComputed, StoreError, named_error
 from paper_assets.paper import papers_from_table
 from paper_assets.pipeline.changes import changes_since
 from paper_assets.pipeline.deliveries import Parcel, deliver, due_days, undelivered
@@ -200,8 +200,10 @@ def _send(workspace: Workspace, profile: str) -> None:
             found = parcel(workspace.warehouse, profile, day, settings=workspace.settings)
             for each in deliver(workspace, found):
                 workspace.log.info(f"{profile} {day}, {each.channel}: {each.state} {each.reason or ''}")
-    except InvalidProfile as fault:
-        workspace.log.error(f"{fault}")
+    except StoreError:
+        raise
+    except Exception as error:  # of one profile's delivery; the others are sent
+        workspace.log.error(f"{named_error(error, f'sending the digest of {profile}')}")
 
 
 def _inputs(workspace: Workspace, partitions: Sequence[Partition]) -> Mapping[Partition, str]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from paper_assets.errors import InvalidProfile
+from paper_assets.errors import InvalidProfile, named_error
 from paper_assets.profile import Profile, load_profile, profile_folders
 from paper_assets.settings import Settings
 from paper_assets.stores.profiles import keep_profile, last_good_profile
@@ -51,8 +51,8 @@ def find_profiles(profiles_dir: Path) -> ProfilesFound:
     for folder in profile_folders(profiles_dir):
         try:
             readable[folder.name] = load_valid_profile(folder)
-        except InvalidProfile as fault:
-            faults[folder.name] = str(fault)
+        except Exception as error:  # one folder must not hide the others
+            faults[folder.name] = str(named_error(error, f"profile {folder.name}"))
     return ProfilesFound(readable, faults)
 
 

@@ -18,8 +18,10 @@ from paper_assets.errors import (
     LLMConfigError,
     LLMError,
     LLMUnreachable,
+    PaperAssetsError,
     StoreBusy,
     StoreError,
+    named_error,
 )
 from paper_assets.models.llm_config import Usage
 from paper_assets.paper import papers_from_table
@@ -282,14 +284,16 @@ class Advanced:
 
     unfinished: tuple[str, ...]
     reason: str | None
+    faults: tuple[str, ...] = ()  # unexpected errors, each in one rewrite
 
     @property
     def warning(self) -> str | None:
         """Return the warning for unfinished items; None if there are none."""
         if not self.unfinished:
             return None
-        wait = "1 rewrite waits" if len(self.unfinished) == 1 else f"{len(self.unfinished)} rewrites wait"
-        return f"{wait} for the language model: {self.reason}"
+        waiting = len(self.unfinished) - len(self.faults)
+        wait = "1 rewrite waits" if waiting == 1 else f"{waiting} rewrites wait"
+        return "; ".join([*([f"{wait} for the language model: {self.reason}"] if waiting else []), *self.faults])
 
 
 def ask_for_rewrites(warehouse: Warehouse, profile: Profile, day: date, *, now: datetime) -> list[str]:
@@ -344,6 +348,7 @@ def advance_all(
     two items; a server that refuses one item is asked for the others.
     """
     left: list[str] = []
+    faults: list[str] = []
     failures, reason, given_up = 0, None, writer.model is None
     elsewhere: list[RewriteItem] = []  # another process writes on them: they come last, and are waited for
     todo = rewrite_items(warehouse, dict.fromkeys(items))
@@ -365,7 +370,13 @@ def advance_all(
             failures, reason = failures + isinstance(error, LLMUnreachable), str(error)
             given_up |= isinstance(error, LLMConfigError | LLMBudgetReached) or failures == _MOST_FAILURES
             log(f"{stands.paper_id} for {stands.target_level}: {error}")
-    return Advanced(unfinished=tuple(left), reason=reason)
+        except PaperAssetsError:
+            raise
+        except Exception as error:  # in one rewrite; the others go on
+            left.append(item)
+            faults.append(str(named_error(error, f"the rewrite of {stands.paper_id} for {stands.target_level}")))
+            log(faults[-1])
+    return Advanced(unfinished=tuple(left), reason=reason, faults=tuple(faults))
 
 
 def _report(workspace: Workspace, partition: Partition, made: Made) -> Report:

@@ -12,7 +12,7 @@ from concurrent.futures import ProcessPoolExecutor
 from tests.faults.storm.part import run_part
 
 # part: how many cases the whole test tries
-PARTS = {"kills": 300, "daemon": 20, "stops": 10, "processes": 180, "year": 365, "inputs": 2000}
+PARTS = {"kills": 300, "daemon": 20, "stops": 10, "processes": 180, "year": 365, "inputs": 2000, "surprises": 66}
 
 
 def main() -> int:

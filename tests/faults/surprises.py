@@ -1,0 +1,169 @@
+"""Plant a surprise (an error that no code foresaw) in a step of the pipeline, for one profile, and compare the others.
+
+Adding one: a line in `PLANTS`: the module and the name of a function that works on one profile or one of its days.
+"""
+
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+from paper_assets.errors import ModelUnavailable, PaperAssetsError
+from paper_assets.models.embedder import Embedder
+from paper_assets.paper import paper_from_mapping
+from paper_assets.pipeline.step import Grid, Partition, failure_of
+from paper_assets.pipeline.steps import STEPS
+from paper_assets.pipeline.workspace import Workspace, open_workspace
+from paper_assets.settings import load_settings
+from paper_assets.stores.paper_merging import merge_papers
+from paper_assets.stores.rankings import ranking
+from tests.desk import GRAPHS, SPEECH, Desk, week
+
+VICTIM, NEIGHBOUR = "traffic", "speech"  # in the order of their names: the victim is made first
+DAYS = ("2026-03-02", "2026-03-03")
+_NOW = datetime(2026, 3, 5, tzinfo=UTC)
+
+
+class Surprise(RuntimeError):
+    """An error that no code foresaw."""
+
+
+# name of the plant: module below paper_assets and function
+PLANTS: Mapping[str, tuple[str, str]] = {
+    "profile is loaded": ("pipeline.profiles", "load_valid_profile"),
+    "profile is stored": ("pipeline.profiles", "keep_profile"),
+    "ratings are fingerprinted": ("pipeline.preferences", "_inputs_of"),
+    "day's inputs are gathered": ("pipeline.gatekeeper", "profile_day"),
+    "candidates are filtered": ("pipeline.gatekeeper", "keep_candidates"),
+    "papers are filtered": ("pipeline.rankings", "judged_papers"),
+    "ranking is prepared": ("pipeline.gatekeeper", "ranking_work"),
+    "queries are built": ("pipeline.rankings", "profile_queries"),
+    "task is built": ("pipeline.rankings", "day_task"),
+    "papers are ranked": ("pipeline.rankings", "rank"),
+    "ranking is stored": ("pipeline.rankings", "replace_ranking"),
+    "ranking file is written": ("pipeline.rankings", "keep_file"),
+    "questions are answered": ("pipeline.retrievals", "keep_retrievals"),
+    "rewrites are opened": ("pipeline.rewrites", "ask_for_rewrites"),
+    "rewrites are chosen": ("pipeline.rewrites", "wanted_items"),
+    "digest is gathered": ("pipeline.digests", "_stored_day"),
+    "digest is built": ("pipeline.digests", "digest_of"),
+    "pages are rendered": ("pipeline.digests", "_pages"),
+    "pages are written": ("pipeline.digests", "keep_digest"),
+    "feed is written": ("pipeline.digests", "_feed"),
+    "delivery is planned": ("pipeline.digests", "due_days"),
+    "paper is shown": ("digests.content", "entry_of"),
+}
+# What only leaves something out of the victim's own digest, or is only logged: no partition fails.
+# One for each step, for the suite; `make storm` tries all of them.
+SMALL = ("profile is stored", "ratings are fingerprinted", "papers are ranked", "questions are answered",
+         "rewrites are opened", "digest is built", "paper is shown", "delivery is planned")  # fmt: skip
+SOFT = frozenset({"paper is shown", "delivery is planned"})
+
+
+def fill(folder: Path) -> Desk:
+    """Store the papers of two days and two profiles; nothing is ranked."""
+    desk = Desk(folder)
+    merge_papers(desk.warehouse, [paper_from_mapping(record) for record in week(DAYS)])
+    for name, content in ((VICTIM, GRAPHS), (NEIGHBOUR, SPEECH)):
+        desk.profile(name, {**content, "ranking": {**content.get("ranking", {}), "line": 0}})
+    return desk
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a run left for the neighbour, by name of table row or file, and what failed."""
+
+    neighbour: Mapping[str, bytes]
+    failures: Mapping[tuple[str, Partition], str]
+    stopped: str | None  # the error that ended a whole step: nothing may
+
+
+def run_pipeline(desk: Desk) -> Outcome:
+    """Make every step of both profiles and days, all partitions of a step in one call, without Dagster."""
+    workspace = _workspace(desk)
+    failures: dict[tuple[str, Partition], str] = {}
+    for step in STEPS:
+        if step.grid is Grid.PROFILE:
+            partitions = [Partition(profile=name) for name in (NEIGHBOUR, VICTIM)]
+        elif step.grid is Grid.PROFILE_DAY:
+            partitions = [Partition(date.fromisoformat(day), name) for day in DAYS for name in (NEIGHBOUR, VICTIM)]
+        else:
+            continue
+        try:
+            made = step.make(workspace, partitions, step.makes)
+        except Exception as error:
+            return Outcome(_results(desk, workspace), failures, f"{step.name}: {error!r}")
+        failures |= {(step.name, each): str(reason) for each, reason in made.failures.items()}
+        failure = failure_of(made, partitions)
+        assert failure is None or isinstance(failure, PaperAssetsError)
+    return Outcome(_results(desk, workspace), failures, None)
+
+
+def _workspace(desk: Desk) -> Workspace:
+    """Return a workspace without models: rankings by keywords, no rewrites."""
+
+    def no_model() -> Embedder:
+        raise ModelUnavailable("no model in this test")
+
+    settings = load_settings(desk.environment, desk.folder)
+    log = logging.getLogger("tests.faults.surprises")
+    log.setLevel(logging.CRITICAL)
+    return replace(open_workspace(settings, {}, clock=lambda: _NOW), load_embedder=no_model, log=log)
+
+
+def _results(desk: Desk, workspace: Workspace) -> dict[str, bytes]:
+    """Return the neighbour's rows and files; the desk's folder in them is replaced by a word."""
+    found: dict[str, bytes] = {}
+    for day in map(date.fromisoformat, DAYS):
+        stored = ranking(workspace.warehouse, day, NEIGHBOUR)
+        found[f"rows of {day}"] = repr((stored.header, stored.rows.to_pylist(), stored.inputs)).encode()
+    folders = [workspace.settings.digests_dir / NEIGHBOUR, workspace.settings.rankings_dir / NEIGHBOUR]
+    for file in sorted(path for folder in folders for path in folder.rglob("*")):
+        if file.suffix in (".html", ".md", ".atom", ".json"):
+            found[file.name] = file.read_bytes()
+    place = str(desk.folder).encode()
+    return {name: content.replace(place, b"FOLDER") for name, content in found.items()}
+
+
+@contextmanager
+def planted(plant: str, day: str | None = None) -> Iterator[list[str]]:
+    """Let the plant's function raise for the victim (on `day`; None: any); yields a list that grows with each time."""
+    module, name = PLANTS[plant]
+    target = import_module(f"paper_assets.{module}")
+    whole: Callable[..., Any] = getattr(target, name)
+    raised: list[str] = []
+
+    def surprising(*values: Any, **named: Any) -> Any:
+        told = [*values, *named.values()]
+        if any(_about(value) for value in told) and (day is None or not _other_day(told, day)):
+            raised.append(plant)
+            raise Surprise("planted")
+        return whole(*values, **named)
+
+    with mock.patch.object(target, name, surprising):
+        yield raised
+
+
+def _about(value: Any) -> bool:
+    """Return whether an argument is the victim, its folder, or something of it."""
+    if isinstance(value, str):
+        return value == VICTIM
+    if isinstance(value, Path):
+        return value.name == VICTIM
+    names = (getattr(value, "name", None), getattr(value, "profile", None), getattr(value, "of_profile", None))
+    names += (getattr(getattr(value, "profile", None), "name", None),)
+    names += (getattr(getattr(value, "ranking", None), "profile", None),)
+    return VICTIM in [name for name in names if isinstance(name, str)]
+
+
+def _other_day(values: list[Any], day: str) -> bool:
+    days = [value for value in values if isinstance(value, date) and not isinstance(value, datetime)]
+    days += [
+        found for value in values for name in ("day", "as_of") if isinstance(found := getattr(value, name, 0), date)
+    ]
+    return bool(days) and date.fromisoformat(day) not in days
