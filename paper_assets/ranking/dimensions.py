@@ -1,4 +1,4 @@
-"""The six dimensions of a score, each 0..1, for all papers at once (SPEC G7).
+"""Compute the dimensions of a score, each 0..1, for all papers at once (SPEC G7).
 
 `DIMENSION_TABLE` lists them; weights.py explains how to add one.
 """

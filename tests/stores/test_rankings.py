@@ -185,7 +185,8 @@ def test_the_ranking_that_was_replaced_is_kept_once_and_an_equal_one_replaces_no
 
 def test_rankings_stored_before_a_dimension_was_added_are_read_explained_and_recomputed(tmp_path: Path) -> None:
     path, added = tmp_path / "warehouse.duckdb", DIMENSIONS[-1]
-    scoring = ScoringConfig(weights={"general": (0.2, 0.2, 0.2, 0.2, 0.2, 0.0)})
+    others = len(DIMENSIONS) - 1
+    scoring = ScoringConfig(weights={"general": (*[1 / others] * others, 0.0)})
     reader = invented.profile()
     made = rank(
         RankingTask(
