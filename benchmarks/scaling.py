@@ -178,7 +178,7 @@ def vectors(folder: Path) -> Iterator[Ways]:
                 )
 
         wanted = {"all": f"{count}"}
-        sync(index, "curve", model=MODEL, wanted=wanted, everything=lambda: wanted, batches=batches)
+        sync(index, "curve", model=MODEL, partitions=wanted, everything=lambda: wanted, batches=batches)
         assert np.allclose(fetch(index, "curve", ids[:100]).vectors, rows[:100], atol=1e-5)
 
     with chroma_server(folder) as address:

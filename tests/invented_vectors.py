@@ -66,7 +66,7 @@ def put(
 
     whole = fingerprints(truth)
     wanted = {name: whole[name] for name in names} if names else whole
-    return sync(index, COLLECTION, model=model, wanted=wanted, everything=lambda: whole, batches=batches)
+    return sync(index, COLLECTION, model=model, partitions=wanted, everything=lambda: whole, batches=batches)
 
 
 def query(

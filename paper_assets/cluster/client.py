@@ -147,14 +147,14 @@ def computed(
     yield from _gathered(client, cluster, places)
 
 
-async def _told_identity(model: str | None) -> Mapping[str, str]:
+async def _worker_identity(model: str | None) -> Mapping[str, str]:
     """Return the identity of a worker, in a thread: the sample takes seconds, in which heartbeats must continue."""
     return await asyncio.to_thread(identity, model)
 
 
-def _guarded(work: Callable[..., Any], wanted: Mapping[str, str], model: str | None, task: Any, *shared: Any) -> Any:
+def _guarded(work: Callable[..., Any], expected: Mapping[str, str], model: str | None, task: Any, *shared: Any) -> Any:
     """Run a task on a worker after checking its identity (cached): one that joined late was not checked before."""
-    if found := difference(wanted, identity(model)):
+    if found := difference(expected, identity(model)):
         raise ClusterUnavailable(f"a Dask worker does not fit: {found}; install the same on all machines, {_ALONE}")
     return work(task, *shared)
 
@@ -240,14 +240,14 @@ def _agree(client: "Client", cluster: Cluster, own: Mapping[str, str], model: st
             )
         versions = client.get_versions()
         seen = {"the scheduler": versions["scheduler"], **versions["workers"]}
-        for name, told in seen.items():
-            packages = told["packages"]
+        for name, worker in seen.items():
+            packages = worker["packages"]
             theirs = {
                 "python": ".".join(packages["python"].split(".")[:2]),
                 **{each: packages[each] for each in ("dask", "distributed", "cloudpickle")},
             }
             _fits(cluster, name, difference({each: own[each] for each in theirs}, theirs))
-        for name, answer in client.run(_told_identity, model, on_error="return").items():
+        for name, answer in client.run(_worker_identity, model, on_error="return").items():
             if isinstance(answer, PaperAssetsError):
                 _fits(cluster, name, str(answer))
             elif isinstance(answer, Exception):

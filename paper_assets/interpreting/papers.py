@@ -19,7 +19,7 @@ from paper_assets.sources.semantic_scholar import (
     RELATIONS,
     SEMANTIC_SCHOLAR,
     Relation,
-    can_be_asked,
+    knows_ids_of,
     opened,
     related_papers,
 )
@@ -356,7 +356,7 @@ def related(
     if not 1 <= max_results <= MOST_RELATED:
         raise InvalidInput(f"max_results must be from 1 to {MOST_RELATED}, got {max_results}")
     wanted = identified(arxiv_id=paper_id, url=url, pdf_url=None, title=None, hosts=clients.hosts)
-    if not isinstance(wanted, Work) or not can_be_asked(wanted.paper_id):
+    if not isinstance(wanted, Work) or not knows_ids_of(wanted.paper_id):
         raise InvalidInput("Semantic Scholar cannot be asked about this paper; give an arXiv id, or its page there")
     left = clients.started()
     with opened(clients.access(left)) as scholar:

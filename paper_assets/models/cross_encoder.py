@@ -39,8 +39,8 @@ class CrossEncoder:
         rows = {text: row for row, text in enumerate(sorted({encodable(passage) for passage in passages}))}
         if not rows:
             return np.zeros(0)
-        asked = encodable(question)
-        scores = self._predict([(asked, text) for text in rows])
+        query = encodable(question)
+        scores = self._predict([(query, text) for text in rows])
         return scores[[rows[encodable(passage)] for passage in passages]]
 
 
@@ -146,8 +146,8 @@ def _load_nli(name: str) -> NLIEncoder:
     names = {number: str(label).lower() for number, label in dict(loaded.config.id2label).items()}
     found = [[number for number, label in names.items() if label.startswith(each)] for each in ("entail", "contra")]
     if trial.ndim != 2 or any(len(each) != 1 for each in found):
-        told = ", ".join(names.values())[:100]
-        raise ModelUnavailable(f"{_NLI_KIND} {name!r} does not name entailment and contradiction among {told!r}")
+        labels = ", ".join(names.values())[:100]
+        raise ModelUnavailable(f"{_NLI_KIND} {name!r} does not name entailment and contradiction among {labels!r}")
 
     def predict(pairs: list[tuple[str, str]]) -> np.ndarray:
         scores: np.ndarray = loaded.predict(pairs, show_progress_bar=False)

@@ -75,12 +75,12 @@ def ask(
     prompt = Prompt(system=_instructions(system, schema), turns=(encodable(user),), schema=wire_schema(schema))
     load(config)
     try:
-        text, prompt = _told(config, prompt, meters=meters, ends=ends, clock=clock, sleep=sleep)
+        text, prompt = _complete(config, prompt, meters=meters, ends=ends, clock=clock, sleep=sleep)
         try:
             value = read_answer(text, schema)
         except ValidationError as fault:
             prompt = _repair(prompt, answer=text, fault=fault)
-            text, _ = _told(config, prompt, meters=meters, ends=ends, clock=clock, sleep=sleep)
+            text, _ = _complete(config, prompt, meters=meters, ends=ends, clock=clock, sleep=sleep)
             value = read_answer(text, schema)
     except ValidationError as fault:
         error = LLMError(f"{config.named} twice gave an answer that does not fit: {_faults(fault, most=1)}")
@@ -142,7 +142,7 @@ def _faults(fault: ValidationError, *, most: int) -> str:
     return "\n".join(" ".join(line.split())[:200] for line in lines)
 
 
-def _told(
+def _complete(
     config: LLMConfig,
     prompt: Prompt,
     *,
@@ -176,8 +176,8 @@ def _told(
             pause = wait if failed.wait is None else failed.wait
             if tries < config.tries:
                 if pause >= ends - clock():
-                    asked = f"waiting the {pause:.3g} s it asks for" if failed.wait is not None else "another try"
-                    raise _given_up(f"{config.named} failed: {last}; {asked} would pass the deadline", last) from None
+                    step = f"waiting the {pause:.3g} s it asks for" if failed.wait is not None else "another try"
+                    raise _given_up(f"{config.named} failed: {last}; {step} would pass the deadline", last) from None
                 sleep(pause)
             wait *= 2
             continue

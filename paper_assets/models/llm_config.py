@@ -56,10 +56,10 @@ def llm_config(environ: Mapping[str, str], *, provider: str | None = None, model
     parameter could send the key to another server.
     """
     given = {name: value.strip() for name, value in environ.items() if value.strip()}
-    asked = (provider or given.get("LLM_PROVIDER", "openai")).strip().lower()
-    known = next((name for name in PROVIDERS if name == asked), None)
+    name = (provider or given.get("LLM_PROVIDER", "openai")).strip().lower()
+    known = next((each for each in PROVIDERS if each == name), None)
     if known is None:
-        raise LLMConfigError(f"LLM provider {asked[:40]!r} is unknown; use one of {', '.join(PROVIDERS)}")
+        raise LLMConfigError(f"LLM provider {name[:40]!r} is unknown; use one of {', '.join(PROVIDERS)}")
     prefix = known.upper()
     default_model, default_url = _DEFAULTS[known]
     name = (model or "").strip() or given.get(f"{prefix}_MODEL", default_model)

@@ -270,8 +270,8 @@ def _send_openai(config: LLMConfig, prompt: Prompt, *, http: "httpx2.Client", ti
 
     extra: dict[str, Any] = {}
     if prompt.schema is not None:
-        wanted = {"name": "answer", "schema": prompt.schema, "strict": True}
-        extra["response_format"] = {"type": "json_schema", "json_schema": wanted}
+        json_schema = {"name": "answer", "schema": prompt.schema, "strict": True}
+        extra["response_format"] = {"type": "json_schema", "json_schema": json_schema}
     client = openai.OpenAI(
         api_key=config.api_key, base_url=config.base_url, max_retries=0, timeout=timeout, http_client=http
     )

@@ -145,7 +145,7 @@ def _bring_index_up_to_date(workspace: Workspace, model: str, days: Sequence[dat
         workspace.vector_index,
         COLLECTION,
         model=model,
-        wanted=wanted,
+        partitions=wanted,
         everything=lambda: versions(None, None),
         batches=batches,
     )

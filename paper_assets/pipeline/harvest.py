@@ -70,7 +70,7 @@ def harvest(
                 workspace.warehouse,
                 key,
                 page.papers,
-                gone=page.gone,
+                removed=page.removed,
                 not_before=asked.first,
                 before=before,
                 after=after,

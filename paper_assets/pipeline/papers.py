@@ -16,7 +16,7 @@ from paper_assets.pipeline.workspace import Workspace
 from paper_assets.sources.semantic_scholar import Enriched
 from paper_assets.sources.source import Source
 from paper_assets.sources.table import DayOfPapers, open_days, sources_of_days
-from paper_assets.stores.harvests import keep_listing, note_asked, note_failure
+from paper_assets.stores.harvests import follow_days, keep_listing, note_failure
 from paper_assets.stores.paper_merging import DayChange
 from paper_assets.stores.papers import day_fingerprints, papers_between
 from paper_assets.stores.warehouse import Warehouse
@@ -116,7 +116,7 @@ def _make(workspace: Workspace, partitions: Sequence[Partition], wanted: frozens
     fetched, sources = _Fetched(), sources_of_days(workspace.settings)
     for source in sources:
         if source.prefix:
-            note_asked(workspace.warehouse, days_of(partitions), source=source.prefix)
+            follow_days(workspace.warehouse, days_of(partitions), source=source.prefix)
     asked = workspace.settings.model_copy(update={"categories": followed_categories(workspace.settings)})
     with open_days(sources, replace(workspace.access, settings=asked)) as papers_of_day:
 

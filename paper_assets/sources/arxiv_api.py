@@ -131,9 +131,9 @@ def _day_query(day: date, categories: Sequence[str]) -> dict[str, str]:
         raise InvalidInput("no category to fetch; set PAPER_ASSETS_CATEGORIES, for example to cs.CL,cs.LG")
     for category in categories:
         check_category(category)
-    wanted = " OR ".join(f"cat:{category}" for category in categories)
+    any_of = " OR ".join(f"cat:{category}" for category in categories)
     search = Search(
-        query=f"({wanted}) AND submittedDate:[{day:%Y%m%d}0000 TO {day:%Y%m%d}2359]",
+        query=f"({any_of}) AND submittedDate:[{day:%Y%m%d}0000 TO {day:%Y%m%d}2359]",
         sort_by=SortCriterion.SubmittedDate,
         sort_order=SortOrder.Ascending,
     )
@@ -225,18 +225,18 @@ def search(
 
     Raises InvalidInput (no word to search for, no category), RateLimited, NetworkError, IncompleteFeed.
     """
-    asked = {
+    parameters = {
         "search_query": search_query(query, author=author, category=category),
         "sortBy": "relevance",
         "sortOrder": "descending",
     }
-    return feed_page(asked, start=0, size=limit, url=url, session=session)
+    return feed_page(parameters, start=0, size=limit, url=url, session=session)
 
 
 def titled(title: str, *, limit: int, url: str, session: requests.Session) -> Feed:
     """Return papers whose title contains the words of `title`, best first. Raises what `search` raises."""
-    asked = {"search_query": _all_of("ti", title), "sortBy": "relevance", "sortOrder": "descending"}
-    return feed_page(asked, start=0, size=limit, url=url, session=session)
+    parameters = {"search_query": _all_of("ti", title), "sortBy": "relevance", "sortOrder": "descending"}
+    return feed_page(parameters, start=0, size=limit, url=url, session=session)
 
 
 def paper_by_id(paper_id: str, *, version: int | None, url: str, session: requests.Session) -> Paper | None:
@@ -244,8 +244,8 @@ def paper_by_id(paper_id: str, *, version: int | None, url: str, session: reques
 
     Raises RateLimited, NetworkError, IncompleteFeed.
     """
-    asked = f"{paper_id}v{version}" if version else paper_id
-    feed = feed_page({"id_list": asked}, start=0, size=1, url=url, session=session)
+    identifier = f"{paper_id}v{version}" if version else paper_id
+    feed = feed_page({"id_list": identifier}, start=0, size=1, url=url, session=session)
     return next((paper for paper in feed.papers if paper.paper_id == paper_id), None)
 
 

@@ -69,9 +69,9 @@ def page_of_changes(
             {"until": f"{last}"} if last else {}
         )
     try:
-        return _asked(query, url=url, session=session)
+        return _request(query, url=url, session=session)
     except IncompleteFeed:
-        return _asked(query, url=url, session=session)
+        return _request(query, url=url, session=session)
 
 
 def parse_changes(content: bytes, *, resumed: bool = False) -> ChangesPage:
@@ -84,26 +84,26 @@ def parse_changes(content: bytes, *, resumed: bool = False) -> ChangesPage:
     if records is None:
         raise IncompleteFeed("arXiv's answer holds neither records nor an error; try again later")
     papers: list[Paper] = []
-    gone: list[str] = []
+    removed: list[str] = []
     faults: list[str] = []
     for record in records.iterfind(f"{OAI}record"):
         named = (record.findtext(f"{OAI}header/{OAI}identifier") or "a record without identifier").strip()
         try:
             if record.find(f"{OAI}header").get("status") == "deleted":
-                gone.append(split_arxiv_id(named)[0])
+                removed.append(split_arxiv_id(named)[0])
             else:
                 papers.append(_paper(record))
         except (InvalidPaper, InvalidArxivId, AttributeError) as fault:
             faults.append(f"{named[:80]}: {fault if isinstance(fault, InvalidInput) else 'it has no header'}")
-    if faults and not papers and not gone:
+    if faults and not papers and not removed:
         raise IncompleteFeed(f"none of arXiv's {len(faults)} records is a paper: {faults[0]}")
     place = (records.findtext(f"{OAI}resumptionToken") or "").strip() or None
     if place is not None and len(place) > _LONGEST_PLACE:
         raise IncompleteFeed("arXiv's answer does not say where the list continues; try again later")
-    return ChangesPage(papers=tuple(papers), gone=tuple(gone), faults=tuple(faults), next_page=place)
+    return ChangesPage(papers=tuple(papers), removed=tuple(removed), faults=tuple(faults), next_page=place)
 
 
-def _asked(query: dict[str, str], *, url: str, session: requests.Session) -> ChangesPage:
+def _request(query: dict[str, str], *, url: str, session: requests.Session) -> ChangesPage:
     response = ask(session, "GET", url, params=query)
     try:
         return parse_changes(response.content, resumed="resumptionToken" in query)

@@ -70,10 +70,10 @@ def paper_by_doi(doi: str, version: int | None, *, server: str, url: str, sessio
         return None
     message, records = _answer(f"{url}/details/{server}/{quote(doi, safe='/')}", session)
     versions = {int(record["version"]): record for record in records if record["doi"].lower() == doi.lower()}
-    wanted = version or max(versions, default=0)
-    if message is None or wanted not in versions:
+    newest = version or max(versions, default=0)
+    if message is None or newest not in versions:
         return None
-    return _paper(server, [versions[min(versions)], versions[wanted]])
+    return _paper(server, [versions[min(versions)], versions[newest]])
 
 
 def _answer(url: str, session: requests.Session) -> tuple[Mapping[str, Any] | None, list[Mapping[str, Any]]]:

@@ -42,7 +42,7 @@ class KnownHosts:
         if _origin(parts) in self.origins:
             return url
         if parts.scheme != "https":
-            raise RefusedAddress(f"{parts.scheme or 'no scheme'} is not asked for papers; give an https address")
+            raise RefusedAddress(f"{parts.scheme or 'no scheme'} is not supported; give an https URL")
         host = (parts.hostname or "").rstrip(".")
         if host not in self.names or _origin(parts)[2] != 443:
             raise RefusedAddress(
@@ -87,7 +87,7 @@ def guarded_transport(hosts: KnownHosts) -> BaseAdapter:
         """Refuse a connection to a private machine."""
         if not _is_public(reached.getpeername()[0]) and not hosts.may_be_private(connection.host, connection.port):
             reached.close()
-            raise PrivateMachine(f"{connection.host} leads to a machine that is not public; it is not asked")
+            raise PrivateMachine(f"{connection.host} leads to a machine that is not public; refused")
         return reached
 
     class Plain(HTTPConnection):
@@ -146,7 +146,7 @@ def _split(url: str) -> SplitResult:
     except ValueError:
         raise RefusedAddress("this is not a URL; give an https URL such as https://arxiv.org/abs/ID") from None
     if "@" in parts.netloc:
-        raise RefusedAddress("an address with a user or password in it is not asked")
+        raise RefusedAddress("a URL with a user or password in it is refused")
     return parts
 
 

@@ -73,7 +73,7 @@ class RequestGate:
             lock.release()
             if self.clock() + wait > until:
                 asked_to = hold > self.interval + 0.001  # requested by the source; regular turns are one interval apart
-                raise RateLimited(come_back(host, self.clock() + wait) if asked_to else self._own_queue(host))
+                raise RateLimited(retry_message(host, self.clock() + wait) if asked_to else self._own_queue(host))
             self.sleep(wait)
 
     def _end(self, lock: Any, seconds: float) -> None:
@@ -123,7 +123,7 @@ class RequestGate:
         return os.fdopen(descriptor, "r+", encoding="ascii", errors="replace")
 
 
-def come_back(host: str, then: float) -> str:
+def retry_message(host: str, then: float) -> str:
     """Return the message for a caller who must wait until `then`, in seconds since 1970."""
     return f"{host} asks us to wait; try again after {datetime.fromtimestamp(then, UTC):%Y-%m-%d %H:%M:%S} UTC"
 
@@ -211,7 +211,7 @@ class _PoliteAdapter:
         """Send one request with retries in its turn."""
         host = _host(request.url or "")
         until = self.gate.clock() + self.deadline
-        failure: SourceError = NetworkError(f"{host} was not asked")
+        failure: SourceError = NetworkError(f"{host} was not reached")
         for attempt in range(_TRIES):
             longer = self.gate.interval * _FIRST_PAUSE * 2**attempt
             pause = longer if attempt < _TRIES - 1 else 0.0
@@ -223,10 +223,10 @@ class _PoliteAdapter:
                     return response
                 failure = _failure(response, host)
                 if isinstance(failure, RateLimited):
-                    asked = _retry_after(response, now=self.gate.clock())
-                    pause = longer if asked is None else asked
-                    if asked is not None:
-                        failure = RateLimited(come_back(host, self.gate.clock() + asked))
+                    wait = _retry_after(response, now=self.gate.clock())
+                    pause = longer if wait is None else wait
+                    if wait is not None:
+                        failure = RateLimited(retry_message(host, self.gate.clock() + wait))
             except AnswerTooLarge:
                 pause = 0.0
                 raise

@@ -107,7 +107,8 @@ def search(scholar: Scholar, query: str, *, limit: int) -> tuple[list[ScholarPap
     """
     # A word with a hyphen has no matches here; its parts do.
     words = " ".join(re.sub(r"[-\u2010-\u2015]", " ", query).split())
-    answer = asked(scholar, "GET", "/paper/search", params={"query": words, "fields": PAPER_FIELDS, "limit": limit})
+    params = {"query": words, "fields": PAPER_FIELDS, "limit": limit}
+    answer = request_json(scholar, "GET", "/paper/search", params=params)
     if not isinstance(answer, dict) or not isinstance(answer.get("total"), int):
         raise NetworkError("Semantic Scholar's answer to a search is invalid; try again later")
     found = [paper for record in _list(answer.get("data")) if (paper := read_paper(record))]
@@ -121,13 +122,13 @@ def find(scholar: Scholar, identifier: str) -> ScholarPaper | None:
     """
     if not _SCHOLAR_ID.fullmatch(identifier):
         identifier = f"ARXIV:{split_arxiv_id(identifier)[0]}"
-    answer = asked(scholar, "GET", f"/paper/{quote(identifier, safe=':/')}", params={"fields": PAPER_FIELDS})
+    answer = request_json(scholar, "GET", f"/paper/{quote(identifier, safe=':/')}", params={"fields": PAPER_FIELDS})
     return read_paper(answer)
 
 
 def match_title(scholar: Scholar, title: str) -> ScholarPaper | None:
     """Return the paper with the closest title; the caller decides whether it is close enough."""
-    answer = asked(scholar, "GET", "/paper/search/match", params={"query": title, "fields": PAPER_FIELDS})
+    answer = request_json(scholar, "GET", "/paper/search/match", params={"query": title, "fields": PAPER_FIELDS})
     records = _list(answer.get("data")) if isinstance(answer, dict) else []
     return read_paper(records[0]) if records else None
 
@@ -138,7 +139,7 @@ def details(scholar: Scholar, arxiv_ids: Sequence[str]) -> dict[str, ScholarPape
     for start in range(0, len(arxiv_ids), MOST_IDS):
         ids = list(arxiv_ids[start : start + MOST_IDS])
         body = {"ids": [f"ARXIV:{arxiv_id}" for arxiv_id in ids]}
-        answer = asked(scholar, "POST", "/paper/batch", params={"fields": _BATCH_FIELDS}, json=body)
+        answer = request_json(scholar, "POST", "/paper/batch", params={"fields": _BATCH_FIELDS}, json=body)
         if answer is None:  # 404: none of them is known
             continue
         # Matched by position, as the API promises, unless the paper states another id.
@@ -178,7 +179,7 @@ def read_paper(record: object) -> ScholarPaper | None:
     )
 
 
-def asked(scholar: Scholar, method: str, path: str, **options: Any) -> Any:
+def request_json(scholar: Scholar, method: str, path: str, **options: Any) -> Any:
     """Request JSON; None for 404. Redirects are not followed: they could carry the key to another host."""
     headers = {"x-api-key": scholar.key} if scholar.key else {}
     response = ask(scholar.session, method, scholar.url + path, headers=headers, allow_redirects=False, **options)
@@ -297,11 +298,11 @@ def related_papers(
     options: dict[str, Any] = {"fields": PAPER_FIELDS, "limit": limit}
     if relation == "similar":
         beside = replace(scholar, url=f"{scholar.url.removesuffix('/graph/v1')}/recommendations/v1")
-        answer = asked(beside, "GET", f"/papers/forpaper/{named}", params={**options, "from": "all-cs"})
+        answer = request_json(beside, "GET", f"/papers/forpaper/{named}", params={**options, "from": "all-cs"})
         records = answer.get("recommendedPapers") if isinstance(answer, dict) else None
     else:
         path, inside = _LISTS[relation]
-        answer = asked(scholar, "GET", f"/paper/{named}/{path}", params=options)
+        answer = request_json(scholar, "GET", f"/paper/{named}/{path}", params=options)
         # Publishers can withhold references: data is null then.
         records = (answer.get("data") or []) if isinstance(answer, dict) and "data" in answer else None
         if isinstance(records, list):
@@ -314,7 +315,7 @@ def related_papers(
     return tuple(papers.values())[:limit]
 
 
-def can_be_asked(paper_id: PaperId) -> bool:
+def knows_ids_of(paper_id: PaperId) -> bool:
     """Check whether the API knows papers under ids of this source."""
     return paper_id.source in {ARXIV, ID_SOURCE, *_DOI_SOURCES}
 

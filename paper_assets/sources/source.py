@@ -118,7 +118,7 @@ class ChangesPage:
     """Hold a page of changes at a source: papers, removed ids, and records that are not papers."""
 
     papers: tuple[Paper, ...]
-    gone: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
     faults: tuple[str, ...] = ()
     next_page: str | None = None  # the source's token for the position; None: this was the last page
 

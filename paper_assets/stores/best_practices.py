@@ -203,12 +203,12 @@ def with_vectors(
     One without a vector of `model` has a row of zeros; d is 0 if none has a vector.
     """
     with warehouse.reading() as connection:
-        connection.register("wanted", pa.table({"id": pa.array(ids, pa.string())}))
+        connection.register("requested", pa.table({"id": pa.array(ids, pa.string())}))
         rows = connection.sql(
             """
             select kept.* exclude (collection, text_hash), vector
             from best_practices as kept
-            semi join wanted using (id)
+            semi join requested using (id)
             left join (from embeddings where model = $model) as embedded using (text_hash)
             where collection = $collection
             order by id

@@ -35,19 +35,19 @@ def checkpoint(connection: DuckDBPyConnection, path: Path, before: BinaryIO) -> 
     """
     if not path.with_name(f"{path.name}.wal").exists():
         return
-    aside = put_aside_of(path)
+    aside = backup_path(path)
     _put_aside(connection, before.fileno(), aside)
     connection.execute("checkpoint")
     aside.unlink()
 
 
-def mend_checkpoint(path: Path) -> None:
+def undo_checkpoint(path: Path) -> None:
     """Undo an interrupted checkpoint; in nearly all cases there is nothing to do.
 
     The caller holds the folder's lock and has no connection: closing the file releases this process's locks on it.
     Raises BlockingIOError if another process works on the file, OSError.
     """
-    aside = put_aside_of(path)
+    aside = backup_path(path)
     _unfinished(aside).unlink(missing_ok=True)  # killed before it began
     if not aside.exists():
         return
@@ -59,7 +59,7 @@ def mend_checkpoint(path: Path) -> None:
         aside.unlink()
 
 
-def put_aside_of(path: Path) -> Path:
+def backup_path(path: Path) -> Path:
     """Return the path of the copied blocks of this warehouse."""
     return path.with_name(f".{path.name}.checkpoint")
 

@@ -59,7 +59,7 @@ def sync_documents(
         """Read the documents of the partitions."""
         return document_batches(warehouse, data_type, partitions, model=model)
 
-    return sync(index, data_type, model=model, wanted=versions, everything=lambda: versions, batches=batches)
+    return sync(index, data_type, model=model, partitions=versions, everything=lambda: versions, batches=batches)
 
 
 def document_batches(
@@ -129,8 +129,8 @@ def _sync(warehouse: Warehouse, index: VectorIndex, collection: str, *, model: s
     def batches(partitions: Sequence[str]) -> Iterator[VectorBatch]:
         # Only the ids in the fingerprints: anything added since has another fingerprint.
         """Read the best practices of the partitions."""
-        wanted = [identifier for name in partitions for identifier in spread[name]]
-        practices, vectors = with_vectors(warehouse, collection, wanted, model=model)
+        ids = [identifier for name in partitions for identifier in spread[name]]
+        practices, vectors = with_vectors(warehouse, collection, ids, model=model)
         rows: Mapping[str, list[int]] = defaultdict(list)
         for row, practice in enumerate(practices):
             rows[_partition(practice.id)].append(row)
@@ -143,7 +143,7 @@ def _sync(warehouse: Warehouse, index: VectorIndex, collection: str, *, model: s
                 documents=[practices[row].text for row in mine],
             )
 
-    return sync(index, collection, model=model, wanted=versions, everything=lambda: versions, batches=batches)
+    return sync(index, collection, model=model, partitions=versions, everything=lambda: versions, batches=batches)
 
 
 def _partition(identifier: str) -> str:

@@ -69,14 +69,14 @@ def _all_of(where: object, parameters: list[Any], *, depth: int) -> str:
     if depth > _DEEPEST:
         raise InvalidInput(f"a filter is nested more than {_DEEPEST} levels deep; simplify it")
     parts: list[str] = []
-    for name, asked in where.items():
+    for name, value in where.items():
         if name in _JOINED:
-            if not isinstance(asked, Sequence) or isinstance(asked, str) or not asked:
-                raise InvalidInput(f"{name} needs a list of filters, got {_shown(asked)}")
-            inner = [_all_of(each, parameters, depth=depth + 1) for each in asked]
+            if not isinstance(value, Sequence) or isinstance(value, str) or not value:
+                raise InvalidInput(f"{name} needs a list of filters, got {_shown(value)}")
+            inner = [_all_of(each, parameters, depth=depth + 1) for each in value]
             parts.append(f"({_JOINED[name].join(inner)})")
         elif name in _NUMBERS or name in _LISTS or name in _TEXTS:
-            parts.extend(_of_field(name, asked, parameters))
+            parts.extend(_of_field(name, value, parameters))
         elif str(name).startswith("$"):
             raise InvalidInput(f"{_shown(name)} is not a field; expected a field, $and or $or")
         else:
@@ -85,9 +85,9 @@ def _all_of(where: object, parameters: list[Any], *, depth: int) -> str:
     return " and ".join(parts)
 
 
-def _of_field(field: str, asked: object, parameters: list[Any]) -> Iterator[str]:
+def _of_field(field: str, given: object, parameters: list[Any]) -> Iterator[str]:
     """Compile the conditions on one field, one per operator. `field` is a known name, never a user's text."""
-    operators: Mapping[str, Any] = asked if isinstance(asked, Mapping) else {"$eq": asked}
+    operators: Mapping[str, Any] = given if isinstance(given, Mapping) else {"$eq": given}
     if not operators:
         raise InvalidInput(f"{field}: no operator; expected one like {{'$eq': ...}}")
     fitting = _fitting(field)
@@ -101,7 +101,7 @@ def _of_field(field: str, asked: object, parameters: list[Any]) -> Iterator[str]
                 raise InvalidInput(f"{field}: {operator} needs a list of values, got {_shown(value)}")
             parameters.append([_checked(field, each) for each in value])
             yield f"{_AMONG[operator]}coalesce(list_contains(?, {field}), false)"
-        elif value is None and operator in _EQUAL and isinstance(asked, Mapping):
+        elif value is None and operator in _EQUAL and isinstance(given, Mapping):
             yield f"{field} is {'not ' if operator == '$ne' else ''}null"
         else:
             parameters.append(_checked(field, value))
@@ -193,16 +193,16 @@ def replace_documents(warehouse: Warehouse, data_type: DataType, *, origin: str,
     if twice:
         raise InvalidInput(f"{origin}: the document id {twice[0]} occurs twice")
     incoming = _rows(documents, data_type=data_type, origin=origin)
-    asked = {"data_type": data_type, "origin": origin}
+    params = {"data_type": data_type, "origin": origin}
     with warehouse.reading() as connection:
         stored = connection.sql(
-            "from documents where data_type = $data_type and origin = $origin order by place", params=asked
+            "from documents where data_type = $data_type and origin = $origin order by place", params=params
         ).to_arrow_table()
     if stored.select(incoming.column_names).cast(incoming.schema).equals(incoming):
         return False
     with warehouse.writing() as connection:
         connection.register("incoming", incoming)
-        connection.execute("delete from documents where data_type = $data_type and origin = $origin", asked)
+        connection.execute("delete from documents where data_type = $data_type and origin = $origin", params)
         taken: str | None = value_of(connection, "select min(doc_id) from incoming join retrievable using (doc_id)")
         if taken is not None:
             raise InvalidInput(f"{origin}: the document id {taken} is taken; ids are unique among all documents")

@@ -127,16 +127,16 @@ def vectors_of(warehouse: Warehouse, paper_ids: Sequence[str], *, model: str) ->
 
     A paper without a vector has a row of zeros. If the model has no vectors at all, d is 0.
     """
-    wanted = pa.table({"paper_id": pa.array(paper_ids, pa.string()), "position": np.arange(len(paper_ids))})
+    requested = pa.table({"paper_id": pa.array(paper_ids, pa.string()), "position": np.arange(len(paper_ids))})
     found = np.zeros(len(paper_ids), dtype=bool)
     with warehouse.reading() as connection:
         dimension = _dimension(connection, model) or 0
         matrix = np.zeros((len(paper_ids), dimension), dtype=np.float32)
-        connection.register("wanted", wanted)
+        connection.register("requested", requested)
         relation = connection.sql(
             """
             select position, vector
-            from wanted
+            from requested
             join papers using (paper_id)
             join (from embeddings where model = $model) using (text_hash)
             """,
@@ -157,9 +157,9 @@ def remembered_vectors(
     hashes = [text_hash(text) for text in texts]
     distinct = dict(zip(hashes, texts, strict=True))
     with warehouse.reading() as connection:
-        connection.register("wanted", pa.table({"text_hash": pa.array(distinct, pa.string())}))
+        connection.register("requested", pa.table({"text_hash": pa.array(distinct, pa.string())}))
         stored = connection.sql(
-            "select text_hash, vector from embeddings join wanted using (text_hash) where model = $model",
+            "select text_hash, vector from embeddings join requested using (text_hash) where model = $model",
             params={"model": model},
         ).to_arrow_table()
     known = dict(zip(stored["text_hash"].to_pylist(), stored["vector"].to_numpy(), strict=True))

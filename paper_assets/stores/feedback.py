@@ -65,10 +65,10 @@ def append_ratings(
     A rating records the newest ranking of the profile that showed the paper. Raises StoreBusy, StoreUnwritable.
     """
     with warehouse.writing() as connection:
-        stands, new = _last_words(connection, profile), list[NewRating]()
+        latest, new = _last_words(connection, profile), list[NewRating]()
         for each in given:
-            if stands.get(each.paper_id, TAKEN_BACK) != each.rating:
-                stands[each.paper_id] = each.rating
+            if latest.get(each.paper_id, TAKEN_BACK) != each.rating:
+                latest[each.paper_id] = each.rating
                 new.append(each)
         if new:
             first = 1 + value_of(connection, "select coalesce(max(place), 0) from ratings")

@@ -63,7 +63,7 @@ def keep_page(
     harvest: str,
     papers: Sequence[Paper],
     *,
-    gone: Sequence[str] = (),
+    removed: Sequence[str] = (),
     not_before: date,
     before: Place | None,
     after: Place | None,
@@ -71,7 +71,7 @@ def keep_page(
     """Store a page's papers and move the harvest from `before` to `after` (None: finished), all or nothing.
 
     A paper of a day before `not_before` only updates a stored one: its day would be incomplete. Papers that the source
-    removed (`gone`) are kept and marked as withdrawn (S6). Raises StoreBusy if another process has advanced the
+    removed (`removed`) are kept and marked as withdrawn (S6). Raises StoreBusy if another process has advanced the
     harvest.
     """
     with warehouse.writing() as connection:
@@ -82,7 +82,7 @@ def keep_page(
         stream = BytesIO()
         write_rows((paper for paper in papers if paper.paper_id not in unknown), stream)
         merged = merge_rows(connection, stream, origin="file")
-        withdrawn = _withdraw(connection, gone)
+        withdrawn = _withdraw(connection, removed)
         _move(connection, harvest, after)
     return KeptPage(merged=merged, left_out=len(unknown), withdrawn=withdrawn)
 
@@ -106,8 +106,9 @@ def _move(connection: DuckDBPyConnection, harvest: str, after: Place | None) -> 
 
 
 def _stored(connection: DuckDBPyConnection, ids: Sequence[str]) -> set[str]:
-    connection.register("asked", pa.table({"paper_id": pa.array(ids, pa.string())}))
-    return {row[0] for row in connection.execute("select paper_id from papers join asked using (paper_id)").fetchall()}
+    connection.register("requested", pa.table({"paper_id": pa.array(ids, pa.string())}))
+    rows = connection.execute("select paper_id from papers join requested using (paper_id)").fetchall()
+    return {paper_id for (paper_id,) in rows}
 
 
 def _withdraw(connection: DuckDBPyConnection, ids: Sequence[str]) -> int:
@@ -193,12 +194,12 @@ def keep_listing(
     return KeptListing(change=change, doubt=doubts[0] if doubts else None)
 
 
-def note_asked(warehouse: Warehouse, days: Iterable[date], *, source: str) -> None:
+def follow_days(warehouse: Warehouse, days: Iterable[date], *, source: str) -> None:
     """Record that these days are followed, before they are fetched: a run that is killed leaves them missing."""
-    wanted = sorted(set(days))
+    followed = sorted(set(days))
     with warehouse.reading() as connection:
         known = {row[0] for row in _rows(connection, source)}
-    new = [day for day in wanted if day not in known]
+    new = [day for day in followed if day not in known]
     if new:
         with warehouse.writing() as connection:
             connection.execute(
@@ -242,7 +243,7 @@ def day_troubles(warehouse: Warehouse, *, sources: Sequence[str]) -> list[DayTro
             elif doubted_at is not None:
                 found = "doubted", f"the last answer had {doubted} papers, far fewer than are stored"
             elif papers is None and day not in from_files:
-                found = "missing", "never fetched" if day not in rows else "asked for and not answered"
+                found = "missing", "never fetched" if day not in rows else "requested and not answered"
             elif day.weekday() < 5 and day not in filled:
                 found = "empty", "no papers; a holiday, or a day lost"
             if found is not None:

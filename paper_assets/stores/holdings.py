@@ -134,10 +134,10 @@ def read_vectors(
     ).to_arrow_reader(_VECTORS_AT_ONCE)
     for batch in reader:
         if len(batch):
-            asked = batch["text_key"].to_numpy()
-            left, right = np.searchsorted(ordered, asked, "left"), np.searchsorted(ordered, asked, "right")
+            held = batch["text_key"].to_numpy()
+            left, right = np.searchsorted(ordered, held, "left"), np.searchsorted(ordered, held, "right")
             counts = right - left
-            source = np.repeat(np.arange(len(asked)), counts)
+            source = np.repeat(np.arange(len(held)), counts)
             within = np.arange(len(source)) - np.repeat(np.cumsum(counts) - counts, counts)
             if len(source):
                 matrix = batch["vector"].flatten().to_numpy().reshape(len(batch), -1)

@@ -93,8 +93,8 @@ def stored(opened: OpenCollection, ids: Sequence[str]) -> Stored:
     """Read what the collection holds of these ids, in their order; unknown ids are omitted."""
     found: dict[str, tuple[Any, Any, Any]] = {}
     for at in range(0, len(ids), opened.limit):
-        asked = list(ids[at : at + opened.limit])
-        part: Any = opened.rows.get(ids=asked, include=["embeddings", "metadatas", "documents"])
+        some = list(ids[at : at + opened.limit])
+        part: Any = opened.rows.get(ids=some, include=["embeddings", "metadatas", "documents"])
         rows = zip(part["embeddings"], part["metadatas"], part["documents"], strict=True)
         found.update(zip(part["ids"], rows, strict=True))
     known = [identifier for identifier in dict.fromkeys(ids) if identifier in found]
@@ -131,10 +131,10 @@ def update_collection(
         waiting |= changed
         upserted += len(changed)
     _write(opened, waiting)
-    gone = sorted(leaving - owners.keys())
-    for at in range(0, len(gone), opened.limit):
-        opened.rows.delete(ids=gone[at : at + opened.limit])
-    return Change(upserted, len(gone), {**held, **stale, **dict.fromkeys(robbed)})
+    removed = sorted(leaving - owners.keys())
+    for at in range(0, len(removed), opened.limit):
+        opened.rows.delete(ids=removed[at : at + opened.limit])
+    return Change(upserted, len(removed), {**held, **stale, **dict.fromkeys(robbed)})
 
 
 def _changed(batch: VectorBatch, old: Stored) -> dict[str, _Row]:

@@ -28,12 +28,12 @@ class StoredAnswers:
 
 def known_answers(warehouse: Warehouse, keys: Iterable[str]) -> dict[str, str]:
     """Return the stored answers among `keys`, in one unit of work."""
-    wanted = sorted(set(keys))
-    if not wanted:
+    distinct = sorted(set(keys))
+    if not distinct:
         return {}
     with warehouse.reading() as connection:
         rows = connection.execute(
-            "select key, answer from llm_answers where key in (select unnest($keys))", {"keys": wanted}
+            "select key, answer from llm_answers where key in (select unnest($keys))", {"keys": distinct}
         ).fetchall()
     return dict(rows)
 

@@ -53,14 +53,14 @@ def columns_between(
 
 def papers_by_id(warehouse: Warehouse, ids: Sequence[str]) -> pa.Table:
     """Return the papers with these ids in the order of `ids`; unknown ones are omitted. Columns of `paper_schema()`."""
-    wanted = pa.table({"paper_id": pa.array(ids, pa.string()), "position": np.arange(len(ids))})
+    requested = pa.table({"paper_id": pa.array(ids, pa.string()), "position": np.arange(len(ids))})
     with warehouse.reading() as connection:
-        connection.register("wanted", wanted)
+        connection.register("requested", requested)
         found = connection.sql(
             """
             select papers.* exclude (day, text_hash, content_hash, origin)
             from papers
-            join wanted using (paper_id)
+            join requested using (paper_id)
             order by position
             """
         )
@@ -69,11 +69,11 @@ def papers_by_id(warehouse: Warehouse, ids: Sequence[str]) -> pa.Table:
 
 def submission_days(warehouse: Warehouse, ids: Sequence[str]) -> dict[str, date]:
     """Return the day of first submission of those papers that are stored and dated."""
-    wanted = pa.table({"paper_id": pa.array(ids, pa.string())})
+    requested = pa.table({"paper_id": pa.array(ids, pa.string())})
     with warehouse.reading() as connection:
-        connection.register("wanted", wanted)
+        connection.register("requested", requested)
         rows = connection.execute(
-            "select paper_id, day from papers join wanted using (paper_id) where day is not null"
+            "select paper_id, day from papers join requested using (paper_id) where day is not null"
         ).fetchall()
     return dict(rows)
 
@@ -234,8 +234,8 @@ where not withdrawn
     and (
         len($authors) = 0
         or contains(lower(strip_accents(array_to_string(authors, ' '))), $longest)
-        and len(list_filter($authors, lambda wanted: len(list_filter(authors, lambda author: len(list_filter(
-            wanted, lambda word: not contains(' ' || replace(lower(strip_accents(author)), '-', ' '), ' ' || word)
+        and len(list_filter($authors, lambda name: len(list_filter(authors, lambda author: len(list_filter(
+            name, lambda word: not contains(' ' || replace(lower(strip_accents(author)), '-', ' '), ' ' || word)
         )) = 0)) = 0)) = 0
     )
 order by published desc nulls last, paper_id

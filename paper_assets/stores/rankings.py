@@ -94,10 +94,10 @@ def replace_ranking(
     text = json.dumps(header, sort_keys=True, allow_nan=False)
     key = {"day": day, "profile": profile}
     with warehouse.writing() as connection:
-        stood = connection.execute(
+        existing = connection.execute(
             "select inputs from ranking_sets where day = $day and profile = $profile", key
         ).fetchall()
-        if stood and stood[0][0] != inputs:
+        if existing and existing[0][0] != inputs:
             connection.execute("delete from previous_rankings where day = $day and profile = $profile", key)
             connection.execute("delete from previous_ranking_sets where day = $day and profile = $profile", key)
             connection.execute(

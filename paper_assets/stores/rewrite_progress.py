@@ -204,10 +204,10 @@ def decisions_after(warehouse: Warehouse, place: int) -> list[StoredDecision]:
     with warehouse.reading() as connection:
         rows = connection.execute(
             """
-            with asked as (select day, profile, unnest(items) as item from rewrite_sets)
+            with requested as (select day, profile, unnest(items) as item from rewrite_sets)
             select place, item, attempt, decision, list((day, profile) order by day, profile) filter (day is not null)
             from rewrite_decisions
-            left join asked using (item)
+            left join requested using (item)
             where place > ?
             group by all
             order by place
@@ -256,9 +256,9 @@ def asked_by(warehouse: Warehouse, items: Iterable[str]) -> dict[tuple[date, str
     with warehouse.reading() as connection:
         rows = connection.execute(
             """
-            with asked as (select day, profile, unnest(items) as item from rewrite_sets)
+            with requested as (select day, profile, unnest(items) as item from rewrite_sets)
             select day, profile, list(item order by item)
-            from asked
+            from requested
             where item in (select unnest($items))
             group by day, profile
             order by day, profile

@@ -105,12 +105,12 @@ def no_such_rewrite(item: str) -> NotComputed:
 
 def unfinished_items(warehouse: Warehouse) -> list[RewriteItem]:
     """Return all items without outcome, the oldest first, including those that wait for a person."""
-    return _found(warehouse, "select item from rewrite_items where outcome is null order by opened_at, item")
+    return _select_items(warehouse, "select item from rewrite_items where outcome is null order by opened_at, item")
 
 
 def items_for(warehouse: Warehouse, paper_id: str, target_level: str) -> list[RewriteItem]:
     """Return every rewrite of a paper for a level, of any version, text and prompt; the newest first."""
-    return _found(
+    return _select_items(
         warehouse,
         "select item from rewrite_items where paper_id = ? and target_level = ? order by opened_at desc, item",
         [paper_id, target_level],
@@ -119,22 +119,22 @@ def items_for(warehouse: Warehouse, paper_id: str, target_level: str) -> list[Re
 
 def items_with_note(warehouse: Warehouse, note: str) -> list[RewriteItem]:
     """Return finished items with exactly this note, the oldest first."""
-    return _found(
+    return _select_items(
         warehouse,
         "select item from rewrite_items where outcome is not null and note = ? order by opened_at, item",
         [note],
     )
 
 
-def _found(warehouse: Warehouse, query: str, params: Sequence[str] = ()) -> list[RewriteItem]:
+def _select_items(warehouse: Warehouse, query: str, params: Sequence[str] = ()) -> list[RewriteItem]:
     """Return the items that the query selects, in its order."""
     with warehouse.reading() as connection:
         return read_items(connection, [item for (item,) in connection.execute(query, params).fetchall()])
 
 
-def read_items(connection: DuckDBPyConnection, wanted: Iterable[str]) -> list[RewriteItem]:
+def read_items(connection: DuckDBPyConnection, items: Iterable[str]) -> list[RewriteItem]:
     """Return `rewrite_items` on an open connection."""
-    order = list(wanted)
+    order = list(items)
     rows = _rows(connection, "from rewrite_items where item in (select unnest($items))", order)
     attempts: dict[str, list[Attempt]] = {}
     for row in _rows(

@@ -70,12 +70,12 @@ def _stamp(warehouse: Path, command: Command) -> Path:
 
 
 def _state(root: Path) -> str:
-    told = sha256()
+    digest = sha256()
     for number, (name, state) in enumerate(_files(root)):
         if number > _MOST_FILES:
             raise OSError("too many files to look at")
-        told.update(f"{name}\0{state}\0".encode("utf-8", "surrogateescape"))
-    return told.hexdigest()[:32]
+        digest.update(f"{name}\0{state}\0".encode("utf-8", "surrogateescape"))
+    return digest.hexdigest()[:32]
 
 
 def _files(root: Path) -> Iterator[tuple[str, tuple[int, ...]]]:
@@ -89,7 +89,7 @@ def _files(root: Path) -> Iterator[tuple[str, tuple[int, ...]]]:
         return
     if not root.is_dir():
         if found.st_size:  # a database's log appears and disappears; an empty one counts as absent
-            yield str(root), _told(found)
+            yield str(root), _state_of(found)
         return
     for folder, folders, names in os.walk(root, onerror=_refuse, followlinks=True):
         folders[:] = sorted(set(folders) - {_NOT_READ})
@@ -97,10 +97,10 @@ def _files(root: Path) -> Iterator[tuple[str, tuple[int, ...]]]:
         for name in sorted(names):
             path = Path(folder, name)
             with suppress(FileNotFoundError):  # a broken link, or removed since
-                yield str(path), _told(path.stat())
+                yield str(path), _state_of(path.stat())
 
 
-def _told(found: os.stat_result) -> tuple[int, ...]:
+def _state_of(found: os.stat_result) -> tuple[int, ...]:
     return found.st_dev, found.st_ino, found.st_mode, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 

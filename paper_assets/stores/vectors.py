@@ -65,11 +65,11 @@ def sync(
     collection: str,
     *,
     model: str,
-    wanted: Mapping[str, str],
+    partitions: Mapping[str, str],
     everything: Callable[[], Mapping[str, str]],
     batches: Batches,
 ) -> SyncReport:
-    """Make the `wanted` partitions (name -> fingerprint of their content) equal to what `batches` yields for them.
+    """Make the `partitions` partitions (name -> fingerprint of their content) equal to what `batches` yields for them.
 
     Nothing is opened if the index already has these fingerprints. If it is missing, damaged, was left open by a killed
     process or holds another model's vectors, it is rebuilt from `everything` (all partitions with their fingerprints).
@@ -77,18 +77,18 @@ def sync(
     StoreUnwritable, StoreError; after any error, including one of `batches`, the next sync repairs the index.
     """
     if isinstance(index.place, str):
-        return _sync_server(index.place, collection, model, wanted, everything, batches)
+        return _sync_server(index.place, collection, model, partitions, everything, batches)
     store = _store(index.place, collection)
     with store_lock(store, deadline=index.deadline):
         try:
             copy, manifest = index_storage.current_copy(store)
             if manifest.model != model:
                 raise index_storage.unusable(store, f"holds vectors of {manifest.model}, not of {model}")
-            stale = _stale(manifest, wanted)
+            stale = _stale(manifest, partitions)
             return _update(copy, collection, manifest, stale, batches) if stale else SyncReport()
         except IndexUnusable as fault:
             reason = _reason(fault)
-        return _rebuild(store, collection, model, {**everything(), **wanted}, batches, reason)
+        return _rebuild(store, collection, model, {**everything(), **partitions}, batches, reason)
 
 
 def self_check(index: VectorIndex, collection: str, ids: Sequence[str], vectors: np.ndarray) -> list[str]:
@@ -197,8 +197,8 @@ def _best_similarities(opened: OpenCollection, vectors: np.ndarray) -> np.ndarra
     return similarities
 
 
-def _stale(manifest: Manifest, wanted: Mapping[str, str]) -> dict[str, str]:
-    return {name: content for name, content in wanted.items() if manifest.partitions.get(name) != content}
+def _stale(manifest: Manifest, partitions: Mapping[str, str]) -> dict[str, str]:
+    return {name: content for name, content in partitions.items() if manifest.partitions.get(name) != content}
 
 
 def _reason(fault: IndexUnusable) -> str:
@@ -237,7 +237,7 @@ def _sync_server(
     address: str,
     collection: str,
     model: str,
-    wanted: Mapping[str, str],
+    partitions: Mapping[str, str],
     everything: Callable[[], Mapping[str, str]],
     batches: Batches,
 ) -> SyncReport:
@@ -250,12 +250,12 @@ def _sync_server(
         except (IndexUnusable, TypeError, ValueError):
             reason = "the server has no finished collection"
         if reason is None:
-            stale = _stale(manifest, wanted)
+            stale = _stale(manifest, partitions)
             if not stale:
                 return SyncReport()
         else:
             opened = new_on_server(client, collection)
-            manifest, stale = Manifest(model=model, count=0, partitions={}), {**everything(), **wanted}
+            manifest, stale = Manifest(model=model, count=0, partitions={}), {**everything(), **partitions}
         report, manifest = _change(opened, manifest, stale, batches, rebuilt=reason)
         opened.rows.modify(metadata={"manifest": json.dumps(asdict(manifest))})
         return report

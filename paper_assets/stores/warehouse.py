@@ -31,7 +31,7 @@ from duckdb import DuckDBPyConnection
 
 from paper_assets.errors import StoreBusy, StoreError, StoreUnwritable, StoreVersion
 from paper_assets.small_files import is_broken_link, is_present
-from paper_assets.stores.checkpoint import checkpoint, mend_checkpoint, only_when_asked
+from paper_assets.stores.checkpoint import checkpoint, only_when_asked, undo_checkpoint
 from paper_assets.stores.locks import command_of, folder_locked
 from paper_assets.stores.migrations.upgrade import (
     MIGRATIONS,
@@ -154,7 +154,7 @@ def _take_turn(held: ExitStack, warehouse: Warehouse, ends: float, *, read_only:
         except OSError as error:
             if error.errno not in _NO_LOCKS:
                 raise
-        mend_checkpoint(warehouse.path)
+        undo_checkpoint(warehouse.path)
         return None if read_only else held.enter_context(warehouse.path.open("rb"))
     except BlockingIOError:
         raise StoreBusy(_busy(warehouse, _holder_found(warehouse))) from None

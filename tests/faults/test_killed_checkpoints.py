@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from paper_assets.stores.checkpoint import put_aside_of
+from paper_assets.stores.checkpoint import backup_path
 from paper_assets.stores.paper_merging import replace_day
 from paper_assets.stores.warehouse import Warehouse
 from tests.faults.storm.victims import compiled_killer
@@ -45,10 +45,10 @@ def test_a_writer_killed_at_any_of_its_writes_leaves_a_warehouse_that_opens(tmp_
     with process(write_and_die, warehouse) as (_, answers):
         for at in range(1, 100):
             replace_day(warehouse, MONDAY, OLD)
-            assert not put_aside_of(warehouse.path).exists()
+            assert not backup_path(warehouse.path).exists()
             answers.send(at)
             code = answers.recv()
-            mended += put_aside_of(warehouse.path).exists()
+            mended += backup_path(warehouse.path).exists()
             found = {each.title for each in stored(warehouse).values()}
             assert found in ({"Old"}, {"New"}), f"killed at write {at}"
             kept += found == {"New"}

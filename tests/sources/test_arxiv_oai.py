@@ -64,7 +64,7 @@ def test_pages_follow_one_another_and_deleted_records_are_named(polite):
         while pages[-1].next_page:
             pages.append(changes(polite, oai, pages[-1].next_page))
     assert [len(each.papers) for each in pages] == [2, 2, 0]
-    assert pages[-1].gone == ("hep-th/9901001",)
+    assert pages[-1].removed == ("hep-th/9901001",)
     assert oai.queries[0] == {"verb": "ListRecords", "metadataPrefix": "arXivRaw", "set": SET, "from": "2026-01-01"}
     assert all(set(query) == {"verb", "resumptionToken"} for query in oai.queries[1:])
 

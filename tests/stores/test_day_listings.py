@@ -10,8 +10,8 @@ from paper_assets.paper_id import ARXIV
 from paper_assets.stores.harvests import (
     KeptListing,
     day_troubles,
+    follow_days,
     keep_listing,
-    note_asked,
     note_failure,
 )
 from paper_assets.stores.paper_merging import merge_papers
@@ -115,7 +115,7 @@ def test_the_same_answer_again_changes_nothing_not_even_the_file(warehouse: Ware
     keep(warehouse, SIXTEEN)
     content = warehouse.path.read_bytes()
     keep(warehouse, SIXTEEN, hours=50)
-    note_asked(warehouse, [MONDAY], source=ARXIV)
+    follow_days(warehouse, [MONDAY], source=ARXIV)
     assert warehouse.path.read_bytes() == content
 
 
@@ -144,7 +144,7 @@ def test_one_empty_answer_does_not_let_go_what_only_that_list_held_of_another_da
 
 def test_days_are_named_until_they_are_whole(warehouse: Warehouse) -> None:
     assert troubles(warehouse) == []
-    note_asked(warehouse, [MONDAY, TUESDAY], source=ARXIV)
+    follow_days(warehouse, [MONDAY, TUESDAY], source=ARXIV)
     keep(warehouse, SIXTEEN)
     keep(warehouse, [], day=WEDNESDAY)
     note_failure(warehouse, [FRIDAY], "arXiv asks us to slow down", source=ARXIV)

@@ -132,7 +132,12 @@ def test_metadata_follows_the_database_also_when_a_key_goes(index: VectorIndex) 
         batch = VectorBatch(partition="day", ids=["a"], vectors=vectors_of(["a"]), metadatas=[metadata])
         wanted = {"day": fingerprint}
         return sync(
-            index, COLLECTION, model=MODEL, wanted=wanted, everything=lambda: wanted, batches=lambda _: iter([batch])
+            index,
+            COLLECTION,
+            model=MODEL,
+            partitions=wanted,
+            everything=lambda: wanted,
+            batches=lambda _: iter([batch]),
         )
 
     write("1", primary_category="cs.CL", date_int=20250101, doi=None)
@@ -178,7 +183,7 @@ def test_self_check_names_what_is_missing_or_different_and_forgives_twins(index:
     vectors[1] = vectors[2] = twin
     batch = VectorBatch(partition="day", ids=ids, vectors=vectors, metadatas=[{}] * 4)
     wanted = {"day": "1"}
-    sync(index, COLLECTION, model=MODEL, wanted=wanted, everything=lambda: wanted, batches=lambda _: iter([batch]))
+    sync(index, COLLECTION, model=MODEL, partitions=wanted, everything=lambda: wanted, batches=lambda _: iter([batch]))
     assert self_check(index, COLLECTION, ids, vectors) == []
     newer = vectors.copy()
     newer[3] = vectors_of(["b in a new version"])[0]
@@ -207,7 +212,7 @@ def test_drop_forgets_one_collection_only(index: VectorIndex) -> None:
     put(index, {"day": ["a"]})
     wanted = {"day": "1"}
     batch = VectorBatch(partition="day", ids=["x"], vectors=vectors_of(["x"]), metadatas=[{}])
-    sync(index, "rewrite", model=MODEL, wanted=wanted, everything=lambda: wanted, batches=lambda _: iter([batch]))
+    sync(index, "rewrite", model=MODEL, partitions=wanted, everything=lambda: wanted, batches=lambda _: iter([batch]))
     drop(index, COLLECTION)
     drop(index, COLLECTION)
     with pytest.raises(IndexUnusable):
@@ -244,7 +249,7 @@ def test_a_batch_that_does_not_fit_is_refused_and_the_next_sync_is_right(
             index,
             COLLECTION,
             model=MODEL,
-            wanted={"day": "wrong"},
+            partitions={"day": "wrong"},
             everything=lambda: fingerprints(truth),
             batches=lambda _: iter([wrong]),
         )

@@ -37,7 +37,7 @@ import duckdb
 from duckdb import DuckDBPyConnection
 
 from paper_assets.errors import StoreError, StoreUnwritable, StoreVersion
-from paper_assets.stores.checkpoint import checkpoint, put_aside_of
+from paper_assets.stores.checkpoint import backup_path, checkpoint
 from paper_assets.stores.locks import folder_locked, make_private_folder
 
 
@@ -209,7 +209,7 @@ def create_if_missing(path: Path, migrations: Sequence[Migration]) -> None:
             new = path.with_name(f".{path.name}.new")
             try:
                 _remove_unfinished(new)
-                put_aside_of(path).unlink(missing_ok=True)  # left by a warehouse that was removed
+                backup_path(path).unlink(missing_ok=True)  # left by a warehouse that was removed
                 with duckdb.connect(str(new), config=dict(NO_EXTENSIONS)) as connection:
                     create(connection, migrations)
                 new.chmod(0o600)
