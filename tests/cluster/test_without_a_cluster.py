@@ -1,4 +1,4 @@
-"""What is decided before Dask is asked: who fits, what is sent, and what is said where Dask is not installed."""
+"""Test decisions made before Dask is used: compatible workers, what is sent, and the message without Dask."""
 
 import subprocess
 import sys

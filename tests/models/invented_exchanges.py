@@ -1,4 +1,4 @@
-"""Invented exchanges in the shapes in which the three providers answer, with the fields that our loopback leaves out.
+"""Provide invented exchanges in the shapes of the three providers, with fields that our loopback omits.
 
 Each record has what a recorded one has: uri, request_body, status, response_body.
 """

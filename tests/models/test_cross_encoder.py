@@ -1,4 +1,4 @@
-"""The cross-encoder's claims, on a tiny real one that is loaded as any other would be."""
+"""Test the cross-encoder with a tiny real model, loaded as any other."""
 
 import shutil
 import subprocess

@@ -1,4 +1,4 @@
-"""The embedder's claims, on the real model that lies in a package on this machine."""
+"""Test the embedder on the real model, which is packaged on this machine."""
 
 import gzip
 import json
@@ -126,7 +126,7 @@ def test_work_stops_when_the_listener_raises(embedder, in_order):
         raise KeyboardInterrupt
 
     before = threading.active_count()
-    with pytest.raises(KeyboardInterrupt) as caught:  # whoever holds the traceback must not keep the work going
+    with pytest.raises(KeyboardInterrupt) as caught:  # holding the traceback must not keep the work running
         embedder.encode(MANY, progress=stop)
     assert caught.traceback
     assert threading.active_count() == before

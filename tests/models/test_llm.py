@@ -1,4 +1,4 @@
-"""One question to a language model, whatever the provider and whatever goes wrong (SPEC I3, I4)."""
+"""Test one question to a language model, for every provider and every failure (SPEC I3, I4)."""
 
 import json
 import logging

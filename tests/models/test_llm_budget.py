@@ -1,4 +1,4 @@
-"""Counting calls and tokens, and stopping in time (SPEC G5)."""
+"""Test counting calls and tokens, and stopping in time (SPEC G5)."""
 
 from concurrent.futures import ThreadPoolExecutor
 

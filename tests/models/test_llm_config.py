@@ -1,4 +1,4 @@
-"""Which model is asked: tool parameter, then environment, then default (SPEC I3)."""
+"""Test which model is configured: tool parameter, then environment, then default (SPEC I3)."""
 
 import pytest
 

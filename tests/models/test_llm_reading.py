@@ -1,4 +1,4 @@
-"""What a model wraps its answer in does not matter; what it says does (SPEC I3)."""
+"""Test that the form of a model's answer is ignored and its content validated (SPEC I3)."""
 
 import gzip
 import json

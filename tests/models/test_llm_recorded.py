@@ -1,4 +1,4 @@
-"""Answers as the three providers write them, served over loopback.
+"""Test answers as the three providers write them, served over loopback.
 
 Invented ones of the same shapes, which always run, and real recorded ones (shared_data/llm_wire).
 """

@@ -1,4 +1,4 @@
-"""What an answer means that is no chat answer: each status, waiting time and text by itself, without an exchange."""
+"""Test the classification of answers other than chat answers: each status, wait and text, without an exchange."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Sessions for tests: a gate of their own, no waiting unless a test asks for it."""
+"""Provide sessions for tests: separate gates, no waiting unless a test requests it."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -10,7 +10,7 @@ from paper_assets.sources.polite_http import polite_session
 
 
 class FakeTime:
-    """A clock that moves only when somebody sleeps."""
+    """Provide a clock that advances only during sleep."""
 
     def __init__(self, now: float = 1_800_000_000.0) -> None:
         self.now = now

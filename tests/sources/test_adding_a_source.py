@@ -1,4 +1,4 @@
-"""A second source, as one file and one line would bring it: fetched by the day beside arXiv, with ids of its own.
+"""Test that a second source takes one file and one line: its days are fetched beside arXiv's, with separate ids.
 
 `BULLETIN` is what the one file would hold; `bulletin_in_the_table` is the one line.
 """

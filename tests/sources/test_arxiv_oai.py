@@ -1,4 +1,4 @@
-"""arXiv's OAI-PMH: every record becomes the paper that the API would give, whatever the server sends."""
+"""Test that every OAI-PMH record becomes the paper that the API would return, whatever the server sends."""
 
 import gzip
 import json

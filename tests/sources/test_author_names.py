@@ -1,4 +1,4 @@
-"""Author lines as people write them, and TeX's accents."""
+"""Test author lines in free text, and TeX's accents."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""bioRxiv and medRxiv: a day of theirs comes whole, under ids of its own, and is read and ranked beside arXiv's."""
+"""Test that days of bioRxiv and medRxiv are complete, with separate ids, and ranked beside arXiv's."""
 
 import json
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""S3: papers from files of every shape, streamed; every fault is one line that names file and line."""
+"""Test papers from files of every format, streamed; every fault is one line with file and line (S3)."""
 
 import gzip
 import json
@@ -138,17 +138,17 @@ BAD_LINES = {
     "no JSON": (b"{nonsense", "not valid JSON"),
     "no object": (b"[1, 2]", "expected an object"),
     "no id": (b'{"title": "T"}', "no paper_id"),
-    "an id that is none": (b'{"id": "x/1", "title": "T"}', "not an arXiv id"),
+    "an invalid id": (b'{"id": "x/1", "title": "T"}', "not an arXiv id"),
     "a number as title": (json.dumps({**RECORD, "title": 7}).encode(), "title must be a text, got a number"),
     "a number as snapshot title": (json.dumps({**SNAPSHOT, "title": 7}).encode(), "title must be a text"),
     "an empty title": (json.dumps({**SNAPSHOT, "title": " "}).encode(), "title is empty"),
     "no authors": (json.dumps({"id": "2603.00001", "title": "T", "abstract": "A"}).encode(), "authors"),
-    "a date that is none": (json.dumps({**RECORD, "published": "soon"}).encode(), "published must be a date"),
+    "an invalid date": (json.dumps({**RECORD, "published": "soon"}).encode(), "published must be a date"),
     "a date out of reach": (
         json.dumps({**RECORD, "published": "0001-01-01T00:00:00+14:00"}).encode(),
         "published must be a date",
     ),
-    "a mail date that is none": (
+    "an invalid mail date": (
         json.dumps({**SNAPSHOT, "versions": [{"version": "v1", "created": "Xyz, 99 Foo"}]}).encode(),
         "published must be a date",
     ),
@@ -157,7 +157,7 @@ BAD_LINES = {
     "half a surrogate pair": (b'{"paper_id": "2603.00001", "title": "\\ud800"}', "not valid JSON"),
     "a NUL": (json.dumps({**RECORD, "abstract": "a\0b"}).encode(), "abstract holds a NUL"),
     "a NUL in an author": (json.dumps({**RECORD, "authors": ["a\0b"]}).encode(), "authors holds a NUL"),
-    "bytes that are no UTF-8": (b'{"paper_id": "\xff"}', "not valid JSON"),
+    "bytes that are not UTF-8": (b'{"paper_id": "\xff"}', "not valid JSON"),
     "nested too deeply": (b'{"a":' * 3000 + b"1" + b"}" * 3000, "not valid JSON"),
     "NaN": (b'{"paper_id": NaN}', "not valid JSON"),
 }
@@ -200,7 +200,7 @@ print(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the memory of a process is asked of Linux")
 def test_a_large_feed_is_not_held_in_memory(file):
-    """A process of its own is measured, for the XML library keeps its memory to itself."""
+    """Measure a separate process, because the XML library does not return memory."""
 
     def memory(count):
         path = file(feed_xml([invented_paper(0, DAY, abstract="word " * 5000)] * count), "feed.xml")

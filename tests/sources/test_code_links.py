@@ -1,4 +1,4 @@
-"""S5: the repository of a paper, from comment then abstract."""
+"""Test finding the repository of a paper, in the comment and then in the abstract (S5)."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Twins of the tests on recorded data: invented records of the same shapes, so that a fresh clone tests them too.
+"""Test invented records of the same shapes as the recorded ones, so that a fresh clone covers them too.
 
 The feeds in `invented_feeds/` have the layouts in which the API answered in 2016 and answers today.
 """
@@ -91,7 +91,7 @@ WHOLE = scholar_paper(
 SPARSE = {"paperId": f"{2:040x}", "title": "Sparse  matter", "authors": [], "externalIds": None, "citationCount": None}
 NULLS = scholar_paper(3, abstract=None, publicationDate=None, externalIds={}, journal={}, citationCount=0)
 NAMELESS = {"paperId": f"{4:040x}", "title": None}
-UNKNOWN = {"paperId": None, "title": "On what nobody knows"}
+UNKNOWN = {"paperId": None, "title": "On the unknown"}
 
 
 def asked(url: str, polite: Polite) -> Scholar:

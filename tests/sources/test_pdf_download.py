@@ -1,4 +1,4 @@
-"""PDFs from known hosts only: whole or not there, asked for once, and no machine of a private network (I7, I8)."""
+"""Test that PDFs come from known public hosts only, complete or not at all, and are requested once (I7, I8)."""
 
 import socket
 import threading
@@ -169,7 +169,7 @@ def test_an_origin_of_the_operator_is_that_origin_and_no_other() -> None:
 )
 def test_a_setting_that_is_no_host_is_named(entry: str) -> None:
     if entry == "*":
-        with pytest.raises(RefusedAddress):  # a star is a name like another, and nobody bears it
+        with pytest.raises(RefusedAddress):  # a star is an ordinary name that no host has
             known_hosts([entry]).check("https://arxiv.org/x")
         return
     with pytest.raises(InvalidInput):

@@ -1,4 +1,4 @@
-"""What comes of a PDF: readable text, page by page, or one line that says why not."""
+"""Test PDF extraction: readable text, page by page, or one line with the reason for its absence."""
 
 import os
 import threading

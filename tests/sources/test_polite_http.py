@@ -1,4 +1,4 @@
-"""S2's manners, over real sockets and, where processes matter, real processes. Waits pass on a fake clock."""
+"""Test polite requests (S2) over real sockets and, where they matter, real processes; waits use a fake clock."""
 
 import email.utils
 import gzip

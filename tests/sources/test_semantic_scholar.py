@@ -1,4 +1,4 @@
-"""Semantic Scholar's real recorded answers, served again over loopback (shared_data/semantic_scholar)."""
+"""Test Semantic Scholar's recorded answers, served over loopback (shared_data/semantic_scholar)."""
 
 import gzip
 import json

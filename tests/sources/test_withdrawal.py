@@ -1,4 +1,4 @@
-"""S6: a withdrawal notice is recognised, the mere word is not."""
+"""Test that a withdrawal notice is recognised and the mere word is not (S6)."""
 
 import gzip
 import json
@@ -83,7 +83,7 @@ def test_real_records(shared_data):
         with gzip.open(shared_data / file) as stream:
             return {one["id"] for one in map(json.loads, stream) if is_withdrawn(one["comment"], one["abstract"])}
 
-    # All records whose comment or abstract says so, read by eye; of the others none.
+    # All records with a withdrawal in comment or abstract, verified by reading; none of the others.
     assert withdrawn("arxiv_odd_records/records.jsonl.gz") == {
         *("0704.0156", "0704.0213", "0704.0374", "0704.0480", "0704.0525"),
         *("0704.0615", "0704.0644", "0704.0840", "0906.3336", "2101.10016"),

@@ -1,4 +1,4 @@
-"""Texts from arXiv's HTML and LaTeX: sections and formulae as written, and nothing that an archive may hide."""
+"""Test texts from arXiv's HTML and LaTeX: sections and formulae as written, and hostile archives."""
 
 import gzip
 import io

@@ -1,4 +1,4 @@
-"""A small warehouse with something in every table, as the stores of today write it.
+"""Provide a small warehouse with rows in every table, as the current stores write it.
 
 Each schema version leaves one behind in `warehouses/`, which every later version must be able to read. The last act of
 a version, before a new migration changes the tables:

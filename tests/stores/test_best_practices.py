@@ -1,4 +1,4 @@
-"""The table of best practices: one transaction decides, lists filter, and a write by anybody is noticed."""
+"""Test the table of best practices: one transaction decides, filters apply, and every write is detected."""
 
 from pathlib import Path
 
@@ -66,7 +66,7 @@ def test_of_two_alike_the_nearest_is_named_and_only_that_level_counts(warehouse:
     embed(warehouse, [*kept, new], np.array([[np.cos(angle), np.sin(angle)] for angle in angles]))
     for each in kept:
         add_missing(warehouse, [each], collection=NAME)
-    assert add(warehouse, new) == practice(3), "0.1 is nearer than 0.3, and the other level is no matter"
+    assert add(warehouse, new) == practice(3), "0.1 is nearer than 0.3, and the other level is ignored"
     remove_best_practice(warehouse, NAME, practice(3).id)
     assert add(warehouse, new) == practice(0)
     remove_best_practice(warehouse, NAME, practice(0).id)

@@ -1,4 +1,4 @@
-"""A6: a day is replaced by fewer papers only when the source proves that they are gone; what lacks is known."""
+"""Test that a day loses papers only if the source proves their removal, and that incomplete days are reported (A6)."""
 
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -156,7 +156,7 @@ def test_days_are_named_until_they_are_whole(warehouse: Warehouse) -> None:
         (WEDNESDAY, "empty"),
         (thursday, "missing"),  # never asked for
         (FRIDAY, "failed"),
-        (sunday, "missing"),  # an empty Saturday is none; a Sunday that nobody asked for may have papers
+        (sunday, "missing"),  # an empty Saturday is no trouble; a Sunday that was not fetched may have papers
     ]
     for day in (TUESDAY, WEDNESDAY, thursday, FRIDAY, sunday):
         keep(warehouse, papers_of(day, 1), day=day)

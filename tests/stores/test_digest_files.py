@@ -1,4 +1,4 @@
-"""Digests on disk: whole or not there, untouched where they say the same, and every day in the feed."""
+"""Test digests on disk: complete or absent, untouched if unchanged, and every day in the feed."""
 
 from collections.abc import Sequence
 from datetime import date, timedelta

@@ -1,4 +1,4 @@
-"""A filter means what it means to Chroma, and what cannot be understood is one line that names it."""
+"""Test that a filter means what it means in Chroma, and that an invalid one is named in one line."""
 
 from functools import cache
 from typing import Any
@@ -113,7 +113,7 @@ def test_a_value_is_never_part_of_the_query() -> None:
 @pytest.mark.parametrize(
     ("where", "named"),
     [
-        ({"party": "A"}, "'party' is no field"),
+        ({"party": "A"}, "'party' is not a field"),
         ({"date_int": "2026-03-01"}, "date_int: expected a day as a whole number like 20260301, got '2026-03-01'"),
         ({"date_int": {"$gte": True}}, "date_int"),
         ({"date_int": 10**12}, "date_int"),

@@ -1,4 +1,4 @@
-"""The collections of documents hold what the database holds, with the fields that filters name."""
+"""Test that the collections of documents mirror the database, with the fields that filters name."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Documents are replaced by their origin, whole or not at all, and nothing is written that is there already."""
+"""Test that documents are replaced by origin, completely or not at all, and equal ones are not rewritten."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A text is embedded once, and every vector comes back to its own paper."""
+"""Test that a text is embedded once and every vector is returned for its paper."""
 
 from datetime import date
 from pathlib import Path
@@ -119,7 +119,7 @@ def test_all_vectors_stream_in_batches_while_the_warehouse_is_free(warehouse: Wa
     embed(warehouse, None, None)
     batches, seen = 0, {}
     for ids, days, matrix in vectors_between(warehouse, None, None, model="m"):
-        replace_day(warehouse, TUESDAY, [])  # somebody else writes meanwhile
+        replace_day(warehouse, TUESDAY, [])  # another process writes in the meantime
         batches += 1
         seen |= {paper_id: (day, row) for paper_id, day, row in zip(ids, days, matrix, strict=True)}
     assert batches > 1

@@ -1,4 +1,4 @@
-"""LLM answers kept by content in the warehouse (SPEC I5, G5)."""
+"""Test LLM answers stored by content in the warehouse (SPEC I5, G5)."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""A store has one holder at a time, whoever waits learns who, and a dead holder holds nothing."""
+"""Test that a store has one holder at a time, that a waiting process learns its name, and that a dead one holds nothing."""
 
 import json
 import os
@@ -92,7 +92,7 @@ def test_a_lock_within_itself_is_a_clear_mistake_not_a_wait(tmp_path: Path) -> N
     with store_lock(store, deadline=60):
         with pytest.raises(RuntimeError, match="never nested"), store_lock(tmp_path / "." / "store", deadline=60):
             pass
-        with store_lock(tmp_path / "other", deadline=1):  # another store is no nesting
+        with store_lock(tmp_path / "other", deadline=1):  # another store does not count as nesting
             pass
     with store_lock(store, deadline=1):
         pass

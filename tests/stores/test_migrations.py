@@ -1,4 +1,4 @@
-"""The warehouse grows up with the program: older ones are brought up to date, nothing is lost, whatever interrupts."""
+"""Test that older warehouses are upgraded without loss, whatever interrupts the upgrade."""
 
 import gzip
 import os
@@ -41,7 +41,7 @@ def unpacked(file: Path, folder: Path) -> Path:
 
 
 def rows_of(path: Path) -> Rows:
-    """All that stands in the tables of a database, by table."""
+    """Return the rows of a database, by table."""
     with duckdb.connect(str(path), read_only=True) as connection:
         tables = connection.execute("select table_name from duckdb_tables() order by table_name").fetchall()
         return {name: connection.table(name).to_arrow_table().to_pylist() for (name,) in tables}
@@ -74,7 +74,7 @@ def version_of(path: Path) -> int:
 
 
 def is_held(before: Rows, after: Rows) -> bool:
-    """Whether every row and value of `before` stands in `after`, where columns and tables may have come."""
+    """Check that `after` contains every row and value of `before`; it may have more columns and tables."""
     return all(
         any({name: row[name] for name in old} == old for row in after[table])
         for table, rows in before.items()

@@ -1,4 +1,4 @@
-"""One row per paper, its newest version, whichever way and in whichever order it came in."""
+"""Test that a paper is one row in its newest version, whatever the origin and order of its records."""
 
 import time
 from collections.abc import Iterator

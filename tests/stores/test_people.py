@@ -1,4 +1,4 @@
-"""The file of people: tokens as hashes, for its user alone, and one line for whatever is wrong with it."""
+"""Test the file of people: hashed tokens, private to its user, and one line for every fault."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A process is named so that nobody takes another one for it."""
+"""Test that a process is identified without confusion with another one."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""A profile's file is written whole or not at all, and never over an edit that nobody has seen."""
+"""Test that a profile's file is written completely or not at all, and never over an unseen edit."""
 
 import json
 from pathlib import Path

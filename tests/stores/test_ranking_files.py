@@ -1,4 +1,4 @@
-"""A ranking's file is whole or not there, and no file is ever overwritten (G15)."""
+"""Test that a ranking's file is complete or absent, and that no file is overwritten (G15)."""
 
 import json
 from datetime import UTC, datetime

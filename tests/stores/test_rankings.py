@@ -1,4 +1,4 @@
-"""Candidates and rankings are kept whole per day and profile, and answer what became of a paper."""
+"""Test that candidates and rankings are replaced as a whole and report the result of a single paper."""
 
 from datetime import date
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""One opening for many questions: what is read is one state, and nothing is written through it."""
+"""Test that all reads of one opening see one state and cannot write."""
 
 from pathlib import Path
 

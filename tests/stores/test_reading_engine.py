@@ -1,4 +1,4 @@
-"""What is read shares an engine, and nothing else: no file stays open, no setting stays, no fault spreads."""
+"""Test that readers share only an engine: no open file, no setting and no fault is shared."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Stored answers: one set a day and profile, replaced as a whole."""
+"""Test stored answers: one set per day and profile, replaced as a whole."""
 
 from datetime import date
 from pathlib import Path

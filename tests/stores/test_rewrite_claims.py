@@ -1,4 +1,4 @@
-"""A claim on a rewrite: one holder at a time, for as long as its lease and its process last (B11)."""
+"""Test that a rewrite has one claim at a time, which ends with its lease or its process (B11)."""
 
 import os
 import socket
@@ -30,7 +30,7 @@ def test_one_holds_the_others_wait_and_a_claim_can_be_renewed_and_given_back(war
     assert one != other
     assert claims(warehouse, one) and claims(warehouse, one) and not claims(warehouse, other)
     release_item(warehouse, "item", holder=other)
-    assert not claims(warehouse, other), "nobody gives back what is another's"
+    assert not claims(warehouse, other), "a claim is released only by its holder"
     release_item(warehouse, "item", holder=one)
     assert claims(warehouse, other)
 

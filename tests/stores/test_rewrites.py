@@ -1,4 +1,4 @@
-"""The tables of rewrites: what is written holds only if nobody was faster, and comes back as it was."""
+"""Test that the first writer of a step of a rewrite wins, and that rewrites are read back unchanged."""
 
 from dataclasses import replace
 from datetime import UTC, date, datetime
@@ -77,7 +77,7 @@ def warehouse(tmp_path: Path) -> Warehouse:
 
 
 def test_a_kept_attempt_and_a_closed_item_leave_no_claim_for_a_kill_to_leave_behind(warehouse: Warehouse) -> None:
-    """Killed before it gave the claim back: whoever comes next has nothing to write, and so nothing to claim."""
+    """A writer killed before releasing its claim leaves nothing to write, and so nothing to claim."""
     ends = (
         lambda: keep_attempt(warehouse, "a", attempt(1)),
         lambda: finish(warehouse, "a", outcome="cancelled", kept=None),

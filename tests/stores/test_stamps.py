@@ -1,4 +1,4 @@
-"""The stamp of a run that left nothing to do: it holds while nothing is touched, and not a moment longer."""
+"""Test that the stamp of a run without work is valid exactly while its files are untouched."""
 
 import os
 from collections.abc import Callable
@@ -42,7 +42,7 @@ TOUCHED: dict[str, Callable[[Path], object]] = {
     "a profile has come": lambda folder: (folder / "profiles" / "speech").mkdir(),
     "a paper was read": lambda folder: (folder / "profiles" / "graphs" / "read_papers.json").write_text("[]"),
     "the stamp is damaged": lambda folder: (folder / "store.run").write_text('{"question": "today"'),
-    "the stamp is no object": lambda folder: (folder / "store.run").write_text("[]"),
+    "the stamp is not an object": lambda folder: (folder / "store.run").write_text("[]"),
 }
 
 

@@ -1,4 +1,4 @@
-"""The vector index holds what the database holds, finds it, and writes no more than it must."""
+"""Test that the vector index mirrors the database, finds it, and writes no more than necessary."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""An index that cannot be trusted is made again whole, and never opened to find out."""
+"""Test that an untrusted index is rebuilt without being opened."""
 
 import hashlib
 import json
@@ -56,7 +56,7 @@ def told_otherwise(store: Path, **changes: object) -> None:
 def foreign(store: Path) -> None:
     shutil.rmtree(store)
     store.mkdir()
-    (store / "chroma.sqlite3").write_text("somebody else's", encoding="utf-8")
+    (store / "chroma.sqlite3").write_text("another program's", encoding="utf-8")
 
 
 DAMAGES: dict[str, Callable[[Path], object]] = {

@@ -1,4 +1,4 @@
-"""The same code talks to a Chroma server when it is given an address instead of a folder."""
+"""Test the index on a Chroma server: a URL instead of a folder."""
 
 import socket
 import subprocess

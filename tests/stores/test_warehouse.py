@@ -1,4 +1,4 @@
-"""The warehouse is there when it is needed, lets all take turns, and says in one line why it cannot be used."""
+"""Test that the warehouse is created on first use, that processes take turns, and that faults are one line."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
