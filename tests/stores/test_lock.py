@@ -1,4 +1,4 @@
-"""Test that a store has one holder at a time, that a waiting process learns its name, and that a dead one holds nothing."""
+"""Test that a store has one holder at a time, that its name is reported, and that a dead holder holds nothing."""
 
 import json
 import os
