@@ -38,7 +38,7 @@ class RankingRunConfig(dg.Config):
     )
     interest_mode: str | None = Field(default=None, description="seed, lanes, library or hybrid.")
     weights: dict[str, float] | None = Field(
-        default=None, description="What each of the six dimensions counts; all six by name, and they sum to 1."
+        default=None, description="The weight of each dimension by name; they sum to 1."
     )
 
     def options(self) -> dict[str, Any]:
