@@ -183,7 +183,7 @@ def test_a_process_killed_while_it_sends_leaves_a_delivery_of_which_nobody_knows
     assert box.mails == []
     assert out.sent() == {"mail": "sending", "webhook": "sent"}
     [lost] = undelivered(out.workspace, ["ponds"])
-    assert lost.unknown and "nobody knows whether it arrived (cut off)" in str(lost)
+    assert lost.unknown and "it is unknown whether it arrived (cut off)" in str(lost)
 
 
 def test_of_two_processes_one_sends(out: Out) -> None:

@@ -1,4 +1,4 @@
-"""Invented days to make digests of: rows as the stores give them, without a store."""
+"""Invent days to build digests from: rows as the stores return them, without a store."""
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime
@@ -31,7 +31,7 @@ def paper(number: int = 1, **changes: Any) -> Paper:
 
 
 def row(rank: int, paper_id: str, **changes: Any) -> dict[str, Any]:
-    """A row of a ranking whose relevance falls with the rank."""
+    """Return a row of a ranking whose relevance falls with the rank."""
     marks = dict.fromkeys(DIMENSIONS, 0.0) | {"semantic_relevance": 0.9 - rank / 10, "recency": 1.0}
     return {
         "rank": rank,
@@ -73,7 +73,7 @@ def candidate(paper_id: str, reason: str | None = None, title: str = "a title") 
 
 
 def stored(papers: Sequence[Paper], *, rows: Sequence[Mapping[str, Any]] | None = None, **more: Any) -> Stored:
-    """A day on which these papers are the list, in this order; `more` are fields of Stored and of the header."""
+    """Return a day whose list has these papers in this order; `more`: fields of Stored and of the header."""
     own = ("candidates", "changes", "answers", "rewrites", "decided_at", "content")
     fields = {name: more.pop(name) for name in own if name in more}
     listed = rows or [row(rank, each.paper_id) for rank, each in enumerate(papers, 1)]
@@ -124,7 +124,7 @@ def rewrite(level: str, *attempts: Attempt, outcome: str | None = None, kept: in
 
 
 def answer(sides: Mapping[str, Sequence[Mapping[str, Any]]], **more: Any) -> dict[str, Any]:
-    """A stored answer; each side's documents, and what else is told of the answer."""
+    """Return a stored answer with these documents by side, and other fields of the answer."""
     return {
         "question": "Are frogs loud?",
         "generation_required": True,

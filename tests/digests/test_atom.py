@@ -1,4 +1,4 @@
-"""The feed is valid, stable and tells no time but the days'."""
+"""The feed is valid and stable, and its times are those of the days."""
 
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta

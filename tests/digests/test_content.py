@@ -97,7 +97,7 @@ def test_the_contrastive_pick_says_from_what_it_differs() -> None:
     assert pick is not None
     assert pick.point == "as no. 1, but wet"
     assert pick.rows == (("method", "wet, damp", "dry"),)
-    assert found.notes == (), "the pick's note stands with the pick"
+    assert found.notes == (), "the pick's note is shown with the pick"
 
 
 def test_a_comparison_names_papers_by_their_place() -> None:

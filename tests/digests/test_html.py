@@ -1,4 +1,4 @@
-"""The page needs nothing but itself, and whatever a paper says stays text."""
+"""The page is self-contained, and a paper's text never becomes markup."""
 
 import re
 from html.parser import HTMLParser
@@ -47,7 +47,7 @@ class Shape(HTMLParser):
 
 
 def page(said: str, url: str = "https://example.org/a.pdf") -> str:
-    """A page on which everything that comes from outside says the same."""
+    """Return a page on which every text from outside is the same."""
     text = f"x{said}"
     hostile = paper(1, title=text, abstract=text, authors=(text,), categories=(text,), pdf_url=url, github_url=url)
     return html_page(

@@ -1,4 +1,4 @@
-"""What a reader wants to know first: what a paper does, whom it meets of the profile, why it stands where it stands."""
+"""What a reader wants to know first: what a paper does, which preferences it matches, why it has its rank."""
 
 import pytest
 

@@ -21,7 +21,7 @@ NOW = datetime(2026, 3, 1, tzinfo=UTC)
 
 
 class Embedder:
-    """Unit vectors of nothing in particular; it can be told to be interrupted at a call."""
+    """Return arbitrary unit vectors; a call can be interrupted."""
 
     name, dimension = "invented", 3
 

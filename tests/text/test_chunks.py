@@ -41,7 +41,7 @@ def test_no_chunk_is_over_the_size_and_nothing_but_white_space_is_lost(text: str
 def test_chunks_share_whole_words_as_many_as_the_overlap_and_the_size_allow(
     ends: list[bool], size: int, overlap: int
 ) -> None:
-    """Of words that occur once each, some with a full stop, so that a chunk tells where it is from."""
+    """Return words that occur once each, some with a full stop, so that a chunk shows its position."""
     text = " ".join(f"W{at:03}{'.' if end else ''}" for at, end in enumerate(ends))
     chunks = chunks_of(text, size=size, overlap=overlap)
     assert set(" ".join(chunks).replace(".", "").split()) == set(text.replace(".", "").split())

@@ -1,4 +1,4 @@
-"""What other people's texts hold that nobody should meet is gone; what their scripts need stays."""
+"""Harmful characters are removed from texts; what scripts need is kept."""
 
 import json
 

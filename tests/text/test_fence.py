@@ -1,4 +1,4 @@
-"""Other people's texts in a prompt stand between marks that they cannot hold."""
+"""Texts from outside are fenced in a prompt between marks that they cannot contain."""
 
 from hypothesis import given
 from hypothesis import strategies as st

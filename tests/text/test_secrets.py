@@ -35,7 +35,7 @@ def test_a_key_in_base64_is_not_shown_wherever_it_stands_in_the_text(key: str, a
         packed = encode(around + key.encode() + around).decode()
         shown = secrets.hide(f"sent {packed}").removeprefix("sent ")
         assert "***" in shown
-        # At either end a group of four characters may hold something of what stands around the key, and so is shown.
+        # At either end a group of four characters may contain part of the text around the key, and so is shown.
         assert len(shown.replace("***", "")) <= 2 * len(encode(around)) + 4
 
 
