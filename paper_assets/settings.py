@@ -56,6 +56,16 @@ class ScoringConfig:
     interest_repeats: tuple[int, int, int] = (3, 2, 1)  # primary, secondary, exploratory, G4
     lane_weights: tuple[float, float, float] = (1.0, 0.7, 0.4)  # the same, of lanes
     line: float = 0.25  # G17: probability from which a paper is worth reading; docs/evaluation.md
+    # G17c: how many points of log odds a point of the score beside relevance (keywords, authors, code, recency) moves a
+    # paper in the list. Code is worth 0.3 of them; with purpose implementation, where it comes first, 2.4.
+    nudges: Mapping[str, float] = field(
+        default_factory=lambda: {
+            "general": 4.0,
+            "literature_review": 4.0,
+            "implementation": 12.0,
+            "idea_generation": 4.0,
+        }
+    )
     bm25_k1: float = 1.2  # G4: how soon a repeated word stops counting
     recency_steps: tuple[tuple[int, float], ...] = (
         (14, 1.0),

@@ -13,8 +13,8 @@ from paper_assets.digests.plain_text import lead, paragraphs, sentence, web_addr
 from paper_assets.paper import Paper, papers_to_table
 from paper_assets.profile import ProfileContent
 from paper_assets.ranking.dimensions import same_person
-from paper_assets.ranking.explain import as_sum, parts_of, why
-from paper_assets.ranking.final_list import tenth
+from paper_assets.ranking.explain import order_as_sum, order_parts, why
+from paper_assets.ranking.final_list import order_value, tenth
 from paper_assets.ranking.keywords import BETWEEN_FIELDS, distinct, keywords_in, paper_texts
 from paper_assets.ranking.tags import CONTRASTIVE_IN_WORDS, IN_WORDS, SOFT_PENALTY
 from paper_assets.rewriting.gate import held_back, listed, unaccepted
@@ -120,11 +120,11 @@ def order_notes(shown: Sequence[Mapping[str, Any]], header: Mapping[str, Any]) -
     """Explain, by paper id, why a paper ranks above one with a higher score (G12, G17). `shown`: rows by rank."""
     notes: dict[str, str] = {}
     for at, row in enumerate(shown):
-        better = [each for each in shown[at + 1 :] if each["final"] > row["final"] + _SHOWN]
+        better = [each for each in shown[at + 1 :] if order_value(each, header) > order_value(row, header) + _SHOWN]
         picks = [each for each in better if "CONTRASTIVE_PICK" in each["tags"]]
         for pick in picks:
             notes[pick["paper_id"]] = "It has the last place, independent of its score: it was picked for contrast."
-        if header.get("line") is None or len(picks) == len(better):
+        if header.get("line") is None or "nudge" in header or len(picks) == len(better):
             continue
         passed = next(each for each in better if each not in picks)
         mine, its = (each["semantic_relevance"] for each in (row, passed))
@@ -386,10 +386,10 @@ def entry_of(
         rest=None if opening.rest is None else MathText(release_formulas(opening.rest)),
         skipped=opening.skipped,
         links=links_of(paper),
-        score=row["final"],
-        sum=as_sum(row, header["weights"]),
+        score=order_value(row, header),
+        sum=order_as_sum(row, header),
         order=order,
-        parts=tuple(Part(name=name, words=words, points=by) for name, words, by in parts_of(row, header["weights"])),
+        parts=tuple(Part(name=name, words=words, points=by) for name, words, by in order_parts(row, header)),
         why=tuple(one_line(line) for line in why(row, header, scored=ranking.rows.num_rows)),
         tags=_tags(row, matched),
         contrast=contrast_of(header, places) if "CONTRASTIVE_PICK" in row["tags"] else None,

@@ -97,7 +97,13 @@ def judged_day(
     first = as_of - timedelta(days=content.feed.window_days - 1)
     papers = papers_between(warehouse, first, as_of, categories=content.feed.categories)
     liked = liked_ids(content.interests)
-    criteria = FilterCriteria(content=content, options=options, scoring=scoring, read_ids=profile.read_ids.union(liked))
+    criteria = FilterCriteria(
+        content=content,
+        options=options,
+        scoring=scoring,
+        read_ids=profile.read_ids.union(liked),
+        implementation_needs_code=False,
+    )
     candidates = papers.filter(filter_papers(papers, criteria).column("passed"))
     texts = zip(candidates.column("title").to_pylist(), candidates.column("abstract").to_pylist(), strict=True)
     known = papers_from_table(papers_by_id(warehouse, liked))

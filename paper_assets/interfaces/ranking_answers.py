@@ -12,7 +12,8 @@ from paper_assets.models.embedder import known_name, load_embedder
 from paper_assets.paper import papers_from_table
 from paper_assets.paper_id import split_paper_id
 from paper_assets.pipeline.ranking_call import rank_and_filter_papers
-from paper_assets.ranking.explain import as_sum, what_was_missing, why, why_removed
+from paper_assets.ranking.explain import order_as_sum, what_was_missing, why, why_removed
+from paper_assets.ranking.final_list import match_of
 from paper_assets.ranking.gatekeeper import Backends, Embed
 from paper_assets.ranking.two_rankings import profile_edits
 from paper_assets.ranking.verifier import open_verifier
@@ -77,10 +78,11 @@ def shown_ranking(warehouse: Warehouse, profile: str, day: date) -> dict[str, An
                 "paper_id": row["paper_id"],
                 **{name: papers.get(row["paper_id"], _GONE)[name] for name in ("title", "authors")},
                 "score": row["final"],
+                "match": match_of(row, stored.header),
                 "relevance": row["semantic_relevance"],
                 "learned": row["learned"],
                 "tags": row["tags"],
-                "sum": as_sum(row, stored.header["weights"]),
+                "sum": order_as_sum(row, stored.header),
                 "why": why(row, stored.header, scored=stored.rows.num_rows),
             }
             for row in rows

@@ -25,7 +25,7 @@ from paper_assets.pipeline.workspace import Workspace
 from paper_assets.profile import Profile
 from paper_assets.ranking.changes import ADDED, sentences
 from paper_assets.ranking.explain import recompute
-from paper_assets.ranking.final_list import learned_of
+from paper_assets.ranking.final_list import learned_of, order_value
 from paper_assets.ranking.gatekeeper import ranking_options
 from paper_assets.stores.papers import papers_by_id
 from paper_assets.stores.rankings import (
@@ -115,12 +115,12 @@ def ranking_report(workspace: Workspace, partition: Partition, made: Made) -> Re
                 ]
             ),
             "top_papers": Table(
-                ["rank", "paper", "score", "relevance", "recency", "tags"],
+                ["rank", "paper", "match" if "nudge" in header else "score", "relevance", "recency", "tags"],
                 [
                     (
                         row["rank"],
                         f"{row['paper_id']} {titles.get(row['paper_id'], '')}",
-                        row["final"],
+                        order_value(row, header),
                         row["semantic_relevance"],
                         row["recency"],
                         ", ".join(row["tags"]),

@@ -59,6 +59,7 @@ def judged_papers(warehouse: Warehouse, day: ProfileDay, *, settings: Settings) 
         scoring=settings.scoring,
         read_ids=day.profile.read_ids.union(day.liked),
         shown_ids=day.shown,
+        implementation_needs_code=False,
     )
     return filter_papers(papers, criteria)
 

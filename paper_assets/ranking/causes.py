@@ -97,7 +97,7 @@ def own_words(two: TwoRankings, at: int, name: str, by: float) -> tuple[str, str
         if crossed[0] != crossed[1]:
             where = "over" if crossed[1] else "under"
             return "line", f"it went {where} the line of {two.line:.2f} (probability {moved})"
-        if tenth(then) != tenth(now):
+        if two.new.rules.nudge is None and tenth(then) != tenth(now):
             where = "higher" if now > then else "lower"
             return "tenth", f"its probability is in a {where} tenth ({moved})"
         if abs(by) <= NOTICED < abs(now - then):

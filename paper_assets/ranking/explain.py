@@ -14,6 +14,9 @@ from paper_assets.ranking.final_list import (
     ScoredPapers,
     arrange,
     learned_of,
+    match_of,
+    order_value,
+    points_above,
     probability_of,
     rules_of,
     tenth,
@@ -70,6 +73,8 @@ def why(row: Mapping[str, Any], header: Mapping[str, Any], *, scored: int, missi
     """
     weights, line = header["weights"], header.get("line")
     sentences = [f"Place {row['rank']} of {scored} with a score of {row['final']:.3f}."]
+    if match_of(row, header) is not None:
+        sentences[0] = f"Place {row['rank']} of {scored} with a match of {order_as_sum(row, header)}."
     if line is not None:
         sentences.append(_beside_the_line(probability_of(row), line))
     brought = {name: weights[name] * row[name] for name in DIMENSIONS if weights[name]}
@@ -134,9 +139,9 @@ def what_was_missing(paper_id: str, rows: Sequence[Mapping[str, Any]], header: M
         if gap < 0.001:
             return f"{words}, or as probable with a better score, by less than 0.001."
         return f"{words}; with {needed:.3f} instead of {probability:.3f} it would be among them."
-    gap = last["final"] - row["final"]
+    gap = order_value(last, header) - order_value(row, header)
     remedy = f"the best mark in one of these would do: {'; '.join(remedies)}" if remedies else "no single mark would do"
-    if line is not None:
+    if line is not None and papers.rules.nudge is None:
         tenths = tenth(probability), tenth(probability_of(last))
         if tenths[0] < tenths[1]:
             return f"Not among the first {shown}: the papers there are in a higher tenth of probability; {remedy}."
@@ -163,6 +168,35 @@ def as_sum(row: Mapping[str, Any], weights: Mapping[str, float]) -> str:
     """A row's score as one line of arithmetic, the largest part first."""
     terms = [f"{points:+.3f} {words}" for _, words, points in parts_of(row, weights)]
     return f"{row['final']:.3f} = {' '.join(terms).removeprefix('+')}"
+
+
+def order_parts(row: Mapping[str, Any], header: Mapping[str, Any]) -> list[tuple[str, str, float]]:
+    """What the number is made of that a row's place goes by: (name, words, points), which add up to it."""
+    weights, nudge = header["weights"], header.get("nudge")
+    if nudge is None:
+        return parts_of(row, weights)
+    parts = [
+        (
+            "semantic_relevance",
+            f"probability {probability_of(row):.2f} of being on topic",
+            points_above(probability_of(row), header["line"]),
+        )
+    ]
+    for name in DIMENSIONS:
+        if name != "semantic_relevance":
+            mark = row[name] - 1 if name == "recency" or _as_every_paper(name, row) else row[name]
+            parts.append((name, DIMENSIONS_IN_WORDS[name], nudge * weights[name] * mark))
+    parts += [(name, words, nudge * row[name]) for name, words in _ADDED_IN_WORDS.items()]
+    return [parts[0], *sorted((part for part in parts[1:] if part[2]), key=lambda part: -abs(part[2]))]
+
+
+def order_as_sum(row: Mapping[str, Any], header: Mapping[str, Any]) -> str:
+    """What a row's place goes by as one line of arithmetic: its match, or its score where there is none."""
+    match = match_of(row, header)
+    if match is None:
+        return as_sum(row, header["weights"])
+    terms = [f"{points:+.2f} {words}" for _, words, points in order_parts(row, header)]
+    return f"{match:.2f} = {' '.join(terms).removeprefix('+')}"
 
 
 def why_removed(reason: str) -> str:

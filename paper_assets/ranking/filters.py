@@ -28,13 +28,18 @@ FILTER_PHASE = 2  # G15 `filter_phase`: papers are removed before anything is sc
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilterCriteria:
-    """What the filters judge by. Without a profile (`content` None) no keyword, year or code is asked."""
+    """What the filters judge by. Without a profile (`content` None) no keyword, year or code is asked.
+
+    `implementation_needs_code`: purpose implementation removes papers without code, as the call does. The graph leaves
+    them in, because arXiv's metadata misses most code, and puts papers with code first.
+    """
 
     content: ProfileContent | None
     options: RankingOptions
     scoring: ScoringConfig = field(default_factory=ScoringConfig)
     read_ids: frozenset[str] = frozenset()
     shown_ids: frozenset[str] = frozenset()
+    implementation_needs_code: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,9 +87,8 @@ def too_old(table: pa.Table, criteria: FilterCriteria) -> Details:
 
 def no_code_required(table: pa.Table, criteria: FilterCriteria) -> Details:
     """No code, though the purpose is to implement or the profile requires code."""
-    required = criteria.options.purpose == "implementation" or (
-        criteria.content is not None and criteria.content.constraints.require_code
-    )
+    by_purpose = criteria.options.purpose == "implementation" and criteria.implementation_needs_code
+    required = by_purpose or (criteria.content is not None and criteria.content.constraints.require_code)
     return _where(~has_code(table)) if required else {}
 
 

@@ -1,10 +1,10 @@
-"""The final list: who stands above the line, in which order, for which lane, and the pick (SPEC G4, G10 to G12, G17).
+"""The final list: which papers are above the threshold, in which order (SPEC G4, G10-G12, G17).
 
-Where relevance is a probability a line parts what is worth reading. Above it papers stand by tenths of probability, and
-within a tenth by final score: whatever code, author or keyword bring, within a tenth it costs at most a tenth of a
-relevant paper for each place. In the mode `balanced` the most probable papers fill the places and are then put in this
-order; the other modes have no such shortlist. Below the line papers stand by probability and are not shown. Without a
-line (mode `seed`, no profile) the final score alone decides.
+Where relevance is a probability, papers above the threshold precede all others, and both groups are ordered by their
+match: the log odds of the probability above the threshold's, plus `nudge` times what else the final score holds
+(keywords, authors, institutions, recency, code, the mode's bonus, penalties). Papers below the threshold are not in the
+list. Without a threshold (mode `seed`, no profile) the final score alone decides. Rankings stored before there was a
+match go by tenths of probability and by final score within a tenth (`nudge` is None).
 """
 
 from collections.abc import Mapping
@@ -34,12 +34,17 @@ Bools = NDArray[np.bool_]
 class ListRules:
     """How many places there are, how many of them at most for lanes, from which probability on (None: no line), and
     whether the most probable go first.
+
+    `nudge`: how many points of log odds one point of the score beside relevance counts, `weight`: that of relevance in
+    the score. None: an older ranking, in tenths.
     """
 
     places: int
     for_lanes: int
     line: float | None
     shortlist: bool
+    nudge: float | None = None
+    weight: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,12 +73,14 @@ class ReadingList:
 
 def rules_of(header: Mapping[str, Any], *, otherwise: int = 1) -> ListRules:
     """The rules by a ranking's header; older ones know of no line."""
-    line, places = header.get("line"), header.get("top_k", otherwise)
+    line, places, nudge = header.get("line"), header.get("top_k", otherwise), header.get("nudge")
     return ListRules(
         places=places,
         for_lanes=max(places // 3, len(header.get("lane_places") or ())),
         line=line,
-        shortlist=line is not None and header.get("ranking_mode") == "balanced",
+        shortlist=line is not None and nudge is None and header.get("ranking_mode") == "balanced",
+        nudge=nudge,
+        weight=header["weights"]["semantic_relevance"] if nudge is not None else 0.0,
     )
 
 
@@ -86,6 +93,40 @@ def probability_of(row: Mapping[str, Any]) -> float:
     """The probability by which a row was put in order: its relevance, moved by what was learned."""
     probability: float = row["semantic_relevance"] + learned_of(row)
     return probability
+
+
+def matches(probability: Floats, final: Floats, *, nudge: float, weight: float) -> Floats:
+    """(n,) what the list goes by, up to a number that is the same for all papers."""
+    found: Floats = log_odds(probability) + nudge * (final - weight * probability)
+    return found
+
+
+def log_odds(probability: Floats | float) -> Floats:
+    """ln(p / (1 - p)), finite also for 0 and 1."""
+    inside = np.clip(probability, _NEARLY_SURE, 1 - _NEARLY_SURE)
+    found: Floats = np.log(inside / (1 - inside))
+    return found
+
+
+def match_of(row: Mapping[str, Any], header: Mapping[str, Any]) -> float | None:
+    """The number by which a row was put in order; None in rankings that go by the final score or by tenths."""
+    nudge = header.get("nudge")
+    if nudge is None:
+        return None
+    probability = probability_of(row)
+    rest: float = row["final"] - header["weights"]["semantic_relevance"] * probability
+    return points_above(probability, header["line"]) + float(nudge * (rest - header["nudge_from"]))
+
+
+def points_above(probability: float, line: float) -> float:
+    """By how much log odds a probability is above the threshold."""
+    return float(log_odds(probability) - log_odds(line))
+
+
+def order_value(row: Mapping[str, Any], header: Mapping[str, Any]) -> float:
+    """The match, or the final score of a ranking that has none: the number that tables show."""
+    match = match_of(row, header)
+    return float(row["final"]) if match is None else match
 
 
 def tenth(probability: Floats | float) -> Floats:
@@ -107,7 +148,10 @@ def arrange(papers: ScoredPapers) -> ReadingList:
         first = np.zeros(len(rows), dtype=bool)
         if rules.shortlist:
             first[np.lexsort((tie, -final, -np.where(above, probability, -1.0)))[:places]] = True
-        group = np.where(above, tenth(probability), probability)
+        if rules.nudge is None:
+            group = np.where(above, tenth(probability), probability)
+        else:
+            group = matches(probability, final, nudge=rules.nudge, weight=rules.weight)
         order = np.lexsort((tie, -final, -group, ~(first & above), ~above))
     rows, above = rows[order], above[order]
     pick, lanes = pick[order], papers.lanes[rows] & above & ~pick[order]
@@ -126,10 +170,11 @@ def arrange(papers: ScoredPapers) -> ReadingList:
     return ReadingList(place=place, listed=listed)
 
 
+_NEARLY_SURE = 1e-6
+
 Rows = NDArray[np.int64]
 
 _RELEVANCE = DIMENSIONS.index("semantic_relevance")
-_SHORTLISTED = 10  # above every tenth
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,6 +194,7 @@ class Scored:
     vectors: NDArray[np.float32] | None
     line: float | None
     shift: Floats | None = None
+    nudge: float = 0.0  # points of log odds that a point of the score beside relevance counts
 
     @property
     def relevance(self) -> Floats:
@@ -169,6 +215,10 @@ class Scored:
             return np.ones(len(self.bonus), dtype=bool)
         found: Bools = self.relevance >= self.line
         return found
+
+    def match(self, final: Floats) -> Floats:
+        """(n,) what the order goes by where there is a threshold, from the final scores."""
+        return matches(self.relevance, final, nudge=self.nudge, weight=self.weights[_RELEVANCE])
 
     def with_relevance(self, relevance: Floats) -> "Scored":
         """The same papers with another relevance."""
@@ -222,21 +272,21 @@ def final_list(scored: Scored, *, options: RankingOptions, scoring: ScoringConfi
 def asked_first(scored: Scored, doubtful: Rows, *, options: RankingOptions, scoring: ScoringConfig) -> Rows:
     """The `doubtful` rows that a verifier should be asked about, the most promising first (G5).
 
-    Left out are those that even a verdict of 1 would not bring into the list. The most probable fill a shortlist, so
-    that a verdict of 1 always does; where tenths decide, a paper is out of reach if the places are filled by papers in
-    the highest tenth that are not in doubt and score higher. Without a line all are asked, as the original asks them.
+    Left out are those that even a verdict of 1 would not bring into the list, because the places are filled by papers
+    that are not in doubt and match better. Without a threshold all are asked, as the original asks them.
     """
     found = _filled(scored, options.top_k, options=options, scoring=scoring)
     place = np.empty(len(found.order), dtype=np.int64)
     place[found.order] = np.arange(len(found.order))
     asked: Rows = doubtful[np.argsort(place[doubtful], kind="stable")]
-    if scored.line is None or options.ranking_mode == "balanced" or options.include_contrastive:
+    if scored.line is None or options.include_contrastive:
         return asked
-    lowest = scored.final(scoring, diversity_penalty=_deduction(options, scoring))
-    sure = scored.above & (tenth(scored.relevance) == tenth(np.ones(1)))
+    lowest = scored.match(scored.final(scoring, diversity_penalty=_deduction(options, scoring)))
+    sure = scored.above
     sure[doubtful] = False
     rivals = np.sort(lowest[sure])
-    best = scored.with_relevance(np.ones(len(lowest))).final(scoring)
+    certain = scored.with_relevance(np.ones(len(lowest)))
+    best = certain.match(certain.final(scoring))
     ahead = len(rivals) - np.searchsorted(rivals, best[asked], side="right")
     for_a_lane = (scored.serves[asked] > 0).any(axis=1) & (options.top_k >= 3)
     return asked[(ahead < options.top_k) | for_a_lane]
@@ -247,10 +297,9 @@ def _filled(scored: Scored, places: int, *, options: RankingOptions, scoring: Sc
     above = scored.above
     places = min(places, int(above.sum()))
     final, deducted = scored.final(scoring), np.zeros(len(scored.bonus))
-    bands = _bands(scored)
     if options.ranking_mode == "diversity" and scored.vectors is not None:
         lowered = scored.final(scoring, diversity_penalty=_deduction(options, scoring))
-        standing, fallen = _standings(scored, bands, final, lowered)
+        standing, fallen = _standings(scored, final, lowered)
         again = repeating(
             standing,
             fallen,
@@ -261,10 +310,7 @@ def _filled(scored: Scored, places: int, *, options: RankingOptions, scoring: Sc
             similarity=scoring.diversity_similarity,
         )
         deducted, final = np.where(again, scoring.diversity_penalty, 0.0), np.where(again, lowered, final)
-    if scored.line is not None and options.ranking_mode == "balanced":
-        first = best_first(final, scored.days, scored.paper_ids, before=[scored.relevance])[:places]
-        bands[first] += _SHORTLISTED
-    keys = [] if scored.line is None else [bands, np.where(above, 0.0, scored.relevance)]
+    keys = [] if scored.line is None else [above.astype(np.float64), scored.match(final)]
     order = best_first(final, scored.days, scored.paper_ids, before=keys)
     order, entered = with_every_lane(
         order, np.where(above[:, None], scored.serves, 0.0), places=places, most=options.top_k // 3
@@ -272,24 +318,19 @@ def _filled(scored: Scored, places: int, *, options: RankingOptions, scoring: Sc
     return FinalList(order=order, shown=places, final=final, diversity_penalty=deducted, lane_places=entered, pick=None)
 
 
-def _bands(scored: Scored) -> Floats:
-    """(n,) the tenth of its probability for a paper above the line, -1 for one below."""
-    return np.where(scored.above, tenth(scored.relevance), -1.0)
-
-
 def _deduction(options: RankingOptions, scoring: ScoringConfig) -> float:
     return scoring.diversity_penalty if options.ranking_mode == "diversity" else 0.0
 
 
-def _standings(scored: Scored, bands: Floats, final: Floats, lowered: Floats) -> tuple[Floats, Floats]:
+def _standings(scored: Scored, final: Floats, lowered: Floats) -> tuple[Floats, Floats]:
     """Numbers (n,) that are in the order of the list where `final` counts, and where `lowered` does.
 
-    Places among all these pairs of band and score, so that equal stays equal and nothing is rounded.
+    Places among all pairs of above or not and match, so that equal stays equal and nothing is rounded.
     """
     if scored.line is None:
         return final, lowered
-    within = [np.where(scored.above, score, scored.relevance) for score in (final, lowered)]
-    pairs = np.column_stack([np.tile(bands, 2), np.concatenate(within)])
+    within = np.concatenate([scored.match(score) for score in (final, lowered)])
+    pairs = np.column_stack([np.tile(scored.above, 2), within])
     _, places = np.unique(pairs, axis=0, return_inverse=True)
     ranked = places.reshape(2, -1).astype(np.float64)
     return ranked[0], ranked[1]

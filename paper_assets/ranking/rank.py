@@ -24,7 +24,7 @@ from paper_assets.ranking.interest_modes import (
     without_lanes,
 )
 from paper_assets.ranking.keywords import distinct, keywords_in, paper_texts
-from paper_assets.ranking.preferences import Shift, shift_of
+from paper_assets.ranking.preferences import Shift, shift_of, shifted
 from paper_assets.ranking.relevance import keyword_relevance
 from paper_assets.ranking.scoring import mode_bonus, soft_penalty, weights_for
 from paper_assets.ranking.tags import TagFacts, named_where, tags_of
@@ -40,6 +40,7 @@ from paper_assets.weights import DIMENSIONS
 
 EMBEDDING, KEYWORD, PROFILE_FREE = "embedding", "keyword", "profile_free"  # G5 evaluation_method
 EMBEDDING_AND_LLM = "embedding+llm"
+_MUST_IN_TITLE, _MUST_IN_ABSTRACT = 2.0, 0.7  # points of log odds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +75,8 @@ def rank(task: RankingTask, *, verifier: Verifier | None = None, calibration: Ca
     method, relevance = _relevance(
         candidates.num_rows, by_field, queries, task.vectors, scoring=scoring, calibration=calibration
     )
+    if content and by_field and queries and queries.calibrated and candidates.num_rows:
+        relevance = _with_must_keywords(relevance, by_field, content)
     facts = _facts(candidates, words, content, as_of=as_of, pdf_names=task.pdf_names, scoring=scoring)
     scored = _scored(candidates, texts, facts, relevance, options=options, vectors=vectors, queries=queries)
     shift = None
@@ -115,6 +118,7 @@ def rank(task: RankingTask, *, verifier: Verifier | None = None, calibration: Ca
             "views": [view.mode for view in queries.views] if queries else [],
             "preferences": preferences.version if preferences else None,
             **_line(scored, top_k=options.top_k, calibration=calibration),
+            **_nudge(scored, content),
             "lane_places": dict(
                 sorted((ids[row].as_py(), relevance.names[at]) for row, at in found.lane_places.items())
             ),
@@ -149,6 +153,16 @@ def _relevance(
         scoring=scoring,
         calibration=calibration,
     )
+
+
+def _with_must_keywords(relevance: Relevance, words: PaperWords, content: ProfileContent) -> Relevance:
+    """Relevance of papers with a keyword that the profile asks for: much higher with one in the title."""
+    asked = distinct(content.keywords.must_include)
+    if not asked:
+        return relevance
+    anywhere, in_title = (keywords_in(each, asked).any(axis=1) for each in (words.whole, words.titles))
+    points = np.where(in_title, _MUST_IN_TITLE, np.where(anywhere, _MUST_IN_ABSTRACT, 0.0))
+    return replace(relevance, values=shifted(relevance.values, points))
 
 
 def _facts(
@@ -217,6 +231,7 @@ def _scored(
         serves=relevance.serves,
         vectors=vectors,
         line=queries.line if queries else None,
+        nudge=facts.scoring.nudges[options.purpose],
     ).with_relevance(relevance.values)
 
 
@@ -278,6 +293,22 @@ def _line(scored: Scored, *, top_k: int, calibration: Calibration) -> dict[str, 
         "quiet": above is not None and above < top_k,
         "calibration": None if scored.line is None else calibration.version,
     }
+
+
+def _nudge(scored: Scored, content: ProfileContent | None) -> dict[str, Any]:
+    """How much the rest of the score counts for the order, and from which rest on: that of a new paper which meets no
+    wish of the profile. Nothing where the final score is the order.
+    """
+    if scored.line is None or content is None:
+        return {}
+    unasked = {
+        "must_keywords": not distinct(content.keywords.must_include),
+        "author_trust": not content.preferred_authors,
+        "institution_trust": not content.preferred_institutions,
+        "recency": True,
+    }
+    plain = sum(weight for name, weight in zip(DIMENSIONS, scored.weights, strict=True) if unasked.get(name))
+    return {"nudge": scored.nudge, "nudge_from": plain}
 
 
 def _notes(

@@ -15,6 +15,7 @@ from pathlib import Path
 import paper_assets.ranking as package
 from paper_assets.paper import Paper
 from paper_assets.profile import Profile, RankingOptions
+from paper_assets.settings import ScoringConfig
 from tests.ranking.plain_twin import cosine, numbers, plain
 
 FOLDER = Path(package.__file__).parent if package.__file__ else Path(next(iter(package.__path__)))
@@ -23,6 +24,7 @@ LOGITS, LIBRARY = DATA["logits"], DATA["library"]
 WORD_HOLDERS = dict(
     line.split("\t") for line in (FOLDER / "word_frequencies.tsv").read_text(encoding="utf-8").splitlines()
 )
+SCORING = ScoringConfig()
 COSINES = DATA["cosines"]
 HOLDERS = dict(line.split("\t") for line in (FOLDER / "stem_frequencies.tsv").read_text(encoding="utf-8").splitlines())
 SMALL_WORDS = {"of", "the", "with", "a", "an", "for", "and", "on"}  # of those that the tests use
@@ -237,10 +239,6 @@ class PlainInterests:
         return float(parts["intercept"] + parts["meaning"] * near[at] + parts["words"] * words)
 
 
-def tenth(probability: float) -> int:
-    return min(int(10 * probability), 9)
-
-
 def final_order(
     papers: list[tuple[Paper, dict[str, float]]], serves: list[list[float]], options: RankingOptions, line: float | None
 ) -> tuple[list[int], int]:
@@ -255,11 +253,13 @@ def final_order(
         return sorted(everybody, key=tie), min(options.top_k, len(papers))
     relevance = [scores["semantic_relevance"] for _, scores in papers]
     above = {at for at in everybody if relevance[at] >= line}
-    first: list[int] = []
-    if options.ranking_mode == "balanced":
-        first = sorted(above, key=lambda at: (-relevance[at], tie(at)))[: options.top_k]
-    order = sorted(above, key=lambda at: (at not in first, -tenth(relevance[at]), tie(at)))
-    order += sorted(set(everybody) - above, key=lambda at: (-relevance[at], tie(at)))
+    weights, nudge = SCORING.weights[options.purpose], SCORING.nudges[options.purpose]
+    weight = options.weights.in_order[0] if options.weights else weights[0]
+    match = []
+    for p, (_, scores) in zip(relevance, papers, strict=True):
+        inside = min(max(p, 1e-6), 1 - 1e-6)
+        match.append(math.log(inside / (1 - inside)) + nudge * (scores["final"] - weight * p))
+    order = sorted(everybody, key=lambda at: (at not in above, -match[at], tie(at)))
     places = min(options.top_k, len(above))
     claims = [[p if at in above else 0.0 for p in serves[at]] for at in everybody]
     return with_every_lane(order, claims, places, most=options.top_k // 3), places

@@ -1,6 +1,7 @@
-"""The list as a reader gets it: the line, tenths, shortlist, lanes, the pick, quiet days."""
+"""The list as a reader gets it: the threshold, the match, lanes, the pick, quiet days."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -43,6 +44,7 @@ def scored(
         serves=np.zeros((count, 0)) if serves is None else np.array(serves, dtype=float).reshape(count, -1),
         vectors=vectors,
         line=line,
+        nudge=SCORING.nudges["general"],
     )
 
 
@@ -58,20 +60,19 @@ def test_code_and_a_followed_author_never_lift_a_paper_over_the_line() -> None:
     assert found.shown == 2
 
 
-def test_within_a_tenth_of_probability_the_score_decides_and_between_tenths_it_does_not() -> None:
+def test_code_and_an_author_move_a_paper_a_little() -> None:
     papers = scored([0.62, 0.68, 0.71, 0.55], code=[0, 3], author=[3])
-    assert listed(papers, ranking_mode="novelty").order.tolist() == [2, 0, 1, 3]
+    assert listed(papers).order.tolist() == [2, 1, 3, 0]
 
 
-def test_a_balanced_list_holds_the_most_probable_papers_whatever_the_rest_scores() -> None:
+def test_where_code_counts_more_it_moves_a_paper_further() -> None:
     papers = scored([0.62, 0.68, 0.66, 0.65], code=[0])
-    assert listed(papers).order.tolist() == [1, 2, 3, 0]
-    assert listed(papers, ranking_mode="practicality").order[0] == 0
-    assert listed(papers, top_k=4).order.tolist() == [0, 1, 2, 3]
+    assert listed(papers).order.tolist() == [1, 2, 0, 3]
+    assert listed(replace(papers, nudge=SCORING.nudges["implementation"])).order[0] == 0
 
 
-def test_below_the_line_papers_stand_by_probability() -> None:
-    assert listed(scored([0.1, 0.3, 0.2, 0.9], code=[0], author=[0])).order.tolist() == [3, 1, 2, 0]
+def test_below_the_line_papers_are_ordered_likewise_after_all_others() -> None:
+    assert listed(scored([0.1, 0.3, 0.2, 0.9], code=[0], author=[0])).order.tolist() == [3, 1, 0, 2]
 
 
 def test_a_quiet_day_shows_what_is_worth_it_and_a_day_without_anything_shows_nothing() -> None:
@@ -128,7 +129,7 @@ def test_with_fewer_papers_above_the_line_than_places_there_is_no_pick() -> None
     assert (found.pick, found.shown) == (None, 2)
 
 
-def test_likeness_to_a_paper_above_costs_places_within_a_tenth_only() -> None:
+def test_likeness_to_a_paper_above_costs_places() -> None:
     vectors = np.array([[1, 0], [1, 0], [0, 1], [0, 1]], dtype=np.float32)
     found = listed(scored([0.69, 0.68, 0.65, 0.55], vectors=vectors), ranking_mode="diversity")
     assert found.order.tolist() == [0, 2, 1, 3]
@@ -149,10 +150,10 @@ def test_the_verifier_asks_the_most_promising_first() -> None:
 
 
 def test_the_verifier_is_not_asked_about_papers_that_no_verdict_brings_into_the_list() -> None:
-    papers = scored([0.95, 0.96, 0.65, 0.66], code=[0, 1, 2], author=[0, 1])
+    papers = scored([1.0, 1.0, 0.65, 0.66], code=[0, 1, 2], author=[0, 1])
     doubtful = np.array([2, 3])
-    for mode, asked in (("practicality", []), ("balanced", [2, 3])):
+    for mode in ("practicality", "balanced"):
         options = RankingOptions(top_k=2, ranking_mode=mode)
-        assert asked_first(papers, doubtful, options=options, scoring=SCORING).tolist() == asked
+        assert asked_first(papers, doubtful, options=options, scoring=SCORING).tolist() == []
     with_pick = RankingOptions(top_k=2, ranking_mode="practicality", include_contrastive=True)
     assert len(asked_first(papers, doubtful, options=with_pick, scoring=SCORING)) == 2

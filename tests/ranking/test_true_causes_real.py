@@ -6,6 +6,7 @@ lane's place, by sorting the stored rows by the list's rule, written out here.
 """
 
 import json
+import math
 from collections import Counter
 from dataclasses import dataclass
 from datetime import date, timedelta
@@ -93,9 +94,14 @@ def by_the_rule(rows: list[dict[str, Any]], header: dict[str, Any], days: dict[s
     if line is None:
         return [row["paper_id"] for row in sorted(rows, key=score)][:TOP_K]
     above = [row for row in rows if row["semantic_relevance"] >= line]
-    first = sorted(above, key=lambda row: (-row["semantic_relevance"], *score(row)))[:TOP_K]
-    tenths = {row["paper_id"]: min(int(10 * row["semantic_relevance"]), 9) for row in rows}
-    return [row["paper_id"] for row in sorted(first, key=lambda row: (-tenths[row["paper_id"]], *score(row)))]
+    weight = header["weights"]["semantic_relevance"]
+
+    def match(row: dict[str, Any]) -> float:
+        probability: float = row["semantic_relevance"]
+        odds = min(max(probability, 1e-6), 1 - 1e-6)
+        return math.log(odds / (1 - odds)) + header["nudge"] * (row["final"] - weight * probability)
+
+    return [row["paper_id"] for row in sorted(above, key=lambda row: (-match(row), *score(row)))][:TOP_K]
 
 
 def undone(move: Move, before: Ranked, after: Ranked, subscriber: Subscriber) -> list[str] | None:

@@ -71,11 +71,11 @@ def show_ranking(shown: Mapping[str, Any], *, with_why: bool) -> None:
     count = f"{len(shown['papers'])} of {counted(shown['scored'], 'candidate')}"
     print_table(
         f"{shown['profile']}, {shown['day']}: {count}{worth} ({state})",
-        ["#", "score", "relevance" if shown["line"] is None else "on topic", "paper", "tags"],
+        ["#", *(("score", "relevance") if shown["line"] is None else ("match", "on topic")), "paper", "tags"],
         [
             (
                 paper["rank"],
-                f"{paper['score']:.3f}",
+                f"{paper['score']:.3f}" if paper["match"] is None else f"{paper['match']:.2f}",
                 f"{paper['relevance']:.2f}",
                 f"{paper['paper_id']}  {paper['title']}",
                 ", ".join(paper["tags"]),

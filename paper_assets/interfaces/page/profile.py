@@ -39,6 +39,7 @@ from paper_assets.pipeline import preview as previews
 from paper_assets.pipeline.profiles import load_valid_profile, usable_profile
 from paper_assets.profile import profile_content, read_json
 from paper_assets.ranking.filters import FILTERS
+from paper_assets.ranking.final_list import order_value
 from paper_assets.stores.profiles import ProfileEdited, file_version, write_json
 from paper_assets.stores.rankings import latest_ranking_day, ranking
 from paper_assets.text.cleaning import one_line
@@ -174,7 +175,7 @@ def _previewed(desk: Desk, profile: str, record: dict[str, Any]) -> dict[str, An
                 row["rank"],
                 row["paper_id"],
                 readable_title(found.titles.get(row["paper_id"], row["paper_id"])),
-                row["final"],
+                order_value(row, header),
                 row["semantic_relevance"],
                 row["paper_id"] in entered,
             )
