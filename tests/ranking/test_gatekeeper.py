@@ -229,7 +229,7 @@ def test_a_quiet_day_shows_only_what_is_worth_it_and_says_so(settings: Settings,
     papers = [record("2603.00001", title="Graph learning"), record("2603.00002"), record("2603.00003")]
     summary = call(papers, settings, profile_path=profile)["summary"]
     assert (summary["output_count"], summary["line"], summary["above_line"], summary["quiet"]) == (1, 0.25, 1, True)
-    nothing = call(papers[1:], settings, profile_path=profile)
+    nothing = call(papers[1:], settings, profile_path=profile, line=0.5)
     assert (nothing["success"], nothing["ranked_papers"], nothing["summary"]["quiet"]) == (True, [], True)
     seed = call(papers, settings, profile_path=profile, interest_mode="seed")["summary"]
     assert (seed["output_count"], seed["line"], seed["above_line"], seed["quiet"]) == (2, None, None, False)
