@@ -349,10 +349,12 @@ def report(by_reader: Sequence[Sequence[dict[tuple[str, int], float]]]) -> None:
             name: np.array([np.nanmean([one.get((name, count), np.nan) for one in rounds]) for rounds in by_reader])
             for name in names
         }
-        known = ~np.isnan(means["without"])
-        print(f"\n{count} ratings, {int(known.sum())} readers")
+        print(f"\n{count} ratings, {int((~np.isnan(means['without'])).sum())} readers")
         for name in names:
+            known = ~np.isnan(means[name])
             values = means[name][known]
+            if not len(values):
+                continue
             line = f"  {name:26} {values.mean():.3f}"
             if not name.startswith("share") and name != "without":
                 mean, low, high = bootstrap_mean(
