@@ -29,7 +29,8 @@ def asked(
 
 
 def address_of(path: str) -> str:
-    return path.format(profile=PROFILE, day=LATEST, item="x", identifier="x")
+    known = path.replace(":path}", "}")
+    return known.format(profile=PROFILE, day=LATEST, item="x", identifier="x", paper_id="2603.00201")
 
 
 def token(page: Page) -> str:
