@@ -317,14 +317,19 @@ def variables() -> dict[str, str]:
     return {variable: name for variable, name in named.items() if variable}
 
 
-def load_settings(environ: Mapping[str, str], working_dir: Path) -> Settings:
+def load_settings(environ: Mapping[str, str], working_dir: Path, *, default_folder: Path | None = None) -> Settings:
     """Settings from environment variables (`variables()`); a relative path is taken from `working_dir`.
+
+    `default_folder` holds `data` and `profiles` where no variable names them; without it that is `working_dir`.
 
     An empty variable counts as unset. Raises InvalidInput naming the variable.
     """
     given = {
         name: environ[variable].strip() for variable, name in variables().items() if environ.get(variable, "").strip()
     }
+    if default_folder is not None:
+        for name, folder in (("home", "data"), ("profiles_dir", "profiles")):
+            given.setdefault(name, str(default_folder / folder))
     try:
         return Settings.model_validate(given, context=working_dir)
     except ValidationError as error:

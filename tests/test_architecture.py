@@ -35,6 +35,7 @@ BELOW = {
     "paper_id": {"arxiv_ids", "errors"},
     "paper": {"paper_id", "errors", "text"},
     "errors": set(),
+    "installation": set(),
     "settings": {"errors", "variables", "weights"},
     "variables": {"errors"},
     "profile": {"paper_id", "errors", "small_files", "text", "validation", "weights"},
@@ -146,7 +147,7 @@ SERVICES = {
     "retrieval": {"blocks", "desk_search", "search", "sides", "snapshot", "stance_judges"},
     "rewriting": {"best_practices", "loop", "migration", "recall", "writing"},
     "digests": set(),
-    "setup": {"doctor", "matches", "profiles"},
+    "setup": {"doctor", "example", "keys", "matches", "profiles"},
 }
 # Functions of stores, sources and models that neither read nor write anything, and a module used for a constant.
 PURE_HELPERS = {"html_of", "page_of", "source_of", "estimated_tokens", "minilm"}

@@ -14,6 +14,7 @@ from pathlib import Path
 from threading import Event
 
 from paper_assets.defs.process_group import guard_group, supervise
+from paper_assets.installation import default_folder
 
 _GUARD = "--guard"  # argument of the process that ends the group if this one is killed
 
@@ -24,7 +25,9 @@ def main() -> None:
         guard_group(_record_ended_runs)
         os._exit(0)
     this = [sys.executable, "-m", "paper_assets.defs.dev"]
-    os.environ.setdefault("DAGSTER_HOME", str(Path.cwd() / "dagster_home"))  # as every command does
+    os.environ.setdefault(
+        "DAGSTER_HOME", str(default_folder(os.environ, Path.cwd()) / "dagster_home")
+    )  # as every command does
     services = [sys.executable, "-m", "paper_assets.defs.services", *sys.argv[1:]]
     status = supervise(services, guard=[*this, _GUARD], afterwards=_record_ended_runs)
     sys.stdout.flush()

@@ -3,9 +3,10 @@
 import os
 from pathlib import Path
 
+from paper_assets.installation import default_folder
 from paper_assets.settings import load_settings
 
-settings = load_settings(os.environ, Path.cwd())
+settings = load_settings(os.environ, Path.cwd(), default_folder=default_folder(os.environ, Path.cwd()))
 
 
 def sensor_seconds(ticks: int) -> int:

@@ -29,7 +29,7 @@ _FILE = "background.json"
 _LOG = "background.log"
 _LONGEST_LOG = 1_000_000  # bytes; then it begins anew
 _DEADLINE = 5.0
-_COMMANDS = ("start", "run", "fetch", "deliver")
+_COMMANDS = ("start", "run", "fetch", "deliver", "reset")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -150,3 +150,17 @@ def test_from_an_empty_home_to_today_by_keyboard(
         expect(view.locator("#work")).to_be_visible()
         view.wait_for_url("**/p/traffic?note*")
         expect(view.locator("article[id]").first).to_contain_text("Traffic forecasting")
+
+
+def test_from_the_demo_to_ones_own_papers_is_one_button(desk: Desk) -> None:
+    desk.run("demo")  # makes a profile where there is none
+    settings = load_settings(desk.environment, desk.folder)
+    app = build_app(PageDesk(settings=settings, environ={**os.environ, **desk.environment}, token=TOKEN))
+    with TestClient(app, base_url="http://127.0.0.1", headers={"origin": "http://127.0.0.1"}) as client:
+        assert "Start with your own papers" in client.get("/?all=1").text
+        after = client.post("/work/leave-example", data={"token": TOKEN})
+        assert after.url.path == "/welcome"
+        assert paper_counts(desk.warehouse) == {}
+        assert "Start with your own papers" not in client.get("/?all=1").text
+        refused = client.post("/work/leave-example", data={"token": TOKEN})
+        assert "papers of your own are stored" in refused.text

@@ -8,12 +8,14 @@ import os
 import sys
 from contextlib import suppress
 from importlib import import_module
+from pathlib import Path
 from typing import Any, NoReturn
 
 import typer
 from typer.core import TyperGroup
 
 from paper_assets.errors import PaperAssetsError
+from paper_assets.installation import default_folder
 from paper_assets.interfaces.cli.process import (
     STOPPED,
     describe_disk_fault,
@@ -21,6 +23,7 @@ from paper_assets.interfaces.cli.process import (
     keep_tracebacks_in_the_log,
     log_unexpected,
 )
+from paper_assets.setup.keys import kept_variables
 from paper_assets.stores.locks import make_files_private
 
 # Otherwise pydantic searches every installed package for plugins before it builds the first class.
@@ -40,6 +43,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     ),
     "run": ("run", "run", "Bring rankings and digests up to date."),
     "status": ("status", "status", "Show what is stored, what is out of date, and which profiles cannot be read."),
+    "llm": ("llm", "llm", "Set up the language model."),
     "doctor": (
         "doctor",
         "doctor",
@@ -144,6 +148,17 @@ def program() -> NoReturn:
         sys.stdout.flush()
         sys.stderr.flush()
     os._exit(code if isinstance(code, int) else int(bool(code)))
+
+
+def _read_kept_keys() -> None:
+    """Add what `llm set` has kept to the environment, for this process and those that it starts."""
+    try:
+        home = os.environ.get("PAPER_ASSETS_HOME", "").strip() or default_folder(os.environ, Path.cwd()) / "data"
+        for name, value in kept_variables(Path(home)).items():
+            if not os.environ.get(name, "").strip():
+                os.environ[name] = value
+    except PaperAssetsError as error:
+        print(f"warning: the kept language model is not used: {error}", file=sys.stderr)
 
 
 def main() -> None:

@@ -21,6 +21,7 @@ from paper_assets.interfaces.cli.terminal import (
     print_json,
     print_table,
     progress_bar,
+    read_settings,
     say,
     warn,
 )
@@ -30,6 +31,8 @@ from paper_assets.pipeline.harvest import Harvest
 from paper_assets.pipeline.harvest import harvest as bring_in
 from paper_assets.pipeline.profiles import followed_categories
 from paper_assets.pipeline.step import Partition
+from paper_assets.setup.example import PROFILE
+from paper_assets.setup.profiles import Place, create_profile, profile_names
 from paper_assets.sources.arxiv import ARXIV
 from paper_assets.sources.arxiv_oai import sets_of
 from paper_assets.sources.bulk_files import read_papers
@@ -45,6 +48,7 @@ def demo(as_json: AsJson = False) -> None:
         for ranking in shown:
             show_ranking(ranking, with_why=True)
 
+    _example_profile()
     with as_file(files("paper_assets.example") / "papers.jsonl") as example:
         _import([example], skip_bad_lines=False)
         last = max(paper.day for paper in _read(example, None) if paper.day)
@@ -55,10 +59,18 @@ def demo(as_json: AsJson = False) -> None:
     if not as_json:
         say(
             "\nNext:\n"
-            "  make desk                                 read, rate and edit your profile at http://127.0.0.1:8787\n"
+            "  paper-assets start                        read and rate, and make your own profile, in the browser\n"
             "  paper-assets explain PROFILE PAPER_ID     why a paper has its rank\n"
-            "  make dev                                  the graph at http://127.0.0.1:3000"
+            "  paper-assets up                           the desk and the graph, every day"
         )
+
+
+def _example_profile() -> None:
+    """Make a profile where there is none, as after an installation without a checkout."""
+    settings = read_settings()
+    place = Place(profiles_dir=settings.profiles_dir, home=settings.home, warehouse=open_warehouse())
+    if not profile_names(place):
+        create_profile(place, PROFILE, now=datetime.now(UTC))
 
 
 def import_files(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from paper_assets.installation import default_folder
 from paper_assets.interfaces.values import numbers_or_null
 from paper_assets.progress import Progress
 from paper_assets.settings import Settings, load_settings
@@ -23,12 +24,12 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs in
 
 def read_settings() -> Settings:
     """Read the settings from this process's environment."""
-    return load_settings(os.environ, Path.cwd())
+    return load_settings(os.environ, Path.cwd(), default_folder=default_folder(os.environ, Path.cwd()))
 
 
 def dagster_home() -> Path:
     """Find the folder of Dagster's instance for this process."""
-    return Path(os.environ.get("DAGSTER_HOME") or Path.cwd() / "dagster_home")
+    return Path(os.environ.get("DAGSTER_HOME") or default_folder(os.environ, Path.cwd()) / "dagster_home")
 
 
 def open_warehouse() -> "Warehouse":

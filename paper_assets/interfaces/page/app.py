@@ -51,6 +51,7 @@ ROUTES: tuple[tuple[str, Callable[[Request], Response] | None, Callable[[Request
     ("/welcome/preview", None, welcome.preview_welcome),
     ("/p/{profile}/first", first_papers.show_first, first_papers.fetch_first),
     ("/work", None, first_papers.do_work),
+    ("/work/leave-example", None, first_papers.leave_example),
     ("/work/stop", None, first_papers.stop_work),
     ("/p/{profile}/rename", None, welcome.rename),
     ("/p/{profile}/duplicate", None, welcome.duplicate),

@@ -4,6 +4,7 @@ The page only starts a command and shows how far it is. The command goes on when
 in Dagster's UI.
 """
 
+import time
 from datetime import timedelta
 
 from starlette.exceptions import HTTPException
@@ -16,12 +17,14 @@ from paper_assets.interfaces.page.desk import desk_of, now, page, person_of, pro
 from paper_assets.interfaces.values import parse_day
 from paper_assets.pipeline.profiles import followed_categories
 from paper_assets.setup.categories import category_name
+from paper_assets.setup.example import holds_only_the_example
 from paper_assets.stores.papers import latest_day, paper_counts
 from paper_assets.stores.rankings import latest_ranking_day
 
 DAYS = (3, 7, 14)
 _DEFAULT_DAYS = 7
 _REFRESH = 2  # seconds
+_PATIENCE = 120.0  # seconds to wait for the removal of the example, which takes a few
 
 
 def show_first(request: Request) -> Response:
@@ -100,6 +103,24 @@ def do_work(request: Request) -> Response:
         raise InvalidInput(f"there is no profile {profile[:60]!r}")
     background.begin(desk.settings.home, desk.environ, arguments, title=title, profile=profile or None)
     return redirect_with_note(request, _back(request), f"{title} has started.")
+
+
+def leave_example(request: Request) -> Response:
+    """Delete the invented papers of the demo and their lists, and open the form for the reader's own profile."""
+    desk = desk_of(request)
+    _operator_only(request)
+    if not holds_only_the_example(desk.warehouse):
+        raise InvalidInput("papers of your own are stored; `paper-assets reset` deletes all papers")
+    home = desk.settings.home
+    background.begin(home, desk.environ, ["reset", "--yes"], title="Removing the invented papers", profile=None)
+    ends = time.monotonic() + _PATIENCE
+    while (job := background.last_job(home)) and job.running and time.monotonic() < ends:
+        time.sleep(0.2)
+    if job is None or job.state != "done":
+        reason = (job.message if job else None) or "it is not finished yet; Health shows how it ends"
+        raise InvalidInput(f"the invented papers could not be removed: {reason}")
+    note = "The invented papers are removed. Make your own profile here; those of the demo can be removed too."
+    return redirect_with_note(request, "/welcome", note)
 
 
 def _operator_only(request: Request) -> None:

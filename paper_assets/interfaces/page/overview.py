@@ -11,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from paper_assets.errors import InvalidProfile, PaperAssetsError
+from paper_assets.installation import default_folder
 from paper_assets.interfaces.background import last_job
 from paper_assets.interfaces.missing_days import missing_days
 from paper_assets.interfaces.page.desk import Desk, Unshown, desk_of, isolate, may_see, now, page, person_of
@@ -19,6 +20,7 @@ from paper_assets.models.llm_config import Usage, cost, llm_config
 from paper_assets.pipeline.health import health
 from paper_assets.pipeline.profiles import ProfilesFound, find_profiles
 from paper_assets.pipeline.rewrites import waiting_by_profile
+from paper_assets.setup.example import holds_only_the_example
 from paper_assets.stores.papers import summary
 
 _MOST_RUNS = 12
@@ -60,6 +62,7 @@ def show_profiles(request: Request) -> Response:
         problem=waiting if isinstance(waiting, Unshown) else None,
         papers=held.papers,
         removed=removed,
+        example=not person_of(request) and holds_only_the_example(desk.warehouse),
         folder=None if person_of(request) else desk.settings.profiles_dir,
     )
 
@@ -115,7 +118,7 @@ def _runs(desk: Desk) -> list[object]:
     """The last runs of this desk's Dagster instance; none where Dagster has stored no history."""
     from paper_assets.defs.run_history import latest_runs  # importing Dagster takes two seconds, for this view only
 
-    folder = Path(desk.environ.get("DAGSTER_HOME") or Path.cwd() / "dagster_home")
+    folder = Path(desk.environ.get("DAGSTER_HOME") or default_folder(desk.environ, Path.cwd()) / "dagster_home")
     return list(latest_runs(folder, most=_MOST_RUNS)) if (folder / _HISTORY).is_dir() else []
 
 
