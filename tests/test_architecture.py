@@ -61,6 +61,7 @@ BELOW = {
     "delivery": GROUND | {"sources", "digests"},
     "setup": GROUND
     | {
+        "delivery",
         "models",
         "stores",
         "sources",

@@ -125,9 +125,7 @@ jobs:
           key: paper-assets-${{{{ github.run_id }}}}
           restore-keys: paper-assets-
       - name: Install
-        run: |
-          python -m pip install --quiet torch --index-url https://download.pytorch.org/whl/cpu
-          python -m pip install --quiet "{package}"
+        run: python -m pip install --quiet "{package}"
       - name: Fetch and rank
         run: paper-assets start --days {days}
       - name: Send the digests

@@ -163,4 +163,4 @@ def test_from_the_demo_to_ones_own_papers_is_one_button(desk: Desk) -> None:
         assert paper_counts(desk.warehouse) == {}
         assert "Start with your own papers" not in client.get("/?all=1").text
         refused = client.post("/work/leave-example", data={"token": TOKEN})
-        assert "papers of your own are stored" in refused.text
+        assert "nly papers of the demo can be removed here" in refused.text

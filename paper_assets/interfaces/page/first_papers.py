@@ -110,7 +110,7 @@ def leave_example(request: Request) -> Response:
     desk = desk_of(request)
     _operator_only(request)
     if not holds_only_the_example(desk.warehouse):
-        raise InvalidInput("papers of your own are stored; `paper-assets reset` deletes all papers")
+        raise InvalidInput("only papers of the demo can be removed here; `paper-assets reset` deletes all papers")
     home = desk.settings.home
     background.begin(home, desk.environ, ["reset", "--yes"], title="Removing the invented papers", profile=None)
     ends = time.monotonic() + _PATIENCE
