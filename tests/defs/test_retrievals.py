@@ -185,7 +185,7 @@ def test_a_side_that_fails_fails_the_check_and_not_the_run_and_is_asked_again(gr
     assert outcome.success
     (failed,) = [check for check in outcome.get_asset_check_evaluations() if not check.passed]
     assert failed.check_name == "sides_are_balanced_or_the_shortfall_is_named"
-    assert "odd: 'colour' is no field" in str(failed.metadata["failed"].value)
+    assert "odd: 'colour' is not a field" in str(failed.metadata["failed"].value)
     good, odd = retrievals_of(graph.warehouse, TUESDAY, "graphs")[0]["sides"]
     assert len(good["documents"]) == 2 and good["error"] is None and odd["documents"] == []
     assert str(retrieval_inputs(graph.warehouse, TUESDAY, "graphs")).endswith("unfinished")

@@ -97,7 +97,7 @@ def test_the_text_of_a_server_is_one_short_line_without_the_key_or_what_looks_li
 
 def test_an_answer_that_is_no_json_object_names_its_kind_and_the_address() -> None:
     page = httpx2.Response(200, headers={"content-type": "text/html; charset=utf-8"}, content=b"<html>")
-    with pytest.raises(LLMError, match=r"no JSON object \(text/html\); check OPENAI_BASE_URL"):
+    with pytest.raises(LLMError, match=r"other than a JSON object \(text/html\); check OPENAI_BASE_URL"):
         judged(config(), page, with_schema=False)
 
 

@@ -112,7 +112,7 @@ def test_a_source_that_forgets_every_place_is_not_asked_for_ever(tmp_path: Path)
     with desk(tmp_path, months(), each=1) as (workspace, oai):
         lost = {number: oai_error("badResumptionToken", "expired") for number in range(2, 100, 2)}
         oai.instead = lost
-        with pytest.raises(SourceError, match=r"no longer knows this place .* 4 times in this run"):
+        with pytest.raises(SourceError, match=r"no longer knows this position .* 4 times in this run"):
             bring_in(workspace)
 
 

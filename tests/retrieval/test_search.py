@@ -306,7 +306,7 @@ def test_an_empty_warehouse_has_no_answer_and_no_fault(tmp_path: Path, method: M
     [
         ("0", 0, None, "k from 1"),
         (" ", 1, None, "needs a question"),
-        ("0", 1, {"party": "A"}, "'party' is no field"),
+        ("0", 1, {"party": "A"}, "'party' is not a field"),
         ("0", 1, {"date_int": {"$gte": "soon"}}, "date_int"),
     ],
 )

@@ -69,7 +69,7 @@ HTML = Answer(body=b"<!DOCTYPE html><html><body><p>maintenance</body></html>", h
         pytest.param(feed(THREE[:2], total=3), "announced 3 papers and gave 2", id="too few"),
         pytest.param(feed(THREE, total=2), "announced 2 papers and gave 3", id="too many"),
         pytest.param(feed([*THREE[:2], THREE[0]]), "gave 2", id="one twice in place of another"),
-        pytest.param(feed(THREE, total=214_881), "a query that was ignored", id="the whole archive"),
+        pytest.param(feed(THREE, total=214_881), "ignored the query", id="the whole archive"),
         pytest.param(
             Answer(body=feed_xml(THREE).replace(b"totalResults", b"results")), "how many", id="no number of papers"
         ),

@@ -125,7 +125,7 @@ def test_a_value_is_never_part_of_the_query() -> None:
         ({"primary_category": {"$in": "cs.CL"}}, r"\$in needs a list"),
         ({"primary_category": {"$in": []}}, r"\$in needs a list"),
         ({"categories": "cs.CL"}, r"categories: '\$eq' does not apply to it; expected one of \$contains"),
-        ({"title": "\ud800"}, "no valid Unicode"),
+        ({"title": "\ud800"}, "not valid Unicode"),
         ({"$and": []}, r"\$and needs a list of filters"),
         ({"$or": {"title": "x"}}, r"\$or needs a list of filters"),
         ({"$and": ["title"]}, "a filter must be an object"),

@@ -104,7 +104,7 @@ def test_a_document_of_another_type_is_refused(warehouse: Warehouse) -> None:
 
 
 def test_a_text_that_no_file_can_hold_is_refused_by_its_origin(warehouse: Warehouse) -> None:
-    with pytest.raises(InvalidInput, match=r"one\.pdf: .* no valid Unicode"):
+    with pytest.raises(InvalidInput, match=r"one\.pdf: .* not valid Unicode"):
         put(warehouse, passage("a", text="cut \ud83d"))
 
 
