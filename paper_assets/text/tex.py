@@ -256,6 +256,10 @@ def _checked(element: Element, depth: int) -> Element | None:
     copy = Element(tag, {name: value for name, value in element.attrib.items() if name in _ATTRIBUTES})
     if tag == "math":
         copy.set("display", "inline")
+    if tag == "mi" and text in _FUNCTIONS:  # as an operator, so that `n log n` keeps its spaces
+        copy.tag = "mo"
+        copy.set("lspace", "0.167em")
+        copy.set("rspace", "0.167em")
     copy.text = text
     for child in element:
         inner = _checked(child, depth + 1)

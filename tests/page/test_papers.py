@@ -85,3 +85,25 @@ def test_ratings_are_found_exported_and_changed_on_the_shelf(two_for_later: Page
         page.get_by_role("link", name="Not for me").click()
         expect(page.get_by_text("This shelf is empty")).to_be_visible()
     assert set(ratings_by_id(two_for_later.desk.warehouse, PROFILE).values()) == {"later"}
+
+
+def test_the_maps_legend_names_every_interest_and_what_no_interest_explains(
+    page_of_a_year: Page, browser: Browser
+) -> None:
+    with visitor(browser) as page:
+        page.goto(f"{page_of_a_year.today}/map?span=month")
+        legend = page.locator(".legend li")
+        for words in ("traffic forecasting on road networks", "calibration of tree ensembles", "below the threshold"):
+            expect(legend.filter(has_text=words)).to_have_count(1)
+
+
+def test_a_neutral_remark_on_evidence_is_not_shown_as_a_warning(page_of_a_year: Page, browser: Browser) -> None:
+    with visitor(browser) as page:
+        page.goto(f"{page_of_a_year.today}/evidence?question=Are+roads+full%3F")
+        remark = page.locator("#answer > .note").first
+        expect(remark).to_be_visible()
+        warning = page.evaluate("getComputedStyle(document.documentElement).getPropertyValue('--warn')")
+        probe = "color => { const p = document.createElement('p'); p.style.color = color; document.body.append(p); "
+        shown = page.evaluate(probe + "const found = getComputedStyle(p).color; p.remove(); return found; }", warning)
+        assert remark.evaluate("element => getComputedStyle(element).color") != shown
+        expect(page.locator("#answer")).not_to_contain_text("`")

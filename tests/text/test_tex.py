@@ -158,3 +158,7 @@ def test_marks_never_change_the_text_or_leave_a_tag_open(text: str, marked: list
     assert shown.count("<mark>") == shown.count("</mark>")
     assert "\ue003" not in shown
     assert "\ue004" not in shown
+
+
+def test_names_of_functions_keep_their_distance() -> None:
+    assert '<mi>n</mi><mo lspace="0.167em" rspace="0.167em">log</mo><mi>n</mi>' in html_with_mathml(r"$n\log n$ steps")
