@@ -61,13 +61,13 @@ def test_code_and_a_followed_author_never_lift_a_paper_over_the_line() -> None:
 
 
 def test_code_and_an_author_move_a_paper_a_little() -> None:
-    papers = scored([0.62, 0.68, 0.71, 0.55], code=[0, 3], author=[3])
-    assert listed(papers).order.tolist() == [2, 1, 3, 0]
+    papers = scored([0.62, 0.68, 0.75, 0.40], code=[0, 3], author=[3])
+    assert listed(papers).order.tolist() == [2, 0, 1, 3]
 
 
 def test_where_code_counts_more_it_moves_a_paper_further() -> None:
-    papers = scored([0.62, 0.68, 0.66, 0.65], code=[0])
-    assert listed(papers).order.tolist() == [1, 2, 0, 3]
+    papers = scored([0.60, 0.68, 0.66, 0.65], code=[0])
+    assert listed(papers).order.tolist() == [1, 0, 2, 3]
     assert listed(replace(papers, nudge=SCORING.nudges["implementation"])).order[0] == 0
 
 
