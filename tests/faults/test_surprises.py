@@ -1,4 +1,4 @@
-"""A surprise in one profile is reported with its name and leaves the results of the others as they are (C2)."""
+"""A surprise in one profile is reported with its name and leaves the results of the others as they are."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Everything that turns a paper into something shown, as one table (C1).
+"""Everything that turns a paper into something shown, as one table.
 
 Adding one: a function of papers and its line in `RENDERERS`. It raises if its output is not sound.
 """

@@ -1,4 +1,4 @@
-"""Everything that turns a paper into something shown takes every paper: recorded, odd, huge or generated (C1)."""
+"""Everything that turns a paper into something shown takes every paper: recorded, odd, huge or generated."""
 
 import random
 from itertools import chain
