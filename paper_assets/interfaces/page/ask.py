@@ -209,7 +209,7 @@ def _quoted(desk: Desk, profile: str | None, asked: Asked) -> dict[str, Any]:
 def _write(desk: Desk, profile: str, asked: Asked, job: _Job) -> Answer:
     """Gather, fetch where allowed, and write; runs in a separate thread."""
 
-    def progress(done: int, total: int, what: str = "") -> None:
+    def progress(done: int, total: int | None, what: str = "", /) -> None:
         job.progress = f"{what} ({done + 1} of {total})" if total else what
 
     embedder, options = desk.workspace.embedder(), asked.options(profile)

@@ -52,7 +52,8 @@ def explained_paper(desk: Desk, profile: str, day: date, paper_id: str) -> dict[
     except (PaperNotFound, InvalidArxivId):
         outside = outside_the_window(desk.warehouse, profile, day, paper_id)
         return {"verdict": outside, "score": None, "parts": (), "why": ()}
-    score, parts = explained["score"], ()
+    score = explained["score"]
+    parts: tuple[Part, ...] = ()
     if score:
         weights = ranking(desk.warehouse, day, profile).header["weights"]
         parts = tuple(Part(name=name, words=words, points=by) for name, words, by in parts_of(score, weights))
