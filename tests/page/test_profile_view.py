@@ -10,6 +10,7 @@ from paper_assets.models.embedder import load_embedder
 from paper_assets.pipeline.day_inputs import profile_day
 from paper_assets.pipeline.rankings import keep_candidates, keep_ranking
 from paper_assets.profile import load_profile
+from paper_assets.ranking.final_list import order_value
 from paper_assets.settings import load_settings
 from paper_assets.stores.rankings import ranking, ranking_inputs
 from tests.desk import Desk
@@ -24,15 +25,15 @@ def file_of(page: Page) -> Path:
 
 
 def ranked_by_a_run(desk: Desk) -> list[tuple[str, float, float]]:
-    """Rank the profile as its file is now and return the stored list."""
+    """Rank the profile as its file is now; return paper, match and probability of the stored list."""
     settings = load_settings(desk.environment, desk.folder)
     profile = load_profile(desk.folder / "profiles" / PROFILE)
     keep_candidates(desk.warehouse, profile_day(desk.warehouse, profile, LATEST, settings=settings), settings=settings)
     embedder = load_embedder(settings.embedding_model)
     keep_ranking(desk.warehouse, profile, LATEST, embedder=embedder, verifier=NOBODY, settings=settings, now=NOW)
-    rows = ranking(desk.warehouse, LATEST, PROFILE).rows
-    shown = rows.filter(rows.column("shown")).to_pylist()
-    return [(row["paper_id"], row["final"], row["semantic_relevance"]) for row in shown]
+    stored = ranking(desk.warehouse, LATEST, PROFILE)
+    shown = stored.rows.filter(stored.rows.column("shown")).to_pylist()
+    return [(row["paper_id"], order_value(row, stored.header), row["semantic_relevance"]) for row in shown]
 
 
 def previewed(page: BrowserPage) -> list[tuple[str, str]]:
@@ -49,28 +50,30 @@ def test_a_preview_shows_what_the_run_then_stores_and_stores_nothing_itself(
 ) -> None:
     desk = page_of_a_year.desk
     before = ranking_inputs(desk.warehouse, LATEST, PROFILE), file_of(page_of_a_year).read_bytes()
-    with visitor(browser) as page:
-        page.goto(f"{page_of_a_year.today}/profile")
-        page.get_by_label("Main interests").fill("speech recognition for rare languages")
-        page.get_by_label("Preferred keywords").fill("speech\nlanguages")
-        expect(page.locator("#preview li[data-paper].new").first).to_be_visible()
-        expect(page.locator("#preview .changes")).to_contain_text("interests.primary")
-        expect(page.locator("#preview .changes")).not_to_contain_text("embedding model")
-        keep_picture(page, "profile-preview")
-        seen = previewed(page)
-        assert (ranking_inputs(desk.warehouse, LATEST, PROFILE), file_of(page_of_a_year).read_bytes()) == before
-        page.get_by_role("button", name="Save").click()
-        expect(page.get_by_role("status")).to_contain_text("Profile saved")
-    written = json.loads(file_of(page_of_a_year).read_text("utf-8"))
-    assert written["interests"] == {**CONTENT["interests"], "primary": ["speech recognition for rare languages"]}
-    assert written["rewriting"] == CONTENT["rewriting"], "what was not edited stays as it was written"
-    stored = ranked_by_a_run(desk)
-    assert seen == [
-        (paper, f"{final:.3f}, on topic {probability:.2f}" + (", new" if "new" in figures else ""))
-        for (paper, final, probability), (_, figures) in zip(stored, seen, strict=True)
-    ]
-    file_of(page_of_a_year).write_bytes(before[1])
-    ranked_by_a_run(desk)
+    try:
+        with visitor(browser) as page:
+            page.goto(f"{page_of_a_year.today}/profile")
+            page.get_by_label("Main interests").fill("speech recognition for rare languages")
+            page.get_by_label("Preferred keywords").fill("speech\nlanguages")
+            expect(page.locator("#preview li[data-paper].new").first).to_be_visible()
+            expect(page.locator("#preview .changes")).to_contain_text("interests.primary")
+            expect(page.locator("#preview .changes")).not_to_contain_text("embedding model")
+            keep_picture(page, "profile-preview")
+            seen = previewed(page)
+            assert (ranking_inputs(desk.warehouse, LATEST, PROFILE), file_of(page_of_a_year).read_bytes()) == before
+            page.get_by_role("button", name="Save").click()
+            expect(page.get_by_role("status")).to_contain_text("Profile saved")
+        written = json.loads(file_of(page_of_a_year).read_text("utf-8"))
+        assert written["interests"] == {**CONTENT["interests"], "primary": ["speech recognition for rare languages"]}
+        assert written["rewriting"] == CONTENT["rewriting"], "what was not edited stays as it was written"
+        stored = ranked_by_a_run(desk)
+        assert seen == [
+            (paper, f"{match:.3f}, on topic {probability:.2f}" + (", new" if "new" in figures else ""))
+            for (paper, match, probability), (_, figures) in zip(stored, seen, strict=True)
+        ]
+    finally:
+        file_of(page_of_a_year).write_bytes(before[1])
+        ranked_by_a_run(desk)
 
 
 def test_a_wrong_value_is_refused_and_marked_at_its_field(page_of_a_year: Page, browser: Browser) -> None:
