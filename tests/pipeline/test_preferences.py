@@ -34,7 +34,7 @@ def day(tmp_path: Path) -> Day:
     folder.mkdir(parents=True)
     (folder / "profile.json").write_text(record, encoding="utf-8")
     for start, topic in ((100, "frogs and toads"), (200, "granite and basalt")):
-        found.add(*(paper(start + at, f"Field studies of nature: {topic}, {word}") for at, word in enumerate(WORDS)))
+        found.add(*(paper(start + at, f"Notes of a walk: {topic}, {word}") for at, word in enumerate(WORDS)))
     return found
 
 

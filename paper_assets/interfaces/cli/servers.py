@@ -1,6 +1,7 @@
 """Commands that serve others: the MCP server, the desk as a page, and both over HTTP for a lab with its people."""
 
 import os
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
@@ -28,9 +29,14 @@ def desk(
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port on 127.0.0.1; 0 takes a free one.")] = 8787,
 ) -> None:
     """Open the desk in a browser: today's papers, evidence, rewrites, profiles. Only this machine can reach it."""
+    serve_desk(port, say)
+
+
+def serve_desk(port: int, announce: Callable[[str], None]) -> None:
+    """Serve the page to this machine until a signal ends the process; `announce` gets the line with its address."""
     from paper_assets.interfaces.page.server import serve as serve_page  # not for the MCP server's start
 
-    serve_page(read_settings(), os.environ, port=port, say=say)
+    serve_page(read_settings(), os.environ, port=port, say=announce)
 
 
 def serve(

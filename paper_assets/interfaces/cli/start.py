@@ -1,6 +1,5 @@
 """Start using the desk: open it in a browser, or fetch and rank the first papers."""
 
-import os
 import re
 import sys
 import threading
@@ -9,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from paper_assets.interfaces.cli.terminal import read_settings, say
+from paper_assets.interfaces.cli.terminal import say
 
 
 def start(
@@ -28,7 +27,7 @@ def start(
         from paper_assets.interfaces.cli.first_papers import fetch_and_rank  # imports Dagster
 
         return fetch_and_rank(days, profile)
-    from paper_assets.interfaces.page.server import serve
+    from paper_assets.interfaces.cli.servers import serve_desk  # imports the servers
 
     def announce(text: str) -> None:
         say(text)
@@ -36,4 +35,4 @@ def start(
         if found and browser and sys.stdout.isatty():
             threading.Timer(0.5, webbrowser.open, [found[0]]).start()
 
-    serve(read_settings(), os.environ, port=port, say=announce)
+    serve_desk(port, announce)
