@@ -30,6 +30,7 @@ _BETWEEN_PHRASES = re.compile(r"[^\w\s'+#-]+")
 _TITLE_TIMES = 3  # a word in the title counts as often
 _SHORTEST = 50  # words; a shorter paper is not taken for more to the point
 _MOST = 2.0  # a higher score says no more: papers that are all but surely on topic reach 1
+_LEAST = 4.0  # what a text's terms are worth together: a reader who names nothing but a common word means it
 _PAIR_SHARE = 0.25  # of the papers that hold the rarer of two words: those in which the other one is beside it
 
 
@@ -96,8 +97,8 @@ def term_scores(words: PaperWords, texts: Sequence[str], *, background: Backgrou
     """(n, t): how strongly each paper holds the terms of each text.
 
     A cosine of TF-IDF vectors over words and pairs of words, in which a paper's length stands for that of its vector:
-    terms weigh idf squared times 1 + ln(times), a time in the title counts as `_TITLE_TIMES`. A column of NaN for a
-    text without words.
+    terms weigh idf squared times 1 + ln(times), a time in the title counts as `_TITLE_TIMES`. The scores of a text of
+    common words alone are raised as if its vector had the length `_LEAST`. A column of NaN for a text without words.
     """
     count = len(words)
     scores = np.full((len(texts), count), np.nan)
@@ -115,8 +116,8 @@ def term_scores(words: PaperWords, texts: Sequence[str], *, background: Backgrou
         for term in terms:
             at = np.flatnonzero(times[term])
             total[at] += idf[term] ** 2 * (1 + np.log(times[term][at]))
-        whole = sum(idf[term] ** 2 for term in terms)
-        scores[row] = np.minimum(total / np.sqrt(whole) / size, _MOST)
+        worth = float(np.sqrt(sum(idf[term] ** 2 for term in terms)))
+        scores[row] = np.minimum(total / worth * max(1.0, _LEAST / worth) / size, _MOST)
     return scores.T
 
 

@@ -102,10 +102,12 @@ def said(papers: list[tuple[str, str]], text: str) -> list[float] | None:
         share = (known[0] if len(term) == 1 else 0.25 * min(known)) / DATA["background_papers"]
         held = sum(one[term] > 0 for one in often) + weight * share
         worth[term] = math.log1p((count + weight - held + 0.5) / (held + 0.5)) ** 2
+    length = math.sqrt(sum(worth.values()))
     return [
         min(
             sum(worth[term] * (1 + math.log(one[term])) for term in asked if one[term])
-            / math.sqrt(sum(worth.values()))
+            / length
+            * max(1, 4 / length)
             / math.sqrt(max(len(title) + len(abstract), 50)),
             2.0,
         )

@@ -67,6 +67,12 @@ def test_a_rare_word_counts_for_more_than_a_common_one() -> None:
     assert found[0] > found[1] == found[2]
 
 
+def test_a_common_word_that_is_all_a_reader_names_counts_but_not_so_beside_others() -> None:
+    paper = ("Interactive benchmarks", "a benchmark of many words " * 25)
+    alone, beside = scores([paper], "benchmarks", "optimal transport benchmarks", background=BACKGROUND)[0]
+    assert alone > 5 * beside > 0
+
+
 def test_among_few_papers_the_background_says_which_word_is_rare() -> None:
     background = Background(papers=100, holders={}, words={"model": 80, "graph": 5}, weight=1000)
     rare, common = scores(["graph", "model"], "graph and model", background=background)[:, 0]
