@@ -28,8 +28,8 @@ WORDS = ("pond", "marsh", "rain", "night", "spring", "leaf", "reed", "mud", "son
 @pytest.fixture
 def day(tmp_path: Path) -> Day:
     """Twelve papers on frogs and twelve on stones of one week, of which a profile says that it likes nature."""
-    found = Day(tmp_path, primary=["field studies of nature"])
-    record = '{"interests": {"primary": ["field studies of nature"]}, "ranking": {"line": 0}}'
+    found = Day(tmp_path, primary=["walks in nature"])
+    record = '{"interests": {"primary": ["walks in nature"]}}'
     folder = tmp_path / "profiles" / "ann"
     folder.mkdir(parents=True)
     (folder / "profile.json").write_text(record, encoding="utf-8")
@@ -165,7 +165,7 @@ def test_a_rating_given_while_the_model_is_made_is_learned_from_afterwards(day: 
 
     def interrupted(texts: list[str]) -> NDArray[np.float32]:
         """The model is asked for the interests in the middle of the work; a rating comes in then."""
-        if not given and "field studies of nature" in texts:
+        if not given and "walks in nature" in texts:
             given.append(texts)
             rate(
                 day.warehouse,
