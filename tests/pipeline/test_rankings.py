@@ -111,7 +111,7 @@ def test_an_unknown_liked_paper_is_a_warning_until_it_is_imported_and_then_ranks
     assert day.stale
     after = day.ranked()
     assert after.header["warnings"] == []
-    assert after.header["views"] == ["seed", "lanes", "library"]
+    assert after.header["views"] == ["lanes", "library"]
     gain = {
         title: now - then
         for title, now, then in zip(sorted(titles(before)), by_title(after), by_title(before), strict=True)

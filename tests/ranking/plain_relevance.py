@@ -16,7 +16,7 @@ import paper_assets.ranking as package
 from paper_assets.paper import Paper
 from paper_assets.profile import Profile, RankingOptions
 from paper_assets.settings import ScoringConfig
-from tests.ranking.plain_twin import cosine, numbers, plain
+from tests.ranking.plain_twin import cosine, distinct, numbers, plain
 
 FOLDER = Path(package.__file__).parent if package.__file__ else Path(next(iter(package.__path__)))
 DATA = json.loads((FOLDER / "calibration.json").read_text(encoding="utf-8"))
@@ -158,6 +158,7 @@ class PlainInterests:
     ) -> None:
         wishes = profile.content.interests
         self.options, self.vector_of = options, vector_of
+        self.must = distinct(profile.content.keywords.must_include)
         self.lanes: dict[str, float] = {}
         levels = ((wishes.primary, 1.0), (wishes.secondary, 0.7), (wishes.exploratory, 0.4))
         for interest, weight in [(interest, weight) for level, weight in levels for interest in level]:
@@ -201,11 +202,17 @@ class PlainInterests:
                 half = LIBRARY["library_share"] * len(liked) / (len(liked) + LIBRARY["library_half"])
                 logit = by_example if logit is None else logit + half * (by_example - LIBRARY["library_base"])
             assert logit is not None
-            values.append(sigmoid(logit))
+            values.append(sigmoid(logit + self.wished(*fields[at])))
             line = 0.25 if self.options.line is None else self.options.line
             alone = [sigmoid(one[at]) for one in each] if "lanes" in views else []
             serves.append([p if p >= line else 0.0 for p in alone])
         return values, serves
+
+    def wished(self, title: str, abstract: str) -> float:
+        """Points of log odds for a keyword that the profile asks for."""
+        if any(pattern.search(plain(title)) for pattern in self.must.values()):
+            return 2.0
+        return 0.7 if any(pattern.search(plain(abstract)) for pattern in self.must.values()) else 0.0
 
     def logits(
         self,
