@@ -90,6 +90,7 @@ def why(row: Mapping[str, Any], header: Mapping[str, Any], *, scored: int, missi
         )
         if name == "semantic_relevance":
             sentences += _relevance_in_words(row)
+            sentences += _must_keyword_in_words(row, header)
             sentences += _learned_in_words(row, weights[name])
     if row["bonus"]:
         sentences.append(f"The mode {header['ranking_mode']} adds {row['bonus']:.3f}.")
@@ -232,6 +233,14 @@ def _relevance_in_words(row: Mapping[str, Any]) -> list[str]:
     if library is not None:
         sentences.append(f"The papers you like alone would make {library:.2f}.")
     return sentences
+
+
+def _must_keyword_in_words(row: Mapping[str, Any], header: Mapping[str, Any]) -> list[str]:
+    """That a keyword raised the probability, unless a language model had the last word; in older rankings none did."""
+    raised = header.get("nudge") is not None and row["evaluation_method"] != "embedding+llm"
+    if not (raised and _TAG_OF_WISH["must_keywords"] in row["tags"]):
+        return []
+    return ["A keyword that you ask for raises the probability, most of all in the title."]
 
 
 def _learned_in_words(row: Mapping[str, Any], weight: float) -> list[str]:

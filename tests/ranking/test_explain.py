@@ -177,6 +177,18 @@ def test_the_parts_of_a_probability_are_named() -> None:
     assert not any("by words" in line for line in why_of(meaning=None, words=None, lane=None, lane_probability=None))
 
 
+def test_a_keyword_that_raised_the_probability_is_told_unless_a_language_model_had_the_last_word() -> None:
+    def told(nudge: float | None, **changes: object) -> bool:
+        row = {**ROW, "tags": ["MUST_KEYWORD_MATCH"], **changes}
+        header = {**HEADER, "nudge": nudge, "nudge_from": 0.0}
+        return any("keyword that you ask for raises" in line for line in why(row, header, scored=9))
+
+    assert told(4.0)
+    assert not told(None)
+    assert not told(4.0, tags=[])
+    assert not told(4.0, evaluation_method="embedding+llm")
+
+
 def test_where_a_paper_stands_to_the_line_is_said() -> None:
     below = "Under the line: the probability that it is on topic is 0.31, 0.40 is asked."
     assert below in why_of(shown=False, below_line=True, semantic_relevance=0.31)
