@@ -129,9 +129,9 @@ def test_lists_are_judged_for_the_profiles_own_purpose_or_for_any_other(
 ) -> None:
     figures = judge(warehouse, lists, "hybrid", purposes=["own", "implementation"])
     stones = [figures.lists["hybrid", purpose]["stones"].paper_ids for purpose in ("own", "implementation")]
-    assert stones[0] == stones[1] and set(stones[0]) == {"2603.00003", "2603.00006"}  # those with code
-    assert len(figures.lists["hybrid", "own"]["frogs"].paper_ids) == 7
-    assert len(figures.lists["hybrid", "implementation"]["frogs"].paper_ids) == 2
+    assert stones[0] == stones[1] and stones[0][0] == "2603.00003"  # it has code
+    for purpose in ("own", "implementation"):  # papers without code come later, and are not removed
+        assert len(figures.lists["hybrid", purpose]["frogs"].paper_ids) == 7
 
 
 def test_the_number_shown_is_the_profiles_or_the_one_that_is_asked_for(
