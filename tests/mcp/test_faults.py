@@ -30,7 +30,14 @@ GARBAGE = (
     b'"' + b"x" * 5_000_000 + b'"\n',
 )
 
-KEEP_OR_SPEND = {"retrieve_balanced", "fetch_paper", "analyze_paper", "interpret_paper", "rank_and_filter_papers"}
+KEEP_OR_SPEND = {
+    "ask_desk",
+    "retrieve_balanced",
+    "fetch_paper",
+    "analyze_paper",
+    "interpret_paper",
+    "rank_and_filter_papers",
+}
 
 _HOLD = """
 import sys
@@ -203,7 +210,7 @@ def test_a_server_set_up_wrongly_says_so_in_one_line(desk: Desk) -> None:
 def test_an_older_client_is_served_in_its_own_version(host: RawHost) -> None:
     assert host.heard[0]["result"]["protocolVersion"] == LEGACY
     tools = host.request("tools/list")["result"]["tools"]
-    assert len(tools) == 16
+    assert len(tools) == 18
     for tool in tools:
         assert tool["description"]
         assert tool["outputSchema"]["type"] == "object"
