@@ -148,7 +148,7 @@ def test_explain_says_what_each_dimension_brought_and_what_was_missing(desk: Des
     assert "relevance to your interests" in listed.lower()
     left_out = json.loads(desk.run("explain", "graphs", "2603.00104", "--json"))
     assert not left_out["score"]["shown"]
-    assert any("others above the line are more probable" in sentence for sentence in left_out["why"])
+    assert any("Not among the first" in sentence and "short of" in sentence for sentence in left_out["why"])
 
 
 def test_changed_says_who_entered_and_what_moved_them(tmp_path: Path) -> None:
