@@ -131,7 +131,7 @@ def test_a_pdf_of_a_record_that_lies_at_an_unknown_host_is_not_fetched(one: Outs
 def test_an_address_of_a_record_that_is_none_is_no_pdf(one: Outside, address: str) -> None:
     one.scholar.papers.append(scholar_paper(6, openAccessPdf={"url": address}, abstract="We fold."))
     page = f"https://www.semanticscholar.org/paper/{6:040x}"
-    with pytest.raises(PdfFetchFailed, match="address"):
+    with pytest.raises(PdfFetchFailed, match="URL"):
         fetch_paper(one.clients(), url=page)
     found = interpret_paper(one.clients(), {"url": page})
     assert any(line.startswith("only the abstract was read: ") for line in found.paper.warnings)

@@ -241,7 +241,7 @@ def test_an_entry_of_a_feed_file_beyond_the_limits_is_refused_by_name(file):
 
 def test_a_last_line_cut_off_says_so(file):
     path = file(json.dumps(RECORD) + "\n" + json.dumps(RECORD)[:30])
-    with pytest.raises(InvalidInput, match=r":2: the last line .* cut off"):
+    with pytest.raises(InvalidInput, match=r":2: the last line .* truncated"):
         list(read_papers(path))
 
 
@@ -285,11 +285,11 @@ def test_a_bad_entry_of_a_feed_is_named_by_its_line(file):
         (b"", "is empty"),
         (b"\n \n", "is empty"),
         (gzip.compress(b"", mtime=0), "is empty"),
-        (b"<!DOCTYPE html><html><body>error</body></html>", "no Atom feed but <html>"),
-        (b"<html><p>unclosed", "no Atom feed but <html>"),
+        (b"<!DOCTYPE html><html><body>error</body></html>", "not an Atom feed but <html>"),
+        (b"<html><p>unclosed", "not an Atom feed but <html>"),
         (b"<", "not well-formed"),
-        (b"<a:b/>", "no Atom feed but <a:b>"),
-        (b"<?xml version='1.0'?><OAI-PMH/>", "no Atom feed but <OAI-PMH>"),
+        (b"<a:b/>", "not an Atom feed but <a:b>"),
+        (b"<?xml version='1.0'?><OAI-PMH/>", "not an Atom feed but <OAI-PMH>"),
         (b"[{}]", "one record per line"),
         (b"\x1f\x8bnonsense", "truncated or damaged"),
         (bytes(range(256)) * 100, "1: not valid JSON"),
