@@ -1,7 +1,7 @@
-"""Where an installation keeps its data when nothing says so.
+"""Choose the data folder of an installation when no setting names one.
 
-In a checkout, or in a folder that already holds profiles or papers, that folder; elsewhere the user's data folder, so
-that `uv tool install` and `pipx install` are enough.
+It is the current folder in a checkout, or where that already holds profiles or papers; elsewhere the user's data
+folder, so that `uv tool install` and `pipx install` are enough.
 """
 
 from collections.abc import Mapping

@@ -21,7 +21,7 @@ from paper_assets.text.cleaning import without_controls
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Paper:
-    """One work in its newest known version (SPEC 0). Times are aware and in UTC; unknown values are None.
+    """One work in its newest known version (SPEC 0). Times are aware and in UTC; an unknown value is `None`.
 
     `paper_id` is the stored form of a `PaperId`.
     """
@@ -157,7 +157,7 @@ def oversized_fields(paper: Paper) -> list[str]:
 
 
 def cut_to_limits(paper: Paper) -> Paper:
-    """Shorten every field beyond the limits and say so at the start of the comment; other papers are returned as is.
+    """Shorten every field beyond the limits and note it at the start of the comment; other papers stay unchanged.
 
     For papers from feeds, which the user cannot correct. Raises InvalidPaper for an id beyond the limit: a cut id would
     name another paper.

@@ -1,6 +1,6 @@
-"""Run one command in the background for the page, and show how far it is to everybody who asks.
+"""Run one command in the background for the page, and report its progress.
 
-The command is an ordinary one (`start`, `run`, `fetch`, `deliver`) in a process of its own: it goes on when the browser
+The command is an ordinary one (`start`, `run`, `fetch`, `deliver`) in a separate process: it continues when the browser
 or the page is closed, and its runs are in Dagster's UI. Its state is a small file in the home, which the page and the
 command line read. One command runs at a time.
 """
@@ -27,7 +27,7 @@ from paper_assets.stores.locks import (
 
 _FILE = "background.json"
 _LOG = "background.log"
-_LONGEST_LOG = 1_000_000  # bytes; then it begins anew
+_LONGEST_LOG = 1_000_000  # bytes; then the file starts again
 _DEADLINE = 5.0
 _COMMANDS = ("start", "run", "fetch", "deliver", "reset")
 

@@ -33,9 +33,10 @@ class RatingsEffect:
 
 
 def ratings_effect(rows: Sequence[Row], header: Mapping[str, Any]) -> RatingsEffect | None:
-    """Compare a stored ranking's list with the list of its own scores without what was learned.
+    """Compare a stored ranking's list with the list that its scores give without what was learned.
 
-    None if nothing learned counts in it. Places reserved for an interest and the contrasting paper stay as they are.
+    Returns None if nothing learned counts in it. Places reserved for an interest and the contrasting paper stay
+    unchanged.
     """
     if not any(learned_of(row) for row in rows):
         return None

@@ -236,7 +236,7 @@ def _relevance_in_words(row: Mapping[str, Any]) -> list[str]:
 
 
 def _must_keyword_in_words(row: Mapping[str, Any], header: Mapping[str, Any]) -> list[str]:
-    """That a keyword raised the probability, unless a language model had the last word; in older rankings none did."""
+    """Say that a keyword raised the probability; not after a language model's verdict, nor in older rankings."""
     raised = header.get("nudge") is not None and row["evaluation_method"] != "embedding+llm"
     if not (raised and _TAG_OF_WISH["must_keywords"] in row["tags"]):
         return []

@@ -1,7 +1,7 @@
-"""How strongly papers hold the words of interests, and TF-IDF cosines to liked papers (SPEC G17).
+"""Match the words of interests in papers, and compute TF-IDF cosines to liked papers (SPEC G17).
 
-An interest asks for its words and for its pairs of neighbouring words. A word matches in singular and plural and in no
-derived form (`optimizers` is not `optimize`); a pair matches where the two stand side by side; the title counts more.
+The terms of an interest are its words and its pairs of neighbouring words. A word matches in singular and plural, but
+not in a derived form (`optimizers` is not `optimize`); a pair matches adjacent words; the title counts more.
 Liked papers are compared by stems. What a word is worth (its idf) comes from the candidates together with a background
 of many papers, so that a ranking of twenty papers and one of a week value a word alike. All sums of a paper run over
 its words in an order that no other paper decides: scores are the same to the bit in any order of papers.
@@ -70,7 +70,7 @@ def paper_words(papers: pa.Table) -> PaperWords:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Term:
-    """A word of an interest, or two that follow each other in it (`second` is not None)."""
+    """One word of an interest, or two adjacent ones if `second` is given."""
 
     first: str
     second: str | None = None

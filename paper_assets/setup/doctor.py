@@ -69,7 +69,7 @@ class Installation:
 
 
 def examine(installation: Installation) -> list[Finding]:
-    """Run every check; one that fails unexpectedly is a problem of its own and stops no other."""
+    """Run every check; one that fails unexpectedly is reported as a problem and does not stop the others."""
     found: list[Finding] = []
     for name, check in CHECKS.items():
         try:
@@ -184,7 +184,7 @@ def _arxiv(installation: Installation) -> list[Finding]:
     try:
         ARXIV.find(access, split_paper_id(_KNOWN_PAPER)[0], None)
     except RateLimited as fault:
-        return [_warning("arXiv", str(fault), "wait; fetching continues by itself when arXiv allows it")]
+        return [_warning("arXiv", str(fault), "wait; fetching continues when arXiv allows it")]
     except SourceError as fault:
         return [_problem("arXiv", str(fault), "check the network, the proxy and PAPER_ASSETS_ARXIV_URL")]
     return [_ok("arXiv", "answers")]

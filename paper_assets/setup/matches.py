@@ -33,7 +33,7 @@ class KeywordMatch:
 
     @property
     def is_frequent(self) -> bool:
-        """Whether the keyword tells little because a fifth of all papers or more contain it."""
+        """Return whether a fifth of all papers or more contain the keyword, which then distinguishes few papers."""
         return self.of >= 10 and self.papers * 5 >= self.of
 
 

@@ -55,7 +55,7 @@ class Place:
 
     @property
     def lock(self) -> Path:
-        """The lock of everybody who edits a profile."""
+        """Return the file that is locked while a profile is edited."""
         return self.home / "profiles-edited"
 
 
@@ -291,7 +291,7 @@ def _works(library: Sequence[Entry]) -> list[LikedWork]:
 
 
 def _occupied(folder: Path) -> bool:
-    """Whether a folder may not be replaced: it holds something, or it is no folder."""
+    """Return whether a folder must not be replaced: it is not empty, or not a folder."""
     try:
         return is_broken_link(folder) or any(folder.iterdir())
     except OSError:

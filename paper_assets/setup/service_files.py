@@ -75,8 +75,8 @@ WORKFLOW_PATH = Path(".github") / "workflows" / "paper-assets.yml"
 def github_workflow(*, package: str, minute: int, hour: int, weekdays: str, days: int, python: str = "3.12") -> str:
     """Return a workflow that fetches, ranks and sends every morning, and publishes the digests as pages.
 
-    The home is kept between runs in a cache; a run that finds none begins anew. Secrets become settings only where the
-    repository has them.
+    The home is kept between runs in a cache; a run without a cached home starts from nothing. Secrets become
+    settings only where the repository has them.
     """
     return _WORKFLOW.format(package=package, minute=minute, hour=hour, weekdays=weekdays, days=days, python=python)
 

@@ -113,7 +113,7 @@ def github_actions(
     if not (hour.isdecimal() and minute.isdecimal() and int(hour) < 24 and int(minute) < 60):
         raise InvalidInput(f"--at must be a time of day such as 05:30, got {at[:20]!r}")
     if '"' in package or "\n" in package or "$" in package:
-        raise InvalidInput("--package must be one word for pip, without quotation marks")
+        raise InvalidInput("--package must be a requirement that pip accepts, without quotation marks or $")
     text = github_workflow(
         package=package, minute=int(minute), hour=int(hour), weekdays=_cron_weekdays(weekdays), days=days
     )
@@ -181,7 +181,7 @@ def _start_commands(file: Path) -> list[list[str]]:
 
 
 def _ask_system(command: list[str]) -> None:
-    """Run a command of the system and say how it went; a system without it is told what to do."""
+    """Run a system command and report the result; where it is missing, say what the user can do."""
     done = _system(command)
     if done is None:
         warn(f"note: {command[0]} is not available here; run this yourself: {' '.join(command)}")

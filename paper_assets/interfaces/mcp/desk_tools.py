@@ -323,8 +323,8 @@ def _ranking_answer(result: Mapping[str, Any], *, offset: int) -> dict[str, Any]
 
 
 def _as_told(paper: Mapping[str, Any]) -> dict[str, Any]:
-    """Hide where a private PDF lies: that there is one may be said. Of the caller's own record only what is
-    a paper's comes back: its other keys can be of any length.
+    """Hide the path of a private PDF; only its existence is shown. Of the caller's record only the fields of a paper
+    are returned: other keys can be of any length.
     """
     original = {name: value for name, value in paper["original_data"].items() if name in _paper_keys()}
     return {**paper, "local_status": {**paper["local_status"], "local_path": None}, "original_data": original}

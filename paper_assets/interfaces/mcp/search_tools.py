@@ -127,7 +127,7 @@ class SearchTools:
             return None
 
     def _check(self, ranked_for: str | None, reader: str | None, data_types: tuple[str, ...]) -> None:
-        """Raises InvalidInput for a profile of somebody else."""
+        """Refuse the profiles of other people. Raises InvalidInput."""
         for name in (ranked_for if ranked_for != "profile" else None, reader):
             if name is not None:
                 check_open(name, self.only)

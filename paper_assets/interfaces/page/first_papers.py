@@ -98,7 +98,7 @@ def do_work(request: Request) -> Response:
     elif action == "deliver" and profile:
         arguments, title = ["deliver", profile], f"Sending the digest of {profile}"
     else:
-        raise InvalidInput("this is no action of Health")
+        raise InvalidInput("Health has no such action")
     if profile and profile not in desk.profiles():
         raise InvalidInput(f"there is no profile {profile[:60]!r}")
     background.begin(desk.settings.home, desk.environ, arguments, title=title, profile=profile or None)

@@ -130,7 +130,7 @@ def _why(paper_id: str, ratings: Mapping[str, str]) -> str:
 
 
 def spellings(texts: Iterable[str], stems: Collection[str]) -> dict[str, str]:
-    """Return for each stem the word of the texts that has it most often; a stem in no text is left out."""
+    """Return for each stem its most frequent form in the texts; a stem in no text is left out."""
     counts: dict[str, Counter[str]] = {each: Counter() for each in stems}
     for text in texts:
         for word in words_in(text):

@@ -149,7 +149,7 @@ def _values(request: Request) -> dict[str, str]:
 
 
 def _draft(values: Mapping[str, str], *, name: str) -> ProfileDraft:
-    """The draft of the submitted values. Raises InvalidInput for a paper or category that is none."""
+    """Return the draft of the submitted values. Raises InvalidInput for an invalid paper id or category."""
     references = read_references(values["papers"])
     if references.unreadable:
         raise InvalidInput(
