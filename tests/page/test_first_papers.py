@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import Browser, expect
 from starlette.testclient import TestClient
 
 from paper_assets.interfaces import background
@@ -21,6 +22,8 @@ from paper_assets.stores.rankings import latest_ranking_day
 from tests.desk import PATIENCE, Desk
 from tests.loopback import Answer
 from tests.loopback_arxiv import LoopbackArxiv, invented_paper, loopback_arxiv
+from tests.page.browser import visitor
+from tests.page.invented_desk import served
 
 TOKEN = "a-token-of-this-test"
 TODAY = datetime.now(UTC).date()
@@ -128,6 +131,25 @@ def test_health_runs_only_its_own_actions(desk: Desk, form: dict[str, str]) -> N
         assert client.post("/work", data={"token": TOKEN, **form}).status_code == 400
         assert "Rank what is out of date" in client.get("/health").text
     assert background.last_job(settings.home) is None
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_from_an_empty_home_to_today_by_keyboard(
+    desk: Desk, arxiv: LoopbackArxiv, browser: Browser, width: int
+) -> None:
+    with served(desk, **reaching(arxiv)) as page, visitor(browser, width=width) as view:
+        view.goto(page.url)
+        view.get_by_label("What do you work on?").focus()
+        view.keyboard.type(TEXTS[0])
+        view.get_by_label("Name").focus()
+        view.keyboard.type("traffic")
+        view.keyboard.press("Enter")
+        view.wait_for_url("**/p/traffic/first*")
+        view.locator("#fetch").focus()
+        view.keyboard.press("Enter")
+        expect(view.locator("#work")).to_be_visible()
+        view.wait_for_url("**/p/traffic?note*")
+        expect(view.locator("article[id]").first).to_contain_text("Traffic forecasting")
 
 
 def test_from_the_demo_to_ones_own_papers_is_one_button(desk: Desk) -> None:
