@@ -14,6 +14,8 @@ from paper_assets.text.stems import asks, stem
 from paper_assets.text.words import words_in
 
 MOST_PROPOSED = 4
+_MACHINE_LEARNING = "cs.LG"
+_NEAR_MACHINE_LEARNING = ("cs", "stat", "eess")  # archives whose methods papers are often filed under it
 _LEAST_SHARE = 0.15  # of the similar papers; a category of fewer is theirs by cross-listing
 
 
@@ -71,6 +73,16 @@ def by_votes(papers: Sequence[Sequence[str]]) -> list[Category]:
     known = all_categories()
     kept = [code for code, count in votes.most_common() if count >= least and code in known]
     return [known[code] for code in kept[:MOST_PROPOSED]]
+
+
+def with_machine_learning(named: Sequence[Category]) -> list[Category]:
+    """Add cs.LG to categories that were proposed by name alone, where one is of a neighbouring archive.
+
+    A name shows the subject, not where papers are filed: most papers that forecast traffic are in cs.LG, which no word
+    of "traffic forecasting" suggests. A list without the papers costs the reader more than a category too many.
+    """
+    near = any(each.code.partition(".")[0] in _NEAR_MACHINE_LEARNING for each in named)
+    return list(dict.fromkeys([*named, all_categories()[_MACHINE_LEARNING]])) if near else list(named)
 
 
 def by_words(texts: Sequence[str]) -> list[Category]:

@@ -11,7 +11,14 @@ from paper_assets.pipeline.workspace import Workspace
 from paper_assets.profile import Profile
 from paper_assets.ranking.keywords import keywords_in, paper_texts
 from paper_assets.retrieval.search import Corpus, search
-from paper_assets.setup.categories import MOST_PROPOSED, Category, all_categories, by_votes, by_words
+from paper_assets.setup.categories import (
+    MOST_PROPOSED,
+    Category,
+    all_categories,
+    by_votes,
+    by_words,
+    with_machine_learning,
+)
 from paper_assets.setup.draft import LikedWork, ProfileDraft, draft_content
 from paper_assets.small_files import is_present
 from paper_assets.stores.papers import latest_day, papers_between, papers_by_id
@@ -76,6 +83,8 @@ def proposed_categories(
     if not asked and not works:
         return tuple(found[:MOST_PROPOSED])
     named = _by_meaning(workspace, [*asked, *works[:10]]) or by_words([*asked, *works])
+    if not found:
+        return tuple(with_machine_learning(named))
     return tuple(dict.fromkeys([*found[:3], *named[: max(1, MOST_PROPOSED - len(found[:3]))]]))
 
 
