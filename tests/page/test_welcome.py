@@ -106,7 +106,7 @@ def test_the_preview_shows_the_list_and_how_many_papers_match(desk: Desk, client
     shown = client.post("/welcome/preview", data=form).text
     assert "Your list would be" in shown
     assert "medieval poetry</span>: 0 papers on topic; try other words" in shown
-    assert "such a word tells little" in shown
+    assert "says little about a paper" in shown
     assert "it matches nothing yet" in shown
     assert not (desk.folder / "profiles").exists()
 
