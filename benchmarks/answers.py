@@ -14,14 +14,11 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks._labelled import as_documents, filled_corpus
 from paper_assets.evaluation.labelled_set import load_labelled_set
-from paper_assets.models.embedder import load_embedder
 from paper_assets.retrieval.merge import access
 from paper_assets.retrieval.question_answering import EXTRACTED, extractive_answer, gather_passages
-from paper_assets.retrieval.search import Corpus, search
-from paper_assets.stores.documents import Document, replace_documents, texts_to_embed
-from paper_assets.stores.embeddings import keep_vectors
-from paper_assets.stores.warehouse import Warehouse
+from paper_assets.retrieval.search import search
 
 
 def figures(quoted: Sequence[Sequence[str]], right: Sequence[set[str]]) -> dict[str, np.ndarray]:
@@ -58,28 +55,13 @@ def main() -> None:
         for known in (labelled.judgements[query.query_id] for query in queries)
     ]
     asked = [(query.text, answers) for query, answers in zip(queries, right, strict=True) if answers]
-    documents = [
-        Document(
-            doc_id=each.doc_id,
-            text=each.text,
-            paper_id=each.doc_id,
-            title="",
-            data_type="fulltext",
-            access_level="public",
-        )
-        for each in labelled.documents
-        if each.text.strip()
-    ]
-    model = load_embedder()
+    documents = as_documents(labelled.documents)
     with tempfile.TemporaryDirectory() as folder:
-        corpus = Corpus(warehouse=Warehouse(Path(folder) / "warehouse.duckdb", deadline=60), embedder=model)
-        replace_documents(corpus.warehouse, "fulltext", origin="judged", documents=documents)
-        hashes, texts = texts_to_embed(corpus.warehouse, "fulltext", model=model.name)
-        keep_vectors(corpus.warehouse, hashes, model.encode(texts), model=model.name)
+        corpus = filled_corpus(Path(folder), documents)
 
         def quoted(question: str) -> list[str]:
             passages = gather_passages(corpus, question, owner=None, data_types=("fulltext",))
-            answer = extractive_answer(question, passages, embedder=model)
+            answer = extractive_answer(question, passages, embedder=corpus.embedder)
             return [cited.paper_id for sentence in answer.sentences for cited in sentence.citations]
 
         def best(question: str) -> list[str]:

@@ -19,14 +19,12 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks._labelled import filled_corpus
 from paper_assets.evaluation.labelled_set import LabelledSet, load_labelled_set
 from paper_assets.evaluation.metrics import ndcg
-from paper_assets.models.embedder import load_embedder
 from paper_assets.retrieval.merge import reciprocal_rank_fusion
 from paper_assets.retrieval.search import Corpus, search
-from paper_assets.stores.documents import Document, replace_documents, texts_to_embed
-from paper_assets.stores.embeddings import keep_vectors
-from paper_assets.stores.warehouse import Warehouse
+from paper_assets.stores.documents import Document
 
 DEPTH = 100  # places of each ranking that rank fusion looks at
 
@@ -106,14 +104,8 @@ def main() -> None:
     documents, right = judged(labelled)
     sides = sorted({side for known in right.values() for side in known})
     total = given.per_side * max(len(sides), 2)
-    model = load_embedder()
     with tempfile.TemporaryDirectory() as folder:
-        corpus = Corpus(warehouse=Warehouse(Path(folder) / "warehouse.duckdb", deadline=60), embedder=model)
-        replace_documents(corpus.warehouse, "fulltext", origin="judged", documents=documents)
-        hashes, texts = texts_to_embed(corpus.warehouse, "fulltext", model=model.name)
-        drawn = np.flatnonzero(np.random.default_rng(1).random(len(texts)) < given.vectors)
-        vectors = model.encode([texts[at] for at in drawn])
-        keep_vectors(corpus.warehouse, [hashes[at] for at in drawn], vectors, model=model.name)
+        corpus = filled_corpus(Path(folder), documents, vectors=given.vectors)
         whole = sum(len(known) == len(sides) for known in right.values())
         print(f"{len(right)} queries, {whole} with every side; {len(documents):,} documents; {total} are retrieved")
         for name, rank in rankers(corpus).items():

@@ -26,8 +26,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from benchmarks._labelled import as_documents, filled_corpus
 from paper_assets.evaluation.labelled_set import LabelledSet, load_labelled_set
-from paper_assets.models.embedder import load_embedder
 from paper_assets.models.llm_config import llm_config
 from paper_assets.retrieval.answers import retrieve_balanced
 from paper_assets.retrieval.findings import Caller, Findings
@@ -36,9 +36,6 @@ from paper_assets.retrieval.search import Corpus
 from paper_assets.retrieval.stance import StanceJudge
 from paper_assets.retrieval.stance_judges import open_judge, open_llm_judge
 from paper_assets.settings import load_settings
-from paper_assets.stores.documents import Document, replace_documents, texts_to_embed
-from paper_assets.stores.embeddings import keep_vectors
-from paper_assets.stores.warehouse import Warehouse
 from tests.loopback_llm import Request, Says, loopback_llm, says
 
 SIDES = {"SUPPORT": "supports", "UNDERMINE": "contradicts"}
@@ -105,27 +102,6 @@ def scripted_judge(gold: Gold) -> Iterator[StanceJudge]:
         yield open_llm_judge(environ)
 
 
-def filled(folder: Path, labelled: LabelledSet) -> Corpus:
-    """All sentences of the set as documents with their vectors."""
-    model = load_embedder()
-    corpus = Corpus(warehouse=Warehouse(folder / "warehouse.duckdb", deadline=60), embedder=model)
-    documents = [
-        Document(
-            doc_id=each.doc_id,
-            text=each.text,
-            paper_id=each.doc_id,
-            title="",
-            data_type="fulltext",
-            access_level="public",
-        )
-        for each in labelled.documents
-    ]
-    replace_documents(corpus.warehouse, "fulltext", origin="set", documents=documents)
-    hashes, texts = texts_to_embed(corpus.warehouse, "fulltext", model=model.name)
-    keep_vectors(corpus.warehouse, hashes, model.encode(texts), model=model.name)
-    return corpus
-
-
 def count(figures: Figures, sides: Mapping[str, Findings], known: Mapping[str, str]) -> None:
     """Add one claim: `sides` by stance, `known` stances by text."""
     figures.claims += 1
@@ -174,7 +150,7 @@ def main() -> None:
     gold = gold_of(labelled)
     asked = [each for each in labelled.judged_queries if each.record.get("split", "train") == "train"]
     with tempfile.TemporaryDirectory() as folder, ExitStack() as open_things:
-        corpus = filled(Path(folder), labelled)
+        corpus = filled_corpus(Path(folder), as_documents(labelled.documents))
         if given.model:
             judge = open_judge(load_settings(os.environ, Path.cwd()), os.environ, corpus.warehouse)
         else:

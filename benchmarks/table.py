@@ -63,6 +63,15 @@ def daemon(short: bool) -> list[Figure]:
     return found
 
 
+def find(short: bool) -> list[Figure]:
+    from benchmarks.find import figures
+
+    with tempfile.TemporaryDirectory() as folder:
+        found, told = figures(Path(folder), count=5_000 if short else 100_000, rounds=3 if short else 7)
+    print(told, flush=True)
+    return found
+
+
 Part = Callable[[bool], list[Figure]]  # whether it is to be short
 PARTS: dict[str, Part] = {
     "commands": commands,
@@ -70,6 +79,7 @@ PARTS: dict[str, Part] = {
     "scoring": scoring,
     "growth": growth,
     "daemon": daemon,
+    "find": find,
 }
 
 
