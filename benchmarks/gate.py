@@ -1,0 +1,142 @@
+"""Measure what the gate costs honest rewrites and which distortions it stops.
+
+    python -m benchmarks.gate [--data PAPERS-FOLDER] [--pairs FILE] [--show]
+
+`gate.toml` has 20 invented papers, of each three honest rewrites (16 papers in English, 4 in German), and places of
+these rewrites with a distorted wording. --data adds the 24 rewrites of `rewrites.jsonl`, --pairs rewrites of your own
+(as in mutate_and_judge.py), both as honest texts. Code alone is compared with a critic scripted as perfect, which
+knows every distorted place and finds nothing else, and with both together. Exits with 1 where code holds more than one
+in ten honest rewrites, or critic and code together let a distortion pass.
+"""
+
+import argparse
+import sys
+import tomllib
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.mutate_and_judge import from_file, from_folder, held_back
+from paper_assets.models.embedder import Embedder, load_embedder
+from paper_assets.paper import Paper
+from paper_assets.rewriting.faithfulness import unsupported
+from paper_assets.rewriting.policy import LEVELS
+from paper_assets.rewriting.prompts import SUBSCORES, Critique, total
+from paper_assets.rewriting.writing import new_item
+from paper_assets.settings import RewritingConfig
+from paper_assets.stores.rewrites import NewItem
+
+MOST_HELD = 0.1  # of the honest rewrites, by code alone
+_TEXTS = Path(__file__).with_name("gate.toml")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Text:
+    """A rewrite. `distorted`: the words that say something else than the original; empty in an honest one, as `honest`
+    is: the same rewrite without them.
+    """
+
+    item: NewItem
+    text: str
+    kind: str = "honest"
+    distorted: str = ""
+    honest: str = ""
+
+
+def texts_of(file: Path = _TEXTS) -> list[Text]:
+    """Return the honest rewrites of a file and, after them, the distorted ones."""
+    honest: list[Text] = []
+    distorted: list[Text] = []
+    for number, row in enumerate(tomllib.loads(file.read_text(encoding="utf-8"))["paper"]):
+        paper = Paper(
+            paper_id=f"2700.{number:05d}", title=row["title"], abstract=" ".join(row["abstract"].split()), authors=()
+        )
+        for level in LEVELS:
+            item, text = new_item(paper, level, language=row.get("language")), row[level].strip()
+            honest.append(Text(item=item, text=text))
+            for each in row["corruptions"]:
+                if each["level"] == level:
+                    changed = text.replace(each["words"], each["instead"])
+                    distorted.append(
+                        Text(item=item, text=changed, kind=each["kind"], distorted=each["instead"], honest=text)
+                    )
+    return honest + distorted
+
+
+def perfect(text: Text) -> Critique:
+    """Return what a critic answers that finds every distorted place and nothing else."""
+    faults = [{"kind": "turned_round", "words": text.distorted[:600]}] if text.distorted else []
+    return Critique.model_validate({"faults": faults, **dict.fromkeys(SUBSCORES, 19)})
+
+
+def held_by_critic(text: Text) -> bool:
+    """Return whether a perfect critic keeps the text from passing."""
+    return total(perfect(text)) < RewritingConfig().passes
+
+
+def main() -> int:
+    """Measure, print, judge."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path)
+    parser.add_argument("--pairs", type=Path)
+    parser.add_argument("--show", action="store_true", help="print what code holds wrongly and what it misses")
+    asked = parser.parse_args()
+    embedder = load_embedder()
+    texts = texts_of()
+    for more in (from_folder(asked.data) if asked.data else [], from_file(asked.pairs) if asked.pairs else []):
+        texts += [Text(item=item, text=text, kind="honest, more papers") for item, text in more]
+    honest = [text for text in texts if not text.distorted]
+    distorted = [text for text in texts if text.distorted]
+    reasons = {text: why(text, texts, embedder) for text in honest}
+    for text in distorted:  # what holds the honest text as well is no finding
+        same = reasons[Text(item=text.item, text=text.honest)]
+        reasons[text] = tuple(reason for reason in why(text, texts, embedder) if reason not in same)
+
+    def by_code(text: Text) -> bool:
+        return bool(reasons[text])
+
+    print(f"{'honest':28} {'texts':>6} {'code':>12} {'critic':>12} {'both':>12}")
+    for name, group in _groups(honest, lambda each: f"{each.kind}, {each.item.language}, {each.item.target_level}"):
+        print(_line(name, group, by_code))
+    print(_line("all honest", honest, by_code), end="\n\n")
+    print(f"{'distorted':28} {'texts':>6} {'code':>12} {'critic':>12} {'both':>12}")
+    for name, group in _groups(distorted, lambda each: each.kind):
+        print(_line(name, group, by_code))
+    print(_line("all distorted", distorted, by_code), end="\n\n")
+    kinds = Counter(kind for text in honest for kind in {reason.partition(":")[0] for reason in reasons[text]})
+    for reason, count in kinds.most_common():
+        print(f"{count:3} honest texts ({count / len(honest):.1%}) held: {reason}")
+    for text in texts if asked.show else ():
+        if by_code(text) != bool(text.distorted):
+            print(f"   {text.item.paper_id} {text.item.target_level} {text.kind}: "
+                  f"{'; '.join(reasons[text]) or text.distorted}")  # fmt: skip
+    missed = [text for text in distorted if not (by_code(text) or held_by_critic(text))]
+    return int(sum(map(by_code, honest)) > MOST_HELD * len(honest) or bool(missed))
+
+
+def why(text: Text, texts: Sequence[Text], embedder: Embedder | None) -> tuple[str, ...]:
+    """Return why code holds a text back, claim by claim; the originals of the nearest other papers are its examples."""
+    found = unsupported(f"{text.item.title}\n{text.item.original_text}", text.text, language=text.item.language)
+    originals = {each.item.paper_id: each.item.original_text for each in texts}
+    reasons = held_back(text.item, text.text, embedder, originals)
+    return (*reasons[: len(reasons) - bool(found.all)], *(f"not in the original: {claim}" for claim in found.all))
+
+
+def _groups(texts: Sequence[Text], of: Callable[[Text], str]) -> list[tuple[str, list[Text]]]:
+    names = dict.fromkeys(of(text) for text in texts)
+    return [(name, [text for text in texts if of(text) == name]) for name in names]
+
+
+def _line(name: str, texts: Sequence[Text], by_code: Callable[[Text], bool]) -> str:
+    found = (
+        sum(map(by_code, texts)),
+        sum(map(held_by_critic, texts)),
+        sum(by_code(text) or held_by_critic(text) for text in texts),
+    )
+    shares = " ".join(f"{f'{count} ({count / len(texts):.0%})':>12}" for count in found)
+    return f"{name:28} {len(texts):6} {shares}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
