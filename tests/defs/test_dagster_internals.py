@@ -102,3 +102,19 @@ def test_a_sensors_result_has_the_fields_that_are_set() -> None:
     assert (result.skip_message, result.cursor) == ("nothing", "1")
     for kind in (dg.SensorDefinition, dg.AutomationConditionSensorDefinition):
         assert "context" in inspect.signature(kind.evaluate_tick).parameters
+
+
+def test_kept_connections_store_each_event_at_once_and_leave_the_files_closed(tmp_path: Path) -> None:
+    instance = open_instance(tmp_path)
+    with dagster_internals.kept_connections(instance):
+        for day in ("2026-03-02", "2026-03-03"):
+            instance.report_runless_asset_event(dg.AssetMaterialization("papers", partition=day))
+            with dg.DagsterInstance.from_config(str(tmp_path)) as other:
+                assert day in other.get_materialized_partitions(dg.AssetKey("papers"))
+        inside = {"_connect", "has_table", "_has_asset_key_col_on_connection"}
+        assert inside <= vars(instance.event_log_storage).keys(), "the names that are replaced"
+        assert all(hasattr(dagster_internals.SqliteEventLogStorage, name) for name in inside)
+    assert not list(tmp_path.rglob("*.db-wal"))
+    assert not inside & vars(instance.event_log_storage).keys()
+    assert "connect" not in vars(instance.run_storage)
+    assert len(instance.get_materialized_partitions(dg.AssetKey("papers"))) == 2
