@@ -45,8 +45,8 @@ def test_a_run_brings_back_the_files_pages_and_feed_that_lack_and_sweeps_away_wh
     assert output(ranked) == whole
 
     shutil.rmtree(ranked.folder / "data" / "output")
-    _, told = ranked.start("run").communicate(timeout=PATIENCE)
-    assert "2 days lack a file or page" in told
+    _, messages = ranked.start("run").communicate(timeout=PATIENCE)
+    assert "2 ranking files or pages missing; writing again" in messages
     assert output(ranked) == whole
 
 

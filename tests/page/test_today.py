@@ -35,12 +35,16 @@ def pressed(page: BrowserPage, paper_id: str, rating: str) -> None:
 
 @pytest.fixture
 def nothing_rated(page_of_a_year: Page) -> Iterator[Page]:
-    """The page before any rating; ratings of a test are gone after it."""
-    with page_of_a_year.desk.warehouse.writing() as connection:
-        connection.execute("delete from ratings")
+    """The page before any rating or signal; those of a test are removed after it."""
+    forget_everything(page_of_a_year)
     yield page_of_a_year
-    with page_of_a_year.desk.warehouse.writing() as connection:
+    forget_everything(page_of_a_year)
+
+
+def forget_everything(page: Page) -> None:
+    with page.desk.warehouse.writing() as connection:
         connection.execute("delete from ratings")
+        connection.execute("delete from reading_signals")
 
 
 def test_a_list_is_rated_with_as_many_keys_as_it_has_papers(nothing_rated: Page, browser: Browser) -> None:
@@ -255,8 +259,6 @@ def test_opening_a_paper_from_the_page_is_kept_as_a_reading_signal(nothing_rated
     warehouse = nothing_rated.desk.warehouse
     assert [(each.paper_id, each.times) for each in reading_signals(warehouse, PROFILE)] == [(first, 2)]
     assert ratings(nothing_rated) == {}
-    with warehouse.writing() as connection:
-        connection.execute("delete from reading_signals")
 
 
 def test_on_a_quiet_day_the_papers_below_the_threshold_follow_with_rating_buttons(
