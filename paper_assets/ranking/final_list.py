@@ -19,7 +19,7 @@ from paper_assets.profile import RankingOptions
 from paper_assets.ranking.contrast import Contrast, contrastive_pick
 from paper_assets.ranking.diversity import repeating
 from paper_assets.ranking.interest_modes import with_every_lane
-from paper_assets.ranking.preferences import shifted
+from paper_assets.ranking.preferences import log_odds, shifted
 from paper_assets.ranking.scoring import best_first, final_scores
 from paper_assets.ranking.traits import Taxonomy
 from paper_assets.settings import ScoringConfig
@@ -101,13 +101,6 @@ def matches(probability: Floats, final: Floats, *, nudge: float, weight: float) 
     return found
 
 
-def log_odds(probability: Floats | float) -> Floats:
-    """ln(p / (1 - p)), finite also for 0 and 1."""
-    inside = np.clip(probability, _NEARLY_SURE, 1 - _NEARLY_SURE)
-    found: Floats = np.log(inside / (1 - inside))
-    return found
-
-
 def match_of(row: Mapping[str, Any], header: Mapping[str, Any]) -> float | None:
     """The number by which a row was put in order; None in rankings that go by the final score or by tenths."""
     nudge = header.get("nudge")
@@ -169,8 +162,6 @@ def arrange(papers: ScoredPapers) -> ReadingList:
     listed[rows[inside | pick]] = True
     return ReadingList(place=place, listed=listed)
 
-
-_NEARLY_SURE = 1e-6
 
 Rows = NDArray[np.int64]
 

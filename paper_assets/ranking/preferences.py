@@ -55,8 +55,8 @@ class Shift:
     near: tuple[tuple[str, ...], ...]
 
 
-def log_odds(probability: Floats) -> Floats:
-    """ln(p / (1 - p)), within ±30."""
+def log_odds(probability: Floats | float) -> Floats:
+    """Return ln(p / (1 - p)), within ±30."""
     with np.errstate(divide="ignore"):
         found: Floats = np.clip(np.log(probability) - np.log1p(-probability), -_SURE, _SURE)
     return found

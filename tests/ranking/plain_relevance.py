@@ -212,7 +212,8 @@ class PlainInterests:
         """Points of log odds for a keyword that the profile asks for."""
         if any(pattern.search(plain(title)) for pattern in self.must.values()):
             return 2.0
-        return 0.7 if any(pattern.search(plain(abstract)) for pattern in self.must.values()) else 0.0
+        behind = f" \x01 {plain(abstract)}"  # where a keyword for titles alone is not found
+        return 0.7 if any(pattern.search(behind) for pattern in self.must.values()) else 0.0
 
     def logits(
         self,
@@ -248,6 +249,17 @@ class PlainInterests:
         return float(parts["intercept"] + parts["meaning"] * near[at] + parts["words"] * words)
 
 
+def plain_matches(papers: list[tuple[Paper, dict[str, float]]], options: RankingOptions) -> list[float]:
+    """The number that each paper is put in order by where there is a threshold."""
+    weights, nudge = SCORING.weights[options.purpose], SCORING.nudges[options.purpose]
+    weight = options.weights.in_order[0] if options.weights else weights[0]
+    match = []
+    for p, scores in ((scores["semantic_relevance"], scores) for _, scores in papers):
+        odds = -30.0 if p == 0 else 30.0 if p == 1 else min(max(math.log(p) - math.log1p(-p), -30.0), 30.0)
+        match.append(odds + nudge * (scores["final"] - weight * p))
+    return match
+
+
 def final_order(
     papers: list[tuple[Paper, dict[str, float]]], serves: list[list[float]], options: RankingOptions, line: float | None
 ) -> tuple[list[int], int]:
@@ -260,14 +272,9 @@ def final_order(
     everybody = range(len(papers))
     if line is None:
         return sorted(everybody, key=tie), min(options.top_k, len(papers))
+    match = plain_matches(papers, options)
     relevance = [scores["semantic_relevance"] for _, scores in papers]
     above = {at for at in everybody if relevance[at] >= line}
-    weights, nudge = SCORING.weights[options.purpose], SCORING.nudges[options.purpose]
-    weight = options.weights.in_order[0] if options.weights else weights[0]
-    match = []
-    for p, (_, scores) in zip(relevance, papers, strict=True):
-        inside = min(max(p, 1e-6), 1 - 1e-6)
-        match.append(math.log(inside / (1 - inside)) + nudge * (scores["final"] - weight * p))
     order = sorted(everybody, key=lambda at: (at not in above, -match[at], tie(at)))
     places = min(options.top_k, len(above))
     claims = [[p if at in above else 0.0 for p in serves[at]] for at in everybody]

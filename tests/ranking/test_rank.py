@@ -18,7 +18,7 @@ from paper_assets.settings import ScoringConfig
 from paper_assets.stores.rankings import ranking_schema
 from paper_assets.weights import DIMENSIONS
 from tests.ranking.invented import AS_OF, KEYWORDS, paper, papers, profile, profiles, unit_vectors
-from tests.ranking.plain_relevance import PlainInterests, final_order
+from tests.ranking.plain_relevance import PlainInterests, final_order, plain_matches
 from tests.ranking.plain_twin import PlainGatekeeper
 
 SCORING = ScoringConfig()
@@ -74,7 +74,7 @@ def test_ranking_agrees_with_the_plain_one(papers: list[Paper], profile: Profile
     ]
     line = (SCORING.line if options.line is None else options.line) if fused else None
     assume(all(far_from(value, line) for value in relevance))
-    assume(told_apart([scores for _, scores in scored]))
+    assume(told_apart([scores for _, scores in scored], plain_matches(scored, options) if fused else None))
     order, shown = final_order(scored, serves, options, line)
     ranking = ranked(papers, profile, seed=seed if with_model else None)
     rows = ranking.rows.to_pylist()
@@ -92,12 +92,14 @@ def far_from(value: float, line: float | None) -> bool:
     return line is None or value < 1e-6 or min(near) > 1e-9
 
 
-def told_apart(scored: list[dict[str, object]]) -> bool:
-    """Whether no two papers have all but the same score out of different parts, so that the last bits decide."""
+def told_apart(scored: list[dict[str, object]], matches: list[float] | None) -> bool:
+    """Whether no two papers have nearly the same score or match from different parts, so that the last bits decide."""
+    finals = [float(str(one["final"])) for one in scored]
+    values = np.array([finals, finals if matches is None else matches])
     return all(
-        abs(float(str(one["final"])) - float(str(other["final"]))) > 1e-9
-        or all(one[name] == other[name] for name in [*DIMENSIONS, "bonus", "soft_penalty"])
-        for one, other in combinations(scored, 2)
+        (np.abs(values[:, one] - values[:, other]) > 1e-9).all()
+        or all(scored[one][name] == scored[other][name] for name in [*DIMENSIONS, "bonus", "soft_penalty"])
+        for one, other in combinations(range(len(scored)), 2)
     )
 
 
