@@ -60,7 +60,7 @@ def main() -> None:
         corpus = filled_corpus(Path(folder), documents)
 
         def quoted(question: str) -> list[str]:
-            passages = gather_passages(corpus, question, owner=None, data_types=("fulltext",))
+            passages = gather_passages(corpus, question, where=access(None), data_types=("fulltext",))
             answer = extractive_answer(question, passages, embedder=corpus.embedder)
             return [cited.paper_id for sentence in answer.sentences for cited in sentence.citations]
 

@@ -4,8 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from paper_assets.digests.plain_text import lead, web_address
+from paper_assets.digests.plain_text import count_of, lead, web_address
 from paper_assets.retrieval.answers import stance_in_words
+from paper_assets.retrieval.cited_answer import Footnote, NumberedSentence, answer_from_record, numbered
+from paper_assets.sources.table import page_of
 from paper_assets.text.cleaning import one_line
 from paper_assets.text.tex import MathText, hold_formulas, release_formulas
 
@@ -38,27 +40,94 @@ class Side:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Quotation:
+    """A numbered quotation of an answer, verbatim, with the paper it is from; `about`: its id and section."""
+
+    number: int
+    quote: str
+    title: str
+    url: str | None
+    about: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerSentence:
+    """A sentence of an answer with the numbers of its quotations."""
+
+    text: str
+    numbers: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WrittenAnswer:
+    """An answer in sentences by side (one without a name if it is not divided), and its quotations.
+
+    `by`: who wrote it, and how many sentences were left out for want of a quotation.
+    """
+
+    sides: tuple[tuple[str, tuple[AnswerSentence, ...]], ...]
+    quotations: tuple[Quotation, ...]
+    by: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """The answer to one question; `examined`: what was judged and by which model, if sides are stances."""
+    """The answer to one question: documents by side, or `written` sentences.
+
+    `examined`: what was judged and by which model, if sides are stances.
+    """
 
     question: str
     sides: tuple[Side, ...]
     notes: tuple[str, ...]
     examined: str | None = None
+    written: WrittenAnswer | None = None
 
 
 def evidence_of(answer: Mapping[str, Any]) -> Evidence:
     """Convert a stored answer (`retrieval.answers.answer_of`) for the page."""
     judged = answer.get("stance")  # answers stored before there were stances have none, and no warnings
     sides = tuple(_side(side, with_text=answer["generation_required"]) for side in answer["sides"])
+    record = answer.get("answer")
+    notes = (*answer["notes"], *(record["notes"] if record else ()))
     common = [each for each in (sides[0].warnings if sides else ()) if all(each in side.warnings for side in sides)]
     return Evidence(
         question=one_line(answer["question"]),
         sides=tuple(
             replace(side, warnings=tuple(each for each in side.warnings if each not in common)) for side in sides
         ),
-        notes=(*(one_line(note) for note in answer["notes"]), *common),
+        notes=(*(one_line(note) for note in notes), *common),
         examined=one_line(stance_in_words(judged)) if judged else None,
+        written=_written(record) if record else None,
+    )
+
+
+def _written(record: Mapping[str, Any]) -> WrittenAnswer:
+    answer = answer_from_record(record)
+    shown = numbered(answer)
+    by = f"Written by {answer.model}" if answer.kind == "written" else "Quoted without a language model"
+    by += f" from {count_of(answer.examined, 'passage')}"
+    if answer.dropped:
+        by += f"; {count_of(answer.dropped, 'sentence')} without a quotation that its paper contains left out"
+    return WrittenAnswer(
+        sides=tuple((side, tuple(map(_sentence, sentences))) for side, sentences in shown.sides),
+        quotations=tuple(map(_quotation, shown.footnotes)),
+        by=one_line(f"{by}."),
+    )
+
+
+def _sentence(sentence: NumberedSentence) -> AnswerSentence:
+    return AnswerSentence(text=MathText(one_line(sentence.text)), numbers=tuple(note.number for note in sentence.notes))
+
+
+def _quotation(note: Footnote) -> Quotation:
+    paper_id = one_line(note.paper_id)
+    return Quotation(
+        number=note.number,
+        quote=MathText(one_line(note.quote)),
+        title=MathText(one_line(note.title)) or paper_id,
+        url=web_address(page_of(note.paper_id)),
+        about=f"{paper_id}, section {one_line(note.section)}" if note.section else paper_id,
     )
 
 

@@ -6,8 +6,11 @@ same question costs nothing a second time, and a run that was killed goes on wit
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
+from typing import Any
 
 from paper_assets.errors import InvalidInput, LLMConfigError, PaperAssetsError
+from paper_assets.ingestion.fulltexts import embed_passages
 from paper_assets.interpreting.clients import open_clients
 from paper_assets.interpreting.papers import fetch_paper
 from paper_assets.library.formats import write_papers
@@ -17,10 +20,10 @@ from paper_assets.models.llm import Completion
 from paper_assets.models.llm_config import Budget, LLMConfig, llm_config
 from paper_assets.paper import papers_from_table
 from paper_assets.progress import Progress
-from paper_assets.retrieval.merge import Candidate
+from paper_assets.retrieval.cited_answer import UNANSWERED, Answer, Citation, answer_record, cited_papers, numbered
+from paper_assets.retrieval.merge import Candidate, access
+from paper_assets.retrieval.plan import Plan, conditions_of, joined
 from paper_assets.retrieval.question_answering import (
-    UNANSWERED,
-    Answer,
     AskModel,
     Estimate,
     Value,
@@ -32,9 +35,11 @@ from paper_assets.retrieval.question_answering import (
 from paper_assets.retrieval.search import Corpus
 from paper_assets.retrieval.stance_judges import open_judge
 from paper_assets.settings import Settings
+from paper_assets.stores.documents import DataType, Where, text_before
 from paper_assets.stores.llm_records import StoredAnswers
 from paper_assets.stores.papers import papers_by_id
 from paper_assets.stores.warehouse import Warehouse
+from paper_assets.text.sections import section_of
 
 MOST_FETCHED = 20  # full texts of one question; each is a request to arXiv
 
@@ -82,18 +87,24 @@ def prepare_question(
     *,
     embedder: Embedder | None,
     progress: Progress = lambda done, total, what="": None,
+    where: Where | None = None,
+    data_types: Sequence[DataType] = ("abstract", "fulltext"),
 ) -> PreparedQuestion:
     """Gather the passages, after fetching full texts where `options.fetch` allows it.
 
-    A full text that cannot be fetched is a note. Raises InvalidInput, StoreError.
+    `where`: which documents may be quoted, access included; None: all that the profile may see. A full text that cannot
+    be fetched is a note. Raises InvalidInput, StoreError.
     """
     question = " ".join(question.split())
     corpus = Corpus(warehouse=warehouse, embedder=embedder, config=settings.retrieval)
-    passages = gather_passages(corpus, question, owner=options.profile)
+    allowed = access(options.profile) if where is None else where
+    passages = gather_passages(corpus, question, where=allowed, data_types=data_types)
     notes: list[str] = []
     if options.fetch:
         notes += _fetch_full_texts(settings, environ, warehouse, passages, options.fetch, progress)
-        passages = gather_passages(corpus, question, owner=options.profile)
+        if embedder is not None:
+            embed_passages(warehouse, embedder)
+        passages = gather_passages(corpus, question, where=allowed, data_types=data_types)
     config = None
     if not options.extractive:
         try:
@@ -123,7 +134,7 @@ def answer_question(
     """Answer a prepared question within its budget, using stored answers of the language model where they exist."""
     if prepared.config is None or not prepared.passages:
         answer = extractive_answer(prepared.question, prepared.passages, embedder=embedder)
-        return replace(answer, notes=prepared.notes)
+        return replace(_with_sections(answer, warehouse), notes=prepared.notes)
     budget = _budget(prepared.config, options)
     answer = written_answer(
         prepared.question,
@@ -134,11 +145,64 @@ def answer_question(
     )
     paid = budget.usage
     return replace(
-        answer,
+        _with_sections(answer, warehouse),
         calls=paid.calls,
         input_tokens=paid.input_tokens,
         output_tokens=paid.output_tokens,
         notes=(*prepared.notes, *answer.notes),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DailyAnswers:
+    """Answers the questions of profiles that ask for a written answer (`answer` of a plan), within the usual budget."""
+
+    settings: Settings
+    environ: Mapping[str, str]
+    warehouse: Warehouse
+
+    @property
+    def model(self) -> str | None:
+        """Return the name of the language model that writes; None if none is configured."""
+        try:
+            return llm_config(self.environ).model
+        except LLMConfigError:
+            return None
+
+    def answer(self, plan: Plan, *, as_of: date | None, embedder: Embedder | None) -> dict[str, Any]:
+        """Answer a plan from public documents until a day: `answer_record`, and whether the model failed to write it.
+
+        Digests are sent on, so private documents are not quoted. Raises InvalidInput, StoreError.
+        """
+        options = QuestionOptions(sides=plan.asks_for_stances)
+        prepared = prepare_question(
+            self.settings,
+            self.environ,
+            self.warehouse,
+            plan.question,
+            options,
+            embedder=embedder,
+            where=joined(conditions_of(plan, None, as_of=as_of, owner=None)),
+            data_types=plan.data_types,
+        )
+        answer = answer_question(prepared, self.settings, self.environ, self.warehouse, options, embedder=embedder)
+        failed = prepared.config is not None and bool(prepared.passages) and answer.kind == "extractive"
+        return {**answer_record(answer), "failed": failed}
+
+
+def _with_sections(answer: Answer, warehouse: Warehouse) -> Answer:
+    """Name the section of each quotation of a full text."""
+
+    def located(citation: Citation) -> Citation:
+        found = text_before(warehouse, citation.doc_id)
+        return replace(citation, section=section_of(*found, citation.quote)) if found else citation
+
+    return replace(
+        answer,
+        sentences=tuple(
+            replace(each, citations=tuple(located(citation) for citation in each.citations))
+            for each in answer.sentences
+        ),
     )
 
 
@@ -147,19 +211,16 @@ def answer_as_markdown(answer: Answer, warehouse: Warehouse, *, bibtex: bool = T
     lines = [f"# {answer.question}", ""]
     if not answer.answered:
         return "\n".join([*lines, UNANSWERED, ""])
-    papers: list[str] = []
-    for sentence in answer.sentences:
-        marks = []
-        for citation in sentence.citations:
-            if citation.paper_id not in papers:
-                papers.append(citation.paper_id)
-            marks.append(f"[{papers.index(citation.paper_id) + 1}]")
-        side = f"*{sentence.stance}:* " if sentence.stance else ""
-        lines.append(f"- {side}{sentence.text} {''.join(dict.fromkeys(marks))}")
-        lines += [f"  > “{citation.quote}” — {citation.title} ({citation.paper_id})" for citation in sentence.citations]
-    lines += ["", "## Papers", ""]
-    titles = {each.paper_id: each.title for sentence in answer.sentences for each in sentence.citations}
-    lines += [f"{number}. {titles[paper_id]} ({paper_id})" for number, paper_id in enumerate(papers, 1)]
+    shown = numbered(answer)
+    for side, sentences in shown.sides:
+        lines += [f"## {side}", ""] if side else []
+        lines += [f"- {each.text} {''.join(f'[{note.number}]' for note in each.notes)}" for each in sentences]
+        lines.append("")
+    lines += ["## Quotations", ""]
+    for note in shown.footnotes:
+        section = f", section {note.section}" if note.section else ""
+        lines.append(f"{note.number}. “{note.quote}” — {note.title} ({note.paper_id}{section})")
+    papers = list(cited_papers(answer))
     if bibtex:
         stored = papers_from_table(papers_by_id(warehouse, papers))
         lines += ["", "## BibTeX", "", "```bibtex", write_papers(stored, "bibtex").rstrip(), "```"]

@@ -10,6 +10,7 @@ from typing import Any
 
 from paper_assets.ingestion.fulltexts import bring_in_pdfs
 from paper_assets.models.embedder import Embedder
+from paper_assets.pipeline.desk_answers import DailyAnswers
 from paper_assets.pipeline.profiles import remembered_profile, usable_profile
 from paper_assets.pipeline.report import Columns, Markdown, Report, StackedBars, Table, Value
 from paper_assets.pipeline.step import Check, Checked, Grid, Made, Partition, Product, Step, one_by_one
@@ -22,12 +23,15 @@ from paper_assets.retrieval.answers import (
     has_failed,
     linked_title,
     stance_in_words,
+    written_plan,
 )
+from paper_assets.retrieval.cited_answer import UNANSWERED, answer_from_record, numbered
 from paper_assets.retrieval.findings import Caller, log_handler
 from paper_assets.retrieval.plan import Plan, categories_of, parse_plan, questions_of
 from paper_assets.retrieval.search import Corpus
 from paper_assets.retrieval.stance import StanceJudge
 from paper_assets.settings import Settings
+from paper_assets.sources.table import page_of
 from paper_assets.stores.chroma_collections import sync_documents
 from paper_assets.stores.documents import (
     DataType,
@@ -88,6 +92,9 @@ def retrieval_report(day: date, profile: str, answers: Sequence[StoredAnswer], *
             title=f"Documents for each side, {profile}, {day}",
         )
     for at, answer in enumerate(answers, 1):
+        if answer.get("answer"):
+            values[f"question_{at}"] = Markdown(_written(answer["answer"]))
+            continue
         values[f"question_{at}"] = Markdown(_documents(answer))
         if answer["generation_required"]:
             values[f"passages_{at}"] = _passages(answer)
@@ -108,6 +115,25 @@ def _documents(answer: StoredAnswer) -> str:
         if not side["documents"]:
             lines.append(f"| {name} | – | – | – |")
     return "\n".join(lines)
+
+
+def _written(record: Mapping[str, Any]) -> str:
+    """Write an answer in Markdown: its sentences with numbers, then the numbered quotations; all of public papers."""
+    shown = numbered(answer_from_record(record))
+    lines = []
+    for side, sentences in shown.sides:
+        lines += [f"**{side}**\n"] if side else []
+        lines += [
+            f"- {linked_title({'title': each.text})} {', '.join(f'[{note.number}]' for note in each.notes)}"
+            for each in sentences
+        ]
+        lines.append("")
+    lines += [
+        f"{note.number}. {linked_title({'title': f'“{note.quote}”'})} "
+        + linked_title({"title": note.title, "url": page_of(note.paper_id)})
+        for note in shown.footnotes
+    ]
+    return "\n".join(lines) or UNANSWERED
 
 
 def _titled(metadata: Mapping[str, Any]) -> str:
@@ -236,6 +262,7 @@ def _make(workspace: Workspace, partitions: Sequence[Partition], wanted: frozens
             load_grader=workspace.load_grader,
             grader=settings.cross_encoder,
             judge=judge,
+            daily_answers=workspace.daily_answers,
             settings=settings,
         )
         workspace.log.info(f"{partition}: {'retrieved' if new else 'unchanged'}")
@@ -258,6 +285,7 @@ def _inputs(workspace: Workspace, partitions: Sequence[Partition]) -> Mapping[Pa
                 model=model,
                 grader=workspace.settings.cross_encoder,
                 judge=judge,
+                writer=workspace.daily_answers.model,
                 settings=workspace.settings,
             )
             if profile.questions
@@ -293,6 +321,7 @@ def inputs_of(
     model: str | None,
     grader: str,
     judge: str | None,
+    writer: str | None,
     settings: Settings,
 ) -> str:
     """Hash all that the answers of a day depend on: the plans, every document until that day, models, configuration,
@@ -311,6 +340,7 @@ def inputs_of(
         "judge": judge if any(plan.asks_for_stances for plan in plans) else None,
         "config": asdict(settings.retrieval),
         "code": CODE_VERSION,
+        **({"writer": writer} if any(plan.answer for plan in plans) else {}),
     }
     return sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:32]
 
@@ -324,6 +354,7 @@ def keep_retrievals(
     load_grader: LoadGrader,
     grader: str,
     judge: StanceJudge = NO_JUDGE,
+    daily_answers: DailyAnswers,
     settings: Settings,
 ) -> bool:
     """Answer the profile's questions from what was stored on the day, and store the answers; False if nothing changed.
@@ -337,6 +368,7 @@ def keep_retrievals(
         model=embedder.name if embedder else None,
         grader=grader,
         judge=judge.name,
+        writer=daily_answers.model,
         settings=settings,
     )
     if retrieval_inputs(warehouse, as_of, profile.name) == inputs:
@@ -344,7 +376,9 @@ def keep_retrievals(
     corpus = Corpus(warehouse=warehouse, embedder=embedder, config=settings.retrieval)
     caller = Caller(owner=profile.name, as_of=as_of)
     answers = [
-        balanced_answer(corpus, plan, caller=caller, load_grader=load_grader, load_judge=lambda: judge)
+        written_plan(plan, daily_answers.answer(plan, as_of=as_of, embedder=embedder), caller=caller)
+        if plan.answer
+        else balanced_answer(corpus, plan, caller=caller, load_grader=load_grader, load_judge=lambda: judge)
         for plan in questions_of(profile, settings)
     ]
     if any(has_failed(answer) for answer in answers):

@@ -17,6 +17,7 @@ from paper_assets.errors import ModelUnavailable
 from paper_assets.models.cross_encoder import load_cross_encoder
 from paper_assets.models.embedder import Embedder, load_embedder
 from paper_assets.paper import Paper
+from paper_assets.pipeline.desk_answers import DailyAnswers
 from paper_assets.progress import Progress, ignore_progress
 from paper_assets.ranking.verifier import Verifier, open_verifier
 from paper_assets.retrieval.grading import Grader, load_grader
@@ -85,6 +86,7 @@ class Workspace:
     load_embedder: Callable[[], Embedder]
     load_grader: Callable[[], Grader]
     load_judge: Callable[[], StanceJudge]
+    daily_answers: DailyAnswers
     load_verifier: Callable[[], Verifier]
     load_writer: Callable[["Workspace"], Writer]
     cluster: Cluster | None = None  # that embeds and scores (X4); None: this process alone
@@ -169,6 +171,7 @@ def open_workspace(settings: Settings, environ: Mapping[str, str], *, clock: Clo
         load_embedder=embedder,
         load_grader=grader,
         load_judge=judge,
+        daily_answers=DailyAnswers(settings=settings, environ=environ, warehouse=warehouse),
         load_verifier=verifier,
         load_writer=writer,
         access=Access(settings=settings, environ=environ),

@@ -122,9 +122,18 @@ def answer_of(
     }
 
 
+def written_plan(plan: Plan, answer: Mapping[str, Any], *, caller: Caller) -> dict[str, Any]:
+    """Return the values of `answer_of` for a plan that is answered in sentences: no sides, and the answer."""
+    plain = answer_of("answer", plan, [], caller=caller, grading=_Grading(), config=RetrievalConfig())
+    return {**plain, "answer": dict(answer)}
+
+
 def has_failed(answer: Mapping[str, Any]) -> bool:
-    """Return whether a side was not searched, or a stance not judged, for a temporary reason: retrying may help."""
-    return any(side["error"] for side in answer["sides"]) or bool((answer.get("stance") or {}).get("failed"))
+    """Return whether a side was not searched, a stance not judged or an answer not written for a temporary reason:
+    retrying may help.
+    """
+    parts = (answer.get("stance") or {}, answer.get("answer") or {})
+    return any(side["error"] for side in answer["sides"]) or any(part.get("failed") for part in parts)
 
 
 def stance_in_words(judged: Mapping[str, Any]) -> str:

@@ -101,6 +101,13 @@ class _Record(_Part):
     filters: _Filters = _Filters()
     data_type: list[DataType] = Field(["abstract"], min_length=1)
     generation_required: bool = False
+    answer: bool = False
+
+    @model_validator(mode="after")
+    def _sides_of_an_answer(self) -> Self:
+        if self.answer and any(side.stance is None for side in self.filters.asked):
+            raise ValueError("answer: an answer has no sides but stances; leave out the sides, or answer")
+        return self
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,7 +123,7 @@ class Side:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """A validated plan with all defaults filled in. `notes` list the conditions that could not be read and were left
-    out.
+    out. `answer`: it is answered in sentences with quotations (`question_answering.py`), instead of documents by side.
     """
 
     question: str  # as asked: evidence is graded, and stances judged, against it
@@ -134,6 +141,7 @@ class Plan:
     max_tokens: int
     generation_required: bool
     notes: tuple[str, ...]
+    answer: bool = False
 
     @property
     def asks_for_stances(self) -> bool:
@@ -143,7 +151,8 @@ class Plan:
     @property
     def content_hash(self) -> str:
         """Return 32 hex digits over everything that can change an answer; equal plans have equal hashes."""
-        return sha256(json.dumps(asdict(self), sort_keys=True, default=str).encode()).hexdigest()[:32]
+        values = {name: value for name, value in asdict(self).items() if name != "answer" or value}
+        return sha256(json.dumps(values, sort_keys=True, default=str).encode()).hexdigest()[:32]
 
 
 def parse_plan(
@@ -168,7 +177,8 @@ def parse_plan(
         notes.append(f"startdate {first} is after enddate {last}: no document meets both")
     topics = [filters.topic_id] if isinstance(filters.topic_id, str) else filters.topic_id or []
     sides = tuple(_resolved(side, filters.side_field) for side in filters.asked)
-    by_category = (Side(name=category, where={"primary_category": {"$eq": category}}) for category in default_sides)
+    categories = () if read.answer else default_sides
+    by_category = (Side(name=category, where={"primary_category": {"$eq": category}}) for category in categories)
     return Plan(
         question=read.question or read.rewritten_question,
         rewritten_question=read.rewritten_question,
@@ -185,6 +195,7 @@ def parse_plan(
         max_tokens=parameters.max_tokens or config.max_tokens,
         generation_required=read.generation_required,
         notes=tuple(notes),
+        answer=read.answer,
     )
 
 

@@ -327,6 +327,23 @@ def public_fulltext(warehouse: Warehouse, paper_id: str) -> Fulltext | None:
     return Fulltext(version=rows[0][0], text=rows[0][1]) if rows else None
 
 
+def text_before(warehouse: Warehouse, doc_id: str) -> tuple[str, str] | None:
+    """Return the text of a passage's origin before the passage, and the passage; None if it is not a passage."""
+    with warehouse.reading() as connection:
+        rows = connection.execute(
+            """
+            select before.text
+            from documents as passage
+            join documents as before using (data_type, origin)
+            where passage.doc_id = ? and passage.data_type = 'fulltext' and before.place <= passage.place
+            order by before.place
+            """,
+            [doc_id],
+        ).fetchall()
+    texts = [text for (text,) in rows]
+    return (PARTED_BY.join(texts[:-1]), texts[-1]) if texts else None
+
+
 def replace_retrievals(
     warehouse: Warehouse, day: date, profile: str, answers: Sequence[Mapping[str, Any]], *, inputs: str
 ) -> None:

@@ -26,10 +26,12 @@ from paper_assets.retrieval.search import Corpus
 from paper_assets.stores.documents import retrieval_inputs, retrievals_of
 from paper_assets.stores.papers import day_fingerprints
 from paper_assets.stores.vectors import count
+from tests.answering_models import answering_model, obeys
 from tests.defs.test_assets import MONDAY, TUESDAY, Graph, checks
 from tests.desk import GRAPHS
 from tests.invented_pdfs import pdf
 from tests.loopback_arxiv import loopback_arxiv
+from tests.loopback_llm import fault, loopback_llm
 from tests.retrieval.invented_corpus import add
 
 ASSET = "balanced_retrievals"
@@ -245,3 +247,40 @@ def test_new_embeddings_and_an_edited_profile_ask_for_the_latest_day_by_themselv
     assert asked() == {KEY}
     report(ASSET, KEY, "2")
     assert asked() == set()
+
+
+ANSWERED = {"rewritten_question": "How is traffic on road networks forecast?", "answer": True}
+
+
+def test_a_question_is_answered_in_sentences_from_what_was_stored_on_the_day(graph: Graph) -> None:
+    ask(graph, ANSWERED)
+    with loopback_llm(answering_model(obeys)) as server:
+        daily = replace(graph.workspace.daily_answers, environ=server.environ("openai"))
+        graph.workspace = replace(graph.workspace, daily_answers=daily)
+        outcome = graph.materialize(ASSET, first=grid_key(MONDAY, "graphs"), last=KEY)
+        assert outcome.success and all(checks(outcome).values())
+        paid = len(server.requests)
+        assert graph.materialize(ASSET, first=KEY).success and len(server.requests) == paid
+    (monday,), (tuesday,) = (retrievals_of(graph.warehouse, day, "graphs") for day in (MONDAY, TUESDAY))
+    cited = [each["paper_id"] for sentence in monday["answer"]["sentences"] for each in sentence["citations"]]
+    assert cited and all(each.startswith(f"2603.{MONDAY.day:02d}") for each in cited)
+    assert any(
+        each["paper_id"].startswith(f"2603.{TUESDAY.day:02d}")
+        for sentence in tuesday["answer"]["sentences"]
+        for each in sentence["citations"]
+    )
+    told = graph.metadata(ASSET, KEY)["question_1"]
+    assert "We study traffic forecasting on road networks" in told and "](https://arxiv.org/abs/2603." in told
+
+
+def test_an_answer_that_the_model_could_not_write_is_quoted_and_written_by_the_next_run(graph: Graph) -> None:
+    ask(graph, ANSWERED)
+    with loopback_llm(fault(400), answering_model(obeys)) as server:
+        daily = replace(graph.workspace.daily_answers, environ=server.environ("openai"))
+        graph.workspace = replace(graph.workspace, daily_answers=daily)
+        assert graph.materialize(ASSET, first=KEY).success
+        (first,) = retrievals_of(graph.warehouse, TUESDAY, "graphs")
+        assert graph.materialize(ASSET, first=KEY).success
+        (second,) = retrievals_of(graph.warehouse, TUESDAY, "graphs")
+    assert (first["answer"]["kind"], second["answer"]["kind"]) == ("extractive", "written")
+    assert "quoted without a language model" in " ".join(first["answer"]["notes"])

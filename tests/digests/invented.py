@@ -137,6 +137,31 @@ def answer(sides: Mapping[str, Sequence[Mapping[str, Any]]], **more: Any) -> dic
     }
 
 
+def written(*sentences: Mapping[str, Any], **more: Any) -> dict[str, Any]:
+    """Return a stored answer in sentences, as `pipeline/retrievals.py` keeps it."""
+    record = {
+        "question": "Are frogs loud?",
+        "answered": bool(sentences),
+        "kind": "written",
+        "sentences": list(sentences),
+        "dropped_sentences": 1,
+        "examined_passages": 12,
+        "model": "invented-1",
+        "calls": 2,
+        "input_tokens": 900,
+        "output_tokens": 80,
+        "notes": [],
+        "failed": False,
+    }
+    return answer({}, answer={**record, **more})
+
+
+def cited(text: str, *quotes: str, stance: str | None = None, **more: Any) -> dict[str, Any]:
+    """Return a sentence of such an answer, each quote from the same paper."""
+    about = {"paper_id": "2603.00009", "title": "Loud frogs", "section": None, **more}
+    return {"text": text, "stance": stance, "citations": [{**about, "quote": quote} for quote in quotes]}
+
+
 def document(
     doc_id: str = "d", content: str = "Loud frogs\n\nFrogs are loud at night.", **metadata: Any
 ) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from tests.digests.invented import (
     answer,
     attempt,
     candidate,
+    cited,
     digest,
     document,
     paper,
@@ -24,6 +25,7 @@ from tests.digests.invented import (
     rewrite,
     row,
     stored,
+    written,
 )
 
 
@@ -321,3 +323,36 @@ def test_a_quiet_day_says_so_and_names_what_stands_under_the_line() -> None:
     nothing = digest(*papers[2:], rows=[{**each, "shown": False} for each in rows[2:]], line=0.65, quiet=True)
     assert nothing.headline == "A quiet day: no paper is likely to interest you, of 4"
     assert digest(*papers[:2], rows=rows[:2]).under_the_line == ()
+
+
+LOUD = "Frogs are loud at night, and $x < 2$ of them sleep."
+FAR = "They are heard from two kilometres away."
+
+
+def test_an_answer_has_numbered_quotations_with_paper_and_section_in_every_form() -> None:
+    made = digest(
+        paper(),
+        answers=[written(cited("Frogs are loud.", LOUD), cited("One hears them.", FAR, LOUD, section="4.2 Far"))],
+    )
+    [question] = made.evidence
+    assert question.written is not None
+    [(side, sentences)] = question.written.sides
+    assert (side, [each.numbers for each in sentences]) == ("", [(1,), (2, 1)])
+    markdown, html = markdown_page(made), html_page(made)
+    assert "- Frogs are loud. (1)\n- One hears them. (2, 1)\n" in markdown
+    assert "\n2. “They are heard from two kilometres away.” [Loud frogs](https://arxiv.org/abs/2603.00009) " in markdown
+    assert "(2603.00009, section 4.2 Far)" in markdown
+    assert "<sup>2, 1</sup>" in html and '<li value="2"><q dir="auto">They are heard' in html
+    assert "<small>2603.00009, section 4.2 Far</small>" in html and "<math" in html.partition("<q ")[2]
+    for page in (markdown, html):
+        assert "Written by invented-1 from 12 passages; 1 sentence without a quotation" in page
+
+
+def test_an_answer_for_and_against_is_divided_and_one_without_sentences_says_so() -> None:
+    sides = written(cited("Yes.", LOUD, stance="supports"), cited("No.", FAR, stance="contradicts"))
+    markdown = markdown_page(digest(paper(), answers=[sides]))
+    assert markdown.index("**For**") < markdown.index("- Yes. (1)") < markdown.index("**Against**")
+    empty = digest(paper(), answers=[written(kind="extractive", model=None, dropped_sentences=0, notes=["no model"])])
+    for page in (markdown_page(empty), html_page(empty)):
+        assert "The stored papers do not answer this." in page and "no model" in page
+        assert "Quoted without a language model from 12 passages." in page

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from paper_assets.digests.html import html_page, title_and_body
 from paper_assets.text.cleaning import one_line, without_controls
 from paper_assets.text.tex import readable, without_mathml
-from tests.digests.invented import HOSTILE, answer, attempt, digest, document, paper, rewrite, row
+from tests.digests.invented import HOSTILE, answer, attempt, cited, digest, document, paper, rewrite, row, written
 
 VOID = {"meta", "link", "img", "br", "hr", "input"}
 
@@ -61,7 +61,10 @@ def page(said: str, url: str = "https://example.org/a.pdf") -> str:
                 {"paper_ids": [text], "relation": "contrastive", "contrast_point": text},
             ],
             contrastive_info={"contrast_dimensions": [{"dimension": text, "this": [text], "others": [text]}]},
-            answers=[answer({text: [document(content=f"{text} x", title=text, url=url)]}, question=text, notes=[text])],
+            answers=[
+                answer({text: [document(content=f"{text} x", title=text, url=url)]}, question=text, notes=[text]),
+                written(cited(text, text, title=text, section=text, paper_id="none"), notes=[text], model=text),
+            ],
             rewrites=[rewrite("public", attempt(1, 95, text.replace("\n", " ")), outcome="passed", kept=1)],
         )
     )

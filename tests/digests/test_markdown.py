@@ -9,7 +9,7 @@ from markdown_it import MarkdownIt
 
 from paper_assets.digests.markdown import escape_markdown, markdown_page
 from paper_assets.text.cleaning import one_line, without_controls
-from tests.digests.invented import HOSTILE, answer, attempt, digest, document, paper, rewrite, row
+from tests.digests.invented import HOSTILE, answer, attempt, cited, digest, document, paper, rewrite, row, written
 
 READER = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
 
@@ -46,7 +46,10 @@ def test_hostile_papers_give_the_page_no_other_shape(text: str) -> None:
                 hostile,
                 rows=[row(1, hostile.paper_id, tags=["VERY_RECENT", f"SOFT_PENALTY:{without_controls(said)}"])],
                 warnings=[said],
-                answers=[answer({said: [document(content=said, title=f"x{said}")]}, question=f"x{said}")],
+                answers=[
+                    answer({said: [document(content=said, title=f"x{said}")]}, question=f"x{said}"),
+                    written(cited(f"x{said}", f"x{said}", title=f"x{said}", section=f"x{said}")),
+                ],
                 rewrites=[rewrite("public", attempt(1, 95, said), outcome="passed", kept=1)],
             )
         )

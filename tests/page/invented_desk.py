@@ -12,6 +12,7 @@ from pathlib import Path
 from paper_assets.models.embedder import load_embedder
 from paper_assets.paper import embedded_text, paper_from_mapping, papers_from_table, text_hash
 from paper_assets.pipeline.day_inputs import profile_day
+from paper_assets.pipeline.desk_answers import DailyAnswers
 from paper_assets.pipeline.rankings import keep_candidates, keep_ranking
 from paper_assets.pipeline.retrievals import keep_retrievals
 from paper_assets.pipeline.rewrites import wanted_items
@@ -97,6 +98,7 @@ def fill(folder: Path) -> Desk:
         embedder=embedder,
         load_grader=lambda: similarity_grader(embedder),
         grader="similarity",
+        daily_answers=DailyAnswers(settings=settings, environ={}, warehouse=warehouse),
         settings=settings,
     )
     _repeat_the_first_day(desk, days=362)

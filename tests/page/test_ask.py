@@ -6,9 +6,16 @@ from urllib.parse import quote_plus
 
 from playwright.sync_api import Browser, expect
 
+from paper_assets.models.embedder import load_embedder
+from paper_assets.pipeline.desk_answers import DailyAnswers
+from paper_assets.pipeline.retrievals import keep_retrievals
+from paper_assets.profile import load_profile
+from paper_assets.retrieval.grading import similarity_grader
+from paper_assets.settings import load_settings
+from paper_assets.stores.documents import replace_retrievals, retrieval_inputs, retrievals_of
 from tests.loopback_llm import Request, Says, loopback_llm, says
 from tests.page.browser import keep_picture, visitor
-from tests.page.invented_desk import PROFILE, Page, served
+from tests.page.invented_desk import LATEST, PROFILE, Page, served
 
 QUESTION = "Is traffic forecasting on road networks simple?"
 QUOTE = "The method is simple"
@@ -85,3 +92,35 @@ def test_a_question_that_is_too_long_or_has_no_words_is_refused(page_of_a_year: 
     with visitor(browser) as page:
         page.goto(f"{page_of_a_year.url}/p/{PROFILE}/ask?question=%3F%3F")
         expect(page.get_by_role("alert")).to_contain_text("A question needs words")
+
+
+def test_a_question_that_is_kept_is_answered_in_sentences_every_day(page_of_a_year: Page, browser: Browser) -> None:
+    desk = page_of_a_year.desk
+    folder, settings = desk.folder / "profiles" / PROFILE, load_settings(desk.environment, desk.folder)
+    before, stored = (folder / "questions.json").read_bytes(), retrievals_of(desk.warehouse, LATEST, PROFILE)
+    inputs = retrieval_inputs(desk.warehouse, LATEST, PROFILE)
+    try:
+        with visitor(browser) as page:
+            page.goto(f"{page_of_a_year.today}/ask?question={quote_plus(QUESTION)}")
+            page.get_by_role("button", name="Make this a question").click()
+            expect(page.get_by_role("status")).to_contain_text("From the next run on it is answered every day")
+            assert json.loads((folder / "questions.json").read_text("utf-8"))[-1]["answer"] is True
+            embedder = load_embedder()
+            keep_retrievals(
+                desk.warehouse,
+                load_profile(folder),
+                LATEST,
+                embedder=embedder,
+                load_grader=lambda: similarity_grader(embedder),
+                grader="similarity",
+                daily_answers=DailyAnswers(settings=settings, environ={}, warehouse=desk.warehouse),
+                settings=settings,
+            )
+            page.goto(f"{page_of_a_year.url}/p/{PROFILE}/{LATEST}/evidence")
+            answer = page.locator("section.question", has_text=QUESTION)
+            expect(answer.locator(".sentences li").first.locator("sup")).to_have_text("1")
+            expect(answer.locator(".quotations q").first).to_contain_text("traffic forecasting")
+            keep_picture(page, "evidence-written")
+    finally:
+        (folder / "questions.json").write_bytes(before)
+        replace_retrievals(desk.warehouse, LATEST, PROFILE, stored, inputs=str(inputs))

@@ -1,7 +1,7 @@
 """Answers to questions: whatever a model writes, only sentences that quote their source verbatim are shown."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -15,12 +15,13 @@ from paper_assets.pipeline.desk_answers import (
     answer_question,
     prepare_question,
 )
-from paper_assets.retrieval.question_answering import UNANSWERED, Answer
+from paper_assets.retrieval.cited_answer import UNANSWERED, Answer
 from paper_assets.settings import load_settings
 from paper_assets.stores.documents import Document, replace_documents, texts_to_embed
 from paper_assets.stores.embeddings import keep_vectors
 from paper_assets.stores.paper_merging import merge_papers
 from paper_assets.stores.warehouse import Warehouse
+from tests.answering_models import CHEATS, Passage, Writer, Written, answering_model, passages_of, sentence
 from tests.invented_papers import paper
 from tests.loopback_llm import LoopbackLLM, Request, Step, fault, loopback_llm, says
 
@@ -92,80 +93,27 @@ def answer(
 Ask = Callable[[Mapping[str, str], QuestionOptions], Answer]
 
 
-def passages(request: Request) -> dict[str, dict[str, str]]:
-    """Return the passages that a request shows, by the first words of their title."""
-    lines = [json.loads(line) for line in request.turns[-1].splitlines() if line.startswith('{"id"')]
-    return {each.get("title", each["id"]): each for each in lines}
+def model(write: Writer) -> Callable[[Request], Step]:
+    return answering_model(write, stance=stance_of)
 
 
-def model(write: Callable[[dict[str, dict[str, str]]], list[dict[str, Any]]]) -> Callable[[Request], Step]:
-    """Return a model that finds every passage useful and writes the sentences that `write` gives."""
-
-    def respond(request: Request) -> Step:
-        shown = passages(request)
-        fields = (request.schema or {}).get("properties", {})
-        if "passages" in fields:
-            return says({"passages": [{"id": each["id"], "relevance": 8} for each in shown.values()]})
-        if "labels" in fields:
-            numbered = [json.loads(line) for line in request.turns[-1].splitlines() if line.startswith('{"id"')]
-            return says({"labels": [stance_of(each) for each in numbered]})
-        return says({"answered": True, "sentences": write(shown)})
-
-    return respond
-
-
-def stance_of(passage: Mapping[str, str]) -> dict[str, str]:
-    for stance, sentence in (("supports", RAISED_SENTENCE), ("contradicts", LOWERED_SENTENCE)):
-        if sentence in passage["text"]:
-            return {"id": passage["id"], "stance": stance, "sentence": sentence}
+def stance_of(passage: Passage) -> dict[str, str]:
+    for stance, quote in (("supports", RAISED_SENTENCE), ("contradicts", LOWERED_SENTENCE)):
+        if quote in passage["text"]:
+            return {"id": passage["id"], "stance": stance, "sentence": quote}
     return {"id": passage["id"], "stance": "neutral", "sentence": ""}
 
 
-def sentence(text: str, *citations: tuple[str, str]) -> dict[str, Any]:
-    return {"text": text, "citations": [{"id": passage, "quote": quote} for passage, quote in citations]}
-
-
-def obeys(shown: dict[str, dict[str, str]]) -> list[dict[str, Any]]:
-    written = []
-    for source, text, quote in (
-        (RAISED, "Cover crops raised maize yields by 12 percent in eleven trials.", RAISED_SENTENCE),
-        (LOWERED, "They lowered it in dry years.", LOWERED_SENTENCE),
-    ):
-        if source.title in shown:
-            written.append(sentence(text, (shown[source.title]["id"], quote)))
-    return written
-
-
-def invents_quotes(shown: dict[str, dict[str, str]]) -> list[dict[str, Any]]:
-    first, second = shown[RAISED.title]["id"], shown[LOWERED.title]["id"]
+def obeys(shown: Sequence[Passage]) -> Written:
+    by_title = {each["title"]: each["id"] for each in shown}
     return [
-        sentence("Cover crops are always good.", (first, "cover crops raised the yield of maize everywhere")),
-        sentence("They are never good.", (second, "In dry years cover crops raised the yield of maize")),
+        sentence(text, (by_title[source.title], quote))
+        for source, text, quote in (
+            (RAISED, "Cover crops raised maize yields by 12 percent in eleven trials.", RAISED_SENTENCE),
+            (LOWERED, "They lowered it in dry years.", LOWERED_SENTENCE),
+        )
+        if source.title in by_title
     ]
-
-
-def mixes_sources(shown: dict[str, dict[str, str]]) -> list[dict[str, Any]]:
-    first, second = shown[RAISED.title]["id"], shown[LOWERED.title]["id"]
-    return [
-        sentence("One says more.", (second, RAISED_SENTENCE)),
-        sentence("The other says less.", (first, LOWERED_SENTENCE)),
-        sentence("Both in one.", (first, f"{RAISED_SENTENCE} {LOWERED_SENTENCE}")),
-    ]
-
-
-def ignores_the_passages(shown: dict[str, dict[str, str]]) -> list[dict[str, Any]]:
-    first = shown[RAISED.title]["id"]
-    return [
-        sentence("Agronomists agree that cover crops help."),
-        sentence("A famous study found 40 percent.", ("p99", "a famous study found forty percent more maize")),
-        sentence("Yield rose by 40 percent.", (first, RAISED_SENTENCE)),  # the quote is real, the number is not
-        sentence("Short proof.", (first, "the")),
-    ]
-
-
-def follows_orders_in_a_paper(shown: dict[str, dict[str, str]]) -> list[dict[str, Any]]:
-    first = shown[RAISED.title]["id"]
-    return [sentence("Cover crops double every yield.", (first, "cover crops double every yield of maize"))]
 
 
 def test_a_model_that_obeys_is_shown_with_its_quotations(answer: Ask, warehouse: Warehouse) -> None:
@@ -181,19 +129,14 @@ def test_a_model_that_obeys_is_shown_with_its_quotations(answer: Ask, warehouse:
     ]
     assert (found.kind, found.dropped, found.calls) == ("written", 0, 2)
     page = answer_as_markdown(found, warehouse)
-    assert "[1]" in page and "> “Across eleven trials" in page and "@" in page.partition("```bibtex")[2]
+    assert "[1]" in page and "\n1. “Across eleven trials" in page and "@" in page.partition("```bibtex")[2]
 
 
-@pytest.mark.parametrize(
-    ("write", "dropped"),
-    [(invents_quotes, 2), (mixes_sources, 3), (ignores_the_passages, 4), (follows_orders_in_a_paper, 1)],
-)
-def test_nothing_that_a_source_does_not_say_is_shown(
-    answer: Ask, write: Callable[[dict[str, dict[str, str]]], list[dict[str, Any]]], dropped: int
-) -> None:
-    with loopback_llm(model(write)) as server:
+@pytest.mark.parametrize("cheat", CHEATS)
+def test_nothing_that_a_source_does_not_say_is_shown(answer: Ask, cheat: str) -> None:
+    with loopback_llm(model(CHEATS[cheat])) as server:
         found = answer(server.environ("anthropic"), QuestionOptions())
-    assert (found.sentences, found.dropped, found.answered) == ((), dropped, False)
+    assert (found.sentences, found.answered) == ((), False) and found.dropped >= 3
 
 
 @pytest.mark.parametrize(
@@ -208,7 +151,7 @@ def test_nothing_that_a_source_does_not_say_is_shown(
 def test_odd_answers_are_dropped_one_by_one(answer: Ask, write: Callable[[Any], list[Any]]) -> None:
     with loopback_llm(model(lambda shown: [*write(shown), *obeys(shown)])) as server:
         found = answer(server.environ("openai"), QuestionOptions())
-    assert len(found.sentences) == 2 and found.dropped == len(write({}))
+    assert len(found.sentences) == 2 and found.dropped == len(write([]))
 
 
 def test_for_and_against_are_apart(answer: Ask) -> None:
@@ -275,7 +218,7 @@ def test_without_a_model_the_best_sentences_are_quoted_by_paper(answer: Ask) -> 
 def test_an_unanswered_question_says_so(answer: Ask, warehouse: Warehouse) -> None:
     def refuses(request: Request) -> Step:
         if "passages" in (request.schema or {}).get("properties", {}):
-            return says({"passages": [{"id": each["id"], "relevance": 0} for each in passages(request).values()]})
+            return says({"passages": [{"id": each["id"], "relevance": 0} for each in passages_of(request)]})
         return says({"answered": False, "sentences": []})
 
     with loopback_llm(refuses) as server:

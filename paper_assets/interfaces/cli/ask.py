@@ -26,13 +26,14 @@ from paper_assets.pipeline.desk_answers import (
     prepare_question,
 )
 from paper_assets.profile import PROFILE_NAME
-from paper_assets.retrieval.question_answering import (
+from paper_assets.retrieval.cited_answer import (
     UNANSWERED,
     Answer,
     answer_from_record,
     answer_record,
     cited_papers,
     compare_answers,
+    numbered,
 )
 from paper_assets.stores.kept_answers import KeptAnswer, keep_answer, kept_answers, remove_answer
 from paper_assets.stores.warehouse import Warehouse
@@ -177,25 +178,25 @@ def _show(answer: Answer, warehouse: Warehouse, *, markdown: bool, as_json: bool
     elif markdown:
         print(answer_as_markdown(answer, warehouse), end="")
     else:
-        _print_answer(answer)
+        print_answer(answer)
 
 
-def _print_answer(answer: Answer) -> None:
-    """The sentences with numbers of their papers, then each paper with the quoted words."""
+def print_answer(answer: Answer) -> None:
+    """Print the sentences with numbers, then under each number the quotation, its paper and its section."""
     if not answer.answered:
         say(f"{UNANSWERED} {answer.examined} passages were examined.")
         return
-    papers = list(cited_papers(answer))
-    for sentence in answer.sentences:
-        numbers = dict.fromkeys(papers.index(each.paper_id) + 1 for each in sentence.citations)
-        side = f"{sentence.stance}: " if sentence.stance else ""
-        say(f"{side}{sentence.text} {''.join(f'[{number}]' for number in numbers)}")
+    shown = numbered(answer)
+    for side, sentences in shown.sides:
+        if side:
+            say(f"{side}:")
+        for each in sentences:
+            say(f"{each.text} {''.join(f'[{note.number}]' for note in each.notes)}")
     say("")
-    for number, paper_id in enumerate(papers, 1):
-        cited = [each for sentence in answer.sentences for each in sentence.citations if each.paper_id == paper_id]
-        say(f"[{number}] {cited[0].title} ({paper_id})")
-        for quote in dict.fromkeys(each.quote for each in cited):
-            say(f"    “{quote}”")
+    for note in shown.footnotes:
+        section = f", section {note.section}" if note.section else ""
+        say(f"[{note.number}] “{note.quote}”")
+        say(f"    {note.title} ({note.paper_id}{section})")
     if answer.dropped:
         say("")
         what = "sentence" if answer.dropped == 1 else "sentences"

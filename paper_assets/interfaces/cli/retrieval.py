@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from paper_assets.errors import InvalidInput, ModelUnavailable, PaperAssetsError
+from paper_assets.interfaces.cli.ask import print_answer
 from paper_assets.interfaces.cli.terminal import (
     AsJson,
     open_warehouse,
@@ -22,10 +23,12 @@ from paper_assets.interfaces.cli.terminal import (
 from paper_assets.interfaces.values import parse_day
 from paper_assets.models.cross_encoder import load_cross_encoder
 from paper_assets.models.embedder import load_embedder
+from paper_assets.pipeline.desk_answers import DailyAnswers
 from paper_assets.pipeline.profiles import load_valid_profile
 from paper_assets.pipeline.retrievals import bring_in_own_pdfs
 from paper_assets.profile import PROFILE_NAME, read_json
-from paper_assets.retrieval.answers import balanced_answer, stance_in_words, standard_answer
+from paper_assets.retrieval.answers import balanced_answer, stance_in_words, standard_answer, written_plan
+from paper_assets.retrieval.cited_answer import answer_from_record
 from paper_assets.retrieval.findings import Caller, log_handler
 from paper_assets.retrieval.grading import load_grader
 from paper_assets.retrieval.plan import categories_of, parse_plan, parse_plans
@@ -72,9 +75,12 @@ def retrieve(
 
     corpus = Corpus(warehouse=warehouse, embedder=embedder, config=settings.retrieval)
     judge = open_judge(settings, os.environ, warehouse)
+    daily = DailyAnswers(settings=settings, environ=os.environ, warehouse=warehouse)
     with log_handler(logging.StreamHandler(sys.stderr) if verbose else logging.NullHandler()):
         answers = [
-            standard_answer(corpus, asked, caller=caller, load_grader=grader)
+            written_plan(asked, daily.answer(asked, as_of=caller.as_of, embedder=embedder), caller=caller)
+            if asked.answer
+            else standard_answer(corpus, asked, caller=caller, load_grader=grader)
             if standard
             else balanced_answer(corpus, asked, caller=caller, load_grader=grader, load_judge=lambda: judge)
             for asked in plans
@@ -85,12 +91,17 @@ def retrieve(
         for answer in answers:
             _show(answer)
     faults = [side["error"] for answer in answers for side in answer["sides"]]
-    if all(faults):
+    if faults and all(faults):
         raise PaperAssetsError(f"{plan}: nothing could be searched: {faults[0]}")
 
 
 def _show(answer: dict[str, Any]) -> None:
-    """One table a question, then what a reader should know."""
+    """Print one table for a question, then what a reader should know."""
+    if answer.get("answer"):
+        print_answer(answer_from_record(answer["answer"]))
+        for note in (*answer["notes"], *answer["answer"]["notes"]):
+            warn(f"note: {note}")
+        return
     rows: list[tuple[object, ...]] = []
     for side in answer["sides"]:
         name = side["side"] or "all"

@@ -86,7 +86,7 @@ class SearchTools:
 
         def work(progress: Progress) -> Mapping[str, Any]:
             from paper_assets.pipeline.desk_answers import QuestionOptions, answer_question, prepare_question
-            from paper_assets.retrieval.question_answering import answer_record
+            from paper_assets.retrieval.cited_answer import answer_record
 
             options = QuestionOptions(sides=for_and_against, fetch=fetch, extractive=extractive)
             corpus = self._corpus()

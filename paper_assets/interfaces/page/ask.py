@@ -28,12 +28,12 @@ from paper_assets.pipeline.desk_answers import (
     answer_question,
     prepare_question,
 )
-from paper_assets.retrieval.question_answering import LONGEST_QUESTION, UNANSWERED, Answer
+from paper_assets.retrieval.cited_answer import UNANSWERED, Answer, numbered
+from paper_assets.retrieval.question_answering import LONGEST_QUESTION
 
 _AT_ONCE = 2  # answers that are written at the same time; others wait
 _MOST_KEPT = 60  # answers in memory
 _FETCHES = (0, 5, 10, MOST_FETCHED)
-SIDES_IN_WORDS: Mapping[str | None, str] = {"supports": "For", "contradicts": "Against", None: ""}
 
 logger = logging.getLogger(__name__)
 
@@ -55,34 +55,6 @@ class Asked:
     def options(self, profile: str | None, **more: Any) -> QuestionOptions:
         """The options of an answer for a profile."""
         return QuestionOptions(profile=profile, sides=self.sides, fetch=self.fetch, **more)
-
-
-@dataclass(frozen=True, slots=True)
-class Footnote:
-    """A quotation of an answer, numbered from 1."""
-
-    number: int
-    paper_id: str
-    title: str
-    quote: str
-    section: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class ShownSentence:
-    """A sentence with the numbers of its footnotes."""
-
-    text: str
-    notes: tuple[Footnote, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class ShownAnswer:
-    """An answer as the page shows it: its sentences by side, and all footnotes."""
-
-    answer: Answer
-    sides: tuple[tuple[str, tuple[ShownSentence, ...]], ...]
-    footnotes: tuple[Footnote, ...]
 
 
 @dataclass(slots=True)
@@ -125,7 +97,7 @@ def show_ask(request: Request) -> Response:
             logger.error("the answer to %r failed", asked.question[:200], exc_info=fault)
             done, shown["fault"] = None, f"The answer could not be written ({type(fault).__name__}); the log has more."
         if done:
-            shown["written"] = shown_answer(done)
+            shown["written"] = numbered(done)
         else:
             try:
                 found = isolate("The quotations", lambda: _quoted(desk, profile, asked))
@@ -175,27 +147,6 @@ def answer_state(request: Request) -> Response:
     return PlainTextResponse(_state(_job(desk, profile, _asked(request.query_params))))
 
 
-def shown_answer(answer: Answer) -> ShownAnswer:
-    """Number the quotations of an answer; the same words of the same paper are one footnote."""
-    numbered: dict[tuple[str, str], Footnote] = {}
-    sides: dict[str, list[ShownSentence]] = {}
-    for sentence in answer.sentences:
-        notes = []
-        for each in sentence.citations:
-            note = numbered.setdefault(
-                (each.paper_id, each.quote),
-                Footnote(len(numbered) + 1, each.paper_id, each.title, each.quote, each.section),
-            )
-            notes.append(note)
-        side = SIDES_IN_WORDS.get(sentence.stance, f"{sentence.stance}")
-        sides.setdefault(side, []).append(ShownSentence(sentence.text, tuple(dict.fromkeys(notes))))
-    return ShownAnswer(
-        answer=answer,
-        sides=tuple((side, tuple(sentences)) for side, sentences in sides.items()),
-        footnotes=tuple(numbered.values()),
-    )
-
-
 def _quoted(desk: Desk, profile: str | None, asked: Asked) -> dict[str, Any]:
     """The quotations for a question, and what a written answer would cost; nothing is fetched or paid for."""
     embedder, options = desk.workspace.embedder(), replace(asked, fetch=0).options(profile)
@@ -203,7 +154,7 @@ def _quoted(desk: Desk, profile: str | None, asked: Asked) -> dict[str, Any]:
     answer = answer_question(
         replace(prepared, config=None), desk.settings, desk.environ, desk.warehouse, options, embedder=embedder
     )
-    return {"prepared": prepared, "quoted": shown_answer(answer)}
+    return {"prepared": prepared, "quoted": numbered(answer)}
 
 
 def _write(desk: Desk, profile: str, asked: Asked, job: _Job) -> Answer:

@@ -75,19 +75,33 @@ def keep_question(request: Request) -> Response:
     question = str(form.get("question", "")).strip()
     if not question:
         raise InvalidInput("type the question that you want to keep")
-    kept = keep_plan(desk, profile, question, split=str(form.get("split", SPLITS[0])), sides=str(form.get("sides", "")))
+    kept = keep_plan(
+        desk,
+        profile,
+        question,
+        split=str(form.get("split", SPLITS[0])),
+        sides=str(form.get("sides", "")),
+        answer=form.get("answer") == "1",
+    )
     note = "The question is kept. From the next run on it is answered every day."
     return redirect_with_note(
         request, f"/p/{profile}/evidence", note if kept else "This question is kept already; nothing was changed."
     )
 
 
-def keep_plan(desk: Desk, profile: str, question: str, *, split: str = SPLITS[0], sides: str = "") -> bool:
-    """Add a question to the profile's file; False if it is there already. Raises NotComputed, InvalidInput."""
+def keep_plan(
+    desk: Desk, profile: str, question: str, *, split: str = SPLITS[0], sides: str = "", answer: bool = False
+) -> bool:
+    """Add a question to the profile's file; False if it is there already. `answer`: it is answered in sentences.
+
+    Raises NotComputed, InvalidInput.
+    """
     file, version, kept = _kept_questions(desk, profile)
     if question in map(_text, kept):
         return False
     record = _plan(question, split, sides)
+    if answer:
+        record |= {"answer": True, "data_type": ["abstract", "fulltext"]}
     parse_plan(record, source="the question", default_sides=())  # an invalid plan never reaches the file
     write_json(file, [*kept, record], version=version, turns=desk.editing)
     return True

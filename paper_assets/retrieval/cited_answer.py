@@ -1,0 +1,183 @@
+"""An answer whose every sentence carries a citation: its parts, its JSON values, its footnotes, and what changed since.
+
+Written by `question_answering.py`, shown by the page, the digest, the command line and MCP.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+UNANSWERED = "The stored papers do not answer this."
+SIDES_IN_WORDS: Mapping[str | None, str] = {"supports": "For", "contradicts": "Against", None: ""}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Citation:
+    """A quotation: `quote` occurs verbatim (white space and kinds of quotation marks aside) in the named document."""
+
+    paper_id: str
+    title: str
+    doc_id: str
+    quote: str
+    section: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sentence:
+    """A sentence of the answer with its citations, at least one; `stance` where both sides were asked for."""
+
+    text: str
+    citations: tuple[Citation, ...]
+    stance: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """An answer; `sentences` is empty where the stored papers do not answer.
+
+    `dropped` sentences of the model had no citation that could be verified. `examined` passages were judged. `calls`
+    and tokens are what was paid for this answer: nothing for what was asked before.
+    """
+
+    question: str
+    kind: Literal["written", "extractive"]
+    sentences: tuple[Sentence, ...]
+    dropped: int
+    examined: int
+    model: str | None
+    calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    notes: tuple[str, ...] = ()
+
+    @property
+    def answered(self) -> bool:
+        """Whether the stored papers answer the question."""
+        return bool(self.sentences)
+
+
+def answer_record(answer: Answer) -> dict[str, Any]:
+    """The answer as JSON values, the same for the command line, the page and MCP."""
+    return {
+        "question": answer.question,
+        "answered": answer.answered,
+        "kind": answer.kind,
+        "sentences": [
+            {
+                "text": sentence.text,
+                "stance": sentence.stance,
+                "citations": [
+                    {
+                        "paper_id": citation.paper_id,
+                        "title": citation.title,
+                        "quote": citation.quote,
+                        "section": citation.section,
+                    }
+                    for citation in sentence.citations
+                ],
+            }
+            for sentence in answer.sentences
+        ],
+        "dropped_sentences": answer.dropped,
+        "examined_passages": answer.examined,
+        "model": answer.model,
+        "calls": answer.calls,
+        "input_tokens": answer.input_tokens,
+        "output_tokens": answer.output_tokens,
+        "notes": list(answer.notes),
+    }
+
+
+def answer_from_record(record: Mapping[str, Any]) -> Answer:
+    """Return the answer that `answer_record` gave as JSON values."""
+    sentences = tuple(
+        Sentence(
+            text=each["text"],
+            stance=each["stance"],
+            citations=tuple(Citation(**cited, doc_id="") for cited in each["citations"]),
+        )
+        for each in record["sentences"]
+    )
+    return Answer(
+        question=record["question"],
+        kind=record["kind"],
+        sentences=sentences,
+        dropped=record["dropped_sentences"],
+        examined=record["examined_passages"],
+        model=record["model"],
+        calls=record["calls"],
+        input_tokens=record["input_tokens"],
+        output_tokens=record["output_tokens"],
+        notes=tuple(record["notes"]),
+    )
+
+
+def cited_papers(answer: Answer) -> dict[str, str]:
+    """Return the titles of the cited papers by id, in the order of the answer."""
+    return {each.paper_id: each.title for sentence in answer.sentences for each in sentence.citations}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerChanges:
+    """What differs between two answers to one question: titles of papers by id."""
+
+    new: Mapping[str, str]
+    no_longer: Mapping[str, str]
+
+
+def compare_answers(before: Answer, after: Answer) -> AnswerChanges:
+    """Compare the papers that two answers cite."""
+    old, new = cited_papers(before), cited_papers(after)
+    return AnswerChanges(
+        new={paper_id: title for paper_id, title in new.items() if paper_id not in old},
+        no_longer={paper_id: title for paper_id, title in old.items() if paper_id not in new},
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Footnote:
+    """A quotation of an answer, numbered from 1."""
+
+    number: int
+    paper_id: str
+    title: str
+    quote: str
+    section: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class NumberedSentence:
+    """A sentence with its footnotes."""
+
+    text: str
+    notes: tuple[Footnote, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NumberedAnswer:
+    """An answer as a reader sees it: its sentences by side (the side is empty without sides), and all footnotes."""
+
+    answer: Answer
+    sides: tuple[tuple[str, tuple[NumberedSentence, ...]], ...]
+    footnotes: tuple[Footnote, ...]
+
+
+def numbered(answer: Answer) -> NumberedAnswer:
+    """Number the quotations of an answer; the same words of the same paper are one footnote."""
+    known: dict[tuple[str, str], Footnote] = {}
+    sides: dict[str, list[NumberedSentence]] = {}
+    for sentence in answer.sentences:
+        notes = [
+            known.setdefault(
+                (each.paper_id, each.quote),
+                Footnote(len(known) + 1, each.paper_id, each.title, each.quote, each.section),
+            )
+            for each in sentence.citations
+        ]
+        side = SIDES_IN_WORDS.get(sentence.stance, f"{sentence.stance}")
+        sides.setdefault(side, []).append(NumberedSentence(sentence.text, tuple(dict.fromkeys(notes))))
+    return NumberedAnswer(
+        answer=answer,
+        sides=tuple((side, tuple(sentences)) for side, sentences in sides.items()),
+        footnotes=tuple(known.values()),
+    )

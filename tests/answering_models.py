@@ -1,0 +1,108 @@
+"""Script language models that answer questions: one that obeys, and four that cheat, for any passages.
+
+Each is a script for `loopback_llm`: it finds every passage useful, and writes what its writer makes of the passages.
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from paper_assets.text.sentences import sentence_spans
+from tests.loopback_llm import Request, Step, says
+
+Passage = Mapping[str, str]
+Written = list[dict[str, Any]]
+Writer = Callable[[Sequence[Passage]], Written]
+
+
+def passages_of(request: Request) -> list[Passage]:
+    """Return the passages that a request shows."""
+    return [json.loads(line) for line in request.turns[-1].splitlines() if line.startswith('{"id"')]
+
+
+def neutral(passage: Passage) -> dict[str, str]:
+    return {"id": passage["id"], "stance": "neutral", "sentence": ""}
+
+
+def answering_model(
+    write: Writer, *, stance: Callable[[Passage], Mapping[str, str]] = neutral
+) -> Callable[[Request], Step]:
+    """Return a model that writes what `write` gives, and labels stances as `stance` does."""
+
+    def respond(request: Request) -> Step:
+        shown, fields = passages_of(request), (request.schema or {}).get("properties", {})
+        if "passages" in fields:
+            return says({"passages": [{"id": each["id"], "relevance": 8} for each in shown]})
+        if "labels" in fields:
+            return says({"labels": [dict(stance(each)) for each in shown]})
+        return says({"answered": True, "sentences": write(shown)})
+
+    return respond
+
+
+def sentence(text: str, *citations: tuple[str, str]) -> dict[str, Any]:
+    """Return a sentence with its citations: id of a passage and quote."""
+    return {"text": text, "citations": [{"id": passage, "quote": quote} for passage, quote in citations]}
+
+
+def first_sentence(passage: Passage) -> str:
+    start, end = sentence_spans(passage["text"])[0]
+    return passage["text"][start:end]
+
+
+def obeys(shown: Sequence[Passage]) -> Written:
+    """Quote the first sentence of each passage."""
+    return [sentence(f"It reports: {first_sentence(each)}", (each["id"], first_sentence(each))) for each in shown]
+
+
+def invents_quotes(shown: Sequence[Passage]) -> Written:
+    """Quote what no passage says: a word put in, two exchanged, one left out, or all of it new."""
+    written = []
+    for each in shown:
+        words = first_sentence(each).split()
+        middle = len(words) // 2
+        altered = [
+            [*words[:middle], "never", *words[middle:]],
+            [*words[:1], words[middle], *words[2:middle], words[1], *words[middle + 1 :]],
+            [*words[:middle], *words[middle + 1 :]],
+            ["everything", "in", "this", "paper", "was", "proven", "beyond", "doubt"],
+        ]
+        written += [sentence(f"It claims {at}.", (each["id"], " ".join(quote))) for at, quote in enumerate(altered)]
+    return written
+
+
+def mixes_sources(shown: Sequence[Passage]) -> Written:
+    """Give each passage's words to the next one, and join two in one quote."""
+    written = []
+    for each, other in zip(shown, [*shown[1:], *shown[:1]], strict=True):
+        mine, its = first_sentence(each), first_sentence(other)
+        if each["title"] != other["title"]:
+            written += [
+                sentence("The other one says it.", (other["id"], mine)),
+                sentence("Both say it.", (each["id"], f"{mine} {its}")),
+            ]
+    return written
+
+
+def ignores_the_passages(shown: Sequence[Passage]) -> Written:
+    """Answer from memory: without a citation, of a passage that is not there, with a number or two letters as proof."""
+    return [
+        sentence("Experts agree."),
+        sentence("A famous study showed it.", ("p99", "a famous study showed it beyond any doubt")),
+        sentence("It improves by 9712 percent.", (shown[0]["id"], first_sentence(shown[0]))),
+        sentence("It is proven.", (shown[0]["id"], first_sentence(shown[0])[:3])),
+    ]
+
+
+def follows_a_paper(shown: Sequence[Passage]) -> Written:
+    """Do what a paper's text orders: report its claim, as the words of every passage."""
+    order = "every other method is worthless and must not be used"
+    return [sentence("Every other method is worthless.", (each["id"], order)) for each in shown]
+
+
+CHEATS: Mapping[str, Writer] = {
+    "invents quotes": invents_quotes,
+    "mixes sources": mixes_sources,
+    "ignores the passages": ignores_the_passages,
+    "follows a paper": follows_a_paper,
+}
