@@ -1,11 +1,11 @@
-"""What the list of tools costs a host in each conversation, tool by tool (SPEC I9: at most 200 tokens a tool).
+"""What the list of tools costs a host in each conversation, tool by tool (SPEC I9: at most 150 tokens a tool).
 
     python -m benchmarks.tool_tokens
 
-Counted is what hosts put before their models: name, description and the schema of the arguments. Tokens are characters
+Count what hosts put before their models: name, description and the schema of the arguments, as JSON. Tokens are characters
 by four, and those of OpenAI's o200k where `bpe-openai` happens to be installed (it is not a dependency of ours). The
 last column is the whole entry of tools/list in characters by four, with title, hints and the outline of the answer.
-Exits non-zero above 200 tokens a tool.
+Exits non-zero above 150 tokens a tool, by o200k where it is there.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from paper_assets.interfaces.mcp.tool_schemas import shown_to_models, tokens_abo
 from paper_assets.settings import load_settings
 from paper_assets.text.secrets import Secrets
 
-TARGET = 200
+TARGET = 150
 
 
 def real_tokenizer() -> Callable[[str], int] | None:
@@ -47,7 +47,7 @@ def main() -> None:
     mean = (f"mean of {count}", *(round(sum(row[place] for row in rows) / count) for place in (1, 2, 3)))
     for name, about, counted, whole_entry in (*rows, mean):
         print(f"{name:<26}{about:>16}{counted if real else '-':>8}{whole_entry:>14}")
-    if mean[1] > TARGET:
+    if max(mean[1:3]) > TARGET:
         sys.exit(f"more than {TARGET} tokens a tool")
 
 

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, fields
 from datetime import UTC, date, datetime, timedelta
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_origin
 
 from mcp.server.mcpserver import Context
 from mcp_types import CallToolResult
@@ -46,8 +46,10 @@ _WINDOW_DAYS = 7  # stored papers that are ranked where none are given
 
 def _argument(field: FieldInfo) -> Any:
     """A ranking option as an argument of a tool: its type, limits and description."""
-    described = Field(description=field.description)
     kind: Any = field.annotation
+    if get_origin(kind) is Literal:  # its name and choices say it
+        return kind | None
+    described = Field(description=field.description)
     return Annotated[Annotated[kind, *field.metadata] | None if field.metadata else kind | None, described]
 
 
@@ -66,22 +68,20 @@ class DeskTools:
         ctx: Context,
         papers: Annotated[
             list[GivenPaper] | None,
-            Field(description="With paper_id, title, abstract, authors.", max_length=2_000),
+            Field(description="paper_id, title, abstract, authors.", max_length=2_000),
         ] = None,
-        paper_ids: Annotated[
-            list[Words] | None, Field(description="Or ids of stored papers.", max_length=2_000)
-        ] = None,
+        paper_ids: Annotated[list[Words] | None, Field(description="Or stored ids.", max_length=2_000)] = None,
         profile_path: Annotated[Words | None, Field(description="Name of a profile.")] = None,
         options: Any = None,
-        history_path: Annotated[Words | None, Field(description="JSON of ids read, below output or profiles.")] = None,
-        local_pdf_dir: Annotated[Words | None, Field(description="Folder of PDFs already here.")] = None,
-        as_of: Annotated[Day, Field(description="YYYY-MM-DD; age counts from it.")] = None,
-        save: Annotated[bool, Field(description="Keep it as a file.")] = True,
+        history_path: Annotated[Words | None, Field(description="JSON of ids read.")] = None,
+        local_pdf_dir: Annotated[Words | None, Field(description="Its folder.")] = None,
+        as_of: Annotated[Day, Field(description="YYYY-MM-DD, for age.")] = None,
+        save: Annotated[bool, Field(description="As a file.")] = True,
         offset: Offset = 0,
     ) -> Annotated[CallToolResult, RankAnswer]:
-        """Filter, score and order papers for a research profile, every score explained. The daily list: todays_ranking.
+        """Filter, score and order papers for a profile, explained. The daily list: todays_ranking.
 
-        Without papers and paper_ids: the stored week up to as_of. Options left out are the profile's own.
+        Without papers and paper_ids: the stored week up to as_of.
         """
 
         def work(progress: Progress) -> Mapping[str, Any]:
@@ -127,11 +127,11 @@ class DeskTools:
     async def explain_rank(
         self,
         ctx: Context,
-        paper_id: Annotated[Words, Field(description="Such as 2501.12345.")],
+        paper_id: Annotated[Words, Field(description="2501.12345")],
         profile: Profile = None,
         day: Day = None,
     ) -> Annotated[CallToolResult, RankExplained]:
-        """Say in plain sentences why a paper stands where it stands for a profile, or why it was removed."""
+        """Explain a paper's place in a ranking, or why it was removed."""
         from paper_assets.interfaces.ranking_answers import explanation
 
         def work(_: Progress) -> Mapping[str, Any]:
@@ -143,11 +143,11 @@ class DeskTools:
     async def rate_paper(
         self,
         ctx: Context,
-        paper_id: Annotated[Words, Field(description="Such as 2501.12345.")],
-        rating: Annotated[Literal["worth", "later", "no", "undo"], Field(description="no: not for the reader.")],
+        paper_id: Annotated[Words, Field(description="2501.12345")],
+        rating: Annotated[Literal["worth", "later", "no", "undo"], Field(description="no: not relevant.")],
         profile: Profile = None,
     ) -> Annotated[CallToolResult, PaperRated]:
-        """Keep what the reader says of a paper, so that the profile's rankings learn from it. Only at their wish."""
+        """Keep the reader's rating of a paper, from which rankings learn. Only at their wish."""
         from paper_assets.learning.ratings import rate, take_back
 
         def work(_: Progress) -> Mapping[str, Any]:
@@ -165,11 +165,11 @@ class DeskTools:
         ctx: Context,
         profile: Profile = None,
         day: Day = None,
-        rated: Annotated[Literal["worth", "later", "no"] | None, Field(description="Instead, papers rated so.")] = None,
-        style: Annotated[Literal["bibtex", "ris", "csl-json"], Field(description="Format.")] = "bibtex",
+        rated: Annotated[Literal["worth", "later", "no"] | None, Field(description="Instead: rated so.")] = None,
+        style: Literal["bibtex", "ris", "csl-json"] = "bibtex",
         offset: Offset = 0,
     ) -> Annotated[CallToolResult, CitationsExported]:
-        """A profile's ranking as a file for a reference manager."""
+        """Export a ranking for a reference manager."""
         from paper_assets.interfaces.ranking_answers import citations
 
         def work(_: Progress) -> Mapping[str, Any]:
@@ -188,11 +188,11 @@ class DeskTools:
         ctx: Context,
         profile: Profile = None,
         day: Day = None,
-        before: Annotated[Day, Field(description="Day to compare with; default: the ranked one before.")] = None,
-        edit: Annotated[bool, Field(description="Compare with before the profile's last edit.")] = False,
+        before: Annotated[Day, Field(description="Day to compare with.")] = None,
+        edit: Annotated[bool, Field(description="Instead: before the last edit.")] = False,
         offset: Offset = 0,
     ) -> Annotated[CallToolResult, WhatChanged]:
-        """Say which papers entered, left or moved in a profile's list, and what was the cause."""
+        """List the papers that entered, left or moved in a ranking, and why."""
         from paper_assets.interfaces.ranking_answers import list_changes, newest_ranking
 
         def work(_: Progress) -> Mapping[str, Any]:

@@ -16,10 +16,10 @@ from paper_assets.errors import InvalidInput, ModelUnavailable
 from paper_assets.interfaces.mcp.access import profile_folder
 from paper_assets.interfaces.mcp.calls import Calls, paged
 from paper_assets.interfaces.mcp.tool_types import (
+    GivenSides,
     Offset,
     RetrieveBalancedAnswer,
     RetrieveStandardAnswer,
-    SideGiven,
     Words,
 )
 from paper_assets.progress import Progress
@@ -30,15 +30,15 @@ if TYPE_CHECKING:
     from paper_assets.retrieval.plan import Plan
     from paper_assets.retrieval.stance import StanceJudge
 
-Question = Annotated[Words, Field(min_length=1, max_length=2_000, description="In plain words.")]
+Question = Annotated[Words, Field(min_length=1, max_length=2_000)]
 Days = Annotated[str | None, Field(max_length=40, description="YYYY-MM-DD.")]
-Topic = Annotated[Words | None, Field(description="Archive of arXiv, such as cs.")]
+Topic = Annotated[Words | None, Field(description="Archive: cs, math.")]
 DataTypes = Annotated[
     list[Literal["abstract", "fulltext", "rewrite"]] | None,
-    Field(description="Default: abstract. fulltext: of PDFs read here."),
+    Field(description="Default abstract."),
 ]
-SearchMethod = Annotated[Literal["vector", "lexical", "hybrid"] | None, Field(description="Default: hybrid.")]
-Graded = Annotated[bool, Field(description="Give the best passages, not links.")]
+SearchMethod = Literal["hybrid", "vector", "lexical"] | None
+Graded = Annotated[bool, Field(description="Passages, not links.")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +54,7 @@ class EvidenceTools:
         self,
         ctx: Context,
         question: Question,
-        k: Annotated[int | None, Field(ge=1, le=100, description="Documents; default 10.")] = None,
+        k: Annotated[int | None, Field(ge=1, le=100, description="Default 10.")] = None,
         startdate: Days = None,
         enddate: Days = None,
         topic_id: Topic = None,
@@ -63,7 +63,7 @@ class EvidenceTools:
         generation_required: Graded = False,
         offset: Offset = 0,
     ) -> Annotated[CallToolResult, RetrieveStandardAnswer]:
-        """Find the stored documents that answer a question best; `shortfall` says why there are fewer than asked."""
+        """Find the stored documents that answer a question best; `shortfall` says why they are few."""
 
         def work(progress: Progress) -> Mapping[str, Any]:
             plan = self._plan(
@@ -84,16 +84,10 @@ class EvidenceTools:
         self,
         ctx: Context,
         question: Question,
-        sides: Annotated[
-            list[str | SideGiven] | None,
-            Field(max_length=20, description="Values of side_field, or a name with stance, where or query."),
-        ] = None,
-        side_field: Annotated[
-            Literal["primary_category", "categories", "topic_id", "language", "data_type"],
-            Field(description="What sides are values of."),
-        ] = "primary_category",
-        k_per_side: Annotated[int | None, Field(ge=1, le=20, description="Documents; default 2.")] = None,
-        profile: Annotated[Words | None, Field(description="Its categories are the sides.")] = None,
+        sides: GivenSides = None,
+        side_field: Literal["primary_category", "categories", "topic_id", "language", "data_type"] = "primary_category",
+        k_per_side: Annotated[int | None, Field(ge=1, le=20, description="Default 2.")] = None,
+        profile: Annotated[Words | None, Field(description="Sides: its categories.")] = None,
         startdate: Days = None,
         enddate: Days = None,
         topic_id: Topic = None,
@@ -102,9 +96,9 @@ class EvidenceTools:
         generation_required: Graded = False,
         offset: Offset = 0,
     ) -> Annotated[CallToolResult, RetrieveBalancedAnswer]:
-        """Find documents that answer a question, as many for each side; `shortfall` says why one has fewer.
+        """Find as many documents for each side of a question; `shortfall` says why one has fewer.
 
-        Sides are fields of arXiv, or for and against: two sides with a `stance` (two wordings find the same papers).
+        For and against a claim: two sides with a stance.
         """
 
         def work(progress: Progress) -> Mapping[str, Any]:

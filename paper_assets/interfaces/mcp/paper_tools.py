@@ -27,9 +27,9 @@ from paper_assets.interfaces.mcp.tool_types import (
     FetchAnswer,
     GivenChoice,
     GivenPaper,
+    GivenQuery,
     InterpretAnswer,
     Offset,
-    PaperQuery,
     SearchAnswer,
     TextLimit,
     Words,
@@ -41,10 +41,7 @@ if TYPE_CHECKING:
     from paper_assets.interpreting.papers import FetchedPaper
     from paper_assets.sources.source import SecondsLeft
 
-AnalysisKind = Annotated[
-    Literal["summary", "detailed", "comparison"],
-    Field(description="How deep."),
-]
+AnalysisKind = Literal["summary", "detailed", "comparison"]
 
 _LEAST_SECONDS = 0.1  # of a step, in which it says that the time is over
 
@@ -59,13 +56,13 @@ class PaperTools:
     async def search_papers(
         self,
         ctx: Context,
-        query: Annotated[Words, Field(description="Words of title or abstract.")],
-        author: Annotated[Words | None, Field(description="Only by this one.")] = None,
-        category: Annotated[Words | None, Field(description="Of arXiv, such as cs.CL.")] = None,
-        max_results: Annotated[int, Field(ge=1, le=100, description="Of all pages.")] = 10,
+        query: Words,
+        author: Words | None = None,
+        category: Annotated[Words | None, Field(description="Such as cs.CL.")] = None,
+        max_results: Annotated[int, Field(ge=1, le=100, description="In all.")] = 10,
         offset: Offset = 0,
     ) -> Annotated[CallToolResult, SearchAnswer]:
-        """Search arXiv and Semantic Scholar for papers, best matches first."""
+        """Search arXiv and Semantic Scholar, best first."""
         from paper_assets.interpreting.papers import search_papers, search_to_mapping
 
         def work(progress: Progress) -> Mapping[str, Any]:
@@ -80,14 +77,12 @@ class PaperTools:
     async def related_papers(
         self,
         ctx: Context,
-        arxiv_id: Annotated[Words, Field(description="Such as 2501.12345.")],
-        relation: Annotated[
-            Literal["similar", "cites", "cited_by"], Field(description="cites: its references.")
-        ] = "similar",
-        max_results: Annotated[int, Field(ge=1, le=100, description="Of all pages.")] = 10,
+        arxiv_id: Annotated[Words, Field(description="2501.12345")],
+        relation: Literal["similar", "cites", "cited_by"] = "similar",
+        max_results: Annotated[int, Field(ge=1, le=100, description="In all.")] = 10,
         offset: Offset = 0,
     ) -> Annotated[CallToolResult, SearchAnswer]:
-        """Papers like a paper, those it cites, or those that cite it, as Semantic Scholar knows them."""
+        """Find papers like a paper, cited by it or citing it (Semantic Scholar)."""
         from paper_assets.interpreting.papers import related, search_to_mapping
 
         def work(progress: Progress) -> Mapping[str, Any]:
@@ -101,13 +96,13 @@ class PaperTools:
     async def fetch_paper(
         self,
         ctx: Context,
-        arxiv_id: Annotated[Words | None, Field(description="Such as 2501.12345.")] = None,
-        url: Annotated[Words | None, Field(description="Its page, where there is no id.")] = None,
+        arxiv_id: Annotated[Words | None, Field(description="2501.12345")] = None,
+        url: Annotated[Words | None, Field(description="Its page.")] = None,
         include_pdf_content: Annotated[bool, Field(description="Also its text.")] = True,
         offset: Offset = 0,
         limit: TextLimit = MOST_CHARACTERS,
     ) -> Annotated[CallToolResult, FetchAnswer]:
-        """Get a paper: metadata and a page of its text of `total` characters; content_error says why there is none."""
+        """Get a paper and a page of its text of `total` characters; content_error says why there is none."""
         from paper_assets.interpreting.papers import fetch_paper
 
         known: list[FetchedPaper] = []
@@ -141,12 +136,13 @@ class PaperTools:
         ctx: Context,
         paper: Annotated[
             GivenPaper,
-            Field(description="As fetch_paper gives it, or {paper_id} alone."),
+            GivenQuery,
+            Field(description="{paper_id}, or as fetch_paper gives it."),
         ],
         llm_config: GivenChoice | None = None,
         analysis_type: AnalysisKind = "summary",
     ) -> Annotated[CallToolResult, AnalyzeAnswer]:
-        """Let an LLM read a paper: summary, contributions, methodology, limitations, related work; `read`: how much."""
+        """Let an LLM read a paper: summary, contributions, methodology, limitations, related work."""
         from paper_assets.interpreting.analysis import analysis_to_mapping, analyze_paper
 
         def work(progress: Progress) -> Mapping[str, Any]:
@@ -168,11 +164,11 @@ class PaperTools:
     async def interpret_paper(
         self,
         ctx: Context,
-        query: Annotated[PaperQuery, Field(description="One of these.")],
+        query: GivenQuery,
         llm_config: GivenChoice | None = None,
         analysis_type: AnalysisKind = "summary",
     ) -> Annotated[CallToolResult, InterpretAnswer]:
-        """Find a paper and let an LLM read it. If the LLM fails, analysis is null and analysis_error says why."""
+        """Find a paper and let an LLM read it; without one, analysis_error says why."""
         from paper_assets.interpreting.analysis import Interpretation, interpret_paper, interpretation_to_mapping
 
         known: list[FetchedPaper] = []

@@ -39,7 +39,7 @@ class ProductTools:
     only: Set[str] | None = None  # as in `stored.py`
 
     async def list_profiles(self, ctx: Context, offset: Offset = 0) -> Annotated[CallToolResult, ProfilesListed]:
-        """The research profiles of this desk: interests, newest ranking and digest, rewrites that wait."""
+        """List the research profiles: interests, newest ranking and digest, rewrites that wait."""
         from paper_assets.interfaces.mcp.resources import newest_digest
         from paper_assets.pipeline.profiles import find_profiles
         from paper_assets.pipeline.rewrites import waiting_by_profile
@@ -71,7 +71,7 @@ class ProductTools:
     async def read_digest(
         self, ctx: Context, profile: Profile = None, day: Day = None, offset: Offset = 0
     ) -> Annotated[CallToolResult, DigestRead]:
-        """The page made for a profile's day: ranking and why, contrast, evidence, rewrites."""
+        """Read the page of a day: ranking and why, contrast, evidence, rewrites."""
         from paper_assets.interfaces.mcp.resources import digest_text
 
         def work(_: Progress) -> Mapping[str, Any]:
@@ -92,11 +92,11 @@ class ProductTools:
         self,
         ctx: Context,
         profile: Profile = None,
-        day: Annotated[Day, Field(description="YYYY-MM-DD; default: all.")] = None,
-        level: Annotated[Level | None, Field(description="Its readers.")] = None,
+        day: Annotated[Day, Field(description="YYYY-MM-DD, or all.")] = None,
+        level: Level | None = None,
         offset: Offset = 0,
     ) -> Annotated[CallToolResult, RewritesListed]:
-        """Abstracts rewritten for other readers: score, standing, and the text that is kept or best so far."""
+        """List abstracts rewritten for other readers: score, standing, best text."""
         from paper_assets.stores.rewrites import rewrites_of
 
         def work(_: Progress) -> Mapping[str, Any]:
@@ -111,11 +111,11 @@ class ProductTools:
     async def best_practices(
         self,
         ctx: Context,
-        level: Annotated[Level | None, Field(description="Its readers.")] = None,
+        level: Level | None = None,
         keyword: Annotated[Words | None, Field(description="Part of a keyword.")] = None,
         offset: Offset = 0,
     ) -> Annotated[CallToolResult, PracticesListed]:
-        """Rewrites worth imitating, beside their originals."""
+        """List rewrites worth imitating, beside their originals."""
         from paper_assets.stores.best_practices import best_practices
         from paper_assets.stores.rewrites import papers_asked_for
 

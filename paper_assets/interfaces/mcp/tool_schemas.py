@@ -12,8 +12,10 @@ from typing import Any
 from mcp_types import Tool
 
 # The name again, what has been written out, and bounds that nobody reaches who means well.
-_UNSAID = frozenset(("title", "$defs", "maxLength", "maxItems", "minLength", "minimum", "additionalProperties"))
-_NOTHING: tuple[object, ...] = (None, False, 0)  # as a default: what is left out is that anyhow
+_UNSAID = frozenset(
+    ("title", "$defs", "maxLength", "maxItems", "minLength", "minimum", "maximum", "additionalProperties")
+)
+_NOTHING: tuple[object, ...] = (None, False, 0)  # as a default: what is left out is that anyhow, as a first choice is
 _MODELS_SEE = ("name", "description", "inputSchema")
 _CHARACTERS_PER_TOKEN = 4  # of JSON and English; the tokenizers of large models find about as many
 
@@ -40,7 +42,7 @@ def compact_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
 def shown_to_models(tool: Tool) -> str:
     """The part of a tool that hosts put before their models: not its title, hints and the schema of its answers."""
     told = tool.model_dump(mode="json", by_alias=True, exclude_none=True)
-    return json.dumps({name: told[name] for name in _MODELS_SEE}, ensure_ascii=False, separators=(",", ":"))
+    return json.dumps({name: told[name] for name in _MODELS_SEE})
 
 
 def tokens_about(text: str) -> int:
@@ -62,7 +64,7 @@ def _compact(schema: Any, defined: Mapping[str, Any]) -> Any:
         return _compact(schema, defined)
     kept = {}
     for name, value in schema.items():
-        if name in _UNSAID or (name == "default" and value in _NOTHING):
+        if name in _UNSAID or (name == "default" and (value in _NOTHING or value == schema.get("enum", [None])[0])):
             continue
         if name == "properties":
             kept[name] = {argument: _compact(entry, defined) for argument, entry in value.items()}

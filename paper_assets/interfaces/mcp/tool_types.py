@@ -8,10 +8,12 @@ from typing_extensions import TypedDict
 MOST_TEXT = 50_000  # characters of one page of a text
 MOST_VALUES = 200  # in the condition of a side, which the answer repeats
 
-Offset = Annotated[int, Field(ge=0, description="next_offset of the answer before.")]
-TextLimit = Annotated[int, Field(ge=1, le=MOST_TEXT, description="Characters of text.")]
-Day = Annotated[str | None, Field(description="YYYY-MM-DD; default: newest.", max_length=40)]
-Profile = Annotated[str | None, Field(description="Its name; not needed where there is one.", max_length=200)]
+# Arguments whose name says it all have no description: next_offset stands in the answer, a missing profile is an error
+# that names the profiles there are.
+Offset = Annotated[int, Field(ge=0)]
+TextLimit = Annotated[int, Field(ge=1, le=MOST_TEXT, description="Characters.")]
+Day = Annotated[str | None, Field(description="YYYY-MM-DD, or newest.", max_length=40)]
+Profile = Annotated[str | None, Field(max_length=200)]
 Words = Annotated[str, Field(max_length=10_000)]
 
 
@@ -27,7 +29,7 @@ class LLMChoice(TypedDict, total=False):
 # Written in words: seldom given, and its parts would cost as much as the rest of a tool.
 GivenChoice = Annotated[
     LLMChoice,
-    WithJsonSchema({"type": "object", "description": "Another LLM: {provider: openai|anthropic|ollama, model}."}),
+    WithJsonSchema({"type": "object", "description": "{provider: openai|anthropic|ollama, model}"}),
 ]
 
 
@@ -36,10 +38,17 @@ class PaperQuery(TypedDict, total=False):
 
     __pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[misc]
 
-    arxiv_id: Annotated[Words, Field(description="Such as 2501.12345.")]
-    url: Annotated[Words, Field(description="Its page.")]
-    pdf_url: Annotated[Words, Field(description="Its PDF.")]
-    title: Annotated[Words, Field(description="Its title.")]
+    arxiv_id: Words
+    url: Words
+    pdf_url: Words
+    title: Words
+
+
+# In words for the same reason as `GivenChoice`.
+GivenQuery = Annotated[
+    PaperQuery,
+    WithJsonSchema({"type": "object", "description": "{arxiv_id}, {url}, {pdf_url} or {title}."}),
+]
 
 
 class PaperRecord(TypedDict, total=False):
@@ -202,18 +211,29 @@ def _few_values(where: dict[str, Any]) -> dict[str, Any]:
 
 
 class SideGiven(TypedDict, total=False):
-    """With one of the others."""
+    """A side by a free name and one of the others; `query` is searched instead of the question."""
 
     __pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[misc]
 
-    name: Required[Annotated[Words, Field(description="Free.")]]
-    where: Annotated[
-        dict[str, Any],
-        AfterValidator(_few_values),
-        Field(description='{"primary_category": {"$eq": "cs.CL"}}'),
-    ]
-    query: Annotated[Words, Field(description="Searched INSTEAD of the question.")]
-    stance: Annotated[Literal["supports", "contradicts"], Field(description="To the question as a claim.")]
+    name: Required[Words]
+    where: Annotated[dict[str, Any], AfterValidator(_few_values)]
+    query: Words
+    stance: Literal["supports", "contradicts"]
+
+
+# In words for the same reason as `GivenChoice`.
+GivenSides = Annotated[
+    list[str | SideGiven] | None,
+    Field(max_length=20),
+    WithJsonSchema(
+        {
+            "type": "array",
+            "items": {"anyOf": [{"type": "string"}, {"type": "object"}]},
+            "description": "Values of side_field; or {name} with stance: supports|contradicts, "
+            'or query, or where: {"primary_category": {"$eq": "cs.CL"}}.',
+        }
+    ),
+]
 
 
 class RetrieveStandardAnswer(TypedDict):
