@@ -12,7 +12,7 @@ from paper_assets.models.embedder import known_name, load_embedder
 from paper_assets.paper import papers_from_table
 from paper_assets.paper_id import split_paper_id
 from paper_assets.pipeline.ranking_call import rank_and_filter_papers
-from paper_assets.ranking.explain import order_as_sum, what_was_missing, why, why_removed
+from paper_assets.ranking.explain import order_as_sum, what_was_missing, why, why_briefly, why_removed
 from paper_assets.ranking.final_list import match_of
 from paper_assets.ranking.gatekeeper import Backends, Embed
 from paper_assets.ranking.two_rankings import profile_edits
@@ -23,8 +23,11 @@ from paper_assets.stores.feedback import WORDS, last_ratings
 from paper_assets.stores.llm_records import keep_answers, known_answers
 from paper_assets.stores.papers import find_paper, paper_titled, papers_by_id, papers_with_words
 from paper_assets.stores.profiles import profile_version
-from paper_assets.stores.rankings import candidates, latest_ranking_day, ranked_paper, ranking
+from paper_assets.stores.rankings import StoredRanking, candidates, latest_ranking_day, ranked_paper, ranking
 from paper_assets.stores.warehouse import Warehouse
+from paper_assets.text.cleaning import one_line
+from paper_assets.text.key_sentence import key_sentence
+from paper_assets.text.tex import readable
 from paper_assets.text.words import normal_form
 
 if TYPE_CHECKING:
@@ -65,12 +68,7 @@ def shown_ranking(warehouse: Warehouse, profile: str, day: date) -> dict[str, An
     return {
         "profile": profile,
         "day": f"{day}",
-        "scored": stored.rows.num_rows,
-        **{name: stored.header.get(name) for name in ("line", "above_line")},
-        "quiet": stored.header.get("quiet", False),
-        "learning": stored.header.get("learning"),
-        "questions": stored.header.get("questions") or [],
-        "warnings": stored.header["warnings"],
+        **_about(stored),
         "file": stored.header["output_path"],
         "papers": [
             {
@@ -88,6 +86,49 @@ def shown_ranking(warehouse: Warehouse, profile: str, day: date) -> dict[str, An
             for row in rows
         ],
     }
+
+
+def brief_ranking(warehouse: Warehouse, profile: str, day: date) -> dict[str, Any]:
+    """Return what to read of a stored ranking and why, in a few lines for each paper: see `shown_ranking`.
+
+    Raises NotComputed.
+    """
+    stored = ranking(warehouse, day, profile)
+    rows = stored.rows.filter(stored.rows.column("shown")).to_pylist()
+    papers = {row["paper_id"]: row for row in papers_by_id(warehouse, [row["paper_id"] for row in rows]).to_pylist()}
+    known = {row["paper_id"]: papers.get(row["paper_id"], _GONE) for row in rows}
+    return {
+        "profile": profile,
+        "day": f"{day}",
+        **_about(stored),
+        "papers": [
+            {
+                "rank": row["rank"],
+                "paper_id": row["paper_id"],
+                "title": known[row["paper_id"]]["title"],
+                "authors": _first_author(known[row["paper_id"]]["authors"]),
+                "summary": readable(key_sentence(one_line(known[row["paper_id"]].get("abstract") or ""))),
+                "why": why_briefly(row, stored.header),
+            }
+            for row in rows
+        ],
+    }
+
+
+def _about(stored: StoredRanking) -> dict[str, Any]:
+    header = stored.header
+    return {
+        "scored": stored.rows.num_rows,
+        **{name: header.get(name) for name in ("line", "above_line")},
+        "quiet": header.get("quiet", False),
+        "learning": header.get("learning"),
+        "questions": header.get("questions") or [],
+        "warnings": header["warnings"],
+    }
+
+
+def _first_author(names: Sequence[str]) -> str:
+    return f"{names[0]} and {len(names) - 1} more" if len(names) > 1 else "".join(names)
 
 
 def explained_rank(warehouse: Warehouse, profile: str, paper_id: str, *, day: date | None = None) -> dict[str, Any]:

@@ -6,6 +6,8 @@ from typing import Any
 
 from paper_assets.errors import InvalidInput
 
+_DECIMALS = 4
+
 
 def parse_day(text: str, option: str) -> date:
     """A day given as YYYY-MM-DD. Raises InvalidInput naming the option."""
@@ -13,6 +15,15 @@ def parse_day(text: str, option: str) -> date:
         return date.fromisoformat(text)
     except ValueError:
         raise InvalidInput(f"{option} must be a day like 2026-03-01, got {text!r}") from None
+
+
+def rounded(value: Any) -> Any:
+    """Round the floats within a JSON value to four decimals: readers pay for each digit and use few."""
+    if isinstance(value, dict):
+        return {key: rounded(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [rounded(entry) for entry in value]
+    return round(value, _DECIMALS) if isinstance(value, float) and math.isfinite(value) else value
 
 
 def numbers_or_null(value: Any) -> Any:

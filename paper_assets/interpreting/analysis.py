@@ -136,6 +136,10 @@ def interpret_paper(
     # One step for the paper, one for its PDF, then those of the analysis.
     paper = fetch_paper(_from_step(clients, 0, of=1), **wanted, include_pdf_content=False)
     found(paper)
+    try:
+        config = llm_config(clients.environ, provider=provider, model=model)
+    except LLMConfigError as error:  # without a model nobody waits for the text
+        return Interpretation(paper=paper, analysis=None, analysis_error=error_of_analysis(error))
     if paper.content is None:
         clients.progress(1, 3, "reading its text")
         try:
@@ -146,13 +150,17 @@ def interpret_paper(
             paper = replace(paper, warnings=(*paper.warnings, f"only the abstract was read: {failure}"))
     found(paper)
     try:
-        config = llm_config(clients.environ, provider=provider, model=model)
         analysis = _analysis(_from_step(clients, 2), paper, kind, config=config, left=left)
     except (LLMError, StoreError) as error:
-        code = error.code if isinstance(error, LLMError) else LLMError.code  # I4 has no code for a failing store,
-        code = RateLimited.code if isinstance(error, StoreBusy) else code  # but one for "retry later"
-        return Interpretation(paper=paper, analysis=None, analysis_error={"code": code, "message": f"{error}"})
+        return Interpretation(paper=paper, analysis=None, analysis_error=error_of_analysis(error))
     return Interpretation(paper=paper, analysis=analysis)
+
+
+def error_of_analysis(error: LLMError | StoreError) -> dict[str, str]:
+    """Return why there is no analysis, as {"code", "message"}."""
+    code = error.code if isinstance(error, LLMError) else LLMError.code  # I4 has no code for a failing store,
+    code = RateLimited.code if isinstance(error, StoreBusy) else code  # but one for "retry later"
+    return {"code": code, "message": f"{error}"}
 
 
 def checked_type(analysis_type: str) -> AnalysisType:

@@ -43,6 +43,7 @@ _METHODS_IN_WORDS = {
     "keyword": "by keywords only, because the embedding model could not be loaded",
     "profile_free": "not judged, because there is no profile",
 }
+_SAID_BY_THE_MATCH = frozenset(("SEMANTIC_HIGH_MATCH", "VERY_RECENT", "NO_CODE"))
 LEARNED_IN_WORDS = "what your ratings taught"
 _SCORING = ScoringConfig()
 _BEST = {"practicality": _SCORING.practicality_code + _SCORING.practicality_pdf}  # the others can reach 1
@@ -106,6 +107,16 @@ def why(row: Mapping[str, Any], header: Mapping[str, Any], *, scored: int, missi
         lane = header["lane_places"][row["paper_id"]]
         sentences.append(f"It has its place for your interest in {lane}, which no other paper shown serves.")
     return [*sentences, *([missing] if missing else [])]
+
+
+def why_briefly(row: Mapping[str, Any], header: Mapping[str, Any]) -> str:
+    """Explain a ranking's row in one line: its match as a sum, the nearest interest, and what its tags say."""
+    parts = [order_as_sum(row, header)]
+    if lane := row.get("lane"):
+        parts.append(f"nearest: {lane}")
+    in_words = IN_WORDS | CONTRASTIVE_IN_WORDS
+    parts += [in_words[tag] for tag in row["tags"] if tag in in_words and tag not in _SAID_BY_THE_MATCH]
+    return "; ".join(parts)
 
 
 def what_was_missing(paper_id: str, rows: Sequence[Mapping[str, Any]], header: Mapping[str, Any]) -> str | None:

@@ -54,7 +54,7 @@ def test_the_typescript_client_lists_calls_hears_progress_and_cancels_over_http(
     ("arguments", "expected"),
     [
         (["--method", "tools/list"], '"todays_ranking"'),
-        (["--method", "tools/call", "--tool-name", "todays_ranking", "--tool-arg", "profile=traffic"], "Place 1 of"),
+        (["--method", "tools/call", "--tool-name", "todays_ranking", "--tool-arg", "profile=traffic"], "summary"),
         (["--method", "tools/call", "--tool-name", "todays_ranking", "--tool-arg", "profile=speech"], "none named"),
     ],
 )

@@ -17,13 +17,13 @@ DAYS = ("2026-03-02", "2026-03-03")
 NOBODY = Verifier(ask=unavailable(LLMConfigError("no language model")), model=None)
 
 
-def ranked_desk(folder: Path) -> Desk:
-    """Twelve papers, of which `traffic` and `speech` are each shown two a day."""
+def ranked_desk(folder: Path, *, papers_a_day: int = 6, top_k: int = 2) -> Desk:
+    """Papers of two days, of which `traffic` and `speech` are each shown `top_k` a day."""
     desk = Desk(folder)
     settings = load_settings(desk.environment, desk.folder)
-    merge_papers(desk.warehouse, [paper_from_mapping(record) for record in week(DAYS)])
+    merge_papers(desk.warehouse, [paper_from_mapping(record) for record in week(DAYS, each=papers_a_day)])
     for name, content in (("traffic", GRAPHS), ("speech", SPEECH)):
-        profile = load_profile(desk.profile(name, content).parent)
+        profile = load_profile(desk.profile(name, {**content, "ranking": {"top_k": top_k, "line": 0}}).parent)
         for day in map(date.fromisoformat, DAYS):
             inputs = profile_day(desk.warehouse, profile, day, settings=settings)
             keep_candidates(desk.warehouse, inputs, settings=settings)

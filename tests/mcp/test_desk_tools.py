@@ -1,13 +1,16 @@
 """The tools over stored assets, asked over stdio: rankings, their reasons, their changes, and ranking anew."""
 
 import json
+import re
 import sys
+from pathlib import Path
 
 import pytest
 
-from tests.desk import Desk, paper, week
-from tests.mcp.ranked_desk import DAYS
-from tests.mcp.raw_host import RawHost
+from paper_assets.interfaces.values import rounded
+from tests.desk import TOPICS, Desk, paper, week
+from tests.mcp.ranked_desk import DAYS, ranked_desk
+from tests.mcp.raw_host import RawHost, raw_host
 
 TRAFFIC = "2603.00203"  # of the second day, on the subject of the profile `traffic`
 
@@ -19,7 +22,24 @@ def test_todays_ranking_is_the_newest_one_with_the_why_of_each_paper(host: RawHo
     best = told["papers"][0]
     assert best["paper_id"] == TRAFFIC
     assert best["url"] == f"https://arxiv.org/abs/{TRAFFIC}"
-    assert best["why"][0].startswith("Place 1 of")
+    assert best["summary"] == f"We study {TOPICS[3]}."
+    assert re.match(r"\d+\.\d\d = ", best["why"])
+
+
+def test_floats_are_rounded(host: RawHost) -> None:
+    score = host.call("explain_rank", paper_id=TRAFFIC, profile="traffic")["score"]
+    floats = {name: value for name, value in score.items() if isinstance(value, float)}
+    assert floats and {name: round(value, 4) for name, value in floats.items()} == floats
+
+
+def test_a_page_of_a_long_list_is_at_most_fifteen_hundred_tokens(tmp_path: Path) -> None:
+    """Measured with o200k on real lists: 3.6 characters a token."""
+    desk = ranked_desk(tmp_path, top_k=60, papers_a_day=60)
+    with raw_host(desk) as host:
+        host.handshake()
+        told = host.call("todays_ranking", profile="traffic")
+        assert len(json.dumps(told, ensure_ascii=False)) <= 1_500 * 3.6
+        assert 0 < len(told["papers"]) == told["next_offset"] < told["total"]
 
 
 def test_an_earlier_day_can_be_asked_for(host: RawHost) -> None:
@@ -105,7 +125,7 @@ def test_papers_are_ranked_for_a_profile_and_the_result_is_kept(host: RawHost, d
     place, _, name = told["output_path"].partition("/")
     assert place == "$OUTPUT_DIR"  # where that lies is nobody's business but the operator's
     kept = json.loads((desk.folder / "data" / "output" / name).read_text(encoding="utf-8"))
-    assert kept["ranked_papers"][0]["score"] == told["ranked_papers"][0]["score"]
+    assert rounded(kept["ranked_papers"][0]["score"]) == told["ranked_papers"][0]["score"]
 
 
 def test_stored_papers_are_ranked_by_their_ids_or_as_the_newest_week(host: RawHost) -> None:

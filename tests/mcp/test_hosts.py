@@ -124,7 +124,7 @@ def test_the_typescript_client_lists_calls_hears_progress_and_cancels(
         ),
         (
             ["--method", "tools/call", "--tool-name", "todays_ranking", "--tool-arg", "profile=traffic"],
-            "Place 1 of",
+            "summary",
         ),
     ],
 )

@@ -22,6 +22,7 @@ from tests.interpreting.outside import Outside, outside, pdf_answer, titled
 from tests.invented_pdfs import pdf
 from tests.loopback import Answer
 from tests.loopback_llm import KEY, LoopbackLLM, Raw, Request, Says, Step, fault, hang, loopback_llm, says
+from tests.mcp.ranked_desk import ranked_desk
 from tests.mcp.raw_host import RawHost, raw_host
 
 ID, SCAN, LONE = "2601.05001", "2601.05002", "2601.05003"
@@ -157,7 +158,7 @@ def test_a_paper_is_fetched_and_read_within_one_deadline_and_one_wait_for_the_wa
     monkeypatch.setattr("paper_assets.interpreting.analysis.analyze_paper", reading)
     with outside(tmp_path, [titled(1, "Folding Caches")]) as world:
         world.arxiv.pdfs[f"{ID}v1"] = pdf_answer(pdf(*PAGES))
-        clients = replace(world.clients(deadline=100.0), clock=lambda: 15.0 * len(world.arxiv.requests))
+        clients = replace(world.clients(deadline=100.0, OPENAI_API_KEY="k"), clock=lambda: 15.0 * len(world.arxiv.requests))
         tools = PaperTools(calls=Calls(secrets=Secrets({})), clients=lambda: clients)
         asyncio.run(tools.analyze_paper(Nobody(), paper={"paper_id": ID}))  # type: ignore[arg-type]
         assert [each.deadline for each in seen] == [100.0 - 4 * 15.0]  # the paper, its HTML, source and PDF
@@ -224,6 +225,28 @@ def test_a_source_that_asks_us_to_slow_down_is_told_as_that(world: World) -> Non
     assert error["details"]["worth_another_try"] is True
 
 
+@pytest.mark.parametrize("configured", [False, True])
+def test_a_stored_paper_is_answered_from_the_store_without_a_model_or_network(tmp_path: Path, configured: bool) -> None:
+    desk = ranked_desk(tmp_path)
+    stored = "2603.00203"
+    with outside(tmp_path / "world", []) as world, loopback_llm(lambda _: says(READING)) as llm:
+        world.arxiv.script = [Answer(status=500)] * 50
+        environ = {**world.clients().environ, **desk.environment, "PAPER_ASSETS_REQUEST_TIMEOUT": "1"}
+        with raw_host(desk, **environ, **(llm.environ("openai") if configured else {})) as host:
+            host.handshake()
+            began = time.monotonic()
+            told = host.call("analyze_paper", paper={"paper_id": stored})
+            seconds = time.monotonic() - began
+        if configured:
+            assert told["analysis"]["read"] == "abstract"
+            assert "only the stored abstract was read" in told["warnings"][0]
+        else:
+            assert told["analysis"] is None
+            assert told["analysis_error"]["code"] == "LLM_CONFIG_ERROR"
+            assert told["paper"]["paper_id"] == stored
+            assert seconds < 15 and llm.requests == world.arxiv.requests == []
+
+
 def test_a_source_of_texts_that_is_down_leaves_what_is_known_of_the_paper(world: World) -> None:
     number = "2601.05022"
     world.outside.arxiv.pdfs[f"{number}v1"] = Answer(status=500)
@@ -269,8 +292,8 @@ def test_a_model_slower_than_a_call_is_paid_once_and_read_when_it_has_ended(tmp_
 
 def test_a_model_that_answers_nonsense_is_an_error_of_the_model(world: World) -> None:
     world.answers += [says("no"), says("still no")]
-    error = world.host.refused("analyze_paper", paper={"paper_id": ID}, llm_config={"model": "mute"})
-    assert error["code"] == "LLM_ERROR"
+    told = world.host.call("analyze_paper", paper={"paper_id": ID}, llm_config={"model": "mute"})
+    assert (told["analysis"], told["analysis_error"]["code"], told["paper"]["paper_id"]) == (None, "LLM_ERROR", ID)
 
 
 def test_a_source_that_does_not_answer_is_told_as_that_and_other_calls_do_not_wait_for_it(world: World) -> None:
@@ -307,10 +330,10 @@ def test_no_key_is_in_any_answer_or_in_the_log_though_a_server_repeats_it(world:
     body = json.dumps({"error": {"message": f"bad key {KEY}", "code": "invalid_api_key"}}).encode()
     echo = {"content-type": "application/json", "x-your-key": f"Bearer {KEY}"}
     world.answers.append(Raw(401, body, echo))
-    error = world.host.refused("analyze_paper", paper={"paper_id": ID}, llm_config={"model": "echo"})
-    assert error["code"] == "LLM_CONFIG_ERROR"
+    told = world.host.call("analyze_paper", paper={"paper_id": ID}, llm_config={"model": "echo"})
+    assert told["analysis_error"]["code"] == "LLM_CONFIG_ERROR"
     world.answers += [Raw(400, body, echo), Says(f"your key is {KEY}")]
-    world.host.refused("analyze_paper", paper={"paper_id": ID}, llm_config={"model": "echo2"})
+    world.host.call("analyze_paper", paper={"paper_id": ID}, llm_config={"model": "echo2"})
     said = json.dumps({**READING, "summary": f"It says {KEY} and {SCHOLAR_KEY}."})
     world.answers.append(Says(said))
     told = world.host.call("analyze_paper", paper={"paper_id": ID}, llm_config={"model": "echo3"})

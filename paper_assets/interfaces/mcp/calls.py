@@ -20,7 +20,7 @@ from mcp_types import CallToolResult, TextContent
 
 from paper_assets.errors import InvalidInput
 from paper_assets.interfaces.mcp.error_answers import TimeLimit, refusal
-from paper_assets.interfaces.values import numbers_or_null
+from paper_assets.interfaces.values import numbers_or_null, rounded
 from paper_assets.progress import Progress
 from paper_assets.settings import Settings
 from paper_assets.text.cleaning import encodable
@@ -247,7 +247,7 @@ def bounded_answer(found: Mapping[str, Any], *, most: int | None, secrets: Secre
 
     Raises InvalidInput if it cannot be cut to `most` characters.
     """
-    value: Any = secrets.hide_within(json.loads(_text(found)))
+    value: Any = secrets.hide_within(rounded(json.loads(_text(found))))
     text = _text(value if most is None else within(value, most))
     return CallToolResult(content=[TextContent(text=text)], structured_content=json.loads(text))
 

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
     from paper_assets.stores.warehouse import Warehouse
 
+_MOST_OF_A_LIST = 5_400  # characters of todays_ranking: at most 1,500 tokens of the large models' tokenizers
 _MOST_REMOVED = 20  # removed papers in one answer; the others are counted
 _WINDOW_DAYS = 7  # stored papers that are ranked where none are given
 
@@ -111,16 +112,15 @@ class DeskTools:
     async def todays_ranking(
         self, ctx: Context, profile: Profile = None, day: Day = None, offset: Offset = 0
     ) -> Annotated[CallToolResult, TodaysRanking]:
-        """The papers worth reading for a research profile, best first, each with its score and why it stands there."""
-        from paper_assets.interfaces.ranking_answers import newest_ranking, shown_ranking
+        """What to read today for a profile, best first: the sentence that sums up each paper, and why it is listed."""
+        from paper_assets.interfaces.ranking_answers import brief_ranking, newest_ranking
         from paper_assets.sources.table import page_of
 
         def work(_: Progress) -> Mapping[str, Any]:
             name = self._profile(profile)
-            shown = shown_ranking(self._warehouse, name, _day(day, "day") or newest_ranking(self._warehouse, name))
+            shown = brief_ranking(self._warehouse, name, _day(day, "day") or newest_ranking(self._warehouse, name))
             papers = [{**paper, "url": page_of(paper["paper_id"])} for paper in shown.pop("papers")]
-            del shown["file"]
-            return paged(shown, "papers", papers, offset=offset)
+            return paged(shown, "papers", papers, offset=offset, most=_MOST_OF_A_LIST)
 
         return await self.calls.answer(ctx, "todays_ranking", work)
 

@@ -20,6 +20,7 @@ from paper_assets.errors import (
     PaperNotFound,
     PdfFetchFailed,
     RateLimited,
+    StoreError,
 )
 from paper_assets.interfaces.mcp.calls import MOST_CHARACTERS, Calls, paged, text_page, within
 from paper_assets.interfaces.mcp.tool_types import (
@@ -34,6 +35,7 @@ from paper_assets.interfaces.mcp.tool_types import (
     TextLimit,
     Words,
 )
+from paper_assets.paper_id import split_paper_id
 from paper_assets.progress import Progress
 
 if TYPE_CHECKING:
@@ -143,23 +145,42 @@ class PaperTools:
         analysis_type: AnalysisKind = "summary",
     ) -> Annotated[CallToolResult, AnalyzeAnswer]:
         """Let an LLM read a paper: summary, contributions, methodology, limitations, related work."""
-        from paper_assets.interpreting.analysis import analysis_to_mapping, analyze_paper
+        from paper_assets.interpreting.analysis import analysis_to_mapping, analyze_paper, error_of_analysis
+        from paper_assets.models.llm_config import llm_config as configured
+
+        known: list[FetchedPaper] = []
+
+        def without_analysis(error: Mapping[str, str]) -> Mapping[str, Any]:
+            return _unread(known[-1], error)
 
         def work(progress: Progress) -> Mapping[str, Any]:
             clients, chosen = self._clients(progress, models_go_on=True), llm_config or {}
             left = clients.started()
-            whole = _whole(clients, paper, left)
-            analysis = analyze_paper(
-                _going_on(clients, left),
-                whole,
-                analysis_type=analysis_type,
-                provider=chosen.get("provider"),
-                model=chosen.get("model"),
-            )
-            return {"analysis": analysis_to_mapping(analysis)}
+            if (stored := _at_hand(clients, paper)) is not None:
+                known.append(stored)
+            try:
+                configured(clients.environ, provider=chosen.get("provider"), model=chosen.get("model"))
+                whole = _whole(clients, paper, left, stored)
+                known.append(whole)
+                analysis = analyze_paper(
+                    _going_on(clients, left),
+                    whole,
+                    analysis_type=analysis_type,
+                    provider=chosen.get("provider"),
+                    model=chosen.get("model"),
+                )
+            except (LLMError, StoreError) as error:
+                if not known:
+                    raise
+                return without_analysis(error_of_analysis(error))
+            found = analysis_to_mapping(analysis)
+            return {"analysis": found, "analysis_error": None, "paper": None, "warnings": list(whole.warnings)}
+
+        def meanwhile(reason: str) -> Mapping[str, Any] | None:
+            return without_analysis({"code": LLMError.code, "message": reason}) if known else None
 
         asked = _asked(paper, llm_config, analysis_type)
-        return await self.calls.answer(ctx, "analyze_paper", work, joined_as=asked)
+        return await self.calls.answer(ctx, "analyze_paper", work, joined_as=asked, meanwhile=meanwhile)
 
     async def interpret_paper(
         self,
@@ -228,27 +249,67 @@ def _going_on(clients: "Clients", left: "SecondsLeft") -> "Clients":
     return replace(clients, deadline=max(left(), _LEAST_SECONDS))
 
 
-def _whole(clients: "Clients", record: Mapping[str, Any], left: "SecondsLeft") -> "FetchedPaper":
+def _unread(paper: "FetchedPaper", error: Mapping[str, str]) -> dict[str, Any]:
+    """The answer of analyze_paper for a paper that no model has read."""
+    from paper_assets.interpreting.papers import fetched_to_mapping
+
+    shown = {name: value for name, value in fetched_to_mapping(paper).items() if name != "content"}
+    return {"analysis": None, "analysis_error": dict(error), "paper": shown, "warnings": list(paper.warnings)}
+
+
+def _at_hand(clients: "Clients", record: Mapping[str, Any]) -> "FetchedPaper | None":
+    """The paper as stored; None if it is not, or if the store cannot be read now."""
+    from paper_assets.interpreting.papers import FetchedPaper
+    from paper_assets.sources.table import page_of
+    from paper_assets.stores.papers import find_paper
+
+    named = _named(record)
+    try:
+        paper = find_paper(clients.warehouse, str(split_paper_id(named)[0])) if named else None
+    except (InvalidArxivId, StoreError):
+        return None
+    return paper and FetchedPaper(paper=paper, content=None, content_source=None, url=page_of(paper.paper_id))
+
+
+def _named(record: Mapping[str, Any]) -> str:
+    """The id that is given; "" for a paper given by its title. Raises InvalidInput without either."""
+    named = str(record.get("paper_id") or record.get("arxiv_id") or "")
+    if not named and not record.get("title"):
+        raise InvalidInput("paper: give its paper_id, or its title with content or abstract")
+    return named
+
+
+def _whole(
+    clients: "Clients", record: Mapping[str, Any], left: "SecondsLeft", stored: "FetchedPaper | None" = None
+) -> "FetchedPaper":
     """The paper that is meant: as given if it brings all of its text, else fetched by its id or its PDF's address.
 
-    Without a text to be had, an abstract that was given has to do; a part of a text is never taken for it.
+    Without a text to be had, an abstract that was given or is stored has to do; a part of a text is never taken for
+    it. A stored abstract waits for the sources no longer than half of the call.
     """
     from paper_assets.interpreting.papers import fetch_paper, fetched_from_mapping
     from paper_assets.sources.table import source_of
 
     if record.get("content") and not record.get("content_is_part"):
         return fetched_from_mapping(record)
-    named = str(record.get("paper_id") or record.get("arxiv_id") or "")
-    if not named and not record.get("title"):
-        raise InvalidInput("paper: give its paper_id, or its title with content or abstract")
+    failure: PaperAssetsError
+    named = _named(record)
     try:
         if (source := source_of(named)) is None or source.texts is None:
             split_arxiv_id(named)  # raises: no source of this id keeps its text
-        return fetch_paper(_going_on(clients, left), arxiv_id=named)
-    except (InvalidArxivId, PdfFetchFailed) as error:
+        readable = stored is not None and bool(stored.paper.abstract.strip())
+        going_on = _going_on(clients, left)
+        return fetch_paper(replace(going_on, deadline=going_on.deadline / 2) if readable else going_on, arxiv_id=named)
+    except (NetworkError, RateLimited, PaperNotFound, PdfFetchFailed) as error:
+        if stored is not None and stored.paper.abstract.strip():
+            return replace(stored, warnings=(*stored.warnings, f"only the stored abstract was read: {error}"))
+        if not isinstance(error, PdfFetchFailed) or not record.get("title"):
+            raise
+        failure = error
+    except InvalidArxivId as error:
         if not record.get("title"):
             raise
-        failure: PaperAssetsError = error
+        failure = error
     part = bool(record.get("content_is_part"))
     given = fetched_from_mapping({**record, "content": None, "content_is_part": False} if part else record)
     if isinstance(failure, InvalidArxivId) and part and isinstance(address := record.get("pdf_url"), str):

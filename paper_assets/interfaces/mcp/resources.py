@@ -102,9 +102,9 @@ def what_to_read(
     """What should I read today, and why?"""
     whose = f" for the profile {profile!r}" if profile else " (without a profile given: list_profiles)"
     return (
-        f"What should I read today{whose}? Call todays_ranking and read_digest. For each paper above the line say in "
-        "two sentences what it brings and why it is for me, best first, with its address. Say if it is a quiet day, "
-        f"and what changed since the last list (what_changed). {_AS_MATERIAL}"
+        f"What should I read today{whose}? Call todays_ranking. For each paper say in "
+        "two sentences what it brings and why it is for me, best first, with its address. Say if it is a quiet day. "
+        f"explain_rank has more on one paper, what_changed on what is new in the list. {_AS_MATERIAL}"
     )
 
 

@@ -91,8 +91,11 @@ class FetchAnswer(TypedDict):
 
 class AnalyzeAnswer(TypedDict):
     analysis: Annotated[
-        dict[str, Any], Field(description="summary, key_contributions, methodology, limitations, related_work.")
+        dict[str, Any] | None, Field(description="summary, key_contributions, methodology, limitations, related_work.")
     ]
+    analysis_error: Annotated[dict[str, Any] | None, Field(description="Why there is no analysis.")]
+    paper: Annotated[dict[str, Any] | None, Field(description="Without an analysis: what is known of the paper.")]
+    warnings: list[str]
 
 
 class InterpretAnswer(TypedDict):
@@ -125,7 +128,7 @@ class TodaysRanking(TypedDict):
     quiet: Annotated[bool, Field(description="Fewer papers than places were worth it.")]
     learning: Annotated[str | None, Field(description="How much the reader's ratings count, and why.")]
     questions: Annotated[list[str], Field(description="Papers about which a rating would teach most.")]
-    papers: list[dict[str, Any]]
+    papers: Annotated[list[dict[str, Any]], Field(description="summary: a sentence of the abstract. why: the match.")]
     total: int
     next_offset: int | None
     warnings: list[str]
