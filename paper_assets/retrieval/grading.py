@@ -13,7 +13,7 @@ from paper_assets.models.cross_encoder import CrossEncoder
 from paper_assets.models.embedder import Embedder
 from paper_assets.retrieval.merge import Candidate
 from paper_assets.settings import RetrievalConfig
-from paper_assets.text.chunks import chunks_of
+from paper_assets.text.chunks import chunks_of, passage_of
 from paper_assets.text.cleaning import one_line
 
 _NUMBERS = RetrievalConfig()
@@ -38,7 +38,7 @@ class Grader:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GradedChunk:
-    """A selected chunk: its share of the softmax over all chunks, the raw score, and its document."""
+    """A selected chunk in whole sentences: its share of the softmax over all chunks, raw score and document."""
 
     text: str
     share: float
@@ -143,7 +143,16 @@ class Reranker:
         raw = np.array([score for *_, score in chunks], dtype=np.float64)
         usable = int(np.isfinite(raw).sum())
         shares = softmax(raw)
-        order = np.argsort(np.where(np.isfinite(raw), -raw, np.inf), kind="stable")[: min(best, usable)]
+        order = np.argsort(np.where(np.isfinite(raw), -raw, np.inf), kind="stable")[:usable]
+        passages: dict[tuple[str, str], int] = {}  # in whole sentences, without those that are only a title
+        for at in order:
+            document, _, text, _ = chunks[at]
+            title = document.metadata.get("title")
+            passage = passage_of(document.content, text, title=title if isinstance(title, str) else "")
+            if passage is not None:
+                passages.setdefault((document.doc_id, passage), at)
+            if len(passages) == best:
+                break
         notes = [self.grader.note] if self.grader.note else []
         if usable < len(raw):
             notes.append(
@@ -154,11 +163,11 @@ class Reranker:
                 GradedChunk(
                     document=chunks[at][0],
                     place=chunks[at][1],
-                    text=chunks[at][2],
+                    text=passage,
                     raw=float(raw[at]),
                     share=float(shares[at]),
                 )
-                for at in order
+                for (_, passage), at in passages.items()
             ),
             looked_at=len(chunks),
             grader=self.grader.name,

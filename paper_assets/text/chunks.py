@@ -7,7 +7,9 @@ from semantic_text_splitter import TextSplitter
 
 from paper_assets.errors import InvalidInput
 from paper_assets.text.cleaning import encodable
+from paper_assets.text.sentences import sentence_spans
 
+_LONGEST_SENTENCE = 1_000  # characters of one that a passage repeats whole
 _LINE_END = re.compile(r"(?<!\n)\n(?!\n)")  # alone it is layout; the splitter would take it for more than a sentence
 
 
@@ -20,7 +22,7 @@ def chunks_of(text: str, *, size: int, overlap: int) -> list[str]:
     """
     if not 0 <= overlap < size:
         raise InvalidInput(f"chunks of {size} characters cannot overlap by {overlap}; give 0 to {size - 1}")
-    flowing = _LINE_END.sub(" ", encodable(text.replace("\r\n", "\n")))
+    flowing = _flowing(text)
     spans = [(at, at + len(piece)) for at, piece in TextSplitter(size, overlap=overlap).chunk_indices(flowing)]
     # The splitter repeats only whole sentences that fit into the overlap, which are few: 7 % of the pairs of chunks
     # of arXiv abstracts. So the words before are added where they fit.
@@ -29,6 +31,32 @@ def chunks_of(text: str, *, size: int, overlap: int) -> list[str]:
         first = max(before + 1, until - overlap, end - size)
         chunks.append(flowing[_word_start(flowing, first, start) : end])
     return chunks
+
+
+def passage_of(text: str, chunk: str, *, title: str = "") -> str | None:
+    """Return the whole sentences of the text that a chunk of it holds, for reading; None if that is only the title.
+
+    A sentence that begins before the chunk is left out if another one follows, since chunks overlap. A sentence of more
+    than 1,000 characters is not completed.
+    """
+    flowing = _flowing(text)
+    at = flowing.find(chunk)
+    if at < 0:
+        return chunk
+    until = at + len(chunk)
+    body = len(title) if title and flowing.startswith(title) else 0
+    touched = [(start, end) for start, end in sentence_spans(flowing) if start < until and end > at and end > body]
+    within = [(start, end) for start, end in touched if start >= max(at, body)] or touched
+    if not within:
+        return None
+    first, last = max(within[0][0], body), within[-1][1]
+    if last - first > len(chunk) + _LONGEST_SENTENCE:
+        first, last = max(at, body), until
+    return flowing[first:last].strip() or None
+
+
+def _flowing(text: str) -> str:
+    return _LINE_END.sub(" ", encodable(text.replace("\r\n", "\n")))
 
 
 def _word_start(text: str, first: int, last: int) -> int:

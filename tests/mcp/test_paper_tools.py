@@ -158,7 +158,9 @@ def test_a_paper_is_fetched_and_read_within_one_deadline_and_one_wait_for_the_wa
     monkeypatch.setattr("paper_assets.interpreting.analysis.analyze_paper", reading)
     with outside(tmp_path, [titled(1, "Folding Caches")]) as world:
         world.arxiv.pdfs[f"{ID}v1"] = pdf_answer(pdf(*PAGES))
-        clients = replace(world.clients(deadline=100.0, OPENAI_API_KEY="k"), clock=lambda: 15.0 * len(world.arxiv.requests))
+        clients = replace(
+            world.clients(deadline=100.0, OPENAI_API_KEY="k"), clock=lambda: 15.0 * len(world.arxiv.requests)
+        )
         tools = PaperTools(calls=Calls(secrets=Secrets({})), clients=lambda: clients)
         asyncio.run(tools.analyze_paper(Nobody(), paper={"paper_id": ID}))  # type: ignore[arg-type]
         assert [each.deadline for each in seen] == [100.0 - 4 * 15.0]  # the paper, its HTML, source and PDF

@@ -82,10 +82,21 @@ def test_the_best_chunks_pass_on_with_document_share_and_link() -> None:
 
 
 def test_by_default_five_chunks_of_at_most_300_characters_pass() -> None:
-    text = " ".join(["Kelp grows where the water is cold and shelters the fish that are young."] * 40)
+    text = " ".join(f"Kelp grows where water {n} is cold and shelters the fish that are young." for n in range(40))
     graded = grade(QUESTION, [document("a", text)], grader=grader({}))
     assert len(graded.chunks) == 5 < graded.looked_at
     assert max(len(chunk.text) for chunk in graded.chunks) <= 300
+
+
+def test_a_passage_is_whole_sentences_and_never_the_papers_own_title() -> None:
+    title = "Kelp in Cold Water"
+    long = f"We count kelp in {' and '.join(f'bay {n}' for n in range(60))}."
+    text = f"{title}\n\nWe study kelp. It grows. {long}"
+    paper = document("a", text, title=title)
+    passages = [chunk.text for chunk in grade(QUESTION, [paper], grader=grader({})).chunks]
+    assert sorted(passages) == sorted(["We study kelp. It grows.", long])
+    alone = document("b", title, title=title)
+    assert grade(QUESTION, [alone], grader=grader({})).chunks == ()
 
 
 @given(st.permutations("abcdefg"))

@@ -42,8 +42,13 @@ def profile_meant(warehouse: "Warehouse", name: str | None, only: Set[str] | Non
     return ranked[0]
 
 
-def profile_folder(given: str | None, settings: Settings, only: Set[str] | None = None) -> Path | None:
-    """The folder of a profile (one of `only`) given by name or by a path in their folder. Raises InvalidInput."""
+def profile_folder(
+    given: str | None, settings: Settings, only: Set[str] | None = None, *, argument: str = "profile"
+) -> Path | None:
+    """The folder of a profile (one of `only`) given by name or by a path in their folder.
+
+    Raises InvalidInput, which names the `argument`.
+    """
     if given is None:
         return None
     name = given.strip()
@@ -55,7 +60,7 @@ def profile_folder(given: str | None, settings: Settings, only: Set[str] | None 
     if folder is None or not theirs or not _holds_a_profile(folder):
         names = [each.name for each in profile_folders(settings.profiles_dir) if only is None or each.name in only]
         known = ", ".join(names[:20])
-        raise InvalidInput(f"profile_path: no such profile; use the name of one: {known or 'there are none yet'}")
+        raise InvalidInput(f"{argument}: no such profile; use the name of one: {known or 'there are none yet'}")
     return folder
 
 

@@ -91,7 +91,7 @@ class DeskTools:
             from paper_assets.pipeline.ranking_call import RankingFiles
 
             settings = self.settings
-            profile = profile_folder(profile_path, settings, self.only)
+            profile = profile_folder(profile_path, settings, self.only, argument="profile_path")
             history = local_path(history_path, "history_path", self._folders(settings.output_dir))
             pdfs = local_path(local_pdf_dir, "local_pdf_dir", self._folders(settings.pdf_dir, settings.output_dir))
             now = datetime.now(UTC)

@@ -268,7 +268,9 @@ def _at_hand(clients: "Clients", record: Mapping[str, Any]) -> "FetchedPaper | N
         paper = find_paper(clients.warehouse, str(split_paper_id(named)[0])) if named else None
     except (InvalidArxivId, StoreError):
         return None
-    return paper and FetchedPaper(paper=paper, content=None, content_source=None, url=page_of(paper.paper_id))
+    if paper is None:
+        return None
+    return FetchedPaper(paper=paper, content=None, content_source=None, url=page_of(paper.paper_id))
 
 
 def _named(record: Mapping[str, Any]) -> str:
@@ -298,8 +300,8 @@ def _whole(
         if (source := source_of(named)) is None or source.texts is None:
             split_arxiv_id(named)  # raises: no source of this id keeps its text
         readable = stored is not None and bool(stored.paper.abstract.strip())
-        going_on = _going_on(clients, left)
-        return fetch_paper(replace(going_on, deadline=going_on.deadline / 2) if readable else going_on, arxiv_id=named)
+        share = 0.5 if readable else 1.0
+        return fetch_paper(replace(clients, deadline=max(share * left(), _LEAST_SECONDS)), arxiv_id=named)
     except (NetworkError, RateLimited, PaperNotFound, PdfFetchFailed) as error:
         if stored is not None and stored.paper.abstract.strip():
             return replace(stored, warnings=(*stored.warnings, f"only the stored abstract was read: {error}"))
