@@ -3,7 +3,7 @@
     python -m benchmarks.tool_tokens
 
 Count what hosts put before their models: name, description and the schema of the arguments, as JSON. Tokens are
-characters by four, and those of OpenAI's o200k where `bpe-openai` happens to be installed (it is not a dependency of ours). The
+characters by four, and those of OpenAI's o200k where `bpe-openai` is installed (not a dependency of ours). The
 last column is the whole entry of tools/list in characters by four, with title, hints and the outline of the answer.
 Exits non-zero above 150 tokens a tool, by o200k where it is there.
 """
