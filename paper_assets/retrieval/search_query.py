@@ -67,6 +67,7 @@ class _Draft:
     categories: list[str] = field(default_factory=list)
     first: date | None = None
     last: date | None = None
+    later_day: str = ""  # filter and place of the day that was read last
     states: list[State] = field(default_factory=list)
     features: list[Feature] = field(default_factory=list)
     profile: str | None = None
@@ -107,7 +108,9 @@ def parse_search_query(text: str) -> SearchQuery:
                 raise InvalidInput(f"search: {bare} at character {token.start() + 1} has no value; write {bare}VALUE")
             draft.words.append(bare)
     if draft.first and draft.last and draft.first > draft.last:
-        raise InvalidInput(f"search: from:{draft.first} is after to:{draft.last}; exchange the two days")
+        raise InvalidInput(
+            f"search: {draft.later_day}: from:{draft.first} is after to:{draft.last}; exchange the two days"
+        )
     return SearchQuery(
         words=" ".join(draft.words),
         phrases=tuple(dict.fromkeys(draft.phrases)),
@@ -168,12 +171,12 @@ def _day_of(value: str, where: str, *, end: bool) -> date:
 
 def _read_first(draft: _Draft, value: str, where: str) -> None:
     day = _day_of(value, where, end=False)
-    draft.first = max(draft.first, day) if draft.first else day
+    draft.first, draft.later_day = max(draft.first, day) if draft.first else day, where
 
 
 def _read_last(draft: _Draft, value: str, where: str) -> None:
     day = _day_of(value, where, end=True)
-    draft.last = min(draft.last, day) if draft.last else day
+    draft.last, draft.later_day = min(draft.last, day) if draft.last else day, where
 
 
 def _read_state(draft: _Draft, value: str, where: str) -> None:

@@ -181,6 +181,11 @@ def move_profile_of_people(file: Path, profile: str, new_name: str) -> None:
         _write(file, moved, version)
 
 
+def same_person(people: Sequence[Person], profile: str, other: str) -> bool:
+    """Return whether everyone with access to a profile has access to the other one too."""
+    return all(other in person.profiles for person in people if profile in person.profiles)
+
+
 def person_with(people: Sequence[Person], token: str) -> Person | None:
     """Find the owner of a token; takes the same time for wrong and right tokens."""
     given, found = token_hash(token), None

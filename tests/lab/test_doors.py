@@ -1,6 +1,7 @@
 """The doors of a lab: nothing without a token, one's own profiles with it, and another's as if there were none."""
 
 from pathlib import Path
+from urllib.parse import urlencode
 
 import pytest
 
@@ -175,3 +176,19 @@ def test_no_token_is_written_anywhere(served_lab: Lab) -> None:
 def test_nothing_is_served_beyond_this_machine_while_there_is_nobody(tmp_path: Path) -> None:
     refused = Desk(tmp_path).refused("serve", "--host", "0.0.0.0", "--port", "0")
     assert refused.startswith("error: --host 0.0.0.0: nobody may come in yet")
+
+
+@pytest.mark.parametrize("query", ["speech in:speech", "speech in:speed1", "speech in:rewrites"])
+def test_a_search_leads_to_nothing_of_another_person(served_lab: Lab, query: str) -> None:
+    cookie = served_lab.signed_in(served_lab.tokens["ada"])
+    address = f"/p/traffic/search?{urlencode({'q': query})}"
+    status, _, text = served_lab.asked("GET", address, Cookie=cookie)
+    assert status == 400 and 'class="papers found"' not in text
+    assert "is not a profile of yours" in text or "rewrites belong to profiles" in text
+
+
+def test_the_command_line_searches_no_profile_of_another_person_for_a_profile(served_lab: Lab) -> None:
+    desk = served_lab.desk
+    said = desk.refused("find", "speech", "in:speech", "--profile", "traffic")
+    assert "in:speech is not a profile of those who have traffic" in said
+    desk.run("find", "traffic", "in:traffic", "--profile", "traffic")

@@ -43,6 +43,18 @@ from paper_assets.retrieval.search_query import SearchQuery, parse_search_query
         ("GPT:4 and 2D:3D", {"words": "GPT:4 and 2D:3D"}),
         ('"author:"', {"words": "author:", "phrases": ("author:",)}),
         ('""', {}),
+        ("state-space models: longer memory", {"words": "state-space models: longer memory"}),
+        (
+            'graphs author:Lind "message passing" is:unseen has:code from:2026-03',
+            {
+                "words": "graphs message passing",
+                "phrases": ("message passing",),
+                "authors": ("Lind",),
+                "states": ("unseen",),
+                "features": ("code",),
+                "first": date(2026, 3, 1),
+            },
+        ),
     ],
 )
 def test_a_query_is_read_as_a_person_means_it(text: str, expected: dict[str, Any]) -> None:
@@ -50,30 +62,40 @@ def test_a_query_is_read_as_a_person_means_it(text: str, expected: dict[str, Any
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
+    ("text", "place", "message"),
     [
-        ("graphs auther:Lind", "auther: at character 8 is unknown; did you mean author:?"),
-        ("catgory:cs.LG", "did you mean category:?"),
-        ('deep "open quote', "quotation mark at character 6 is not closed"),
-        ("author: Lind", "author: at character 1 has no value"),
-        ("author:?", "needs a name"),
-        ("x category:cs.LG,stat.ML", "category: at character 3: 'cs.LG,stat.ML' is not a category"),
-        ("from:2026-13", "'2026-13' is not a date"),
-        ("from:2026-02-30", "'2026-02-30' is not a date"),
-        ("to:yesterday", "write 2026-03-31, 2026-03 or 2026"),
-        ("from:2026-03 to:2026-01", "is after"),
-        ("is:starred", "use worth, later, no, shown, unseen"),
-        ("is:|", "has no value"),
-        ("has:video", "use code, pdf"),
-        ("in:Bad/Name", "neither a profile's name nor one of abstracts, fulltexts, rewrites"),
-        ("in:one in:two", "only one profile"),
-        ("x" * 1001, "at most 1000"),
+        ("graphs auther:Lind", 8, "is unknown; did you mean author:?"),
+        ("catgory:cs.LG", 1, "did you mean category:?"),
+        ('deep "open quote', 6, "is not closed"),
+        ('author:"Ada Lind', 8, "quotation mark at character 8 is not closed"),
+        ("author: Lind", 1, "has no value; write author:VALUE"),
+        ("graphs from:", 8, "has no value"),
+        ("author:?", 1, "needs a name"),
+        ('x author:""', 3, "needs a name"),
+        ("x category:cs.LG,stat.ML", 3, "'cs.LG,stat.ML' is not a category"),
+        ("category:cs.LG|3D", 1, "'3D' is not a category; write one like cs.CL or stat"),
+        ("from:2026-13", 1, "'2026-13' is not a date"),
+        ("maps from:2026-02-30", 6, "'2026-02-30' is not a date"),
+        ("to:yesterday", 1, "write 2026-03-31, 2026-03 or 2026"),
+        ("from:2026-03 to:2026-01", 14, "from:2026-03-01 is after to:2026-01-31; exchange"),
+        ("to:2025 maps from:2026", 14, "is after"),
+        ("is:starred", 1, "use worth, later, no, shown, unseen"),
+        ("a b is:worth|best", 5, "'best' is unknown"),
+        ("is:|", 1, "has no value"),
+        ("has:video", 1, "use code, pdf"),
+        ("in:Bad/Name", 1, "neither a profile's name nor one of abstracts, fulltexts, rewrites"),
+        ("in:one in:two", 8, "only one profile can be named, 'one' or 'two'"),
     ],
 )
-def test_an_error_names_the_filter_and_its_place(text: str, message: str) -> None:
-    with pytest.raises(InvalidInput, match="search: ") as raised:
+def test_an_error_names_the_filter_and_its_place(text: str, place: int, message: str) -> None:
+    with pytest.raises(InvalidInput, match=r"^search: ") as raised:
         parse_search_query(text)
-    assert message in str(raised.value)
+    assert f"at character {place}" in str(raised.value) and message in str(raised.value)
+
+
+def test_a_query_that_is_too_long_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="1001 characters; use at most 1000"):
+        parse_search_query("x" * 1001)
 
 
 def test_a_chip_carries_the_query_without_it() -> None:

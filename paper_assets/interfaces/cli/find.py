@@ -13,6 +13,7 @@ from paper_assets.retrieval.desk_search import FoundPaper, SearchPage, hit_recor
 from paper_assets.retrieval.search import Corpus
 from paper_assets.retrieval.search_query import parse_search_query
 from paper_assets.stores.papers import find_paper
+from paper_assets.stores.profiles import people_file, read_people, same_person
 from paper_assets.text.cleaning import without_controls
 from paper_assets.text.tex import readable
 
@@ -51,7 +52,11 @@ def find(
             raise PaperNotFound(f"{like[:60]} is not stored; check the id, or fetch its day first")
         result = SearchPage(papers=similar_papers(corpus, paper, limit=limit), matching=0, more=False, notes=())
     else:
-        result = search_desk(corpus, parse_search_query(text), profile=profile, offset=(page - 1) * limit, limit=limit)
+        asked = parse_search_query(text)
+        ranked_for = asked.profile if asked.profile != "profile" else None
+        if profile and ranked_for and not same_person(read_people(people_file(settings.home)), profile, ranked_for):
+            raise InvalidInput(f"search: in:{ranked_for} is not a profile of those who have {profile}")
+        result = search_desk(corpus, asked, profile=profile, offset=(page - 1) * limit, limit=limit)
     found = result.papers
     if as_json:
         print_json([hit_record(each) for each in found])

@@ -163,7 +163,9 @@ def _searched(desk: Desk, query: SearchQuery, profile: str | None, number: int) 
 
 
 def _allowed(request: Request, query: SearchQuery) -> SearchQuery:
-    """Return the query if it names no profile of another person. Raises InvalidInput."""
+    """Return the query if it asks for nothing of another person. Raises InvalidInput."""
+    if person_of(request) and "rewrite" in query.data_types:
+        raise InvalidInput("search: in:rewrites is not searched in a lab, because rewrites belong to profiles")
     if query.profile not in (None, "profile") and person_of(request) and not may_see(request, str(query.profile)):
         raise InvalidInput(f"search: in:{query.profile} is not a profile of yours")
     return query
