@@ -1,14 +1,33 @@
 """Script language models that answer questions: one that obeys, and four that cheat, for any passages.
 
-Each is a script for `loopback_llm`: it finds every passage useful, and writes what its writer makes of the passages.
+Also a question and two invented papers that disagree about it. A model is a script for `loopback_llm`: it finds every
+passage useful, and writes what its writer makes of the passages.
 """
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from datetime import date
 from typing import Any
 
 from paper_assets.text.sentences import sentence_spans
+from tests.invented_papers import paper
 from tests.loopback_llm import Request, Step, says
+
+QUESTION = "Do cover crops raise the yield of maize?"
+RAISED = paper(
+    "2603.00011",
+    date(2026, 3, 2),
+    title="Cover crops in eleven maize trials",
+    abstract="Soil is tired. Across eleven trials, cover crops raised the yield of maize by 12 percent. We share data.",
+)
+LOWERED = paper(
+    "2603.00012",
+    date(2026, 3, 2),
+    title="Dry years and cover crops",
+    abstract="Water is short. In dry years cover crops lowered the yield of maize, as they drink first.",
+)
+RAISED_SENTENCE = "Across eleven trials, cover crops raised the yield of maize by 12 percent."
+LOWERED_SENTENCE = "In dry years cover crops lowered the yield of maize, as they drink first."
 
 Passage = Mapping[str, str]
 Written = list[dict[str, Any]]
@@ -45,21 +64,21 @@ def sentence(text: str, *citations: tuple[str, str]) -> dict[str, Any]:
     return {"text": text, "citations": [{"id": passage, "quote": quote} for passage, quote in citations]}
 
 
-def first_sentence(passage: Passage) -> str:
-    start, end = sentence_spans(passage["text"])[0]
-    return passage["text"][start:end]
+def longest_sentence(passage: Passage) -> str:
+    text = passage["text"]
+    return max((text[start:end] for start, end in sentence_spans(text)), key=len)
 
 
 def obeys(shown: Sequence[Passage]) -> Written:
-    """Quote the first sentence of each passage."""
-    return [sentence(f"It reports: {first_sentence(each)}", (each["id"], first_sentence(each))) for each in shown]
+    """Quote the longest sentence of each passage."""
+    return [sentence(f"It reports: {longest_sentence(each)}", (each["id"], longest_sentence(each))) for each in shown]
 
 
 def invents_quotes(shown: Sequence[Passage]) -> Written:
     """Quote what no passage says: a word put in, two exchanged, one left out, or all of it new."""
     written = []
     for each in shown:
-        words = first_sentence(each).split()
+        words = longest_sentence(each).split()
         middle = len(words) // 2
         altered = [
             [*words[:middle], "never", *words[middle:]],
@@ -75,7 +94,7 @@ def mixes_sources(shown: Sequence[Passage]) -> Written:
     """Give each passage's words to the next one, and join two in one quote."""
     written = []
     for each, other in zip(shown, [*shown[1:], *shown[:1]], strict=True):
-        mine, its = first_sentence(each), first_sentence(other)
+        mine, its = longest_sentence(each), longest_sentence(other)
         if each["title"] != other["title"]:
             written += [
                 sentence("The other one says it.", (other["id"], mine)),
@@ -89,8 +108,8 @@ def ignores_the_passages(shown: Sequence[Passage]) -> Written:
     return [
         sentence("Experts agree."),
         sentence("A famous study showed it.", ("p99", "a famous study showed it beyond any doubt")),
-        sentence("It improves by 9712 percent.", (shown[0]["id"], first_sentence(shown[0]))),
-        sentence("It is proven.", (shown[0]["id"], first_sentence(shown[0])[:3])),
+        sentence("It improves by 9712 percent.", (shown[0]["id"], longest_sentence(shown[0]))),
+        sentence("It is proven.", (shown[0]["id"], longest_sentence(shown[0])[:3])),
     ]
 
 

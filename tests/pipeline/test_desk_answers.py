@@ -17,27 +17,25 @@ from paper_assets.pipeline.desk_answers import (
 )
 from paper_assets.retrieval.cited_answer import UNANSWERED, Answer
 from paper_assets.settings import load_settings
-from paper_assets.stores.documents import Document, replace_documents, texts_to_embed
-from paper_assets.stores.embeddings import keep_vectors
-from paper_assets.stores.paper_merging import merge_papers
 from paper_assets.stores.warehouse import Warehouse
-from tests.answering_models import CHEATS, Passage, Writer, Written, answering_model, passages_of, sentence
+from tests.answering_models import (
+    CHEATS,
+    LOWERED,
+    LOWERED_SENTENCE,
+    QUESTION,
+    RAISED,
+    RAISED_SENTENCE,
+    Passage,
+    Writer,
+    Written,
+    answering_model,
+    passages_of,
+    sentence,
+)
 from tests.invented_papers import paper
 from tests.loopback_llm import LoopbackLLM, Request, Step, fault, loopback_llm, says
+from tests.retrieval.invented_corpus import corpus_of, passage
 
-QUESTION = "Do cover crops raise the yield of maize?"
-RAISED = paper(
-    "2603.00011",
-    date(2026, 3, 2),
-    title="Cover crops in eleven maize trials",
-    abstract="Soil is tired. Across eleven trials, cover crops raised the yield of maize by 12 percent. We share data.",
-)
-LOWERED = paper(
-    "2603.00012",
-    date(2026, 3, 2),
-    title="Dry years and cover crops",
-    abstract="Water is short. In dry years cover crops lowered the yield of maize, as they drink first.",
-)
 ORDERS = paper(
     "2603.00013",
     date(2026, 3, 3),
@@ -46,8 +44,6 @@ ORDERS = paper(
 )
 PLOTS = paper("2603.00014", date(2026, 3, 3), title="Plots", abstract="A list of plots and their owners.")
 PRIVATE = "Our unpublished maize plots with cover crops lost a tenth of their yield to slugs."
-RAISED_SENTENCE = "Across eleven trials, cover crops raised the yield of maize by 12 percent."
-LOWERED_SENTENCE = "In dry years cover crops lowered the yield of maize, as they drink first."
 
 
 @pytest.fixture(scope="module")
@@ -56,24 +52,9 @@ def embedder() -> Embedder:
 
 
 @pytest.fixture
-def warehouse(tmp_path: Path, embedder: Embedder) -> Warehouse:
-    warehouse = Warehouse(tmp_path / "warehouse.duckdb", deadline=30)
-    merge_papers(warehouse, [RAISED, LOWERED, ORDERS, PLOTS])
-    private = Document(
-        doc_id="pdf:1",
-        text=PRIVATE,
-        paper_id=PLOTS.paper_id,
-        title=PLOTS.title,
-        data_type="fulltext",
-        access_level="private",
-        owner="farm",
-        date_int=20260302,
-    )
-    replace_documents(warehouse, "fulltext", origin="farm/plots.pdf", documents=[private])
-    for kind in ("abstract", "fulltext"):
-        hashes, texts = texts_to_embed(warehouse, kind, model=embedder.name)  # type: ignore[arg-type]
-        keep_vectors(warehouse, hashes, embedder.encode(texts), model=embedder.name)
-    return warehouse
+def warehouse(tmp_path: Path) -> Warehouse:
+    own = passage("pdf:1", PLOTS.paper_id, PRIVATE, access_level="private", owner="farm")
+    return corpus_of(tmp_path, [RAISED, LOWERED, ORDERS, PLOTS], {"farm/plots.pdf": [own]}).warehouse
 
 
 @pytest.fixture
@@ -232,3 +213,18 @@ def test_a_server_that_is_gone_costs_only_the_writing(answer: Ask) -> None:
     server.close()
     found = answer(environ, QuestionOptions())
     assert found.kind == "extractive" and found.answered and found.notes
+
+
+def test_a_quotation_of_a_full_text_names_its_section(tmp_path: Path, embedder: Embedder) -> None:
+    text = [
+        "# Cover crops\n\n## 4 Results\n\nPlots were sown in May.\n\n### 4.2 Yield",
+        "On sandy soil cover crops left the yield of maize unchanged.\n\n## 5 Limits\n\nOne year is short.",
+    ]
+    passages = [passage(f"paper:{PLOTS.paper_id}v1/{place}", PLOTS.paper_id, each) for place, each in enumerate(text)]
+    warehouse = corpus_of(tmp_path, [PLOTS], {f"paper:{PLOTS.paper_id}": passages}).warehouse
+    settings, options = load_settings({}, tmp_path), QuestionOptions(extractive=True)
+    prepared = prepare_question(settings, {}, warehouse, QUESTION, options, embedder=embedder)
+    found = answer_question(prepared, settings, {}, warehouse, options, embedder=embedder)
+    [cited] = [each for quoted in found.sentences for each in quoted.citations if each.quote.startswith("On sandy")]
+    assert (cited.quote, cited.section) == ("On sandy soil cover crops left the yield of maize unchanged.", "4.2 Yield")
+    assert "section 4.2 Yield" in answer_as_markdown(found, warehouse)

@@ -7,17 +7,15 @@ from pathlib import Path
 import pytest
 
 from paper_assets.errors import InvalidInput
-from paper_assets.models.embedder import load_embedder
 from paper_assets.retrieval.desk_search import FoundPaper, search_desk, similar_papers
 from paper_assets.retrieval.search import Corpus
 from paper_assets.retrieval.search_query import parse_search_query
 from paper_assets.settings import RetrievalConfig
-from paper_assets.stores.documents import Document, replace_documents, texts_to_embed
-from paper_assets.stores.embeddings import keep_vectors
 from paper_assets.stores.feedback import NewRating, append_ratings
 from paper_assets.stores.paper_merging import merge_papers
 from paper_assets.stores.warehouse import Warehouse
 from tests.invented_papers import paper
+from tests.retrieval.invented_corpus import corpus_of, passage
 
 MAPS = paper(
     "2603.00001",
@@ -49,31 +47,22 @@ GONE = paper("2603.00004", date(2026, 3, 4), title="Optimal transport, withdrawn
 
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
-    warehouse = Warehouse(tmp_path_factory.mktemp("desk") / "warehouse.duckdb", deadline=30)
-    merge_papers(warehouse, [MAPS, BUSES, SPACE, GONE])
-    embedder = load_embedder()
-    private = Document(
-        doc_id="pdf:1",
-        text="In section three the notation of couplings is fixed.",
-        paper_id=MAPS.paper_id,
-        title=MAPS.title,
-        data_type="fulltext",
+    own = passage(
+        "pdf:1",
+        MAPS.paper_id,
+        "In section three the notation of couplings is fixed.",
         access_level="private",
         owner="lab",
-        date_int=20260302,
     )
-    replace_documents(warehouse, "fulltext", origin="lab/maps.pdf", documents=[private])
-    for kind in ("abstract", "fulltext"):
-        hashes, texts = texts_to_embed(warehouse, kind, model=embedder.name)  # type: ignore[arg-type]
-        keep_vectors(warehouse, hashes, embedder.encode(texts), model=embedder.name)
+    corpus = corpus_of(tmp_path_factory.mktemp("desk"), [MAPS, BUSES, SPACE, GONE], {"lab/maps.pdf": [own]})
     append_ratings(
-        warehouse,
+        corpus.warehouse,
         "lab",
         [NewRating(paper_id=MAPS.paper_id, rating="worth"), NewRating(paper_id=BUSES.paper_id, rating="no")],
         given_in="page",
         now=datetime(2026, 3, 5, tzinfo=UTC),
     )
-    return Corpus(warehouse=warehouse, embedder=embedder, config=RetrievalConfig())
+    return corpus
 
 
 def find(corpus: Corpus, query: str, **options: int) -> tuple[FoundPaper, ...]:

@@ -185,15 +185,15 @@ def print_answer(answer: Answer) -> None:
     """Print the sentences with numbers, then under each number the quotation, its paper and its section."""
     if not answer.answered:
         say(f"{UNANSWERED} {answer.examined} passages were examined.")
-        return
     shown = numbered(answer)
     for side, sentences in shown.sides:
         if side:
             say(f"{side}:")
         for each in sentences:
             say(f"{each.text} {''.join(f'[{note.number}]' for note in each.notes)}")
-    say("")
     for note in shown.footnotes:
+        if note.number == 1:
+            say("")
         section = f", section {note.section}" if note.section else ""
         say(f"[{note.number}] “{note.quote}”")
         say(f"    {note.title} ({note.paper_id}{section})")
