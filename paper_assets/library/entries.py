@@ -36,6 +36,7 @@ class Entry:
     doi: str = ""
     arxiv: str = ""  # an id or an address, as written
     url: str = ""
+    fault: str = ""  # why nothing else is known
 
 
 def library_id(entry: Entry) -> str | None:
@@ -88,6 +89,9 @@ def import_library(
     left_out = []
     for entry in entries:
         paper_id = library_id(entry)
+        if entry.fault:
+            left_out.append(f"{entry.where}: {entry.fault}")
+            continue
         if paper_id is None:
             left_out.append(f"{entry.where}: no arXiv id, DOI or title")
             continue
@@ -109,4 +113,6 @@ def import_library(
         if paper_id not in rated and paper_id not in unknown
     ]
     new = append_ratings(warehouse, profile, liked, given_in="import", now=now)
-    return Imported(read=len(entries), new=tuple(new), stored=len(known), left_out=tuple(left_out))
+    return Imported(
+        read=sum(not entry.fault for entry in entries), new=tuple(new), stored=len(known), left_out=tuple(left_out)
+    )

@@ -1,10 +1,12 @@
 """Read BibTeX, RIS and CSL-JSON into entries, and write papers in these formats. Add a format as a line in FORMATS.
 
-Reading uses bibtexparser and rispy; a file that cannot be read is an error that names the file.
+Reading uses bibtexparser and rispy; a file that cannot be read is an error that names the file. An entry of BibTeX that
+cannot be read does not take others with it: it becomes an `Entry` with a fault.
 """
 
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,12 +14,20 @@ from typing import Any
 
 from paper_assets.errors import InvalidInput
 from paper_assets.library.entries import Entry, clean_field
+from paper_assets.library.names import Name, is_name, keys_of, split_name
 from paper_assets.paper import Paper
 from paper_assets.small_files import parse_json, read_text
 from paper_assets.sources.table import page_of
+from paper_assets.text.cleaning import one_line
+from paper_assets.text.tex import readable, readable_words
 
 _MOST_BYTES = 200_000_000
 _ARXIV_DOI = "10.48550/arXiv."
+_BIBTEX_ENTRY = re.compile(
+    r"^[ \t]*@(?!comment|string|preamble)(?P<kind>\w+)[ \t]*[{(]\s*(?P<key>[^,\s{}()=\"]*)",
+    re.IGNORECASE | re.MULTILINE,
+)
+_BIBTEX_STRING = re.compile(r"^[ \t]*@string.*$", re.IGNORECASE | re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +49,10 @@ def read_library(file: Path) -> list[Entry]:
     text = read_text(file, most_bytes=_MOST_BYTES)
     try:
         records = FORMATS[name].read(text)
-        return [FORMATS[name].entry(record, f"{file.name}, entry {number}") for number, record in enumerate(records, 1)]
+        entries = [
+            FORMATS[name].entry(record, f"{file.name}, entry {number}") for number, record in enumerate(records, 1)
+        ]
+        return [*entries, *(_lost_bibtex(text, records, file.name) if name == "bibtex" else ())]
     except Exception as fault:  # a third-party parser may raise anything
         raise InvalidInput(f"{file} is not {name}: {' '.join(str(fault).split())[:200]}") from None
 
@@ -52,15 +65,47 @@ def write_papers(papers: Sequence[Paper], name: str) -> str:
 
 
 def _read_bibtex(text: str) -> Sequence[Mapping[str, Any]]:
-    import bibtexparser
-    from bibtexparser.bparser import BibTexParser
-    from bibtexparser.customization import convert_to_unicode
-
-    parser = BibTexParser(common_strings=True, ignore_nonstandard_types=False, customization=convert_to_unicode)
-    found: Sequence[Mapping[str, Any]] = bibtexparser.loads(text, parser).entries
-    if not found and text.strip():
+    begins = list(_BIBTEX_ENTRY.finditer(text))
+    found = _parsed_bibtex(text)
+    if len(found) < len(begins):  # a missing comma or brace hides the entries after it: read each alone
+        strings = "\n".join(each[0] for each in _BIBTEX_STRING.finditer(text))
+        ends = [each.start() for each in begins[1:]] + [len(text)]
+        parts = [text[begin.start() : end] for begin, end in zip(begins, ends, strict=True)]
+        alone = [_parsed_bibtex(f"{strings}\n{part}") for part in parts]
+        found = [
+            entry for entries, begin in zip(alone, begins, strict=True) for entry in entries if _same(entry, begin)
+        ]
+    if not found and not begins and text.strip():
         raise ValueError("it contains no entries")
     return found
+
+
+def _parsed_bibtex(text: str) -> list[Mapping[str, Any]]:
+    import bibtexparser
+    from bibtexparser.bparser import BibTexParser
+
+    parser = BibTexParser(common_strings=True, ignore_nonstandard_types=False)
+    found: list[Mapping[str, Any]] = bibtexparser.loads(text, parser).entries
+    return found
+
+
+def _same(entry: Mapping[str, Any], begin: "re.Match[str]") -> bool:
+    return str(entry.get("ID", "")) == begin["key"].strip()
+
+
+def _lost_bibtex(text: str, records: Sequence[Mapping[str, Any]], name: str) -> list[Entry]:
+    """Return the entries that begin in the text and were not read, as entries with a fault."""
+    read = Counter(str(record.get("ID", "")) for record in records)
+    lost = []
+    for begin in _BIBTEX_ENTRY.finditer(text):
+        key = begin["key"].strip()
+        if read[key]:
+            read[key] -= 1
+            continue
+        line = text.count("\n", 0, begin.start()) + 1
+        where = f"{name}, line {line} (@{begin['kind']}{{{key[:60]})"
+        lost.append(Entry(where=where, fault="not readable: a comma, brace or quotation mark may be missing"))
+    return lost
 
 
 def _bibtex_entry(record: Mapping[str, Any], where: str) -> Entry:
@@ -68,11 +113,9 @@ def _bibtex_entry(record: Mapping[str, Any], where: str) -> Entry:
     is_arxiv = str(record.get("archiveprefix", record.get("eprinttype", "arxiv"))).lower() == "arxiv"
     return Entry(
         where=f"{where} ({record.get('ID', 'without a key')})",
-        title=clean_field(_plain(record.get("title"))),
-        abstract=clean_field(_plain(record.get("abstract"))),
-        authors=tuple(
-            clean_field(name) for name in re.split(r"\s+and\s+", str(record.get("author", ""))) if name.strip()
-        ),
+        title=one_line(readable_words(str(record.get("title") or ""))),
+        abstract=one_line(readable_words(str(record.get("abstract") or ""))),
+        authors=tuple(_bibtex_author(name) for name in _bibtex_names(str(record.get("author", ""))) if is_name(name)),
         year=clean_field(record.get("year") or str(record.get("date", ""))[:4]),
         doi=clean_field(record.get("doi")),
         arxiv=clean_field(eprint) if eprint and is_arxiv else clean_field(record.get("journal")),
@@ -80,8 +123,22 @@ def _bibtex_entry(record: Mapping[str, Any], where: str) -> Entry:
     )
 
 
-def _plain(text: object) -> str:
-    return re.sub(r"\\([&%#$_])", r"\1", str(text or ""))
+def _bibtex_names(text: str) -> list[str]:
+    """Divide at each "and" outside braces."""
+    names, depth = [""], 0
+    for word in text.split():
+        if word.lower() == "and" and depth == 0:
+            names.append("")
+            continue
+        depth += word.count("{") - word.count("}")
+        names[-1] = f"{names[-1]} {word}".strip()
+    return names
+
+
+def _bibtex_author(text: str) -> str:
+    whole = text.startswith("{") and text.endswith("}")
+    name = one_line(readable_words(text))
+    return name if whole else split_name(name).natural
 
 
 def _write_bibtex(papers: Sequence[Paper]) -> str:
@@ -92,10 +149,10 @@ def _write_bibtex(papers: Sequence[Paper]) -> str:
     database.entries = [
         {
             "ENTRYTYPE": "misc",
-            "ID": _key(paper),
-            "title": f"{{{_escaped(paper.title)}}}",
-            "author": " and ".join(_escaped(name) for name in paper.authors),
-            "abstract": _escaped(paper.abstract),
+            "ID": key,
+            "title": f"{{{_escaped(one_line(paper.title))}}}",
+            "author": " and ".join(_bibtex_name(split_name(name)) for name in paper.authors if is_name(name)),
+            "abstract": _escaped(one_line(paper.abstract)),
             "url": page_of(paper.paper_id) or "",
             **({"year": f"{paper.day.year}", "month": f"{paper.day.month}"} if paper.day else {}),
             **({"doi": paper.doi} if paper.doi else {}),
@@ -105,12 +162,20 @@ def _write_bibtex(papers: Sequence[Paper]) -> str:
                 else {}
             ),
         }
-        for paper in papers
+        for paper, key in zip(papers, _keys(papers), strict=True)
     ]
+    database.entries = [{name: text for name, text in entry.items() if text} for entry in database.entries]
     writer = BibTexWriter()
     writer.order_entries_by = None
     text: str = writer.write(database)
     return text
+
+
+def _bibtex_name(name: Name) -> str:
+    if not name.given:
+        return f"{{{_escaped(name.family)}}}"
+    parts = (name.last, name.suffix, name.given)
+    return ", ".join(_escaped(part) for part in parts if part)
 
 
 def _escaped(text: str) -> str:
@@ -140,9 +205,13 @@ def _ris_entry(record: Mapping[str, Any], where: str) -> Entry:
     arxiv = next((text for text in [*map(str, urls), *numbers, *map(str, notes)] if "arxiv" in text.lower()), "")
     return Entry(
         where=where,
-        title=clean_field(record.get("title") or record.get("primary_title")),
-        abstract=clean_field(record.get("abstract") or record.get("notes_abstract")),
-        authors=tuple(clean_field(name) for name in record.get("authors") or record.get("first_authors") or ()),
+        title=one_line(str(record.get("title") or record.get("primary_title") or "")),
+        abstract=one_line(str(record.get("abstract") or record.get("notes_abstract") or "")),
+        authors=tuple(
+            _ris_author(str(name))
+            for name in record.get("authors") or record.get("first_authors") or ()
+            if is_name(name)
+        ),
         year=clean_field(record.get("year") or record.get("publication_year"))[:4],
         doi=clean_field(record.get("doi")),
         arxiv=clean_field(arxiv),
@@ -152,22 +221,41 @@ def _ris_entry(record: Mapping[str, Any], where: str) -> Entry:
 
 def _write_ris(papers: Sequence[Paper]) -> str:
     import rispy
+    from rispy.writer import RisWriter
+
+    class Writer(RisWriter):  # type: ignore[misc]
+        """Without the number that rispy writes before each entry, which other programs take for an error."""
+
+        def set_header(self, count: int) -> str:
+            return ""
 
     text: str = rispy.dumps(
         [
             {
                 "type_of_reference": "GEN",
-                "title": paper.title,
-                "authors": list(paper.authors),
-                "abstract": paper.abstract,
+                "title": one_line(paper.title),
+                "authors": [_ris_name(split_name(name)) for name in paper.authors if is_name(name)],
+                "abstract": one_line(paper.abstract),
                 "urls": [page_of(paper.paper_id) or ""],
                 **({"year": f"{paper.day.year}"} if paper.day else {}),
                 **({"doi": doi} if (doi := _doi(paper)) else {}),
             }
             for paper in papers
-        ]
+        ],
+        implementation=Writer,
     )
     return text
+
+
+def _ris_name(name: Name) -> str:
+    return ", ".join(part for part in (name.last, name.given, name.suffix) if part)
+
+
+def _ris_author(text: str) -> str:
+    """Return `Family, Given, Suffix` as it is spoken."""
+    family, *rest = (part.strip() for part in one_line(text).split(","))
+    given, suffix = (*rest, "", "")[:2]
+    return " ".join(part for part in (given, family, suffix) if part)
 
 
 def _read_csl(text: str) -> Sequence[Mapping[str, Any]]:
@@ -186,11 +274,9 @@ def _csl_entry(record: Mapping[str, Any], where: str) -> Entry:
     texts = [str(record.get(name, "")) for name in ("number", "archive_location", "archive", "note", "URL")]
     return Entry(
         where=f"{where} ({record.get('id', 'without an id')})",
-        title=clean_field(record.get("title")),
-        abstract=clean_field(record.get("abstract")),
-        authors=tuple(
-            clean_field(name.get("literal") or f"{name.get('given', '')} {name.get('family', '')}") for name in names
-        ),
+        title=one_line(str(record.get("title") or "")),
+        abstract=one_line(str(record.get("abstract") or "")),
+        authors=tuple(author for name in names if is_name(author := _csl_author(name))),
         year=clean_field(year),
         doi=clean_field(record.get("DOI")),
         arxiv=clean_field(next((text for text in texts if "arxiv" in text.lower()), "")),
@@ -201,19 +287,36 @@ def _csl_entry(record: Mapping[str, Any], where: str) -> Entry:
 def _write_csl(papers: Sequence[Paper]) -> str:
     records = [
         {
-            "id": _key(paper),
+            "id": key,
             "type": "article",
-            "title": paper.title,
-            "author": [{"literal": name} for name in paper.authors],
-            "abstract": paper.abstract,
+            "title": one_line(paper.title),
+            "author": [_csl_name(split_name(name)) for name in paper.authors if is_name(name)],
+            "abstract": one_line(paper.abstract),
             "URL": page_of(paper.paper_id) or "",
             **({"issued": {"date-parts": [[paper.day.year, paper.day.month, paper.day.day]]}} if paper.day else {}),
             **({"DOI": doi} if (doi := _doi(paper)) else {}),
             **({"number": f"arXiv:{paper.paper_id}"} if _is_arxiv(paper) else {}),
         }
-        for paper in papers
+        for paper, key in zip(papers, _keys(papers), strict=True)
     ]
     return json.dumps(records, ensure_ascii=False, indent=2) + "\n"
+
+
+_CSL_PARTS = {"given": "given", "particle": "non-dropping-particle", "family": "family", "suffix": "suffix"}
+
+
+def _csl_name(name: Name) -> dict[str, str]:
+    if not name.given:
+        return {"literal": name.family}
+    return {known: part for ours, known in _CSL_PARTS.items() if (part := getattr(name, ours))}
+
+
+def _csl_author(name: Mapping[str, Any]) -> str:
+    parts = (name.get("given"), name.get("dropping-particle"), *(name.get(each) for each in _CSL_AFTER))
+    return one_line(str(name.get("literal") or " ".join(str(part) for part in parts if part)))
+
+
+_CSL_AFTER = ("non-dropping-particle", "family", "suffix")
 
 
 def _is_arxiv(paper: Paper) -> bool:
@@ -224,11 +327,8 @@ def _doi(paper: Paper) -> str | None:
     return paper.doi or (f"{_ARXIV_DOI}{paper.paper_id}" if _is_arxiv(paper) else None)
 
 
-def _key(paper: Paper) -> str:
-    """Return a BibTeX key: the first author's last name and the id."""
-    last = re.sub(r"[^A-Za-z]", "", paper.authors[0].split()[-1] if paper.authors and paper.authors[0].split() else "")
-    number = re.sub(r"[^A-Za-z0-9.]", "-", paper.paper_id)
-    return f"{last.lower() or 'unknown'}-{number}"
+def _keys(papers: Sequence[Paper]) -> list[str]:
+    return keys_of([(paper.authors, paper.day.year if paper.day else None, readable(paper.title)) for paper in papers])
 
 
 FORMATS: Mapping[str, Format] = {

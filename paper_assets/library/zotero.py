@@ -3,17 +3,20 @@
 import shutil
 import sqlite3
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence, Set
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from paper_assets.errors import InvalidInput, NetworkError, RateLimited
 from paper_assets.library.entries import Entry, clean_field
 
+_PAGE = 100  # items of an answer, the most that Zotero's server gives
 _NOT_WORKS = ("attachment", "note", "annotation")
+# Of the libraries of a Zotero, those of RSS feeds are what somebody else published, not what the reader chose.
 _ITEMS = """
-    select items.key, fields.fieldName, itemDataValues.value
+    select items.itemID, items.key, fields.fieldName, itemDataValues.value
     from items
     join itemTypes using (itemTypeID)
     join itemData using (itemID)
@@ -21,14 +24,50 @@ _ITEMS = """
     join itemDataValues using (valueID)
     where itemTypes.typeName not in ('attachment', 'note', 'annotation')
         and items.itemID not in (select itemID from deletedItems)
+        {chosen}
     order by items.itemID
 """
+_NOT_OF_A_FEED = (  # the tables that say so, in every schema of Zotero since feeds exist
+    (("feedItems",), "items.itemID not in (select itemID from feedItems)"),
+    (("libraries",), "items.libraryID not in (select libraryID from libraries where type = 'feed')"),
+)
+_IN_COLLECTIONS = """items.itemID in (
+    with recursive chosen(collectionID) as (
+        select collectionID from collections where lower(collectionName) in ({marks})
+        union
+        select collections.collectionID from collections join chosen on parentCollectionID = chosen.collectionID
+    )
+    select itemID from collectionItems join chosen using (collectionID)
+)"""
+_WITH_TAGS = """items.itemID in (
+    select itemID from itemTags join tags using (tagID) where lower(tags.name) in ({marks})
+)"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """Which works to take: in one of the collections (or one within it) and with one of the tags; empty: all."""
+
+    collections: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+
+
+ALL_WORKS = Selection()
 
 
 def zotero_web(
-    library: str, *, kind: Literal["user", "group"], key: str | None, url: str, timeout: float
+    library: str,
+    *,
+    kind: Literal["user", "group"],
+    key: str | None,
+    url: str,
+    timeout: float,
+    selection: Selection = ALL_WORKS,
 ) -> list[Entry]:
-    """Read every work of a library from Zotero's server. Raises InvalidInput (unknown or forbidden), NetworkError."""
+    """Read the selected works of a library from Zotero's server, 100 at a time.
+
+    Raises InvalidInput (unknown or forbidden library, unknown collection), NetworkError.
+    """
     import httpx2
     from pyzotero import zotero
     from pyzotero import zotero_errors as faults
@@ -36,7 +75,11 @@ def zotero_web(
     client = zotero.Zotero(library, kind, key, client=httpx2.Client(timeout=timeout, follow_redirects=True))
     client.endpoint = url.rstrip("/")
     try:
-        items = client.everything(client.top())
+        chosen = (
+            _chosen_collections(client.everything(client.collections()), selection) if selection.collections else None
+        )
+        tags = {"tag": " || ".join(selection.tags)} if selection.tags else {}
+        items = client.everything(client.top(limit=_PAGE, **tags))
     except (faults.UserNotAuthorisedError, faults.ResourceNotFoundError):
         raise InvalidInput(
             f"Zotero did not return the {kind} library {library[:40]!r}; check the number and ZOTERO_API_KEY"
@@ -45,12 +88,36 @@ def zotero_web(
         raise RateLimited("Zotero limits the rate of requests; try again later") from None
     except (faults.PyZoteroError, httpx2.HTTPError, ValueError) as fault:
         raise NetworkError(f"Zotero did not answer: {type(fault).__name__}; try again later") from None
-    works = [item for item in items if item["data"].get("itemType") not in _NOT_WORKS]
+    works = [
+        item
+        for item in items
+        if item["data"].get("itemType") not in _NOT_WORKS
+        and (chosen is None or chosen & set(item["data"].get("collections") or ()))
+    ]
     return [_entry(item["data"], f"Zotero item {item.get('key', '')}") for item in works]
 
 
-def zotero_file(file: Path) -> list[Entry]:
-    """Read every work in a `zotero.sqlite`, from a copy because Zotero locks the file. Raises InvalidInput."""
+def _chosen_collections(collections: Sequence[Mapping[str, Any]], selection: Selection) -> set[str]:
+    """Return the keys of the collections named, and of those within them. Raises InvalidInput for an unknown one."""
+    names = {each["key"]: str(each["data"].get("name", "")).lower() for each in collections}
+    _check_names(selection, set(names.values()))
+    chosen = {key for key, name in names.items() if name in {each.lower() for each in selection.collections}}
+    while more := {each["key"] for each in collections if each["data"].get("parentCollection") in chosen} - chosen:
+        chosen |= more
+    return chosen
+
+
+def _check_names(selection: Selection, known: Set[str]) -> None:
+    for name in selection.collections:
+        if name.lower() not in known:
+            raise InvalidInput(f"the library has no collection {name[:60]!r}")
+
+
+def zotero_file(file: Path, selection: Selection = ALL_WORKS) -> list[Entry]:
+    """Read the selected works in a `zotero.sqlite`, from a copy because Zotero locks the file. Raises InvalidInput.
+
+    Items of RSS feeds are left out.
+    """
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder, "zotero.sqlite")
         try:
@@ -59,15 +126,31 @@ def zotero_file(file: Path) -> list[Entry]:
                 if (beside := file.with_name(file.name + suffix)).exists():
                     shutil.copyfile(beside, copy.with_name(copy.name + suffix))
             with closing(sqlite3.connect(copy)) as connection:
-                rows = connection.execute(_ITEMS).fetchall()
+                rows = _selected(connection, selection)
         except OSError as fault:
             raise InvalidInput(f"{file} cannot be read: {fault.strerror}") from None
         except sqlite3.Error as fault:
             raise InvalidInput(f"{file} is not a Zotero library: {fault}") from None
-    works: dict[str, dict[str, Any]] = {}
-    for key, name, value in rows:
-        works.setdefault(key, {})[name] = value
-    return [_entry(data, f"{file.name}, item {key}") for key, data in works.items()]
+    works: dict[int, dict[str, Any]] = {}
+    keys: dict[int, str] = {}
+    for number, key, name, value in rows:
+        works.setdefault(number, {})[name] = value
+        keys[number] = key
+    return [_entry(data, f"{file.name}, item {keys[number]}") for number, data in works.items()]
+
+
+def _selected(connection: sqlite3.Connection, selection: Selection) -> list[tuple[int, str, str, Any]]:
+    tables = {row[0] for row in connection.execute("select name from sqlite_master where type = 'table'")}
+    conditions = [condition for needed, condition in _NOT_OF_A_FEED if tables.issuperset(needed)]
+    values: list[str] = []
+    if selection.collections:
+        _check_names(selection, {row[0] for row in connection.execute("select lower(collectionName) from collections")})
+    for names, condition in ((selection.collections, _IN_COLLECTIONS), (selection.tags, _WITH_TAGS)):
+        if names:
+            conditions.append(condition.format(marks=", ".join("?" * len(names))))
+            values += [name.lower() for name in names]
+    chosen = "".join(f" and {condition}" for condition in conditions)
+    return connection.execute(_ITEMS.format(chosen=chosen), values).fetchall()
 
 
 def _entry(data: Mapping[str, Any], where: str) -> Entry:

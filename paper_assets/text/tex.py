@@ -138,6 +138,12 @@ def readable(text: str) -> str:
     return _put_together(_plain_words(words), [_unicode_formula(written, source) for written, source in formulas])
 
 
+def readable_words(text: str) -> str:
+    """Return the text with the TeX of its words as characters and without braces; formulas stay as they are written."""
+    words, formulas = _taken_apart(text)
+    return _put_together(re.sub(r"[{}]", "", _plain_words(words)), [written for written, _ in formulas])
+
+
 def html_with_mathml(text: str, *, marked: Sequence[tuple[int, int]] = ()) -> str:
     """Return the text as HTML: escaped, its mathematics as MathML; unreadable TeX is shown as it was written.
 

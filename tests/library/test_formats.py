@@ -1,20 +1,30 @@
 """Libraries in, lists out: what is written is read again as the same papers, and works are matched by what they say."""
 
+import gzip
 import json
+import re
 import sqlite3
+from contextlib import suppress
 from datetime import UTC, datetime
+from functools import cache
+from itertools import islice
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
-from paper_assets.errors import InvalidInput, InvalidProfile, NetworkError
+from paper_assets.errors import InvalidInput, InvalidPaper, InvalidProfile, NetworkError
 from paper_assets.learning.ratings import erase_ratings, rate, ratings_by_id, ratings_of
 from paper_assets.library.entries import Entry, import_library, library_id
 from paper_assets.library.formats import FORMATS, read_library, write_papers
-from paper_assets.library.zotero import zotero_file, zotero_web
-from paper_assets.paper import Paper
+from paper_assets.library.names import is_name, keys_of
+from paper_assets.library.zotero import Selection, zotero_file, zotero_web
+from paper_assets.paper import Paper, paper_from_mapping
 from paper_assets.stores.paper_merging import replace_day
 from paper_assets.stores.warehouse import Warehouse
+from paper_assets.text.cleaning import one_line
+from paper_assets.text.tex import readable
 from tests.invented_papers import MONDAY, paper, papers_of
 from tests.loopback import Answer, Request, serving
 
@@ -31,8 +41,22 @@ ODD = Paper(
 )
 
 
-def plain(text: str) -> str:
-    return text.replace("{", "").replace("}", "")
+NAMES = (
+    ("Lukas Höllein", "Höllein, Lukas", {"given": "Lukas", "family": "Höllein"}),
+    (
+        "José van der Berg",
+        "van der Berg, José",
+        {"given": "José", "non-dropping-particle": "van der", "family": "Berg"},
+    ),
+    ("Marco De Nadai", "De Nadai, Marco", {"given": "Marco", "non-dropping-particle": "De", "family": "Nadai"}),
+    (
+        "Martin Luther King Jr.",
+        "King, Martin Luther, Jr.",
+        {"given": "Martin Luther", "family": "King", "suffix": "Jr."},
+    ),
+    ("The Deep Collaboration", "The Deep Collaboration", {"literal": "The Deep Collaboration"}),
+    ("Plato", "Plato", {"literal": "Plato"}),
+)
 
 
 @pytest.mark.parametrize("name", FORMATS)
@@ -42,9 +66,108 @@ def test_what_is_written_is_read_again_as_the_same_papers(name: str, tmp_path: P
     file.write_text(write_papers(papers, name), encoding="utf-8")
     entries = read_library(file)
     assert [library_id(entry) for entry in entries] == [each.paper_id for each in papers]
-    assert [entry.title for entry in entries] == [plain(each.title) for each in papers]
-    assert [entry.abstract for entry in entries] == [plain(each.abstract) for each in papers]
+    assert [shown(entry.title) for entry in entries] == [shown(each.title) for each in papers]
+    assert [shown(entry.abstract) for entry in entries] == [shown(each.abstract) for each in papers]
     assert [entry.year for entry in entries] == ["2026"] * 3
+
+
+def shown(text: str) -> str:
+    """The text as it is shown, without the braces that BibTeX uses itself."""
+    return re.sub(r"[{}]", "", readable(one_line(text)))
+
+
+@pytest.mark.shared_data
+@pytest.mark.parametrize("name", FORMATS)
+@given(data=st.data())
+@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_recorded_papers_come_back_field_by_field_and_each_once(
+    shared_data: Path, tmp_path: Path, name: str, data: st.DataObject
+) -> None:
+    papers = data.draw(st.lists(st.sampled_from(recorded(shared_data)), min_size=1, max_size=25, unique_by=id_of))
+    file = tmp_path / f"list{FORMATS[name].endings[0]}"
+    file.write_text(write_papers(papers, name), encoding="utf-8")
+    entries = read_library(file)
+    assert [library_id(entry) for entry in entries] == [each.paper_id for each in papers]
+    for entry, each in zip(entries, papers, strict=True):
+        assert entry.fault == ""
+        assert [shown(entry.title), shown(entry.abstract)] == [shown(each.title), shown(each.abstract)]
+        assert [shown(author) for author in entry.authors] == [shown(author) for author in each.authors]
+        assert entry.year == (f"{each.day.year}" if each.day else "")
+        assert (entry.doi or "").lower() in ((each.doi or "").lower(), f"10.48550/arxiv.{each.paper_id}".lower())
+
+
+def id_of(each: Paper) -> str:
+    return each.paper_id
+
+
+@cache
+def recorded(folder: Path) -> list[Paper]:
+    """One in ten of the recorded papers, so that a test of all formats takes seconds."""
+    found: dict[str, Paper] = {}
+    for name in ("arxiv_papers/papers.jsonl.gz", "arxiv_odd_records/records.jsonl.gz"):
+        with gzip.open(folder / name, "rt", encoding="utf-8") as lines:
+            for line in islice(lines, 0, None, 10):
+                record = json.loads(line)
+                version = record.get("version")
+                record = {**record, "paper_id": record.pop("id"), "version": version and int(f"{version}".lstrip("v"))}
+                with suppress(InvalidPaper):
+                    each = paper_from_mapping(record)
+                    if all(map(is_name, each.authors)):
+                        found[each.paper_id] = each
+    assert len(found) > 800
+    return list(found.values())
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_names_are_written_in_parts_and_a_colon_is_no_author(name: str, tmp_path: Path) -> None:
+    authors = tuple(written for written, *_ in NAMES)
+    text = write_papers([paper("2601.05009", authors=("The Group", ":", *authors))], name)
+    file = tmp_path / f"list{FORMATS[name].endings[0]}"
+    file.write_text(text, encoding="utf-8")
+    [entry] = read_library(file)
+    assert entry.authors == ("The Group", *authors)
+    if name == "ris":
+        assert text.startswith("TY  - ")
+        assert [line for line in text.splitlines() if line.startswith("AU")][1:] == [
+            f"AU  - {ris}" for _, ris, _ in NAMES
+        ]
+    if name == "csl-json":
+        assert json.loads(text)[0]["author"][1:] == [csl for *_, csl in NAMES]
+
+
+def test_keys_are_family_name_year_and_first_word_and_all_differ() -> None:
+    works = [
+        (["Lukas Höllein"], 2026, "MorphAny: Shapes from Anything"),
+        ([":", "Lukas Höllein"], 2026, "The MorphAny Model"),
+        ([], None, "On $x$"),
+    ]
+    assert keys_of(works) == ["hollein2026morphany", "hollein2026morphany2", "unknownx"]
+
+
+def test_bibtex_entries_that_cannot_be_read_are_listed_with_their_line_and_hide_no_other(
+    warehouse: Warehouse, tmp_path: Path
+) -> None:
+    file = tmp_path / "broken.bib"
+    file.write_text(
+        """@string{jml = "Journal"}
+@article{first, title={Alpha graphs}, year=2020, journal=jml}
+@article{nocomma title={Beta graphs}, year={2021}}
+@article{nobrace,
+  title={Gamma {graphs}, year={2022}
+
+@article{between, title={Delta graphs}, year={2023}}
+@article{last, title={Epsilon graphs}, year={2024}}
+""",
+        encoding="utf-8",
+    )
+    entries = read_library(file)
+    assert [entry.title for entry in entries if not entry.fault] == ["Alpha graphs", "Delta graphs", "Epsilon graphs"]
+    found = import_library(warehouse, "lab", entries, now=NOW, profiles_dir=tmp_path / "profiles")
+    assert (found.read, len(found.new)) == (3, 3)
+    assert [line.partition(":")[0] for line in found.left_out] == [
+        "broken.bib, line 3 (@article{nocomma)",
+        "broken.bib, line 4 (@article{nobrace)",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -162,6 +285,77 @@ def test_zoteros_file_is_read_from_a_copy_without_deleted_works_and_attachments(
     (tmp_path / "other.sqlite").write_text("no database", encoding="utf-8")
     with pytest.raises(InvalidInput, match=r"other\.sqlite is not a Zotero library"):
         zotero_file(tmp_path / "other.sqlite")
+
+
+def test_items_of_feeds_are_no_works_and_collections_and_tags_choose(tmp_path: Path) -> None:
+    file = tmp_path / "zotero.sqlite"
+    zotero_library(file)
+    with sqlite3.connect(file) as connection:
+        connection.executescript(
+            """
+            create table libraries (libraryID integer primary key, type text);
+            create table feedItems (itemID integer primary key, guid text);
+            create table collections (collectionID integer primary key, collectionName text, parentCollectionID int);
+            create table collectionItems (collectionID int, itemID int);
+            create table tags (tagID integer primary key, name text);
+            create table itemTags (itemID int, tagID int);
+            alter table items add column libraryID int default 1;
+            insert into libraries values (1, 'user'), (2, 'feed');
+            insert into items values (5, 1, 'FEED', 2), (6, 1, 'NEWS', 1);
+            insert into itemData values (5, 1, 5), (6, 1, 5);
+            insert into feedItems values (6, 'guid');
+            insert into collections values (1, 'Thesis', null), (2, 'Chapter 2', 1), (3, 'Other', null);
+            insert into collectionItems values (2, 1), (3, 2);
+            insert into tags values (1, 'To read');
+            insert into itemTags values (2, 1);
+            """
+        )
+    ids = {"all": ["2601.05000", "doi:10.1000/xyz"], "first": ["2601.05000"], "second": ["doi:10.1000/xyz"]}
+
+    def chosen(**selection: tuple[str, ...]) -> list[str | None]:
+        return [library_id(entry) for entry in zotero_file(file, Selection(**selection))]
+
+    assert chosen() == ids["all"]
+    assert chosen(collections=("thesis",)) == ids["first"]
+    assert chosen(tags=("to read",)) == ids["second"]
+    assert chosen(collections=("Thesis",), tags=("To read",)) == []
+    with pytest.raises(InvalidInput, match="no collection 'Theses'"):
+        chosen(collections=("Theses",))
+
+
+def test_five_thousand_works_come_in_pages_of_a_hundred_and_a_second_sync_adds_what_is_new(
+    warehouse: Warehouse, tmp_path: Path
+) -> None:
+    works = [
+        {"key": f"K{number}", "data": {"itemType": "preprint", "title": f"Work {number}", "collections": ["C2"]}}
+        for number in range(5_000)
+    ]
+    works[7]["data"]["collections"] = []  # type: ignore[index]
+    collections = [
+        {"key": "C1", "data": {"name": "Thesis", "parentCollection": False}},
+        {"key": "C2", "data": {"name": "Chapter 2", "parentCollection": "C1"}},
+    ]
+    asked: list[Request] = []
+
+    def answer(request: Request) -> Answer:
+        asked.append(request)
+        start, limit = int(request.query.get("start", 0)), int(request.query.get("limit", 25))
+        found = collections if request.path.endswith("/collections") else works
+        more = f'<{address}{request.path}?start={start + limit}&limit={limit}>; rel="next"'
+        headers = {"Content-Type": "application/json", **({"Link": more} if start + limit < len(found) else {})}
+        return Answer(body=json.dumps(found[start : start + limit]).encode(), headers=headers)
+
+    def synced() -> int:
+        chosen = Selection(collections=("Thesis",), tags=("a", "b"))
+        entries = zotero_web("4711", kind="user", key=None, url=address, timeout=10, selection=chosen)
+        return len(import_library(warehouse, "lab", entries, now=NOW, profiles_dir=tmp_path / "profiles").new)
+
+    with serving(answer) as address:
+        assert synced() == 4_999
+        assert {request.query.get("tag") for request in asked if request.path.endswith("/top")} == {"a || b"}
+        assert len(asked) == 51
+        works.append({"key": "NEW", "data": {"itemType": "preprint", "title": "A New Work", "collections": ["C1"]}})
+        assert synced() == 1
 
 
 def test_a_library_on_zoteros_server_is_read_page_by_page(tmp_path: Path) -> None:

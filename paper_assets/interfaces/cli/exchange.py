@@ -14,12 +14,18 @@ from paper_assets.interfaces.ranking_answers import citations
 from paper_assets.interfaces.values import parse_day
 from paper_assets.library.entries import Entry, import_library
 from paper_assets.library.formats import read_library
-from paper_assets.library.zotero import zotero_file, zotero_web
+from paper_assets.library.zotero import ALL_WORKS, Selection, zotero_file, zotero_web
 from paper_assets.pipeline.deliveries import deliver as send
 from paper_assets.pipeline.digests import parcel
 from paper_assets.pipeline.workspace import open_workspace
 from paper_assets.stores.rankings import latest_ranking_day
 from paper_assets.text.cleaning import without_controls
+
+Collections = Annotated[
+    list[str] | None,
+    typer.Option("--collection", help="Zotero: only works in this collection or one within it; repeatable."),
+]
+Tags = Annotated[list[str] | None, typer.Option("--tag", help="Zotero: only works with this tag; repeatable.")]
 
 library = typer.Typer(
     name="library",
@@ -33,11 +39,18 @@ library = typer.Typer(
 def import_files(
     profile: str,
     files: Annotated[list[Path], typer.Argument(help="BibTeX, RIS, CSL-JSON, or Zotero's zotero.sqlite.")],
+    collection: Collections = None,
+    tag: Tags = None,
     as_json: AsJson = False,
 ) -> None:
-    """Like the papers of library files; what could not be matched is listed. Again, it changes nothing."""
+    """Like the papers of library files; what could not be read or matched is listed. Again, it adds what is new."""
+    selection = Selection(collections=tuple(collection or ()), tags=tuple(tag or ()))
+    if selection != ALL_WORKS and any(file.suffix != ".sqlite" for file in files):
+        raise InvalidInput("--collection and --tag choose from a zotero.sqlite; other files are read whole")
     entries = [
-        entry for file in files for entry in (zotero_file(file) if file.suffix == ".sqlite" else read_library(file))
+        entry
+        for file in files
+        for entry in (zotero_file(file, selection) if file.suffix == ".sqlite" else read_library(file))
     ]
     _like(profile, entries, as_json=as_json)
 
@@ -47,15 +60,24 @@ def zotero(
     profile: str,
     number: Annotated[str, typer.Argument(help="Number of the library, as Zotero shows it beside your keys.")],
     group: Annotated[bool, typer.Option("--group", help="A group's library instead of a user's.")] = False,
+    collection: Collections = None,
+    tag: Tags = None,
     as_json: AsJson = False,
 ) -> None:
-    """Like the papers of a library on Zotero's server; a private one needs ZOTERO_API_KEY."""
+    """Like the papers on Zotero's server; a private library needs ZOTERO_API_KEY. Again, it adds what is new."""
     if not number.isdigit():
         raise InvalidInput(f"the library's number has digits only, got {number[:40]!r}")
     settings = read_settings()
     kind: Literal["user", "group"] = "group" if group else "user"
     key = os.environ.get("ZOTERO_API_KEY", "").strip() or None
-    entries = zotero_web(number, kind=kind, key=key, url=settings.zotero_url, timeout=settings.request_timeout)
+    entries = zotero_web(
+        number,
+        kind=kind,
+        key=key,
+        url=settings.zotero_url,
+        timeout=settings.request_timeout,
+        selection=Selection(collections=tuple(collection or ()), tags=tuple(tag or ())),
+    )
     _like(profile, entries, as_json=as_json)
 
 
