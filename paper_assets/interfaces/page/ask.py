@@ -88,9 +88,10 @@ def show_ask(request: Request) -> Response:
     shown: dict[str, Any] = {"fault": None, "quoted": None, "written": None, "prepared": None, "job": None}
     if asked.question:
         job = _job(desk, profile, asked)
-        shown |= {"job": job, "state": _state(job)}
+        state = _state(job)  # once: the answer may be done while the quotations are gathered
+        shown |= {"job": job, "state": state, "running": state.startswith("running")}
         try:
-            done = job.future.result() if job and job.future.done() else None
+            done = job.future.result() if job and state == "done" else None
         except PaperAssetsError as fault:
             done, shown["fault"] = None, f"The answer could not be written: {fault}."
         except Exception as fault:
@@ -113,12 +114,11 @@ def show_ask(request: Request) -> Response:
         status=400 if shown["fault"] and not shown["job"] else 200,
         base=base_of(profile),
         asked=asked,
-        running=bool(shown["job"] and not shown["job"].future.done()),
         fetches=_FETCHES,
         longest=LONGEST_QUESTION,
         unanswered=UNANSWERED,
         savable=bool(profile and asked.question and folder_of(desk, profile)),
-        **({"state": ""} | shown),
+        **({"state": "", "running": False} | shown),
     )
 
 
