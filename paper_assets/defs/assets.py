@@ -4,7 +4,8 @@ Belongs here: the translation, once for all steps. Not here: what a step does, s
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import dagster as dg
@@ -14,9 +15,11 @@ from paper_assets.defs.automation import CONDITIONS
 from paper_assets.defs.external_assets import reader_ratings, research_profile
 from paper_assets.defs.partitions import any_day, partition_key, partition_of, partitions_of
 from paper_assets.defs.reports import ATTENDED, materializations, separate_events, user_errors_as_failures
+from paper_assets.errors import PaperAssetsError, StoreError, named_error
 from paper_assets.pipeline.health import repair
 from paper_assets.pipeline.papers import ACCEPT_FEWER
-from paper_assets.pipeline.step import WHOLE, Check, Grid, Made, Partition, Product, Step, failure_of
+from paper_assets.pipeline.report import Report
+from paper_assets.pipeline.step import WHOLE, Check, Checked, Grid, Made, Partition, Product, Step, failure_of
 from paper_assets.pipeline.steps import STEPS
 from paper_assets.pipeline.workspace import Workspace
 
@@ -63,6 +66,9 @@ RUN_CONFIG: dict[str, type[RankingRunConfig] | type[PapersRunConfig]] = {
     "gatekeeper": RankingRunConfig,
     "arxiv_papers": PapersRunConfig,
 }
+
+
+_READ_TOGETHER = 50  # partitions
 
 
 def asset_of(step: Step) -> dg.AssetsDefinition:
@@ -118,44 +124,113 @@ def _run(step: Step, context: dg.AssetExecutionContext, workspace: Workspace) ->
     """Make the partitions of the run and report those that were made; then fail the run if some failed."""
     wanted = frozenset(key.to_user_string() for key in context.selected_asset_keys)
     asked = [WHOLE] if step.grid is Grid.WHOLE else partition_of(step.grid, context.partition_keys)
+    attended = ATTENDED in context.run.tags  # a command's run has one step
+    alone = attended or len(context.run.asset_selection or ()) == len(wanted)
     with user_errors_as_failures(context):
-        if ATTENDED not in context.run.tags:  # a command does this before its first run
+        if not attended:  # a command does this before its first run
             repair(workspace)
         made = step.make(workspace, asked, wanted)
-        failure = failure_of(made, asked)
-        for product in step.products:
-            if product.name in wanted:
-                if made.new or failure is None:
-                    yield from _events(step, product, workspace, asked, made, whole=failure is None)
-                also_changed = {partition_key(step.grid, each): each for each in made.also_changed}
-                yield from separate_events(
-                    product.name, {key: product.report(workspace, each, made) for key, each in also_changed.items()}
-                )
+        products = [product for product in step.products if product.name in wanted]
+        described = [describe(product, workspace, made) for product in products]
+        checked = [check_made(product, workspace, made) for product in products]
+        unreported = {each: error for found in (*described, *checked) for each, error in found.failures.items()}
+        workspace.on_made(replace(made, failures={**unreported, **made.failures}))
+        unreported = {each: error for found in described for each, error in found.failures.items()}
+        failure = failure_of(replace(made, failures={**made.failures, **unreported}), asked)
+        for product, reports, checks in zip(products, described, checked, strict=True):
+            keyed = {partition_key(step.grid, each): report for each, report in reports.of_made.items()}
+            if failure is not None:  # the output of the op would count for all requested partitions
+                yield from separate_events(product.name, keyed)
+            else:
+                yield from materializations(product.name, keyed, checks.results(product), last=alone)
+            also_changed = {partition_key(step.grid, each): report for each, report in reports.of_others.items()}
+            yield from separate_events(product.name, also_changed)
         if failure is not None:
             raise failure
 
 
-def _events(
-    step: Step, product: Product, workspace: Workspace, asked: Sequence[Partition], made: Made, *, whole: bool
-) -> Iterator[Any]:
-    done = [each for each in asked if each in made.new]
-    reports = {partition_key(step.grid, each): product.report(workspace, each, made) for each in done}
-    if not whole:  # the output of the op would count for all requested partitions
-        yield from separate_events(product.name, reports)
-        return
-    checks = []
-    for check in product.checks:
-        found = check.holds(workspace, done, made)
-        checks.append(
+@dataclass(slots=True)
+class Described:
+    """The reports of a product's partitions, and the partitions of which none could be made."""
+
+    of_made: dict[Partition, Report] = field(default_factory=dict)
+    of_others: dict[Partition, Report] = field(default_factory=dict)
+    failures: dict[Partition, PaperAssetsError] = field(default_factory=dict)
+
+
+def describe(product: Product, workspace: Workspace, made: Made) -> Described:
+    """Report each partition that was made or has changed; a surprise in one leaves out no other."""
+    found = Described()
+    for partitions, reports in ((list(made.new), found.of_made), (list(made.also_changed), found.of_others)):
+        for some in batches(partitions):
+            with read_together(workspace) as opened:
+                for each in some:
+                    try:
+                        reports[each] = product.report(opened, each, made)
+                    except StoreError:
+                        raise
+                    except Exception as error:
+                        found.failures[each] = named_error(error, f"{product.name} of {each}")
+    return found
+
+
+@dataclass(slots=True)
+class ChecksMade:
+    """The outcome of a product's checks, and the partitions of profiles that fail a blocking one."""
+
+    outcomes: dict[str, Checked] = field(default_factory=dict)
+    failures: dict[Partition, PaperAssetsError] = field(default_factory=dict)
+
+    def results(self, product: Product) -> list[dg.AssetCheckResult]:
+        """Return the outcomes as Dagster records them."""
+        return [
             dg.AssetCheckResult(
                 asset_key=product.name,
                 check_name=check.name,
-                passed=found.passed,
+                passed=self.outcomes[check.name].passed,
                 severity=dg.AssetCheckSeverity.ERROR if check.serious else dg.AssetCheckSeverity.WARN,
-                metadata=dict(found.counted),
+                metadata=dict(self.outcomes[check.name].counted),
             )
-        )
-    yield from materializations(product.name, reports, checks)
+            for check in product.checks
+        ]
+
+
+def check_made(product: Product, workspace: Workspace, made: Made) -> ChecksMade:
+    """Check what was made; a failing blocking check is repeated for each profile, because it stops no other."""
+    found, done = ChecksMade(), list(made.new)
+    for check in product.checks:
+        found.outcomes[check.name] = outcome = holds(check, workspace, done, made)
+        if check.blocking and not outcome.passed:
+            for profile in dict.fromkeys(each.profile for each in done):
+                own = [each for each in done if each.profile == profile]
+                if not holds(check, workspace, own, made).passed:
+                    reason = f"check {check.name} of {product.name} failed for {profile or 'all'}"
+                    found.failures |= dict.fromkeys(own, PaperAssetsError(reason))
+    return found
+
+
+def holds(check: Check, workspace: Workspace, partitions: Sequence[Partition], made: Made) -> Checked:
+    """Check in one opening of the store; an unexpected error is a failed check."""
+    try:
+        with read_together(workspace) as opened:
+            return check.holds(opened, partitions, made)
+    except StoreError:
+        raise
+    except Exception as error:
+        return Checked(passed=False, counted={"error": f"{named_error(error, check.name)}"})
+
+
+@contextmanager
+def read_together(workspace: Workspace) -> Iterator[Workspace]:
+    """Open the store once for all reads of the block."""
+    with workspace.warehouse.read_together() as opened:
+        yield replace(workspace, warehouse=opened)
+
+
+def batches(partitions: Sequence[Partition]) -> Iterator[Sequence[Partition]]:
+    """Split the partitions, so that no writer waits longer than a second or two for the reports of a run."""
+    for at in range(0, len(partitions), _READ_TOGETHER):
+        yield partitions[at : at + _READ_TOGETHER]
 
 
 _MADE = tuple(asset_of(step) for step in STEPS)

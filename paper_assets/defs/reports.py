@@ -31,12 +31,13 @@ _CELL = 90  # characters of a table cell; the UI wraps longer ones badly
 
 
 def materializations(
-    asset: str, reports: Mapping[str, Report], check_results: Sequence[dg.AssetCheckResult] = ()
+    asset: str, reports: Mapping[str, Report], check_results: Sequence[dg.AssetCheckResult] = (), *, last: bool = False
 ) -> Iterator[Any]:
     """Yield the events of one asset for all partitions of a run (by key), each with its own data version.
 
     Dagster gives all partitions of one output the same data version, so that a chunk of days would look changed
     wherever one day changed. Therefore a run over several partitions reports each of them once more, afterwards.
+    `last`: nothing in the run depends on this output, so each partition is reported once only.
     """
     checks = list(check_results)
     if len(reports) == 1:
@@ -48,8 +49,11 @@ def materializations(
             check_results=checks,
         )
         return
-    yield dg.MaterializeResult(asset_key=asset, check_results=checks)
+    if not last:
+        yield dg.MaterializeResult(asset_key=asset, check_results=checks)
     yield from separate_events(asset, reports)
+    if last:
+        yield from checks
 
 
 def separate_events(asset: str, reports: Mapping[str, Report]) -> Iterator[dg.AssetMaterialization]:

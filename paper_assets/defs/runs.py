@@ -19,12 +19,13 @@ from paper_assets.defs.reports import ATTENDED, separate_events
 from paper_assets.errors import PaperAssetsError, StoreBusy, named_error
 from paper_assets.paper import Paper
 from paper_assets.pipeline import papers
-from paper_assets.pipeline.step import Grid, Partition, Step, ascending, by_profile, stale
+from paper_assets.pipeline.step import Made, Partition, Step, ascending, failure_of, stale
 from paper_assets.pipeline.workspace import Workspace
 from paper_assets.stores.paper_merging import MergeReport, merge_papers
 from paper_assets.stores.papers import day_fingerprints
 
 STEP = "paper_assets/step"  # tag: the step that a run of the command line makes
+_PARTITIONS_TOGETHER = 500  # from so many on, the next profile is in another run
 _DAYS_AT_ONCE = 31  # whose papers are in memory together when they are reported
 
 
@@ -72,64 +73,76 @@ def bring_up_to_date(
     partitions: Sequence[Partition],
     done: RunResult,
 ) -> None:
-    """Make the outdated partitions of a step, profile by profile, and record the result in `done`.
+    """Make the outdated partitions of a step, those of all profiles in one run, and record the result in `done`.
 
     A profile of which something above has failed is left alone, and a failure here stops no other profile.
     """
-    pieces: Iterable[tuple[str | None, list[Partition]]]
-    if workspace.cluster and step.side_by_side:
-        _make_side_by_side(instance, workspace, step, partitions, done)
-        failed = {profile for product, profile in done.failed if product in step.makes}
-        partitions = [each for each in partitions if each.profile not in failed]
-    if step.grid is Grid.PROFILE_DAY:
-        pieces = [(name, [Partition(day, name) for day in days]) for name, days in by_profile(partitions)]
-    elif step.grid is Grid.PROFILE:
-        pieces = [(each.of_profile, [each]) for each in partitions]
-    else:
-        pieces = [(None, list(partitions))]
     needs = {dep for product in step.products for dep in product.deps}
-    for profile, asked in pieces:
-        if any(product in needs and whose in (profile, None) for product, whose in done.failed):
-            done.failed |= {(name, profile) for name in step.makes}
-            continue
-        try:
-            todo = _to_make(instance, workspace, step, asked, done)
-            if todo:
-                materialize(instance, workspace, step, todo[0], todo[-1])
-            done.made.setdefault(step.name, []).extend(todo)
-        except Exception as error:
-            done.failures[asked[-1]] = named_error(error, f"{step.name} of {asked[-1]}")
-            done.failed |= {(name, profile) for name in step.makes}
-
-
-def _make_side_by_side(
-    instance: dg.DagsterInstance, workspace: Workspace, step: Step, partitions: Sequence[Partition], done: RunResult
-) -> None:
-    """On a cluster, make the outdated partitions of all profiles in one run, so that a day's are computed together.
-
-    Dagster's runs take a rectangle of days and profiles; where it would hold a profile that was not asked for, or of
-    which something has failed, nothing is made here.
-    """
-    needs = {dep for product in step.products for dep in product.deps}
-    failed = {profile for product, profile in done.failed if product in needs}
-    todo = _to_make(instance, workspace, step, partitions, RunResult())
+    stopped = {profile for product, profile in done.failed if product in needs}
+    asked = [each for each in partitions if not {None, each.profile} & stopped]
+    for profile in {each.profile for each in partitions} - {each.profile for each in asked}:
+        done.failed |= {(name, profile) for name in step.makes}
+    due = _due(instance, workspace, step, asked, done)
     known = list(instance.get_dynamic_partitions(str(profile_partitions.name)))
-    names = [name for name in known if name in _names(todo)]
-    if len(names) < 2 or failed or known[known.index(names[0]) :][: len(names)] != names:
-        return
+    for todo in together(due, known):
+        try:
+            made = materialize(instance, workspace, step, todo[0], todo[-1])
+        except Exception as error:
+            made = Made(failures=dict.fromkeys(todo, named_error(error, f"{step.name} of {todo[-1]}")))
+        _record(step, todo, made, done)
+
+
+def _due(
+    instance: dg.DagsterInstance, workspace: Workspace, step: Step, partitions: Sequence[Partition], done: RunResult
+) -> list[Partition]:
+    """Return what `_to_make` returns; where it fails, for each profile alone, so that one stops no other."""
+    if not partitions:
+        return []
     try:
-        days = sorted({each.of_day for each in todo})
-        materialize(instance, workspace, step, Partition(days[0], names[0]), Partition(days[-1], names[-1]))
+        return _to_make(instance, workspace, step, partitions, done)
     except Exception as error:
-        left = _to_make(instance, workspace, step, partitions, RunResult())
-        done.failures[(left or todo)[0]] = named_error(error, step.name)
-        done.failed |= {(name, profile) for name in step.makes for profile in _names(left)}
-        todo = [each for each in todo if each not in left]
-    done.made.setdefault(step.name, []).extend(todo)
+        names = list(dict.fromkeys(each.profile for each in partitions))
+        if len(names) > 1:
+            own = ([each for each in partitions if each.profile == name] for name in names)
+            return ascending(each for some in own for each in _due(instance, workspace, step, some, done))
+        last = partitions[-1]
+        _record(step, [last], Made(failures={last: named_error(error, f"{step.name} of {last}")}), done)
+        return []
 
 
-def _names(partitions: Iterable[Partition]) -> set[str]:
-    return {each.of_profile for each in partitions}
+def together(due: Sequence[Partition], known: Sequence[str]) -> list[list[Partition]]:
+    """Split partitions into runs, each a rectangle of days and profiles, as Dagster's runs take them.
+
+    Profiles with the same first and last day that are neighbours in `known`, Dagster's order, are in one run.
+    """
+    place = {name: at for at, name in enumerate(known)}
+    days: dict[str | None, list[Partition]] = {}
+    for each in sorted(ascending(due), key=lambda each: place.get(each.profile or "", -1)):
+        days.setdefault(each.profile, []).append(each)
+    found: list[list[Partition]] = []
+    before: tuple[object, ...] = ()
+    for at, (profile, own) in enumerate(days.items()):
+        rectangle = own[0].day, own[-1].day, place.get(profile or "", -1) - at
+        if rectangle != before or len(found[-1]) >= _PARTITIONS_TOGETHER:
+            found.append([])
+        found[-1] += own
+        before = rectangle
+    return found
+
+
+def _record(step: Step, todo: Sequence[Partition], made: Made, done: RunResult) -> None:
+    """Record what a run has made; a profile of which a partition failed or is missing has failed."""
+    for profile in dict.fromkeys(each.profile for each in todo):
+        own = [each for each in todo if each.profile == profile]
+        failed = {each: error for each, error in made.failures.items() if each.profile == profile}
+        if not failed and all(each in made.new for each in own):
+            done.made.setdefault(step.name, []).extend(own)
+            continue
+        done.failed |= {(name, profile) for name in step.makes}
+        if failed:
+            new = {each: True for each in made.new if each.profile == profile}
+            failure = failure_of(Made(new=new, failures=failed), own)
+            done.failures[own[-1]] = failure if failure is not None else next(iter(failed.values()))
 
 
 def is_due(
@@ -160,20 +173,24 @@ def _to_make(
 
 def materialize(
     instance: dg.DagsterInstance, workspace: Workspace, step: Step, first: Partition, last: Partition
-) -> None:
-    """Run a step for first..last on the instance. Raises PaperAssetsError with the run's one line."""
+) -> Made:
+    """Run a step for first..last on the instance; return what it made and which partitions failed.
+
+    Raises PaperAssetsError with the run's one line if it failed otherwise.
+    """
     keys = partition_key(step.grid, first), partition_key(step.grid, last)
     span = {"dagster/asset_partition_range_start": keys[0], "dagster/asset_partition_range_end": keys[1]}
+    heard: list[Made] = []
     with bounded_slot_wait(instance, deadline=workspace.settings.store_deadline) as refused:
-        outcome = _job_of(step, workspace).execute_in_process(
+        outcome = _job_of(step, replace(workspace, on_made=heard.append)).execute_in_process(
             instance=instance,
             partition_key=keys[0] if first == last else None,
             tags={ATTENDED: "yes", STEP: step.name, **process_tag(), **({} if first == last else span)},
             raise_on_error=False,
             run_config={"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}},
         )
-    if outcome.success:
-        return
+    if heard and (outcome.success or heard[-1].failures):
+        return heard[-1]
     if refused:
         raise StoreBusy(refused[0])
     failed = outcome.get_step_failure_events()

@@ -179,7 +179,7 @@ def _make(workspace: Workspace, partitions: Sequence[Partition], wanted: frozens
         workspace.log.info(f"{each}: {'written' if page.new else 'unchanged'}")
         return page.new
 
-    new, failures = one_by_one(partitions, write)
+    new, failures = one_by_one(partitions, write, progress=workspace.progress)
     for profile in dict.fromkeys(each.of_profile for each in new):
         _send(workspace, profile)
     return Made(new=new, failures=failures, details=written)

@@ -240,7 +240,7 @@ def _make(workspace: Workspace, partitions: Sequence[Partition], wanted: frozens
             workspace.cluster, partitions, prepare=prepare, work_of=work_of, verifier=verifier, tell=tell
         )
     else:
-        new, failures = one_by_one(partitions, make, in_order=True)
+        new, failures = one_by_one(partitions, make, in_order=True, progress=workspace.progress)
     return Made(new=new, failures=failures)
 
 
@@ -335,5 +335,4 @@ STEP = Step(
     reported=_reported,
     trigger="new_papers_or_profile",
     in_order=True,
-    side_by_side=True,
 )

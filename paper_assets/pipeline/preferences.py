@@ -150,7 +150,7 @@ def _make(workspace: Workspace, partitions: Sequence[Partition], wanted: frozens
         workspace.log.info(f"{name}: {evidence.sentence}")
         return True
 
-    new, failures = one_by_one(partitions, make)
+    new, failures = one_by_one(partitions, make, progress=workspace.progress)
     return Made(new=new, failures=failures)
 
 

@@ -15,6 +15,7 @@ from typing import Any, Literal
 from paper_assets.errors import ClusterUnavailable, PaperAssetsError, RateLimited, StoreBusy, named_error
 from paper_assets.pipeline.report import Report
 from paper_assets.pipeline.workspace import Workspace
+from paper_assets.progress import Progress, ignore_progress
 
 
 class Grid(Enum):
@@ -138,8 +139,7 @@ class Step:
     stored partition the data version that Dagster should know, unless a run was killed before reporting it. `make`
     makes the partitions, ascending; it can make some of several `products` only. `waits_for` describes what a partition
     waits for that no run can provide. `in_order`: a later day depends on the earlier ones of its profile.
-    `side_by_side`: a cluster makes the profiles of a day in parallel. `backfills`: the command line makes it for every
-    requested day, otherwise for the last one.
+    `backfills`: the command line makes it for every requested day, otherwise for the last one.
     """
 
     name: str
@@ -153,7 +153,6 @@ class Step:
     waits_for: Callable[[Workspace, Partition], str | None] = lambda workspace, partition: None
     trigger: Trigger = "nothing"
     in_order: bool = False
-    side_by_side: bool = False
     reported: Reported = lambda workspace, partitions: {}
     backfills: bool = True
     partitions_per_run: int | None = 100
@@ -181,7 +180,11 @@ def stale(step: Step, workspace: Workspace, partitions: Sequence[Partition]) -> 
 
 
 def one_by_one(
-    partitions: Sequence[Partition], make: Callable[[Partition], bool], *, in_order: bool = False
+    partitions: Sequence[Partition],
+    make: Callable[[Partition], bool],
+    *,
+    in_order: bool = False,
+    progress: Progress = ignore_progress,
 ) -> tuple[dict[Partition, bool], dict[Partition, PaperAssetsError]]:
     """Make each partition, ascending; a failure stops only partitions that depend on it.
 
@@ -190,7 +193,8 @@ def one_by_one(
     """
     new: dict[Partition, bool] = {}
     failures: dict[Partition, PaperAssetsError] = {}
-    for partition in ascending(partitions):
+    for number, partition in enumerate(ascending(partitions)):
+        progress(number, len(partitions))
         if in_order and any(failed.profile == partition.profile for failed in failures):
             continue
         try:

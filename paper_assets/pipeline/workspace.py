@@ -96,6 +96,7 @@ class Workspace:
     progress: Progress = ignore_progress
     log: logging.Logger = field(default_factory=lambda: logging.getLogger("paper_assets.pipeline"))
     options: Mapping[str, Any] = field(default_factory=dict)
+    on_made: Callable[[Any], None] = lambda made: None  # called with each run's `Made`, failures included
     assumed_model: str | None = None  # the embedding model's name for who only looks, and need not load it
 
     def embedder(self) -> Embedder | None:

@@ -126,12 +126,7 @@ def _current_lists(workspace: Workspace, instance: Any, profiles: ProfilesFound,
 def _steps_of_day(workspace: Workspace, profiles: ProfilesFound, day: date) -> Iterator[tuple[Step, list[Partition]]]:
     """Yield the steps of a run for one day in order, each with its partitions."""
     yield embeddings.STEP, _window(workspace, profiles, day, day)
-    for profile in profiles.readable:
-        for step in STEPS:
-            if step.grid is Grid.PROFILE:
-                yield step, [Partition(profile=profile)]
-            if step.grid is Grid.PROFILE_DAY:
-                yield step, [Partition(day, profile)]
+    yield from _steps_of_days(profiles, [day], day)
 
 
 def _updated(
@@ -148,32 +143,31 @@ def _updated(
     filled = paper_counts(workspace.warehouse)
     days = [first + timedelta(days=i) for i in range((last - first).days + 1)]
     days = [day for day in days if day in filled or day == last]
+    with progress_bar("ranking profiles") as count:
+        for step, partitions in _steps_of_days(profiles, days, last):
+            runs.bring_up_to_date(instance, replace(workspace, progress=count), step, partitions, done)
     shown: list[Mapping[str, Any]] = []
     unexpected: list[PaperAssetsError] = []
-    with progress_bar("ranking profiles") as count:
-        for step in STEPS[: STEPS.index(gatekeeper.STEP) + 1] if workspace.cluster else ():  # profiles side by side
-            if step.grid is Grid.PROFILE:
-                every_profile = [Partition(profile=profile) for profile in profiles.readable]
-                runs.bring_up_to_date(instance, workspace, step, every_profile, done)
-            if step.side_by_side:
-                every_profile = [Partition(day, profile) for day in days for profile in profiles.readable]
-                runs.bring_up_to_date(instance, workspace, step, every_profile, done)
-        for number, profile in enumerate(profiles.readable):
-            count(number, len(profiles.readable))
-            for step in STEPS:
-                if step.grid is Grid.PROFILE:
-                    runs.bring_up_to_date(instance, workspace, step, [Partition(profile=profile)], done)
-                if step.grid is Grid.PROFILE_DAY:
-                    asked = [Partition(day, profile) for day in (days if step.backfills else [last])]
-                    runs.bring_up_to_date(instance, workspace, step, asked, done)
+    with workspace.warehouse.read_together() as opened:
+        for profile in profiles.readable:
             if (gatekeeper.RANKINGS, profile) not in done.failed:
                 try:
-                    shown.append(_shown(workspace, Partition(last, profile), done))
+                    shown.append(_shown(replace(workspace, warehouse=opened), Partition(last, profile), done))
                 except PaperAssetsError:
                     raise
                 except Exception as error:  # a bug in one profile must not hide the others
                     unexpected.append(PaperAssetsError(log_unexpected(error, what=f"showing the list of {profile}")))
     return shown, [*done.failures.values(), *unexpected]
+
+
+def _steps_of_days(profiles: ProfilesFound, days: Sequence[date], last: date) -> Iterator[tuple[Step, list[Partition]]]:
+    """Yield the steps after the embeddings in order, each with the partitions of all profiles."""
+    for step in STEPS:
+        if step.grid is Grid.PROFILE:
+            yield step, [Partition(profile=profile) for profile in profiles.readable]
+        if step.grid is Grid.PROFILE_DAY:
+            made = days if step.backfills else [last]
+            yield step, [Partition(day, profile) for profile in profiles.readable for day in made]
 
 
 def _window(workspace: Workspace, profiles: ProfilesFound, first: date, last: date) -> list[Partition]:
@@ -200,10 +194,10 @@ def _others_embedded(
         for month in embeddings.steps_newest_first(day for day in days if day >= settings.first_day):
             runs.bring_up_to_date(instance, others, embeddings.STEP, [Partition(day) for day in month], done)
         embeddings.embed_unpartitioned(others)
-    for profile in profiles.readable:
-        for step in STEPS:
-            if step.grid is Grid.PROFILE_DAY:
-                runs.bring_up_to_date(instance, workspace, step, [Partition(newest, profile)], done)
+    for step in STEPS:
+        if step.grid is Grid.PROFILE_DAY:
+            newest_lists = [Partition(newest, profile) for profile in profiles.readable]
+            runs.bring_up_to_date(instance, workspace, step, newest_lists, done)
     return list(done.failures.values())
 
 
