@@ -21,7 +21,7 @@ from paper_assets.ranking.final_list import (
     rules_of,
     tenth,
 )
-from paper_assets.ranking.scoring import final_scores
+from paper_assets.ranking.scoring import REWARDED, final_scores
 from paper_assets.ranking.tags import CONTRASTIVE_IN_WORDS, IN_WORDS, SOFT_PENALTY
 from paper_assets.settings import ScoringConfig
 from paper_assets.weights import DIMENSIONS
@@ -33,7 +33,7 @@ _TAG_OF_WISH = {
 }
 FOR_ALL, LEARNED = "for_all", "learned"  # names of parts that are no column
 _ADDED_IN_WORDS = {
-    "bonus": "ranking mode",
+    "bonus": "ranking mode and purpose",
     "soft_penalty": "keywords you avoid",
     "diversity_penalty": "likeness to one above",
 }
@@ -94,7 +94,7 @@ def why(row: Mapping[str, Any], header: Mapping[str, Any], *, scored: int, missi
             sentences += _must_keyword_in_words(row, header)
             sentences += _learned_in_words(row, weights[name])
     if row["bonus"]:
-        sentences.append(f"The mode {header['ranking_mode']} adds {row['bonus']:.3f}.")
+        sentences.append(_bonus_in_words(row, header["ranking_mode"]))
     if row["soft_penalty"]:
         sentences.append(f"Keywords you avoid ({', '.join(row['penalty_keywords'])}) take {-row['soft_penalty']:.2f}.")
     if row["diversity_penalty"]:
@@ -191,7 +191,7 @@ def order_parts(row: Mapping[str, Any], header: Mapping[str, Any]) -> list[tuple
         (
             "semantic_relevance",
             f"probability {probability_of(row):.2f} of being on topic",
-            points_above(probability_of(row), header["line"]),
+            points_above(probability_of(row), header),
         )
     ]
     for name in DIMENSIONS:
@@ -254,6 +254,16 @@ def _must_keyword_in_words(row: Mapping[str, Any], header: Mapping[str, Any]) ->
     return ["A keyword that you ask for raises the probability, most of all in the title."]
 
 
+def _bonus_in_words(row: Mapping[str, Any], mode: str) -> str:
+    """Say what the mode and the purpose add."""
+    survey = "SURVEY" in row["tags"]
+    if mode in REWARDED:
+        reason = f"The mode {mode} and the purpose literature_review add" if survey else f"The mode {mode} adds"
+    else:
+        reason = "The purpose literature_review adds"
+    return f"{reason} {row['bonus']:.3f}{', because it is a survey' if survey else ''}."
+
+
 def _learned_in_words(row: Mapping[str, Any], weight: float) -> list[str]:
     """What the reader's ratings brought, by which words, and next to which rated papers."""
     learned = learned_of(row)
@@ -309,14 +319,21 @@ def _listed_with(
 
 def _probability_needed(papers: ScoredPapers, at: int, weight: float) -> float | None:
     """The least probability in thousandths that brings the paper into the list with nothing else changed."""
-    low, high = int(np.ceil(1000 * papers.probability[at])), 1000
-    if not _listed_with(papers, at, probability=1.0, weight=weight):
+    low, high = int(np.ceil(1000 * papers.probability[at])), int(1000 * _best(papers))
+    if low > high:
+        return None
+    if not _listed_with(papers, at, probability=_best(papers), weight=weight):
         return None
     while low < high:  # the more probable, the higher it stands
         middle = (low + high) // 2
         enough = _listed_with(papers, at, probability=middle / 1000, weight=weight)
         low, high = (low, middle) if enough else (middle + 1, high)
     return low / 1000
+
+
+def _best(papers: ScoredPapers) -> float:
+    """The probability that counts most."""
+    return papers.rules.edge.probability if papers.rules.edge else 1.0
 
 
 def _last_for_its_score(rows: Sequence[Mapping[str, Any]], header: Mapping[str, Any]) -> Mapping[str, Any] | None:
@@ -339,7 +356,7 @@ def _remedies(papers: ScoredPapers, at: int, row: Mapping[str, Any], header: Map
     found = []
     for name in sorted(room, key=lambda name: -room[name]):
         if name == "semantic_relevance":
-            enough = _listed_with(papers, at, probability=1.0, weight=weights[name])
+            enough = _listed_with(papers, at, probability=_best(papers), weight=weights[name])
         else:
             enough = _listed_with(papers, at, more=room[name])
         if enough:

@@ -2,7 +2,8 @@
 
 Where relevance is a probability, papers above the threshold precede all others, and both groups are ordered by their
 match: the log odds of the probability above the threshold's, plus `nudge` times what else the final score holds
-(keywords, authors, institutions, recency, code, the mode's bonus, penalties). Papers below the threshold are not in the
+(keywords, authors, institutions, recency, code, bonus, penalties). For purpose idea_generation log odds beyond an edge
+count backwards. Papers below the threshold are not in the
 list. Without a threshold (mode `seed`, no profile) the final score alone decides. Rankings stored before there was a
 match go by tenths of probability and by final score within a tenth (`nudge` is None).
 """
@@ -31,6 +32,17 @@ Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Edge:
+    """The probability from which on a higher one counts less: each point of log odds beyond it takes `slope`, all of
+    them together at most `most`.
+    """
+
+    probability: float
+    slope: float
+    most: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ListRules:
     """How many places there are, how many of them at most for lanes, from which probability on (None: no line), and
     whether the most probable go first.
@@ -45,6 +57,7 @@ class ListRules:
     shortlist: bool
     nudge: float | None = None
     weight: float = 0.0
+    edge: Edge | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +94,13 @@ def rules_of(header: Mapping[str, Any], *, otherwise: int = 1) -> ListRules:
         shortlist=line is not None and nudge is None and header.get("ranking_mode") == "balanced",
         nudge=nudge,
         weight=header["weights"]["semantic_relevance"] if nudge is not None else 0.0,
+        edge=edge_of(header),
     )
+
+
+def edge_of(header: Mapping[str, Any]) -> Edge | None:
+    """Return the edge that a ranking's header names, if any."""
+    return Edge(**header["edge"]) if header.get("edge") else None
 
 
 def learned_of(row: Mapping[str, Any]) -> float:
@@ -95,9 +114,19 @@ def probability_of(row: Mapping[str, Any]) -> float:
     return probability
 
 
-def matches(probability: Floats, final: Floats, *, nudge: float, weight: float) -> Floats:
+def matches(probability: Floats, final: Floats, *, nudge: float, weight: float, edge: Edge | None) -> Floats:
     """(n,) what the list goes by, up to a number that is the same for all papers."""
-    found: Floats = log_odds(probability) + nudge * (final - weight * probability)
+    found: Floats = _odds(probability, edge) + nudge * (final - weight * probability)
+    return found
+
+
+def _odds(probability: Floats | float, edge: Edge | None) -> Floats:
+    """Log odds as far as the edge, and downwards from there."""
+    odds = log_odds(probability)
+    if edge is None:
+        return odds
+    beyond = np.maximum(odds - log_odds(edge.probability), 0.0)
+    found: Floats = odds - beyond - np.minimum(edge.slope * beyond, edge.most)
     return found
 
 
@@ -108,12 +137,12 @@ def match_of(row: Mapping[str, Any], header: Mapping[str, Any]) -> float | None:
         return None
     probability = probability_of(row)
     rest: float = row["final"] - header["weights"]["semantic_relevance"] * probability
-    return points_above(probability, header["line"]) + float(nudge * (rest - header["nudge_from"]))
+    return points_above(probability, header) + float(nudge * (rest - header["nudge_from"]))
 
 
-def points_above(probability: float, line: float) -> float:
-    """By how much log odds a probability is above the threshold."""
-    return float(log_odds(probability) - log_odds(line))
+def points_above(probability: float, header: Mapping[str, Any]) -> float:
+    """Return what a probability above the threshold counts, in points of log odds."""
+    return float(_odds(probability, edge_of(header)) - log_odds(header["line"]))
 
 
 def order_value(row: Mapping[str, Any], header: Mapping[str, Any]) -> float:
@@ -144,7 +173,7 @@ def arrange(papers: ScoredPapers) -> ReadingList:
         if rules.nudge is None:
             group = np.where(above, tenth(probability), probability)
         else:
-            group = matches(probability, final, nudge=rules.nudge, weight=rules.weight)
+            group = matches(probability, final, nudge=rules.nudge, weight=rules.weight, edge=rules.edge)
         order = np.lexsort((tie, -final, -group, ~(first & above), ~above))
     rows, above = rows[order], above[order]
     pick, lanes = pick[order], papers.lanes[rows] & above & ~pick[order]
@@ -186,6 +215,7 @@ class Scored:
     line: float | None
     shift: Floats | None = None
     nudge: float = 0.0  # points of log odds that a point of the score beside relevance counts
+    edge: Edge | None = None
 
     @property
     def relevance(self) -> Floats:
@@ -209,7 +239,7 @@ class Scored:
 
     def match(self, final: Floats) -> Floats:
         """(n,) what the order goes by where there is a threshold, from the final scores."""
-        return matches(self.relevance, final, nudge=self.nudge, weight=self.weights[_RELEVANCE])
+        return matches(self.relevance, final, nudge=self.nudge, weight=self.weights[_RELEVANCE], edge=self.edge)
 
     def with_relevance(self, relevance: Floats) -> "Scored":
         """The same papers with another relevance."""
@@ -272,11 +302,11 @@ def asked_first(scored: Scored, doubtful: Rows, *, options: RankingOptions, scor
     asked: Rows = doubtful[np.argsort(place[doubtful], kind="stable")]
     if scored.line is None or options.include_contrastive:
         return asked
-    lowest = scored.match(scored.final(scoring, diversity_penalty=_deduction(options, scoring)))
+    lowest = scored.match(scored.final(scoring, diversity_penalty=_deduction(scored, options, scoring)))
     sure = scored.above
     sure[doubtful] = False
     rivals = np.sort(lowest[sure])
-    certain = scored.with_relevance(np.ones(len(lowest)))
+    certain = scored.with_relevance(np.full(len(lowest), scored.edge.probability if scored.edge else 1.0))
     best = certain.match(certain.final(scoring))
     ahead = len(rivals) - np.searchsorted(rivals, best[asked], side="right")
     for_a_lane = (scored.serves[asked] > 0).any(axis=1) & (options.top_k >= 3)
@@ -288,8 +318,8 @@ def _filled(scored: Scored, places: int, *, options: RankingOptions, scoring: Sc
     above = scored.above
     places = min(places, int(above.sum()))
     final, deducted = scored.final(scoring), np.zeros(len(scored.bonus))
-    if options.ranking_mode == "diversity" and scored.vectors is not None:
-        lowered = scored.final(scoring, diversity_penalty=_deduction(options, scoring))
+    if scored.vectors is not None and (deduction := _deduction(scored, options, scoring)):
+        lowered = scored.final(scoring, diversity_penalty=deduction)
         standing, fallen = _standings(scored, final, lowered)
         again = repeating(
             standing,
@@ -298,9 +328,9 @@ def _filled(scored: Scored, places: int, *, options: RankingOptions, scoring: Sc
             days=scored.days,
             paper_ids=scored.paper_ids,
             places=places,
-            similarity=scoring.diversity_similarity,
+            similarity=scoring.idea_similarity if scored.edge else scoring.diversity_similarity,
         )
-        deducted, final = np.where(again, scoring.diversity_penalty, 0.0), np.where(again, lowered, final)
+        deducted, final = np.where(again, deduction, 0.0), np.where(again, lowered, final)
     keys = [] if scored.line is None else [above.astype(np.float64), scored.match(final)]
     order = best_first(final, scored.days, scored.paper_ids, before=keys)
     order, entered = with_every_lane(
@@ -309,8 +339,9 @@ def _filled(scored: Scored, places: int, *, options: RankingOptions, scoring: Sc
     return FinalList(order=order, shown=places, final=final, diversity_penalty=deducted, lane_places=entered, pick=None)
 
 
-def _deduction(options: RankingOptions, scoring: ScoringConfig) -> float:
-    return scoring.diversity_penalty if options.ranking_mode == "diversity" else 0.0
+def _deduction(scored: Scored, options: RankingOptions, scoring: ScoringConfig) -> float:
+    """What a paper like a chosen one loses; nothing where variety is not asked for."""
+    return scoring.diversity_penalty if options.ranking_mode == "diversity" or scored.edge else 0.0
 
 
 def _standings(scored: Scored, final: Floats, lowered: Floats) -> tuple[Floats, Floats]:

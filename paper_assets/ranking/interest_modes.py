@@ -128,7 +128,8 @@ def interest_queries(
         "lanes": lambda: _lanes(interests, scoring.lane_weights),
         "library": lambda: _library(liked),
     }
-    line = scoring.line if options.line is None else options.line
+    usual = scoring.literature_review_line if options.purpose == "literature_review" else scoring.line
+    line = usual if options.line is None else options.line
     titles = [title[:_LONGEST_INTEREST] for title, _ in liked if title.strip()]
     return InterestQueries(
         views=tuple(views[mode]() for mode in modes),

@@ -6,7 +6,8 @@ The rules, for a keyword and a text in normal form (`normal_form`):
   word of five letters or more also stands in its adjective and field (`robot` in `robotic` and `robotics`);
 - `GPT-4*` stands in every word or phrase that begins so (`GPT-4o`); with fewer than three letters or digits the star is
   a star (`A*`);
-- `title:survey` is looked for in titles only;
+- `title:survey` is looked for in titles only, `abstract:survey` in titles and abstracts; without either the caller
+  decides (`title_only`): "benchmark" is in a third of all abstracts, so a keyword to avoid counts in titles;
 - a keyword may hold symbols (`C++`, `.NET`, `R&D`); one of nothing but symbols matches nothing;
 - Chinese, Japanese, Korean and Thai characters know no word borders: there a keyword matches as a substring, and a
   Latin word may touch them (`LLM` stands in `LLM을`).
@@ -41,7 +42,7 @@ _LETTER = rf"[^\W{NO_BORDERS}]"  # a letter or digit of a script that has word b
 _OTHER_WITH_IC = frozenset({"class", "graph", "organ", "period", "rhetor", "system"})
 _LEAST_BEFORE_IC = 5
 _LEAST_BEFORE_STAR = 3
-_TITLE_ONLY = re.compile(r"\s*title\s*:", re.IGNORECASE)
+_SCOPE = re.compile(r"\s*(title|abstract)\s*:", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +71,11 @@ class _Keyword:
     title_only: bool
 
 
-def distinct(keywords: Sequence[str]) -> list[str]:
+def distinct(keywords: Sequence[str], *, title_only: bool = False) -> list[str]:
     """The keywords that can match, as written, each once by what it finds, in their order."""
     first: dict[_Keyword, str] = {}
     for keyword in keywords:
-        read = _read(keyword)
+        read = _read(keyword, title_only=title_only)
         if read.phrase:
             first.setdefault(read, keyword)
     return list(first.values())
@@ -87,10 +88,10 @@ def paper_texts(table: pa.Table) -> pa.ChunkedArray:
     )
 
 
-def keywords_in(texts: pa.ChunkedArray | IndexedTexts, keywords: Sequence[str]) -> Bools:
-    """(n, k): whether text i holds keyword j."""
+def keywords_in(texts: pa.ChunkedArray | IndexedTexts, keywords: Sequence[str], *, title_only: bool = False) -> Bools:
+    """(n, k): whether text i holds keyword j; with `title_only` in its title, unless the keyword says `abstract:`."""
     found = np.zeros((len(texts), len(keywords)), dtype=bool)
-    searches = [_search(keyword) for keyword in keywords]
+    searches = [_search(keyword, title_only=title_only) for keyword in keywords]
     if not (len(texts) and any(searches)):
         return found
     known = texts if isinstance(texts, IndexedTexts) else indexed(texts)
@@ -137,21 +138,23 @@ def _stands_in(search: _Search, text: str) -> bool:
     return False
 
 
-def _read(keyword: str) -> _Keyword:
+def _read(keyword: str, *, title_only: bool) -> _Keyword:
     """A keyword as a profile writes it; its phrase is empty if it holds neither letter nor digit."""
-    scope = _TITLE_ONLY.match(keyword)
+    scope = _SCOPE.match(keyword)
     phrase = normal_form(keyword[scope.end() if scope else 0 :].replace("\0", " ")).strip()
     letters = len(re.findall(r"[^\W_]", phrase))
     enough = letters >= _LEAST_BEFORE_STAR or HAS_NO_BORDERS.search(phrase) is not None
     prefix = phrase.endswith("*") and phrase[-2:-1].isalnum() and enough
     return _Keyword(
-        phrase=(phrase[:-1] if prefix else phrase) if letters else "", prefix=prefix, title_only=scope is not None
+        phrase=(phrase[:-1] if prefix else phrase) if letters else "",
+        prefix=prefix,
+        title_only=scope[1].lower() == "title" if scope else title_only,
     )
 
 
 @lru_cache(maxsize=4096)  # the pattern takes 3 to 7 ms to compile, the search of a day's papers less
-def _search(keyword: str) -> _Search | None:
-    read = _read(keyword)
+def _search(keyword: str, *, title_only: bool) -> _Search | None:
+    read = _read(keyword, title_only=title_only)
     phrase = read.phrase
     if not phrase:
         return None

@@ -1,7 +1,7 @@
 """The ranking of one profile for one day: every candidate scored, explained and put in order (SPEC G4 to G14)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import date
 from functools import partial
 from typing import Any
@@ -15,7 +15,7 @@ from paper_assets.ranking.calibration import Calibration, standard_calibration
 from paper_assets.ranking.columns import ages_in_days, among, has_project_page, has_repository
 from paper_assets.ranking.contrast import comparison_notes, contrast_tags
 from paper_assets.ranking.dimensions import DIMENSION_TABLE, DimensionFacts
-from paper_assets.ranking.final_list import FinalList, Scored, asked_first, final_list
+from paper_assets.ranking.final_list import Edge, FinalList, Scored, asked_first, final_list
 from paper_assets.ranking.interest_modes import (
     InterestQueries,
     Relevance,
@@ -41,6 +41,11 @@ from paper_assets.weights import DIMENSIONS
 EMBEDDING, KEYWORD, PROFILE_FREE = "embedding", "keyword", "profile_free"  # G5 evaluation_method
 EMBEDDING_AND_LLM = "embedding+llm"
 _MUST_IN_TITLE, _MUST_IN_ABSTRACT = 2.0, 0.7  # points of log odds
+_REVIEWS = ("a", "systematic", "literature", "scoping", "critical", "comprehensive")
+_SURVEY_TITLES = (
+    *("survey", "tutorial", "roadmap", "meta analysis", "review of", "an overview", "overview of"),
+    *(f"{kind} review" for kind in _REVIEWS),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +82,7 @@ def rank(task: RankingTask, *, verifier: Verifier | None = None, calibration: Ca
     )
     if content and by_field and queries and queries.calibrated and candidates.num_rows:
         relevance = _with_must_keywords(relevance, by_field, content)
-    facts = _facts(candidates, words, content, as_of=as_of, pdf_names=task.pdf_names, scoring=scoring)
+    facts = _facts(candidates, words, content, options=options, as_of=as_of, pdf_names=task.pdf_names, scoring=scoring)
     scored = _scored(candidates, texts, facts, relevance, options=options, vectors=vectors, queries=queries)
     shift = None
     if preferences and candidates.num_rows:
@@ -170,15 +175,18 @@ def _facts(
     words: IndexedTexts | None,
     content: ProfileContent | None,
     *,
+    options: RankingOptions,
     as_of: date,
     pdf_names: Sequence[str],
     scoring: ScoringConfig,
 ) -> TagFacts:
     """What is known of the papers apart from their relevance, whose dimension is 0 here."""
     must = distinct(content.keywords.must_include) if content else []
-    soft = distinct(content.keywords.exclude.soft) if content else []
-    found = keywords_in(words or paper_texts(candidates), [*must, *soft])
-    must_found, soft_found = found[:, : len(must)], found[:, len(must) :]
+    own = options.interest_mode != "seed"  # the original document knows no surveys and looks in abstracts
+    soft = distinct(content.keywords.exclude.soft, title_only=own) if content else []
+    texts = words or paper_texts(candidates)
+    must_found, soft_found = keywords_in(texts, must), keywords_in(texts, soft, title_only=own)
+    wanted = _SURVEY_TITLES if own and options.purpose == "literature_review" else ()
     ages = ages_in_days(candidates, as_of)
     repository = has_repository(candidates)
     page = has_project_page(candidates, among=~repository, texts=words)
@@ -203,6 +211,7 @@ def _facts(
         must_found=must_found,
         soft_found=soft_found,
         soft_keywords=soft,
+        survey=keywords_in(texts, wanted, title_only=True).any(axis=1),
         llm_verified=np.zeros(candidates.num_rows, dtype=bool),
         content=content,
         scoring=scoring,
@@ -220,18 +229,22 @@ def _scored(
     queries: InterestQueries | None,
 ) -> Scored:
     """All that the order depends on."""
+    scoring = facts.scoring
     return Scored(
         paper_ids=candidates.column("paper_id"),
         texts=texts,
         days=-facts.ages,
         dimensions=facts.dimensions,
-        weights=weights_for(options.purpose, facts.scoring, chosen=options.weights, profile_free=facts.content is None),
-        bonus=mode_bonus(facts.dimensions, options.ranking_mode, facts.scoring),
-        penalty=soft_penalty(facts.soft_found, facts.scoring),
+        weights=weights_for(options.purpose, scoring, chosen=options.weights, profile_free=facts.content is None),
+        bonus=mode_bonus(facts.dimensions, options.ranking_mode, scoring) + scoring.survey_bonus * facts.survey,
+        penalty=soft_penalty(facts.soft_found, scoring),
         serves=relevance.serves,
         vectors=vectors,
         line=queries.line if queries else None,
-        nudge=facts.scoring.nudges[options.purpose],
+        nudge=scoring.nudge,
+        edge=Edge(probability=scoring.idea_edge, slope=scoring.idea_slope, most=scoring.idea_most)
+        if queries and queries.calibrated and options.purpose == "idea_generation"
+        else None,
     ).with_relevance(relevance.values)
 
 
@@ -308,7 +321,7 @@ def _nudge(scored: Scored, content: ProfileContent | None) -> dict[str, Any]:
         "recency": True,
     }
     plain = sum(weight for name, weight in zip(DIMENSIONS, scored.weights, strict=True) if unasked.get(name))
-    return {"nudge": scored.nudge, "nudge_from": plain}
+    return {"nudge": scored.nudge, "nudge_from": plain, **({"edge": asdict(scored.edge)} if scored.edge else {})}
 
 
 def _notes(

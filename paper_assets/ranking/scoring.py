@@ -16,6 +16,7 @@ from paper_assets.weights import DIMENSIONS, Weights
 
 Floats = NDArray[np.float64]
 
+REWARDED = {"novelty": "recency", "practicality": "practicality"}  # G9: the dimension that a mode adds to
 PROFILE_FREE_DIMENSIONS = ("recency", "practicality")  # G10: the two that ask nothing about a person
 
 
@@ -39,7 +40,7 @@ def weights_for(
 
 def mode_bonus(dimensions: Floats, ranking_mode: str, scoring: ScoringConfig) -> Floats:
     """(n,) what the mode adds: novelty by recency, practicality by practicality, the others nothing."""
-    rewarded = {"novelty": "recency", "practicality": "practicality"}.get(ranking_mode)
+    rewarded = REWARDED.get(ranking_mode)
     if rewarded is None:
         return np.zeros(len(dimensions))
     return scoring.mode_bonus * dimensions[:, DIMENSIONS.index(rewarded)]

@@ -39,6 +39,7 @@ IN_WORDS = {
     "LIKE_NO": "like papers that you rated not for you",
     "NO_CODE": "no code known",
     "OLDER_PAPER": "an older paper",
+    "SURVEY": "a survey or review",
 }
 
 
@@ -54,6 +55,7 @@ class TagFacts:
     must_found: Bools
     soft_found: Bools
     soft_keywords: Sequence[str]
+    survey: Bools
     llm_verified: Bools
     content: ProfileContent | None
     learned: Floats | None = None  # by how much ratings move relevance; None where they have no say
@@ -84,6 +86,7 @@ def tags_of(evidence: TagFacts) -> pa.ListArray:
         "LIKE_NO": learned <= -LEARNED_NOTED,
         "NO_CODE": ~evidence.code & ~evidence.project_page,
         "OLDER_PAPER": evidence.ages >= scoring.older_days,
+        "SURVEY": evidence.survey,
     }
     names = [*IN_WORDS, *(f"{SOFT_PENALTY}:{keyword}" for keyword in evidence.soft_keywords)]
     return named_where(np.column_stack([*(given[name] for name in IN_WORDS), evidence.soft_found]), names)

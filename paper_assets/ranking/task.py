@@ -76,7 +76,7 @@ def candidate_fingerprint(
         {
             "profile": profile.content_hash,
             "as_of": as_of.isoformat(),
-            "scoring": {**numbers, "weights": dict(scoring.weights), "nudges": dict(scoring.nudges)},
+            "scoring": {**numbers, "weights": dict(scoring.weights)},
             "papers": {day.isoformat(): papers[day] for day in papers},
             "shown": sorted(shown),
             **({"imported": sorted(imported)} if imported else {}),

@@ -22,7 +22,7 @@ WORDS = [
 KEYWORDS = [
     "graph neural networks", "graph", "language model", "Language-Models", "zero shot", "RL", "C++", "C", "studies",
     "class", "naive", "学習", "언어", "GPT-4", "R&D", "vae", "medical", "surveys", "survey", "++", "models",
-    "title:survey", "robot", "GPT-4*", "title: mode*",
+    "title:survey", "abstract:models", "robot", "GPT-4*", "title: mode*",
 ]  # fmt: skip
 NAMES = [
     "Ana Müller", "Muller, Ana", "A. Muller", "Li Wei", "Wei Li", "Søren Å. Berg", "Berg, Soren A.", "Ng, K., Jr.",

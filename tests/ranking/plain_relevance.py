@@ -203,7 +203,7 @@ class PlainInterests:
                 logit = by_example if logit is None else logit + half * (by_example - LIBRARY["library_base"])
             assert logit is not None
             values.append(sigmoid(logit + self.wished(*fields[at])))
-            line = 0.25 if self.options.line is None else self.options.line
+            line = usual_line(self.options) if self.options.line is None else self.options.line
             alone = [sigmoid(one[at]) for one in each] if "lanes" in views else []
             serves.append([p if p >= line else 0.0 for p in alone])
         return values, serves
@@ -249,13 +249,20 @@ class PlainInterests:
         return float(parts["intercept"] + parts["meaning"] * near[at] + parts["words"] * words)
 
 
+def usual_line(options: RankingOptions) -> float:
+    """The threshold of a profile that names none."""
+    return 0.15 if options.purpose == "literature_review" else 0.25
+
+
 def plain_matches(papers: list[tuple[Paper, dict[str, float]]], options: RankingOptions) -> list[float]:
     """The number that each paper is put in order by where there is a threshold."""
-    weights, nudge = SCORING.weights[options.purpose], SCORING.nudges[options.purpose]
+    weights, nudge = SCORING.weights[options.purpose], SCORING.nudge
     weight = options.weights.in_order[0] if options.weights else weights[0]
     match = []
     for p, scores in ((scores["semantic_relevance"], scores) for _, scores in papers):
         odds = -30.0 if p == 0 else 30.0 if p == 1 else min(max(math.log(p) - math.log1p(-p), -30.0), 30.0)
+        if options.purpose == "idea_generation" and odds > 0:  # from even odds on a point more takes 0.3, at most 1
+            odds = -min(0.3 * odds, 1.0)
         match.append(odds + nudge * (scores["final"] - weight * p))
     return match
 

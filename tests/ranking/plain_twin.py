@@ -29,11 +29,14 @@ def plain(text: str) -> str:
     return BREAKS.sub(" ", text.lower()).strip()
 
 
-def keyword_pattern(keyword: str) -> re.Pattern[str] | None:
-    """What finds a keyword in a plain text; None if it holds neither letter nor digit."""
+SURVEY = re.compile(r"\A[^\x01]*(?<!\w)surveys?(?!\w)")  # the other words for one do not occur in invented papers
+
+
+def keyword_pattern(keyword: str, *, titles: bool = False) -> re.Pattern[str] | None:
+    """What finds a keyword in a plain text; None if it holds neither letter nor digit. `titles`: in titles alone."""
     phrase = plain(keyword)
-    title = phrase.startswith("title:")
-    phrase = phrase.removeprefix("title:").strip()
+    title = phrase.startswith("title:") or (titles and not phrase.startswith("abstract:"))
+    phrase = phrase.removeprefix("title:" if phrase.startswith("title:") else "abstract:").strip()
     if not any(c.isalnum() for c in phrase):
         return None
     before = "" if re.match(f"[{CJK}]", phrase) else rf"(?<![^\W{CJK}])"
@@ -67,12 +70,12 @@ def numbers(word: str) -> list[str]:
     return forms
 
 
-def distinct(keywords: list[str]) -> dict[str, re.Pattern[str]]:
+def distinct(keywords: list[str], *, titles: bool = False) -> dict[str, re.Pattern[str]]:
     """Each keyword that can match, once, with its pattern."""
     found: dict[str, re.Pattern[str]] = {}
     for keyword in keywords:
-        pattern = keyword_pattern(keyword)
-        if pattern and plain(keyword) not in {plain(other) for other in found}:
+        pattern = keyword_pattern(keyword, titles=titles)
+        if pattern and pattern.pattern not in {other.pattern for other in found.values()}:
             found[keyword] = pattern
     return found
 
@@ -113,7 +116,7 @@ class PlainGatekeeper:
         self.content, self.options, self.as_of, self.scoring = content, options, as_of, scoring
         self.must = distinct(content.keywords.must_include)
         self.hard = distinct(content.keywords.exclude.hard)
-        self.soft = distinct(content.keywords.exclude.soft)
+        self.soft = distinct(content.keywords.exclude.soft, titles=options.interest_mode != "seed")
         self.institutions = distinct(content.preferred_institutions)
         self.authors = {person(name) for name in content.preferred_authors} - {""}
 
@@ -157,6 +160,8 @@ class PlainGatekeeper:
         }
         rewarded = {"novelty": "recency", "practicality": "practicality"}.get(options.ranking_mode)
         bonus = 0.1 * parts[rewarded] if rewarded else 0.0
+        survey = options.purpose == "literature_review" and options.interest_mode != "seed" and SURVEY.search(text)
+        bonus += 0.15 if survey else 0.0
         penalty = max(-0.15 * len(soft), -0.3)
         total = 0.0
         for weight, value in zip(self.scoring.weights[options.purpose], parts.values(), strict=True):
@@ -173,6 +178,7 @@ class PlainGatekeeper:
             "PROJECT_PAGE": page and not paper.github_url,
             "NO_CODE": not page and not paper.github_url,
             "OLDER_PAPER": age is not None and age >= 90,
+            "SURVEY": bool(survey),
         }
         return {
             **parts,

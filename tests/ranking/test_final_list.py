@@ -44,7 +44,7 @@ def scored(
         serves=np.zeros((count, 0)) if serves is None else np.array(serves, dtype=float).reshape(count, -1),
         vectors=vectors,
         line=line,
-        nudge=SCORING.nudges["general"],
+        nudge=4.0,
     )
 
 
@@ -68,7 +68,7 @@ def test_code_and_an_author_move_a_paper_a_little() -> None:
 def test_where_code_counts_more_it_moves_a_paper_further() -> None:
     papers = scored([0.60, 0.68, 0.66, 0.65], code=[0])
     assert listed(papers).order.tolist() == [1, 0, 2, 3]
-    assert listed(replace(papers, nudge=SCORING.nudges["implementation"])).order[0] == 0
+    assert listed(replace(papers, nudge=SCORING.nudge)).order[0] == 0
 
 
 def test_below_the_line_papers_are_ordered_likewise_after_all_others() -> None:

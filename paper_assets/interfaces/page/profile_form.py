@@ -65,7 +65,7 @@ GROUPS: tuple[tuple[str, tuple[Field, ...]], ...] = (
                 key="keywords.exclude.soft",
                 label="Avoided keywords",
                 kind="lines",
-                hint="one per line; each lowers the score",
+                hint="one per line; each in a title lowers the score; abstract:word looks in abstracts too",
             ),
             Field(
                 key="keywords.exclude.hard",
