@@ -241,7 +241,7 @@ def _scored(
         serves=relevance.serves,
         vectors=vectors,
         line=queries.line if queries else None,
-        nudge=scoring.nudge,
+        nudge=scoring.implementation_nudge if options.purpose == "implementation" else scoring.nudge,
         edge=Edge(probability=scoring.idea_edge, slope=scoring.idea_slope, most=scoring.idea_most)
         if queries and queries.calibrated and options.purpose == "idea_generation"
         else None,

@@ -251,18 +251,18 @@ class PlainInterests:
 
 def usual_line(options: RankingOptions) -> float:
     """The threshold of a profile that names none."""
-    return 0.15 if options.purpose == "literature_review" else 0.25
+    return 0.15 if options.purpose == "literature_review" else 0.22
 
 
 def plain_matches(papers: list[tuple[Paper, dict[str, float]]], options: RankingOptions) -> list[float]:
     """The number that each paper is put in order by where there is a threshold."""
-    weights, nudge = SCORING.weights[options.purpose], SCORING.nudge
+    weights, nudge = SCORING.weights[options.purpose], 20.0 if options.purpose == "implementation" else 10.0
     weight = options.weights.in_order[0] if options.weights else weights[0]
     match = []
     for p, scores in ((scores["semantic_relevance"], scores) for _, scores in papers):
         odds = -30.0 if p == 0 else 30.0 if p == 1 else min(max(math.log(p) - math.log1p(-p), -30.0), 30.0)
-        if options.purpose == "idea_generation" and odds > 0:  # from even odds on a point more takes 0.3, at most 1
-            odds = -min(0.3 * odds, 1.0)
+        if options.purpose == "idea_generation" and odds > math.log(4):  # beyond .8 a point takes 0.2, at most 1
+            odds = math.log(4) - min(0.2 * (odds - math.log(4)), 1.0)
         match.append(odds + nudge * (scores["final"] - weight * p))
     return match
 

@@ -228,7 +228,7 @@ def test_code_named_in_an_abstract_counts_as_it_does_on_import(settings: Setting
 def test_a_quiet_day_shows_only_what_is_worth_it_and_says_so(settings: Settings, profile: Path) -> None:
     papers = [record("2603.00001", title="Graph learning"), record("2603.00002"), record("2603.00003")]
     summary = call(papers, settings, profile_path=profile)["summary"]
-    assert (summary["output_count"], summary["line"], summary["above_line"], summary["quiet"]) == (1, 0.25, 1, True)
+    assert (summary["output_count"], summary["line"], summary["above_line"], summary["quiet"]) == (1, 0.22, 1, True)
     nothing = call(papers[1:], settings, profile_path=profile, line=0.5)
     assert (nothing["success"], nothing["ranked_papers"], nothing["summary"]["quiet"]) == (True, [], True)
     seed = call(papers, settings, profile_path=profile, interest_mode="seed")["summary"]
@@ -380,7 +380,9 @@ def test_liked_papers_are_found_among_the_given_ones_then_by_the_lookup(settings
     content = {**PROFILE, "interests": {"papers": ["2603.00001v2", "2603.00009", "2603.00010"]}}
     (profile / "profile.json").write_text(json.dumps(content), encoding="utf-8")
     papers = [record("2603.00001", title="Stones"), record("2603.00002"), record("2603.00003", title="A graph")]
-    result = call(papers, settings, profile_path=profile, find_papers=find_papers, interest_mode="library")
+    result = call(
+        papers, settings, profile_path=profile, find_papers=find_papers, interest_mode="library", purpose="general"
+    )
     assert asked == [["2603.00009", "2603.00010"]]
     assert [paper["paper_id"] for paper in result["ranked_papers"]] == ["2603.00003", "2603.00002"]
     assert [(paper["paper_id"], paper["filter_reason"]) for paper in result["filtered_papers"]] == [
