@@ -7,12 +7,13 @@ a function in `list_baselines`, and a line in its `LIST_BASELINES`.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date, timedelta
 from typing import get_args
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from paper_assets.errors import InvalidInput
@@ -22,11 +23,12 @@ from paper_assets.evaluation.metrics import Bools, Floats
 from paper_assets.paper import embedded_text, papers_from_table
 from paper_assets.profile import InterestMode, RankingOptions
 from paper_assets.ranking.calibration import Calibration
-from paper_assets.ranking.columns import ages_in_days
+from paper_assets.ranking.columns import ages_in_days, has_project_page, has_repository
 from paper_assets.ranking.filters import FilterCriteria, filter_papers
 from paper_assets.ranking.gatekeeper import Embed, ranking_options
 from paper_assets.ranking.interest_modes import interest_queries, liked_ids
-from paper_assets.ranking.rank import Ranking, rank
+from paper_assets.ranking.keywords import keywords_in, paper_texts
+from paper_assets.ranking.rank import SURVEY_TITLES, Ranking, rank
 from paper_assets.ranking.scoring import best_first
 from paper_assets.ranking.task import RankingTask, Vectors
 from paper_assets.settings import ScoringConfig
@@ -35,6 +37,7 @@ from paper_assets.stores.warehouse import Warehouse
 
 MODES: tuple[str, ...] = get_args(InterestMode)
 RELEVANCE = ":relevance"
+TRAITS = ("with code", "surveys", "age", "spread")
 OWN = "own"  # the purpose that the profile itself names
 
 
@@ -54,15 +57,20 @@ class JudgedDay:
 class JudgedList:
     """A list in its order: paper ids, which of them the reader is shown, and the grades (UNJUDGED where none).
 
-    `relevance` (n,) is the stored relevance of each row, NaN for a baseline; `calibrated` says whether it is meant as a
-    probability (G17).
+    `relevance` (n,) is the stored relevance of each row, NaN for a baseline. `traits` describe what is shown (TRAITS).
     """
 
     paper_ids: tuple[str, ...]
     shown: Bools
     grades: NDArray[np.int64]
     relevance: Floats
-    calibrated: bool = False
+    above: Bools | None = None  # above the threshold; None: it has none
+    traits: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def calibrated(self) -> bool:
+        """Whether relevance is meant as a probability."""
+        return self.above is not None
 
 
 def newest_judged_day(warehouse: Warehouse, lists: JudgedLists) -> tuple[date, int]:
@@ -177,16 +185,37 @@ def _of_ranking(day: JudgedDay, ranking: Ranking, *, by_relevance: bool) -> Judg
     ids = rows.column("paper_id").to_pylist()
     relevance = rows.column("semantic_relevance").to_numpy()
     shown = rows.column("shown").to_numpy(zero_copy_only=False)
+    above = ~rows.column("below_line").to_numpy(zero_copy_only=False)
     if by_relevance:  # a stable sort: equal relevance keeps the order of the final list
         order = np.argsort(-relevance, kind="stable")
-        ids, relevance, shown = [ids[row] for row in order], relevance[order], _first(day, len(ids))
+        ids, relevance, above = [ids[row] for row in order], relevance[order], above[order]
+        shown = _first(day, len(ids))
     return JudgedList(
         paper_ids=tuple(ids),
         shown=shown,
         grades=day.judged.grades_of(ids),
         relevance=relevance,
-        calibrated=ranking.header.get("line") is not None,
+        above=None if ranking.header.get("line") is None else above,
+        traits=traits_of(day, [paper_id for paper_id, seen in zip(ids, shown, strict=True) if seen]),
     )
+
+
+def traits_of(day: JudgedDay, shown: Sequence[str]) -> dict[str, float]:
+    """Describe the papers shown: the share with code, that of surveys, their mean age in days and how unlike each other
+    they are (1 - mean cosine of two of them). NaN where too few are shown.
+    """
+    rows = pc.index_in(pa.array(shown, pa.string()), value_set=day.candidates.column("paper_id").combine_chunks())
+    papers, vectors = day.candidates.take(rows), day.vectors[rows.to_numpy(zero_copy_only=False).astype(np.int64)]
+    count, repository = len(shown), has_repository(papers)
+    if not count:
+        return dict.fromkeys(TRAITS, float("nan"))
+    alike = vectors.astype(np.float64) @ vectors.T.astype(np.float64)
+    return {
+        "with code": float((repository | has_project_page(papers, among=~repository)).mean()),
+        "surveys": float(keywords_in(paper_texts(papers), SURVEY_TITLES, title_only=True).any(axis=1).mean()),
+        "age": float(np.nanmean(ages_in_days(papers, day.as_of))),
+        "spread": float(1 - (alike.sum() - count) / (count * (count - 1))) if count > 1 else float("nan"),
+    }
 
 
 def _baseline(day: JudgedDay, scores: Floats) -> JudgedList:

@@ -5,9 +5,11 @@ is 3 (squarely on an interest), 2 (clearly relevant), 1 (marginal) or 0 (off top
 unjudged, which is not a 0. The papers themselves lie in a bulk file or in the warehouse.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import date
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -26,6 +28,8 @@ from paper_assets.stores.warehouse import Warehouse
 GRADES = (0, 1, 2, 3)
 ON_TOPIC = 2  # from this grade on a paper counts as relevant
 UNJUDGED = -1
+_LONG = 5  # words of an interest
+_SEVERAL, _MANY = 4, 8  # interests
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +38,25 @@ class JudgedProfile:
 
     profile: Profile
     grades: Mapping[str, int]
+    as_of: date | None = None  # the day of its list; None: the one that the whole set is judged on
+
+    @property
+    def kind(self) -> str:
+        """What kind of reader it is, by what the profile consists of."""
+        content = self.profile.content
+        interests = content.interests
+        words = [*interests.primary, *interests.secondary, *interests.exploratory]
+        if not words:
+            return "liked papers only"
+        if content.keywords.must_include or content.preferred_authors:
+            return "keywords and authors"
+        if len(words) == 1:
+            return "one long interest" if len(words[0].split()) >= _LONG else "one short interest"
+        if len(words) >= _MANY:
+            return "many interests"
+        if interests.primary and (interests.secondary or interests.exploratory):
+            return "levels"
+        return "two or three interests" if len(words) < _SEVERAL else "four interests or more"
 
     @property
     def name(self) -> str:
@@ -128,3 +151,12 @@ def papers_or_home(papers: Path | None, home: Warehouse, *, deadline: float) -> 
     else:
         with scratch_warehouse(read_papers(papers), deadline=deadline) as warehouse:
             yield warehouse
+
+
+def joined(sets: Sequence[tuple[JudgedLists, date]]) -> JudgedLists:
+    """Return several sets as one, every profile on the day of its set. Raises InvalidInput for a name in two sets."""
+    profiles = [replace(judged, as_of=day) for lists, day in sets for judged in lists.profiles]
+    twice = sorted(name for name, count in Counter(judged.name for judged in profiles).items() if count > 1)
+    if twice:
+        raise InvalidInput(f"{', '.join(twice)}: judged in two sets; rename it in one of them")
+    return JudgedLists(name=" + ".join(lists.name for lists, _ in sets), profiles=tuple(profiles))

@@ -5,7 +5,7 @@ for the papers that those programs know: a reader of ours may have named none.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -70,6 +70,26 @@ def cosine(day: Day, embed: Embed) -> Floats:
     return scores
 
 
+def z_sum(day: Day, embed: Embed) -> Floats:
+    """Standardized cosine plus standardized TF-IDF over words and pairs of words, by the interest that fits best."""
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    texts, wanted = _texts(day), _wanted(day)
+    vectorizer = TfidfVectorizer(stop_words="english", sublinear_tf=True, ngram_range=(1, 2))
+    vectorizer.fit([*texts, *wanted])
+    by_words = (vectorizer.transform(texts) @ vectorizer.transform(wanted).T).toarray()
+    scores: Floats = (_standardized(day.vectors @ embed(wanted).T) + _standardized(by_words)).max(axis=1)
+    return scores
+
+
+def _standardized(columns: NDArray[Any]) -> Floats:
+    """Each column of (n, interests) less its mean, in standard deviations; 0 where all are equal."""
+    values = columns.astype(np.float64)
+    spread = values.std(axis=0)
+    found: Floats = (values - values.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+    return found
+
+
 def zotero_arxiv_daily(day: Day, embed: Embed) -> Floats:
     """zotero-arxiv-daily: mean of the cosines to the reader's library, weighted by how new each paper in it is.
 
@@ -104,6 +124,7 @@ LIST_BASELINES: Mapping[str, Callable[[Day, Embed], Floats]] = {
     "bm25": bm25,
     "tfidf": tfidf,
     "cosine": cosine,
+    "z-sum": z_sum,
     "zotero-arxiv-daily": zotero_arxiv_daily,
     "arxiv-sanity": arxiv_sanity,
 }

@@ -10,6 +10,7 @@ import numpy as np
 from paper_assets.errors import InvalidInput
 from paper_assets.evaluation.final_lists import (
     OWN,
+    TRAITS,
     JudgedList,
     judged_day,
     judged_lists_of,
@@ -18,6 +19,7 @@ from paper_assets.evaluation.final_lists import (
 )
 from paper_assets.evaluation.fitting import held_out_fits, parts_of
 from paper_assets.evaluation.judged_lists import (
+    GRADES,
     ON_TOPIC,
     UNJUDGED,
     JudgedLists,
@@ -46,10 +48,13 @@ from paper_assets.stores.warehouse import Warehouse
 
 PURPOSES: tuple[str, ...] = (OWN, *get_args(Purpose))
 QUALITY = ("precision@5", "precision@10", "ndcg@10", "on_topic")  # what two lists are compared by
-COUNTS = ("shown", "shown_unjudged", "unjudged@10")
-METRICS = (*QUALITY, *COUNTS)
+COUNTS = ("shown", "right", "shown_unjudged", "empty")
+RECALL = "top_grade_above"
+METRICS = (*QUALITY, RECALL, *COUNTS)
 
 _BIN_EDGES = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+ALL_KINDS = "all"
+_ENOUGH = 20  # papers in a bin, below which its share says nothing
 _NEARLY_SURE = 1e-9  # log loss takes no probability for certain
 
 
@@ -59,12 +64,18 @@ class Figures:
 
     outcomes: Mapping[tuple[str, str], Evaluation]
     lists: Mapping[tuple[str, str], Mapping[str, JudgedList]]  # by profile
-    as_of: date
+    kinds: Mapping[str, str]  # by profile: what kind of reader
+    days: Mapping[str, date]  # by profile
     held_out: bool  # each profile was ranked with coefficients fitted without it
 
     @property
     def keys(self) -> list[tuple[str, str]]:
         return list(self.outcomes)
+
+    @property
+    def day(self) -> str:
+        """The day, or the days, of the lists."""
+        return " and ".join(f"{day}" for day in sorted(set(self.days.values())))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,25 +102,32 @@ class CalibrationReport:
 
 
 def list_figures(listed: JudgedList, judged: JudgedProfile) -> Floats:
-    """The METRICS of one list. Papers without a grade count as not relevant, except in `on_topic`, and are counted.
+    """Compute the METRICS of one list, from what is shown: a place that is left empty counts as a wrong paper.
 
-    `on_topic` is the share of relevant ones among the judged papers that are shown, NaN where there is none.
+    Papers without a grade count as not relevant, except in `on_topic`, and are counted. `on_topic` is the share of
+    relevant ones among the judged papers that are shown, NaN where there is none. `top_grade_above`: of the candidates
+    with the highest grade those above the threshold (a list without one: those shown). `empty`: 1 where nothing is
+    shown although a candidate is relevant.
     """
-    grades = listed.grades
-    relevant, unjudged = grades >= ON_TOPIC, grades == UNJUDGED
-    gains = exponential_gain(grades.astype(np.float64))
+    grades, shown = listed.grades, listed.shown
+    relevant, unjudged = (grades >= ON_TOPIC) & shown, grades == UNJUDGED
+    gains = exponential_gain(np.where(shown, grades, 0).astype(np.float64))
     pool = exponential_gain(np.array(list(judged.grades.values()), dtype=np.float64))
-    shown_judged = listed.shown & ~unjudged
+    shown_judged = shown & ~unjudged
     on_topic = relevant[shown_judged].mean() if shown_judged.any() else np.nan
+    best = grades == max(GRADES)
+    above = shown if listed.above is None else listed.above
     return np.array(
         [
             precision(relevant, k=5),
             precision(relevant, k=10),
             ndcg(gains, pool, k=10),
             on_topic,
-            listed.shown.sum(),
-            (listed.shown & unjudged).sum(),
-            unjudged[:10].sum(),
+            above[best].mean() if best.any() else np.nan,
+            shown.sum(),
+            relevant.sum(),
+            (shown & unjudged).sum(),
+            not shown.any() and (grades >= ON_TOPIC).any(),
         ]
     )
 
@@ -143,15 +161,17 @@ def judge_lists(
     fits: Mapping[str, Calibration] = {}
     if leave_one_out:
         each = (
-            (judged.name, judged_day(warehouse, judged, as_of=as_of, purpose="general", embed=embed, scoring=scoring))
+            (judged.name, judged_day(warehouse, judged, as_of=day, purpose="general", embed=embed, scoring=scoring))
             for judged in lists.profiles
+            for day in (judged.as_of or as_of,)
         )
         fits = held_out_fits({name: parts_of(day, embed=embed, scoring=scoring) for name, day in each})
     done, total = 0, len(asked) * len(lists.profiles)
     for purpose in asked:
         for judged in lists.profiles:
             progress(done, total)
-            day = judged_day(warehouse, judged, as_of=as_of, purpose=purpose, embed=embed, scoring=scoring, top_k=top_k)
+            today = judged.as_of or as_of
+            day = judged_day(warehouse, judged, as_of=today, purpose=purpose, embed=embed, scoring=scoring, top_k=top_k)
             found = judged_lists_of(day, wanted, embed=embed, scoring=scoring, calibration=fits.get(judged.name))
             for name, listed in found.items():
                 made[name, purpose][judged.name] = listed
@@ -165,7 +185,13 @@ def judge_lists(
         )
         for key, by_profile in made.items()
     }
-    return Figures(outcomes=outcomes, lists=made, as_of=as_of, held_out=leave_one_out)
+    return Figures(
+        outcomes=outcomes,
+        lists=made,
+        kinds={judged.name: judged.kind for judged in lists.profiles},
+        days={judged.name: judged.as_of or as_of for judged in lists.profiles},
+        held_out=leave_one_out,
+    )
 
 
 def together(figures: Figures, *, judging: EvaluationConfig) -> dict[tuple[str, str], dict[str, Mean]]:
@@ -237,6 +263,105 @@ def calibration_report(probability: Floats, grades: np.ndarray) -> CalibrationRe
     )
 
 
+def by_kind(figures: Figures) -> dict[str, dict[tuple[str, str], dict[str, float]]]:
+    """Each list's figures for each kind of reader, and under ALL_KINDS for all: means over the profiles to which a
+    metric applies; counts, and `precision` (right of all shown and judged), over them together.
+    """
+    kinds = [*dict.fromkeys(figures.kinds.values())]
+    found: dict[str, dict[tuple[str, str], dict[str, float]]] = {}
+    for kind in [*kinds, ALL_KINDS] if len(kinds) > 1 else [ALL_KINDS]:
+        found[kind] = {}
+        for key, outcome in figures.outcomes.items():
+            rows = np.array([kind in (ALL_KINDS, figures.kinds[name]) for name in outcome.query_ids])
+            values = {metric: outcome.of(metric)[rows] for metric in METRICS}
+            known = {metric: each[~np.isnan(each)] for metric, each in values.items()}
+            judged = values["shown"].sum() - values["shown_unjudged"].sum()
+            found[kind][key] = {
+                "readers": float(rows.sum()),
+                **{metric: float(known[metric].mean()) if len(known[metric]) else np.nan for metric in QUALITY},
+                RECALL: float(known[RECALL].mean()) if len(known[RECALL]) else np.nan,
+                **{metric: float(values[metric].sum()) for metric in COUNTS},
+                "precision": float(values["right"].sum() / judged) if judged else np.nan,
+            }
+    return found
+
+
+def kinds_table(figures: Figures) -> tuple[list[str], list[tuple[str, ...]]]:
+    """Header and rows of the figures by kind of reader."""
+    rows = [
+        (
+            kind,
+            f"{each['readers']:.0f}",
+            *key,
+            *(_number(each[metric]) for metric in ("precision@5", "ndcg@10", RECALL)),
+            f"{each['right']:.0f} of {each['shown']:.0f}",
+            _number(each["precision"]),
+            f"{each['empty']:.0f}",
+        )
+        for kind, lists in by_kind(figures).items()
+        for key, each in lists.items()
+    ]
+    header = [
+        "kind",
+        "readers",
+        "list",
+        "purpose",
+        "P@5",
+        "nDCG@10",
+        "grade 3 above",
+        "right of shown",
+        "share",
+        "empty",
+    ]
+    return header, rows
+
+
+def calibration_by_kind(figures: Figures, key: tuple[str, str]) -> dict[str, CalibrationReport]:
+    """How well a list's relevance is a probability for each kind of reader; empty if it is not meant as one."""
+    lists = figures.lists[key]
+    if not all(listed.calibrated for listed in lists.values()):
+        return {}
+    return {
+        kind: calibration_report(
+            np.concatenate([lists[name].relevance for name in names]),
+            np.concatenate([lists[name].grades for name in names]),
+        )
+        for kind in dict.fromkeys(figures.kinds.values())
+        for names in ([name for name in lists if figures.kinds[name] == kind],)
+    }
+
+
+def reliability_table(reports: Mapping[str, CalibrationReport]) -> tuple[list[str], list[tuple[str, ...]]]:
+    """Header and rows: mean probability and share right of every bin with enough papers, and how far apart they are."""
+    rows = [
+        (
+            kind,
+            f"{one.low:g}-{one.high:g}",
+            f"{one.papers}",
+            *(_number(value) for value in (one.mean, one.on_topic, one.mean - one.on_topic)),
+        )
+        for kind, report in reports.items()
+        for one in report.bins
+        if one.papers >= _ENOUGH
+    ]
+    return ["kind", "probability", "papers", "mean", "right", "difference"], rows
+
+
+def traits_table(figures: Figures) -> tuple[list[str], list[tuple[str, ...]]]:
+    """Header and rows: what each list and purpose shows, as means over the profiles."""
+    rows = []
+    for key, lists in figures.lists.items():
+        each = np.array([[listed.traits.get(name, np.nan) for name in TRAITS] for listed in lists.values()])
+        known = [column[~np.isnan(column)] for column in each.T]
+        if any(len(column) for column in known):
+            rows.append((*key, *(_number(float(column.mean())) if len(column) else "–" for column in known)))
+    return ["list", "purpose", *TRAITS], rows
+
+
+def _number(value: float) -> str:
+    return "–" if np.isnan(value) else f"{value:.3f}"
+
+
 def figures_table(figures: Figures, *, judging: EvaluationConfig) -> tuple[list[str], list[tuple[str, ...]]]:
     """Header and rows of the table that people see, in the terminal and on the asset."""
     rows = []
@@ -250,7 +375,18 @@ def figures_table(figures: Figures, *, judging: EvaluationConfig) -> tuple[list[
                 *(f"{outcome.of(metric).sum():.0f}" for metric in COUNTS),
             )
         )
-    return ["list", "purpose", "P@5", "P@10", "nDCG@10", "on topic of shown", "shown", "unjudged", "of ten"], rows
+    return [
+        "list",
+        "purpose",
+        "P@5",
+        "P@10",
+        "nDCG@10",
+        "on topic of shown",
+        "shown",
+        "right",
+        "unjudged",
+        "empty",
+    ], rows
 
 
 def shipped_lists_table(

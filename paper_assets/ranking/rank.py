@@ -42,7 +42,7 @@ EMBEDDING, KEYWORD, PROFILE_FREE = "embedding", "keyword", "profile_free"  # G5 
 EMBEDDING_AND_LLM = "embedding+llm"
 _MUST_IN_TITLE, _MUST_IN_ABSTRACT = 2.0, 0.7  # points of log odds
 _REVIEWS = ("a", "systematic", "literature", "scoping", "critical", "comprehensive")
-_SURVEY_TITLES = (
+SURVEY_TITLES = (
     *("survey", "tutorial", "roadmap", "meta analysis", "review of", "an overview", "overview of"),
     *(f"{kind} review" for kind in _REVIEWS),
 )
@@ -186,7 +186,7 @@ def _facts(
     soft = distinct(content.keywords.exclude.soft, title_only=own) if content else []
     texts = words or paper_texts(candidates)
     must_found, soft_found = keywords_in(texts, must), keywords_in(texts, soft, title_only=own)
-    wanted = _SURVEY_TITLES if own and options.purpose == "literature_review" else ()
+    wanted = SURVEY_TITLES if own and options.purpose == "literature_review" else ()
     ages = ages_in_days(candidates, as_of)
     repository = has_repository(candidates)
     page = has_project_page(candidates, among=~repository, texts=words)

@@ -12,18 +12,23 @@ from hypothesis import strategies as st
 
 from paper_assets.errors import InvalidInput
 from paper_assets.evaluation.final_lists import JudgedList
-from paper_assets.evaluation.judged_lists import UNJUDGED, JudgedLists, JudgedProfile, load_judged_lists
+from paper_assets.evaluation.judged_lists import UNJUDGED, JudgedLists, JudgedProfile, joined, load_judged_lists
 from paper_assets.evaluation.list_quality import (
     METRICS,
     QUALITY,
     Figures,
     against,
+    by_kind,
     calibration,
+    calibration_by_kind,
     calibration_report,
     figures_table,
     judge_lists,
+    kinds_table,
     list_figures,
+    reliability_table,
     together,
+    traits_table,
 )
 from paper_assets.settings import EvaluationConfig, ScoringConfig
 from paper_assets.stores.warehouse import Warehouse
@@ -77,13 +82,14 @@ def judged(lists: JudgedLists, *pool: int) -> JudgedProfile:
 def test_the_figures_are_those_that_the_definitions_give(lists: JudgedLists) -> None:
     found = listed([3, UNJUDGED, 0, 2, 1, 2], shown=3)
     values = dict(zip(METRICS, list_figures(found, judged(lists, 3, 3, 2, 2, 1, 0)).tolist(), strict=True))
-    gains = 7 / math.log2(2) + 3 / math.log2(5) + 1 / math.log2(6) + 3 / math.log2(7)
+    gains = 7 / math.log2(2)  # what is not shown brings nothing
     best = 7 / math.log2(2) + 7 / math.log2(3) + 3 / math.log2(4) + 3 / math.log2(5) + 1 / math.log2(6)
-    assert values["precision@5"] == pytest.approx(2 / 5)
-    assert values["precision@10"] == pytest.approx(3 / 10)
+    assert values["precision@5"] == pytest.approx(1 / 5)
+    assert values["precision@10"] == pytest.approx(1 / 10)
     assert values["ndcg@10"] == pytest.approx(gains / best)
     assert values["on_topic"] == pytest.approx(1 / 2)  # of three shown two are judged, one of them is relevant
-    assert (values["shown"], values["shown_unjudged"], values["unjudged@10"]) == (3, 1, 1)
+    assert (values["shown"], values["right"], values["shown_unjudged"], values["empty"]) == (3, 1, 1, 0)
+    assert values["top_grade_above"] == 1
 
 
 @given(
@@ -101,27 +107,34 @@ def test_the_figures_agree_with_a_plain_twin(
 
     best = dcg(sorted(pool, reverse=True))
     head = [grade for grade in grades[:shown] if grade >= 0]
-    assert values["precision@5"] == sum(grade >= 2 for grade in grades[:5]) / 5
-    assert values["precision@10"] == sum(grade >= 2 for grade in grades[:10]) / 10
-    assert values["ndcg@10"] == pytest.approx(dcg(grades) / best if best else math.nan, nan_ok=True)
+    seen = grades[:shown]
+    assert values["precision@5"] == sum(grade >= 2 for grade in seen[:5]) / 5
+    assert values["precision@10"] == sum(grade >= 2 for grade in seen[:10]) / 10
+    assert values["ndcg@10"] == pytest.approx(dcg(seen) / best if best else math.nan, nan_ok=True)
     wanted = sum(grade >= 2 for grade in head) / len(head) if head else math.nan
     assert values["on_topic"] == pytest.approx(wanted, nan_ok=True)
     assert values["shown_unjudged"] == sum(grade < 0 for grade in grades[:shown])
-    assert values["unjudged@10"] == sum(grade < 0 for grade in grades[:10])
+    assert values["right"] == sum(grade >= 2 for grade in seen)
+    assert values["empty"] == (not seen and any(grade >= 2 for grade in grades))
+    highest = [place < shown for place, grade in enumerate(grades) if grade == 3]
+    share = sum(highest) / len(highest) if highest else math.nan
+    assert values["top_grade_above"] == pytest.approx(share, nan_ok=True)
 
 
 def test_a_quiet_day_that_shows_nothing_has_no_share_on_topic_rather_than_a_zero(lists: JudgedLists) -> None:
     values = dict(zip(METRICS, list_figures(listed([3, 0], shown=0), judged(lists, 3)), strict=True))
     assert math.isnan(values["on_topic"]) and values["shown"] == 0
+    assert values["empty"] == 1 and values["precision@5"] == 0  # although a paper would have been right
 
 
 def test_unjudged_papers_are_counted_apart_whatever_the_list(lists: JudgedLists, warehouse: Warehouse) -> None:
     figures = judge(warehouse, lists, "hybrid", "tfidf")
     for key in figures.keys:
         outcome = figures.outcomes[key]
-        for profile, unjudged in zip(outcome.query_ids, outcome.of("unjudged@10"), strict=True):
-            ids = figures.lists[key][profile].paper_ids
-            assert unjudged == sum(paper_id not in GRADES[profile] for paper_id in ids[:10])
+        for profile, unjudged in zip(outcome.query_ids, outcome.of("shown_unjudged"), strict=True):
+            each = figures.lists[key][profile]
+            shown = [paper_id for paper_id, seen in zip(each.paper_ids, each.shown, strict=True) if seen]
+            assert unjudged == sum(paper_id not in GRADES[profile] for paper_id in shown)
 
 
 def test_lists_are_judged_for_the_profiles_own_purpose_or_for_any_other(
@@ -180,6 +193,39 @@ def test_the_table_has_a_row_for_every_list_and_purpose(lists: JudgedLists, ware
     header, rows = figures_table(figures, judging=JUDGING)
     assert [row[:2] for row in rows] == figures.keys
     assert {len(row) for row in rows} == {len(header)}
+
+
+def test_two_sets_are_judged_together_each_on_its_day_and_by_kind_of_reader(
+    lists: JudgedLists, warehouse: Warehouse, tmp_path: Path
+) -> None:
+    profiles = {
+        "one": {"interests": {"primary": ["frogs"]}, "feed": {"categories": None}},
+        "liked": {"interests": {"papers": ["2603.00001"]}, "feed": {"categories": None}},
+    }
+    grades = {name: {"2603.00001": 3, "2603.00003": 2} for name in profiles}
+    more = load_judged_lists(write_lists(tmp_path / "more", profiles=profiles, grades=grades))
+    both = joined([(lists, AS_OF), (more, date(2026, 3, 11))])
+    figures = judge_lists(
+        warehouse, both, names=["hybrid", "z-sum"], purposes=[], as_of=AS_OF, embed=embed, scoring=ScoringConfig()
+    )
+    assert (figures.days["frogs"], figures.days["one"]) == (AS_OF, date(2026, 3, 11))
+    kinds = by_kind(figures)
+    assert {"one short interest", "liked papers only", "all"} <= set(kinds)
+    assert kinds["all"]["hybrid", "own"]["readers"] == 4
+    shown = sum(each.shown.sum() for each in figures.lists["z-sum", "own"].values())
+    assert kinds["all"]["z-sum", "own"]["shown"] == shown
+    assert {row[0] for row in kinds_table(figures)[1]} == set(kinds)
+    assert {row[0] for row in reliability_table(calibration_by_kind(figures, ("hybrid", "own")))[1]} <= set(kinds)
+    with pytest.raises(InvalidInput, match="frogs, stones: judged in two sets"):
+        joined([(lists, AS_OF), (lists, AS_OF)])
+
+
+def test_what_a_purpose_shows_is_described(lists: JudgedLists, warehouse: Warehouse) -> None:
+    figures = judge(warehouse, lists, "hybrid", purposes=["general", "implementation"])
+    header, rows = traits_table(figures)
+    assert header[2:] == ["with code", "surveys", "age", "spread"] and len(rows) == 2
+    code = [figures.lists["hybrid", purpose]["stones"].traits["with code"] for purpose in ("general", "implementation")]
+    assert code[1] >= code[0] > 0
 
 
 @given(

@@ -1,6 +1,6 @@
 """Evaluate rankings: relevance on labelled sets, final lists on judged lists, replayed days."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import date
@@ -12,7 +12,13 @@ import typer
 from paper_assets.errors import InvalidInput
 from paper_assets.evaluation import list_quality
 from paper_assets.evaluation.final_lists import newest_judged_day
-from paper_assets.evaluation.judged_lists import JudgedLists, load_judged_lists, papers_or_home, scratch_warehouse
+from paper_assets.evaluation.judged_lists import (
+    JudgedLists,
+    joined,
+    load_judged_lists,
+    papers_or_home,
+    scratch_warehouse,
+)
 from paper_assets.evaluation.labelled_set import load_labelled_set
 from paper_assets.evaluation.metrics import Comparison, Mean, compare, means
 from paper_assets.evaluation.rankers import outcomes, shipped_lists, shipped_set
@@ -105,7 +111,7 @@ def show_relevance(labelled: Path | None, names: list[str], against: str | None,
 
 
 def show_lists(
-    judged: JudgedLists,
+    sets: Sequence[JudgedLists],
     papers: Path | None,
     as_of: date | None,
     names: list[str],
@@ -123,13 +129,15 @@ def show_lists(
         papers_or_home(papers, home, deadline=settings.store_deadline) as warehouse,
         progress_bar("judging lists") as progress,
     ):
-        newest, unknown = newest_judged_day(warehouse, judged)
+        days = [newest_judged_day(warehouse, each) for each in sets]
+        unknown = sum(missing for _, missing in days)
+        judged = joined([(each, as_of or newest) for each, (newest, _) in zip(sets, days, strict=True)])
         figures = list_quality.judge_lists(
             warehouse,
             judged,
             names=names,
             purposes=purposes,
-            as_of=as_of or newest,
+            as_of=as_of or days[0][0],
             embed=remembering_embedder(settings, home),
             scoring=settings.scoring,
             top_k=top_k,
@@ -144,7 +152,9 @@ def show_lists(
     if unknown:
         say(f"left out: {unknown} judged papers that are not known here")
     header, rows = list_quality.figures_table(figures, judging=judging)
-    print_table(f"{judged.name}: {len(judged.profiles)} profiles, {figures.as_of}{_held_out(figures)}", header, rows)
+    print_table(f"{judged.name}: {len(judged.profiles)} profiles, {figures.day}{_held_out(figures)}", header, rows)
+    print_table("by kind of reader, the list as it is shown", *list_quality.kinds_table(figures))
+    print_table("what is shown", *list_quality.traits_table(figures))
     print_table(
         f"minus {basis}, paired by profile",
         ["list", "purpose", *list_quality.QUALITY],
@@ -175,6 +185,8 @@ def show_lists(
                 for one in calibration.bins
             ],
         )
+        reports = list_quality.calibration_by_kind(figures, figures.keys[0])
+        print_table("relevance as a probability, by kind of reader", *list_quality.reliability_table(reports))
 
 
 def _held_out(figures: list_quality.Figures) -> str:
@@ -190,16 +202,17 @@ def _lists_json(
     unknown: int,
     judging: EvaluationConfig,
 ) -> dict[str, Any]:
-    summary = list_quality.together(figures, judging=judging)
+    summary, kinds = list_quality.together(figures, judging=judging), list_quality.by_kind(figures)
     return {
         "set": judged.name,
-        "as_of": f"{figures.as_of}",
+        "as_of": figures.day,
         "unknown": unknown,
         "held_out": figures.held_out,
         "lists": [
             {
                 "list": name,
                 "purpose": purpose,
+                "kinds": {kind: each[name, purpose] for kind, each in kinds.items()},
                 "together": {metric: asdict(mean) for metric, mean in summary[name, purpose].items()},
                 "profiles": {
                     profile: {
@@ -291,7 +304,8 @@ def evaluate(
         Path | None, typer.Argument(help="Folder with docs, queries or profiles, and qrels; default: the shipped set.")
     ] = None,
     lists: Annotated[
-        Path | None, typer.Option(help="Judge final lists: a folder with profiles.json and grades.json.")
+        list[Path] | None,
+        typer.Option(help="Judge final lists: a folder with profiles.json and grades.json; may be repeated."),
     ] = None,
     replay: Annotated[
         bool, typer.Option("--replay", help="Rank consecutive days as a subscriber sees them; default: shipped lists.")
@@ -346,16 +360,18 @@ def evaluate(
             "--replay takes the profiles as they are and one --mode; it knows no --against, --purpose, --leave-one-out"
         )
     settings = read_settings()
-    if lists is None:
-        lists, shipped = shipped_lists()
-        papers = papers or shipped
-    judged = load_judged_lists(lists)
+    if not lists:
+        shipped_folder, shipped = shipped_lists()
+        lists, papers = [shipped_folder], papers or shipped
+    sets = [load_judged_lists(folder) for folder in lists]
     day = parse_day(as_of, "--as-of") if as_of else None
     if replay:
+        if len(sets) > 1:
+            raise InvalidInput("--replay takes one --lists")
         only = mode[0] if mode else None
-        return show_replay(judged, papers, day, only, days or _REPLAY_DAYS, k or _REPLAY_K, settings, as_json=as_json)
+        return show_replay(sets[0], papers, day, only, days or _REPLAY_DAYS, k or _REPLAY_K, settings, as_json=as_json)
     show_lists(
-        judged,
+        sets,
         papers,
         day,
         mode or [],
