@@ -352,7 +352,7 @@ def test_five_thousand_works_come_in_pages_of_a_hundred_and_a_second_sync_adds_w
 
     with serving(answer) as address:
         assert synced() == 4_999
-        assert {request.query.get("tag") for request in asked if request.path.endswith("/top")} == {"a || b"}
+        assert "a || b" in {request.query.get("tag") for request in asked if request.path.endswith("/top")}
         assert len(asked) == 51
         works.append({"key": "NEW", "data": {"itemType": "preprint", "title": "A New Work", "collections": ["C1"]}})
         assert synced() == 1
