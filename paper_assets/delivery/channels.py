@@ -18,9 +18,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from email.message import EmailMessage
 from email.policy import SMTP
-from email.utils import format_datetime
+from email.utils import format_datetime, parseaddr
+from hashlib import sha256
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import requests
 
@@ -50,47 +51,59 @@ class MailServer:
     password: str = field(default="", repr=False)
 
 
-def digest_mail(
-    *, subject: str, sender: str, to: Sequence[str], text: str, html: str, identity: str, now: datetime
-) -> bytes:
-    """Build the complete message; `identity` is the same for the same profile and day."""
+def digest_mail(*, subject: str, sender: str, to: str, text: str, html: str, identity: str, now: datetime) -> bytes:
+    """Build the complete message to one recipient, who sees no other; `identity` is that of the profile and day."""
     mail = EmailMessage(policy=SMTP)
-    mail["Subject"], mail["From"], mail["To"] = subject, sender, ", ".join(to)
+    mail["Subject"], mail["From"], mail["To"] = subject, sender, to
     mail["Date"] = format_datetime(now)
-    mail["Message-ID"] = f"<{identity}@{sender.rpartition('@')[2]}>"
+    mail["Message-ID"] = f"<{identity}.{sha256(to.encode()).hexdigest()[:12]}@{sender.rpartition('@')[2]}>"
     mail["Auto-Submitted"] = "auto-generated"
+    # A digest has no page to unsubscribe at: the mail asks who sends it.
+    mail["List-Unsubscribe"] = f"<mailto:{parseaddr(sender)[1]}?subject={quote(f'Unsubscribe: {identity}')}>"
     mail.set_content(text, cte="quoted-printable")
     mail.add_alternative(html, subtype="html", cte="quoted-printable")
     return mail.as_bytes()
 
 
-def send_mail(server: MailServer, to: Sequence[str], mail: bytes) -> int:
-    """Send the mail and return how many recipients the server refused (never all of them).
+def send_mail(server: MailServer, mails: Sequence[tuple[str, bytes]]) -> int:
+    """Send each recipient their mail over one connection; return how many the server refused (never all of them).
 
-    Raises NotDelivered, or DeliveryUncertain if the connection broke after the text was sent. Neither shows the
-    password.
+    Raises NotDelivered if nobody has it, or DeliveryUncertain if the connection broke when somebody has it or may have
+    it. Neither shows the password.
     """
-    smtp: smtplib.SMTP | None = None
     try:
         smtp = _connect(server)
-        refused = _send_envelope(smtp, server, to)
     except (smtplib.SMTPException, ssl.SSLError, OSError, ValueError) as fault:
-        if smtp is not None:
-            smtp.close()
         raise NotDelivered(f"{server.host}: {_reason(fault)}") from None
+    refused: list[Exception] = []
     try:
-        code, answer = smtp.data(mail)
-    except smtplib.SMTPDataError as fault:
-        raise NotDelivered(f"{server.host}: {_reason(fault)}") from None
-    except (smtplib.SMTPException, ssl.SSLError, OSError) as fault:
+        for place, (to, mail) in enumerate(mails):
+            try:
+                _send_envelope(smtp, server, to)
+            except smtplib.SMTPResponseException as fault:
+                refused.append(fault)
+                smtp.rset()
+                continue
+            except (smtplib.SMTPException, ssl.SSLError, OSError, ValueError) as fault:
+                if place == len(refused):
+                    raise NotDelivered(f"{server.host}: {_reason(fault)}") from None
+                raise
+            try:
+                code, answer = smtp.data(mail)
+                if code != 250:
+                    refused.append(smtplib.SMTPDataError(code, answer))
+            except smtplib.SMTPDataError as fault:
+                refused.append(fault)
+                smtp.rset()
+    except (smtplib.SMTPException, ssl.SSLError, OSError, ValueError) as fault:
         raise DeliveryUncertain(
             f"{server.host} closed the connection while it received the mail ({type(fault).__name__})"
         ) from None
     finally:
         smtp.close()
-    if code != 250:
-        raise NotDelivered(f"{server.host}: {_reason(smtplib.SMTPDataError(code, answer))}")
-    return refused
+    if len(refused) == len(mails):
+        raise NotDelivered(f"{server.host}: {_reason(refused[0])}")
+    return len(refused)
 
 
 def check_server(server: MailServer) -> None:
@@ -119,15 +132,13 @@ def _connect(server: MailServer) -> smtplib.SMTP:
     return smtp
 
 
-def _send_envelope(smtp: smtplib.SMTP, server: MailServer, to: Sequence[str]) -> int:
+def _send_envelope(smtp: smtplib.SMTP, server: MailServer, to: str) -> None:
     code, answer = smtp.mail(server.sender)
     if code != 250:
         raise smtplib.SMTPSenderRefused(code, answer, server.sender)
-    answers = [smtp.rcpt(recipient) for recipient in to]
-    refused = [each for each in answers if each[0] not in (250, 251)]
-    if len(refused) == len(to):
-        raise smtplib.SMTPResponseException(*refused[0])
-    return len(refused)
+    code, answer = smtp.rcpt(to)
+    if code not in (250, 251):
+        raise smtplib.SMTPResponseException(code, answer)
 
 
 def _reason(fault: Exception) -> str:

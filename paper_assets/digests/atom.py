@@ -33,9 +33,12 @@ class Issue:
         return datetime.combine(self.day, time(), UTC)
 
 
-def atom_feed(profile: str, issues: Sequence[Issue]) -> bytes:
+def atom_feed(profile: str, issues: Sequence[Issue], *, desk: str) -> bytes:
     """Write the feed of one or more issues, newest first. Its times are those of the issues: equal issues give equal
     bytes.
+
+    Links are absolute, to the profile's days at `desk`, because a reader of feeds copies the file elsewhere. Where the
+    file is kept is not known, so there is no link to itself.
     """
     newest_first = sorted(issues, key=lambda issue: issue.day, reverse=True)
     feed = _make.feed(
@@ -43,20 +46,20 @@ def atom_feed(profile: str, issues: Sequence[Issue]) -> bytes:
         _make.title(f"Reading digest: {profile}"),
         _make.updated(_instant(max(issue.updated or issue.published for issue in issues))),
         _make.author(_make.name("paper_assets")),
-        _make.link(rel="self", type="application/atom+xml", href="feed.atom"),
-        *(_entry(profile, issue) for issue in newest_first),
+        _make.link(rel="alternate", type="text/html", href=f"{desk}/p/{profile}"),
+        *(_entry(profile, issue, desk) for issue in newest_first),
     )
     feed.set("{http://www.w3.org/XML/1998/namespace}lang", "en")
     return etree.tostring(feed, encoding="utf-8", xml_declaration=True, pretty_print=True)
 
 
-def _entry(profile: str, issue: Issue) -> etree._Element:
+def _entry(profile: str, issue: Issue, desk: str) -> etree._Element:
     return _make.entry(
         _make.id(f"{_TAG}/{profile}/{issue.day}"),
         _make.title(without_controls(issue.title)),
         _make.published(_instant(issue.published)),
         _make.updated(_instant(issue.updated or issue.published)),
-        _make.link(rel="alternate", type="text/html", href=f"{issue.day}.html"),
+        _make.link(rel="alternate", type="text/html", href=f"{desk}/p/{profile}/{issue.day}"),
         _make.content(without_controls(issue.body), type="html"),
     )
 

@@ -223,7 +223,7 @@ def _write_ris(papers: Sequence[Paper]) -> str:
     import rispy
     from rispy.writer import RisWriter
 
-    class Writer(RisWriter):  # type: ignore[misc]
+    class Writer(RisWriter):
         """Without the number that rispy writes before each entry, which other programs take for an error."""
 
         def set_header(self, count: int) -> str:

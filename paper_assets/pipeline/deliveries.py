@@ -118,15 +118,21 @@ def _mail(workspace: Workspace, options: DeliveryOptions, parcel: Parcel) -> str
     if options.mail is None or not settings.smtp_host or not settings.mail_from:
         raise InvalidInput("mail needs PAPER_ASSETS_SMTP_HOST and PAPER_ASSETS_MAIL_FROM; set them, or take it out")
     to = options.mail.to
-    mail = digest_mail(
-        subject=message_of(digest).subject,
-        sender=settings.mail_from,
-        to=to,
-        text=parcel.text,
-        html=parcel.html,
-        identity=f"digest.{digest.profile}.{digest.day}",
-        now=workspace.clock(),
-    )
+    mails = [
+        (
+            recipient,
+            digest_mail(
+                subject=message_of(digest).subject,
+                sender=settings.mail_from,
+                to=recipient,
+                text=parcel.text,
+                html=parcel.html,
+                identity=f"digest.{digest.profile}.{digest.day}",
+                now=workspace.clock(),
+            ),
+        )
+        for recipient in to
+    ]
     server = MailServer(
         host=settings.smtp_host,
         port=settings.smtp_port,
@@ -134,7 +140,7 @@ def _mail(workspace: Workspace, options: DeliveryOptions, parcel: Parcel) -> str
         user=settings.smtp_user,
         password=secret(environ, _PASSWORD) if settings.smtp_user else "",
     )
-    refused = send_mail(server, to, mail)
+    refused = send_mail(server, mails)
     return f"{refused} of {len(to)} recipients refused by {server.host}" if refused else None
 
 

@@ -17,6 +17,7 @@ from paper_assets.digests.atom import Issue, atom_feed
 from paper_assets.digests.content import Digest, Stored, digest_of
 from paper_assets.digests.excluded import papers_named, without_excluded
 from paper_assets.digests.html import html_page, title_and_body, updated
+from paper_assets.digests.mail import mail_html, mail_text
 from paper_assets.digests.markdown import escape_markdown, markdown_page
 from paper_assets.digests.plain_text import in_words
 from paper_assets.errors import InvalidProfile, NotComputed, StoreError, named_error
@@ -36,7 +37,6 @@ from paper_assets.stores.rewrite_progress import last_decision
 from paper_assets.stores.rewrites import rewrites_of
 from paper_assets.stores.warehouse import Warehouse
 from paper_assets.text.cleaning import one_line
-from paper_assets.text.tex import without_mathml
 
 CODE_VERSION = "4"  # raise it when the pages change, so that the graph shows which days were made before
 _IN_FEED = 30  # digests
@@ -68,7 +68,7 @@ def write_digest(warehouse: Warehouse, profile: str, day: date, *, settings: Set
         profile,
         day,
         pages,
-        feed=partial(_feed, profile),
+        feed=partial(_feed, profile, settings.desk_url),
         latest=_IN_FEED,
         deadline=settings.store_deadline,
     )
@@ -157,11 +157,13 @@ def _earlier(warehouse: Warehouse, profile: str, day: date) -> list[tuple[str, S
 
 def profile_feed_is_current(profile: str, *, settings: Settings) -> bool:
     """Return whether the profile's feed was made from the pages beside it."""
-    return feed_is_current(settings.digests_dir, profile, feed=partial(_feed, profile), latest=_IN_FEED)
+    return feed_is_current(
+        settings.digests_dir, profile, feed=partial(_feed, profile, settings.desk_url), latest=_IN_FEED
+    )
 
 
-def _feed(profile: str, pages: Sequence[tuple[date, str]]) -> bytes:
-    return atom_feed(profile, [_issue(day, page) for day, page in pages])
+def _feed(profile: str, desk: str, pages: Sequence[tuple[date, str]]) -> bytes:
+    return atom_feed(profile, [_issue(day, page) for day, page in pages], desk=desk)
 
 
 def _issue(day: date, page: str) -> Issue:
@@ -188,9 +190,8 @@ def _make(workspace: Workspace, partitions: Sequence[Partition], wanted: frozens
 def parcel(warehouse: Warehouse, profile: str, day: date, *, settings: Settings) -> Parcel:
     """Render the day's digest for sending. Raises NotComputed if there is no ranking."""
     digest = gather(warehouse, profile, day, settings=settings)
-    pages = {ending: page.decode() for ending, page in _pages(digest, settings).items()}
-    html = without_mathml(pages["html"])
-    return Parcel(digest=digest, html=html, text=pages["md"], desk=desk_address(settings, profile, day))
+    desk = desk_address(settings, profile, day)
+    return Parcel(digest=digest, html=mail_html(digest, desk=desk), text=mail_text(digest, desk=desk), desk=desk)
 
 
 def _send(workspace: Workspace, profile: str) -> None:

@@ -1,6 +1,7 @@
 """Digests go out by mail and webhook: once, over TLS, and whatever goes wrong is seen and keeps its secrets."""
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
@@ -13,6 +14,7 @@ import pytest
 from paper_assets.delivery import channels
 from paper_assets.delivery.message import message_of
 from paper_assets.delivery.options import load_delivery
+from paper_assets.digests.mail import is_public
 from paper_assets.errors import InvalidInput, InvalidProfile, PaperAssetsError
 from paper_assets.interfaces.cli import exchange
 from paper_assets.pipeline.deliveries import deliver, undelivered
@@ -208,6 +210,51 @@ def test_mail_is_not_sent_where_the_connection_is_not_safe(
         [mail, _] = deliver(out.workspace, found)
         assert mail.reason == "localhost: it does not offer TLS or a way to log in; the mail was not sent"
         assert plain.mails == box.mails == []
+
+
+def test_each_recipient_gets_a_mail_of_their_own_and_can_ask_to_be_left_out(out: Out, box: Mailbox) -> None:
+    out.asks({"mail": {"to": [TO, "other@example.org"]}})
+    deliver(out.workspace, parcel(out.warehouse, "ponds", MONDAY, settings=out.settings))
+    assert [mail["To"] for mail in box.mails] == [TO, "other@example.org"]
+    assert box.recipients == [[TO], ["other@example.org"]]
+    assert len({mail["Message-ID"] for mail in box.mails}) == 2
+    assert box.mails[0]["List-Unsubscribe"].strip().startswith("<mailto:desk@example.org?subject=Unsubscribe")
+
+
+def test_a_connection_that_breaks_after_the_first_recipient_is_not_sent_again_by_itself(out: Out, box: Mailbox) -> None:
+    out.asks({"mail": {"to": [TO, "other@example.org"]}})
+    box.breaks = True
+    [mail] = deliver(out.workspace, parcel(out.warehouse, "ponds", MONDAY, settings=out.settings))
+    assert (mail.state, box.recipients) == ("sending", [[TO]])
+
+
+def test_a_mail_is_text_and_inline_styles_and_no_link_leads_to_this_machine(out: Out) -> None:
+    found = parcel(out.warehouse, "ponds", MONDAY, settings=out.settings)
+    assert "Quiet frogs & <!channel> @here [x](y)" in found.text and "\\" not in found.text
+    assert "<style" not in found.html and "class=" not in found.html
+    addresses = re.findall(r'href="([^"]*)"', found.html) + re.findall(r"\S+://\S+", found.text)
+    assert addresses and all(each.startswith("https://arxiv.org/") for each in addresses)
+    public = out.settings.model_copy(update={"desk_url": "https://desk.example.org"})
+    linked = parcel(out.warehouse, "ponds", MONDAY, settings=public)
+    assert all(f"https://desk.example.org/p/ponds/{MONDAY}" in part for part in (linked.html, linked.text))
+    for entry in found.digest.entries:  # a sentence for each paper comes before the first paper
+        assert found.text.index(str(entry.title)) < found.text.index("arXiv: ")
+
+
+@pytest.mark.parametrize(
+    ("url", "public"),
+    [
+        ("https://desk.example.org", True),
+        ("http://127.0.0.1:8787", False),
+        ("http://[::1]:8787", False),
+        ("http://10.1.2.3", False),
+        ("http://desk:8787", False),
+        ("http://desk.local", False),
+        (None, False),
+    ],
+)
+def test_only_an_address_that_others_reach_is_public(url: str | None, public: bool) -> None:
+    assert is_public(url) is public
 
 
 def test_a_recipient_that_is_refused_does_not_keep_the_others_from_theirs(out: Out, box: Mailbox) -> None:

@@ -2,17 +2,20 @@
 
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
+from functools import partial
 
 import lxml.html
 from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
-from paper_assets.digests.atom import Issue, atom_feed
+from paper_assets.digests import atom
+from paper_assets.digests.atom import Issue
 from paper_assets.digests.html import html_page, title_and_body, updated
 from paper_assets.text.cleaning import without_controls
 from tests.digests.invented import DAY, HOSTILE, digest, paper
 
+atom_feed = partial(atom.atom_feed, desk="https://desk.example.org")
 ATOM = {"a": "http://www.w3.org/2005/Atom"}
 
 
@@ -33,7 +36,8 @@ def test_a_feed_has_all_that_the_standard_asks_for_once_each() -> None:
             assert len(element.findall(f"a:{name}", ATOM)) == 1
     assert [name.text for name in feed.findall("a:author/a:name", ATOM)] == ["paper_assets"]
     links = [(link.get("rel"), link.get("href")) for link in feed.findall(".//a:link", ATOM)]
-    assert links == [("self", "feed.atom"), ("alternate", "2026-03-13.html"), ("alternate", "2026-03-12.html")]
+    desk = "https://desk.example.org/p/ponds"
+    assert links == [("alternate", desk), ("alternate", f"{desk}/2026-03-13"), ("alternate", f"{desk}/2026-03-12")]
     assert {content.get("type") for content in feed.findall(".//a:content", ATOM)} == {"html"}
 
 
