@@ -9,15 +9,22 @@ not 500 s, and no number is itself times 100. Precision and recall on synthetic 
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
-from itertools import groupby, takewhile
+from itertools import groupby, pairwise, takewhile
 
 from paper_assets.rewriting.names import new_names, squeezed, words_of
-from paper_assets.rewriting.quantities import Quantity, plain, quantities
+from paper_assets.rewriting.quantities import DECIMAL_COMMA, Kind, Quantity, plain, quantities
+from paper_assets.text.languages import language_of
 from paper_assets.text.stems import stem, stems_in
 from paper_assets.text.words import FUNCTION_WORDS
 
+_ENGLISH = "en"
+_ANY_KIND: frozenset[Kind] = frozenset({"count", "percent", "times"})  # where signs in words are not read
+_SCALES = (1e3, 1e6, 1e9)
+_PERCENTILE = re.compile(r"\b[pP](\d\d(?:\.\d+)?)\b|\b(\d\d(?:\.\d+)?)th percentile")
+_CENTS = re.compile(r"\s?(?:cents?\b|¢)", re.IGNORECASE)
+_OUT_OF = re.compile(r"\s(?:in|of|out of|von|aus)\s(?:every\s)?(?:about\s)?")
 _HEDGED = 0.06  # relative tolerance for a number with "about"
 _SHARE = 0.035  # tolerance of a share in words: "a third" for 35 %
 _LONGEST_ITEM = 7  # words
@@ -50,9 +57,10 @@ def unsupported(original: str, rewrite: str, *, language: str = "en") -> Unsuppo
     """Return the numbers and names of `rewrite`, written in `language`, that are not in `original` (title and abstract
     together).
     """
-    source, text = plain(original), plain(rewrite)
+    spoken = _ENGLISH if language == _ENGLISH else language_of(original) or _ENGLISH
+    source, text = plain(original, language=spoken), plain(rewrite, language=language)
     return Unsupported(
-        numbers=tuple(_new_numbers(source, text)), names=tuple(new_names(source, text, language=language))
+        numbers=tuple(_new_numbers(source, text, language)), names=tuple(new_names(source, text, language=language))
     )
 
 
@@ -61,16 +69,20 @@ def claim_key(claim: str) -> str:
     return " ".join(claim.casefold().split())
 
 
-def _new_numbers(source: str, text: str) -> Iterator[str]:
-    known = quantities(source)
-    words = words_of(source)
-    names = {squeezed(word) for word in words if not word[0].isdigit()}
+def _new_numbers(source: str, text: str, language: str) -> Iterator[str]:
+    source = _PERCENTILE.sub(_spelt_percentile, source)
+    known, said = quantities(source), quantities(text)
+    if language != _ENGLISH:
+        said = [replace(each, kinds=_ANY_KIND if each.kinds == {"count"} else each.kinds, counted=None)
+                for each in said if each.decimals is not None]  # fmt: skip
+    names = {squeezed(word) for word in words_of(source) if not word[0].isdigit()}
     counted, lists = _by_counted(known), _lengths_of_lists(source)
     in_words = any(one.kinds == {"share"} and one.decimals is None for one in known)
     share = _SHARE_BESIDE_WORDS if in_words else _SHARE
+    together = _read_together(said, known, text)
     reported: set[tuple[float, frozenset[str]]] = set()
-    for each in quantities(text):
-        if (each.value, each.kinds) in reported:
+    for each in said:
+        if (each.value, each.kinds) in reported or each in together or _is_pronoun(each):
             continue
         if each.decimals is not None and each.before and squeezed(each.before + each.shown) in names:
             continue  # "GPT 4" for "GPT-4"
@@ -84,6 +96,11 @@ def _new_numbers(source: str, text: str) -> Iterator[str]:
             continue
         measured = [one for one in known if each.unit and one.unit and _close(one.value, each.value)]
         supporting = [one for one in measured or known if _supports(one, each, share=share)]
+        if language != _ENGLISH and not supporting:  # the words for thousand and million are not known
+            larger = [replace(each, value=each.value * scale, hedged=True) for scale in _SCALES]
+            supporting = [one for one in known for other in larger if _supports(one, other, share=share)]
+        if _CENTS.match(text, each.end):
+            supporting += [one for one in known if _close(one.value, each.value / 100)]
         if (
             supporting
             and not _contradicts(each, counted)
@@ -92,7 +109,32 @@ def _new_numbers(source: str, text: str) -> Iterator[str]:
         ):
             continue
         reported.add((each.value, each.kinds))
-        yield each.shown
+        yield each.shown.replace(".", ",") if language in DECIMAL_COMMA else each.shown
+
+
+def _spelt_percentile(found: re.Match[str]) -> str:
+    value = float(found[1] or found[2])
+    return f"{found[0]} ({value:g}, {value:g} %; {100 - value:g} %)"
+
+
+def _is_pronoun(each: Quantity) -> bool:
+    """Return whether it may be the pronoun: "one of them", "with one another"."""
+    return each.shown == "one" and each.kinds == {"count"} and each.unit is None
+
+
+def _read_together(said: Sequence[Quantity], known: Sequence[Quantity], text: str) -> list[Quantity]:
+    """Return the numbers of pairs that the original has as one: "3 in 10,000" for 0.03 %, "four or five" for 4.6."""
+    values = [one.value / 100 if "percent" in one.kinds else one.value for one in known]
+    found: list[Quantity] = []
+    for one, other in pairwise(said):
+        between = text[one.end : other.start]
+        if _OUT_OF.fullmatch(between) and 0 < one.value < other.value:
+            rate = one.value / other.value
+            if any(abs(rate - value) <= min(0.5 / other.value, 0.1 * rate) for value in values):
+                found += [one, other]
+        elif between == " or " and other.value == one.value + 1 and any(one.value < v < other.value for v in values):
+            found += [one, other]
+    return found
 
 
 def _by_counted(known: Iterable[Quantity]) -> dict[str, set[float]]:
@@ -170,10 +212,11 @@ def _supports(source: Quantity, said: Quantity, *, share: float) -> bool:
         if "count" in source.kinds and source.decimals:  # "an accuracy of 93.7"
             return _near(source.value, said, decimals=source.decimals)
     if "share" in said.kinds or ("count" in said.kinds and 0 < said.value < 1 and not (source.unit or said.unit)):
-        return _share_of(source, said, within=share)
-    if "times" in said.kinds:
-        return "percent" in source.kinds and _close(source.value / 100 + 1, said.value)  # 100 % more is twice
-    if "count" in said.kinds and said.decimals and "percent" in source.kinds:
+        if _share_of(source, said, within=share):
+            return True
+    if "times" in said.kinds and "percent" in source.kinds and _close(source.value / 100 + 1, said.value):
+        return True  # 100 % more is twice
+    if said.kinds == {"count"} and said.decimals and not source.kinds.isdisjoint(("percent", "times")):
         return _close(source.value, said.value)  # a table's 93.7 for 93.7 %
     return False
 

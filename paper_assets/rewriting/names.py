@@ -17,6 +17,8 @@ from paper_assets.rewriting.quantities import WORD
 from paper_assets.text.english_words import is_ordinary_word
 
 _SENTENCE_END = re.compile(r"(?:^|[.!?:;…]['\"”’)\]]*\s+|\n\s*)(?:[-*•#>]+\s+|\d+[.)]\s+)?['\"“‘(\[]*$")
+_AMOUNT = re.compile(r"[\d.,]+[kKMBT]?(?:[-/][\d.,]+[kKMBT]?)*")  # 14M, 0.5B-9B
+_ADJECTIVE = re.compile(r"(?:s|es|ish|ic|ism|ist|ists|ian|ians|an|ans|n|ns|ese|i|is)$")
 _ENGLISH = "en"
 _NOUNS_HAVE_CAPITALS = frozenset(("de", "lb"))
 
@@ -33,11 +35,14 @@ def new_names(source: str, text: str, *, language: str = _ENGLISH) -> Iterator[s
         for place, (word, begins) in enumerate(run):
             name = _name_in(word)
             letters = squeezed(name)
-            if not letters or place in spelt_out or letters in reported or letters in _word_lists()["everyday"]:
+            if len(letters) < 2 or _AMOUNT.fullmatch(name) or place in spelt_out or letters in reported:
                 continue
             if (
-                squeezed(word) in known
+                letters in _word_lists()["everyday"]
+                or squeezed(word) in known
                 or _stands_in(name, known)
+                or not known.isdisjoint(_implied_by(letters))
+                or (language in _NOUNS_HAVE_CAPITALS and _is_compound_of(name, known))
                 or (_is_acronym(name) and _abbreviates(letters, hyphenated, spaced))
             ):
                 continue
@@ -75,6 +80,7 @@ def _known(source: str) -> set[str]:
     words = words_of(source)
     parts = [part for word in words for part in _parts(word)]
     known = {squeezed(word) for word in (*words, *parts)}
+    known |= {_root(squeezed(word)) for word in (*words, *parts) if word[:1].isupper()}
     return known | {squeezed(one + other) for one, other in pairwise(parts)}  # "GPT 4" for "GPT-4"
 
 
@@ -152,7 +158,21 @@ def _stands_in(name: str, known: set[str]) -> bool:
 
 
 def _forms(word: str) -> set[str]:
-    return {word, word.removesuffix("s"), word + "s", word.removesuffix("es")}
+    """Return what a name counts as: itself, its singular and plural, and Islam for Islamic, Jew for Jewish."""
+    return {word, word.removesuffix("s"), word + "s", word.removesuffix("es"), _root(word)}
+
+
+def _root(word: str) -> str:
+    found = _ADJECTIVE.search(word)
+    root = word[: found.start()] if found else word
+    return f"{root}-" if len(root) >= (3 if word.endswith(("ish", "s")) else 4) else word
+
+
+def _is_compound_of(name: str, known: set[str]) -> bool:
+    """Return whether the marked parts of a compound are known: "CPU-Kerne" has a noun beside a name."""
+    parts = _parts(name)
+    marked = [part for part in parts if _is_marked(part)]
+    return len(parts) > 1 and all(_forms(squeezed(part)) & known for part in marked)
 
 
 def _name_in(word: str) -> str:
@@ -186,8 +206,19 @@ def _expansions() -> dict[str, tuple[str, ...]]:
     return {row[0]: tuple(" ".join(map(_singular, words.split())) for words in row[1:]) for row in rows}
 
 
+def _implied_by(name: str) -> frozenset[str]:
+    """Return the words that imply a name: the original's kappa is Cohen's."""
+    return frozenset(_implied().get(name, "").split())
+
+
+@cache
+def _implied() -> dict[str, str]:
+    lists = tomllib.loads(Path(__file__).with_name("names.toml").read_text(encoding="utf-8"))
+    return dict(lists["implied"])
+
+
 @cache
 def _word_lists() -> dict[str, frozenset[str]]:
     """Return the lists of `names.toml` by name."""
     lists = tomllib.loads(Path(__file__).with_name("names.toml").read_text(encoding="utf-8"))
-    return {name: frozenset(words.split()) for name, words in lists.items()}
+    return {name: frozenset(lists[name].split()) for name in ("everyday", "names")}

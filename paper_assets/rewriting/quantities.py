@@ -9,10 +9,11 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from typing import Literal
 
 from paper_assets.text.stems import stem
+from paper_assets.text.words import FUNCTION_WORDS
 
 Kind = Literal["count", "percent", "times", "share"]  # share: half, a third, 1/2
 
@@ -42,6 +43,7 @@ _UNITS: dict[str, tuple[str, float]] = {
     **dict.fromkeys(("week", "weeks"), ("time", 604_800.0)),
     **dict.fromkeys(("month", "months"), ("time", 2_629_800.0)),
     **dict.fromkeys(("year", "years"), ("time", 31_557_600.0)),
+    **dict.fromkeys(("byte", "bytes"), ("bytes", 1.0)),
     **dict.fromkeys(("kb", "kilobyte", "kilobytes"), ("bytes", 1e3)),
     **dict.fromkeys(("mb", "megabyte", "megabytes"), ("bytes", 1e6)),
     **dict.fromkeys(("gb", "gigabyte", "gigabytes"), ("bytes", 1e9)),
@@ -57,8 +59,8 @@ _UNITS: dict[str, tuple[str, float]] = {
     **dict.fromkeys(("mhz", "megahertz"), ("frequency", 1e6)),
     **dict.fromkeys(("ghz", "gigahertz"), ("frequency", 1e9)),
 }
-# Letters that are units only right after the digits ("5s") or in the right case; elsewhere they are words.
-_ONLY_TOUCHING = frozenset(("s", "h"))
+_LETTERS = re.compile(r"\s?[sh](?!['’\w-])")  # units of one letter, in lower case
+DECIMAL_COMMA = frozenset("bg ca cs da de el es et fi fr hr hu id it lt lv nl no pl pt ro ru sk sl sv tr uk".split())
 
 _MOST_DIGITS = 60  # longer numbers and greater powers mean nothing to a reader and overflow floats
 _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-")
@@ -66,7 +68,7 @@ _DIGITS = re.compile(
     r"""
     (?P<sign>(?<![\w.)])[-−])?                                          # a range 10-20 has no negative number
     (?P<digits>\d{1,3}(?:,\d{3})+(?!\d)(?:\.\d+)?|\d+(?:\.\d+)*|(?<![\d.])\.\d+)
-    (?:\s*(?:\\times|[×x*])\s*10\s*\^?\s*\{?(?P<power>[-−]?\d+)\}?|[eE](?P<exponent>[-+]?\d+)\b)?
+    (?:\s*(?:\\times|\\cdot|[×x*·])\s*10\s*\^?\s*\{?(?P<power>[-−]?\d+)\}?|[eE](?P<exponent>[-+]?\d+)\b)?
     (?:\^\s*\{?(?P<raised>[-−]?\d+)\}?|/(?P<below>[2-9]|10)(?![\d/]|[.,]\d))?
     (?:\s*[-\s]?(?P<scale>hundred|thousand|million|billion|trillion)\b|(?P<suffix>[kKMBT]|bn)(?![\w]))?
     """,
@@ -80,15 +82,18 @@ _SIGN = re.compile(
     """,
     re.VERBOSE,
 )
+_COMPARES = re.compile(r"\s(?:as|more|less|fewer|higher|lower|faster|slower|larger|smaller|better|worse|its|the)\b")
 _RANGE = re.compile(r"\s*(?:,?\s*(?:to|and|or|versus|vs\.?|against)|up to|[-–/,±+]|\\pm|--)\s*(?:up to|from)?\s*")
 _HEDGE = re.compile(
     r"(?:about|around|roughly|nearly|almost|approximately|over|under|some|more than|less than|fewer than|at least|"
-    r"up to|close to|just|well|below|above|exceeding|≈|>|<)\s*(?:a\s+)?$",
+    r"up to|close to|just|well|below|above|exceeding|approx\.?|ca\.|circa|rund|etwa|fast|≈|∼|>|<)\s*(?:a\s+)?$",
     re.IGNORECASE,
 )
+_HALF_UNIT = re.compile(r"(?:\s|-)(?:an?\s)?(second|minute|hour|day|week|month|year)\b")
 _NOT_TWICE = re.compile(r"\b(?:not|no|none|never|nobody|nothing|without|n['’]t)\b[^.,;:]*$", re.IGNORECASE)
 _LESS = re.compile(r"less|fewer|smaller|lower|reduc|faster|speed|shorter|cheaper|compress|sav|improve|accelerat")
 WORD = re.compile(r"[^\W_]+(?:['’.+#/_-][^\W_]+)*[+#]*")  # not `text/words.py`: GPT-4, C++ and O'Brien are one word
+_ENDS_PHRASE = FUNCTION_WORDS - {"of", "the", "these", "those", "more", "other", "such"} | {"ones", "times"}
 _OTHER_PLURALS = frozenset(("corpora", "criteria", "phenomena", "people", "children", "women", "men"))
 _ADJECTIVES = frozenset(
     [
@@ -149,14 +154,19 @@ class Quantity:
     counted: str | None = None
 
 
-def plain(text: str) -> str:
-    """Spell LaTeX and Unicode the way the patterns read them."""
+def plain(text: str, *, language: str = "en") -> str:
+    """Spell LaTeX, Unicode and the decimal comma of some languages the way the patterns read them."""
     text = unicodedata.normalize("NFC", text)
     text = re.sub(r"[⁰¹²³⁴⁵⁶⁷⁸⁹⁻]+", lambda found: "^" + found.group().translate(_SUPERSCRIPTS), text)
+    if language in DECIMAL_COMMA:
+        text = re.sub(r"(?<![\d.,])\d{1,3}(?:\.\d{3})+(?![\d.])", lambda found: found[0].replace(".", ""), text)
+        text = re.sub(r"(?<![\d.,])(\d+),(\d+)(?!,?\d)", r"\1.\2", text)
     text = text.translate({0x2010: "-", 0x2011: "-", 0x2012: "-", 0x2013: "-", 0x2212: "-"})
     for mark, digits in (("½", " 1/2"), ("⅓", " 1/3"), ("⅔", " 2/3"), ("¼", " 1/4"), ("¾", " 3/4"), ("％", "%")):
         text = text.replace(mark, digits)
     text = re.sub(r"\\(?:sim|simeq|approx|geq?|leq?|gtrsim|lesssim)(?![A-Za-z])", " ≈ ", text)
+    text = re.sub(r"\\?\$?\\mu(?![A-Za-z])\$?\s?(?:\\?(?:mathrm|text)\s?\{)?", "µ", text)
+    text = re.sub(r"\\\$\s?(?=\d)", "US dollar ", text)
     text = text.replace("{,}", ",").replace("\\%", "%").replace("$", "").replace("~", " ")
     text = re.sub(r"(?<=\d)(?:\\[,;: !]|[\u00a0\u2009\u202f'’])(?=\d{3}(?!\d))", ",", text)  # 1\,000, 1 000, 1'000
     text = re.sub(r"(?<![\d.,])(\d{1,3}) (?=\d{3}(?!\d))", r"\1,", text)
@@ -240,7 +250,10 @@ def _in_words(text: str) -> Iterator[Quantity]:
             pass  # "none is counted twice" says how often, not how much
         elif word in _FACTORS:
             value, kind = _FACTORS[word], "times"
-        elif word in _HALVES:
+        elif word == "half" and (time := _HALF_UNIT.match(text, end)):
+            end, unit = time.end(), _UNITS[time[1]]
+            yield Quantity(value=0.5, kinds=frozenset({"count"}), shown=word, start=start, end=end, unit=unit, decimals=1)
+        elif word in _HALVES and not (word == "halves" and words[max(0, place - 1)][0] in ("two", "both")):
             value, kind = _HALVES[word], "share"
         elif word in ("a", "an", "one") and follows in _PARTS and _is_share(words, place + 1):
             value, kind, place = 1 / _PARTS[follows], "share", place + 1
@@ -271,7 +284,8 @@ def _in_words(text: str) -> Iterator[Quantity]:
 
 def _is_share(words: list[tuple[str, int, int, bool]], part: int) -> bool:
     """Return whether it is a share: "a third of", "a third less", not "a third method"."""
-    after = words[part + 1][0] if part + 1 < len(words) else ""
+    last = part + 1 == len(words) or words[part + 1][1] - words[part][2] > 1  # "by a third."
+    after = "" if last else words[part + 1][0]
     return words[part - 1][0] == "one" or after in ("of", "the", "less", "more", "fewer", "as", "lower", "higher", "")
 
 
@@ -283,9 +297,11 @@ def _signed(text: str, found: Quantity) -> Quantity:
         end, kinds = sign.end(), frozenset({"percent"})
     elif sign and sign["times"]:
         end, kinds = sign.end(), frozenset({"times"})
+        if sign["times"].strip() == "times" and not _COMPARES.match(text, end):
+            kinds = frozenset({"times", "count"})  # "tried 780 times"
     elif sign and sign["unit"]:
         written = sign["unit"].lstrip(" -")
-        if written.lower() in _UNITS and (written not in _ONLY_TOUCHING or sign["unit"] == written):
+        if written.lower() in _UNITS and (len(written) > 1 or _LETTERS.fullmatch(sign["unit"])):
             end, unit = sign.end(), _UNITS[written.lower()]
     per_cent = text[found.end : end] if text[found.end : end].strip() == "%" else ""
     counted = None if unit or kinds != {"count"} else _counted(text[end : end + 60])
@@ -302,9 +318,10 @@ def _signed(text: str, found: Quantity) -> Quantity:
 
 
 def _counted(after: str) -> str | None:
-    """Return the first plural among the next five words."""
-    words = re.match(r"\s([\w-]+)(?:\s([\w-]+))?(?:\s([\w-]+))?(?:\s([\w-]+))?(?:\s([\w-]+))?", after)
-    things = (word for word in (words.groups() if words else ()) if word and word not in _ADJECTIVES)
+    """Return the stem of the first plural among the next five words, up to the end of the noun phrase."""
+    words = re.match(r"\s([\w-]+)(?:\s([\w-]+))?(?:\s([\w-]+))?(?:\s([\w-]+))?(?:\s([\w-]+))?", after.lower())
+    phrase = takewhile(lambda word: word and word not in _ENDS_PHRASE, words.groups() if words else ())
+    things = (word for word in phrase if word not in _ADJECTIVES)
     return next(
         (
             stem(word)
