@@ -211,9 +211,9 @@ def _supports(source: Quantity, said: Quantity, *, share: float) -> bool:
             return _near(source.value * 100, said, decimals=source.decimals and max(source.decimals - 2, 0))
         if "count" in source.kinds and source.decimals:  # "an accuracy of 93.7"
             return _near(source.value, said, decimals=source.decimals)
-    if "share" in said.kinds or ("count" in said.kinds and 0 < said.value < 1 and not (source.unit or said.unit)):
-        if _share_of(source, said, within=share):
-            return True
+    below_one = "count" in said.kinds and 0 < said.value < 1 and not (source.unit or said.unit)
+    if ("share" in said.kinds or below_one) and _share_of(source, said, within=share):
+        return True
     if "times" in said.kinds and "percent" in source.kinds and _close(source.value / 100 + 1, said.value):
         return True  # 100 % more is twice
     if said.kinds == {"count"} and said.decimals and not source.kinds.isdisjoint(("percent", "times")):

@@ -1,5 +1,7 @@
 """Hold back rewrites for reasons that no score overrules (B2): between critic and pass, and before the archive. Pure.
 
+Code checks what it can know: language, length, copies, readability, numbers and names. Whether a sentence says what
+the original says is a question to the critic (`compare_sentences`); its verdict counts only with words of the original.
 Each check gives its reason in words. A person may release a text by accepting it; accepted numbers and names count as
 accepted in every rewrite of the same paper.
 
@@ -8,10 +10,10 @@ To add a check, write a function like those below and add it to `_CHECKS`.
 
 import re
 import unicodedata
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
+from textwrap import shorten
 
-from paper_assets.rewriting.direction import turned
 from paper_assets.rewriting.faithfulness import claim_key
 from paper_assets.rewriting.measures import (
     CLEARLY_BETTER,
@@ -22,9 +24,10 @@ from paper_assets.rewriting.measures import (
     said_words,
     shared_words,
 )
-from paper_assets.rewriting.prompts import persona
+from paper_assets.rewriting.prompts import JudgedSentence, persona
 from paper_assets.stores.rewrites import Attempt, NewItem, RewriteItem
 from paper_assets.text.languages import LANGUAGES, is_in_language, language_of
+from paper_assets.text.sentences import quoted_sentence, sentence_spans
 
 _SAME_AGAIN = 0.75  # share of word triples from which a text repeats its original; docs/decisions.md
 _SHORTER, _LONGER = 0.6, 1.6  # of the requested length
@@ -32,7 +35,7 @@ _OF_THE_ORIGINAL = 0.4  # share of a short abstract that is always long enough
 _LETTERS_A_WORD = 1.8  # of a script without spaces
 _UNSPACED = re.compile(r"[぀-ヿ㐀-鿿฀-๿]")
 _FEWEST_WORDS = 40  # least number of distinct words to judge the topic
-_ENGLISH = "en"  # the only language with a list of opposites
+_MOST_LETTERS = 160  # of a sentence shown in a reason
 _SHOWN = 5  # numbers and names shown in a reason
 
 _REFUSALS = re.compile(
@@ -76,6 +79,77 @@ def stops(item: NewItem, text: str, *, likeness: Likeness | None = None) -> tupl
     if reason := _invisible(case):
         return (reason,)
     return tuple(reason for check in _CHECKS if (reason := check(case)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compared:
+    """Represent the critic's comparison. `reasons`: why the text is held back; `unchecked`: sentences without a usable
+    verdict, None if no sentence has one; `disputed`: doubted claims that occur in supported sentences only.
+    """
+
+    reasons: tuple[str, ...]
+    unchecked: int | None
+    disputed: tuple[str, ...]
+
+
+def compare_sentences(
+    item: NewItem, text: str, judged: Iterable[JudgedSentence], *, doubted: Collection[str] = ()
+) -> Compared:
+    """Return what the critic's verdicts mean. "supported" and "changed" count only if the quoted words are in the
+    original; `doubted` are the numbers and names that code did not find there.
+    """
+    original = f"{item.title}\n\n{item.original_text}"
+    sentences = [text[start:end] for start, end in sentence_spans(text)]
+    verdicts = {each.number: each for each in judged if each.number <= len(sentences)}
+    reasons, checked, supported = [], 0, []
+    for number, sentence in enumerate(sentences, 1):
+        each = verdicts.get(number)
+        if each is None or each.verdict == "unclear":
+            continue
+        quoted = quoted_sentence(each.original, original)
+        if each.verdict in ("supported", "changed") and quoted is None:
+            continue
+        checked += 1
+        if each.verdict == "changed":
+            reasons.append(f"changed: “{_brief(sentence)}”, where the original says “{_brief(each.original)}”")
+        elif each.verdict == "invented":
+            reasons.append(f"invented: “{_brief(sentence)}”{f' ({each.why})' if each.why else ''}")
+        elif each.verdict == "supported":
+            supported.append(sentence)
+    elsewhere = " ".join(sentence for sentence in sentences if sentence not in supported)
+    return Compared(
+        reasons=tuple(reasons),
+        unchecked=len(sentences) - checked if checked else None,
+        disputed=tuple(each for each in doubted if each not in elsewhere and any(each in one for one in supported)),
+    )
+
+
+def direction_note(attempt: Attempt) -> str | None:
+    """Return that the direction of some or all statements was not checked; None if all were."""
+    if attempt.unchecked == 0:
+        return None
+    if attempt.unchecked is None:
+        return "direction not checked"
+    return f"direction not checked in {attempt.unchecked} sentence{'' if attempt.unchecked == 1 else 's'}"
+
+
+def is_stuck(attempts: Sequence[Attempt], accepted: Collection[str] = ()) -> bool:
+    """Return whether another attempt would not help the last one: it is held back for reasons for which the one before
+    was held back too, or only for claims that the critic found in the original.
+    """
+    if not attempts or not (last := _reasons(attempts[-1], accepted)):
+        return False
+    if not attempts[-1].stopped and last <= set(attempts[-1].disputed):
+        return True
+    return len(attempts) > 1 and last <= _reasons(attempts[-2], accepted)
+
+
+def _reasons(attempt: Attempt, accepted: Collection[str]) -> set[str]:
+    return {*attempt.stopped, *unaccepted(attempt.unsupported, accepted)}
+
+
+def _brief(words: str) -> str:
+    return shorten(words, _MOST_LETTERS, placeholder=" …")
 
 
 def held_back(item: RewriteItem, attempt: Attempt) -> tuple[str, ...]:
@@ -190,14 +264,6 @@ def _is_about_something_else(case: _Case) -> str | None:
     return None
 
 
-def _says_the_opposite(case: _Case) -> str | None:
-    if case.item.language != _ENGLISH or not case.comparable:
-        return None
-    found = turned(case.item.title, case.item.original_text, case.text)
-    told = (f"“{each.said}”, where the original says “{each.original}”" for each in found[:_SHOWN])
-    return f"the opposite of the original: {'; '.join(told)}" if found else None
-
-
 def _is_hard_to_read(case: _Case) -> str | None:
     measured, most = lix(case.text, language=case.item.language), persona(case.item.target_level).lix
     if measured is None or most is None or measured <= most:
@@ -211,6 +277,5 @@ _CHECKS: tuple[Callable[[_Case], str | None], ...] = (
     _of_another_length,
     _is_the_original,
     _is_about_something_else,
-    _says_the_opposite,
     _is_hard_to_read,
 )

@@ -15,7 +15,7 @@ from paper_assets.errors import InvalidInput, StoreError
 from paper_assets.models.embedder import Embedder
 from paper_assets.rewriting.best_practices import Archive, archive_kept
 from paper_assets.rewriting.faithfulness import claim_key
-from paper_assets.rewriting.gate import doubts, held_back, stopped_attempts
+from paper_assets.rewriting.gate import doubts, held_back, is_stuck, stopped_attempts
 from paper_assets.rewriting.policy import (
     DECISIONS,
     Decision,
@@ -70,7 +70,8 @@ def step_of(item: RewriteItem, *, config: RewritingConfig) -> Step:
     if item.outcome is not None:
         return Done(attempt=item.kept, outcome=cast(Outcome, item.outcome))
     scores = [attempt.score for attempt in item.attempts]
-    return next_step(scores, item.decisions, stopped=stopped_attempts(item), config=config)
+    stuck = is_stuck(item.attempts, item.accepted)
+    return next_step(scores, item.decisions, stopped=stopped_attempts(item), stuck=stuck, config=config)
 
 
 def state_of(item: RewriteItem, *, config: RewritingConfig, attempt: int | None = None) -> OptimizerState | None:
@@ -281,7 +282,8 @@ def rehearse(writer: Writer, item: NewItem) -> tuple[list[Attempt], Step]:
     attempts: list[Attempt] = []
     while True:
         stopped = [attempt.attempt for attempt in attempts if attempt.stopped or attempt.unsupported]
-        step = next_step([attempt.score for attempt in attempts], {}, stopped=stopped, config=writer.config)
+        scores = [attempt.score for attempt in attempts]
+        step = next_step(scores, {}, stopped=stopped, stuck=is_stuck(attempts), config=writer.config)
         if not isinstance(step, Write):
             return attempts, step
         held = doubts(attempts[-1]) if attempts else ()

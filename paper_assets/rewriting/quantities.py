@@ -60,7 +60,8 @@ _UNITS: dict[str, tuple[str, float]] = {
     **dict.fromkeys(("ghz", "gigahertz"), ("frequency", 1e9)),
 }
 _LETTERS = re.compile(r"\s?[sh](?!['’\w-])")  # units of one letter, in lower case
-DECIMAL_COMMA = frozenset("bg ca cs da de el es et fi fr hr hu id it lt lv nl no pl pt ro ru sk sl sv tr uk".split())
+_COMMA = "bg ca cs da de el es et fi fr hr hu id it lt lv nl no pl pt ro ru sk sl sv tr uk"
+DECIMAL_COMMA = frozenset(_COMMA.split())  # languages that write 3,1 and 1.500
 
 _MOST_DIGITS = 60  # longer numbers and greater powers mean nothing to a reader and overflow floats
 _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-")
@@ -252,7 +253,9 @@ def _in_words(text: str) -> Iterator[Quantity]:
             value, kind = _FACTORS[word], "times"
         elif word == "half" and (time := _HALF_UNIT.match(text, end)):
             end, unit = time.end(), _UNITS[time[1]]
-            yield Quantity(value=0.5, kinds=frozenset({"count"}), shown=word, start=start, end=end, unit=unit, decimals=1)
+            yield Quantity(
+                value=0.5, kinds=frozenset({"count"}), shown=word, start=start, end=end, unit=unit, decimals=1
+            )
         elif word in _HALVES and not (word == "halves" and words[max(0, place - 1)][0] in ("two", "both")):
             value, kind = _HALVES[word], "share"
         elif word in ("a", "an", "one") and follows in _PARTS and _is_share(words, place + 1):

@@ -20,7 +20,7 @@ from paper_assets.models.llm_config import Budget, Usage, cost, critic_config, l
 from paper_assets.paper import Paper
 from paper_assets.rewriting.best_practices import Archive, likeness_of, retrieve_best_practices
 from paper_assets.rewriting.faithfulness import unsupported
-from paper_assets.rewriting.gate import stops
+from paper_assets.rewriting.gate import compare_sentences, stops
 from paper_assets.rewriting.measures import lix
 from paper_assets.rewriting.policy import Level
 from paper_assets.rewriting.prompts import (
@@ -145,6 +145,7 @@ def write_attempt(writer: Writer, item: NewItem, earlier: Sequence[Attempt], *, 
     judged = _put(
         writer.ask_critic, critic_question(item, text, found, readability=measured), Critique, f"attempt {number}"
     )
+    compared = compare_sentences(item, text, judged.value.sentences, doubted=found.all)
     embedder = writer.archive.embedder if writer.archive else None
     keywords = (without_controls(word).replace(",", " ").strip() for word in drafted.value.keywords)
     return Attempt(
@@ -159,10 +160,12 @@ def write_attempt(writer: Writer, item: NewItem, earlier: Sequence[Attempt], *, 
         input_tokens=drafted.usage.input_tokens + judged.usage.input_tokens,
         output_tokens=drafted.usage.output_tokens + judged.usage.output_tokens,
         made_at=writer.clock(),
-        stopped=stops(item, text, likeness=likeness_of(embedder, item, text, examples)),
+        stopped=(*stops(item, text, likeness=likeness_of(embedder, item, text, examples)), *compared.reasons),
         subscores=judged.value.subscores,
         readability=measured,
         critic=judged.model,
+        unchecked=compared.unchecked,
+        disputed=compared.disputed,
     )
 
 

@@ -59,7 +59,8 @@ def keep_attempt(warehouse: Warehouse, item: str, attempt: Attempt) -> bool:
             """
             insert into rewrite_attempts values (
                 $item, $attempt, $text, $keywords, $score, $critique, $unsupported, $examples, $model,
-                $input_tokens, $output_tokens, $made_at, $stopped, $subscores, $readability, $critic
+                $input_tokens, $output_tokens, $made_at, $stopped, $subscores, $readability, $critic,
+                $unchecked, $disputed
             )
             """,
             {"item": item, **values, **lists, "made_at": stored_time(attempt.made_at)},

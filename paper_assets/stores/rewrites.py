@@ -19,7 +19,8 @@ class Attempt:
     """Represent one rewrite and its critique; score 0 to 100. Tokens are those of actor and critic together.
 
     `stopped`: why the gate holds it back, claims apart; `readability`: its LIX; `critic`: the model that judged, None
-    if unknown.
+    if unknown. `unchecked`: sentences that the critic did not compare with the original, None if it compared none;
+    `disputed`: those of `unsupported` that are in sentences which the critic found supported.
     """
 
     attempt: int
@@ -37,6 +38,8 @@ class Attempt:
     subscores: tuple[int, ...] = ()
     readability: float | None = None
     critic: str | None = None
+    unchecked: int | None = None
+    disputed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -66,9 +66,9 @@ def is_critic(request: Request) -> bool:
 
 
 def inside(name: str, text: str) -> str | None:
-    """What stands between the marks of a prompt."""
+    """What stands between the marks of a prompt, without the numbers of sentences."""
     found = re.search(rf"^<{name} (\w+)>\n(.*?)\n</{name} \1>$", text, re.MULTILINE | re.DOTALL)
-    return found[2] if found else None
+    return re.sub(r"(?m)(^|(?<=\s))\[\d+\] ", "", found[2]) if found else None
 
 
 def attempt_of(request: Request) -> int:

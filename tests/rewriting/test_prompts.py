@@ -48,11 +48,11 @@ def test_a_kind_in_other_words_is_understood(said: str, meant: str) -> None:
 
 
 def test_the_critic_thinks_before_it_scores() -> None:
-    assert list(Critique.model_fields) == ["faults", *SUBSCORES, "advice"]
+    assert list(Critique.model_fields) == ["sentences", "faults", *SUBSCORES, "advice"]
     with loopback_llm(Play(80)) as server:
         write_attempt(writer_of(server), new_item(PAPER, "public"), [])
         schema = server.requests[1].schema
-    assert schema is not None and next(iter(schema["properties"])) == "faults"
+    assert schema is not None and next(iter(schema["properties"])) == "sentences"
 
 
 def test_the_critic_is_told_neither_thresholds_nor_caps() -> None:

@@ -157,6 +157,8 @@ def fill(warehouse: Warehouse) -> None:
             input_tokens=100,
             output_tokens=20,
             made_at=NOW,
+            unchecked=1,
+            disputed=("42%",),
         )
         assert keep_attempt(warehouse, item, attempt)
     assert keep_decision(warehouse, "waiting", 1, "retry", now=NOW)

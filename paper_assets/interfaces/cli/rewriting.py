@@ -19,7 +19,7 @@ from paper_assets.models.embedder import load_embedder
 from paper_assets.paper_id import split_paper_id
 from paper_assets.rewriting import loop
 from paper_assets.rewriting.best_practices import archive_of
-from paper_assets.rewriting.gate import held_back, unaccepted
+from paper_assets.rewriting.gate import direction_note, held_back, unaccepted
 from paper_assets.rewriting.loop import OptimizerState, embed_published, rewriting, standing, state_of, step_of
 from paper_assets.rewriting.policy import LEVELS, Decision, Wait
 from paper_assets.rewriting.prompts import persona
@@ -207,6 +207,8 @@ def _show(warehouse: Warehouse, item: str, config: RewritingConfig, *, as_json: 
     say(f"written by {shown.model}{f', judged by {shown.critic}' if shown.critic else ''}{_readable(stands, shown)}")
     for reason in held_back(stands, shown):
         say(f"held back: {reason}")
+    if note := direction_note(shown):
+        say(note)
     say(f"attempt {state.attempt}, score {state.current_score}. The critic: {state.feedback}")
     if stands.note:
         say(stands.note)

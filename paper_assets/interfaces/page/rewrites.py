@@ -33,7 +33,7 @@ from paper_assets.rewriting import loop
 from paper_assets.rewriting.best_practices import archive_of
 from paper_assets.rewriting.best_practices import remove as remove_from
 from paper_assets.rewriting.faithfulness import Piece, marked
-from paper_assets.rewriting.gate import held_back
+from paper_assets.rewriting.gate import direction_note, held_back
 from paper_assets.rewriting.loop import advance, run_to_end, state_of, step_of
 from paper_assets.rewriting.policy import DECISIONS, LEVELS, Step, Wait, Write
 from paper_assets.rewriting.writing import Writer
@@ -93,6 +93,7 @@ def show_rewrite(request: Request) -> Response:
         level=LEVELS_IN_WORDS.get(item.target_level, item.target_level),
         stage_in_words=_status(item, step, model=model, auto=auto),
         held=held_back(item, shown) if shown else (),
+        direction=direction_note(shown) if shown else None,
         waits=step.attempt if isinstance(step, Wait) else None,
         unfinished=isinstance(step, Write),
         auto=auto,

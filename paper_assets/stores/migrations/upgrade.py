@@ -93,6 +93,7 @@ MIGRATIONS = (
         partial(_run_files, ("0006_harvests.sql", "0006_digest_deliveries.sql", "0006_other_sources.sql")),
     ),
     Migration(7, "reading signals, kept answers", partial(_run_files, ("0007_learning.sql", "0007_kept_answers.sql"))),
+    Migration(8, "directions of rewrites", partial(_run_file, "0008_directions_of_rewrites.sql")),
 )
 KEPT_COPIES = 2  # the newest ones: the previous version and one more, for a late discovery
 
