@@ -3,13 +3,15 @@
     python -m benchmarks.gate [--data PAPERS-FOLDER] [--pairs FILE] [--show]
 
 `gate.toml` has 20 invented papers, of each three honest rewrites (16 papers in English, 4 in German), and places of
-these rewrites with a distorted wording. --data adds the 24 rewrites of `rewrites.jsonl`, --pairs rewrites of your own
-(as in mutate_and_judge.py), both as honest texts. Code alone is compared with a critic scripted as perfect, which
-knows every distorted place and finds nothing else, and with both together. Exits with 1 where code holds more than one
-in ten honest rewrites, or critic and code together let a distortion pass.
+these rewrites with a distorted wording. --data adds the 24 rewrites of `rewrites.jsonl`, and 51 places of these
+reversed, and said in other words (`retold.jsonl`). --pairs adds rewrites of your own as honest texts (as in
+mutate_and_judge.py). Code alone is compared with a critic scripted as perfect, which knows every distorted place and
+finds nothing else, and with both together. A distorted text that is held for what its honest twin is held for counts as
+missed. Exits with 1 where code holds more than one in ten honest rewrites, or critic and code let a distortion pass.
 """
 
 import argparse
+import json
 import sys
 import tomllib
 from collections import Counter
@@ -17,17 +19,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.mutate_and_judge import from_file, from_folder, held_back
+from benchmarks.mutate_and_judge import Good, from_file, from_folder, held_back
 from paper_assets.models.embedder import Embedder, load_embedder
 from paper_assets.paper import Paper
 from paper_assets.rewriting.faithfulness import unsupported
+from paper_assets.rewriting.gate import compare_sentences
 from paper_assets.rewriting.policy import LEVELS
-from paper_assets.rewriting.prompts import SUBSCORES, Critique, total
+from paper_assets.rewriting.prompts import SUBSCORES, Critique
 from paper_assets.rewriting.writing import new_item
-from paper_assets.settings import RewritingConfig
 from paper_assets.stores.rewrites import NewItem
+from paper_assets.text.sentences import sentence_spans
 
 MOST_HELD = 0.1  # of the honest rewrites, by code alone
+_RETOLD = Path(__file__).with_name("retold.jsonl")
 _TEXTS = Path(__file__).with_name("gate.toml")
 
 
@@ -64,15 +68,38 @@ def texts_of(file: Path = _TEXTS) -> list[Text]:
     return honest + distorted
 
 
+def retold(goods: Sequence[Good]) -> list[Text]:
+    """Return each place of `retold.jsonl` in its rewrite, once in other words and once reversed."""
+    by_name = {(item.paper_id, item.target_level): (item, text) for item, text in goods}
+    found = []
+    for row in map(json.loads, _RETOLD.read_text(encoding="utf-8").splitlines()):
+        if good := by_name.get((row["paper_id"], row["level"])):
+            item, text = good
+            same, reversed_ = (text.replace(row["words"], row[which]) for which in ("same", "opposite"))
+            found.append(Text(item=item, text=same, kind="honest, one place retold"))
+            found.append(Text(item=item, text=reversed_, kind="reversed", distorted=row["opposite"], honest=same))
+    return found
+
+
 def perfect(text: Text) -> Critique:
-    """Return what a critic answers that finds every distorted place and nothing else."""
-    faults = [{"kind": "turned_round", "words": text.distorted[:600]}] if text.distorted else []
-    return Critique.model_validate({"faults": faults, **dict.fromkeys(SUBSCORES, 19)})
+    """Return what a critic answers that finds every distorted sentence, and nothing else, and likes the writing."""
+    original = f"{text.item.title}\n\n{text.item.original_text}"
+    start, end = sentence_spans(original)[-1]
+    at = text.text.find(text.distorted)
+    sentences = [
+        {
+            "number": number,
+            "verdict": "changed" if text.distorted and first < at + len(text.distorted) and at < last else "supported",
+            "original": original[start:end][:600],
+        }
+        for number, (first, last) in enumerate(sentence_spans(text.text), 1)
+    ]
+    return Critique.model_validate({"sentences": sentences, **dict.fromkeys(SUBSCORES, 19)})
 
 
 def held_by_critic(text: Text) -> bool:
-    """Return whether a perfect critic keeps the text from passing."""
-    return total(perfect(text)) < RewritingConfig().passes
+    """Return whether a perfect critic's verdicts hold the text back."""
+    return bool(compare_sentences(text.item, text.text, perfect(text).sentences).reasons)
 
 
 def main() -> int:
@@ -84,13 +111,16 @@ def main() -> int:
     asked = parser.parse_args()
     embedder = load_embedder()
     texts = texts_of()
-    for more in (from_folder(asked.data) if asked.data else [], from_file(asked.pairs) if asked.pairs else []):
-        texts += [Text(item=item, text=text, kind="honest, more papers") for item, text in more]
+    real = from_folder(asked.data) if asked.data else []
+    for more in (real, from_file(asked.pairs) if asked.pairs else []):
+        texts += [Text(item=item, text=text, kind="honest, real papers") for item, text in more]
+    texts += retold(real)
     honest = [text for text in texts if not text.distorted]
     distorted = [text for text in texts if text.distorted]
     reasons = {text: why(text, texts, embedder) for text in honest}
+    of_honest = {text.text: found for text, found in reasons.items()}
     for text in distorted:  # what holds the honest text as well is no finding
-        same = reasons[Text(item=text.item, text=text.honest)]
+        same = of_honest[text.honest]
         reasons[text] = tuple(reason for reason in why(text, texts, embedder) if reason not in same)
 
     def by_code(text: Text) -> bool:

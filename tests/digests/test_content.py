@@ -140,6 +140,7 @@ def test_a_rewrite_says_that_a_machine_wrote_it_which_one_and_what_is_doubtful()
         "Not in the original: 42%.",
         "Not in the original, accepted by a person: Finland.",
         "Accepted by a person, although 3 words.",
+        "Direction not checked.",
     )
     page, text = html_page(found), markdown_page(found)
     assert 'lang="de"' in page and all(line in page for line in (version.by, *version.doubts))

@@ -198,3 +198,39 @@ def test_a_text_beside_itself_has_nothing_new_whatever_its_capitals() -> None:
 @given(st.text(max_size=80), st.text(max_size=80), st.lists(st.text(max_size=5), max_size=3))
 def test_the_pieces_join_to_the_text_again(text: str, against: str, doubtful: list[str]) -> None:
     assert "".join(piece.text for piece in marked(text, against, doubtful)) == text
+
+
+MEASURED = (
+    "TailGuard for Islamic Finance\nWith $\\approx$1.9M parameters, TailGuard lowers p99 latency to 310 ms at 62 Hz in "
+    "80 $\\mu$s. Errors occur at a rate of $3.1 \\times 10^{-4}$, Jewish or Muslim customs get 3.4 times as many, "
+    "the teacher covers 4.6 modes, and a comment costs \\$0.09. In 780 runs it is faster by a third. We use AUC, "
+    "intersection over union, and a convolutional network on 14 million requests."
+)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "It has 1.9M parameters, or 1.9 million, or roughly 1.9 million, or ~1.9M.",
+        "The slowest one percent, beyond the 99th percentile, now takes 310 milliseconds.",
+        "It acts 62 times per second, within 80 µs.",
+        "It errs about 3 in 10,000 times, and knows four or five ways for 9 cents.",
+        "The rate is 3.4. It was run 780 times. It is quicker by about one third.",
+        "Islam, Jews and Muslims are named, with one another.",
+        "ROC curves, IoU and a CNN (14M requests).",
+    ],
+)
+def test_what_rewrites_commonly_do_with_numbers_and_names_is_supported(text: str) -> None:
+    assert unsupported(MEASURED, text).all == ()
+
+
+@pytest.mark.parametrize(("text", "new"), [("It takes 80 ms.", ("80",)), ("It takes 310 s.", ("310",))])
+def test_another_unit_is_another_number_in_latex_and_with_one_letter(text: str, new: tuple[str, ...]) -> None:
+    assert unsupported(MEASURED, text).numbers == new
+
+
+def test_a_decimal_comma_and_grouping_points_are_read_in_languages_that_have_them() -> None:
+    original = "HeatCast improves the score by 14.2% on 1,500 CPU cores and 5.7 million trips, at \\$0.09."
+    text = "HeatCast ist um 14,2 Prozent besser auf 1.500 CPU-Kernen, mit 5,7 Mio. Fahrten für 9 Cent (0,09 US-Dollar)."
+    assert unsupported(original, text, language="de").all == ()
+    assert unsupported(original, "Er ist um 41,2 % besser.", language="de").all == ("41,2 %",)

@@ -7,16 +7,17 @@ import pytest
 
 from paper_assets.paper import Paper
 from paper_assets.rewriting.best_practices import Archive
-from paper_assets.rewriting.gate import held_back, length_in_words, stops
+from paper_assets.rewriting.gate import compare_sentences, direction_note, held_back, length_in_words, stops
 from paper_assets.rewriting.loop import advance, decide, release, standing, state_of
 from paper_assets.rewriting.measures import lix
-from paper_assets.rewriting.prompts import personas
+from paper_assets.rewriting.prompts import JudgedSentence, personas
 from paper_assets.rewriting.writing import new_item
 from paper_assets.settings import RewritingConfig
 from paper_assets.stores.best_practices import best_practices
 from paper_assets.stores.rewrites import RewriteItem, rewrite_item
 from paper_assets.stores.warehouse import Warehouse
 from paper_assets.text.languages import is_in_language, language_of
+from paper_assets.text.sentences import sentence_spans
 from tests.loopback_llm import Request, Step, loopback_llm, says
 from tests.rewriting.invented_archive import invented_archive
 from tests.rewriting.scripted import NOW, PAPER, draft, is_critic, opened, verdict, writer_of
@@ -264,3 +265,73 @@ def test_no_persona_asks_for_what_the_original_does_not_say() -> None:
         told = " ".join((persona.role, persona.tone, persona.vocabulary, persona.structure)).lower()
         for asks in ("unsaid", "remains open", "comparison", "to know before", "why a step", "background"):
             assert asks not in told, level
+
+
+# What only the critic can know
+
+
+def judged(*verdicts: tuple[str, str]) -> list[JudgedSentence]:
+    """The critic's verdicts on sentences 1, 2, … with the words of the original."""
+    return [
+        JudgedSentence.model_validate({"number": number, "verdict": verdict, "original": words, "why": "made up"})
+        for number, (verdict, words) in enumerate(verdicts, 1)
+    ]
+
+
+TWO = "FlockNet needs twice the memory. It was tested in Finland."
+FROM = "needs half of the memory of the best earlier method"
+
+
+def test_a_sentence_that_the_critic_finds_changed_holds_the_text_back_with_the_words_of_both() -> None:
+    compared = compare_sentences(new_item(LONG, "public"), TWO, judged(("changed", FROM), ("invented", "")))
+    assert compared.reasons == (
+        f"changed: “FlockNet needs twice the memory.”, where the original says “{FROM}”",
+        "invented: “It was tested in Finland.” (made up)",
+    )
+    assert compared.unchecked == 0
+
+
+def test_a_verdict_without_words_of_the_original_counts_as_none() -> None:
+    item = new_item(LONG, "public")
+    compared = compare_sentences(item, TWO, judged(("changed", "needs a third of the memory"), ("supported", FROM)))
+    assert (compared.reasons, compared.unchecked) == ((), 1)
+    assert compare_sentences(item, TWO, judged(("no idea", FROM))).unchecked is None, "nothing was checked"
+    assert compare_sentences(item, TWO, judged(("explains", ""), ("explains", ""))).unchecked == 0
+
+
+def test_the_rewrite_says_which_sentences_nobody_compared_with_the_original(archive: Archive) -> None:
+    [attempt] = rewritten(archive.warehouse, GOOD, archive=archive).attempts
+    assert direction_note(attempt) == "direction not checked"
+    assert direction_note(replace(attempt, unchecked=1)) == "direction not checked in 1 sentence"
+    assert direction_note(replace(attempt, unchecked=0)) is None
+
+
+def test_a_text_held_only_for_what_the_critic_found_in_the_original_costs_no_second_attempt(archive: Archive) -> None:
+    text = GOOD.replace("a program named FlockNet", "a program named Shepherdess")
+    count = len(sentence_spans(text))
+
+    def answer(request: Request) -> Step:
+        if is_critic(request):
+            sentences = [{"number": at, "verdict": "supported", "original": FROM} for at in range(1, count + 1)]
+            return says({"sentences": sentences, **verdict(96)})
+        return says({"text": text, "keywords": ["sheep"]})
+
+    [item] = opened(archive.warehouse, LONG)
+    with loopback_llm(answer) as server:
+        waits = advance(archive.warehouse, writer_of(server, archive=archive), item.item)
+        assert len(server.requests) == 2
+    assert standing(waits, config=CONFIG) == "waiting for a decision"
+    assert (waits.attempts[0].disputed, waits.attempts[0].unchecked) == (("Shepherdess",), 0)
+
+
+def test_a_text_that_the_critic_finds_changed_is_not_kept_however_often_it_is_written(archive: Archive) -> None:
+    def answer(request: Request) -> Step:
+        if is_critic(request):
+            return says({"sentences": [{"number": 1, "verdict": "changed", "original": FROM}], **verdict(96)})
+        return says({"text": GOOD, "keywords": ["sheep"]})
+
+    [item] = opened(archive.warehouse, LONG)
+    with loopback_llm(answer) as server:
+        done = advance(archive.warehouse, writer_of(server, archive=archive), item.item)
+    assert done.kept is None and standing(done, config=CONFIG) == "waiting for a decision"
+    assert {attempt.score for attempt in done.attempts} == {50}

@@ -198,3 +198,10 @@ def test_what_was_done_stays_done_while_the_story_is_told_again(
     for length in range(len(written)):
         told = {attempt: word for attempt, word in decisions.items() if attempt <= length}
         assert next_step(written[:length], told, config=config) == Write(attempt=length + 1)
+
+
+def test_a_held_attempt_that_another_would_not_change_waits_at_once_unless_a_good_one_is_free() -> None:
+    assert next_step([96], {}, stopped=[1], stuck=True, config=NUMBERS) == Wait(attempt=1)
+    assert next_step([96], {1: "retry"}, stopped=[1], stuck=True, config=NUMBERS) == Write(attempt=2)
+    assert next_step([80, 96], {}, stopped=[2], stuck=True, config=NUMBERS) == done(1, "best")
+    assert next_step([80], {}, stopped=[1], stuck=True, config=NUMBERS) == Write(attempt=2), "the critic has faults too"
