@@ -217,14 +217,20 @@ def _inputs(workspace: Workspace, partitions: Sequence[Partition]) -> Mapping[Pa
     return found
 
 
-def _stored(workspace: Workspace, partitions: Sequence[Partition]) -> Mapping[Partition, str | None]:
+def _versions(workspace: Workspace, partitions: Sequence[Partition]) -> dict[Partition, str]:
+    """Return the versions of the stored pages; nothing for a day that lacks one."""
     folder = workspace.settings.digests_dir
-    found: dict[Partition, str | None] = {}
+    found = {}
     for each in partitions:
         pages = [read_page(folder, each.of_profile, each.of_day, ending) for ending in ("html", "md")]
         whole = [page for page in pages if page is not None]
         if len(whole) == len(pages):
             found[each] = _version(whole)
+    return found
+
+
+def _stored(workspace: Workspace, partitions: Sequence[Partition]) -> Mapping[Partition, str | None]:
+    found = _versions(workspace, partitions)
     # A writer that was killed between a page and the feed: the newest page is made again, and the feed with it.
     newest = {each.of_profile: each for each in ascending(partitions)}
     stale = {
@@ -242,7 +248,7 @@ def _due(workspace: Workspace, profile: str) -> set[date]:
 
 
 def _reported(workspace: Workspace, partitions: Sequence[Partition]) -> Mapping[str, Mapping[Partition, str]]:
-    return {NAME: {each: version for each, version in _stored(workspace, partitions).items() if version}}
+    return {NAME: _versions(workspace, partitions)}
 
 
 def _version(pages: Sequence[bytes]) -> str:

@@ -7,6 +7,7 @@ day depends on, rankings.py computes it; this file holds the step, its reports a
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -226,9 +227,12 @@ def _make(workspace: Workspace, partitions: Sequence[Partition], wanted: frozens
         )
 
     def make(partition: Partition) -> bool:
-        new = prepare(partition)
+        # A language model may take minutes, in which nobody could use the store.
+        with nullcontext() if verifier.model else workspace.warehouse.held():
+            new = prepare(partition)
+            if RANKINGS in wanted:
+                new = rank_locally(work_of(partition), verifier)
         if RANKINGS in wanted:
-            new = rank_locally(work_of(partition), verifier)
             tell(partition, new)
         return new
 

@@ -184,3 +184,25 @@ def test_the_summary_counts_what_is_there(tmp_path: Path) -> None:
     assert (found.papers, found.undated, found.days) == (3, 1, 2)
     assert (found.first_day, found.last_day) == (MONDAY, TUESDAY)
     assert (found.vectors, found.rankings, found.last_ranking) == ({"m": 1}, {"vision": 2}, {"vision": TUESDAY})
+
+
+def test_a_held_warehouse_is_opened_once_and_each_write_is_still_whole(tmp_path: Path) -> None:
+    warehouse = Warehouse(tmp_path / "w.duckdb", deadline=0)
+    insert, count = "insert into candidate_sets values ('2026-01-05', ?, 'x')", "select count(*) from candidate_sets"
+
+    def elsewhere() -> None:
+        with pytest.raises(StoreBusy), warehouse.reading():
+            pass
+
+    with warehouse.held():
+        with warehouse.writing() as connection:
+            connection.execute(insert, ["kept"])
+        with pytest.raises(ZeroDivisionError), warehouse.writing() as connection:
+            connection.execute(insert, ["rolled back"])
+            raise ZeroDivisionError
+        with warehouse.held(), warehouse.reading() as again:
+            assert again.execute(count).fetchall() == [(1,)]
+        with ThreadPoolExecutor(1) as threads:
+            threads.submit(elsewhere).result()
+    with ThreadPoolExecutor(1) as threads, warehouse.reading() as after:
+        assert after.execute(count).fetchall() == [(1,)]
