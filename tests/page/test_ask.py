@@ -124,3 +124,19 @@ def test_a_question_that_is_kept_is_answered_in_sentences_every_day(page_of_a_ye
     finally:
         (folder / "questions.json").write_bytes(before)
         replace_retrievals(desk.warehouse, LATEST, PROFILE, stored, inputs=str(inputs))
+
+
+def test_a_kept_answer_is_listed_shown_and_asked_again(page_of_a_year: Page, browser: Browser) -> None:
+    desk = page_of_a_year.desk
+    desk.run("ask", "--extractive", "--keep", QUESTION)
+    try:
+        with visitor(browser) as page:
+            page.goto(f"{page_of_a_year.today}/ask")
+            page.get_by_role("link", name=QUESTION).click()
+            expect(page.locator("#answer")).to_contain_text("Kept on")
+            expect(page.locator(".footnotes blockquote").first).to_contain_text("traffic forecasting")
+            page.get_by_role("link", name="Ask again").click()
+            expect(page.locator("#quoted .footnotes li").first).to_be_visible()
+            assert page.goto(f"{page_of_a_year.today}/ask?kept=99").status == 404  # type: ignore[union-attr]
+    finally:
+        desk.run("answers", "remove", "1")

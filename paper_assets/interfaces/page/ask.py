@@ -17,8 +17,17 @@ from urllib.parse import urlencode
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 
-from paper_assets.errors import InvalidInput, PaperAssetsError
-from paper_assets.interfaces.page.desk import Desk, Unshown, desk_of, folder_of, isolate, page, profile_of
+from paper_assets.errors import InvalidInput, PaperAssetsError, PaperNotFound
+from paper_assets.interfaces.page.desk import (
+    Desk,
+    Unshown,
+    desk_of,
+    folder_of,
+    isolate,
+    page,
+    person_of,
+    profile_of,
+)
 from paper_assets.interfaces.page.paper_rows import base_of, only_profile, reader_of
 from paper_assets.pipeline.desk_answers import (
     MOST_FETCHED,
@@ -28,8 +37,9 @@ from paper_assets.pipeline.desk_answers import (
     answer_question,
     prepare_question,
 )
-from paper_assets.retrieval.cited_answer import UNANSWERED, Answer, numbered
+from paper_assets.retrieval.cited_answer import UNANSWERED, Answer, answer_from_record, numbered
 from paper_assets.retrieval.question_answering import LONGEST_QUESTION
+from paper_assets.stores.kept_answers import KeptAnswer, kept_answers
 
 _AT_ONCE = 2  # answers that are written at the same time; others wait
 _MOST_KEPT = 60  # answers in memory
@@ -86,7 +96,17 @@ def show_ask(request: Request) -> Response:
         return RedirectResponse(f"/p/{only}{request.url.path}?{request.url.query}", status_code=303)
     asked = _asked(request.query_params)
     shown: dict[str, Any] = {"fault": None, "quoted": None, "written": None, "prepared": None, "job": None}
-    if asked.question:
+    kept = _kept(request, desk, profile)
+    number = request.query_params.get("kept", "")
+    if number:
+        found = next((each for each in kept if f"{each.number}" == number), None)
+        if found is None:
+            raise PaperNotFound(f"there is no kept answer {number[:20]!r}")
+        asked = Asked(question=found.question, sides=bool(found.options.get("sides")))
+        shown |= {"written": numbered(answer_from_record(found.answer)), "kept_on": found.asked_at.date()}
+        if request.query_params.get("format") == "markdown":
+            return _markdown(desk, shown["written"].answer)
+    elif asked.question:
         job = _job(desk, profile, asked)
         state = _state(job)  # once: the answer may be done while the quotations are gathered
         shown |= {"job": job, "state": state, "running": state.startswith("running")}
@@ -101,8 +121,8 @@ def show_ask(request: Request) -> Response:
             shown["written"] = numbered(done)
         else:
             try:
-                found = isolate("The quotations", lambda: _quoted(desk, profile, asked))
-                shown |= {"fault": f"{found}."} if isinstance(found, Unshown) else found
+                quoted = isolate("The quotations", lambda: _quoted(desk, profile, asked))
+                shown |= {"fault": f"{quoted}."} if isinstance(quoted, Unshown) else quoted
             except InvalidInput as fault:
                 shown["fault"] = f"{str(fault)[:1].upper()}{str(fault)[1:]}."
         answer = shown["written"] or shown["quoted"]
@@ -118,7 +138,9 @@ def show_ask(request: Request) -> Response:
         longest=LONGEST_QUESTION,
         unanswered=UNANSWERED,
         savable=bool(profile and asked.question and folder_of(desk, profile)),
-        **({"state": "", "running": False} | shown),
+        answers=kept[::-1],
+        address=f"kept={number}" if number else asked.query,
+        **({"state": "", "running": False, "kept_on": None} | shown),
     )
 
 
@@ -145,6 +167,12 @@ def answer_state(request: Request) -> Response:
     """Return a text that changes when the answer goes on, for the script that watches it."""
     desk, profile = desk_of(request), profile_of(request)
     return PlainTextResponse(_state(_job(desk, profile, _asked(request.query_params))))
+
+
+def _kept(request: Request, desk: Desk, profile: str | None) -> list[KeptAnswer]:
+    """Return the kept answers that the reader may see: in a lab those that were asked for the profile."""
+    kept = kept_answers(desk.warehouse)
+    return [each for each in kept if person_of(request) is None or each.options.get("profile") == profile]
 
 
 def _quoted(desk: Desk, profile: str | None, asked: Asked) -> dict[str, Any]:
