@@ -1,8 +1,8 @@
-"""Dagster's page behind our door: its web server takes changes from every site and under every name, by itself.
+"""Serve Dagster's page behind a guard: its web server alone accepts changes from every site and under every name.
 
     python -m paper_assets.interfaces.graph_page -w workspace.yaml
 
-takes the options of `dagster-webserver`; `make dev` starts it so (`defs/services.py`).
+takes the options of `dagster-webserver`; `make dev` starts it this way (`defs/services.py`).
 """
 
 import dagster_webserver.app
@@ -15,14 +15,14 @@ from paper_assets.interfaces.local_only import LocalOnly
 
 
 class GuardedWebserver(DagsterWebserver):
-    """Dagster's web server, of which every request passes the door first, websockets too."""
+    """Dagster's web server; every request passes the guard first, websockets too."""
 
     def build_middleware(self) -> list[Middleware]:
         return [Middleware(LocalOnly), *super().build_middleware()]
 
 
 def main() -> None:
-    """Serve until somebody ends it."""
+    """Serve until the process is ended."""
     reduce_idle_work()
     dagster_webserver.app.DagsterWebserver = GuardedWebserver  # type: ignore[misc]  # what its own command makes
     cli(auto_envvar_prefix="DAGSTER_WEBSERVER")

@@ -1,8 +1,7 @@
-"""The desk for a lab: the page and MCP on one port, behind the tokens of its people (SPEC X4).
+"""Serve the desk to a lab: the page and MCP on one port, behind the tokens of its people (SPEC X4).
 
-Two doors, one list of people: a browser signs in and gets a cookie, a program sends its token with each request. TLS is
-the business of a reverse proxy before it, whose X-Forwarded-Proto and X-Forwarded-For count where it runs on this
-machine.
+One list of people, two ways to sign in: a browser gets a cookie, a program sends its token with each request. A reverse
+proxy provides TLS; its X-Forwarded-Proto and X-Forwarded-For count where it runs on this machine.
 """
 
 import hmac
@@ -34,7 +33,7 @@ _SECONDS_TO_END = 2  # for answers under way
 
 
 def build_lab(settings: Settings, environ: Mapping[str, str], *, names: frozenset[str]) -> Starlette:
-    """The application; it answers to `names` and to who stands in the file of people. Nothing is opened yet."""
+    """Build the application; it answers to `names` and to the people in the file. Nothing is opened yet."""
     doorkeeper = Doorkeeper(file=people_file(settings.home))
     token = form_token_of(settings)
     sessions = Sessions(doorkeeper=doorkeeper, key=hmac.digest(token.encode(), b"sessions", sha256), clock=now)
@@ -61,7 +60,7 @@ def serve(
 ) -> None:
     """Serve until Ctrl-C or SIGTERM; `say` hears the address, `names` are hosts it answers to beside this machine's.
 
-    Raises InvalidInput for an address that cannot be used, and for one beyond this machine while there is nobody.
+    Raises InvalidInput for an address that cannot be used, and for one beyond this machine while no person is added.
     """
     people = read_people(people_file(settings.home))
     if not people and host not in THIS_MACHINE:

@@ -1,8 +1,8 @@
 """Who may talk to a page on the loopback: every site that the same browser has open can reach it, and none may use it.
 
 Only names of this machine are answered (a foreign name would be DNS rebinding), and what changes something must not
-come from another site. The desk asks for more (`page/guard.py`); this is the door of Dagster's page, whose forms are
-not ours.
+come from another site. The desk asks for more (`page/guard.py`); this guards Dagster's page, whose forms are not
+ours.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Set
@@ -52,7 +52,7 @@ class LocalOnly:
 
 
 def _refused(scope: Scope) -> tuple[int, str] | None:
-    """Status and reason for what is not answered, told by the head of the request alone."""
+    """Return status and reason if the request is refused, from its headers alone."""
     headers: Mapping[str, str] = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
     host = headers.get("host", "")
     if not of_this_machine(host):

@@ -1,4 +1,4 @@
-"""Find the person that a token belongs to, and slow down whoever guesses tokens.
+"""Find the person that a token belongs to, and slow down callers who guess tokens.
 
 A right token is always accepted, whatever else comes from its address: people behind one router share an address. Wrong
 tokens are counted by address and by the token's first characters, and the same wrong token counts once, so that a

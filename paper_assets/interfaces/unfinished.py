@@ -15,7 +15,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 _HEADER_SECONDS = 10.0  # from the first moment of a connection, or of its next request, to the end of the header
 _BODY_SECONDS = 60.0  # to the end of the body
-_SHARE_OF_FILES = 4  # at most one file descriptor in so many waits; the stores and the answers need the others
+_SHARE_OF_FILES = 4  # one file descriptor of this many may wait; the stores and the answers need the others
 _MAX_WAITING = 1_000
 BACKLOG = 32  # connections accepted in one go; the limits apply only after that
 

@@ -27,7 +27,7 @@ def rounded(value: Any) -> Any:
 
 
 def numbers_or_null(value: Any) -> Any:
-    """The value as JSON has it: what is no number (NaN) becomes null."""
+    """Return the value as JSON has it: NaN becomes null."""
     if isinstance(value, dict):
         return {key: numbers_or_null(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):

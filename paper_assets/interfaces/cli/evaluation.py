@@ -43,7 +43,7 @@ from paper_assets.stores.warehouse import Warehouse
 
 
 def number(value: float) -> str:
-    """Three decimals at most; a dash for what is no number."""
+    """Format a number with at most three decimals, NaN as a dash."""
     return "–" if value != value else f"{value:.3f}".rstrip("0").rstrip(".")
 
 

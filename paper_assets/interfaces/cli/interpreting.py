@@ -157,7 +157,7 @@ def _clients(progress: Progress = ignore_progress) -> Clients:
 
 
 def _named(text: str) -> dict[str, Any]:
-    """What somebody has typed, as one of the identifiers of I2."""
+    """Read what the user typed as one of the identifiers of I2."""
     if "://" in text:
         return {"url": text}
     try:

@@ -49,7 +49,7 @@ def reset(
         typer.confirm(f"Remove {what} for good?", abort=True)
     instance = _at_rest(home, on_server=on_server)
     if not history and settings.warehouse_path.exists():
-        with open_warehouse().writing():  # nobody else has it open
+        with open_warehouse().writing():  # no other process has it open
             pass
     if instance and on_server:
         with explained(home):

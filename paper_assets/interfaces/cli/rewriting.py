@@ -90,7 +90,7 @@ def rewrite(
 
 
 def rewrites_of_day(warehouse: Warehouse, profile: str, day: date, *, config: RewritingConfig) -> dict[str, int]:
-    """How many rewrites of the profile's day stand how."""
+    """Count the rewrites of the profile's day by state."""
     return dict(Counter(standing(item, config=config) for item in rewrites_of(warehouse, profile=profile, day=day)))
 
 

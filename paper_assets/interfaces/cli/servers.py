@@ -59,7 +59,7 @@ def add(
     name: str,
     profiles: Annotated[list[str], typer.Option("--profile", help="A profile of theirs; say it for each.")],
 ) -> None:
-    """Let somebody in, and print their token, which is shown this once."""
+    """Give a person access, and print their token, which is shown only this once."""
     settings = read_settings()
     known = {folder.name for folder in profile_folders(settings.profiles_dir)}
     if missing := [profile for profile in profiles if profile not in known]:
@@ -69,7 +69,7 @@ def add(
 
 @people.command()
 def remove(name: str) -> None:
-    """Make somebody's token void, at once."""
+    """Revoke a person's token at once."""
     remove_person(people_file(read_settings().home), name)
     say(f"{name} is out: the token is void")
 

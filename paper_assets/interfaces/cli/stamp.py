@@ -28,8 +28,7 @@ def stamp_key(profile: str | None, first: date | None, last: date | None) -> str
 def stamp_files(settings: Settings, dagster_files: Sequence[Path] = ()) -> list[Path]:
     """List the files that an answer depends on: stores, results, profiles, `dagster_files`, our own code.
 
-    Returns none where files cannot tell: another embedding model and a Chroma server leave no file that says whether
-    they have changed.
+    Returns none where files do not show a change: another embedding model, a Chroma server.
     """
     if settings.embedding_model != minilm.NAME or settings.chroma_url:
         return []

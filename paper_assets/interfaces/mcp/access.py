@@ -83,7 +83,7 @@ def local_path(given: str | None, option: str, folders: Sequence[Path]) -> Path 
 
 
 def _inside(text: str, folders: Sequence[Path]) -> Path | None:
-    """The existing place that `text` names, absolute or relative to one of the folders, if it really lies below one."""
+    """Return the existing place that `text` names, absolute or relative to a folder, if it is really below one."""
     try:
         roots = [folder.resolve() for folder in folders]
         for root in roots:

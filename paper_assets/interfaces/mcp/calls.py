@@ -27,7 +27,7 @@ from paper_assets.text.cleaning import encodable
 from paper_assets.text.secrets import Secrets
 
 MOST_CHARACTERS = 12_000  # of an answer, unless the caller asks for more of a text
-_MOST_AT_WORK = 8  # threads for those calls that ask the network, and so many for those that do not; others wait
+_MOST_AT_WORK = 8  # threads for calls that use the network, and as many for those that do not; others wait
 # To how many characters strings and to how many entries lists are cut, one after the other, until an answer fits.
 _CUTS = ((4_000, 40), (1_000, 40), (200, 40), (100, 20), (100, 10), (60, 5))
 _PAGE_MARKS = 100  # characters that name the items of a page, how many there are, and where the next begins
@@ -39,14 +39,14 @@ logger = logging.getLogger(__name__)
 
 
 class CallIsOver(Exception):
-    """Nobody waits for this work any more."""
+    """Stop work whose caller no longer waits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calls:
     """The threads of a server, and what holds for each of its calls. Times in seconds.
 
-    What needs no network has threads of its own, so that it never waits behind what does (I6).
+    What needs no network has separate threads, so that it never waits behind what does (I6).
     """
 
     secrets: Secrets
@@ -68,7 +68,7 @@ class Calls:
         return min(settings.store_deadline, 0.4 * self.limit)
 
     def wind_up(self, seconds: float) -> None:
-        """Take no more work, and wait so long at most for what is being done."""
+        """Take no more work, and wait at most `seconds` for what is being done."""
         for pool in (self.local, self.networked, self.lasting):
             pool.shutdown(wait=False, cancel_futures=True)
         wait(list(self._at_work), timeout=seconds)
@@ -123,13 +123,13 @@ class Calls:
             self._under_way[name] = joined
             joined.job.add_done_callback(lambda _: self._left(name, joined))
         pending = asyncio.shield(asyncio.wrap_future(joined.job))
-        pending.add_done_callback(lambda ended: ended.cancelled() or ended.exception())  # after the call nobody asks
+        pending.add_done_callback(lambda ended: ended.cancelled() or ended.exception())  # it may go unread
         joined.waiting += 1
         try:
             if await self._waited(pending, reports):
                 return pending.result()
         except asyncio.CancelledError:
-            if joined.waiting == 1:  # nobody wants it any more: it stops at its next step
+            if joined.waiting == 1:  # no caller is left: it stops at its next step
                 joined.over.set()
                 self._left(name, joined)
             raise
@@ -143,7 +143,7 @@ class Calls:
         return _known(joined.meanwhile, reason)
 
     def _left(self, name: str, joined: "_Joined") -> None:
-        """The next call of this name begins the work anew."""
+        """Let the next call of this name begin the work again."""
         if self._under_way.get(name) is joined:
             self._under_way.pop(name, None)
 
@@ -221,7 +221,7 @@ class _Reports:
 
 
 def _quietly(work: Work, progress: Progress, over: threading.Event) -> Mapping[str, Any]:
-    """The work; its failure after its call has ended is a line in the log, since nobody waits for it."""
+    """Do the work; log a failure after the call has ended, because no caller waits for it."""
     try:
         return work(progress)
     except CallIsOver:
@@ -253,7 +253,7 @@ def bounded_answer(found: Mapping[str, Any], *, most: int | None, secrets: Secre
 
 
 def within(value: dict[str, Any], most: int) -> dict[str, Any]:
-    """The JSON object in at most so many characters: its long texts and lists are cut, and `shortened` says so.
+    """Return the JSON object in at most `most` characters: long texts and lists are cut, which `shortened` reports.
 
     Pages are cut where their items end, so that this concerns single items of unusual length. Raises InvalidInput.
     """
@@ -288,7 +288,7 @@ def page(items: Sequence[Any], *, offset: int, limit: int | None = None, most: i
 def paged(
     rest: Mapping[str, Any], name: str, items: Sequence[Any], *, offset: int, most: int = MOST_CHARACTERS
 ) -> dict[str, Any]:
-    """The answer `rest` with a page of the items under `name`, as long as there is room for beside it."""
+    """Return the answer `rest` with a page of the items under `name`, as many as fit beside it."""
     beside = _cut(dict(rest), most * 3 // 4)
     listed = page(items, offset=offset, most=most - len(_text(beside)) - _PAGE_MARKS)
     return {**beside, name: listed.items, "total": listed.total, "next_offset": listed.next_offset}

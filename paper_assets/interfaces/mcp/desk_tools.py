@@ -200,7 +200,7 @@ class DeskTools:
             last = _day(day, "day") or newest_ranking(self._warehouse, name)
             try:
                 listed = list_changes(self._warehouse, name, day=last, before=_day(before, "before"), edit=edit)
-            except NothingEarlier as first:  # a first day is no mistake of the caller
+            except NothingEarlier as first:  # on a first day the caller made no mistake
                 nothing = {"profile": name, "day": f"{last}", "lineage": {}, "note": str(first)}
                 return paged(nothing, "changes", [], offset=0)
             moves = (

@@ -33,7 +33,7 @@ from paper_assets.settings import Settings
 from paper_assets.text.cleaning import encodable, without_controls
 from paper_assets.text.secrets import Secrets
 
-INTERNAL_ERROR = "INTERNAL_ERROR"  # the one code beside those of I4: nothing that the caller could mend
+INTERNAL_ERROR = "INTERNAL_ERROR"  # the one code beside those of I4: the caller cannot fix it
 
 _LONGEST_MESSAGE = 1_000
 _LONGEST_SHOWN = 60  # characters of a refused value that a message repeats
@@ -97,7 +97,7 @@ class SafeFormatter(logging.Formatter):
 
 
 def refusal(error: BaseException, *, tool: str, secrets: Secrets) -> CallToolResult:
-    """The answer to a call that failed. What is no error of ours is a fault of the program: its trace is logged."""
+    """Return the answer to a failed call. An error of another kind than ours is a bug: its trace is logged."""
     if isinstance(error, PaperAssetsError):
         code, message = _code(error), str(error)
     elif isinstance(error, ValidationError):

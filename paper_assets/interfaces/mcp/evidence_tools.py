@@ -1,6 +1,6 @@
 """Tools that find passages which answer a question: retrieve_standard and retrieve_balanced (SPEC R2, R3).
 
-The caller is nobody in particular, so that private documents never come to light here (M3).
+No caller is the owner of a private document here, so that none is ever shown (M3).
 """
 
 import time

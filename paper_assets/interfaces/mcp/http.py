@@ -1,8 +1,8 @@
 """MCP over HTTP for a lab: each request brings its person's token, and is answered by that person's own server (X4).
 
 One server a person: its tools know the profiles of that person only, and whatever a server remembers (calls under way,
-clients of sources) is shared with nobody. Without sessions of the protocol: each request is let in by itself, so that
-who is removed is out from the next one on.
+clients of sources) is not shared. There are no protocol sessions: each request is checked, so that the next request
+of a removed person is refused.
 """
 
 import logging
@@ -72,7 +72,7 @@ class Assistants:
                 kept = [(name, value) for name, value in scope["headers"] if name != b"authorization"]
                 await manager.handle_request({**scope, "headers": kept}, receive, send)
                 return
-        assert answer is not None  # noqa: S101  # who is not let in is told why
+        assert answer is not None  # noqa: S101  # a refused caller gets the reason
         await answer(scope, receive, send)
 
     def _refused(self, request: Request) -> Response | None:
@@ -84,7 +84,7 @@ class Assistants:
         return None
 
     async def _person(self, request: Request) -> tuple[Response | None, Person | None]:
-        """Who asks, or what they are told; a token counts in the header alone, never in the address."""
+        """Return the refusal or the person; a token counts only in the header, never in the address."""
         scheme, _, token = request.headers.get("authorization", "").partition(" ")
         try:
             address = request.client.host if request.client else ""

@@ -122,7 +122,7 @@ class Server(MCPServer[Any]):
 def build_server(
     settings: Settings, environ: Mapping[str, str], *, calls: Calls, only: Set[str] | None = None
 ) -> Server:
-    """The server with all its tools, for somebody whose profiles are `only` these (None: all).
+    """Build the server with all its tools, for a person whose profiles are `only` these (None: all).
 
     Nothing is opened and nothing heavy imported.
     """
@@ -185,7 +185,7 @@ def serve(settings: Settings, environ: Mapping[str, str]) -> None:
     log_to_stderr(environ.get("LOG_LEVEL", ""), Secrets(environ))
     calls = Calls(secrets=Outgoing(environ, folders_of(settings)), limit=settings.call_limit)
     server = build_server(settings, environ, calls=calls)
-    # Without this the process would wait for a line that nobody sends: its reader cannot be interrupted.
+    # Without this the process would wait for a line that never comes: its reader cannot be interrupted.
     signal.signal(signal.SIGINT, lambda *_: os._exit(130))
     try:
         anyio.run(serve_stdio, server)

@@ -1,6 +1,6 @@
-"""Lines on standard input that are no JSON, or JSON nested beyond reason: their request gets the error of the protocol.
+"""Answer lines that are not valid JSON, or JSON nested too deep, with the error of the protocol.
 
-The SDK drops them, and whoever asked would wait for ever. A line of which no id can be read stays without an answer.
+The SDK drops them, and the caller would wait for ever. A line of which no id can be read stays without an answer.
 """
 
 import json
@@ -54,7 +54,7 @@ class _Heard:
 
 
 def answer_to_unreadable(fault: ValidationError) -> JSONRPCError | None:
-    """The protocol's error for a line that is no JSON to the SDK; None if it is JSON, or has no id to answer to."""
+    """Return the protocol's error for a line that is not valid JSON; None if it is, or has no id to answer to."""
     [first, *_] = fault.errors(include_url=False, include_context=False)
     if first["type"] != "json_invalid":
         return None

@@ -1,4 +1,4 @@
-"""The list of tools as a host shows it to its model: every word of it is paid for in each conversation (SPEC I9).
+"""Shorten the list of tools that a host shows to its model: each conversation pays for every word (SPEC I9).
 
 The SDK's schemas name each argument twice and say of each optional one that it may be null; what the server accepts is
 checked by the types of the functions, not by these schemas, so leaving that out changes nothing but the length.
@@ -11,7 +11,7 @@ from typing import Any
 
 from mcp_types import Tool
 
-# The name again, what has been written out, and bounds that nobody reaches who means well.
+# The name again, what has been written out, and bounds that no honest caller reaches.
 _UNSAID = frozenset(
     ("title", "$defs", "maxLength", "maxItems", "minLength", "minimum", "maximum", "additionalProperties")
 )

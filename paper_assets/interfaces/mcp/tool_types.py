@@ -8,7 +8,7 @@ from typing_extensions import TypedDict
 MOST_TEXT = 50_000  # characters of one page of a text
 MOST_VALUES = 200  # in the condition of a side, which the answer repeats
 
-# Arguments whose name says it all have no description: next_offset stands in the answer, a missing profile is an error
+# Arguments with a clear name have no description: next_offset is in the answer, a missing profile is an error
 # that names the profiles there are.
 Offset = Annotated[int, Field(ge=0)]
 TextLimit = Annotated[int, Field(ge=1, le=MOST_TEXT, description="Characters.")]
@@ -65,7 +65,7 @@ class PaperRecord(TypedDict, total=False):
     content: str | None
 
 
-# A host's model has seen such a record before it gives one: its keys need not be told again in every conversation.
+# A host's model has seen such a record before it gives one: its keys need not be repeated in every conversation.
 GivenPaper = Annotated[PaperRecord, WithJsonSchema({"type": "object"})]
 
 
