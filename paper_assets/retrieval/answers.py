@@ -150,7 +150,8 @@ def stance_in_words(judged: Mapping[str, Any]) -> str:
         )
         if judged[name] or name in STANCES
     )
-    return f"{judged['examined']} documents examined by the {judged['kind']} {judged['judge']}: {counts}"
+    known = judged["examined"] - judged.get("unjudged", 0)  # one that was not judged was not examined
+    return f"{known} documents examined by the {judged['kind']} {judged['judge']}: {counts}"
 
 
 def linked_title(metadata: Mapping[str, Any]) -> str:

@@ -336,7 +336,10 @@ def _stance_shortfall(found: Findings, stance: Stance | None, judged: Judged) ->
     if not judged.examined:
         return found.shortfall
     few = f"only {len(found.documents)} with" if found.documents else "no"
-    said = f"{few} {_EVIDENCE[stance]} evidence among {judged.examined} examined"
+    known = judged.examined - judged.unjudged
+    if not known:
+        return f"none of {judged.examined} documents could be judged"
+    said = f"{few} {_EVIDENCE[stance]} evidence among {known} examined"
     others = [
         f"{count} {words}"
         for count, words in (

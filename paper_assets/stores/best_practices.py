@@ -69,15 +69,34 @@ def best_practices(
 
 
 def best_practice(warehouse: Warehouse, collection: str, identifier: str) -> BestPractice:
-    """Return one best practice. Raises InvalidInput for an unknown id."""
+    """Return the best practice with this id or this unique beginning of an id. Raises InvalidInput."""
     with warehouse.reading() as connection:
         rows = connection.sql(
-            "select * exclude (collection, text_hash) from best_practices where collection = $collection and id = $id",
+            """
+            select * exclude (collection, text_hash)
+            from best_practices
+            where collection = $collection and starts_with(id, $id)
+            order by id
+            """,
             params={"collection": collection, "id": identifier},
         ).to_arrow_table()
-    if not len(rows):
+    if not len(rows) or not identifier:
         raise no_such_practice(collection, identifier)
-    return _practices(rows)[0]
+    found = _practices(rows)
+    if len(found) > 1 and found[0].id != identifier:
+        raise InvalidInput(
+            f"{len(found)} best practices have ids that begin with {identifier[:40]!r}; give more of it: "
+            f"{', '.join(each.id for each in found[:5])}"
+        )
+    return found[0]
+
+
+def unique_beginnings(ids: Sequence[str], *, least: int = 8) -> dict[str, str]:
+    """Return for each id its shortest beginning that no other has, of `least` characters or more."""
+    length = least
+    while len({each[:length] for each in ids}) < len(set(ids)):
+        length += 1
+    return {each: each[:length] for each in ids}
 
 
 def remove_best_practice(warehouse: Warehouse, collection: str, identifier: str) -> None:

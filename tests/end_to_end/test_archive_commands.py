@@ -47,12 +47,20 @@ def test_list_filters_and_show_tells_all(desk: Desk) -> None:
     assert "6 best practices" in desk.run("archive", "list")
 
 
-def test_migrate_carries_over_and_remove_takes_the_whole_id(desk: Desk) -> None:
+def test_the_list_shows_whole_ids_in_a_narrow_terminal_and_show_takes_what_it_shows(desk: Desk) -> None:
+    shown = desk.run("archive", "list", COLUMNS="80")
+    beginning = practice(4).id[:8]
+    assert beginning in shown
+    assert json.loads(desk.run("archive", "show", beginning, "--json"))["id"] == practice(4).id
+    assert "6 best practices have ids that begin with '0000'" in desk.refused("archive", "show", "0000")
+
+
+def test_migrate_carries_over_and_remove_takes_the_beginning_of_one_id(desk: Desk) -> None:
     told = json.loads(desk.run("archive", "migrate", "--from", V1, "--to", V2, "--json"))
     assert told == {"copied": 6, "embedded": 6, "left_out": []}
     assert "copied 0, embedded 0" in desk.run("archive", "migrate", "--from", V1, "--to", V2)
-    assert "no best practice '00000004'" in desk.refused("archive", "remove", "00000004", "--collection", V2)
-    assert desk.run("archive", "remove", practice(4).id, "--collection", V2) == f"removed {practice(4).id}\n"
+    assert "no best practice '0000000'" in desk.refused("archive", "remove", "0000000", "--collection", V2)
+    assert desk.run("archive", "remove", practice(4).id[:8], "--collection", V2) == f"removed {practice(4).id}\n"
     assert counts(desk.warehouse) == {V1: 6, V2: 5}
     assert listed(desk, "--collection", V2) == listed(desk) - {practice(4).id}
 

@@ -112,6 +112,7 @@ def test_what_the_model_cannot_quote_counts_for_no_side_and_is_counted(corpus: C
         )
     assert not any("not/" in each.doc_id for each in for_it.documents) and len(for_it.documents) == 10
     assert for_it.warnings[0] == ("2 of 12 documents were not judged: the sentence given for them is not in their text")
+    assert for_it.shortfall == "only 10 with supporting evidence among 10 examined (2 not judged)"
 
 
 def test_labels_count_only_for_passages_that_were_asked_and_once(corpus: Corpus) -> None:

@@ -3,6 +3,7 @@
 import os
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from math import isnan
@@ -34,7 +35,7 @@ from paper_assets.rewriting.policy import LEVELS, Level
 from paper_assets.rewriting.writing import Writer, new_item, open_writer
 from paper_assets.settings import Settings, archive_name
 from paper_assets.small_files import is_folder
-from paper_assets.stores.best_practices import BestPractice, best_practice, best_practices
+from paper_assets.stores.best_practices import BestPractice, best_practice, best_practices, unique_beginnings
 from paper_assets.stores.papers import find_paper
 from paper_assets.stores.rewrites import NewItem
 from paper_assets.stores.vectors import VectorIndex
@@ -49,6 +50,8 @@ archive = typer.Typer(
 _SHOWN = 70  # characters of a rewrite in a table
 
 Collection = Annotated[str | None, typer.Option(help="Another collection than the one in use (PAPER_ASSETS_ARCHIVE).")]
+
+Identifier = Annotated[str, typer.Argument(metavar="ID", help="Or the beginning of one.")]
 
 
 @archive.command(name="list")
@@ -66,11 +69,13 @@ def list_practices(
     found = best_practices(open_warehouse(), name, level=level, min_score=min_score, keyword=keyword)
     if as_json:
         return print_json([_as_record(each) for each in found])
+    # Of all in the collection, so that what is shown is accepted; whole ids would be cut in a narrow terminal.
+    ids = unique_beginnings([each.id for each in best_practices(open_warehouse(), name)])
     print_table(
         f"{name}: {len(found)} best practices",
         ["id", "paper", "level", "score", "keywords", "rewrite"],
         [
-            (each.id, each.paper_id, each.target_level, each.score, ", ".join(each.keywords), _short(each.text))
+            (ids[each.id], each.paper_id, each.target_level, each.score, ", ".join(each.keywords), _short(each.text))
             for each in found
         ],
     )
@@ -78,7 +83,9 @@ def list_practices(
 
 @archive.command()
 def show(
-    identifier: Annotated[str, typer.Argument(metavar="ID")], collection: Collection = None, as_json: AsJson = False
+    identifier: Annotated[str, typer.Argument(metavar="ID", help="Or the beginning of one.")],
+    collection: Collection = None,
+    as_json: AsJson = False,
 ) -> None:
     """Show one best practice beside its original."""
     found = best_practice(open_warehouse(), _collection(collection), identifier)
@@ -91,10 +98,15 @@ def show(
 
 @archive.command()
 def remove(
-    identifier: Annotated[str, typer.Argument(metavar="ID")], collection: Collection = None, as_json: AsJson = False
+    identifier: Annotated[str, typer.Argument(metavar="ID", help="Or the beginning of one.")],
+    collection: Collection = None,
+    as_json: AsJson = False,
 ) -> None:
-    """Remove one best practice, from the table and from Chroma. Asks nothing; needs the whole id."""
-    left = remove_from(_archive(_collection(collection)), identifier)
+    """Remove one best practice, from the table and from Chroma. Asks nothing."""
+    name = _collection(collection)
+    with suppress(InvalidInput):  # one that is gone from the table may still be in Chroma
+        identifier = best_practice(open_warehouse(), name, identifier).id
+    left = remove_from(_archive(name), identifier)
     if left:
         warn(f"warning: removed, but {left}")
     if as_json:
