@@ -4,7 +4,7 @@
 
 `gate.toml` has 20 invented papers, of each three honest rewrites (16 papers in English, 4 in German), and places of
 these rewrites with a distorted wording. --data adds the 24 rewrites of `rewrites.jsonl`, and 51 places of these
-reversed, and said in other words (`retold.jsonl`). --pairs adds rewrites of your own as honest texts (as in
+reversed, and said in other words (`retold.jsonl`). --pairs adds a file of rewrites as honest texts (as in
 mutate_and_judge.py). Code alone is compared with a critic scripted as perfect, which knows every distorted place and
 finds nothing else, and with both together. A distorted text that is held for what its honest twin is held for counts as
 missed. Exits with 1 where code holds more than one in ten honest rewrites, or critic and code let a distortion pass.
@@ -119,7 +119,7 @@ def main() -> int:
     distorted = [text for text in texts if text.distorted]
     reasons = {text: why(text, texts, embedder) for text in honest}
     of_honest = {text.text: found for text, found in reasons.items()}
-    for text in distorted:  # what holds the honest text as well is no finding
+    for text in distorted:  # a reason that holds the honest text too does not count
         same = of_honest[text.honest]
         reasons[text] = tuple(reason for reason in why(text, texts, embedder) if reason not in same)
 

@@ -311,7 +311,7 @@ def _by(kept: Attempt) -> str:
 
 def _doubts(item: RewriteItem, kept: Attempt) -> tuple[str, ...]:
     """List what a reader should check: claims that are not in the original, including those that a person accepted, and
-    statements that nobody compared with it.
+    statements that were not compared with it.
     """
     open_claims = unaccepted(kept.unsupported, item.accepted)
     accepted = [claim for claim in kept.unsupported if claim not in open_claims]

@@ -138,7 +138,7 @@ def interpret_paper(
     found(paper)
     try:
         config = llm_config(clients.environ, provider=provider, model=model)
-    except LLMConfigError as error:  # without a model nobody waits for the text
+    except LLMConfigError as error:  # without a model the text is not needed
         return Interpretation(paper=paper, analysis=None, analysis_error=error_of_analysis(error))
     if paper.content is None:
         clients.progress(1, 3, "reading its text")

@@ -23,6 +23,7 @@ _ENGLISH = "en"
 _ANY_KIND: frozenset[Kind] = frozenset({"count", "percent", "times"})  # where signs in words are not read
 _SCALES = (1e3, 1e6, 1e9)
 _PERCENTILE = re.compile(r"\b[pP](\d\d(?:\.\d+)?)\b|\b(\d\d(?:\.\d+)?)th percentile")
+_VERSION = re.compile(r"\b[vV](\d+)\b")
 _CENTS = re.compile(r"\s?(?:cents?\b|¢)", re.IGNORECASE)
 _OUT_OF = re.compile(r"\s(?:in|of|out of|von|aus)\s(?:every\s)?(?:about\s)?")
 _HEDGED = 0.06  # relative tolerance for a number with "about"
@@ -70,7 +71,7 @@ def claim_key(claim: str) -> str:
 
 
 def _new_numbers(source: str, text: str, language: str) -> Iterator[str]:
-    source = _PERCENTILE.sub(_spelt_percentile, source)
+    source = _VERSION.sub(r"\g<0> (\1)", _PERCENTILE.sub(_spelt_percentile, source))
     known, said = quantities(source), quantities(text)
     if language != _ENGLISH:
         said = [replace(each, kinds=_ANY_KIND if each.kinds == {"count"} else each.kinds, counted=None)

@@ -19,6 +19,7 @@ from paper_assets.text.english_words import is_ordinary_word
 _SENTENCE_END = re.compile(r"(?:^|[.!?:;…]['\"”’)\]]*\s+|\n\s*)(?:[-*•#>]+\s+|\d+[.)]\s+)?['\"“‘(\[]*$")
 _AMOUNT = re.compile(r"[\d.,]+[kKMBT]?(?:[-/][\d.,]+[kKMBT]?)*")  # 14M, 0.5B-9B
 _ADJECTIVE = re.compile(r"(?:s|es|ish|ic|ism|ist|ists|ian|ians|an|ans|n|ns|ese|i|is)$")
+_LONG_ACRONYM = 4  # letters; shorter ones fit some words of most abstracts by chance
 _ENGLISH = "en"
 _NOUNS_HAVE_CAPITALS = frozenset(("de", "lb"))
 
@@ -40,7 +41,7 @@ def new_names(source: str, text: str, *, language: str = _ENGLISH) -> Iterator[s
             if (
                 letters in _word_lists()["everyday"]
                 or squeezed(word) in known
-                or _stands_in(name, known)
+                or _stands_in(name, known, hyphenated, spaced)
                 or not known.isdisjoint(_implied_by(letters))
                 or (language in _NOUNS_HAVE_CAPITALS and _is_compound_of(name, known))
                 or (_is_acronym(name) and _abbreviates(letters, hyphenated, spaced))
@@ -121,8 +122,13 @@ def _spelling(run: list[tuple[str, bool]], acronyms: set[str], spaced: str) -> s
 
 
 def _abbreviates(acronym: str, hyphenated: str, spaced: str) -> bool:
-    """Return whether words of the original are known to expand the acronym, or a hyphenated word has its initials."""
+    """Return whether words of the original are known to expand the acronym, or a hyphenated word or, for a long
+    acronym, its words in a row have its initials.
+    """
     short = acronym.removesuffix("s")
+    initials = "".join(word[:1] for word in spaced.split())
+    if len(short) >= _LONG_ACRONYM and short in initials:
+        return True
     if any(f" {expansion}" in spaced for expansion in _expansions().get(short, ())):
         return True
     return f"-{short}-" in hyphenated
@@ -148,13 +154,20 @@ def _defined(text: str, spaced: str) -> set[str]:
     return found
 
 
-def _stands_in(name: str, known: set[str]) -> bool:
+def _stands_in(name: str, known: set[str], hyphenated: str, spaced: str) -> bool:
+    """Return whether a name, or each of its parts, is known: 1D-CNN for a 1D convolutional network."""
     whole = squeezed(name)
     if _forms(whole) & known:
         return True
-    if any(letter.isdigit() for letter in name):  # GPT-5 is not GPT-4 with a 5 from elsewhere
+    parts = _parts(name)
+    if any(part.isdigit() for part in parts):  # GPT-5 is not GPT-4 with a 5 from elsewhere
         return False
-    return all(_forms(squeezed(part)) & known for part in _parts(name) if any(letter.isupper() for letter in part))
+    return all(
+        _forms(squeezed(part)) & known
+        or (_is_acronym(part) and len(parts) > 1 and _abbreviates(squeezed(part), hyphenated, spaced))
+        for part in parts
+        if any(letter.isupper() or letter.isdigit() for letter in part)
+    )
 
 
 def _forms(word: str) -> set[str]:

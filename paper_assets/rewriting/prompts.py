@@ -199,7 +199,7 @@ invented.
 Look in particular at: which figure belongs to what, who or what is better, what was done to whom, "some" and "all",
 "may" and "does", "with" and "without", and reasons given.
 Then list the faults of the text: the words they are about, what is wrong, and the kind of each:
-invented (a fact, name, cause or promise that the original lacks; explaining what a term means is none), wrong_number
+invented (a fact, name, cause or promise that the original lacks; explaining a term does not count), wrong_number
 (number, unit, scale or condition changed), overstated (said more firmly than the original), turned_round (says the
 opposite), other_text (no rewrite of this original), omission (a main point is missing), level (too hard or too simple
 for the reader, a term unexplained), wording.

@@ -256,6 +256,10 @@ def _in_words(text: str) -> Iterator[Quantity]:
             yield Quantity(
                 value=0.5, kinds=frozenset({"count"}), shown=word, start=start, end=end, unit=unit, decimals=1
             )
+        elif word == "half" and follows in ("a", "an"):
+            scale = words[place + 2][0] if place + 2 < len(words) else ""
+            if scale in _SCALES:
+                value, place = 0.5 * _SCALES[scale], place + 2  # "half a circle" explains and counts nothing
         elif word in _HALVES and not (word == "halves" and words[max(0, place - 1)][0] in ("two", "both")):
             value, kind = _HALVES[word], "share"
         elif word in ("a", "an", "one") and follows in _PARTS and _is_share(words, place + 1):

@@ -204,7 +204,8 @@ MEASURED = (
     "TailGuard for Islamic Finance\nWith $\\approx$1.9M parameters, TailGuard lowers p99 latency to 310 ms at 62 Hz in "
     "80 $\\mu$s. Errors occur at a rate of $3.1 \\times 10^{-4}$, Jewish or Muslim customs get 3.4 times as many, "
     "the teacher covers 4.6 modes, and a comment costs \\$0.09. In 780 runs it is faster by a third. We use AUC, "
-    "intersection over union, and a convolutional network on 14 million requests."
+    "intersection over union, and a convolutional network on 14 million requests. "
+    "Traffic is followed again by YOLO (v5, v8) and 5D video."
 )
 
 
@@ -218,6 +219,7 @@ MEASURED = (
         "The rate is 3.4. It was run 780 times. It is quicker by about one third.",
         "Islam, Jews and Muslims are named, with one another.",
         "ROC curves, IoU and a CNN (14M requests).",
+        "TIFA (version 5) and YOLOv5/v8 see half a circle with a CNN-5D.",
     ],
 )
 def test_what_rewrites_commonly_do_with_numbers_and_names_is_supported(text: str) -> None:
