@@ -103,7 +103,7 @@ def reduce_idle_work() -> None:
 def kept_connections(instance: dg.DagsterInstance) -> Iterator[None]:
     """Keep the SQLite files of the history open during the block; without effect if a server keeps the history.
 
-    Every query remains a transaction of its own, so other processes see each event at once. Afterwards the files are
+    Every query remains a separate transaction, so other processes see each event at once. Afterwards the files are
     closed, as Dagster leaves them.
     """
     events, runs = instance.event_log_storage, instance.run_storage

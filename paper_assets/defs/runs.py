@@ -25,7 +25,7 @@ from paper_assets.stores.paper_merging import MergeReport, merge_papers
 from paper_assets.stores.papers import day_fingerprints
 
 STEP = "paper_assets/step"  # tag: the step that a run of the command line makes
-_PARTITIONS_TOGETHER = 500  # from so many on, the next profile is in another run
+_PARTITIONS_TOGETHER = 500  # a run that has reached this number takes no further profile
 _DAYS_AT_ONCE = 31  # whose papers are in memory together when they are reported
 
 

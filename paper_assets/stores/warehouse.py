@@ -116,7 +116,7 @@ class Warehouse:
         """Open the warehouse once for all reading and writing that this thread does in the block.
 
         For a dozen short units of work in a row: opening the file to write takes 50 ms of CPU. Each write remains a
-        transaction of its own. Everybody else waits, so the block must not call a model or the network.
+        separate transaction. Other threads and processes wait, so the block must not call a model or the network.
         """
         if self.opened is not None or self._holder in _HELD:
             yield
