@@ -60,7 +60,8 @@ class AnswerSentence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrittenAnswer:
-    """An answer in sentences by side (one without a name if it is not divided), and its quotations.
+    """An answer in sentences by side (one without a name if it is not divided), and its quotations; without a language
+    model the quotations alone.
 
     `by`: who wrote it, and how many sentences were left out for want of a quotation.
     """
@@ -110,7 +111,9 @@ def _written(record: Mapping[str, Any]) -> WrittenAnswer:
     if answer.dropped:
         by += f"; {count_of(answer.dropped, 'sentence')} without a quotation that its paper contains left out"
     return WrittenAnswer(
-        sides=tuple((side, tuple(map(_sentence, sentences))) for side, sentences in shown.sides),
+        sides=tuple((side, tuple(map(_sentence, sentences))) for side, sentences in shown.sides)
+        if answer.kind == "written"
+        else (),
         quotations=tuple(map(_quotation, shown.footnotes)),
         by=one_line(f"{by}."),
     )
