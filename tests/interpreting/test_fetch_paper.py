@@ -29,6 +29,7 @@ from paper_assets.stores.warehouse import Warehouse
 from tests.interpreting.outside import NOWHERE, Outside, pdf_answer, titled
 from tests.invented_pdfs import pdf, scanned_pdf
 from tests.loopback import Answer
+from tests.loopback_llm import loopback_llm
 from tests.loopback_semantic_scholar import scholar_paper
 
 ID = "2601.05001"
@@ -133,7 +134,8 @@ def test_an_address_of_a_record_that_is_none_is_no_pdf(one: Outside, address: st
     page = f"https://www.semanticscholar.org/paper/{6:040x}"
     with pytest.raises(PdfFetchFailed, match="URL"):
         fetch_paper(one.clients(), url=page)
-    found = interpret_paper(one.clients(), {"url": page})
+    with loopback_llm() as server:  # without a model the text is not fetched
+        found = interpret_paper(one.clients(**server.environ("ollama")), {"url": page})
     assert any(line.startswith("only the abstract was read: ") for line in found.paper.warnings)
 
 
