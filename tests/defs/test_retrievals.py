@@ -213,7 +213,7 @@ def test_the_command_line_asks_only_where_there_is_something_to_do(graph: Graph)
     def retrieve(profile: str = "graphs") -> bool:
         done = RunResult()
         bring_up_to_date(graph.instance, graph.workspace, retrievals.STEP, [Partition(TUESDAY, profile)], done)
-        return bool(done.made[ASSET])
+        return bool(done.made.get(ASSET))
 
     assert [retrieve(), retrieve()] == [True, False]
     ask(graph)
