@@ -377,6 +377,7 @@ def entry_of(
     """Build the entry from a paper and its `row` in the ranking; `places`: ranks of listed papers by id."""
     header = ranking.header
     abstract = one_line(paper.abstract[: _READ * _MOST_TEXT])
+    texts = one_line(paper.title[: _READ * _MOST_TITLE]), abstract
     opening = opening_of(lead(hold_formulas(abstract), _MOST_TEXT), _LEAD)
     return Entry(
         rank=row["rank"],
@@ -393,7 +394,7 @@ def entry_of(
         sum=order_as_sum(row, header),
         order=order,
         parts=tuple(Part(name=name, words=words, points=by) for name, words, by in order_parts(row, header)),
-        why=tuple(one_line(line) for line in why(row, header, scored=ranking.rows.num_rows)),
+        why=tuple(one_line(line) for line in why(row, header, scored=ranking.rows.num_rows, texts=texts)),
         tags=_tags(row, matched),
         contrast=contrast_of(header, places) if "CONTRASTIVE_PICK" in row["tags"] else None,
         versions=tuple(versions),

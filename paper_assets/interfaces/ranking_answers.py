@@ -81,7 +81,7 @@ def shown_ranking(warehouse: Warehouse, profile: str, day: date) -> dict[str, An
                 "learned": row["learned"],
                 "tags": row["tags"],
                 "sum": order_as_sum(row, stored.header),
-                "why": why(row, stored.header, scored=stored.rows.num_rows),
+                "why": why(row, stored.header, scored=stored.rows.num_rows, texts=_texts(papers.get(row["paper_id"]))),
             }
             for row in rows
         ],
@@ -127,6 +127,10 @@ def _about(stored: StoredRanking) -> dict[str, Any]:
     }
 
 
+def _texts(paper: Mapping[str, Any] | None) -> tuple[str, str] | None:
+    return (paper["title"] or "", paper["abstract"] or "") if paper else None
+
+
 def _first_author(names: Sequence[str]) -> str:
     return f"{names[0]} and {len(names) - 1} more" if len(names) > 1 else "".join(names)
 
@@ -142,7 +146,9 @@ def explained_rank(warehouse: Warehouse, profile: str, paper_id: str, *, day: da
     else:
         rows = ranking(warehouse, standing.day, profile).rows.to_pylist()
         missing = what_was_missing(standing.ranked["paper_id"], rows, standing.header)
-        sentences = why(standing.ranked, standing.header, scored=len(rows), missing=missing)
+        known = papers_by_id(warehouse, [standing.ranked["paper_id"]]).to_pylist()
+        texts = _texts(known[0]) if known else None
+        sentences = why(standing.ranked, standing.header, scored=len(rows), missing=missing, texts=texts)
     return {
         "day": f"{standing.day}",
         "profile": profile,

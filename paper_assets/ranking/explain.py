@@ -23,6 +23,7 @@ from paper_assets.ranking.final_list import (
 )
 from paper_assets.ranking.scoring import REWARDED, final_scores
 from paper_assets.ranking.tags import CONTRASTIVE_IN_WORDS, IN_WORDS, SOFT_PENALTY
+from paper_assets.ranking.term_matching import matched_terms
 from paper_assets.settings import ScoringConfig
 from paper_assets.weights import DIMENSIONS
 
@@ -38,13 +39,14 @@ _ADDED_IN_WORDS = {
     "diversity_penalty": "likeness to one above",
 }
 _METHODS_IN_WORDS = {
-    "embedding": "by the meaning of title and abstract",
+    "embedding": "by the meaning and words of title and abstract",
     "embedding+llm": "by a language model, which was asked because the meaning alone left it open",
     "keyword": "by keywords only, because the embedding model could not be loaded",
     "profile_free": "not judged, because there is no profile",
 }
 _SAID_BY_THE_MATCH = frozenset(("SEMANTIC_HIGH_MATCH", "VERY_RECENT", "NO_CODE"))
 LEARNED_IN_WORDS = "what your ratings taught"
+_NAMED = 4  # words of an interest
 _SCORING = ScoringConfig()
 _BEST = {"practicality": _SCORING.practicality_code + _SCORING.practicality_pdf}  # the others can reach 1
 _REASONS_IN_WORDS = {each.code: each.words for each in FILTERS}
@@ -67,10 +69,18 @@ def recompute(rows: pa.Table, weights: Mapping[str, float], scoring: ScoringConf
     )
 
 
-def why(row: Mapping[str, Any], header: Mapping[str, Any], *, scored: int, missing: str | None = None) -> list[str]:
-    """Sentences on a ranking's row: place, what each dimension brought, bonus, penalties, tags, what was missing.
+def why(
+    row: Mapping[str, Any],
+    header: Mapping[str, Any],
+    *,
+    scored: int,
+    missing: str | None = None,
+    texts: tuple[str, str] | None = None,
+) -> list[str]:
+    """Explain a ranking's row in sentences: place, what each dimension brought, bonus, penalties, tags, what it lacks.
 
     `scored` is the number of ranked papers, `missing` what to say last of one that is not shown (`what_was_missing`).
+    `texts`: title and abstract, to name the words of the interest that they hold.
     """
     weights, line = header["weights"], header.get("line")
     sentences = [f"Place {row['rank']} of {scored} with a score of {row['final']:.3f}."]
@@ -91,6 +101,7 @@ def why(row: Mapping[str, Any], header: Mapping[str, Any], *, scored: int, missi
         )
         if name == "semantic_relevance":
             sentences += _relevance_in_words(row)
+            sentences += _words_in_words(row, texts)
             sentences += _must_keyword_in_words(row, header)
             sentences += _learned_in_words(row, weights[name])
     if row["bonus"]:
@@ -244,6 +255,15 @@ def _relevance_in_words(row: Mapping[str, Any]) -> list[str]:
     if library is not None:
         sentences.append(f"The papers you like alone would make {library:.2f}.")
     return sentences
+
+
+def _words_in_words(row: Mapping[str, Any], texts: tuple[str, str] | None) -> list[str]:
+    """Name the words of the nearest interest that title and abstract hold, where words had a say."""
+    if texts is None or not row.get("lane") or not row.get("words"):
+        return []
+    found = zip(matched_terms(row["lane"], *texts), ("in its title", "in its abstract"), strict=True)
+    named = [f"{', '.join(f'“{term}”' for term in terms[:_NAMED])} {place}" for terms, place in found if terms]
+    return [f"Words of that interest: {'; '.join(named)}."] if named else []
 
 
 def _must_keyword_in_words(row: Mapping[str, Any], header: Mapping[str, Any]) -> list[str]:

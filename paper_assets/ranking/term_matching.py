@@ -121,6 +121,28 @@ def term_scores(words: PaperWords, texts: Sequence[str], *, background: Backgrou
     return scores.T
 
 
+def matched_terms(interest: str, title: str, abstract: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the terms of an interest that a title holds, and those that only the abstract holds, pairs before words.
+
+    A word of a pair that is there is not named again.
+    """
+    named: list[Term] = []
+    where: tuple[list[str], list[str]] = ([], [])
+    texts = normal_form(title), normal_form(abstract)
+    for term in sorted(terms_of(interest), key=lambda term: term.second is None):
+        if any(term.first in (pair.first, pair.second) for pair in named if pair.second is not None):
+            continue
+        words = (r"(?![^\W_])[\W_]+").join(
+            f"(?:{'|'.join(map(re.escape, _forms(word)))})" for word in (term.first, term.second) if word
+        )
+        pattern = re.compile(rf"(?<![^\W_]){words}(?![^\W_])")
+        found = next((field for field, text in enumerate(texts) if pattern.search(text)), None)
+        if found is not None:
+            named.append(term)
+            where[found].append(term.words)
+    return tuple(where[0]), tuple(where[1])
+
+
 def _times_of(terms: Sequence[Term], words: PaperWords) -> dict[Term, Floats]:
     """How often each paper holds each term, with what the title adds."""
     count = len(words)

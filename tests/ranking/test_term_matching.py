@@ -8,7 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paper_assets.ranking.calibration import standard_calibration
-from paper_assets.ranking.term_matching import Background, Term, paper_words, term_scores, terms_of, tfidf_cosines
+from paper_assets.ranking.term_matching import (
+    Background,
+    Term,
+    matched_terms,
+    paper_words,
+    term_scores,
+    terms_of,
+    tfidf_cosines,
+)
 from paper_assets.text.bm25 import index_words
 from tests.ranking import plain_relevance
 from tests.ranking.invented import texts
@@ -126,3 +134,11 @@ def test_the_order_of_the_papers_changes_no_bit(papers: list[str], asked: list[s
     for measure in (scores, likeness):
         shuffled = measure([papers[at] for at in order], *asked, background=BACKGROUND)
         assert np.array_equal(shuffled, measure(papers, *asked, background=BACKGROUND)[order], equal_nan=True)
+
+
+def test_the_words_of_an_interest_that_a_paper_holds_are_named_where_they_are() -> None:
+    title, abstract = "Optimal transports for graphs", "We compute barycenters. Transport is optimal in optimizers."
+    found = matched_terms("optimal transport and Wasserstein barycenter, optimizer", title, abstract)
+    assert found == (("optimal transport",), ("barycenter", "optimizer"))
+    assert matched_terms("state space", "A state", "The space of a state") == (("state",), ("space",))
+    assert matched_terms("the of", title, abstract) == ((), ())
