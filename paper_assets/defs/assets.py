@@ -133,7 +133,8 @@ def _run(step: Step, context: dg.AssetExecutionContext, workspace: Workspace) ->
         products = [product for product in step.products if product.name in wanted]
         described = [describe(product, workspace, made) for product in products]
         checked = [check_made(product, workspace, made) for product in products]
-        unreported = {each: error for found in (*described, *checked) for each, error in found.failures.items()}
+        failed = [each.failures for each in described] + [each.failures for each in checked]
+        unreported = {each: error for failures in failed for each, error in failures.items()}
         workspace.on_made(replace(made, failures={**unreported, **made.failures}))
         unreported = {each: error for found in described for each, error in found.failures.items()}
         failure = failure_of(replace(made, failures={**made.failures, **unreported}), asked)
