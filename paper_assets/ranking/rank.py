@@ -211,7 +211,7 @@ def _facts(
         must_found=must_found,
         soft_found=soft_found,
         soft_keywords=soft,
-        survey=keywords_in(texts, wanted, title_only=True).any(axis=1),
+        survey=np.asarray(keywords_in(texts, wanted, title_only=True).any(axis=1)),
         llm_verified=np.zeros(candidates.num_rows, dtype=bool),
         content=content,
         scoring=scoring,
