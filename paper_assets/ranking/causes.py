@@ -4,10 +4,10 @@ A cause holds if with it alone undone, and all else as it is now, the paper woul
 left, or would have moved less far. Causes that hold are ordered so:
 
 1. a lane's place or the contrastive pick, which lifts or displaces a paper whatever its score;
-2. the others by how far the paper would stand from its place without them (a paper that was no candidate: infinitely);
+2. the others by how far the paper would be from its place without them (a paper that was not a candidate: infinitely);
 3. where that is equal, in the order of `KINDS`.
 
-Where several would each do alone, so that none holds by itself, those that must be undone together are named together
+Where several would each do alone, so that none is enough, those that must be undone together are named together
 (`Causes.decisive` counts them). What can be told apart is undone apart: each part of the paper's own score, the papers
 that are gone by the reason why, new papers, other papers' scores. What cannot be is one cause: an edit of the profile,
 another model, calibration or version of the ranking change the scores of all at once.
@@ -50,7 +50,7 @@ _ADDED_IN_WORDS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cause:
-    """What moved a paper, in words, the other papers it lies with, or the part of the paper's own score."""
+    """What moved a paper, in words, the other papers that caused it, or the part of the paper's own score."""
 
     kind: str
     words: str
@@ -106,7 +106,7 @@ def own_words(two: TwoRankings, at: int, name: str, by: float) -> tuple[str, str
 
 
 def gone(two: TwoRankings, paper_id: str) -> Cause:
-    """Why a paper of the earlier ranking is no candidate any more."""
+    """Say why a paper of the earlier ranking is not a candidate any more."""
     reason = two.removed.get(paper_id)
     if reason is None:
         edited = candidates_edited(two.edits, ("feed",)) if two.edited else None
@@ -122,7 +122,7 @@ def gone(two: TwoRankings, paper_id: str) -> Cause:
 
 
 def come(two: TwoRankings, paper_id: str) -> Cause:
-    """Why a paper that was no candidate before is one now."""
+    """Say why a paper that was not a candidate before is one now."""
     was = (two.removed_before or {}).get(paper_id)
     edited = candidates_edited(two.edits) if two.edited else None
     if was:
@@ -182,7 +182,7 @@ def passed(two: TwoRankings, at: int) -> Callable[[ReadingList], Cause]:
 
 
 def by_others(two: TwoRankings, kind: str, at: int, which: Bools, words: str, otherwise: Bools) -> Cause:
-    """A cause that lies with other papers; `words` say how many by `{papers}` or `{new}`."""
+    """A cause in other papers; `words` say how many by `{papers}` or `{new}`."""
     named = which if which.any() else otherwise
     order = sorted(np.flatnonzero(named), key=lambda each: (two.now.place[each], each))
     plural = "s" if len(order) != 1 else ""
@@ -352,7 +352,7 @@ def _as_before(two: TwoRankings, papers: ScoredPapers, which: Bools) -> ScoredPa
 
 
 def _before_the_edit(two: TwoRankings, papers: ScoredPapers) -> ScoredPapers:
-    """Old rules; where scores were computed anew, old scores, and of new papers the sum by the old weights."""
+    """Old rules; where scores were computed again, old scores, and of new papers the sum by the old weights."""
     papers = replace(papers, rules=two.old.rules)
     if two.differs("top_k"):
         papers = replace(papers, lanes=papers.lanes | (two.old.lanes & papers.member))
@@ -431,7 +431,7 @@ def _own(two: TwoRankings, at: int, *, recomputed: bool) -> Iterator[_Possible]:
 
 
 def _went(two: TwoRankings, at: int) -> Iterator[_Possible]:
-    """Papers that are no candidates any more, by the reason why."""
+    """Group the papers that are not candidates any more by the reason."""
     reasons = dict[tuple[str, str], Bools]()
     for row in np.flatnonzero(two.old.member & ~two.new.member):
         cause = gone(two, two.ids[row])
@@ -448,11 +448,11 @@ def _went(two: TwoRankings, at: int) -> Iterator[_Possible]:
 
         def told(without: ReadingList, kind: str = kind, words: str = words, which: Bools = which) -> Cause:
             above = which & (without.place < without.place[at])
-            said = "{papers} that stood above it {are} " + words
+            said = "{papers} above it {are} " + words
             if kind == "shown":
-                said = "{papers} that stood above it {are} already shown"
+                said = "{papers} above it {are} already shown"
             if kind == "window":
-                said = "{papers} that stood above it {are} no longer in the window"
+                said = "{papers} above it {are} no longer in the window"
             return by_others(two, kind, at, above, said, which & without.listed)
 
         yield _Possible(kind=kind, undo=undo, told=told)

@@ -1,6 +1,6 @@
 """What changed between two rankings of a profile: who entered, left or moved, and why (SPEC G16).
 
-The why is decided in `causes`, by undoing what may have been the cause; here the two lists are compared and told.
+`causes` decides why, by undoing what may have been the cause; here the two lists are compared and put in words.
 """
 
 from collections.abc import Mapping
@@ -31,7 +31,7 @@ _LINEAGE = (
     "line",
     "quiet",
 )
-_ALSO = 2  # further causes that are told of a paper
+_ALSO = 2  # further causes that are named for a paper
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

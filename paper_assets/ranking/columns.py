@@ -37,7 +37,7 @@ def has_code(table: pa.Table) -> Bools:
 
 
 def has_repository(table: pa.Table) -> Bools:
-    """Whether an address of code is known; a data set's is none."""
+    """Whether an address of code is known; a data set's does not count."""
     urls = table.column("github_url").fill_null("")
     data: Bools = pc.match_substring_regex(urls, DATA_SET, ignore_case=True).to_numpy()
     return pc.not_equal(urls, "").to_numpy() & ~data

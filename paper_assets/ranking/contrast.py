@@ -1,4 +1,4 @@
-"""Contrast: one paper that goes about it differently, so that a list is no echo of itself (SPEC G12, G13)."""
+"""Contrast: one paper that goes about it differently, so that a list does not repeat itself (SPEC G12, G13)."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -119,7 +119,7 @@ def _info(first: Bools, this: Bools, kind: ContrastiveType, taxonomy: Taxonomy) 
 
 
 _MOST_WORDS = 3  # of a paper's own traits in a note
-_WORD = re.compile(r"\w{4,}")  # short ones tell little; the empty ones below are not those of BM25, but of titles
+_WORD = re.compile(r"\w{4,}")  # short ones say little; the empty ones below are not those of BM25, but of titles
 _EMPTY_WORDS = frozenset([
     "about", "after", "among", "approach", "based", "beyond", "both", "does", "from", "into", "learning", "method",
     "methods", "model", "models", "more", "over", "paper", "study", "than", "that", "their", "these", "this",
@@ -143,7 +143,7 @@ def comparison_notes(
 
     Two papers are similar if their cosine is at least `similar_pair`, or at least `similar_pair_with_traits` and they
     share a problem and a method; without vectors such traits are enough. The pick is in no similar pair. The notes
-    stand in the order of the ranks, the pick's at the end.
+    are in the order of the ranks, the pick's at the end.
     """
     texts = [f"{title} . {abstract}" for title, abstract in zip(titles, abstracts, strict=True)]
     traits = traits_of(texts, taxonomy)

@@ -98,7 +98,7 @@ def _may_be(names: pa.Array, preferred: Sequence[str]) -> Bools:
 
 
 def institution_trust(table: pa.Table, preferred: Sequence[str]) -> Floats:
-    """1 where a preferred institution stands, as whole words, in an affiliation; 1 for all if none is preferred."""
+    """1 where an affiliation contains a preferred institution as whole words; 1 for all if none is preferred."""
     if not preferred:
         return np.ones(table.num_rows)
     places = pc.fill_null(pc.binary_join(table.column("affiliations"), BETWEEN_FIELDS), "")

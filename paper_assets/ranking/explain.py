@@ -1,4 +1,4 @@
-"""Why a paper stands where it stands, in plain sentences, and the proof that its score is no accident (SPEC G16)."""
+"""Explain in plain sentences why a paper has its place, and prove its score from the stored parts (SPEC G16)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -32,7 +32,7 @@ _TAG_OF_WISH = {
     "author_trust": "PREFERRED_AUTHOR",
     "institution_trust": "PREFERRED_INSTITUTION",
 }
-FOR_ALL, LEARNED = "for_all", "learned"  # names of parts that are no column
+FOR_ALL, LEARNED = "for_all", "learned"  # names of parts that have no column
 _ADDED_IN_WORDS = {
     "bonus": "ranking mode and purpose",
     "soft_penalty": "keywords you avoid",
@@ -312,7 +312,7 @@ def _below(probability: float, line: float) -> str:
 
 
 def _papers(rows: Sequence[Mapping[str, Any]], header: Mapping[str, Any]) -> ScoredPapers:
-    """The rows as they were arranged; at equal scores their order stands."""
+    """The rows as they were arranged; at equal scores their order is kept."""
     places = header.get("lane_places") or {}
     return ScoredPapers(
         member=np.ones(len(rows), dtype=np.bool_),
@@ -344,7 +344,7 @@ def _probability_needed(papers: ScoredPapers, at: int, weight: float) -> float |
         return None
     if not _listed_with(papers, at, probability=_best(papers), weight=weight):
         return None
-    while low < high:  # the more probable, the higher it stands
+    while low < high:  # the more probable, the higher it is ranked
         middle = (low + high) // 2
         enough = _listed_with(papers, at, probability=middle / 1000, weight=weight)
         low, high = (low, middle) if enough else (middle + 1, high)

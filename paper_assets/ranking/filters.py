@@ -133,7 +133,7 @@ FILTERS = (
     Filter(
         code="ALREADY_SHOWN",
         details=already_shown,
-        words="it stood in your list on an earlier day",
+        words="it was in your list on an earlier day",
         counted="in your list on an earlier day",
     ),
 )

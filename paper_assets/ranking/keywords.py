@@ -1,16 +1,16 @@
-"""Keywords: which words and phrases of a profile stand in which papers (SPEC G3).
+"""Keywords: find the words and phrases of a profile in papers (SPEC G3).
 
 The rules, for a keyword and a text in normal form (`normal_form`):
 - whole words only, case and accents aside; a hyphen or any other dash is a space, white space of any kind is one space;
 - the last word may differ by its plural (`language model` = `language models`, `case study` = `case studies`), and a
-  word of five letters or more also stands in its adjective and field (`robot` in `robotic` and `robotics`);
-- `GPT-4*` stands in every word or phrase that begins so (`GPT-4o`); with fewer than three letters or digits the star is
-  a star (`A*`);
+  word of five letters or more is also found in its adjective and field (`robot` in `robotic` and `robotics`);
+- `GPT-4*` is found in every word or phrase that begins with it (`GPT-4o`); with fewer than three letters or digits
+  the star is a star (`A*`);
 - `title:survey` is looked for in titles only, `abstract:survey` in titles and abstracts; without either the caller
   decides (`title_only`): "benchmark" is in a third of all abstracts, so a keyword to avoid counts in titles;
 - a keyword may hold symbols (`C++`, `.NET`, `R&D`); one of nothing but symbols matches nothing;
 - Chinese, Japanese, Korean and Thai characters know no word borders: there a keyword matches as a substring, and a
-  Latin word may touch them (`LLM` stands in `LLM을`).
+  Latin word may touch them (`LLM` is found in `LLM을`).
 
 Fast because a keyword is looked up and not searched for: its words say which few texts may hold it, in one pass over
 the numbers of all words for all keywords, and only in those is the exact pattern asked. One word alone is there where
@@ -33,7 +33,7 @@ from paper_assets.text.words import HAS_NO_BORDERS, NO_BORDERS, normal_form, wor
 
 Bools = NDArray[np.bool_]
 
-BETWEEN_FIELDS = " \x01 "  # stands between title and abstract: no phrase reaches across
+BETWEEN_FIELDS = " \x01 "  # between title and abstract: no phrase reaches across
 _FIELD_MARK = BETWEEN_FIELDS.strip(" ")
 
 _LETTER = rf"[^\W{NO_BORDERS}]"  # a letter or digit of a script that has word borders
@@ -49,7 +49,7 @@ _SCOPE = re.compile(r"\s*(title|abstract)\s*:", re.IGNORECASE)
 class _Search:
     """`probe` begins every match of `pattern`; both are for text in normal form.
 
-    `forms`: the ways in which the keyword may stand, each the words of a text that holds it so; one with a star may go
+    `forms`: the forms that the keyword may have, each the words of a text that holds it so; one with a star may go
     on. `unbordered`: it holds a character of a script without word borders. `one_word`: it is words of the
     index alone, with nothing else to be asked of a text that holds no odd sign.
     """
@@ -161,7 +161,7 @@ def _search(keyword: str, *, title_only: bool) -> _Search | None:
     words = phrase.split(" ")
     forms = [phrase] if read.prefix else [" ".join([*words[:-1], form]) for form in _keyword_forms(words[-1])]
     before = rf"(?<!{_LETTER})" if not HAS_NO_BORDERS.match(phrase) else ""
-    # `C` stands neither in `C++` nor in `C#`; `C++` stands in `C++17`.
+    # `C` is not found in `C++` or `C#`; `C++` is found in `C++17`.
     after = rf"(?!{_LETTER}|\+\+|#)" if re.match(_LETTER, phrase[-1]) and not read.prefix else ""
     either = "|".join(re.escape(form) for form in forms)
     words_of = [words_of_normal(form) for form in forms]

@@ -2,9 +2,9 @@
 
     log odds = log odds by the formula + vector · v + sum of the weights of its words + weights of its dimensions
 
-Without ratings there is no shift, and the formula stands to the bit. What a shift makes of a probability p,
-`learned = p' - p`, is what stands beside the six dimensions; it counts in the score as much as relevance does. Here a
-model is applied and explained; how it is trained, and whether it may take part, stands in learning/.
+Without ratings there is no shift, and the formula is exact to the bit. What a shift makes of a probability p,
+`learned = p' - p`, is listed beside the six dimensions; it counts in the score as much as relevance does. Here a
+model is applied and explained; learning/ trains it and decides how much it counts.
 """
 
 from collections.abc import Mapping

@@ -298,7 +298,7 @@ def _known(part: NDArray[np.float64] | None, count: int) -> pa.Array:
 
 
 def _line(scored: Scored, *, top_k: int, calibration: Calibration) -> dict[str, Any]:
-    """Where the line is, how many papers stand above it, whether they are too few to fill the list."""
+    """Where the line is, how many papers are above it, whether they are too few to fill the list."""
     above = None if scored.line is None else int(scored.above.sum())
     return {
         "line": scored.line,

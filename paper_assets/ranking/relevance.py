@@ -15,7 +15,7 @@ _ROWS_AT_ONCE = 256  # 0.8 MB of float64 at 384 dimensions, and as much of produ
 
 
 def interest_text(interests: Interests, *, repeats: Sequence[int]) -> str:
-    """The text that stands for a profile: primary interests `repeats[0]` times, secondary and exploratory likewise.
+    """The text that stands for a profile: primary interests `repeats[0]` times, secondary and exploratory as often.
 
     Written in rounds, all interests first, because the model reads only the first 256 word pieces: what is
     cut is then a repetition and not an interest.

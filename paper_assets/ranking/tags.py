@@ -15,7 +15,7 @@ Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 SOFT_PENALTY = "SOFT_PENALTY"
-LEARNED_NOTED = 0.05  # of a probability: half a tenth, by which papers stand in the list
+LEARNED_NOTED = 0.05  # of a probability: half a tenth, which readers notice
 
 CONTRASTIVE_IN_WORDS = {
     "CONTRASTIVE_PICK": "picked because it differs from the others",
@@ -66,7 +66,7 @@ def tags_of(evidence: TagFacts) -> pa.ListArray:
     """The tags of each paper, in the order of IN_WORDS.
 
     Trust in an author or institution is a tag only where the profile prefers one: trust is 1 for all otherwise.
-    MUST_KEYWORD_MATCH asks for at least one; the score tells the share.
+    MUST_KEYWORD_MATCH asks for at least one; the score shows the share.
     """
     scoring, content = evidence.scoring, evidence.content
     learned = np.zeros(len(evidence.ages)) if evidence.learned is None else evidence.learned

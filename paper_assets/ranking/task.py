@@ -96,7 +96,7 @@ def ranking_fingerprint(
     preferences: str | None = None,
 ) -> str:
     """32 hex digits over the candidates' fingerprint, the options, the texts that papers are compared with (a liked
-    paper's changes with the paper), the embedding model (None: keywords), the LLM (None: nobody asked), our code and
+    paper's changes with the paper), the embedding model (None: keywords), the LLM (None: not asked), our code and
     what ratings have taught (None: nothing).
     """
     return _hash(

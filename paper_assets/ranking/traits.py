@@ -2,7 +2,7 @@
 
 Which words show which trait is data: `taxonomy.toml`. They match by the rules of `keywords.py`, but not through
 `keywords_in`, which asks for one keyword after the other: with some 1,900 phrases that takes seconds for a handful of
-papers. Here a text's words point to the few phrases that may stand in it.
+papers. Here a text's words point to the few phrases that it may contain.
 """
 
 import re
@@ -33,7 +33,7 @@ class Taxonomy:
 
     names: tuple[str, ...]
     columns: Mapping[str, slice]  # dimension -> its columns
-    shows: Mapping[str, tuple[int, ...]]  # phrase as it stands in a text -> columns
+    shows: Mapping[str, tuple[int, ...]]  # phrase as it is written in a text -> columns
     longer: Mapping[tuple[str, str], tuple[str, ...]]  # first two words -> the phrases that begin with them
     one_word: tuple[str, ...]
 
@@ -121,7 +121,7 @@ def _phrase(phrase: str, file: Path) -> str:
 
 
 def _spellings(phrase: str, one_word: Sequence[str]) -> list[str]:
-    """The phrase, singular and plural, as it stands in a text that was read."""
+    """The phrase, singular and plural, as it is written in a text that was read."""
     *before, last = phrase.split()
     return [_joined(" ".join([*before, form]), one_word) for form in word_forms(last)]
 

@@ -98,7 +98,7 @@ class TwoRankings:
     """Two rankings' rows and headers over the papers of both, to ask why a place differs.
 
     `removed`, `removed_before`: filter reasons by paper id, now and then (None: not known). `days`: first submission.
-    `edits`: what was edited in the profile, as `profile_edits` tells it (None: edited, but not known what).
+    `edits`: what was edited in the profile, as `profile_edits` returns it (None: edited, but not known what).
     """
 
     def __init__(

@@ -36,7 +36,7 @@ class Preferences:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns of the papers that tell whether these are met."""
+        """Name the columns of the papers that show whether these are met."""
         return (
             *(_FOR_PEOPLE if self.authors or self.institutions else ()),
             *(_FOR_TEXTS if self.must_keywords else ()),
@@ -67,7 +67,7 @@ def unmet(preferences: Preferences, papers: pa.Table) -> Preferences:
 
 
 def sentences(preferences: Preferences, papers: pa.Table) -> list[str]:
-    """What to tell of the preferences that no paper of the last `DAYS` days meets; nothing if there was no paper."""
+    """Say which preferences no paper of the last `DAYS` days meets; nothing if there was no paper."""
     left = unmet(preferences, papers) if papers.num_rows else None
     if not left:
         return []

@@ -1,6 +1,6 @@
 """The verifier, an LLM that checks papers of middling relevance: what it is asked, and what of its answer counts (G5).
 
-A paper is somebody else's text and may try to speak to the model. It is shown as escaped JSON in a fence
+A paper is a text by others and may try to speak to the model. It is shown as escaped JSON in a fence
 (`text/fence.py`), and of the answer only ids that were asked and numbers from 0 to 1 count. Verdicts are kept one by
 one: a paper judged once is not asked again until its version, its text, the interests, the prompt or the model change.
 """
@@ -26,7 +26,7 @@ from paper_assets.text.fence import introduced
 if TYPE_CHECKING:  # asked by few rankings
     from paper_assets.models.llm import Completion
 
-_MOST_FAILURES = 2  # failed batches after which the server is let be
+_MOST_FAILURES = 2  # failed batches after which no more are sent
 _LONGEST_TITLE = 300  # characters; longer ones are not titles
 
 _SYSTEM = """\
@@ -75,7 +75,7 @@ class LLMCheck:
     doubtful: int  # papers that were to be judged
     cached: int  # of these, answered by an earlier run (a verdict, or the model's silence)
     usage: Usage
-    warning: str | None  # why embedding scores stand that should have been checked
+    warning: str | None  # why embedding scores were not checked
 
     @property
     def used(self) -> bool:
@@ -95,7 +95,7 @@ def check_relevance(
     known: Callable[[Sequence[str]], Mapping[str, str]] = lambda keys: {},
     keep: Callable[[Mapping[str, str]], None] = lambda verdicts: None,
 ) -> LLMCheck:
-    """Let the LLM judge the papers whose relevance (n,) lies in `scoring.llm_band`; never fails for its sake.
+    """Let the LLM judge the papers whose relevance (n,) is in `scoring.llm_band`; never fails for its sake.
 
     `asked_first` puts their rows in the order in which they are asked about, so that a spent budget drops the last
     ones, and leaves out those that no verdict could bring into the list. `known` looks verdicts up by key and `keep`
@@ -147,7 +147,7 @@ def check_relevance(
 
 
 def unavailable(error: LLMError) -> Ask:
-    """Stands in for an LLM that cannot be set up: the check says why, if there is anything to ask at all."""
+    """Replaces an LLM that cannot be set up: the check says why, if there is anything to ask at all."""
 
     def ask(*, system: str, user: str, schema: type[Verdicts]) -> "Completion[Verdicts]":
         raise error
@@ -230,7 +230,7 @@ def _sum(usage: Usage, more: object) -> Usage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verifier:
-    """Whom to ask, ready for one run with its budget; `model` is None where nobody can be asked."""
+    """Whom to ask, ready for one run with its budget; `model` is None where no model can be asked."""
 
     ask: Ask
     model: str | None

@@ -270,7 +270,7 @@ def test_who_came_who_left_and_who_moved_is_told_with_the_reason() -> None:
     assert told.entered == (("new among the candidates", (1,)),)
     assert told.moved == (("On ponds, part 1", 1, 2, "relevance to your interests -0.180"),)
     assert told.left == (
-        ("it stood in your list on an earlier day", (("On ponds, part 9", 2),)),
+        ("it was in your list on an earlier day", (("On ponds, part 9", 2),)),
         ("no longer in the window", (("On ponds, part 8", 3),)),
     )
 
@@ -293,7 +293,7 @@ def test_a_paper_that_moved_only_because_of_others_is_not_said_to_have_changed()
             "On ponds, part 1",
             2,
             1,
-            "its score is the same; others came or went: 1 paper that stood above it is already shown",
+            "its score is the same; others came or went: 1 paper above it is already shown",
         ),
     )
 

@@ -157,7 +157,7 @@ def test_changed_says_who_entered_and_what_moved_them(tmp_path: Path) -> None:
     desk.run("import", str(desk.papers("papers.jsonl", week(DAYS))))
     desk.run("run", "--since", DAYS[1])
     told = json.loads(desk.run("changed", "graphs", "--json"))
-    assert {move["reason"] for move in told["left"]} == {"already shown: it stood in your list on an earlier day"}
+    assert {move["reason"] for move in told["left"]} == {"already shown: it was in your list on an earlier day"}
     assert "first of that day" in desk.refused("changed", "graphs", "--edit")
     desk.profile("graphs", {**GRAPHS, "interests": SPEECH["interests"]})
     desk.run("run", "--since", DAYS[1])

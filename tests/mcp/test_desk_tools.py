@@ -65,14 +65,14 @@ def test_a_rank_is_explained_and_so_is_an_absence(host: RawHost) -> None:
     assert told["score"]["rank"] == 1
     removed = host.call("explain_rank", paper_id="2603.00103", profile="traffic")
     assert removed["score"] is None
-    assert removed["why"] == ["Not ranked: it stood in your list on an earlier day."]
+    assert removed["why"] == ["Not ranked: it was in your list on an earlier day."]
 
 
 def test_what_changed_tells_who_entered_and_why_the_others_left(host: RawHost) -> None:
     told = host.call("what_changed", profile="traffic")
     changes = {change["paper_id"]: change for change in told["changes"]}
     assert changes[TRAFFIC]["change"] == "entered"
-    assert changes["2603.00103"]["reason"] == "already shown: it stood in your list on an earlier day"
+    assert changes["2603.00103"]["reason"] == "already shown: it was in your list on an earlier day"
     assert told["total"] == len(changes)
     assert told["note"] is None
 

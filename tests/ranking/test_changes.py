@@ -64,7 +64,7 @@ def test_a_paper_that_left_says_whether_a_filter_or_the_window_took_it() -> None
     before = rows(("a", {}), ("b", {}))
     changes = compared(before, rows(("c", {}), ("d", {})), removed={"a": "ALREADY_SHOWN"})
     assert {move.paper_id: move.reason for move in changes.left} == {
-        "a": "already shown: it stood in your list on an earlier day",
+        "a": "already shown: it was in your list on an earlier day",
         "b": "no longer in the window",
     }
     assert {move.reason for move in changes.entered} == {"new among the candidates"}
