@@ -68,7 +68,7 @@ def digest_mail(*, subject: str, sender: str, to: str, text: str, html: str, ide
 def send_mail(server: MailServer, mails: Sequence[tuple[str, bytes]]) -> int:
     """Send each recipient their mail over one connection; return how many the server refused (never all of them).
 
-    Raises NotDelivered if nobody has it, or DeliveryUncertain if the connection broke when somebody has it or may have
+    Raises NotDelivered if no recipient has it, or DeliveryUncertain if the connection broke when one has it or may have
     it. Neither shows the password.
     """
     try:

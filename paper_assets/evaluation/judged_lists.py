@@ -136,7 +136,7 @@ def _grades(name: str, record: object, file: Path) -> dict[str, int]:
 
 @contextmanager
 def scratch_warehouse(papers: Iterable[Paper], *, deadline: float) -> Iterator[Warehouse]:
-    """A warehouse that holds these papers and is gone afterwards; it lies alone in its folder."""
+    """Make a warehouse that holds these papers, alone in its folder, and is removed afterwards."""
     with TemporaryDirectory(prefix="paper_assets-") as folder:
         warehouse = Warehouse(Path(folder) / "warehouse.duckdb", deadline=deadline)
         merge_papers(warehouse, papers)

@@ -41,7 +41,7 @@ class Judgement(NamedTuple):
 
 
 def found_file(folder: Path, names: Sequence[str]) -> Path:
-    """The first of `names` that lies in the folder under a known suffix, or as a folder of profiles."""
+    """The first of `names` that is in the folder under a known suffix, or as a folder of profiles."""
     for name in names:
         for suffix in _SUFFIXES:
             for packed in ("", ".gz"):
@@ -144,7 +144,7 @@ class Document:
     title: str
     abstract: str
     published: date | None
-    record: Mapping[str, Any]  # as it stood in the file
+    record: Mapping[str, Any]  # as it is in the file
 
     @property
     def text(self) -> str:
@@ -161,7 +161,7 @@ class Query:
     interests: Interests | None
     liked: tuple[str, ...]  # documents that the profile names itself: neither ranked nor counted
     liked_texts: tuple[tuple[str, str], ...] = ()  # title and abstract of liked papers that the set does not hold
-    record: Mapping[str, Any]  # as it stood in the file
+    record: Mapping[str, Any]  # as it is in the file
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -145,7 +145,7 @@ def judge_lists(
     leave_one_out: bool = False,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Figures:
-    """Make and judge the named lists (none: all) for each purpose. Raises InvalidInput for a name that is none.
+    """Make and judge the named lists (none: all) for each purpose. Raises InvalidInput for an unknown name.
 
     With `leave_one_out` each profile is ranked with coefficients that were fitted to all the others.
     """

@@ -54,14 +54,14 @@ def tfidf(labelled: LabelledSet) -> Scorer:
 
 
 def newest_first(labelled: LabelledSet) -> Scorer:
-    """The same list for everybody: by date, undated documents not in it."""
+    """Give every query the same list: by date, undated documents not in it."""
     dates = [document.published for document in labelled.documents]
     days = np.array([day.toordinal() if day else np.nan for day in dates])
     return lambda query: days
 
 
 def shuffled(labelled: LabelledSet, *, seed: int) -> Scorer:
-    """Chance: each query gets a shuffle of its own, the same in every run."""
+    """Chance: each query gets another shuffle, the same in every run."""
 
     def score(query: Query) -> Floats:
         return np.random.default_rng([seed, crc32(query.query_id.encode())]).random(len(labelled.documents))
@@ -172,7 +172,7 @@ def shipped_lists() -> tuple[Path, Path]:
 def outcomes(
     labelled: LabelledSet, names: Sequence[str], *, embed: Embed, scoring: ScoringConfig, judging: EvaluationConfig
 ) -> Mapping[str, Evaluation]:
-    """Judge the named rankers (none: all that the set allows). Raises InvalidInput for a name that is none."""
+    """Judge the named rankers (none: all that the set allows). Raises InvalidInput for an unknown name."""
     known = {**modes(labelled, embed=embed, scoring=scoring), **baselines(labelled, seed=judging.seed)}
     for name in names:
         if name not in known:

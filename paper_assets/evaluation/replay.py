@@ -19,10 +19,10 @@ class ReplayedDay:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayFigures:
-    """What a subscriber got over the days. Papers are counted once; `unjudged` ones are no part of `share`.
+    """What a subscriber got over the days. Papers are counted once; `unjudged` ones do not count in `share`.
 
     `never_shown` are relevant papers of the pool that were candidates on at least one day and shown on none;
-    `removed` relevant ones that were no candidate on any day (a hard keyword, no code, another window).
+    `removed` relevant ones that were not candidates on any day (a hard keyword, no code, another window).
     """
 
     profile: str

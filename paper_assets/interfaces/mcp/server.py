@@ -157,7 +157,7 @@ def build_server(
         *allowed,
         (products.list_profiles, "Research profiles", _LOOKS_INSIDE),
         (desk.todays_ranking, "Today's ranking", _LOOKS_INSIDE),
-        (desk.explain_rank, "Why a paper stands where it stands", _LOOKS_INSIDE),
+        (desk.explain_rank, "Why a paper has its place", _LOOKS_INSIDE),
         (desk.what_changed, "What changed in the ranking", _LOOKS_INSIDE),
         (products.read_digest, "A day's digest", _LOOKS_INSIDE),
         (products.list_rewrites, "Rewrites for other readers", _LOOKS_INSIDE),
