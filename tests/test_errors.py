@@ -13,8 +13,8 @@ def test_a_line_steers_no_terminal_and_stays_a_line(kind: type[PaperAssetsError]
 
 
 def test_a_long_input_is_cut_in_the_middle() -> None:
-    told = str(PaperAssetsError(f"--profile-path {'n' * 70_000} is no folder; name one"))
-    assert told.startswith("--profile-path nnn") and told.endswith("is no folder; name one")
+    told = str(PaperAssetsError(f"--profile-path {'n' * 70_000} is not a folder; name one"))
+    assert told.startswith("--profile-path nnn") and told.endswith("is not a folder; name one")
     assert len(told) < 1_300
 
 

@@ -90,7 +90,7 @@ def load_judged_lists(folder: Path) -> JudgedLists:
         raise InvalidInput(f"{profiles_file}: names no profile")
     for name in grades:
         if name not in profiles:
-            raise InvalidInput(f"{grades_file}: {name!r} is no profile of {profiles_file.name}")
+            raise InvalidInput(f"{grades_file}: {name!r} is not a profile of {profiles_file.name}")
     return JudgedLists(
         name=folder.name,
         profiles=tuple(
@@ -115,7 +115,7 @@ def _object(file: Path, what: str) -> Mapping[str, object]:
 
 def _profile(name: str, record: object, file: Path) -> Profile:
     if not PROFILE_NAME.fullmatch(name):
-        raise InvalidInput(f"{file}: {name[:60]!r} is no name of a profile; use a-z, 0-9, _ and - only")
+        raise InvalidInput(f"{file}: {name[:60]!r} is not a valid name of a profile; use a-z, 0-9, _ and - only")
     try:
         return Profile(name=name, content=profile_content(record, source=f"{file}: {name}"))
     except InvalidProfile as error:

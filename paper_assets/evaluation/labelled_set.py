@@ -312,7 +312,7 @@ def _positions(ids: Iterable[str], file: Path) -> dict[str, int]:
     positions: dict[str, int] = {}
     for position, identifier in enumerate(ids):
         if positions.setdefault(identifier, position) != position:
-            raise InvalidInput(f"{file}: the id {identifier} stands there twice")
+            raise InvalidInput(f"{file}: the id {identifier} is there twice")
     if not positions:
         raise InvalidInput(f"{file} is empty")
     return positions

@@ -135,7 +135,7 @@ def _ranking(
         return order[: int((scores > -np.inf).sum())]
     unknown = next((doc_id for doc_id in answer if doc_id not in position_of), None)
     if unknown is not None:
-        raise InvalidInput(f"query {query.query_id}: the ranking names {unknown!r}, which is no document of the set")
+        raise InvalidInput(f"query {query.query_id}: the ranking names {unknown!r}, which is not a document of the set")
     return np.array(list(dict.fromkeys(position_of[doc_id] for doc_id in answer)), dtype=np.intp)
 
 

@@ -65,7 +65,7 @@ def serve(
     people = read_people(people_file(settings.home))
     if not people and host not in THIS_MACHINE:
         raise InvalidInput(
-            f"--host {host}: nobody may come in yet, so it listens on this machine only; "
+            f"--host {host}: no person has access yet, so it listens on this machine only; "
             "say `paper-assets people add NAME --profile PROFILE` first"
         )
     log_to_stderr(environ.get("LOG_LEVEL", "") or "WARNING", Secrets(environ))

@@ -49,7 +49,7 @@ class Doorkeeper:
         try:
             return read_people(self.file)
         except PaperAssetsError as fault:
-            logger.error("no one can sign in: %s", fault)
+            logger.error("sign-in is not possible: %s", fault)
             return ()
 
     def named(self, name: str) -> Person | None:

@@ -78,7 +78,7 @@ def load_taxonomy(file: Path) -> Taxonomy:
     except OSError as error:
         raise InvalidInput(f"{file} cannot be read: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InvalidInput(f"{file} is no valid TOML: {error}") from None
+        raise InvalidInput(f"{file} is not valid TOML: {error}") from None
     one_word = tuple(_phrase(phrase, file) for phrase in _list(record.pop("one_word", []), "one_word", file))
     if set(record) != set(TRAIT_DIMENSIONS):
         raise InvalidInput(
@@ -116,7 +116,7 @@ def _list(value: object, key: str, file: Path) -> Sequence[str]:
 def _phrase(phrase: str, file: Path) -> str:
     form = normal_form(phrase).strip()
     if not form or _PUNCTUATION.search(form):
-        raise InvalidInput(f"{file}: {phrase!r} is no phrase; use words of letters and digits")
+        raise InvalidInput(f"{file}: {phrase!r} is not a phrase; use words of letters and digits")
     return form
 
 

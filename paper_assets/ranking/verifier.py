@@ -175,7 +175,7 @@ def _warning(doubtful: int, *, failed: int, judged: int, reason: str) -> str | N
     parts += [f"{silent} were left out of the model's answers"] if silent else []
     if not parts:
         return None
-    return f"LLM check: of {doubtful} papers, {'; '.join(parts)}. Their embedding scores stand"
+    return f"LLM check: of {doubtful} papers, {'; '.join(parts)}. Their embedding scores are kept"
 
 
 def _shown(candidates: pa.Table, row: int, scoring: ScoringConfig) -> dict[str, str]:

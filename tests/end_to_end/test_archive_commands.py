@@ -72,7 +72,7 @@ def test_migrate_carries_over_and_remove_takes_the_beginning_of_one_id(desk: Des
         (["list", "--level", "child"], "--level must be one of public, student, expert, got 'child'"),
         (["migrate", "--from", V1, "--to", "../x"], "--to must be a name that ends in its version"),
         (["migrate", "--from", "lost_v0", "--to", V2], "has no collection lost_v0"),
-        (["migrate", "--from", V1, "--to", V2, "--chroma", "nowhere"], "--chroma nowhere is no folder"),
+        (["migrate", "--from", V1, "--to", V2, "--chroma", "nowhere"], "--chroma nowhere is not a folder"),
         (["compare", "2603.00101"], "the LLM is not configured: set OPENAI_API_KEY"),
         (["compare", "2603.77777"], "paper 2603.77777 is not stored"),
     ],

@@ -130,7 +130,7 @@ def test_a_query_judged_but_without_a_relevant_document_is_not_scored(tmp_path: 
         ("docs.jsonl", '{"id": "d1"}\n{"id": ', "docs.jsonl:2: not valid JSON"),
         ("docs.jsonl", "[1]\n", "docs.jsonl:1: expected an object"),
         ("docs.jsonl", '{"title": "x"}\n', "docs.jsonl:1: no id"),
-        ("docs.jsonl", '{"id": "d1"}\n{"id": "d1"}\n', "id d1 stands there twice"),
+        ("docs.jsonl", '{"id": "d1"}\n{"id": "d1"}\n', "id d1 is there twice"),
         ("docs.jsonl", "", "docs.jsonl is empty"),
         ("docs.jsonl", '{"id": "d1", "abstract": null}\n', "no document has a title or a text"),
         ("queries.jsonl", '{"id": "q1"}\n', "queries.jsonl:1: neither a text nor interests"),

@@ -175,7 +175,7 @@ def test_no_token_is_written_anywhere(served_lab: Lab) -> None:
 
 def test_nothing_is_served_beyond_this_machine_while_there_is_nobody(tmp_path: Path) -> None:
     refused = Desk(tmp_path).refused("serve", "--host", "0.0.0.0", "--port", "0")
-    assert refused.startswith("error: --host 0.0.0.0: nobody may come in yet")
+    assert refused.startswith("error: --host 0.0.0.0: no person has access yet")
 
 
 @pytest.mark.parametrize("query", ["speech in:speech", "speech in:speed1", "speech in:rewrites"])

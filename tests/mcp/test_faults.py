@@ -88,7 +88,7 @@ def test_json_nested_beyond_reason_gets_a_clear_error_and_the_server_goes_on(hos
 
 def test_a_request_that_is_no_json_is_told_so_under_its_id(host: RawHost) -> None:
     host.write(b'{"jsonrpc": "2.0", "id": 9001, "method": "tools/list"\n')
-    assert host.answer_to(9001)["error"]["message"] == "the request is no JSON"
+    assert host.answer_to(9001)["error"]["message"] == "the request is not JSON"
 
 
 def test_half_a_surrogate_pair_does_not_break_the_pipe(host: RawHost) -> None:

@@ -98,10 +98,10 @@ def test_the_columns_of_the_dimensions_cover_all_traits_once() -> None:
         ({"colour": '"red" = ["red"]'}, "expected the tables problem, method, assumption, domain"),
         ({"method": '"tree" = "tree"'}, "method.tree must be a list of phrases"),
         ({"method": '"tree" = [1]'}, "method.tree must be a list of phrases"),
-        ({"method": '"tree" = ["C++"]'}, "'C++' is no phrase"),
-        ({"method": '"tree" = [" "]'}, "' ' is no phrase"),
+        ({"method": '"tree" = ["C++"]'}, "'C++' is not a phrase"),
+        ({"method": '"tree" = [" "]'}, "' ' is not a phrase"),
         ({"method": '"tree" = ["a"]', "domain": '"tree" = ["b"]'}, "domain.tree: another trait has this name"),
-        ({"method": '"tree" = ["a"'}, "no valid TOML"),
+        ({"method": '"tree" = ["a"'}, "not valid TOML"),
     ],
 )
 def test_a_fault_in_a_taxonomy_is_named(tmp_path: Path, tables: dict[str, str], fault: str) -> None:

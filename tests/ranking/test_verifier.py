@@ -146,7 +146,7 @@ def test_a_paper_the_model_left_out_keeps_its_embedding_score() -> None:
     result = check(papers(3), [0.5] * 3, Asked(lambda shown: [{"id": shown[1]["id"], "score": 0.9}]))
     assert result.relevance.tolist() == [0.5, 0.9, 0.5]
     assert result.warning == (
-        "LLM check: of 3 papers, 2 were left out of the model's answers. Their embedding scores stand"
+        "LLM check: of 3 papers, 2 were left out of the model's answers. Their embedding scores are kept"
     )
 
 
@@ -282,7 +282,7 @@ def test_what_was_judged_before_a_failure_is_kept() -> None:
     result = kept_run(store, papers(20), withdrawn_later)
     assert int(result.verified.sum()) == len(store) == 15
     assert result.warning == (
-        "LLM check: of 20 papers, 5 were not judged: the key was withdrawn. Their embedding scores stand"
+        "LLM check: of 20 papers, 5 were not judged: the key was withdrawn. Their embedding scores are kept"
     )
 
 

@@ -125,7 +125,7 @@ def migrate(
 ) -> None:
     """Carry a collection over to another version. May be stopped and asked for again; adds what is missing."""
     if chroma is not None and not is_folder(chroma):
-        raise InvalidInput(f"--chroma {chroma} is no folder")
+        raise InvalidInput(f"--chroma {chroma} is not a folder")
     to = _archive(archive_name(target, "--to"))
     if to.embedder is None:
         raise ModelUnavailable("the embedding model cannot be loaded, so nothing can be carried over; see the warning")

@@ -235,7 +235,7 @@ def _quietly(work: Work, progress: Progress, over: threading.Event) -> Mapping[s
 
 def _too_slow(job: Future[Any], last: str, *, limit: float) -> str:
     if job.cancel():
-        return f"not begun within {limit:g} s: it stood in our own queue behind {_MOST_AT_WORK} calls; ask again"
+        return f"not begun within {limit:g} s: it waited in our queue behind {_MOST_AT_WORK} calls; ask again"
     return (
         f"not finished within {limit:g} s (last report: {last}); what is known so far is kept, "
         "so ask again later or ask for less"

@@ -62,7 +62,7 @@ def answer_to_unreadable(fault: ValidationError) -> JSONRPCError | None:
     if asked is None:
         return None
     deep = "recursion" in first["msg"]
-    message = "the request is nested too deep; send plain values" if deep else "the request is no JSON"
+    message = "the request is nested too deep; send plain values" if deep else "the request is not JSON"
     return JSONRPCError(jsonrpc="2.0", id=asked, error=ErrorData(code=PARSE_ERROR, message=message))
 
 
