@@ -4,7 +4,6 @@ Belongs here: the translation, once for all steps. Not here: what a step does, s
 """
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -66,9 +65,6 @@ RUN_CONFIG: dict[str, type[RankingRunConfig] | type[PapersRunConfig]] = {
     "gatekeeper": RankingRunConfig,
     "arxiv_papers": PapersRunConfig,
 }
-
-
-_READ_TOGETHER = 50  # partitions
 
 
 def asset_of(step: Step) -> dg.AssetsDefinition:
@@ -163,15 +159,13 @@ def describe(product: Product, workspace: Workspace, made: Made) -> Described:
     """Report each partition that was made or has changed; a surprise in one leaves out no other."""
     found = Described()
     for partitions, reports in ((list(made.new), found.of_made), (list(made.also_changed), found.of_others)):
-        for some in batches(partitions):
-            with read_together(workspace) as opened:
-                for each in some:
-                    try:
-                        reports[each] = product.report(opened, each, made)
-                    except StoreError:
-                        raise
-                    except Exception as error:
-                        found.failures[each] = named_error(error, f"{product.name} of {each}")
+        for each in partitions:
+            try:
+                reports[each] = product.report(workspace, each, made)
+            except StoreError:
+                raise
+            except Exception as error:
+                found.failures[each] = named_error(error, f"{product.name} of {each}")
     return found
 
 
@@ -211,27 +205,13 @@ def check_made(product: Product, workspace: Workspace, made: Made) -> ChecksMade
 
 
 def holds(check: Check, workspace: Workspace, partitions: Sequence[Partition], made: Made) -> Checked:
-    """Check in one opening of the store; an unexpected error is a failed check."""
+    """Check what was made; an unexpected error is a failed check."""
     try:
-        with read_together(workspace) as opened:
-            return check.holds(opened, partitions, made)
+        return check.holds(workspace, partitions, made)
     except StoreError:
         raise
     except Exception as error:
         return Checked(passed=False, counted={"error": f"{named_error(error, check.name)}"})
-
-
-@contextmanager
-def read_together(workspace: Workspace) -> Iterator[Workspace]:
-    """Open the store once for all reads of the block."""
-    with workspace.warehouse.read_together() as opened:
-        yield replace(workspace, warehouse=opened)
-
-
-def batches(partitions: Sequence[Partition]) -> Iterator[Sequence[Partition]]:
-    """Split the partitions, so that no writer waits longer than a second or two for the reports of a run."""
-    for at in range(0, len(partitions), _READ_TOGETHER):
-        yield partitions[at : at + _READ_TOGETHER]
 
 
 _MADE = tuple(asset_of(step) for step in STEPS)

@@ -201,6 +201,13 @@ def materialize(
     raise PaperAssetsError(f"{step.name}: {reason}; see run {outcome.run_id} in the Dagster UI")
 
 
+def fetch_days(instance: dg.DagsterInstance, workspace: Workspace, step: Step, days: Sequence[Partition]) -> None:
+    """Run a step for consecutive days. Raises the PaperAssetsError of a day that failed; the others are kept."""
+    failure = failure_of(materialize(instance, workspace, step, days[0], days[-1]), days)
+    if failure is not None:
+        raise failure
+
+
 def _job_of(step: Step, workspace: Workspace) -> dg.JobDefinition:
     """Return a job named after the step; `dg.materialize` would show as `__ephemeral_asset_job__` in the UI."""
     name = f"make_{step.name}"

@@ -66,7 +66,10 @@ def split_name(text: str) -> Name:
         text = " ".join(
             word.lower() if 0 < at < len(words) - 1 and word in _PARTICLES else word for at, word in enumerate(words)
         )
-    parts = splitname(text.replace("{", "").replace("}", ""), strict_mode=False)
+    try:
+        parts = splitname(text.replace("{", "").replace("}", ""), strict_mode=False)
+    except Exception:  # the library raises StopIteration and others for names of marks alone: show them as written
+        return Name(family=text)
     written = {word.lower(): word for word in words}
     particle = " ".join(written.get(word, word) for word in parts["von"])
     given, family = " ".join(parts["first"]), " ".join(parts["last"])

@@ -93,7 +93,10 @@ def _html(papers: Papers) -> None:
 
 def _feed(papers: Papers) -> None:
     title, body = title_and_body(_page(papers))
-    etree.fromstring(atom_feed("ponds", [Issue(day=DAY, title=title, body=body)]), etree.XMLParser(huge_tree=True))
+    etree.fromstring(
+        atom_feed("ponds", [Issue(day=DAY, title=title, body=body)], desk="http://127.0.0.1:8000"),
+        etree.XMLParser(huge_tree=True),
+    )
 
 
 def _message(papers: Papers) -> None:

@@ -85,7 +85,7 @@ def _fetched(settings: Settings, job: Job, asked: list[date]) -> PaperAssetsErro
                 f"{settings.request_interval:g} s between two requests, as arXiv asks"
             )
             try:
-                runs.materialize(instance, workspace, papers.STEP, Partition(day), Partition(day))
+                runs.fetch_days(instance, workspace, papers.STEP, [Partition(day)])
             except PaperAssetsError as fault:
                 background.write_job(settings.home, replace(job, stage=stage, done=len(counts), counts=counts))
                 if not paper_counts(workspace.warehouse):

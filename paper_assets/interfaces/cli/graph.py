@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from importlib.resources import as_file, files
 from itertools import chain
 from pathlib import Path
@@ -99,7 +99,8 @@ def fetch(
             earliest = workspace.settings.first_day
             raise InvalidInput(f"--day and --to must be between {earliest} and today, in this order")
         workspace = replace(workspace, options={papers.ACCEPT_FEWER: accept_fewer})
-        runs.materialize(instance, workspace, papers.STEP, Partition(first), Partition(last))
+        days = [Partition(first + timedelta(days=number)) for number in range((last - first).days + 1)]
+        runs.fetch_days(instance, workspace, papers.STEP, days)
         counts = {f"{of}": count for of, count in paper_counts(workspace.warehouse).items() if first <= of <= last}
     if as_json:
         return print_json(counts)
