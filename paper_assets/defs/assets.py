@@ -129,10 +129,10 @@ def _run(step: Step, context: dg.AssetExecutionContext, workspace: Workspace) ->
         products = [product for product in step.products if product.name in wanted]
         described = [describe(product, workspace, made) for product in products]
         checked = [check_made(product, workspace, made) for product in products]
-        failed = [each.failures for each in described] + [each.failures for each in checked]
-        unreported = {each: error for failures in failed for each, error in failures.items()}
-        workspace.on_made(replace(made, failures={**unreported, **made.failures}))
         unreported = {each: error for found in described for each, error in found.failures.items()}
+        rejected = {each: error for found in checked for each, error in found.failures.items()}
+        workspace.on_made(replace(made, failures={**unreported, **rejected, **made.failures}))
+        # Dagster itself acts on a failed check, so the run fails only for what could not be made or reported.
         failure = failure_of(replace(made, failures={**made.failures, **unreported}), asked)
         for product, reports, checks in zip(products, described, checked, strict=True):
             keyed = {partition_key(step.grid, each): report for each, report in reports.of_made.items()}

@@ -63,7 +63,7 @@ class WrittenAnswer:
     """An answer in sentences by side (one without a name if it is not divided), and its quotations; without a language
     model the quotations alone.
 
-    `by`: who wrote it, and how many sentences were left out for want of a quotation.
+    `by`: who wrote it, and how many sentences without a quotation were left out.
     """
 
     sides: tuple[tuple[str, tuple[AnswerSentence, ...]], ...]

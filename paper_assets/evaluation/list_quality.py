@@ -301,19 +301,8 @@ def kinds_table(figures: Figures) -> tuple[list[str], list[tuple[str, ...]]]:
         for kind, lists in by_kind(figures).items()
         for key, each in lists.items()
     ]
-    header = [
-        "kind",
-        "readers",
-        "list",
-        "purpose",
-        "P@5",
-        "nDCG@10",
-        "grade 3 above",
-        "right of shown",
-        "share",
-        "empty",
-    ]
-    return header, rows
+    figures_shown = ["P@5", "nDCG@10", "grade 3 above", "right of shown", "share", "empty"]
+    return ["kind", "readers", "list", "purpose", *figures_shown], rows
 
 
 def calibration_by_kind(figures: Figures, key: tuple[str, str]) -> dict[str, CalibrationReport]:
@@ -375,18 +364,8 @@ def figures_table(figures: Figures, *, judging: EvaluationConfig) -> tuple[list[
                 *(f"{outcome.of(metric).sum():.0f}" for metric in COUNTS),
             )
         )
-    return [
-        "list",
-        "purpose",
-        "P@5",
-        "P@10",
-        "nDCG@10",
-        "on topic of shown",
-        "shown",
-        "right",
-        "unjudged",
-        "empty",
-    ], rows
+    counts = ["shown", "right", "unjudged", "empty"]
+    return ["list", "purpose", "P@5", "P@10", "nDCG@10", "on topic of shown", *counts], rows
 
 
 def shipped_lists_table(

@@ -27,7 +27,7 @@ _ITEMS = """
         {chosen}
     order by items.itemID
 """
-_NOT_OF_A_FEED = (  # the tables that say so, in every schema of Zotero since feeds exist
+_NOT_OF_A_FEED = (  # the tables that mark feeds, in every schema of Zotero since feeds exist
     (("feedItems",), "items.itemID not in (select itemID from feedItems)"),
     (("libraries",), "items.libraryID not in (select libraryID from libraries where type = 'feed')"),
 )

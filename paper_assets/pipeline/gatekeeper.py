@@ -227,7 +227,7 @@ def _make(workspace: Workspace, partitions: Sequence[Partition], wanted: frozens
         )
 
     def make(partition: Partition) -> bool:
-        # A language model may take minutes, in which nobody could use the store.
+        # A language model may take minutes, in which no other process could use the store.
         with nullcontext() if verifier.model else workspace.warehouse.held():
             new = prepare(partition)
             if RANKINGS in wanted:

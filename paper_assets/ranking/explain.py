@@ -13,6 +13,7 @@ from paper_assets.ranking.filters import FILTERS
 from paper_assets.ranking.final_list import (
     ScoredPapers,
     arrange,
+    edge_of,
     learned_of,
     match_of,
     order_value,
@@ -198,13 +199,11 @@ def order_parts(row: Mapping[str, Any], header: Mapping[str, Any]) -> list[tuple
     weights, nudge = header["weights"], header.get("nudge")
     if nudge is None:
         return parts_of(row, weights)
-    parts = [
-        (
-            "semantic_relevance",
-            f"probability {probability_of(row):.2f} of being on topic",
-            points_above(probability_of(row), header),
-        )
-    ]
+    probability, edge = probability_of(row), edge_of(header)
+    words = f"probability {probability:.2f} of being on topic"
+    if edge and probability > edge.probability:
+        words += f" (this purpose prefers {edge.probability:.2f})"
+    parts = [("semantic_relevance", words, points_above(probability, header))]
     for name in DIMENSIONS:
         if name != "semantic_relevance":
             mark = row[name] - 1 if name == "recency" or _as_every_paper(name, row) else row[name]

@@ -230,7 +230,7 @@ def _sum(usage: Usage, more: object) -> Usage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verifier:
-    """Whom to ask, ready for one run with its budget; `model` is None where no model can be asked."""
+    """The model to ask and its budget for one run; `model` is None if none can be asked."""
 
     ask: Ask
     model: str | None

@@ -83,7 +83,8 @@ class Warehouse:
     def read_together(self) -> Iterator["Warehouse"]:
         """Open the warehouse once for all reads of the block.
 
-        For a page that runs a dozen queries and needs one consistent state. No process can write in the meantime.
+        For a page that runs a dozen queries and needs one consistent state. No process can write in the meantime, and
+        the block may use no other `Warehouse` of the same file: that would wait for this one until its deadline.
         """
         with self.reading() as connection:
             yield replace(self, opened=connection)

@@ -69,5 +69,5 @@ def test_without_labelled_interests_there_is_no_coverage(labelled: LabelledSet) 
 def test_an_answer_that_does_not_fit_the_set_is_refused(labelled: LabelledSet) -> None:
     with pytest.raises(InvalidInput, match="expected 4 scores"):
         judge(labelled, lambda query: np.zeros(3), judging=JUDGING)
-    with pytest.raises(InvalidInput, match="'d9', which is no document"):
+    with pytest.raises(InvalidInput, match="'d9', which is not a document"):
         judge(labelled, lambda query: ["d1", "d9"], judging=JUDGING)
