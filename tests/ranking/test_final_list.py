@@ -1,7 +1,7 @@
 """The list as a reader gets it: the threshold, the match, lanes, the pick, quiet days."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from paper_assets.profile import RankingOptions
-from paper_assets.ranking.final_list import FinalList, Scored, asked_first, final_list
+from paper_assets.ranking.final_list import Edge, FinalList, Scored, asked_first, final_list, match_of
 from paper_assets.ranking.traits import standard_taxonomy
 from paper_assets.settings import ScoringConfig
 
@@ -140,6 +140,39 @@ def test_papers_below_the_line_lower_nobody() -> None:
     vectors = np.array([[1, 0], [1, 0]], dtype=np.float32)
     found = listed(scored([0.3, 0.2], vectors=vectors), ranking_mode="diversity")
     assert found.diversity_penalty.tolist() == [0.0, 0.0]
+
+
+EDGE = Edge(probability=0.8, slope=0.2, most=1.0)
+
+
+def test_for_ideas_the_edge_of_the_interests_comes_before_what_is_sure_and_both_before_what_is_not() -> None:
+    papers = scored([0.999, 0.82, 0.45, 0.39])
+    assert listed(papers).order.tolist() == [0, 1, 2, 3]
+    found = listed(replace(papers, edge=EDGE))
+    assert (found.order.tolist(), found.shown) == ([1, 0, 2, 3], 3)
+
+
+def test_the_match_that_is_shown_goes_down_beyond_the_edge_by_one_point_at_most() -> None:
+    header = {"nudge": 10, "nudge_from": 0.2, "line": 0.2, "weights": {"semantic_relevance": 0.3}, "edge": asdict(EDGE)}
+    rows = [{"semantic_relevance": p, "final": 0.2 + 0.3 * p} for p in (0.2, 0.8, 0.9, 0.9999999)]
+    edge = np.log(4) + np.log(4)  # from .2 to .8 in log odds
+    beyond = np.log(9) - np.log(4)
+    assert [match_of(row, header) for row in rows] == pytest.approx([0, edge, edge - 0.2 * beyond, edge - 1])
+
+
+def test_for_ideas_papers_that_are_somewhat_alike_are_kept_apart() -> None:
+    vectors = np.array(
+        [[1, 0, 0], [0.7, 0.714, 0], [0, 0, 1]], dtype=np.float32
+    )  # cosine .7: not yet a repetition elsewhere
+    papers = scored([0.79, 0.78, 0.6], vectors=vectors)
+    assert listed(papers, ranking_mode="diversity").diversity_penalty.tolist() == [0.0, 0.0, 0.0]
+    assert listed(replace(papers, edge=EDGE)).diversity_penalty.tolist() == [0.0, SCORING.diversity_penalty, 0.0]
+
+
+def test_for_ideas_the_verifier_is_asked_about_papers_that_could_reach_the_edge() -> None:
+    papers = replace(scored([0.99, 0.99, 0.99, 0.5]), edge=EDGE)
+    wanted = RankingOptions.model_validate({"top_k": 3})
+    assert asked_first(papers, np.array([3]), options=wanted, scoring=SCORING).tolist() == [3]
 
 
 def test_the_verifier_asks_the_most_promising_first() -> None:

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from paper_assets.paper import Paper, papers_to_table
 from paper_assets.profile import Profile
-from paper_assets.ranking.explain import recompute
+from paper_assets.ranking.explain import order_parts, recompute
+from paper_assets.ranking.final_list import match_of
 from paper_assets.ranking.interest_modes import interest_queries
 from paper_assets.ranking.rank import Ranking, rank
 from paper_assets.ranking.task import RankingTask, Vectors
@@ -268,3 +269,35 @@ def test_a_close_paper_is_tagged_as_such() -> None:
         ["SEMANTIC_HIGH_MATCH", "NO_CODE"],
         ["NO_CODE"],
     ]
+
+
+def test_a_literature_review_puts_surveys_first_and_asks_for_less() -> None:
+    papers = [
+        paper("2603.00001", title="Graph learning for roads", abstract="Graph learning."),
+        paper("2603.00002", title="A survey of graph learning", abstract="Graph learning."),
+        paper("2603.00003", title="Stones", abstract="Old survey data of stones."),
+    ]
+    general, review = (
+        ranked(papers, profile(ranking={"purpose": purpose}), seed=None) for purpose in ("general", "literature_review")
+    )
+    assert general.header["line"] > review.header["line"]
+    first, *others = review.rows.to_pylist()
+    assert (first["paper_id"], first["bonus"]) == ("2603.00002", SCORING.survey_bonus) and "SURVEY" in first["tags"]
+    assert all(row["bonus"] == 0 for row in others)
+    assert all(row["bonus"] == 0 and "SURVEY" not in row["tags"] for row in general.rows.to_pylist())
+
+
+@pytest.mark.parametrize("purpose", ["general", "literature_review", "implementation", "idea_generation"])
+def test_the_parts_of_a_match_add_up_to_the_number_that_orders_the_list(purpose: str) -> None:
+    papers = [
+        paper("2603.00001", title="Graph learning and graph learning", abstract="Graph learning."),
+        paper("2603.00002", title="A survey of graph learning", abstract="Roads."),
+        paper("2603.00003", title="Stones", abstract="Learning."),
+    ]
+    ranking = ranked(papers, profile(ranking={"purpose": purpose}), seed=None)
+    rows = ranking.rows.to_pylist()
+    for row in rows:
+        parts = sum(points for _, _, points in order_parts(row, ranking.header))
+        assert parts == pytest.approx(match_of(row, ranking.header), abs=1e-9)
+    above = [match_of(row, ranking.header) for row in rows if not row["below_line"]]
+    assert above == sorted(above, reverse=True)
