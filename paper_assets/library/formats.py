@@ -27,6 +27,7 @@ _BIBTEX_ENTRY = re.compile(
     r"^[ \t]*@(?!comment|string|preamble)(?P<kind>\w+)[ \t]*[{(]\s*(?P<key>[^,\s{}()=\"]*)",
     re.IGNORECASE | re.MULTILINE,
 )
+_BRACE = re.compile(r"\\?[{}]")  # BibTeX counts \{ and \} too
 _BIBTEX_STRING = re.compile(r"^[ \t]*@string.*$", re.IGNORECASE | re.MULTILINE)
 
 
@@ -179,13 +180,17 @@ def _bibtex_name(name: Name) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Escape text for BibTeX: remove unbalanced braces, put a backslash before special characters."""
-    depth = 0
-    for letter in text:
-        depth += {"{": 1, "}": -1}.get(letter, 0)
-        if depth < 0:
-            break
-    balanced = text if depth == 0 else re.sub(r"[{}]", "", text)
+    """Escape text for BibTeX: remove unmatched braces, put a backslash before special characters."""
+    opened, unmatched = [], set()
+    for brace in _BRACE.finditer(text):
+        if brace[0][-1] == "{":
+            opened.append(brace.start())
+        elif opened:
+            opened.pop()
+        else:
+            unmatched.add(brace.start())
+    unmatched.update(opened)
+    balanced = _BRACE.sub(lambda brace: "" if brace.start() in unmatched else brace[0], text)
     return re.sub(r"(?<!\\)([&%#])", r"\\\1", balanced)
 
 

@@ -77,6 +77,7 @@ _REWRITTEN: tuple[tuple[re.Pattern[str], str], ...] = (
                 r"(?![A-Za-z])"), ""),
     (re.compile(r"\\(?:emph)(?![A-Za-z])"), r"\\textit"),
     (re.compile(r"\\eps(?![A-Za-z])"), r"\\epsilon"),
+    (re.compile(r"(?<!\\)%"), r"\\%"),  # an abstract has no comments: $10%$ is meant as 10 %
     (re.compile(r"\\(?:href|url|label|tag|hspace|vspace|phantom|hphantom|vphantom)\s*\{[^{}]*\}"), ""),
 )  # fmt: skip
 _UNSUPPORTED = re.compile(
@@ -257,6 +258,8 @@ def _checked(element: Element, depth: int) -> Element | None:
     """Copy the element with only allowed elements and attributes; None if a command was not understood."""
     tag = element.tag.rpartition("}")[2]
     text = unescape(element.text or "")  # the parser writes characters as entities
+    if tag == "mtext":
+        text = _ESCAPED.sub(r"\1", text)
     if tag not in _TAGS or depth > 2 * _DEEPEST or "\\" in text:
         return None
     copy = Element(tag, {name: value for name, value in element.attrib.items() if name in _ATTRIBUTES})

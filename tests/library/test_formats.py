@@ -72,8 +72,8 @@ def test_what_is_written_is_read_again_as_the_same_papers(name: str, tmp_path: P
 
 
 def shown(text: str) -> str:
-    """The text as it is shown, without the braces that BibTeX uses itself."""
-    return re.sub(r"[{}]", "", readable(one_line(text)))
+    """The text as it is shown, without the braces that BibTeX uses itself and the spaces that only they divide."""
+    return one_line(re.sub(r"[{}]", "", readable(one_line(text))))
 
 
 @pytest.mark.shared_data

@@ -28,6 +28,7 @@ from paper_assets.text.tex import html_with_mathml, readable
         (r"\(a \leq b\) and \[p<0.05\]", "a ≤ b and p < 0.05"),
         (r"Schr\"odinger, Erd\H{o}s, {\'E}cole, na\"{\i}ve, \O{}rsted", "Schrödinger, Erdős, École, naïve, Ørsted"),
         (r"AP\textsubscript{50}, R\textsuperscript{2}, \eg a \textbf{\textit{$\pi$-walk}}", "AP₅₀, R², e.g. a π-walk"),
+        (r"$10%$ of $\textbf{24.18\%}$, $\textbf{19.7%}$", "10% of 24.18%, 19.7%"),
         (r"\textcolor{red}{hot} \url{https://x.test/a_b}", "hot https://x.test/a_b"),
     ],
 )
