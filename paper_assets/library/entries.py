@@ -15,7 +15,7 @@ from paper_assets.errors import InvalidArxivId
 from paper_assets.learning.ratings import check_profile
 from paper_assets.paper_id import split_paper_id
 from paper_assets.stores.feedback import NewRating, append_ratings, rating_history
-from paper_assets.stores.papers import paper_titled, papers_by_id
+from paper_assets.stores.papers import papers_by_id, papers_with_titles
 from paper_assets.stores.warehouse import Warehouse
 from paper_assets.text.cleaning import one_line
 
@@ -87,6 +87,7 @@ def import_library(
     check_profile(warehouse, profile, profiles_dir)
     found: dict[str, Entry] = {}
     left_out = []
+    titled = papers_with_titles(warehouse, list({entry.title for entry in entries if entry.title}))
     for entry in entries:
         paper_id = library_id(entry)
         if entry.fault:
@@ -95,8 +96,8 @@ def import_library(
         if paper_id is None:
             left_out.append(f"{entry.where}: no arXiv id, DOI or title")
             continue
-        if paper_id.startswith(("title:", "doi:")) and entry.title and (paper := paper_titled(warehouse, entry.title)):
-            paper_id = paper.paper_id
+        if paper_id.startswith(("title:", "doi:")):
+            paper_id = titled.get(entry.title, paper_id)
         found.setdefault(paper_id, entry)
     known = set(papers_by_id(warehouse, list(found)).column("paper_id").to_pylist())
     unknown = {each for each, entry in found.items() if each not in known and not entry.title}

@@ -86,19 +86,31 @@ def find_paper(warehouse: Warehouse, paper_id: str) -> Paper | None:
 
 def paper_titled(warehouse: Warehouse, title: str) -> Paper | None:
     """Return the paper whose title has the same letters and digits, ignoring everything else; the newest of several."""
+    found = papers_with_titles(warehouse, [title])
+    return find_paper(warehouse, found[title]) if found else None
+
+
+def papers_with_titles(warehouse: Warehouse, titles: Sequence[str]) -> dict[str, str]:
+    """Map each title that a stored paper has, compared as in `paper_titled`, to the id of that paper."""
     with warehouse.reading() as connection:
         rows = connection.execute(
             r"""
-            select paper_id
-            from papers
-            where regexp_replace(lower(title), '[^\p{L}\p{N}]', '', 'g')
-                = regexp_replace(lower($title), '[^\p{L}\p{N}]', '', 'g')
-            order by published desc nulls last, paper_id
-            limit 1
+            with asked as (
+                select title, regexp_replace(lower(title), '[^\p{L}\p{N}]', '', 'g') as letters
+                from unnest($titles::varchar[]) as given (title)
+            ),
+            stored as (
+                select paper_id, published, regexp_replace(lower(title), '[^\p{L}\p{N}]', '', 'g') as letters
+                from papers
+            )
+            select asked.title, first(stored.paper_id order by stored.published desc nulls last, stored.paper_id)
+            from asked
+            join stored using (letters)
+            group by all
             """,
-            {"title": title},
+            {"titles": list(titles)},
         ).fetchall()
-    return find_paper(warehouse, rows[0][0]) if rows else None
+    return dict(rows)
 
 
 def papers_with_dois(warehouse: Warehouse, dois: Sequence[str]) -> dict[str, str]:
