@@ -48,10 +48,14 @@ class Harvested:
 
 
 def harvest(
-    workspace: Workspace, source: Source, asked: Harvest, *, progress: Callable[[int], None] = lambda read: None
+    workspace: Workspace,
+    source: Source,
+    asked: Harvest,
+    *,
+    progress: Callable[[int, str], None] = lambda read, window: None,
 ) -> Harvested:
     """Fetch and store all pages of the harvest, each with the position of the next; `progress` gets the papers read so
-    far.
+    far and the window that was read.
 
     After an interruption the same harvest continues after the last stored page. Raises SourceError, StoreError, and
     InvalidInput for a source without lists of changes.
@@ -76,9 +80,15 @@ def harvest(
                 after=after,
             )
             _count(done, page, kept)
-            progress(done.read)
+            progress(done.read, f"{asked.sets[at.sets_done]} {at.first_day:%Y-%m}")
             before = at = after
     return done
+
+
+def least_requests(asked: Harvest, today: date) -> int:
+    """Return how many requests the harvest needs at least: one for each month of each set."""
+    last = asked.last or today
+    return len(asked.sets) * (12 * (last.year - asked.first.year) + last.month - asked.first.month + 1)
 
 
 def _page(page_of_changes: PageOfChanges, asked: Harvest, at: Place, done: Harvested) -> tuple[Place, ChangesPage]:

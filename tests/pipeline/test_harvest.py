@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from paper_assets.errors import IncompleteFeed, SourceError, StoreBusy
-from paper_assets.pipeline.harvest import Harvest, Harvested, harvest
+from paper_assets.pipeline.harvest import Harvest, Harvested, harvest, least_requests
 from paper_assets.pipeline.workspace import Workspace, open_workspace
 from paper_assets.settings import load_settings
 from paper_assets.sources.arxiv import ARXIV
@@ -75,6 +75,14 @@ def test_every_paper_comes_once_under_the_day_of_its_first_submission(tmp_path: 
         for name in ASKED.sets
         for first, last in (("2026-01-01", "2026-01-31"), ("2026-02-01", "2026-02-28"), ("2026-03-01", None))
     ]
+
+
+def test_progress_names_every_month_and_the_least_number_of_requests_is_known_before(tmp_path: Path) -> None:
+    asked, seen = replace(ASKED, first=date(2025, 11, 15)), list[str]()
+    with desk(tmp_path, [], each=100) as (workspace, oai):
+        harvest(workspace, ARXIV, asked, progress=lambda read, window: seen.append(window))
+        assert len(oai.queries) == least_requests(asked, NOW.date()) == 10
+    assert seen[:5] == [f"cs:cs:CL {month}" for month in ("2025-11", "2025-12", "2026-01", "2026-02", "2026-03")]
 
 
 @pytest.mark.parametrize("at", range(1, 9))

@@ -27,7 +27,7 @@ from paper_assets.interfaces.cli.terminal import (
 )
 from paper_assets.interfaces.values import parse_day
 from paper_assets.pipeline import papers
-from paper_assets.pipeline.harvest import Harvest
+from paper_assets.pipeline.harvest import Harvest, least_requests
 from paper_assets.pipeline.harvest import harvest as bring_in
 from paper_assets.pipeline.profiles import followed_categories
 from paper_assets.pipeline.step import Partition
@@ -166,8 +166,12 @@ def harvest(
         asked = Harvest(first=from_day, last=last, sets=tuple(sets or sets_of(followed_categories(workspace.settings))))
         if not asked.sets:
             raise InvalidInput("no category to harvest; set PAPER_ASSETS_CATEGORIES, or give --set")
+        requests = least_requests(asked, workspace.clock().date())
+        minutes = requests * workspace.settings.request_interval / 60
+        if minutes >= 1:
+            warn(f"at least {requests} requests, one for each month and set: {minutes:.0f} minutes or more")
         try:
-            done = bring_in(workspace, ARXIV, asked, progress=lambda read: count(read, None))
+            done = bring_in(workspace, ARXIV, asked, progress=lambda read, window: count(read, None, window))
         except PaperAssetsError:
             runs.report_papers(instance, workspace)  # what was stored before can be used
             raise

@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -75,13 +76,33 @@ def print_table(title: str, header: Sequence[str], rows: Sequence[Sequence[objec
     Console().print(table)
 
 
+_LINE_EVERY = 10.0  # seconds between two lines of progress in a log
+
+
 @contextmanager
 def progress_bar(label: str) -> Iterator[Progress]:
-    """Show a progress bar on stderr; calling what is yielded updates it."""
+    """Show a progress bar on stderr; calling what is yielded updates it. A log or a pipe gets a line now and then."""
+    if not sys.stderr.isatty():
+        yield _lines_of_progress(label)
+        return
     from rich import progress as bars
     from rich.console import Console
 
     columns = (bars.TextColumn("{task.description}"), bars.MofNCompleteColumn(), bars.TimeElapsedColumn())
     with bars.Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(label, total=None)
-        yield lambda done, total, what="": bar.update(task, completed=done, total=total)
+        yield lambda done, total, what="": bar.update(
+            task, completed=done, total=total, description=f"{label} {without_controls(what)}".strip()
+        )
+
+
+def _lines_of_progress(label: str) -> Progress:
+    last = time.monotonic()
+
+    def count(done: int, total: int | None, what: str = "") -> None:
+        nonlocal last
+        if time.monotonic() - last >= _LINE_EVERY:
+            last = time.monotonic()
+            warn(f"{f'{label} {what}'.strip()}: {done:,}{f' of {total:,}' if total else ''}")
+
+    return count
