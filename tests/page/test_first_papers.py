@@ -2,13 +2,14 @@
 
 import os
 import re
+import signal
 import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Page, expect
 from starlette.testclient import TestClient
 
 from paper_assets.interfaces import background
@@ -22,7 +23,7 @@ from paper_assets.stores.rankings import latest_ranking_day
 from tests.desk import PATIENCE, Desk
 from tests.loopback import Answer
 from tests.loopback_arxiv import LoopbackArxiv, invented_paper, loopback_arxiv
-from tests.page.browser import visitor
+from tests.page.browser import keep_picture, visitor
 from tests.page.invented_desk import served
 
 TOKEN = "a-token-of-this-test"
@@ -133,23 +134,104 @@ def test_health_runs_only_its_own_actions(desk: Desk, form: dict[str, str]) -> N
     assert background.last_job(settings.home) is None
 
 
+_FOCUSED = "name => document.activeElement.matches(name)"
+
+
+class Keys:
+    """A reader who has only a keyboard. Counts actions: an answer that is typed, a button that is pressed."""
+
+    def __init__(self, view: Page, folder: str) -> None:
+        self.view, self.folder, self.actions, self.tabs = view, folder, 0, 0
+
+    def go_to(self, selector: str) -> None:
+        for _ in range(60):
+            if self.view.evaluate(_FOCUSED, selector):
+                return
+            self.view.keyboard.press("Tab")
+            self.tabs += 1
+        raise AssertionError(f"{selector} cannot be reached with Tab")
+
+    def type(self, selector: str, text: str) -> None:
+        self.go_to(selector)
+        self.view.keyboard.type(text)
+        self.actions += 1
+
+    def press(self, selector: str) -> None:
+        self.go_to(selector)
+        self.picture()
+        self.view.keyboard.press("Enter")
+        self.actions += 1
+
+    def picture(self) -> None:
+        keep_picture(self.view, f"{self.folder}-{self.actions}")
+
+
 @pytest.mark.parametrize("width", [1280, 390])
 def test_from_an_empty_home_to_today_by_keyboard(
     desk: Desk, arxiv: LoopbackArxiv, browser: Browser, width: int
 ) -> None:
     with served(desk, **reaching(arxiv)) as page, visitor(browser, width=width) as view:
+        keys = Keys(view, f"first-{width}")
+        began = time.monotonic()
         view.goto(page.url)
-        view.get_by_label("What do you work on?").focus()
-        view.keyboard.type(TEXTS[0])
-        view.get_by_label("Name").focus()
-        view.keyboard.type("traffic")
-        view.keyboard.press("Enter")
+        keys.type("#interests", TEXTS[0])
+        keys.press("summary")
+        keys.type("#other_categories", "cs.LG cs.CL stat.ML")
+        keys.type("#name", "traffic")
+        keys.press("#name")
         view.wait_for_url("**/p/traffic/first*")
-        view.locator("#fetch").focus()
-        view.keyboard.press("Enter")
+        keys.press("#fetch")
+        attention = time.monotonic() - began
         expect(view.locator("#work")).to_be_visible()
+        keys.picture()
         view.wait_for_url("**/p/traffic?note*")
         expect(view.locator("article[id]").first).to_contain_text("Traffic forecasting")
+        keys.actions += 1  # reading
+        keys.picture()
+        waited = time.monotonic() - began - attention
+    assert keys.actions <= 10
+    assert attention < 120
+    assert sum(paper_counts(desk.warehouse).values()) == len(arxiv.papers)
+    assert len(arxiv.requests) == 7
+    print(
+        f"{width} px: {keys.actions} actions, {keys.tabs} times Tab, "
+        f"{attention:.1f} s at the keys, {waited:.1f} s waited"
+    )
+
+
+MOMENTS: dict[str, Callable[[Desk, LoopbackArxiv], bool]] = {
+    "while the first day is asked for": lambda desk, arxiv: len(arxiv.requests) >= 1,
+    "after the first day": lambda desk, arxiv: len(job_of(desk).counts) >= 1,
+    "between the days": lambda desk, arxiv: len(job_of(desk).counts) >= 2,
+    "when embedding begins": lambda desk, arxiv: job_of(desk).stage.startswith("embedding"),
+    "after the vectors are stored": lambda desk, arxiv: stored(desk, "embeddings") > 0,
+}
+
+
+def job_of(desk: Desk) -> background.Job:
+    return background.last_job(desk.folder / "data") or background.Job()
+
+
+def stored(desk: Desk, table: str) -> int:
+    with desk.warehouse.reading() as connection:
+        return int(connection.execute(f"select count(*) from {table}").fetchall()[0][0])
+
+
+def test_killed_at_five_moments_it_continues_without_loss_or_duplicates(tmp_path: Path, arxiv: LoopbackArxiv) -> None:
+    undisturbed, killed = Desk(tmp_path / "undisturbed"), Desk(tmp_path / "killed")
+    for desk in (undisturbed, killed):
+        desk.profile("traffic", {"interests": {"primary": [TEXTS[0]]}, "feed": {"categories": ["cs.LG", "cs.CL"]}})
+    undisturbed.run("start", "--days", "3", **reaching(arxiv))
+    arxiv.requests.clear()
+    for moment, reached in MOMENTS.items():
+        process = killed.start("start", "--days", "3", **{**reaching(arxiv), "PAPER_ASSETS_REQUEST_INTERVAL": "2"})
+        wait(lambda reached=reached, process=process: process.poll() is not None or reached(killed, arxiv))  # type: ignore[misc]
+        assert process.poll() is None, f"it ended before the moment: {moment}"
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+    killed.run("start", "--days", "3", **reaching(arxiv))
+    assert killed.state() == undisturbed.state()
+    assert len(arxiv.requests) <= 3 + 3  # only the day that was being fetched is asked for again
 
 
 def test_from_the_demo_to_ones_own_papers_is_one_button(desk: Desk) -> None:
