@@ -83,3 +83,17 @@ def keep_picture(page: BrowserPage, name: str) -> None:
         target = Path(folder) / "page"
         target.mkdir(parents=True, exist_ok=True)
         page.screenshot(path=target / f"{name}.png", full_page=True)
+
+
+_SMALL_TARGETS = """() => {
+  const touched = 'button, select, summary, .views a, .which a, .chip, .pages a, input:not([type=hidden], [type=checkbox], [type=radio], [type=file])';
+  return [...document.querySelectorAll(touched)].filter((each) => {
+    const box = each.getBoundingClientRect();
+    return each.checkVisibility() && box.width && box.height && (box.height < 43.5 || box.width < 30);
+  }).map((each) => `${each.tagName} ${each.textContent.trim().slice(0, 40)} ${Math.round(each.getBoundingClientRect().height)}`);
+}"""
+
+
+def small_targets(page: BrowserPage) -> list[str]:
+    """What a finger has to hit on a phone and is lower than 44 pixels."""
+    return list(page.evaluate(_SMALL_TARGETS))
