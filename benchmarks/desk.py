@@ -25,6 +25,7 @@ from paper_assets.pipeline.rankings import keep_candidates, keep_ranking
 from paper_assets.profile import load_profile
 from paper_assets.settings import load_settings
 from paper_assets.stores.paper_merging import merge_papers
+from paper_assets.stores.warehouse import Warehouse
 from tests.desk import TOPICS, Desk, paper
 from tests.mcp.ranked_desk import NOBODY
 from tests.page.invented_desk import served
@@ -48,6 +49,12 @@ def filled(folder: Path, *, days: int, profiles: int, papers: int) -> Desk:
     profile = load_profile(folder / "profiles" / "p0")
     keep_candidates(warehouse, profile_day(warehouse, profile, DAY, settings=settings), settings=settings)
     keep_ranking(warehouse, profile, DAY, embedder=None, verifier=NOBODY, settings=settings, now=NOW)
+    copy_to_all_days(warehouse, days=days, profiles=profiles)
+    return desk
+
+
+def copy_to_all_days(warehouse: Warehouse, *, days: int, profiles: int) -> None:
+    """Copy the ranking of p0 on `DAY` to the days before it and to the other profiles."""
     for table in TABLES:
         with warehouse.writing() as connection:
             connection.execute(
@@ -59,7 +66,6 @@ def filled(folder: Path, *, days: int, profiles: int, papers: int) -> Desk:
                 """,
                 {"days": days, "profiles": profiles},
             )
-    return desk
 
 
 def main() -> None:

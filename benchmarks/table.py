@@ -72,6 +72,16 @@ def find(short: bool) -> list[Figure]:
     return found
 
 
+def page(short: bool) -> list[Figure]:
+    from benchmarks.page_views import figures
+
+    days, profiles, papers = (20, 2, 1_000) if short else (400, 20, 8_267)
+    with tempfile.TemporaryDirectory() as folder:
+        found, told = figures(Path(folder), days=days, profiles=profiles, papers=papers, rounds=2 if short else 7)
+    print(told, flush=True)
+    return found
+
+
 Part = Callable[[bool], list[Figure]]  # whether it is to be short
 PARTS: dict[str, Part] = {
     "commands": commands,
@@ -80,6 +90,7 @@ PARTS: dict[str, Part] = {
     "growth": growth,
     "daemon": daemon,
     "find": find,
+    "page": page,
 }
 
 

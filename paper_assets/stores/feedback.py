@@ -125,6 +125,7 @@ def delete_ratings(warehouse: Warehouse, profile: str) -> int:
         connection.execute("delete from ratings where profile = ?", [profile])
         connection.execute("delete from reading_signals where profile = ?", [profile])
         connection.execute("delete from forgotten where profile = ?", [profile])
+        connection.execute("delete from seen_papers where profile = ?", [profile])
         connection.execute("delete from preference_models where profile = ?", [profile])
         for forget in (
             "update rankings set learned_words = null, learned_near = null where profile = ?",
@@ -312,6 +313,29 @@ def reading_signals(warehouse: Warehouse, profile: str) -> list[ReadingSignal]:
         )
         for paper_id, kind, times, first_at, last_at, title in rows
     ]
+
+
+def mark_seen(warehouse: Warehouse, profile: str, paper_ids: Iterable[str], *, now: datetime) -> None:
+    """Record that the reader has seen papers; nothing is learned from it. Raises StoreBusy, StoreUnwritable."""
+    rows = [(profile, each, stored_time(now)) for each in paper_ids]
+    with warehouse.writing() as connection:
+        if rows:
+            connection.executemany("insert into seen_papers values (?, ?, ?) on conflict do nothing", rows)
+
+
+def unmark_seen(warehouse: Warehouse, profile: str, paper_ids: Iterable[str]) -> None:
+    """Remove the mark of `mark_seen` from papers. Raises StoreBusy, StoreUnwritable."""
+    with warehouse.writing() as connection:
+        connection.execute(
+            "delete from seen_papers where profile = ? and list_contains(?, paper_id)", [profile, list(paper_ids)]
+        )
+
+
+def seen_papers(warehouse: Warehouse, profile: str) -> frozenset[str]:
+    """Return the papers that the reader has marked as seen."""
+    with warehouse.reading() as connection:
+        rows = connection.execute("select paper_id from seen_papers where profile = ?", [profile]).fetchall()
+    return frozenset(paper_id for (paper_id,) in rows)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

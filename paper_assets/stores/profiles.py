@@ -242,6 +242,7 @@ _RENAMES = (
     "update digest_deliveries set profile = $new where profile = $old",
     "update reading_signals set profile = $new where profile = $old",
     "update forgotten set profile = $new where profile = $old",
+    "update seen_papers set profile = $new where profile = $old",
     "update documents set owner = $new where owner = $old",
 )
 

@@ -86,14 +86,19 @@ def keep_picture(page: BrowserPage, name: str) -> None:
 
 
 _SMALL_TARGETS = """() => {
-  const touched = 'button, select, summary, .views a, .which a, .chip, .pages a, input:not([type=hidden], [type=checkbox], [type=radio], [type=file])';
+  const fields = 'input:not([type=hidden], [type=checkbox], [type=radio], [type=file])';
+  const touched = `button, select, summary, .views a, .which a, .chip, .pages a, ${fields}`;
   return [...document.querySelectorAll(touched)].filter((each) => {
     const box = each.getBoundingClientRect();
-    return each.checkVisibility() && box.width && box.height && (box.height < 43.5 || box.width < 30);
-  }).map((each) => `${each.tagName} ${each.textContent.trim().slice(0, 40)} ${Math.round(each.getBoundingClientRect().height)}`);
+    return each.checkVisibility() && box.width && box.height && (box.height < 43.5 || box.width < 43.5);
+  }).map((each) => {
+    const box = each.getBoundingClientRect();
+    const name = each.textContent.trim().slice(0, 40);
+    return `${each.tagName} ${name} ${Math.round(box.width)} x ${Math.round(box.height)}`;
+  });
 }"""
 
 
 def small_targets(page: BrowserPage) -> list[str]:
-    """What a finger has to hit on a phone and is lower than 44 pixels."""
+    """What a finger has to hit on a phone and is smaller than 44 by 44 pixels."""
     return list(page.evaluate(_SMALL_TARGETS))

@@ -58,10 +58,11 @@ QUESTION = {
 
 @dataclass(frozen=True)
 class Page:
-    """A desk and the address at which its page is served."""
+    """A desk, the address at which its page is served, and the number of the process that serves it."""
 
     desk: Desk
     url: str
+    process: int = 0
 
     @property
     def today(self) -> str:
@@ -180,6 +181,6 @@ def served(desk: Desk, **environ: str) -> Iterator[Page]:
         said = process.stdout.readline()
         found = re.search(r"http://127\.0\.0\.1:\d+", said)
         assert found, said + (process.stderr.read() if process.stderr else "")
-        yield Page(desk, found[0])
+        yield Page(desk, found[0], process.pid)
     finally:
         end(process)

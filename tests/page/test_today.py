@@ -10,7 +10,7 @@ from playwright.sync_api import Page as BrowserPage
 
 from paper_assets.interfaces.page.desk import now
 from paper_assets.learning.ratings import rate, ratings_by_id
-from paper_assets.stores.feedback import reading_signals
+from paper_assets.stores.feedback import reading_signals, seen_papers
 from paper_assets.stores.rankings import ranking
 from tests.page.browser import keep_picture, visitor
 from tests.page.invented_desk import DAYS, HOSTILE, LATEST, PROFILE, Page
@@ -45,6 +45,7 @@ def forget_everything(page: Page) -> None:
     with page.desk.warehouse.writing() as connection:
         connection.execute("delete from ratings")
         connection.execute("delete from reading_signals")
+        connection.execute("delete from seen_papers")
 
 
 def test_a_list_is_rated_with_as_many_keys_as_it_has_papers(nothing_rated: Page, browser: Browser) -> None:
@@ -286,3 +287,62 @@ def test_on_a_quiet_day_the_papers_below_the_threshold_follow_with_rating_button
         with warehouse.writing() as connection:
             connection.execute(set_header, [header, day, PROFILE])
     assert ratings(nothing_rated) == {below: "later"}
+
+
+def test_what_is_left_of_a_list_is_marked_as_seen_with_one_key_and_unmarked(
+    nothing_rated: Page, browser: Browser
+) -> None:
+    first, *others = listed(nothing_rated)
+    warehouse = nothing_rated.desk.warehouse
+    with visitor(browser) as page:
+        page.goto(nothing_rated.today)
+        page.keyboard.press("w")
+        pressed(page, first, "worth")
+        expect(page.locator("#all-seen")).to_contain_text("3 papers without a rating")
+        page.keyboard.press("s")
+        expect(page.get_by_role("status")).to_contain_text("3 papers marked as seen")
+        expect(page.locator("small.seen")).to_have_count(3)
+        assert seen_papers(warehouse, PROFILE) == frozenset(others)
+        keep_picture(page, "today-seen")
+        page.get_by_role("button", name="Mark unrated papers as unseen").click()
+        expect(page.locator("small.seen")).to_have_count(0)
+    assert seen_papers(warehouse, PROFILE) == frozenset()
+    assert ratings(nothing_rated) == {first: "worth"}
+
+
+def test_the_week_shows_each_paper_of_the_last_lists_once_and_only_the_unseen_if_asked(
+    nothing_rated: Page, browser: Browser
+) -> None:
+    first = listed(nothing_rated)[0]
+    with visitor(browser) as page:
+        page.goto(nothing_rated.today)
+        page.get_by_role("link", name="week").click()
+        expect(page.locator(".of-day")).to_have_count(7)
+        ids = page.locator("article[id]").evaluate_all("all => all.map((each) => each.id)")
+        assert f"paper-{first}" in ids and len(ids) == len(set(ids))
+        page.keyboard.press("w")
+        pressed(page, first, "worth")
+        expect(page.locator("#all-seen")).to_contain_text(f"{len(ids) - 1} papers without a rating")
+        page.get_by_role("link", name="Show only the unseen").click()
+        expect(page.locator("article[id]")).to_have_count(len(ids) - 1)
+        page.get_by_role("button", name="All seen").click()
+        expect(page.locator(".verdict")).to_have_text("You have seen every paper of this week.")
+        keep_picture(page, "week-seen")
+    assert ratings(nothing_rated) == {first: "worth"}
+
+
+def test_a_list_and_a_paper_are_shared_as_markdown(nothing_rated: Page, browser: Browser) -> None:
+    first, *others = listed(nothing_rated)
+    with visitor(browser, permissions=["clipboard-read", "clipboard-write"]) as page:
+        page.goto(nothing_rated.today)
+        page.get_by_text("Share this list").click()
+        page.get_by_role("button", name="Copy", exact=True).click()
+        expect(page.get_by_role("status")).to_contain_text("Copied")
+        copied = page.evaluate("navigator.clipboard.readText()").split("\n")
+        assert len(copied) == 1 + len(others)
+        assert copied[0].startswith("- [") and f"](https://arxiv.org/abs/{first}" in copied[0]
+        assert "<script>" not in "".join(copied)  # a title from outside stays text in HTML made of this Markdown
+        page.goto(f"{nothing_rated.today}/paper/{first}")
+        page.get_by_role("button", name="Copy as Markdown").click()
+        expect(page.get_by_role("status")).to_contain_text("Copied")
+        assert page.evaluate("navigator.clipboard.readText()") == copied[0]

@@ -4,7 +4,7 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from paper_assets.stores.rewrites import rewrites_of
-from tests.page.browser import axe_script, keep_picture, serious_findings, visitor
+from tests.page.browser import axe_script, keep_picture, serious_findings, small_targets, visitor
 from tests.page.invented_desk import LATEST, PROFILE, Page
 
 SIZES = {"phone": (390, "light"), "laptop": (1280, "light"), "dark": (1280, "dark")}
@@ -16,6 +16,7 @@ def views(page: Page) -> dict[str, str]:
         "home": "/",
         "today": f"/p/{PROFILE}",
         "days": f"/p/{PROFILE}/days",
+        "week": f"/p/{PROFILE}/week",
         "search": f"/p/{PROFILE}/search?q=traffic+forecasting+category:cs.LG",
         "search-start": f"/p/{PROFILE}/search",
         "search-fault": f"/p/{PROFILE}/search?q=roads+is:foo",
@@ -60,6 +61,8 @@ def test_every_view_fits_its_screen_and_is_accessible(
             assert overflow <= 0, f"{name} is wider than {width} px"
             edges.add(page.locator("h1").evaluate("element => Math.round(element.getBoundingClientRect().left)"))
             keep_picture(page, f"{name}-{size}")
+            if size == "phone" and (small := small_targets(page)):
+                found[f"{name}: lower than 44 pixels"] = small
             if axe and size != "laptop" and (findings := serious_findings(page, axe)):
                 found[name] = findings
     assert found == {}

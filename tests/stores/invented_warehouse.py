@@ -22,7 +22,15 @@ from paper_assets.stores.best_practices import BestPractice, add_missing
 from paper_assets.stores.digests import claim
 from paper_assets.stores.documents import Document, replace_documents, replace_retrievals
 from paper_assets.stores.embeddings import keep_vectors
-from paper_assets.stores.feedback import NewRating, StoredModel, append_ratings, forget, keep_signal, replace_model
+from paper_assets.stores.feedback import (
+    NewRating,
+    StoredModel,
+    append_ratings,
+    forget,
+    keep_signal,
+    mark_seen,
+    replace_model,
+)
 from paper_assets.stores.harvests import Place, keep_listing, keep_page
 from paper_assets.stores.kept_answers import keep_answer
 from paper_assets.stores.llm_records import keep_answers
@@ -100,6 +108,7 @@ def fill(warehouse: Warehouse) -> None:
         replace_ranking(warehouse, MONDAY, PROFILE, table, header, inputs=inputs)
     append_ratings(warehouse, PROFILE, [NewRating(paper_id="2601.00001", rating="worth")], given_in="page", now=NOW)
     keep_signal(warehouse, PROFILE, "2601.00002", "full text", now=NOW)
+    mark_seen(warehouse, PROFILE, ["2601.00003"], now=NOW)
     forget(warehouse, PROFILE, "word", "road", now=NOW)
     keep_answer(warehouse, "Is the road open?", options={"sides": False}, answer={"sentences": []}, now=NOW)
     replace_model(

@@ -29,6 +29,7 @@ from paper_assets.interfaces.page import (
     search,
     signals,
     today,
+    week,
     welcome,
     why,
 )
@@ -37,6 +38,7 @@ from paper_assets.interfaces.page.desk import Desk, desk_of, page, person_of, pr
 from paper_assets.interfaces.page.guard import Guard
 from paper_assets.interfaces.page.sign_in import SignedIn
 from paper_assets.profile import PROFILE_NAME
+from paper_assets.stores.rankings import latest_ranking_day
 
 _ASSETS: Mapping[str, str] = {
     "desk.css": "text/css",
@@ -59,6 +61,8 @@ ROUTES: tuple[tuple[str, Callable[[Request], Response] | None, Callable[[Request
     ("/p/{profile}/restore", None, welcome.restore),
     ("/p/{profile}", today.show_day, None),
     ("/p/{profile}/days", today.list_days, None),
+    ("/p/{profile}/week", week.show_week, None),
+    ("/p/{profile}/seen", None, week.mark_lists),
     ("/p/{profile}/rate", None, today.rate_paper),
     ("/p/{profile}/signals", None, signals.keep_signal),
     ("/p/{profile}/learned", learned.show_learned, learned.forget),
@@ -167,8 +171,23 @@ def _known_fault(request: Request, fault: Exception) -> Response:
         busy=False,
         fields=[],
         offered=_offered(request),
-        unranked=isinstance(fault, NotComputed) and not person_of(request),
+        unranked=_has_no_list(request, fault),
+        view=_view_of(request),
     )
+
+
+def _has_no_list(request: Request, fault: Exception) -> bool:
+    """Return whether a view failed because its profile, which exists, was never ranked."""
+    name = str(request.path_params.get("profile", ""))
+    if not isinstance(fault, NotComputed) or person_of(request) or not PROFILE_NAME.fullmatch(name):
+        return False
+    return latest_ranking_day(desk_of(request).warehouse, name) is None
+
+
+def _view_of(request: Request) -> str:
+    """Return the view that the address asks for, so that its tab is marked although it failed."""
+    parts = request.url.path.strip("/").split("/")
+    return parts[2] if len(parts) == 3 and parts[0] == "p" and not parts[2][:1].isdigit() else "today"
 
 
 def _offered(request: Request) -> str | None:

@@ -8,6 +8,7 @@ import logging
 import secrets
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from functools import cached_property
@@ -57,6 +58,28 @@ class Desk:
     notes: "OrderedDict[str, str]" = field(default_factory=OrderedDict)
     sessions: "Sessions | None" = None
     states: dict[tuple[str, date], tuple[object, str]] = field(default_factory=dict)
+    kept: dict[str, tuple[object, Any]] = field(default_factory=dict)  # by `kept_while`
+
+    def kept_while(self, name: str, stamp: object, make: Callable[[], T]) -> T:
+        """Return what `make` returned last for this name if the stamp is the same; call it otherwise."""
+        known = self.kept.get(name)
+        if known is None or known[0] != stamp:
+            known = self.kept[name] = (stamp, make())
+        made: T = known[1]
+        return made
+
+    def files_stamp(self) -> object:
+        """Return a value that changes with the database, the profiles, and the folders of digests and rankings."""
+        settings = self.settings
+        profiles = sorted(settings.profiles_dir.glob("*/*")) if settings.profiles_dir.is_dir() else []
+        made = [
+            each for root in (settings.digests_dir, settings.rankings_dir) for each in (root, *sorted(root.glob("*/")))
+        ]
+        times = []
+        for path in (*profiles, *made):
+            with suppress(OSError):  # removed meanwhile, or not made yet
+                times.append((str(path), path.stat().st_mtime_ns))
+        return self.warehouse_stamp(), times
 
     def warehouse_stamp(self) -> object:
         """Return a value that changes with every write, so that watching pages need not open the database."""
@@ -249,6 +272,7 @@ def page(request: Request, template: str, *, status: int = 200, **values: Any) -
         "token": desk.form_token(request),
         "note": note,
         "refresh": None,
+        "status": status,
         **values,
     }
     return HTMLResponse(desk.templates.get_template(template).render(shown), status_code=status)

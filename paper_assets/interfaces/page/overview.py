@@ -72,7 +72,10 @@ def show_health(request: Request) -> Response:
     desk = desk_of(request)
     if person_of(request):  # it concerns all profiles and the operator of the desk
         raise HTTPException(404)
-    found = isolate("The state of the profiles", lambda: health(desk.workspace))
+    stamp = (desk.files_stamp(), f"{now():%Y-%m-%d %H}")  # what is due depends on the hour
+    found = isolate(
+        "The state of the profiles", lambda: desk.kept_while("health", stamp, lambda: health(desk.workspace))
+    )
     try:
         runs = isolate("The list of runs", lambda: _runs(desk))
         no_runs = None

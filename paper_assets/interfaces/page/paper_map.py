@@ -1,7 +1,7 @@
 """The map: the papers of a window or month, similar ones near each other, coloured by interest, with ratings."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from typing import Any
 
@@ -18,18 +18,34 @@ from paper_assets.stores.rankings import ranking
 _SPANS = {"day": 1, "month": 31}
 _COLOURS = 8  # interests with a separate colour; more cannot be distinguished
 _LONGEST_LABEL = 34  # characters
-_LABEL_WIDTH, _LABEL_HEIGHT = 0.4, 0.06  # shares of the map
+_WIDTH, _HEIGHT = 100, 70  # of the map, in its own units
+_LETTER, _LINE = 1.25, 2.4  # width of a letter and height of a label
+_ABOVE, _BELOW = -2.6, 4.4  # from the centre of a dot to the base line of a label above or below it
+_DOT = 1.9  # half the width of the largest dot, with its edge
+_MOST_TRIED = 24  # papers beside which a label is tried
 _SHELF = 0.4  # from this probability on a paper belongs to its interest, where the ranking has no threshold
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """The papers of one interest (`lane`; None: of no interest), with the place of its label on the map."""
+    """The papers of one interest (`lane`; None: of no interest), with the place of its label's base line on the map."""
 
     lane: str | None
     papers: tuple[PlacedPaper, ...]
     x: float = 0.0
     y: float = 0.0
+
+    @property
+    def anchor(self) -> str:
+        """Where the label's text starts from its place, so that it stays on the map."""
+        return "start" if self.x < 0.25 else "end" if self.x > 0.75 else "middle"
+
+    @property
+    def box(self) -> tuple[float, float, float, float]:
+        """The label's left, top, right and bottom in the map's units."""
+        width = _LETTER * len(self.label)
+        left = _WIDTH * self.x - {"start": 0.0, "middle": 0.5, "end": 1.0}[self.anchor] * width
+        return left, _HEIGHT * self.y - _LINE, left + width, _HEIGHT * self.y
 
     @property
     def label(self) -> str:
@@ -97,11 +113,22 @@ def _groups(papers: Sequence[PlacedPaper], interests: Sequence[str], threshold: 
         members[each.paper.lane if near and each.paper.lane in members else None].append(each)
     groups: list[Group] = []
     for lane, those in members.items():
-        best = max(those, key=lambda each: each.paper.relevance, default=None)
-        x, y = (best.x, best.y) if best else (0.0, 0.0)
-        while best and any(
-            abs(y - other.y) < _LABEL_HEIGHT and abs(x - other.x) < _LABEL_WIDTH for other in groups if other.papers
-        ):
-            y += _LABEL_HEIGHT  # below a label that is there already
-        groups.append(Group(lane=lane, papers=tuple(those), x=x, y=y))
+        near_first = sorted(those, key=lambda each: each.paper.relevance, reverse=True)[:_MOST_TRIED]
+        group = Group(lane=lane, papers=tuple(those))
+        tried = [replace(group, x=each.x, y=each.y + dy / _HEIGHT) for each in near_first for dy in (_ABOVE, _BELOW)]
+        groups.append(min(tried, key=lambda label: _covered(label, papers, groups), default=group))
     return groups
+
+
+def _covered(label: Group, papers: Sequence[PlacedPaper], groups: Sequence[Group]) -> int:
+    """How many dots a label would cover; a label that covers another one or leaves the map counts as many."""
+    left, top, right, bottom = label.box
+    found = sum(
+        left - _DOT < _WIDTH * each.x < right + _DOT and top - _DOT < _HEIGHT * each.y < bottom + _DOT
+        for each in papers
+    )
+    for other in groups:
+        if other.lane and other.papers:
+            box = other.box
+            found += 1000 * (left < box[2] and box[0] < right and top < box[3] and box[1] < bottom)
+    return found + 1000 * (top < -2 or bottom > _HEIGHT + 2)

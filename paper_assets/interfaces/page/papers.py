@@ -21,6 +21,7 @@ from paper_assets.interfaces.page.paper_rows import (
     stored_papers,
 )
 from paper_assets.interfaces.page.today import ratings_part
+from paper_assets.interfaces.page.week import as_markdown
 from paper_assets.interfaces.page.why import explained_paper
 from paper_assets.learning.ratings import IN_WORDS, ratings_of
 from paper_assets.library.formats import FORMATS, write_papers
@@ -69,6 +70,7 @@ def show_paper(request: Request) -> Response:
         abstract=_paragraphs(paper.abstract),
         authors=[name for each in paper.authors if (name := one_line(each))],
         affiliations=[name for each in paper.affiliations if (name := one_line(each))],
+        shared=as_markdown([paper]),
         bibtex=write_papers([paper], "bibtex"),
         rated=ratings.get(paper.paper_id),
         ratings=ratings,

@@ -25,6 +25,7 @@ from paper_assets.interfaces.page.desk import (
 )
 from paper_assets.interfaces.page.learned import day_effect, teaches
 from paper_assets.interfaces.page.paper_rows import CHOICES, PaperRow, row_of
+from paper_assets.interfaces.page.week import as_markdown, papers_in_order
 from paper_assets.interfaces.ranking_answers import list_changes
 from paper_assets.interfaces.values import parse_day
 from paper_assets.learning.ratings import IN_WORDS, ratings_by_id, ratings_of, ratings_version, take_back
@@ -33,6 +34,7 @@ from paper_assets.paper import papers_from_table
 from paper_assets.pipeline.digests import gather
 from paper_assets.ranking.final_list import probability_of
 from paper_assets.ranking.unmatched import UNMET
+from paper_assets.stores.feedback import seen_papers
 from paper_assets.stores.papers import papers_by_id
 from paper_assets.stores.rankings import ranking, ranking_days, ranking_inputs
 from paper_assets.stores.warehouse import Warehouse
@@ -69,6 +71,8 @@ def show_day(request: Request) -> Response:
         rows = {paper.paper_id: row_of(paper) for paper in papers_from_table(papers_by_id(warehouse, listed))}
         effect = day_effect(warehouse, profile, day)
         teach = teaches(ranking(warehouse, day, profile).header, ratings)
+        seen = seen_papers(warehouse, profile)
+        shared = as_markdown(papers_in_order(warehouse, listed))
     unmet = [line for line in digest.warnings if line.startswith(UNMET)]
     layout = _layout(request)
     response = page(
@@ -90,6 +94,9 @@ def show_day(request: Request) -> Response:
         base=f"/p/{profile}",
         effect=effect,
         teach=teach,
+        seen=seen,
+        left=sum(each not in ratings and each not in seen for each in listed),
+        shared=shared,
         waiting=sum(version.waits for entry in digest.entries for version in entry.versions),
         state=state,
     )

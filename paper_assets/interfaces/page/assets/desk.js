@@ -110,6 +110,7 @@ async function sendRating(entry, rating) {
   const state = answer.page.getElementById("main").dataset.state, note = answer.page.getElementById("said").textContent;
   if (!swap(entry.id, answer.page)) swap("main", answer.page); // it left the view, or came back to it
   else if (state && main().dataset.state && listPart(state) === listPart(main().dataset.state)) main().dataset.state = state;
+  swap("all-seen", answer.page);
   say(note);
 }
 
@@ -295,6 +296,7 @@ document.addEventListener("keydown", (event) => {
     a: () => toggle("more"),
     y: () => toggle("why"),
     o: openPaper,
+    s: () => { const all = document.querySelector('#all-seen button[value="all"]'); if (all) all.click(); else say("You have seen all of it."); },
     "?": () => { if (keys) keys.showModal(); }, // closing it returns the focus
   }[event.key];
   if (!act) return;
