@@ -24,6 +24,7 @@ _DEEPEST = 40  # groups within groups
 _MATHS = re.compile(
     # Each alternative scans to the next mark of its kind only, so that no text makes the search quadratic.
     r"(?<!\\)\$(?=[^$\s\\]*\\)(?P<tight>[^$\s]+)\$(?=\d)"  # as in $\sim$25, which pandoc does not read
+    r"|(?<!\\)\$(?P<sign>[-+<>=~±×≈≤≥])\$(?=\d)"  # as in $+$0.03
     r"|(?<!\\)\$\s+(?P<spaced>\\[A-Za-z]+)\s+\$"
     r"|(?<!\\)\$\$(?P<display>(?:[^$\\]|\\.)+?)\$\$"
     r"|(?<!\\)\$(?=\S)(?P<inline>(?:[^$\\]|\\.)+?)(?<=\S)(?<!\\)\$(?!\d)"
@@ -78,12 +79,19 @@ _REWRITTEN: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"\\(?:emph)(?![A-Za-z])"), r"\\textit"),
     (re.compile(r"\\eps(?![A-Za-z])"), r"\\epsilon"),
     (re.compile(r"(?<!\\)%"), r"\\%"),  # an abstract has no comments: $10%$ is meant as 10 %
+    (re.compile(r"\\Tilde(?![A-Za-z])"), r"\\tilde"),
+    (re.compile(r"\\cal\s*([A-Z])(?![A-Za-z])"), r"\\mathcal{\1}"),
     (re.compile(r"\\(?:href|url|label|tag|hspace|vspace|phantom|hphantom|vphantom)\s*\{[^{}]*\}"), ""),
 )  # fmt: skip
 _UNSUPPORTED = re.compile(
     r"\\(?:input|include|includegraphics|footnote|title|author|date|def|newcommand|renewcommand|verb|catcode|write|read"
     r"|openout|csname|special|maketitle|tableofcontents)(?![A-Za-z])"
 )
+# Words between dollars that are no formula: `$\textbf{the first method}$`, and an address.
+_ONLY_WORDS = re.compile(
+    r"\\(?:textbf|textit|textsl|textsc|texttt|textrm|text|emph|underline|mbox|url|href)\s*\{.*\}", re.DOTALL
+)
+_MACRO = re.compile(r"\\([A-Za-z]{2,30})")  # of an author: the parser returns a command that it does not know as it is
 _PROSE = re.compile(r"(?<![\\A-Za-z{])[A-Za-z]{3,}(?=[\s,.])")
 _TAGS = frozenset([
     "math", "mrow", "mi", "mn", "mo", "mtext", "mspace", "msup", "msub", "msubsup", "mfrac", "msqrt", "mroot", "mover",
@@ -205,7 +213,17 @@ def _put_together(words: str, formulas: list[str]) -> str:
 
 def _html_formula(written: str, source: str) -> str:
     formula = _formula(source)
-    return escape(written) if formula is None else tostring(formula, encoding="unicode")
+    if formula is None:
+        return escape(_words_alone(source) or written)
+    return tostring(formula, encoding="unicode")
+
+
+def _words_alone(source: str) -> str | None:
+    """Return the text of a formula that is only words in a font, or an address; None if it has any mathematics."""
+    if not _ONLY_WORDS.fullmatch(source.strip()):
+        return None
+    words = _plain_words(source.strip())
+    return None if any(sign in words for sign in "\\{}^_") and "://" not in words else words
 
 
 def _plain_words(text: str) -> str:
@@ -255,17 +273,19 @@ def _formula(source: str) -> Element | None:
 
 
 def _checked(element: Element, depth: int) -> Element | None:
-    """Copy the element with only allowed elements and attributes; None if a command was not understood."""
+    """Copy the element with only allowed elements and attributes; None if a command cannot be shown."""
     tag = element.tag.rpartition("}")[2]
     text = unescape(element.text or "")  # the parser writes characters as entities
     if tag == "mtext":
         text = _ESCAPED.sub(r"\1", text)
+    if macro := _MACRO.fullmatch(text):
+        text = macro[1]  # what an author's macro stands for is not known; its name can be read
     if tag not in _TAGS or depth > 2 * _DEEPEST or "\\" in text:
         return None
     copy = Element(tag, {name: value for name, value in element.attrib.items() if name in _ATTRIBUTES})
     if tag == "math":
         copy.set("display", "inline")
-    if tag == "mi" and text in _FUNCTIONS:  # as an operator, so that `n log n` keeps its spaces
+    if tag == "mi" and (text in _FUNCTIONS or macro):  # as an operator, so that `n log n` keeps its spaces
         copy.tag = "mo"
         copy.set("lspace", "0.167em")
         copy.set("rspace", "0.167em")
@@ -289,7 +309,7 @@ def _depth(source: str) -> int:
 def _unicode_formula(written: str, source: str) -> str:
     formula = _formula(source)
     if formula is None:
-        return written
+        return _words_alone(source) or written
     return _as_characters(formula) or written
 
 
@@ -344,7 +364,7 @@ def _function_of(element: Element) -> bool:
         return _function_of(element[0])
     if len(element) == 1:
         return _function_of(element[0])
-    return element.tag in ("mi", "mo") and (element.text or "") in _FUNCTIONS
+    return element.tag in ("mi", "mo") and ((element.text or "") in _FUNCTIONS or "rspace" in element.attrib)
 
 
 def _grouped(text: str) -> str:

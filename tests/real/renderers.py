@@ -3,9 +3,11 @@
 Adding one: a function of papers and its line in `RENDERERS`. It raises if its output is not sound.
 """
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
+from html import unescape
 from html.parser import HTMLParser
 from itertools import islice
 from time import process_time
@@ -18,7 +20,8 @@ from paper_assets.digests.atom import Issue, atom_feed
 from paper_assets.digests.content import Digest
 from paper_assets.digests.html import html_page, title_and_body
 from paper_assets.digests.markdown import markdown_page
-from paper_assets.interfaces.page.desk import readable_title
+from paper_assets.interfaces.page.desk import readable_title, with_mathml
+from paper_assets.interfaces.page.paper_rows import row_of
 from paper_assets.interfaces.page.today import brief_of
 from paper_assets.library.formats import FORMATS, write_papers
 from paper_assets.paper import Paper
@@ -26,7 +29,12 @@ from paper_assets.text.cleaning import one_line
 from paper_assets.text.key_sentence import key_sentence
 from paper_assets.text.tex import html_with_mathml, readable, without_mathml
 from tests.digests.invented import DAY, answer, digest, document, row
+from tests.real.odd_papers import paper_saying
 
+# Pandoc's rule for a formula: no space inside the dollars, and no figure after the closing one.
+_PANDOC = re.compile(r"(?<!\\)\$(?=\S)(?:[^$\\]|\\.)+?(?<=\S)(?<!\\)\$(?!\d)", re.DOTALL)
+_MATH = re.compile(r"<math.*?</math>", re.DOTALL)
+_BETWEEN_TAGS = re.compile(r"<[^>]*>")
 Papers = tuple[Paper, ...]
 _LONGEST_CHECKED = 200_000  # characters; the check takes longer than the rendering
 Render = Callable[[Papers], object]
@@ -134,6 +142,20 @@ def _texts(papers: Papers) -> Iterator[str]:
 def _key_sentences(papers: Papers) -> None:
     for paper in papers:
         key_sentence(one_line(paper.abstract))
+
+
+def raw_mathematics(papers: Papers) -> list[str]:
+    """What digest, Today and the paper's own view leave between dollars that pandoc would read as a formula."""
+    papers = (paper_saying("plain words", 0), *papers)  # the first title is also shown as a warning, as it is
+    shown = [_page(papers)]
+    for entry in _digest(papers).entries:
+        brief = brief_of(entry)
+        shown += [with_mathml(each) for each in (entry.title, brief.sentence, brief.abstract)]
+    for paper in papers:
+        row = row_of(paper)
+        shown += [row.title, row.sentence, row.abstract]
+    texts = [text for html in shown for text in _BETWEEN_TAGS.split(_MATH.sub("", html))]
+    return [found[0] for text in texts for found in _PANDOC.finditer(unescape(text))]
 
 
 RENDERERS: Mapping[str, Render] = {

@@ -1,7 +1,7 @@
 """Everything that turns a paper into something shown takes every paper: recorded, odd, huge or generated."""
 
 import random
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 
 import pytest
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from paper_assets.sources.bulk_files import read_papers
 from tests.real.odd_papers import generated_text, huge_papers, odd_papers, paper_saying
-from tests.real.renderers import Sweep, sweep
+from tests.real.renderers import Sweep, raw_mathematics, sweep
 
 _SECONDS = 10  # of processor time for one paper and renderer; a quadratic search takes minutes
 _GENERATED = 300
@@ -48,3 +48,14 @@ def test_recorded_papers_are_shown_by_every_renderer(shared_data: Path) -> None:
     done = sweep(chain.from_iterable(read_papers(file, on_fault=print) for file in files), together=50)
     assert done.papers == 8_267 + 1_191
     hold(done)
+
+
+@pytest.mark.shared_data
+def test_no_recorded_formula_is_left_between_dollars(shared_data: Path) -> None:
+    papers = iter(read_papers(shared_data / "arxiv_papers" / "papers.jsonl.gz", on_fault=print))
+    left, seen = [], 0
+    while batch := tuple(islice(papers, 50)):
+        seen += len(batch)
+        left += raw_mathematics(batch)
+    assert seen == 8_267
+    assert left == []
