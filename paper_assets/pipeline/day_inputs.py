@@ -12,13 +12,13 @@ from paper_assets.pipeline.queries import liked_by, profile_queries
 from paper_assets.profile import Profile
 from paper_assets.ranking.calibration import standard_calibration
 from paper_assets.ranking.interest_modes import liked_ids
-from paper_assets.ranking.task import candidate_fingerprint, ranking_fingerprint
+from paper_assets.ranking.task import candidate_fingerprint, ranking_fingerprint, wishes_fingerprint
 from paper_assets.settings import Settings
 from paper_assets.stores.papers import day_fingerprints
-from paper_assets.stores.rankings import shown_by_day
+from paper_assets.stores.rankings import shown_by_day, wishes_by_day
 from paper_assets.stores.warehouse import Warehouse
 
-CODE_VERSION = "3"  # raise it when filters or scoring change, so that stored days are computed again
+CODE_VERSION = "4"  # raise it when filters or scoring change, so that stored days are computed again
 
 
 def ranking_version() -> str:
@@ -65,6 +65,7 @@ def inputs_by_day(
     texts = profile_queries(warehouse, profile, settings=settings).texts
     preferences = preferences_inputs(warehouse, profile.name)
     version = ranking_version()
+    wishes = wishes_by_day(warehouse, profile.name, _first_of_window(profile, days[0]), days[-1])
     found = {}
     for as_of in days:
         day = _profile_day(profile, as_of, papers=papers, shown=shown, liked=liked, settings=settings)
@@ -76,16 +77,38 @@ def inputs_by_day(
             llm=llm,
             code_version=version,
             preferences=preferences,
+            considered=_considered(profile, as_of, wishes),
         )
         found[as_of] = day.inputs, ranked
     return found
+
+
+def considered_day(warehouse: Warehouse, profile: Profile, as_of: date) -> date | None:
+    """Return the last day before `as_of`, within its window, that has a ranking made for the same wishes.
+
+    Its papers had their chance of a place in that list. None if there is no such day, or if papers may be shown again.
+    """
+    return _considered(
+        profile, as_of, wishes_by_day(warehouse, profile.name, _first_of_window(profile, as_of), as_of)
+    )
+
+
+def _considered(profile: Profile, as_of: date, wishes: Mapping[date, str | None]) -> date | None:
+    if profile.content.feed.repeat:
+        return None
+    first, own = _first_of_window(profile, as_of), wishes_fingerprint(profile)
+    return max((day for day, each in wishes.items() if first <= day < as_of and each == own), default=None)
+
+
+def _first_of_window(profile: Profile, as_of: date) -> date:
+    return as_of - timedelta(days=profile.content.feed.window_days - 1)
 
 
 def _gathered(
     warehouse: Warehouse, profile: Profile, first: date, last: date
 ) -> tuple[dict[date, str], dict[date, frozenset[str]]]:
     """Return papers by content, and papers shown, of all days in the windows of first..last."""
-    earliest = first - timedelta(days=profile.content.feed.window_days - 1)
+    earliest = _first_of_window(profile, first)
     return day_fingerprints(warehouse, earliest, last), shown_by_day(warehouse, profile.name, earliest, last)
 
 
@@ -99,7 +122,7 @@ def _profile_day(
     settings: Settings,
 ) -> ProfileDay:
     feed = profile.content.feed
-    first = max(as_of - timedelta(days=feed.window_days - 1), settings.first_day)
+    first = max(_first_of_window(profile, as_of), settings.first_day)
     in_window = {day: papers[day] for day in papers if first <= day <= as_of}
     before = frozenset[str]().union(*(ids for day, ids in shown.items() if first <= day < as_of and not feed.repeat))
     inputs = candidate_fingerprint(

@@ -8,7 +8,7 @@ from datetime import date
 
 from paper_assets.errors import LLMConfigError, NotComputed
 from paper_assets.pipeline.changes import changes_since
-from paper_assets.pipeline.day_inputs import CODE_VERSION, profile_day
+from paper_assets.pipeline.day_inputs import CODE_VERSION, considered_day, profile_day
 from paper_assets.pipeline.preferences import current_preferences
 from paper_assets.pipeline.queries import profile_queries
 from paper_assets.pipeline.rankings import day_task, judged_papers, warnings_of
@@ -56,6 +56,7 @@ def preview(workspace: Workspace, profile: Profile, day: date) -> Preview:
         queries=profile_queries(warehouse, profile, settings=settings),
         embedder=embedder,
         preferences=preferences,
+        considered=considered_day(warehouse, profile, day),
         settings=settings,
     )
     result = rank(task, verifier=Verifier(ask=unavailable(_ASKS_NOBODY), model=asked.model, known=asked.known))

@@ -11,7 +11,7 @@ from paper_assets.errors import ModelUnavailable, NotComputed
 from paper_assets.learning.questions import FEW_RATINGS, FIRST_SET, questions
 from paper_assets.models.embedder import FEW, Embedder
 from paper_assets.paper import embedded_text, papers_from_table
-from paper_assets.pipeline.day_inputs import CODE_VERSION, ProfileDay, ranking_version
+from paper_assets.pipeline.day_inputs import CODE_VERSION, ProfileDay, considered_day, ranking_version
 from paper_assets.pipeline.preferences import current_preferences, preferences_inputs
 from paper_assets.pipeline.queries import profile_queries, query_vectors
 from paper_assets.profile import Profile
@@ -20,7 +20,7 @@ from paper_assets.ranking.interest_modes import InterestQueries
 from paper_assets.ranking.preferences import Preferences
 from paper_assets.ranking.rank import KEYWORD, Ranking, rank
 from paper_assets.ranking.result import ranking_result
-from paper_assets.ranking.task import RankingTask, Vectors, ranking_fingerprint, with_vectors
+from paper_assets.ranking.task import RankingTask, Vectors, ranking_fingerprint, wishes_fingerprint, with_vectors
 from paper_assets.ranking.unmatched import DAYS, preferences_of, sentences, unmet
 from paper_assets.ranking.verifier import Verifier
 from paper_assets.settings import Settings
@@ -73,9 +73,12 @@ def day_task(
     queries: InterestQueries,
     embedder: Embedder | None,
     preferences: Preferences | None,
+    considered: date | None,
     settings: Settings,
 ) -> RankingTask:
-    """Build the task to score and order the `judged` papers that passed. Raises NotComputed if vectors are missing."""
+    """Build the task to score and order the `judged` papers that passed, of which those up to the day `considered`
+    have been considered before. Raises NotComputed if vectors are missing.
+    """
     return with_vectors(
         RankingTask(
             candidates=papers_by_id(warehouse, judged.filter(judged.column("passed")).column("paper_id").to_pylist()),
@@ -86,6 +89,7 @@ def day_task(
             queries=queries,
             pdf_names=profile.pdf_names,
             preferences=preferences,
+            considered=considered,
         ),
         partial(_vectors, warehouse, profile, embedder),
     )
@@ -186,6 +190,7 @@ def ranking_work(
         raise NotComputed(f"no candidates for profile {name!r} on {as_of}; materialize filtered_candidates")
     options = profile.content.ranking
     queries = profile_queries(warehouse, profile, settings=settings)
+    considered = considered_day(warehouse, profile, as_of)
 
     def fingerprint(model: str | None) -> str:
         return ranking_fingerprint(
@@ -196,6 +201,7 @@ def ranking_work(
             llm=llm,
             code_version=ranking_version(),
             preferences=preferences_inputs(warehouse, name),
+            considered=considered,
         )
 
     inputs = fingerprint(model)
@@ -211,6 +217,7 @@ def ranking_work(
         queries=queries,
         embedder=embedder,
         preferences=preferences,
+        considered=considered,
         settings=settings,
     )
     found = yield task
@@ -221,6 +228,7 @@ def ranking_work(
         inputs += _UNFINISHED
     header = {
         **found.header,
+        "wishes": wishes_fingerprint(profile),
         "model": model,
         "learning": evidence.sentence if evidence else None,
         **_questions(warehouse, profile, found, task, model=model),

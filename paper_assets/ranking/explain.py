@@ -104,6 +104,8 @@ def why(
             sentences += _relevance_in_words(row)
             sentences += _words_in_words(row, texts)
             sentences += _must_keyword_in_words(row, header)
+            if "CONSIDERED_BEFORE" in row["tags"] and row["evaluation_method"] != "embedding+llm":
+                sentences.append("An earlier list considered it and did not show it, which lowers the probability.")
             sentences += _learned_in_words(row, weights[name])
     if row["bonus"]:
         sentences.append(_bonus_in_words(row, header["ranking_mode"]))

@@ -41,6 +41,7 @@ from paper_assets.weights import DIMENSIONS
 EMBEDDING, KEYWORD, PROFILE_FREE = "embedding", "keyword", "profile_free"  # G5 evaluation_method
 EMBEDDING_AND_LLM = "embedding+llm"
 _MUST_IN_TITLE, _MUST_IN_ABSTRACT = 2.0, 0.7  # points of log odds
+_CONSIDERED = -0.7  # points of log odds, measured in docs/evaluation.md
 _REVIEWS = ("a", "systematic", "literature", "scoping", "critical", "comprehensive")
 SURVEY_TITLES = (
     *("survey", "tutorial", "roadmap", "meta analysis", "review of", "an overview", "overview of"),
@@ -82,7 +83,10 @@ def rank(task: RankingTask, *, verifier: Verifier | None = None, calibration: Ca
     )
     if content and by_field and queries and queries.calibrated and candidates.num_rows:
         relevance = _with_must_keywords(relevance, by_field, content)
-    facts = _facts(candidates, words, content, options=options, as_of=as_of, pdf_names=task.pdf_names, scoring=scoring)
+    considered = _considered(candidates, task, calibrated=bool(queries and queries.calibrated))
+    if considered.any():
+        relevance = replace(relevance, values=shifted(relevance.values, np.where(considered, _CONSIDERED, 0.0)))
+    facts = _facts(candidates, words, content, considered, task=task)
     scored = _scored(candidates, texts, facts, relevance, options=options, vectors=vectors, queries=queries)
     shift = None
     if preferences and candidates.num_rows:
@@ -170,24 +174,31 @@ def _with_must_keywords(relevance: Relevance, words: PaperWords, content: Profil
     return replace(relevance, values=shifted(relevance.values, points))
 
 
+def _considered(candidates: pa.Table, task: RankingTask, *, calibrated: bool) -> NDArray[np.bool_]:
+    """Which papers an earlier list considered and did not show: that it did not says something about them."""
+    if task.considered is None or not calibrated:
+        return np.zeros(candidates.num_rows, dtype=bool)
+    found: NDArray[np.bool_] = ages_in_days(candidates, task.considered) >= 0
+    return found
+
+
 def _facts(
     candidates: pa.Table,
     words: IndexedTexts | None,
     content: ProfileContent | None,
+    considered: NDArray[np.bool_],
     *,
-    options: RankingOptions,
-    as_of: date,
-    pdf_names: Sequence[str],
-    scoring: ScoringConfig,
+    task: RankingTask,
 ) -> TagFacts:
     """What is known of the papers apart from their relevance, whose dimension is 0 here."""
+    options, scoring, pdf_names = task.options, task.scoring, task.pdf_names
     must = distinct(content.keywords.must_include) if content else []
     own = options.interest_mode != "seed"  # the original document knows no surveys and looks in abstracts
     soft = distinct(content.keywords.exclude.soft, title_only=own) if content else []
     texts = words or paper_texts(candidates)
     must_found, soft_found = keywords_in(texts, must), keywords_in(texts, soft, title_only=own)
     wanted = SURVEY_TITLES if own and options.purpose == "literature_review" else ()
-    ages = ages_in_days(candidates, as_of)
+    ages = ages_in_days(candidates, task.as_of)
     repository = has_repository(candidates)
     page = has_project_page(candidates, among=~repository, texts=words)
     ids = candidates.column("paper_id").to_pylist() if pdf_names else []
@@ -213,6 +224,7 @@ def _facts(
         soft_keywords=soft,
         survey=np.asarray(keywords_in(texts, wanted, title_only=True).any(axis=1)),
         llm_verified=np.zeros(candidates.num_rows, dtype=bool),
+        considered=considered,
         content=content,
         scoring=scoring,
     )

@@ -40,6 +40,7 @@ IN_WORDS = {
     "NO_CODE": "no code known",
     "OLDER_PAPER": "an older paper",
     "SURVEY": "a survey or review",
+    "CONSIDERED_BEFORE": "considered for an earlier list",
 }
 
 
@@ -57,6 +58,7 @@ class TagFacts:
     soft_keywords: Sequence[str]
     survey: Bools
     llm_verified: Bools
+    considered: Bools
     content: ProfileContent | None
     learned: Floats | None = None  # by how much ratings move relevance; None where they have no say
     scoring: ScoringConfig = field(default_factory=ScoringConfig)
@@ -87,6 +89,7 @@ def tags_of(evidence: TagFacts) -> pa.ListArray:
         "NO_CODE": ~evidence.code & ~evidence.project_page,
         "OLDER_PAPER": evidence.ages >= scoring.older_days,
         "SURVEY": evidence.survey,
+        "CONSIDERED_BEFORE": evidence.considered,
     }
     names = [*IN_WORDS, *(f"{SOFT_PENALTY}:{keyword}" for keyword in evidence.soft_keywords)]
     return named_where(np.column_stack([*(given[name] for name in IN_WORDS), evidence.soft_found]), names)

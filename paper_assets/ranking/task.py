@@ -29,6 +29,7 @@ class Vectors:
 class RankingTask:
     """What `rank` takes, read from the stores; `vectors` of the candidates and queries, None where words alone judge.
 
+    `considered`: the last day whose list could have shown these papers to the same wishes; None if there is none.
     `warnings` belong to the result.
     """
 
@@ -41,6 +42,7 @@ class RankingTask:
     vectors: Vectors | None = None
     pdf_names: tuple[str, ...] = ()
     preferences: Preferences | None = None
+    considered: date | None = None
     warnings: tuple[str, ...] = ()
 
 
@@ -94,10 +96,11 @@ def ranking_fingerprint(
     llm: str | None,
     code_version: str,
     preferences: str | None = None,
+    considered: date | None = None,
 ) -> str:
     """32 hex digits over the candidates' fingerprint, the options, the texts that papers are compared with (a liked
-    paper's changes with the paper), the embedding model (None: keywords), the LLM (None: not asked), our code and
-    what ratings have taught (None: nothing).
+    paper's changes with the paper), the embedding model (None: keywords), the LLM (None: not asked), our code, what
+    ratings have taught (None: nothing) and the last day that considered the papers for the same wishes.
     """
     return _hash(
         {
@@ -108,8 +111,15 @@ def ranking_fingerprint(
             "llm": llm if options.enable_llm_verification else None,
             "code": code_version,
             **({"preferences": preferences} if preferences else {}),
+            **({"considered": considered.isoformat()} if considered else {}),
         }
     )
+
+
+def wishes_fingerprint(profile: Profile) -> str:
+    """32 hex digits over what decides how relevant a paper is to the profile: its interests, keywords and feed."""
+    content = profile.content.model_dump(mode="json", include={"interests", "keywords", "feed"})
+    return _hash({**content, "interest_mode": profile.content.ranking.interest_mode})
 
 
 def _hash(parts: Mapping[str, object]) -> str:

@@ -1,7 +1,7 @@
 """Match the words of interests in papers, and compute TF-IDF cosines to liked papers (SPEC G17).
 
-The terms of an interest are its words and its pairs of neighbouring words. A word matches in singular and plural, but
-not in a derived form (`optimizers` is not `optimize`); a pair matches adjacent words; the title counts more.
+The terms of an interest are its words and its pairs of neighbouring words. A word matches in singular and plural and in
+British and American spelling, but not in a derived form (`optimizers` is not `optimize`); a pair matches adjacent words; the title counts more.
 Liked papers are compared by stems. What a word is worth (its idf) comes from the candidates together with a background
 of many papers, so that a ranking of twenty papers and one of a week value a word alike. All sums of a paper run over
 its words in an order that no other paper decides: scores are the same to the bit in any order of papers.
@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from paper_assets.ranking.keywords import BETWEEN_FIELDS, paper_texts
 from paper_assets.text.bm25 import CountedWords
 from paper_assets.text.forward_index import IndexedTexts, indexed
+from paper_assets.text.spelling import spellings
 from paper_assets.text.stems import asks, singular, stems_in
 from paper_assets.text.words import normal_form, word_forms, words_of_normal
 
@@ -86,8 +87,13 @@ def terms_of(text: str) -> list[Term]:
     word.
     """
     found: dict[Term, None] = {}
+    spelled: dict[str, str] = {}  # as the text spells a word first
     for part in _BETWEEN_PHRASES.split(normal_form(text)):
         phrase = [singular(word) if asks(word) else None for word in words_of_normal(part)]
+        for word in filter(None, phrase):
+            for each in spellings(word):
+                spelled.setdefault(each, word)
+        phrase = [spelled[word] if word else None for word in phrase]
         found |= {Term(first=word): None for word in phrase if word}
         found |= {Term(first=one, second=two): None for one, two in pairwise(phrase) if one and two}
     return list(found)
@@ -146,7 +152,8 @@ def matched_terms(interest: str, title: str, abstract: str) -> tuple[tuple[str, 
 def _times_of(terms: Sequence[Term], words: PaperWords) -> dict[Term, Floats]:
     """How often each paper holds each term, with what the title adds."""
     count = len(words)
-    single = list(dict.fromkeys(word for term in terms for word in (term.first, term.second) if word))
+    key = {word: min(spellings(word)) for term in terms for word in (term.first, term.second) if word}
+    single = list(dict.fromkeys(key.values()))
     groups = [_forms(word) for word in single]
     held = {
         word: (_column(found, count), _column(in_title, count))
@@ -156,9 +163,9 @@ def _times_of(terms: Sequence[Term], words: PaperWords) -> dict[Term, Floats]:
     }
     times = {}
     for term in terms:
-        everywhere, in_title = held[term.first]
+        everywhere, in_title = held[key[term.first]]
         if term.second is not None:
-            asked = np.flatnonzero((everywhere > 0) & (held[term.second][0] > 0))
+            asked = np.flatnonzero((everywhere > 0) & (held[key[term.second]][0] > 0))
             everywhere, in_title = np.zeros(count), np.zeros(count)
             first, second = ("|".join(map(re.escape, _forms(word))) for word in (term.first, term.second))
             pattern = re.compile(rf"(?<![^\W_])(?:{first})(?=[\W_]+(?:{second})(?![^\W_]))")
@@ -171,8 +178,8 @@ def _times_of(terms: Sequence[Term], words: PaperWords) -> dict[Term, Floats]:
 
 
 def _forms(word: str) -> list[str]:
-    """The singular and plural of a word in the singular; no form belongs to two words."""
-    return [form for form in word_forms(word) if singular(form) == word]
+    """The singular and plural of a word in the singular, in both spellings; no form belongs to two words that `_times_of` counts."""
+    return [form for spelled in spellings(word) for form in word_forms(spelled) if singular(form) == spelled]
 
 
 def _column(held: tuple[NDArray[np.int32], NDArray[np.int32]], count: int) -> Floats:
@@ -182,7 +189,9 @@ def _column(held: tuple[NDArray[np.int32], NDArray[np.int32]], count: int) -> Fl
 
 
 def _idf_of(term: Term, held: int, count: int, background: Background) -> float:
-    known = [background.words.get(word, 0) for word in (term.first, term.second) if word]
+    known = [
+        sum(background.words.get(each, 0) for each in spellings(word)) for word in (term.first, term.second) if word
+    ]
     expected = known[0] if term.second is None else _PAIR_SHARE * min(known)
     df = held + background.weight * expected / background.papers
     return float(np.log1p((count + background.weight - df + 0.5) / (df + 0.5)))

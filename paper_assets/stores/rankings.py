@@ -392,6 +392,18 @@ def shown_by_day(warehouse: Warehouse, profile: str, first: date, last: date) ->
     return {day: frozenset(ids) for day, ids in rows}
 
 
+def wishes_by_day(warehouse: Warehouse, profile: str, first: date, last: date) -> dict[date, str | None]:
+    """Return the fingerprint of the wishes that each ranking of the days first..last was made for (None: an older
+    ranking, which did not note it).
+    """
+    with warehouse.reading() as connection:
+        rows = connection.execute(
+            "select day, header ->> '$.wishes' from ranking_sets where profile = ? and day between ? and ?",
+            [profile, first, last],
+        ).fetchall()
+    return dict(rows)
+
+
 @cache
 def candidate_schema() -> pa.Schema:
     """Return the columns of candidates: every paper of the window, passed or removed with its reason."""

@@ -26,6 +26,10 @@ _ENDINGS = (
     "ical", "ics", "ic", "ive", "ous", "ful", "ers", "er", "ed", "es", "ly", "al", "ate", "s", "e", "y",
 )  # fmt: skip
 _FEWEST = 4  # letters that a stem keeps
+_HISSES = re.compile(r"(?:s|x|z|ch|sh)es$")
+# Of plurals in -es the e mostly belongs to the word (`caches`, `diseases`, `sizes`), not in `batches` or `viruses`.
+_ENDS_IN_E = re.compile(r"(?:(?:^ca|^ni|avalan)ch|[^t]z|[^s]s)es$")
+_ENDS_IN_S = re.compile(r"(?:bia|^ga|len|atla|canva|alia|^bu|[tnrpsc]u|iu)ses$")
 _STAY_DOUBLE = "lsz"  # `small`, `loss`, `fuzz`: here two letters belong to the word; in `mapp(ing)` one does
 
 
@@ -46,7 +50,9 @@ def singular(word: str) -> str:
         return word
     if word.endswith("ies"):
         return word[:-3] + "y"
-    return word[:-2] if re.search(r"(?:s|x|z|ch|sh)es$", word) else word[:-1]
+    if _HISSES.search(word) and (_ENDS_IN_S.search(word) or not _ENDS_IN_E.search(word)):
+        return word[:-2]
+    return word[:-1]
 
 
 def asks(word: str) -> bool:

@@ -1,7 +1,7 @@
 """A profile's day with papers it likes: a real warehouse, the real model."""
 
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,8 @@ from paper_assets.models.embedder import Embedder, load_embedder
 from paper_assets.paper import Paper, embedded_text
 from paper_assets.pipeline.day_inputs import inputs_by_day, profile_day
 from paper_assets.pipeline.rankings import keep_candidates, keep_ranking
-from paper_assets.profile import Profile, profile_content
+from paper_assets.profile import Profile, ProfileContent, profile_content
+from paper_assets.ranking.explain import why
 from paper_assets.ranking.verifier import Verifier, unavailable
 from paper_assets.settings import Settings, load_settings
 from paper_assets.stores.embeddings import keep_vectors, texts_without_vector
@@ -23,6 +24,7 @@ from paper_assets.stores.warehouse import Warehouse
 from tests.ranking.invented import AS_OF, NOW
 
 NOBODY = Verifier(ask=unavailable(LLMConfigError("no language model")), model=None)
+TOMORROW = AS_OF + timedelta(days=1)
 TOPICS = ("Frogs in the marsh", "Granite and other stones", "Sorting networks of small depth")
 
 
@@ -52,26 +54,29 @@ class Day:
         hashes, texts = texts_without_vector(self.warehouse, None, None, model=self.embedder.name)
         keep_vectors(self.warehouse, hashes, self.embedder.encode(texts), model=self.embedder.name)
 
-    def ranked(self, *, embedder: bool = True) -> StoredRanking:
-        day = profile_day(self.warehouse, self.profile, AS_OF, settings=self.settings)
+    def ranked(self, *, embedder: bool = True, as_of: date = AS_OF) -> StoredRanking:
+        day = profile_day(self.warehouse, self.profile, as_of, settings=self.settings)
         keep_candidates(self.warehouse, day, settings=self.settings)
         keep_ranking(
             self.warehouse,
             self.profile,
-            AS_OF,
+            as_of,
             embedder=self.embedder if embedder else None,
             verifier=NOBODY,
             settings=self.settings,
             now=NOW,
         )
-        return ranking(self.warehouse, AS_OF, "ann")
+        return ranking(self.warehouse, as_of, "ann")
 
     @property
     def stale(self) -> bool:
+        return self.stale_on(AS_OF)
+
+    def stale_on(self, as_of: date) -> bool:
         wanted = inputs_by_day(
-            self.warehouse, self.profile, [AS_OF], model=self.embedder.name, llm=None, settings=self.settings
+            self.warehouse, self.profile, [as_of], model=self.embedder.name, llm=None, settings=self.settings
         )
-        return stored_inputs(self.warehouse, "ann", AS_OF, AS_OF) != wanted
+        return stored_inputs(self.warehouse, "ann", as_of, as_of) != wanted
 
 
 def titles(stored: StoredRanking) -> list[str]:
@@ -175,3 +180,52 @@ def test_without_a_model_the_titles_of_liked_papers_are_the_keywords(tmp_path: P
     assert titles(stored)[0] == "Granite and other stones"
     assert stored.rows.column("semantic_relevance").to_pylist() == pytest.approx([1.0, 0.0, 0.0], abs=0.01)
     assert stored.rows.column("lane").to_pylist()[0] == "Granite"
+
+
+def test_a_paper_that_an_earlier_list_did_not_show_is_less_probable_the_next_day_and_says_so(tmp_path: Path) -> None:
+    day = Day(tmp_path, primary=["stones"])
+    first = day.ranked()
+    passed_over = "2603.00003"
+    assert not row_of(first, passed_over)["shown"]
+    second = day.ranked(as_of=TOMORROW)
+    before, after = row_of(first, passed_over), row_of(second, passed_over)
+    assert after["semantic_relevance"] < before["semantic_relevance"]
+    assert "CONSIDERED_BEFORE" in after["tags"] and "CONSIDERED_BEFORE" not in before["tags"]
+    assert any("An earlier list considered it" in each for each in why(after, second.header, scored=3))
+
+
+def test_papers_count_in_full_where_no_earlier_list_considered_them_for_the_same_wishes(tmp_path: Path) -> None:
+    day = Day(tmp_path, primary=["stones"])
+    first = day.ranked()
+    fresh = paper(4, "Pebbles of the beach")
+    day.add(replace(fresh, published=datetime(TOMORROW.year, TOMORROW.month, TOMORROW.day, tzinfo=UTC)))
+    assert "CONSIDERED_BEFORE" not in row_of(day.ranked(as_of=TOMORROW), fresh.paper_id)["tags"]
+    day.profile = replace(day.profile, content=edited(day.profile, interests={"primary": ["stones", "networks"]}))
+    other = day.ranked(as_of=TOMORROW)
+    assert all("CONSIDERED_BEFORE" not in row["tags"] for row in other.rows.to_pylist())
+    day.profile = replace(day.profile, content=edited(day.profile, interests={"primary": ["stones"]}, repeat=True))
+    again = day.ranked(as_of=TOMORROW)
+    assert row_of(again, "2603.00003")["semantic_relevance"] == pytest.approx(
+        row_of(first, "2603.00003")["semantic_relevance"], abs=0.02
+    )
+
+
+def test_a_day_is_out_of_date_once_an_earlier_one_has_considered_its_papers(tmp_path: Path) -> None:
+    day = Day(tmp_path, primary=["nothing that these papers are about"])
+    day.ranked(as_of=TOMORROW)
+    assert not day.stale_on(TOMORROW)
+    assert not any(row["shown"] for row in day.ranked().rows.to_pylist())
+    assert day.stale_on(TOMORROW)
+    day.ranked(as_of=TOMORROW)
+    assert not day.stale_on(TOMORROW)
+
+
+def edited(profile: Profile, *, repeat: bool = False, **changes: Any) -> ProfileContent:
+    record = {**changes, "feed": {"repeat": repeat}, "ranking": {"enable_llm_verification": False}}
+    return profile_content(record, source=profile.name)
+
+
+def row_of(stored: StoredRanking, paper_id: str) -> dict[str, Any]:
+    (row,) = (row for row in stored.rows.to_pylist() if row["paper_id"] == paper_id)
+    found: dict[str, Any] = row
+    return found

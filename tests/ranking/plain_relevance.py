@@ -40,7 +40,14 @@ def singular(word: str) -> str:
     if len(word) > 3 and re.search("[a-z]s$", word) and not word.endswith("ss") and len(numbers(word)) > 1:
         if word.endswith("ies"):
             return word[:-3] + "y"
-        return word[:-2] if re.search("(s|x|z|ch|sh)es$", word) else word[:-1]
+        if re.search("(sses|xes|shes|tzes)$", word):
+            return word[:-2]
+        if word.endswith("ches"):
+            return word[:-1] if word in ("caches", "niches") or word.endswith("avalanches") else word[:-2]
+        irregular = ("biases", "lenses", "atlases", "canvases", "aliases", "tuses", "nuses", "ruses", "puses", "suses")
+        if word in ("gases", "buses") or word.endswith((*irregular, "cuses", "iuses")):
+            return word[:-2]
+        return word[:-1]
     return word
 
 

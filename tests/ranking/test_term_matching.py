@@ -52,6 +52,25 @@ def test_a_derived_form_is_another_word_and_a_plural_the_same() -> None:
     assert (found[:, 1] > 0).tolist() == [False, False, False, False]
 
 
+@pytest.mark.parametrize(
+    ("british", "american"),
+    [
+        ("quantisation", "quantization"),
+        ("optimisers", "optimizers"),
+        ("behaviour cloning", "behavior cloning"),
+        ("analysing labelled tumours", "analyzing labeled tumors"),
+        ("defences", "defenses"),
+        ("paediatric imaging", "pediatric imaging"),
+    ],
+)
+def test_british_and_american_spelling_are_the_same_word(british: str, american: str) -> None:
+    found = scores([f"On {british} here", f"On {american} here"], british, american, f"{british}; {american}")
+    assert (found > 0).all()
+    np.testing.assert_array_equal(found[:, 0], found[0, 0])
+    np.testing.assert_array_equal(found, found[:, :1].repeat(3, axis=1))
+    assert matched_terms(british, american, "")[0]
+
+
 def test_words_side_by_side_count_for_more_than_words_apart() -> None:
     together, hyphen, apart = scores(
         ["a state space model", "a state-space model", "a model of the space state of a state"], "state space models"
