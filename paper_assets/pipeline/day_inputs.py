@@ -88,9 +88,7 @@ def considered_day(warehouse: Warehouse, profile: Profile, as_of: date) -> date 
 
     Its papers had their chance of a place in that list. None if there is no such day, or if papers may be shown again.
     """
-    return _considered(
-        profile, as_of, wishes_by_day(warehouse, profile.name, _first_of_window(profile, as_of), as_of)
-    )
+    return _considered(profile, as_of, wishes_by_day(warehouse, profile.name, _first_of_window(profile, as_of), as_of))
 
 
 def _considered(profile: Profile, as_of: date, wishes: Mapping[date, str | None]) -> date | None:

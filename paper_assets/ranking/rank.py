@@ -1,8 +1,6 @@
 """The ranking of one profile for one day: every candidate scored, explained and put in order (SPEC G4 to G14)."""
 
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from datetime import date
 from functools import partial
 from typing import Any
 
@@ -40,7 +38,9 @@ from paper_assets.weights import DIMENSIONS
 
 EMBEDDING, KEYWORD, PROFILE_FREE = "embedding", "keyword", "profile_free"  # G5 evaluation_method
 EMBEDDING_AND_LLM = "embedding+llm"
-_MUST_IN_TITLE, _MUST_IN_ABSTRACT = 2.0, 0.7  # points of log odds
+# A must keyword in the title brings as many points of log odds as it is rare (-ln of its share of the papers), in the
+# abstract a part of them. Few candidates say little about that: a hundred papers count with them, one with the keyword.
+_USUAL_PAPERS, _MOST_POINTS, _ABSTRACT_PART = 100, 5.5, 0.35
 _CONSIDERED = -0.7  # points of log odds, measured in docs/evaluation.md
 _REVIEWS = ("a", "systematic", "literature", "scoping", "critical", "comprehensive")
 SURVEY_TITLES = (
@@ -165,12 +165,14 @@ def _relevance(
 
 
 def _with_must_keywords(relevance: Relevance, words: PaperWords, content: ProfileContent) -> Relevance:
-    """Relevance of papers with a keyword that the profile asks for: much higher with one in the title."""
+    """Relevance of papers with a keyword that the profile asks for: the higher, the rarer it is, most in the title."""
     asked = distinct(content.keywords.must_include)
     if not asked:
         return relevance
-    anywhere, in_title = (keywords_in(each, asked).any(axis=1) for each in (words.whole, words.titles))
-    points = np.where(in_title, _MUST_IN_TITLE, np.where(anywhere, _MUST_IN_ABSTRACT, 0.0))
+    anywhere, in_title = (keywords_in(each, asked) for each in (words.whole, words.titles))
+    shares = (anywhere.sum(axis=0) + 1) / (len(words) + _USUAL_PAPERS)
+    rarity = np.minimum(-np.log(shares), _MOST_POINTS)
+    points = np.where(in_title, rarity, np.where(anywhere, _ABSTRACT_PART * rarity, 0.0)).max(axis=1)
     return replace(relevance, values=shifted(relevance.values, points))
 
 

@@ -109,6 +109,10 @@ def said(papers: list[tuple[str, str]], text: str) -> list[float] | None:
         share = (known[0] if len(term) == 1 else 0.25 * min(known)) / DATA["background_papers"]
         held = sum(one[term] > 0 for one in often) + weight * share
         worth[term] = math.log1p((count + weight - held + 0.5) / (held + 0.5)) ** 2
+    links = "across|against|at|by|for|from|in|of|on|over|that|to|under|using|via|with|without"
+    about, *rest = re.split(rf"\b(?:{links})\b", plain(text), maxsplit=1)
+    if rest and terms(about):
+        worth = {term: worth[term] * (1.0 if term in terms(about) else 0.85**2) for term in asked}
     length = math.sqrt(sum(worth.values()))
     return [
         min(
@@ -209,18 +213,25 @@ class PlainInterests:
                 half = LIBRARY["library_share"] * len(liked) / (len(liked) + LIBRARY["library_half"])
                 logit = by_example if logit is None else logit + half * (by_example - LIBRARY["library_base"])
             assert logit is not None
-            values.append(sigmoid(logit + self.wished(*fields[at])))
+            values.append(sigmoid(logit + self.wished(at, fields)))
             line = usual_line(self.options) if self.options.line is None else self.options.line
             alone = [sigmoid(one[at]) for one in each] if "lanes" in views else []
             serves.append([p if p >= line else 0.0 for p in alone])
         return values, serves
 
-    def wished(self, title: str, abstract: str) -> float:
+    def wished(self, at: int, fields: list[tuple[str, str]]) -> float:
         """Points of log odds for a keyword that the profile asks for."""
-        if any(pattern.search(plain(title)) for pattern in self.must.values()):
-            return 2.0
-        behind = f" \x01 {plain(abstract)}"  # where a keyword for titles alone is not found
-        return 0.7 if any(pattern.search(behind) for pattern in self.must.values()) else 0.0
+        points = 0.0
+        for pattern in self.must.values():
+            titles = [bool(pattern.search(plain(title))) for title, _ in fields]
+            # in front of an abstract a mark, behind which a keyword for titles alone is not found
+            held = [
+                found or bool(pattern.search(f" \x01 {plain(abstract)}"))
+                for found, (_, abstract) in zip(titles, fields, strict=True)
+            ]
+            rarity = min(-math.log((sum(held) + 1) / (len(fields) + 100)), 5.5)
+            points = max(points, rarity if titles[at] else 0.35 * rarity if held[at] else 0.0)
+        return points
 
     def logits(
         self,

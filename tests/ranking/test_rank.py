@@ -13,6 +13,7 @@ from paper_assets.profile import Profile
 from paper_assets.ranking.explain import order_parts, recompute
 from paper_assets.ranking.final_list import match_of
 from paper_assets.ranking.interest_modes import interest_queries
+from paper_assets.ranking.preferences import log_odds
 from paper_assets.ranking.rank import Ranking, rank
 from paper_assets.ranking.task import RankingTask, Vectors
 from paper_assets.settings import ScoringConfig
@@ -301,3 +302,25 @@ def test_the_parts_of_a_match_add_up_to_the_number_that_orders_the_list(purpose:
         assert parts == pytest.approx(match_of(row, ranking.header), abs=1e-9)
     above = [match_of(row, ranking.header) for row in rows if not row["below_line"]]
     assert above == sorted(above, reverse=True)
+
+
+def test_a_rare_keyword_that_is_asked_for_outweighs_what_interests_say_and_a_common_one_does_not() -> None:
+    papers = [
+        *(paper(f"2603.1{number:04d}", title=f"Trees {number}", abstract="On common trees.") for number in range(60)),
+        paper("2603.00001", title="The geometry of rareword", abstract="Trees."),
+        paper("2603.00002", title="Other trees", abstract="With rareword in it."),
+    ]
+    wishes = {"interests": {"primary": ["training of networks"]}}
+    odds = [
+        {
+            row["paper_id"]: log_odds_of(row)
+            for row in ranked(papers, profile(**wishes, **more), seed=None).rows.to_pylist()
+        }
+        for more in ({}, {"keywords": {"must_include": ["rareword", "common"]}})
+    ]
+    gain = {each: odds[1][each] - odds[0][each] for each in odds[0]}
+    assert gain["2603.00001"] > 3 > gain["2603.00002"] > 1 > gain["2603.10003"] > 0
+
+
+def log_odds_of(row: dict[str, object]) -> float:
+    return float(log_odds(np.float64(str(row["semantic_relevance"]))))
