@@ -28,7 +28,18 @@ from paper_assets.pipeline.report import Link, Markdown, Report
 from paper_assets.pipeline.step import Check, Checked, Grid, Made, Partition, Product, Step, ascending, one_by_one
 from paper_assets.pipeline.workspace import Workspace
 from paper_assets.settings import Settings
-from paper_assets.stores.digests import FEED, digest_path, feed_is_current, keep_digest, read_page
+from paper_assets.stores.digest_inputs import (
+    DigestInputs,
+    DigestMade,
+    code_state,
+    current_feed,
+    digests_made,
+    papers_of_digests,
+    remember_digests,
+    remember_feed,
+    rows_of_digests,
+)
+from paper_assets.stores.digests import FEED, digest_path, feed_is_current, feed_state, keep_digest, read_page
 from paper_assets.stores.documents import retrievals_of
 from paper_assets.stores.papers import papers_by_id
 from paper_assets.stores.profiles import last_good_profile, profile_version
@@ -46,13 +57,18 @@ NAME = "reading_digests"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Written:
-    """A day's digest and the path of its page. `version` changes only with the content of the pages."""
+    """A day's digest and the path of its page, with what it was made from."""
 
     digest: Digest
     page: Path
     markdown: str
-    version: str
+    made: DigestMade
     new: bool
+
+    @property
+    def version(self) -> str:
+        """Return the fingerprint of the pages."""
+        return self.made.version
 
 
 def write_digest(warehouse: Warehouse, profile: str, day: date, *, settings: Settings) -> Written:
@@ -60,7 +76,7 @@ def write_digest(warehouse: Warehouse, profile: str, day: date, *, settings: Set
 
     Raises NotComputed if there is no ranking, StoreBusy, StoreUnwritable.
     """
-    digest = gather(warehouse, profile, day, settings=settings)
+    digest, inputs = _with_inputs(warehouse, profile, day, settings=settings)
     pages = _pages(digest, settings)
     folder = settings.digests_dir
     new = keep_digest(
@@ -76,7 +92,7 @@ def write_digest(warehouse: Warehouse, profile: str, day: date, *, settings: Set
         digest=digest,
         page=digest_path(folder, profile, day, "html"),
         markdown=pages["md"].decode(),
-        version=_version(list(pages.values())),
+        made=DigestMade(inputs=inputs, version=_version(list(pages.values()))),
         new=new,
     )
 
@@ -99,11 +115,27 @@ def missing_from_pages(warehouse: Warehouse, profile: str, day: date, *, setting
 def gather(warehouse: Warehouse, profile: str, day: date, *, settings: Settings) -> Digest:
     """Build the digest of the profile's day from the stores. Raises NotComputed if there is no ranking."""
     with warehouse.read_together() as opened:
-        stored = _stored_day(opened, profile, day)
+        stored, _ = _stored_day(opened, profile, day)
     return digest_of(stored, config=settings.rewriting)
 
 
-def _stored_day(warehouse: Warehouse, profile: str, day: date) -> Stored:
+def _with_inputs(warehouse: Warehouse, profile: str, day: date, *, settings: Settings) -> tuple[Digest, DigestInputs]:
+    """Return the result of `gather` and what it was made from. Raises NotComputed."""
+    key = (profile, day)
+    with warehouse.read_together() as opened:
+        stored, named = _stored_day(opened, profile, day)
+        rows = rows_of_digests(opened, [key], settings=_settings_of(settings))[key]
+        inputs = DigestInputs(rows=rows, named=named, papers=papers_of_digests(opened, {key: named})[key])
+    return digest_of(stored, config=settings.rewriting), inputs
+
+
+def _settings_of(settings: Settings) -> str:
+    """Return what the pages depend on in addition to stored rows: settings and the code of this package."""
+    return repr((settings.rewriting, settings.desk_url, code_state()))
+
+
+def _stored_day(warehouse: Warehouse, profile: str, day: date) -> tuple[Stored, tuple[str, ...]]:
+    """Return what a digest is made from, and the ids of the papers that it names, stored or not."""
     ranked, judged = ranking(warehouse, day, profile), candidates(warehouse, day, profile)
     changes = [
         (since, changes_since(warehouse, then, ranked, judged=judged))
@@ -118,7 +150,7 @@ def _stored_day(warehouse: Warehouse, profile: str, day: date) -> Stored:
     excludes = of_profile.content.keywords.exclude.hard if of_profile else ()
     answers, rewrites = without_excluded(answers, rewrites, papers=papers, keywords=excludes)
     ranked_for = profile_version(warehouse, profile, ranked.header.get("profile_hash") or "")
-    return Stored(
+    stored = Stored(
         ranking=ranked,
         papers=papers,
         candidates=judged.to_pylist(),
@@ -128,6 +160,7 @@ def _stored_day(warehouse: Warehouse, profile: str, day: date) -> Stored:
         decided_at=last_decision(warehouse, [item.item for item in rewrites]),
         content=ranked_for.content if ranked_for else None,
     )
+    return stored, tuple(sorted(named))
 
 
 def desk_address(settings: Settings, profile: str, day: date) -> str:
@@ -157,9 +190,14 @@ def _earlier(warehouse: Warehouse, profile: str, day: date) -> list[tuple[str, S
 
 def profile_feed_is_current(profile: str, *, settings: Settings) -> bool:
     """Return whether the profile's feed was made from the pages beside it."""
-    return feed_is_current(
-        settings.digests_dir, profile, feed=partial(_feed, profile, settings.desk_url), latest=_IN_FEED
-    )
+    folder, warehouse = settings.digests_dir, settings.warehouse_path
+    state = f"{code_state()} {settings.desk_url} {feed_state(folder, profile, latest=_IN_FEED)}"
+    if current_feed(warehouse, profile) == state:
+        return True
+    if not feed_is_current(folder, profile, feed=partial(_feed, profile, settings.desk_url), latest=_IN_FEED):
+        return False
+    remember_feed(warehouse, profile, state)
+    return True
 
 
 def _feed(profile: str, desk: str, pages: Sequence[tuple[date, str]]) -> bytes:
@@ -182,6 +220,8 @@ def _make(workspace: Workspace, partitions: Sequence[Partition], wanted: frozens
         return page.new
 
     new, failures = one_by_one(partitions, write, progress=workspace.progress)
+    made = {(each.of_profile, each.of_day): page.made for each, page in written.items()}
+    remember_digests(workspace.settings.warehouse_path, made)
     for profile in dict.fromkeys(each.of_profile for each in new):
         _send(workspace, profile)
     return Made(new=new, failures=failures, details=written)
@@ -208,12 +248,27 @@ def _send(workspace: Workspace, profile: str) -> None:
 
 
 def _inputs(workspace: Workspace, partitions: Sequence[Partition]) -> Mapping[Partition, str]:
-    """Hash the current content of the pages; nothing for a day without a ranking."""
-    found = {}
-    for each in partitions:
-        with suppress(NotComputed):
-            digest = gather(workspace.warehouse, each.of_profile, each.of_day, settings=workspace.settings)
-            found[each] = _version(list(_pages(digest, workspace.settings).values()))
+    """Hash the current content of the pages; nothing for a day without a ranking.
+
+    Pages are made only where what they are made from has changed since they were made last.
+    """
+    settings, asked = workspace.settings, {(each.of_profile, each.of_day): each for each in partitions}
+    with workspace.warehouse.read_together() as opened:
+        rows = rows_of_digests(opened, [*asked], settings=_settings_of(settings))
+        made = digests_made(settings.warehouse_path, [*asked])
+        same = {key: each for key, each in made.items() if each.inputs.rows == rows[key]}
+        papers = papers_of_digests(opened, {key: each.inputs.named for key, each in same.items()}) if same else {}
+        found, remade = {}, {}
+        for key, partition in asked.items():
+            if key in same and same[key].inputs.papers == papers[key]:
+                found[partition] = same[key].version
+                continue
+            with suppress(NotComputed):
+                digest, inputs = _with_inputs(opened, *key, settings=settings)
+                found[partition] = _version(list(_pages(digest, settings).values()))
+                remade[key] = DigestMade(inputs=inputs, version=found[partition])
+    if remade:
+        remember_digests(settings.warehouse_path, remade)
     return found
 
 

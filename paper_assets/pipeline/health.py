@@ -67,8 +67,14 @@ def _health(workspace: Workspace) -> Health:
         held=held,
         troubles=day_troubles(warehouse, sources=sources),
         late={
-            name: late_assets(workspace, Partition(held.last_ranking[name], name))
-            for name in sorted(found.readable.keys() & held.last_ranking.keys())
+            partition.of_profile: late
+            for partition, late in late_assets(
+                workspace,
+                [
+                    Partition(held.last_ranking[name], name)
+                    for name in sorted(found.readable.keys() & held.last_ranking.keys())
+                ],
+            ).items()
         },
         faults=found.faults,
         waiting=waiting_by_profile(warehouse, config=settings.rewriting),
@@ -77,17 +83,25 @@ def _health(workspace: Workspace) -> Health:
     )
 
 
-def late_assets(workspace: Workspace, partition: Partition) -> tuple[str, ...]:
-    """Return the steps of the partition that are out of date."""
-    return tuple(step.name for step in STEPS if step.grid is Grid.PROFILE_DAY and _is_late(step, workspace, partition))
+def late_assets(workspace: Workspace, partitions: Sequence[Partition]) -> dict[Partition, tuple[str, ...]]:
+    """Return, for each partition, the steps that are out of date."""
+    late: dict[Partition, list[str]] = {each: [] for each in partitions}
+    for step in STEPS:
+        if step.grid is Grid.PROFILE_DAY:
+            for each in _late_partitions(step, workspace, partitions):
+                late[each].append(step.name)
+    return {each: tuple(names) for each, names in late.items()}
 
 
-def _is_late(step: Step, workspace: Workspace, partition: Partition) -> bool:
+def _late_partitions(step: Step, workspace: Workspace, partitions: Sequence[Partition]) -> list[Partition]:
+    """Return the partitions of which the step is out of date; after an error each is checked alone."""
     try:
-        return bool(stale(step, workspace, [partition])) and step.waits_for(workspace, partition) is None
+        return [each for each in stale(step, workspace, partitions) if step.waits_for(workspace, each) is None]
     except Exception as error:  # what it is made from is missing, or cannot be read: it is not current
-        named_error(error, f"{step.name} of {partition}")
-        return True
+        if len(partitions) > 1:
+            return [each for alone in partitions for each in _late_partitions(step, workspace, [alone])]
+        named_error(error, f"{step.name} of {partitions[0]}")
+        return [*partitions]
 
 
 def repair(workspace: Workspace, *, report: Callable[[int], None] | None = None) -> None:

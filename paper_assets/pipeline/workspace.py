@@ -28,6 +28,7 @@ from paper_assets.rewriting.writing import Writer, open_writer
 from paper_assets.settings import Settings
 from paper_assets.sources.semantic_scholar import Enriched, ScholarPaper, enrich
 from paper_assets.sources.source import Access, seconds_from_now
+from paper_assets.stores.digest_inputs import code_state
 from paper_assets.stores.llm_records import StoredAnswers, keep_answers, known_answers
 from paper_assets.stores.scholar_records import ScholarRecord, filled, keep_records, records_of
 from paper_assets.stores.vectors import VectorIndex
@@ -129,6 +130,7 @@ def open_workspace(settings: Settings, environ: Mapping[str, str], *, clock: Clo
     """Create the workspace of one set of settings; `environ` configures the language model, if any (I3). Opens nothing
     yet.
     """
+    code_state()  # as this process has loaded it, for what is remembered of digests
     warehouse = Warehouse(settings.warehouse_path, deadline=settings.store_deadline)
 
     cluster = Cluster(address=settings.dask) if settings.dask else None

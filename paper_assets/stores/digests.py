@@ -90,6 +90,17 @@ def feed_is_current(
         raise StoreUnwritable(f"{target} cannot be read: {fault.strerror}; check permissions") from None
 
 
+def feed_state(folder: Path, profile: str, *, latest: int) -> str:
+    """Return a text that changes with every file that `feed_is_current` reads. Raises InvalidProfile."""
+    target = digest_path(folder, profile, date.min, "html").parent
+    states = []
+    for name in (FEED, *(f"{day}.html" for day in days_with_pages(target)[-latest:])):
+        with suppress(OSError):
+            found = (target / name).stat()
+            states.append((name, found.st_ino, found.st_size, found.st_ctime_ns))
+    return f"{states}"
+
+
 def unfinished_profiles(folder: Path) -> set[str]:
     """Return the profiles whose folder holds files of a killed writer; the next `keep_digest` removes them."""
     return {left.parent.name for left in folder.glob(f"*/{_UNFINISHED}*")}

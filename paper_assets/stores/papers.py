@@ -4,7 +4,7 @@
 (date, category, access) are compiled in documents.py. `summary` counts the warehouse's content for status pages.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 
@@ -157,8 +157,12 @@ def latest_day(warehouse: Warehouse, *, until: date | None = None) -> date | Non
     return newest
 
 
-def day_fingerprints(warehouse: Warehouse, first: date | None, last: date | None) -> dict[date, str]:
+def day_fingerprints(warehouse: Warehouse, first: date | None, last: date | None) -> Mapping[date, str]:
     """Return a hash of the content of every day with papers; equal papers give equal hashes, whatever their origin."""
+    return warehouse.once(("day_fingerprints", first, last), lambda: _day_fingerprints(warehouse, first, last))
+
+
+def _day_fingerprints(warehouse: Warehouse, first: date | None, last: date | None) -> dict[date, str]:
     with warehouse.reading() as connection:
         rows = connection.execute(
             """

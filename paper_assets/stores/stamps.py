@@ -59,10 +59,15 @@ def stamped_answer(warehouse: Path, command: Command, question: str) -> Any | No
 
 
 def forget_stamps(warehouse: Path) -> None:
-    """Remove every command's stamp, if there are any."""
-    for command in get_args(Command):
+    """Remove every command's stamp and what is remembered of digests, if there is any."""
+    for file in (*(_stamp(warehouse, command) for command in get_args(Command)), digests_file(warehouse)):
         with suppress(OSError):
-            _stamp(warehouse, command).unlink()
+            file.unlink()
+
+
+def digests_file(warehouse: Path) -> Path:
+    """Return the path of what is remembered of digests (stores/digest_inputs.py), beside the warehouse."""
+    return warehouse.with_name(f"{warehouse.name}.digests")
 
 
 def _stamp(warehouse: Path, command: Command) -> Path:

@@ -16,7 +16,7 @@ import os
 import random
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import KW_ONLY, dataclass, field, replace
 from datetime import UTC, datetime
@@ -24,7 +24,7 @@ from itertools import count
 from pathlib import Path
 from tempfile import gettempdir
 from threading import TIMEOUT_MAX, Lock, get_ident
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeVar
 
 import duckdb
 from duckdb import DuckDBPyConnection
@@ -51,6 +51,8 @@ _DAMAGED = ("Corrupt", "replaying WAL", "checksum", "Failed to deserialize", "no
 _BROKEN = (duckdb.IOException, duckdb.FatalException, duckdb.InternalException, duckdb.SerializationException)
 _UNWRITABLE = ("Could not write", "No space left", "File too large", "Read-only file system", "Permission denied")
 
+_Answer = TypeVar("_Answer")
+
 
 @dataclass(frozen=True, slots=True)
 class Warehouse:
@@ -61,6 +63,7 @@ class Warehouse:
     deadline: float
     migrations: tuple[Migration, ...] = field(default=MIGRATIONS, repr=False, compare=False)
     opened: DuckDBPyConnection | None = field(default=None, repr=False, compare=False)  # by `read_together`
+    answers: dict[Hashable, Any] | None = field(default=None, repr=False, compare=False)  # of `once`, meanwhile
 
     @contextmanager
     def reading(self, *, own_settings: bool = False) -> Iterator[DuckDBPyConnection]:
@@ -87,7 +90,24 @@ class Warehouse:
         the block may use no other `Warehouse` of the same file: that would wait for this one until its deadline.
         """
         with self.reading() as connection:
-            yield replace(self, opened=connection)
+            if self.opened is not None:
+                yield self
+                return
+            alone = self._holder not in _HELD  # otherwise this thread may write in the meantime
+            yield replace(self, opened=connection, answers={} if alone else None)
+
+    def once(self, question: Hashable, answer: Callable[[], _Answer]) -> _Answer:
+        """Return what the question was answered before in this block of `read_together`, or `answer()`.
+
+        For questions that many profiles share. The block keeps the file locked against writers; the caller must not
+        change the answer.
+        """
+        if self.answers is None:
+            return answer()
+        if question not in self.answers:
+            self.answers[question] = answer()
+        known: _Answer = self.answers[question]
+        return known
 
     @contextmanager
     def writing(self) -> Iterator[DuckDBPyConnection]:

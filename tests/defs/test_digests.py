@@ -1,6 +1,6 @@
 """`reading_digests`: real stores, rankings made by the core, no model and no language model anywhere."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -15,17 +15,21 @@ from paper_assets.defs.partitions import grid_key
 from paper_assets.defs.reports import ATTENDED
 from paper_assets.errors import LLMConfigError
 from paper_assets.paper import Paper
+from paper_assets.pipeline import digests as digests_step
 from paper_assets.pipeline.day_inputs import profile_day
-from paper_assets.pipeline.digests import missing_from_pages, write_digest
+from paper_assets.pipeline.digests import STEP, missing_from_pages, write_digest
 from paper_assets.pipeline.rankings import keep_candidates, keep_ranking
+from paper_assets.pipeline.step import Partition, stale
 from paper_assets.pipeline.workspace import open_workspace
 from paper_assets.profile import Profile, profile_content
 from paper_assets.ranking.verifier import Verifier, unavailable
 from paper_assets.settings import Settings, load_settings
 from paper_assets.stores.documents import replace_retrievals
+from paper_assets.stores.feedback import NewRating, append_ratings
 from paper_assets.stores.paper_merging import merge_papers
 from paper_assets.stores.rewrite_progress import finish, keep_attempt, keep_decision, replace_set
 from paper_assets.stores.rewrites import NewItem
+from paper_assets.stores.stamps import digests_file
 from paper_assets.stores.warehouse import Warehouse
 from tests.digests.invented import answer, document, paper
 from tests.digests.invented import attempt as invented_attempt
@@ -245,3 +249,86 @@ def test_a_removed_profile_keeps_its_digests(graph: Graph) -> None:
     graph.ranked(MONDAY, name="meadows")
     assert graph.materialize(MONDAY, name="meadows").success
     assert graph.files() == before
+
+
+def an_item(paper_id: str = "2603.00202") -> NewItem:
+    task = {"item": "i", "paper_id": paper_id, "version": 1, "title": "Slow tortoises", "category": None}
+    return NewItem(**task, target_level="public", original_text="o", prompt="p")
+
+
+def _rate(graph: Graph, paper_id: str) -> None:
+    given = [NewRating(paper_id=paper_id, rating="worth")]
+    append_ratings(graph.warehouse, "ponds", given, given_in="page", now=NOW)
+
+
+def _accept(graph: Graph) -> None:
+    keep_decision(graph.warehouse, "i", 1, "accept", now=datetime(2026, 3, 20, 8, tzinfo=UTC))
+    finish(graph.warehouse, "i", outcome="accepted", kept=1)
+
+
+def _other_settings(graph: Graph) -> None:
+    settings = graph.settings.model_copy(update={"desk_url": "http://desk.example"})
+    graph.settings, graph.workspace = settings, replace(graph.workspace, settings=settings)
+
+
+# name: a change of what the digest of TUESDAY is made from, and whether its pages differ afterwards
+CHANGES: dict[str, tuple[Callable[[Graph], None], bool]] = {
+    "nothing": (lambda graph: None, False),
+    "its ranking": (lambda graph: graph.ranked(TUESDAY, ranking_mode="novelty"), True),
+    "the ranking of the day before": (lambda graph: graph.ranked(MONDAY, top_k=1), True),
+    "another day's ranking": (lambda graph: graph.ranked(date(2026, 3, 5)), False),
+    "another profile's ranking": (lambda graph: graph.ranked(TUESDAY, name="meadows"), False),
+    "a paper of its list": (lambda graph: graph.papers(TUESDAY, "Frogs at dusk", version=2), True),
+    "a paper of another day": (lambda graph: graph.papers(date(2026, 3, 5), "Elsewhere"), False),
+    "an answer": (
+        lambda graph: replace_retrievals(
+            graph.warehouse, TUESDAY, "ponds", [answer({"loud": [document()], "quiet": []})], inputs="x"
+        ),
+        True,
+    ),
+    "another attempt at a rewrite": (
+        lambda graph: keep_attempt(graph.warehouse, "i", invented_attempt(2, 96, "Tortoises are slow indeed.")),
+        True,
+    ),
+    "a decision": (_accept, True),
+    "fewer rewrites": (lambda graph: replace_set(graph.warehouse, TUESDAY, "ponds", [], now=NOW), True),
+    "a rating": (
+        lambda graph: _rate(graph, "2603.00300"),
+        False,
+    ),
+    "the address of the desk": (_other_settings, True),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_digest_is_out_of_date_exactly_if_its_pages_would_differ(graph: Graph, change: str) -> None:
+    graph.ranked(MONDAY, TUESDAY)
+    replace_set(graph.warehouse, TUESDAY, "ponds", [an_item()], now=NOW)
+    keep_attempt(graph.warehouse, "i", invented_attempt(1, 87, "Tortoises are slow."))
+    graph.materialize(MONDAY, TUESDAY)
+    partition = Partition(TUESDAY, "ponds")
+    assert stale(STEP, graph.workspace, [partition]) == []
+    make, differs = CHANGES[change]
+    make(graph)
+    remembered = STEP.inputs(graph.workspace, [partition])
+    digests_file(graph.settings.warehouse_path).unlink()
+    assert STEP.inputs(graph.workspace, [partition]) == remembered, "as without what is remembered"
+    assert stale(STEP, graph.workspace, [partition]) == ([partition] if differs else [])
+
+
+def test_pages_are_not_made_to_learn_that_they_are_current_unless_the_program_has_changed(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph.ranked(MONDAY, TUESDAY)
+    graph.materialize(MONDAY, TUESDAY)
+    rendered: list[date] = []
+    render = digests_step._pages
+    monkeypatch.setattr(
+        digests_step, "_pages", lambda digest, settings: rendered.append(digest.day) or render(digest, settings)
+    )
+    asked = [Partition(day, "ponds") for day in (MONDAY, TUESDAY)]
+    assert stale(STEP, graph.workspace, asked) == [] and rendered == []
+    monkeypatch.setattr(digests_step, "code_state", lambda: "another version")
+    assert stale(STEP, graph.workspace, asked) == [] and rendered == [MONDAY, TUESDAY]
+    digests_file(graph.settings.warehouse_path).write_bytes(b"damaged")
+    assert stale(STEP, graph.workspace, asked) == [] and len(rendered) == 4

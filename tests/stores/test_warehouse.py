@@ -206,3 +206,22 @@ def test_a_held_warehouse_is_opened_once_and_each_write_is_still_whole(tmp_path:
             threads.submit(elsewhere).result()
     with ThreadPoolExecutor(1) as threads, warehouse.reading() as after:
         assert after.execute(count).fetchall() == [(1,)]
+
+
+def test_what_many_ask_alike_is_asked_once_while_nobody_can_write(tmp_path: Path) -> None:
+    warehouse = Warehouse(tmp_path / "w.duckdb", deadline=5)
+    asked: list[str] = []
+
+    def answer(word: str) -> str:
+        asked.append(word)
+        return word
+
+    with warehouse.read_together() as opened, opened.read_together() as again:
+        assert [each.once("q", lambda: answer("first")) for each in (opened, again, opened)] == ["first"] * 3
+        assert opened.once("other", lambda: answer("other")) == "other"
+    with warehouse.read_together() as later:
+        assert later.once("q", lambda: answer("later")) == "later"
+    with warehouse.held(), warehouse.read_together() as may_write:
+        assert [may_write.once("q", lambda: answer("anew")) for _ in range(2)] == ["anew"] * 2
+    assert [warehouse.once("q", lambda: answer("alone")) for _ in range(2)] == ["alone"] * 2
+    assert asked == ["first", "other", "later", "anew", "anew", "alone", "alone"]

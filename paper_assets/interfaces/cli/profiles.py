@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -113,7 +114,7 @@ def new(
         say(f"{counted(created.imported.read, 'work')} read from the library, {len(created.imported.new)} newly liked.")
     if draft.categories:
         say(f"It follows {', '.join(map(category_name, draft.categories))}.")
-    say(f"Next: `paper-assets run --profile {created.name}`, or open `paper-assets desk`.")
+    say("Next: `paper-assets start --days 7` fetches and ranks papers; `paper-assets start` opens the desk.")
 
 
 @profile.command(name="list")
@@ -129,7 +130,9 @@ def list_profiles(
             return print_json([{"name": each.name, "removed": each.removed, "until": each.until} for each in gone])
         rows = [(each.name, f"{each.removed:%Y-%m-%d}", f"{each.until:%Y-%m-%d}") for each in gone]
         return print_table("removed profiles", ["profile", "removed", "can be restored until"], rows)
-    found = [_summary(place, name) for name in services.profile_names(place)]
+    with place.warehouse.read_together() if place.warehouse.path.exists() else nullcontext(place.warehouse) as opened:
+        place = replace(place, warehouse=opened)
+        found = [_summary(place, name) for name in services.profile_names(place)]
     if as_json:
         return print_json(found)
     if not found:

@@ -27,7 +27,6 @@ from paper_assets.interfaces.cli.terminal import (
 from paper_assets.interfaces.missing_days import MissingDays, missing_days
 from paper_assets.models import minilm
 from paper_assets.pipeline.profiles import find_profiles
-from paper_assets.pipeline.step import Partition
 from paper_assets.profile import Profile
 from paper_assets.settings import Settings
 from paper_assets.sources.table import sources_of_days
@@ -128,18 +127,31 @@ def _late(settings: Settings, warehouse: Warehouse, last: Mapping[str, date]) ->
 
 def _compared(settings: Settings, warehouse: Warehouse, last: Mapping[str, date]) -> dict[str, str]:
     from paper_assets.pipeline.health import late_assets  # imports everything that makes assets
+    from paper_assets.pipeline.step import Partition
     from paper_assets.pipeline.workspace import open_workspace
 
     workspace = open_workspace(settings, os.environ, clock=lambda: datetime.now(UTC))
     named = minilm.NAME if settings.embedding_model == minilm.NAME else None
     workspace = replace(workspace, warehouse=warehouse, assumed_model=named)
 
-    def state(name: str, day: date) -> str | None:
-        late = ", ".join(late_assets(workspace, Partition(day, name)))
-        return f"out of date: {late}; run `paper-assets run`" if late else None
+    def lines(names: Mapping[str, date]) -> dict[str, str]:
+        late = late_assets(workspace, [Partition(day, name) for name, day in names.items()])
+        return {
+            partition.of_profile: f"out of date: {', '.join(steps)}; run `paper-assets run`"
+            for partition, steps in late.items()
+            if steps
+        }
 
-    found = {name: _isolated(f"checking the newest list of {name}", state, name, day) for name, day in last.items()}
-    return {name: line for name, line in found.items() if line}
+    def line(name: str, day: date) -> str | None:
+        return lines({name: day}).get(name)
+
+    try:
+        return lines(last)  # by a few queries for all profiles
+    except PaperAssetsError:
+        raise
+    except Exception:  # of one profile, which is named
+        found = {name: _isolated(f"checking the newest list of {name}", line, name, day) for name, day in last.items()}
+        return {name: late for name, late in found.items() if late}
 
 
 def _isolated(what: str, check: Callable[..., str | None], *arguments: Any) -> str | None:
