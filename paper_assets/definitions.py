@@ -11,6 +11,7 @@ import dagster as dg
 from paper_assets.defs.abandoned_runs import abandoned_runs
 from paper_assets.defs.assets import ASSETS
 from paper_assets.defs.automation import conditions, daily_fetch, weekly_repair
+from paper_assets.defs.dagster_internals import fork_runs
 from paper_assets.defs.decisions import decision_sensor
 from paper_assets.defs.resources import workspace_resource
 
@@ -21,3 +22,6 @@ defs = dg.Definitions(
     resources={"workspace": workspace_resource()},
     executor=dg.in_process_executor,
 )
+
+# Here, because Dagster imports this module in the process that starts the runs, and gives no other place to say it.
+fork_runs(["dagster._cli", "dagster._grpc.impl", __name__])

@@ -39,6 +39,10 @@ class InvalidInput(PaperAssetsError):
     """A file, key, option or record is not what it should be."""
 
 
+class AmbiguousId(InvalidInput):
+    """The beginning of an id is that of several."""
+
+
 class InvalidArxivId(InvalidInput):
     """The text is not an arXiv identifier."""
 

@@ -19,7 +19,7 @@ import dagster as dg
 from paper_assets.defs import environment
 from paper_assets.defs.abandoned_runs import runs_in_progress
 from paper_assets.defs.change_detection import files_of, is_unchanged, remember_unchanged, state_of
-from paper_assets.defs.dagster_internals import SensorExecutionData, restore_cursor
+from paper_assets.defs.dagster_internals import SensorExecutionData, kept_connections, restore_cursor
 from paper_assets.defs.external_assets import report_profiles, report_ratings
 from paper_assets.defs.partitions import partition_of, profiles
 from paper_assets.errors import InvalidProfile, StoreError
@@ -49,7 +49,8 @@ class ConditionsSensor(dg.AutomationConditionSensorDefinition):
         if context.cursor is None:
             restore_cursor(context, stored_cursor(instance))
         store_was_read = report_changes(instance, context.resources.workspace, context.log)
-        tick = super().evaluate_tick(context)
+        with kept_connections(instance):  # a tick reads the history hundreds of times
+            tick = super().evaluate_tick(context)
         store_cursor(instance, str((context.log_key or [""])[-1]), began=context.cursor, ended=tick.cursor)
         if store_was_read and not tick.run_requests and not runs_in_progress(instance):
             # Skip only after two such ticks, because an evaluation may depend on the one before.

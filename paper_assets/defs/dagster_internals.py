@@ -15,11 +15,17 @@ process only and are slow.
   other sites, the daemon `reduce_idle_work`.
 - `reduce_idle_work`: with 400 days of 20 profiles an idle daemon takes 7.3 % of a core without and 4.2 % with it; the
   target is 5 %. Dagster has no setting for either interval.
+- `fork_runs`: the code server starts a new interpreter for each run, which imports everything again: 5 s of processor
+  time before the run begins, for which a person waits after each edit. Dagster has no setting for it.
+- `notice_failures`: the first daemon of a home ignores runs that failed before it looked, and retries none of them.
 - `kept_connections`: Dagster opens an SQLite file several times for each event, with a new engine, and reads the schema
   again. A command that stores 800 events spent a third of its processor time there.
 """
 
-from collections.abc import Iterator, Mapping
+import multiprocessing
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import lru_cache
 from typing import Any
@@ -35,13 +41,16 @@ __all__ = [
     "SqliteEventLogStorage",
     "SqliteRunStorage",
     "forget_future_ticks",
+    "fork_runs",
     "kept_connections",
+    "notice_failures",
     "reduce_idle_work",
     "restore_cursor",
     "run_daemon",
     "run_dev",
 ]
 
+_HOUR, _MONTH = 3_600, 30 * 86_400  # seconds
 _WATCH_SECONDS = 10  # between two questions whether the code server was restarted; Dagster asks every second
 _TICK_TIMES = ("last_tick_timestamp", "last_tick_start_timestamp", "last_tick_success_timestamp")
 _INDEX = "index"  # name of the file with the events of all runs
@@ -67,10 +76,34 @@ def forget_future_ticks(instance: dg.DagsterInstance, *, now: float) -> list[str
     return found
 
 
-def run_dev(modules: Mapping[str, str]) -> None:
-    """Run `dagster dev` with other modules for its processes, by their names."""
-    from dagster._cli import dev
+def notice_failures(instance: dg.DagsterInstance) -> None:
+    """Let a home's first daemon retry runs that fail from now on.
 
+    Otherwise it ignores all that failed before it first looked, so that a run which was killed in a new home's first
+    seconds was never retried.
+    """
+    from dagster._daemon.auto_run_reexecution import event_log_consumer as consumer
+
+    storage = instance.daemon_cursor_storage
+    if storage is None:
+        return
+    keys = {consumer._create_cursor_key(each) for each in consumer.DAGSTER_EVENT_TYPES}
+    if missing := keys - storage.get_cursor_values(keys).keys():
+        newest = instance.event_log_storage.get_maximum_record_id() or 0
+        storage.set_cursor_values(dict.fromkeys(missing, str(newest)))
+
+
+def run_dev(modules: Mapping[str, str]) -> None:
+    """Run `dagster dev` with other modules for its processes, by their names.
+
+    Its code servers end if they hear nothing for 30 or 45 seconds of the clock, so after a laptop's sleep they often
+    ended, and did not come back. Here they all end with their process group; an old one lives for an hour after a
+    reload of the definitions.
+    """
+    from dagster._cli import dev, proxy_server_manager
+
+    proxy_server_manager.WEBSERVER_GRPC_SERVER_HEARTBEAT_TTL = _MONTH
+    os.environ.setdefault("DAGSTER_GRPC_PROXY_HEARTBEAT_TTL_SECONDS", str(_HOUR))
     start = dev.open_ipc_subprocess
 
     def start_replaced(parts: list[str], **options: Any) -> Any:
@@ -78,6 +111,22 @@ def run_dev(modules: Mapping[str, str]) -> None:
 
     dev.open_ipc_subprocess = start_replaced  # type: ignore[assignment]
     dev.dev_command()
+
+
+def fork_runs(preloaded: Sequence[str]) -> None:
+    """Let the code server of this process start its runs from a process that has imported these modules.
+
+    The process is new and has one thread that runs Python, so forking it is safe; it ends with the code server. Without
+    effect in a process that is not a code server, and elsewhere than on Linux: on macOS a forked process may not use
+    all of the system's libraries.
+    """
+    server = sys.modules.get("dagster._grpc.server")
+    if server is None or sys.platform != "linux":
+        return
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([*preloaded])
+    # The server that imports the definitions has set its own context already; a property takes precedence over it.
+    server.DagsterApiServer._mp_ctx = property(lambda _: context, lambda _, __: None)
 
 
 def run_daemon() -> None:

@@ -4,6 +4,8 @@ Belongs here: what the command line needs from Dagster. Not here: printing, what
 (pipeline/).
 """
 
+import os
+import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
@@ -18,15 +20,19 @@ from paper_assets.defs.partitions import profiles as profile_partitions
 from paper_assets.defs.reports import ATTENDED, separate_events
 from paper_assets.errors import PaperAssetsError, StoreBusy, named_error
 from paper_assets.paper import Paper
-from paper_assets.pipeline import papers
-from paper_assets.pipeline.step import Made, Partition, Step, ascending, failure_of, stale
+from paper_assets.pipeline import embeddings, papers
+from paper_assets.pipeline.step import Made, Partition, Step, ascending, days_of, failure_of, stale
 from paper_assets.pipeline.workspace import Workspace
+from paper_assets.stores.embeddings import unembedded_count
 from paper_assets.stores.paper_merging import MergeReport, merge_papers
 from paper_assets.stores.papers import day_fingerprints
 
 STEP = "paper_assets/step"  # tag: the step that a run of the command line makes
 _PARTITIONS_TOGETHER = 500  # a run that has reached this number takes no further profile
 _DAYS_AT_ONCE = 31  # whose papers are in memory together when they are reported
+_BACKLOG = 1_000  # papers to embed; two days of them take some ten seconds
+_NICENESS = 10  # of a command that embeds a backlog beside a daemon
+_BEAT = 90.0  # seconds; a daemon that runs reports every 30
 
 
 def import_papers(
@@ -83,6 +89,8 @@ def bring_up_to_date(
     for profile in {each.profile for each in partitions} - {each.profile for each in asked}:
         done.failed |= {(name, profile) for name in step.makes}
     due = _due(instance, workspace, step, asked, done)
+    if step.name == embeddings.NAME and due:
+        _yield_to_daemon(instance, workspace, due)
     known = list(instance.get_dynamic_partitions(str(profile_partitions.name)))
     for todo in together(due, known):
         try:
@@ -90,6 +98,21 @@ def bring_up_to_date(
         except Exception as error:
             made = Made(failures=dict.fromkeys(todo, named_error(error, f"{step.name} of {todo[-1]}")))
         _record(step, todo, made, done)
+
+
+def _yield_to_daemon(instance: dg.DagsterInstance, workspace: Workspace, due: Sequence[Partition]) -> None:
+    """Lower the priority of this process if it has a backlog to embed and a daemon ranks what people edit meanwhile.
+
+    A process cannot raise its priority again, so without a daemon it is left as it is: then the lists are made here.
+    """
+    days = days_of(due)
+    if os.nice(0) >= _NICENESS:
+        return
+    beats = [beat.timestamp for beat in instance.get_daemon_heartbeats().values()]
+    if not beats or time.time() - max(beats) > _BEAT:
+        return
+    if unembedded_count(workspace.warehouse, days[0], days[-1], model=workspace.settings.embedding_model) > _BACKLOG:
+        os.nice(_NICENESS)
 
 
 def _due(

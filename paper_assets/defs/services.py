@@ -17,7 +17,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from paper_assets.defs.abandoned_runs import fail_abandoned_runs
-from paper_assets.defs.dagster_internals import forget_future_ticks, run_dev
+from paper_assets.defs.dagster_internals import forget_future_ticks, notice_failures, run_dev
 from paper_assets.defs.instance import open_instance
 from paper_assets.errors import PaperAssetsError, StoreBusy
 from paper_assets.stores.locks import make_files_private
@@ -70,6 +70,7 @@ def _only_services(dagster_home: Path) -> Iterator[None]:
                 f"{dagster_home} is in use by another `make dev`; stop that one, or set DAGSTER_HOME and "
                 "PAPER_ASSETS_HOME to other folders"
             ) from None
+        notice_failures(instance)
         fail_abandoned_runs(instance, never_start=True)
         forget_future_ticks(instance, now=time.time() + _CLOCK_TOLERANCE)
     with lock:

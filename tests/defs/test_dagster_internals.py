@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+import logging
 import re
 from importlib import import_module
 from pathlib import Path
@@ -19,6 +20,7 @@ from dagster._core.scheduler.instigation import (
     InstigatorType,
     SensorInstigatorData,
 )
+from dagster._core.test_utils import create_run_for_test
 
 from paper_assets.defs import dagster_internals
 from paper_assets.defs.instance import open_instance
@@ -70,6 +72,57 @@ def test_dagster_dev_starts_the_processes_whose_modules_are_replaced() -> None:
     source = inspect.getsource(import_module("dagster._cli.dev"))
     for module in ("dagster_webserver", "dagster._daemon"):
         assert f'"{module}"' in source
+
+
+def test_a_code_server_starts_its_runs_from_a_process_that_has_imported_the_definitions(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    server = import_module("dagster._grpc.server")
+    assert "self._mp_ctx.Process(" in inspect.getsource(server.DagsterApiServer.StartRun)
+    monkeypatch.setattr(server.DagsterApiServer, "_mp_ctx", None, raising=False)  # restored after the test
+    one = object.__new__(server.DagsterApiServer)
+    vars(one)["_mp_ctx"] = "the context of a server that was started before"
+    dagster_internals.fork_runs(["json"])
+    assert one._mp_ctx.get_start_method() == "forkserver"
+
+
+def test_code_servers_outlive_the_sleep_of_a_laptop(monkeypatch: pytest.MonkeyPatch) -> None:
+    manager, servers = import_module("dagster._cli.proxy_server_manager"), import_module("dagster._cli.code_server")
+    assert "heartbeat_ttl=WEBSERVER_GRPC_SERVER_HEARTBEAT_TTL" in inspect.getsource(manager.ProxyServerManager)
+    dev = import_module("dagster._cli.dev")
+    monkeypatch.setattr(dev, "dev_command", lambda: None)
+    monkeypatch.setattr(dev, "open_ipc_subprocess", None)
+    monkeypatch.setattr(manager, "WEBSERVER_GRPC_SERVER_HEARTBEAT_TTL", 45)
+    monkeypatch.setenv("DAGSTER_GRPC_PROXY_HEARTBEAT_TTL_SECONDS", "30")  # restored after the test
+    monkeypatch.delenv("DAGSTER_GRPC_PROXY_HEARTBEAT_TTL_SECONDS")
+    dagster_internals.run_dev({})
+    assert manager.WEBSERVER_GRPC_SERVER_HEARTBEAT_TTL >= 30 * 24 * 3600
+    assert servers.get_default_grpc_proxy_heartbeat_ttl() == 3600
+
+
+def test_a_run_that_fails_before_the_first_daemon_looks_is_noticed_and_what_failed_before_is_not(
+    tmp_path: Path,
+) -> None:
+    consumer = import_module("dagster._daemon.auto_run_reexecution.event_log_consumer")
+
+    def fail() -> None:
+        run = create_run_for_test(instance)
+        instance.report_run_failed(run)
+
+    def noticed() -> int:
+        cursors = consumer._fetch_persisted_cursors(instance, consumer.DAGSTER_EVENT_TYPES, logging.getLogger())
+        return sum(
+            len(instance.event_log_storage.get_logs_for_all_runs_by_log_id(after_cursor=at, dagster_event_type={kind}))
+            for kind, at in cursors.items()
+        )
+
+    with dg.DagsterInstance.local_temp(str(tmp_path)) as instance:
+        fail()  # of a command, before any daemon
+        dagster_internals.notice_failures(instance)
+        assert noticed() == 0
+        fail()
+        dagster_internals.notice_failures(instance)
+        assert noticed() == 1
 
 
 def test_a_tick_takes_the_restored_cursor() -> None:

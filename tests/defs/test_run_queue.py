@@ -1,5 +1,8 @@
 """Rankings do not wait for backlog work: queues, priorities, and what the daemon's queue takes from them."""
 
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
@@ -9,6 +12,7 @@ import pytest
 
 from paper_assets.defs.instance import open_instance
 from paper_assets.defs.run_queue import BACKLOG, DAILY, QUEUE, RANKING, queue_tags
+from tests.desk import Desk
 
 TODAY = date(2026, 3, 31)
 ROOT = Path(__file__).parents[2]
@@ -62,3 +66,51 @@ def test_settings_of_an_earlier_version_are_replaced_and_edited_ones_are_kept(
 def test_the_settings_of_the_checkout_are_those_of_the_package() -> None:
     ours = (ROOT / "paper_assets" / "defs" / "dagster.yaml").read_bytes()
     assert (ROOT / "dagster_home" / "dagster.yaml").read_bytes() == ours
+
+
+_A_BACKLOG = """
+import os, sys, time
+from datetime import UTC, date, datetime
+from pathlib import Path
+from dagster._daemon.types import DaemonHeartbeat
+from paper_assets.defs import runs
+from paper_assets.defs.instance import open_instance
+from paper_assets.pipeline.step import Partition
+from paper_assets.pipeline.workspace import open_workspace
+from paper_assets.settings import load_settings
+from paper_assets.stores.paper_merging import merge_papers
+from tests.desk import Desk, week
+from paper_assets.paper import paper_from_mapping
+
+desk, papers, age = Desk(Path(sys.argv[1])), int(sys.argv[2]), float(sys.argv[3])
+runs._BACKLOG = 10
+merge_papers(desk.warehouse, [paper_from_mapping(each) for each in week(["2026-03-02"], each=papers)])
+workspace = open_workspace(load_settings(desk.environment, desk.folder), {}, clock=lambda: datetime.now(UTC))
+with open_instance(desk.folder / "dagster_home") as instance:
+    if age >= 0:
+        instance.add_daemon_heartbeat(DaemonHeartbeat(time.time() - age, "SENSOR", "one", []))
+    runs._yield_to_daemon(instance, workspace, [Partition(date(2026, 3, 2))])
+print(os.nice(0))
+"""
+
+
+@pytest.mark.parametrize(
+    ("papers", "age", "lower"),
+    [(12, 5, True), (12, 600, False), (12, -1, False), (6, 5, False)],
+    ids=["backlog beside a daemon", "the daemon has ended", "no daemon", "few papers"],
+)
+def test_a_command_with_a_backlog_lowers_its_priority_beside_a_daemon(
+    tmp_path: Path, papers: int, age: int, lower: bool
+) -> None:
+    (tmp_path / "dagster_home").mkdir()
+    desk = Desk(tmp_path)
+    done = subprocess.run(
+        [sys.executable, "-c", _A_BACKLOG, str(tmp_path), str(papers), str(age)],
+        env={**os.environ, **desk.environment},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    before = os.nice(0)
+    assert int(done.stdout) == (min(before + 10, 19) if lower and before < 10 else before)

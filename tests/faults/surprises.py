@@ -1,32 +1,53 @@
 """Plant a surprise (an error that no code foresaw) in a step of the pipeline, for one profile, and compare the others.
 
+`run_pipeline` makes the steps without Dagster; `run_desk` makes them by Dagster and then asks every door: the page,
+MCP, `status`; the surprise stays planted meanwhile. Both compare the neighbour's rows, digests and files.
+
 Adding one: a line in `PLANTS`: the module and the name of a function that works on one profile or one of its days.
 """
 
+import json
 import logging
+import os
+import re
+import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from importlib import import_module
+from io import StringIO
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
+from starlette.testclient import TestClient
+
+from paper_assets.defs import runs
+from paper_assets.defs.external_assets import report_profiles
+from paper_assets.defs.instance import open_instance
 from paper_assets.errors import ModelUnavailable, PaperAssetsError
+from paper_assets.interfaces.cli.app import main
+from paper_assets.interfaces.lab import build_lab
+from paper_assets.interfaces.local_only import THIS_MACHINE
+from paper_assets.interfaces.page import desk as page_desk
+from paper_assets.interfaces.page.app import build_app
 from paper_assets.models.embedder import Embedder
 from paper_assets.paper import paper_from_mapping
-from paper_assets.pipeline.step import Grid, Partition, failure_of
+from paper_assets.pipeline.profiles import find_profiles
+from paper_assets.pipeline.step import Grid, Partition, Step, failure_of
 from paper_assets.pipeline.steps import STEPS
 from paper_assets.pipeline.workspace import Workspace, open_workspace
 from paper_assets.settings import load_settings
 from paper_assets.stores.paper_merging import merge_papers
+from paper_assets.stores.profiles import add_person, people_file
 from paper_assets.stores.rankings import ranking
 from tests.desk import GRAPHS, SPEECH, Desk, week
 
 VICTIM, NEIGHBOUR = "traffic", "speech"  # in the order of their names: the victim is made first
 DAYS = ("2026-03-02", "2026-03-03")
 _NOW = datetime(2026, 3, 5, tzinfo=UTC)
+_PINGS = re.compile(rb": ping[^\n]*\n\s*")  # with the time, while a tool works
 
 
 class Surprise(RuntimeError):
@@ -63,6 +84,9 @@ PLANTS: Mapping[str, tuple[str, str]] = {
 SMALL = ("profile is stored", "ratings are fingerprinted", "papers are ranked", "questions are answered",
          "rewrites are opened", "digest is built", "paper is shown", "delivery is planned")  # fmt: skip
 SOFT = frozenset({"paper is shown", "delivery is planned"})
+# Dagster makes what is out of date, and here no profile has questions or rewrites.
+BY_DAGSTER = tuple(plant for plant in PLANTS if plant not in ("questions are answered", "rewrites are opened"))
+SMALL_BY_DAGSTER = ("profile is loaded", "papers are ranked", "pages are rendered")
 
 
 def fill(folder: Path) -> Desk:
@@ -87,13 +111,7 @@ def run_pipeline(desk: Desk) -> Outcome:
     """Make every step of both profiles and days, all partitions of a step in one call, without Dagster."""
     workspace = _workspace(desk)
     failures: dict[tuple[str, Partition], str] = {}
-    for step in STEPS:
-        if step.grid is Grid.PROFILE:
-            partitions = [Partition(profile=name) for name in (NEIGHBOUR, VICTIM)]
-        elif step.grid is Grid.PROFILE_DAY:
-            partitions = [Partition(date.fromisoformat(day), name) for day in DAYS for name in (NEIGHBOUR, VICTIM)]
-        else:
-            continue
+    for step, partitions in _steps():
         try:
             made = step.make(workspace, partitions, step.makes)
         except Exception as error:
@@ -102,6 +120,97 @@ def run_pipeline(desk: Desk) -> Outcome:
         failure = failure_of(made, partitions)
         assert failure is None or isinstance(failure, PaperAssetsError)
     return Outcome(_results(desk, workspace), failures, None)
+
+
+def _steps() -> Iterator[tuple[Step, list[Partition]]]:
+    for step in STEPS:
+        if step.grid is Grid.PROFILE:
+            yield step, [Partition(profile=name) for name in (NEIGHBOUR, VICTIM)]
+        elif step.grid is Grid.PROFILE_DAY:
+            yield step, [Partition(date.fromisoformat(day), name) for day in DAYS for name in (NEIGHBOUR, VICTIM)]
+
+
+def run_desk(desk: Desk) -> Outcome:
+    """Make the same steps by Dagster, then ask the page, MCP and `status` for the neighbour."""
+    workspace, done = _workspace(desk), runs.RunResult()
+    home = Path(desk.environment["DAGSTER_HOME"])
+    home.mkdir(exist_ok=True)
+    with mock.patch.dict(os.environ, desk.environment):
+        try:
+            with open_instance(home) as instance:
+                runs.report_papers(instance, workspace)
+                report_profiles(instance, find_profiles(workspace.settings.profiles_dir))
+                for step, partitions in _steps():
+                    runs.bring_up_to_date(instance, workspace, step, partitions, done)
+            answers = _answers(desk)
+        except Exception as error:
+            return Outcome(_results(desk, workspace), {}, f"{error!r}")
+    failures = {("run", each): str(error) for each, error in done.failures.items()}
+    return Outcome(_results(desk, workspace) | answers, failures, None)
+
+
+VIEWS = ("", "/days", "/week", "/evidence", "/rewrites", "/practices", "/learned", "/shelf", "/profile", "/map",
+         f"/{DAYS[0]}", f"/{DAYS[1]}/changes", f"/{DAYS[1]}/why?paper=2603.00204", "/paper/2603.00204",
+         "/search?q=speech")  # fmt: skip
+CALLS: Mapping[str, Mapping[str, Any]] = {
+    "todays_ranking": {"profile": NEIGHBOUR},
+    "explain_rank": {"profile": NEIGHBOUR, "paper_id": "2603.00204"},
+    "search_desk": {"profile": NEIGHBOUR, "query": "speech recognition"},
+    "what_changed": {"profile": NEIGHBOUR},
+    "export_citations": {"profile": NEIGHBOUR},
+}
+
+
+def _answers(desk: Desk) -> dict[str, bytes]:
+    """Return what each door says to and of the neighbour; a door that fails says so."""
+    settings, environ = load_settings(desk.environment, desk.folder), {**desk.environment}
+    found: dict[str, bytes] = {}
+    page = build_app(page_desk.Desk(settings=settings, environ=environ, token="token"))
+    with TestClient(page, base_url="http://127.0.0.1", raise_server_exceptions=False) as client:
+        for view in VIEWS:
+            answer = client.get(f"/p/{NEIGHBOUR}{view}")
+            found[f"page {view or '/'}"] = f"{answer.status_code} {answer.text}".encode()
+        for view in ("/", "/health"):  # which show both profiles
+            answer = client.get(view)
+            found[f"page of all {view}"] = f"{answer.status_code} {NEIGHBOUR in answer.text}".encode()
+    file = people_file(settings.home)
+    token = add_person(file, "ada", [NEIGHBOUR])
+    lab = build_lab(settings, environ, names=frozenset(THIS_MACHINE))
+    with TestClient(lab, base_url="http://127.0.0.1", raise_server_exceptions=False) as client:
+        for tool, arguments in CALLS.items():
+            answer = client.post(
+                "/mcp",
+                json={
+                    "jsonrpc": "2.0",
+                    "id": 1,
+                    "method": "tools/call",
+                    "params": {"name": tool, "arguments": arguments},
+                },
+                headers={"Authorization": f"Bearer {token}", "Accept": "application/json, text/event-stream"},
+            )
+            found[f"MCP {tool}"] = f"{answer.status_code} {answer.text}".encode()
+    file.unlink()
+    code, out = _command("status", "--json")
+    held = json.loads(out) if code == 0 else {}
+    own = {name: value[NEIGHBOUR] for name, value in held.items() if isinstance(value, dict) and NEIGHBOUR in value}
+    found["status"] = f"{code} {json.dumps(own, sort_keys=True)}".encode()
+    place = str(desk.folder).encode()
+    return {name: _PINGS.sub(b"", answer).replace(place, b"FOLDER") for name, answer in found.items()}
+
+
+def _command(*arguments: str) -> tuple[int, str]:
+    """Call a command in this process; return its exit code and what it printed."""
+    out = StringIO()
+    with (
+        redirect_stdout(out),
+        redirect_stderr(StringIO()),
+        mock.patch.object(sys, "argv", ["paper-assets", *arguments]),
+    ):
+        try:
+            main()
+        except SystemExit as end:
+            return int(end.code or 0), out.getvalue()
+    return 0, out.getvalue()
 
 
 def _workspace(desk: Desk) -> Workspace:

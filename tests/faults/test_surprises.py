@@ -5,7 +5,20 @@ from pathlib import Path
 import pytest
 
 from paper_assets.pipeline.profiles import find_profiles
-from tests.faults.surprises import NEIGHBOUR, SMALL, SOFT, VICTIM, Outcome, fill, planted, run_pipeline
+from tests.faults.surprises import (
+    CALLS,
+    NEIGHBOUR,
+    SMALL,
+    SMALL_BY_DAGSTER,
+    SOFT,
+    VICTIM,
+    VIEWS,
+    Outcome,
+    fill,
+    planted,
+    run_desk,
+    run_pipeline,
+)
 
 
 @pytest.fixture(scope="module")
@@ -29,6 +42,29 @@ def test_a_surprise_in_one_profile_leaves_its_neighbour_byte_for_byte(
     assert all(partition.profile == VICTIM for _, partition in outcome.failures)
     if plant not in SOFT:
         assert any("unexpected Surprise: planted" in reason for reason in outcome.failures.values())
+
+
+@pytest.fixture(scope="module")
+def undisturbed_desk(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
+    outcome = run_desk(fill(tmp_path_factory.mktemp("undisturbed_desk")))
+    assert outcome.stopped is None and outcome.failures == {}
+    assert len(outcome.neighbour) == 2 + 5 + 2 + len(VIEWS) + 2 + len(CALLS) + 1, "and page, all profiles, MCP, status"
+    said = [answer for name, answer in outcome.neighbour.items() if name.startswith(("page", "MCP"))]
+    assert all(answer.startswith(b"200 ") and b'"error' not in answer for answer in said)
+    return outcome
+
+
+@pytest.mark.parametrize("plant", SMALL_BY_DAGSTER)
+def test_dagster_page_mcp_status_and_digests_of_the_neighbour_are_the_same_beside_a_surprise(
+    tmp_path: Path, undisturbed_desk: Outcome, plant: str
+) -> None:
+    desk = fill(tmp_path)
+    with planted(plant) as raised:
+        outcome = run_desk(desk)
+    assert raised and outcome.stopped is None
+    assert outcome.neighbour == undisturbed_desk.neighbour
+    assert {partition.profile for _, partition in outcome.failures} == {VICTIM}
+    assert any("unexpected Surprise: planted" in reason for reason in outcome.failures.values())
 
 
 def test_a_surprise_in_one_profile_folder_hides_no_other(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,10 +36,10 @@ def called(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
 def test_status_names_the_profile_that_cannot_be_checked_and_shows_the_others(
     desk: Desk, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def broken(workspace: Any, partition: Partition) -> tuple[str, ...]:
-        if partition.profile == "traffic":
+    def broken(workspace: Any, partitions: Sequence[Partition]) -> dict[Partition, tuple[str, ...]]:
+        if any(each.profile == "traffic" for each in partitions):
             raise IndexError("list index out of range")
-        return ("reading_digests",)
+        return dict.fromkeys(partitions, ("reading_digests",))
 
     monkeypatch.setattr(health, "late_assets", broken)
     assert called(monkeypatch, "status", "--json") == 0
