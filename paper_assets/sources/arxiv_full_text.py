@@ -1,4 +1,4 @@
-"""Extract the text of a paper from arXiv's HTML page or its LaTeX source (I9). Pure functions.
+"""Extract the text of a paper from arXiv's HTML page or its LaTeX source (I9).
 
 HTML: arXiv generates the page with LaTeXML. Each formula carries its LaTeX, in `alttext` or in an annotation; it is
 kept as `$…$`, or as `$$…$$` on a separate line. Sections become headings; navigation, pictures and scripts are dropped.
@@ -19,9 +19,12 @@ from typing import Any
 from lxml import etree
 
 from paper_assets.errors import PdfFetchFailed
+from paper_assets.sources.limited_reading import answer_parent, read_in_child
 from paper_assets.text.cleaning import without_controls
 
 MOST_BYTES = 30_000_000  # of a page; the longest known have about 10 MB
+MOST_MEMORY = 4_000_000_000  # bytes of address space of the process that reads one text
+MOST_SECONDS = 60.0  # of CPU time, for the same process
 _LEAST_HTML = 500  # characters; less is a page that says that the conversion failed
 _DROPPED = {
     *("script", "style", "nav", "header", "footer", "button", "svg", "img"),
@@ -36,6 +39,21 @@ _BLOCKS = {
     *("table", "tr", "blockquote", "pre", "br", "hr", "h1", "h2", "h3", "h4", "h5", "h6"),
 }
 _HEADINGS = {f"h{level}": "#" * level for level in range(1, 7)}
+
+
+def written_text(form: str, content: bytes, *, name: str) -> str:
+    """Return what `html_text` or `latex_text` returns, from a process with little memory and time, because some pages
+    of some kilobytes take libxml2 hours. Raises PdfFetchFailed.
+    """
+    text: str = read_in_child(
+        "paper_assets.sources.arxiv_full_text",
+        content,
+        {"form": form, "name": name},
+        named=name,
+        memory=MOST_MEMORY,
+        seconds=MOST_SECONDS,
+    )
+    return text
 
 
 def html_text(content: bytes, *, name: str) -> str:
@@ -224,3 +242,11 @@ def _with_files(main: str, files: dict[str, str]) -> str:
         return _PUT_IN.sub(other, text)
 
     return put_in(files[main], (main,))
+
+
+def _read(content: bytes, *, form: str, name: str) -> str:
+    return (html_text if form == "html" else latex_text)(content, name=name)
+
+
+if __name__ == "__main__":
+    answer_parent(_read)

@@ -4,19 +4,12 @@ A file of some kilobytes can hold gigabytes of text, and pdfium is written in C+
 memory and little time reads each PDF: this module, run as a program.
 """
 
-import json
 import re
-import resource
-import signal
 import stat
-import subprocess
-import sys
 import unicodedata
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
-from threading import Semaphore
 from typing import Any
 
 import pypdfium2
@@ -24,6 +17,7 @@ from pypdfium2 import PdfDocument, PdfiumError
 
 from paper_assets.arxiv_ids import MARGIN_STAMP
 from paper_assets.errors import PdfFetchFailed
+from paper_assets.sources.limited_reading import answer_parent, read_in_child
 from paper_assets.text.cleaning import without_controls
 
 MOST_BYTES = 50_000_000  # bytes of one file; nearly all papers have less than a tenth
@@ -34,7 +28,6 @@ MOST_SECONDS = 30.0  # of CPU time, for the same process
 _HEADER_WITHIN = 1024  # bytes from the start, as other readers allow
 _END_WITHIN = 2048  # bytes from the end; some mail and web servers add a few
 _NEEDS_PASSWORD = 4  # FPDF_ERR_PASSWORD
-_READERS = Semaphore(2)  # processes at a time, so that memory is bounded and one slow file does not delay the next
 _LIGATURES = {code: unicodedata.normalize("NFKC", chr(code)) for code in range(0xFB00, 0xFB07)}
 # pdfium gives a hyphen at the end of a line, line end included, as one of the first two; some it does not recognise.
 _BROKEN = re.compile(r"[\x02\ufffe](?=\w)|[-\u2010\u00ad]\n[ \t]*(?=\w)")
@@ -58,26 +51,11 @@ def pdf_text(
     content = read_pdf(pdf, name=named, most_bytes=most_bytes) if isinstance(pdf, Path) else pdf
     _refuse_large(len(content), named, most_bytes)
     _refuse_others(content, named)
-    limits = json.dumps([MOST_MEMORY, MOST_SECONDS])
-    options = json.dumps({"named": named, "most_pages": most_pages, "most_characters": MOST_CHARACTERS})
-    try:
-        with _READERS:
-            done = subprocess.run(
-                [sys.executable, "-P", "-m", "paper_assets.sources.pdf_text", limits, options],
-                input=content,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                timeout=MOST_SECONDS,
-                check=True,
-            )
-        answer = json.loads(done.stdout)
-    except (subprocess.SubprocessError, ValueError):
-        raise PdfFetchFailed(
-            f"{named} needs more memory or time than a paper does; give another copy, or a part of it"
-        ) from None
-    if "failure" in answer:
-        raise PdfFetchFailed(answer["failure"])
-    return tuple(answer["pages"])
+    options = {"named": named, "most_pages": most_pages, "most_characters": MOST_CHARACTERS}
+    pages = read_in_child(
+        "paper_assets.sources.pdf_text", content, options, named=named, memory=MOST_MEMORY, seconds=MOST_SECONDS
+    )
+    return tuple(pages)
 
 
 def pages_of(content: bytes, *, named: str, most_pages: int, most_characters: int) -> tuple[str, ...]:
@@ -202,24 +180,5 @@ def _page(document: PdfDocument, at: int, named: str) -> str:
     return text
 
 
-def _main(limits: str, options: str) -> None:
-    """Run the child process: a PDF on stdin, `{pages}` or `{failure}` as JSON on stdout."""
-    memory, seconds = json.loads(limits)
-    _limit(int(memory), int(seconds) + 1)
-    signal.pthread_sigmask(signal.SIG_SETMASK, [])  # a command blocks signals for itself, and this one has ended
-    try:
-        answer: dict[str, Any] = {"pages": pages_of(sys.stdin.buffer.read(), **json.loads(options))}
-    except PdfFetchFailed as failure:
-        answer = {"failure": str(failure)}
-    sys.stdout.write(json.dumps(answer))
-
-
-def _limit(memory: int, seconds: int) -> None:
-    """Limit this process, as far as the system supports it; the limit of CPU time ends it if the parent is gone."""
-    for what, most in ((resource.RLIMIT_AS, memory), (resource.RLIMIT_CPU, seconds), (resource.RLIMIT_CORE, 0)):
-        with suppress(ValueError, OSError):  # a lower limit is set already, or the system has none of this kind
-            resource.setrlimit(what, (most, most))
-
-
 if __name__ == "__main__":
-    _main(*sys.argv[1:])
+    answer_parent(pages_of)

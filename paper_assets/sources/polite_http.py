@@ -24,7 +24,7 @@ from urllib.parse import urlsplit
 import requests
 from filelock import FileLock, Timeout
 from requests.adapters import BaseAdapter, HTTPAdapter
-from urllib3.exceptions import HTTPError
+from urllib3.exceptions import HTTPError, NewConnectionError
 
 from paper_assets.errors import InvalidInput, NetworkError, RateLimited, SourceError
 
@@ -148,6 +148,7 @@ def polite_session(
     contact: str | None = None,
     deadline: float = _DEADLINE,
     most_bytes: int = MOST_BYTES,
+    patient: bool = True,
     transport: BaseAdapter | None = None,
     clock: Callable[[], float] = time.time,
     sleep: Callable[[float], None] = time.sleep,
@@ -156,9 +157,9 @@ def polite_session(
 
     gate: folder shared by all processes that ask this source. interval: seconds between two requests. timeout: seconds
     to connect, to wait for data, and for one whole answer. contact: added to the User-Agent. deadline: seconds for one
-    request with all its waits and tries. transport: what sends one request; default: requests' adapter. clock, sleep:
-    the time in seconds since 1970, and a wait; replaced in tests. Raises InvalidInput if contact is not valid in a
-    header.
+    request with all its waits and tries. patient: try again where no connection can be made. transport: what sends one
+    request; default: requests' adapter. clock, sleep: the time in seconds since 1970, and a wait; replaced in tests.
+    Raises InvalidInput if contact is not valid in a header.
     """
     if contact is not None and not (contact.isascii() and contact.isprintable()):
         raise InvalidInput("PAPER_ASSETS_CONTACT must be one line of plain ASCII, such as an e-mail address")
@@ -171,6 +172,7 @@ def polite_session(
         timeout=timeout,
         deadline=deadline,
         most_bytes=most_bytes,
+        patient=patient,
     )
     for scheme in ("http://", "https://"):
         session.mount(scheme, cast("BaseAdapter", adapter))
@@ -195,17 +197,31 @@ def ask(session: requests.Session, method: str, url: str, **options: Any) -> req
         raise NetworkError(f"{_host(url)} redirects to an invalid URL; try again later") from None
 
 
+class _Unconnected(NetworkError):
+    """Report that not even a connection could be made: no network, an unknown name, no server at the port."""
+
+
+def _unreached(host: str) -> NetworkError:
+    return NetworkError(f"{host} cannot be reached or broke off; check the network and the address")
+
+
+def _is_unconnected(error: Exception) -> bool:
+    cause = error.args[0] if error.args else None
+    return isinstance(getattr(cause, "reason", cause), NewConnectionError)
+
+
 class _PoliteAdapter:
     """Send requests one at a time, with retries, reading the whole answer."""
 
     def __init__(
-        self, inner: BaseAdapter, *, gate: RequestGate, timeout: float, deadline: float, most_bytes: int
+        self, inner: BaseAdapter, *, gate: RequestGate, timeout: float, deadline: float, most_bytes: int, patient: bool
     ) -> None:
         self.inner = inner
         self.gate = gate
         self.timeout = timeout
         self.deadline = deadline
         self.most_bytes = most_bytes
+        self.patient = patient
 
     def send(self, request: requests.PreparedRequest, **options: Any) -> requests.Response:
         """Send one request with retries in its turn."""
@@ -230,6 +246,11 @@ class _PoliteAdapter:
             except AnswerTooLarge:
                 pause = 0.0
                 raise
+            except _Unconnected as error:
+                if not self.patient:
+                    pause = 0.0
+                    raise
+                failure = error
             except NetworkError as error:
                 failure = error
             finally:
@@ -264,8 +285,8 @@ class _PoliteAdapter:
             raise NetworkError(f"the proxy did not let us reach {host}; check the proxy settings") from None
         except requests.Timeout:
             raise NetworkError(f"{host} gave no whole answer within {self.timeout:g} s; try again later") from None
-        except (requests.RequestException, HTTPError, OSError):
-            raise NetworkError(f"{host} cannot be reached or broke off; check the network and the address") from None
+        except (requests.RequestException, HTTPError, OSError) as error:
+            raise (_Unconnected(str(_unreached(host))) if _is_unconnected(error) else _unreached(host)) from None
         response._content = bytes(body)  # where requests stores a body that has been read
         return response
 

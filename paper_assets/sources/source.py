@@ -50,11 +50,12 @@ class Access:
         interval: float,
         most_bytes: int = MOST_BYTES,
         hosts: KnownHosts | None = None,
+        patient: bool = True,
     ) -> Iterator[requests.Session]:
         """Open a polite session that shares its gate with all processes of the machine that name the same one.
 
-        interval: seconds between two requests. hosts: reach machines of these only. Raises NetworkError if no time is
-        left.
+        interval: seconds between two requests. hosts: reach machines of these only. patient: try again where no
+        connection can be made. Raises NetworkError if no time is left.
         """
         seconds = min(self.left(), _LONGEST_REQUEST)
         if seconds <= 0:
@@ -66,6 +67,7 @@ class Access:
             contact=self.settings.contact,
             deadline=seconds,
             most_bytes=most_bytes,
+            patient=patient,
             transport=None if hosts is None else guarded_transport(hosts),
         ) as session:
             yield session

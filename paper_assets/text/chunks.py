@@ -1,6 +1,7 @@
 """Cut texts into chunks at sentence and word boundaries (R6)."""
 
 import re
+from collections.abc import Iterator
 from itertools import pairwise
 
 from semantic_text_splitter import TextSplitter
@@ -10,6 +11,7 @@ from paper_assets.text.cleaning import encodable
 from paper_assets.text.sentences import sentence_spans
 
 _LONGEST_SENTENCE = 1_000  # characters of one that a passage repeats whole
+_BLOCK = 300_000  # characters that are split at once; the splitter's time grows with the square of the length
 _LINE_END = re.compile(r"(?<!\n)\n(?!\n)")  # alone it is layout; the splitter would take it for more than a sentence
 
 
@@ -23,7 +25,7 @@ def chunks_of(text: str, *, size: int, overlap: int) -> list[str]:
     if not 0 <= overlap < size:
         raise InvalidInput(f"chunks of {size} characters cannot overlap by {overlap}; give 0 to {size - 1}")
     flowing = _flowing(text)
-    spans = [(at, at + len(piece)) for at, piece in TextSplitter(size, overlap=overlap).chunk_indices(flowing)]
+    spans = list(_spans(flowing, TextSplitter(size, overlap=overlap)))
     # The splitter repeats only whole sentences that fit into the overlap, which are few: 7 % of the pairs of chunks
     # of arXiv abstracts. So the words before are added where they fit.
     chunks = [flowing[start:end] for start, end in spans[:1]]
@@ -53,6 +55,18 @@ def passage_of(text: str, chunk: str, *, title: str = "") -> str | None:
     if last - first > len(chunk) + _LONGEST_SENTENCE:
         first, last = max(at, body), until
     return flowing[first:last].strip() or None
+
+
+def _spans(flowing: str, splitter: TextSplitter) -> Iterator[tuple[int, int]]:
+    start = 0
+    while start < len(flowing):
+        end = start + _BLOCK
+        if end < len(flowing):
+            space = max(flowing.rfind(blank, start + _BLOCK // 2, end) for blank in (" ", "\n"))
+            end = space + 1 if space > 0 else end
+        for at, piece in splitter.chunk_indices(flowing[start:end]):
+            yield start + at, start + at + len(piece)
+        start = end
 
 
 def _flowing(text: str) -> str:

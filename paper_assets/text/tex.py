@@ -87,11 +87,10 @@ _UNSUPPORTED = re.compile(
     r"\\(?:input|include|includegraphics|footnote|title|author|date|def|newcommand|renewcommand|verb|catcode|write|read"
     r"|openout|csname|special|maketitle|tableofcontents)(?![A-Za-z])"
 )
-# Words between dollars that are no formula: `$\textbf{the first method}$`, and an address.
+# Words or an address between dollars, without any mathematics: `$\textbf{the first method}$`.
 _ONLY_WORDS = re.compile(
     r"\\(?:textbf|textit|textsl|textsc|texttt|textrm|text|emph|underline|mbox|url|href)\s*\{.*\}", re.DOTALL
 )
-_MACRO = re.compile(r"\\([A-Za-z]{2,30})")  # of an author: the parser returns a command that it does not know as it is
 _PROSE = re.compile(r"(?<![\\A-Za-z{])[A-Za-z]{3,}(?=[\s,.])")
 _TAGS = frozenset([
     "math", "mrow", "mi", "mn", "mo", "mtext", "mspace", "msup", "msub", "msubsup", "mfrac", "msqrt", "mroot", "mover",
@@ -273,19 +272,17 @@ def _formula(source: str) -> Element | None:
 
 
 def _checked(element: Element, depth: int) -> Element | None:
-    """Copy the element with only allowed elements and attributes; None if a command cannot be shown."""
+    """Copy the element with only allowed elements and attributes; None if a command was not understood."""
     tag = element.tag.rpartition("}")[2]
     text = unescape(element.text or "")  # the parser writes characters as entities
     if tag == "mtext":
         text = _ESCAPED.sub(r"\1", text)
-    if macro := _MACRO.fullmatch(text):
-        text = macro[1]  # what an author's macro stands for is not known; its name can be read
     if tag not in _TAGS or depth > 2 * _DEEPEST or "\\" in text:
         return None
     copy = Element(tag, {name: value for name, value in element.attrib.items() if name in _ATTRIBUTES})
     if tag == "math":
         copy.set("display", "inline")
-    if tag == "mi" and (text in _FUNCTIONS or macro):  # as an operator, so that `n log n` keeps its spaces
+    if tag == "mi" and text in _FUNCTIONS:  # as an operator, so that `n log n` keeps its spaces
         copy.tag = "mo"
         copy.set("lspace", "0.167em")
         copy.set("rspace", "0.167em")
@@ -364,7 +361,7 @@ def _function_of(element: Element) -> bool:
         return _function_of(element[0])
     if len(element) == 1:
         return _function_of(element[0])
-    return element.tag in ("mi", "mo") and ((element.text or "") in _FUNCTIONS or "rspace" in element.attrib)
+    return element.tag in ("mi", "mo") and (element.text or "") in _FUNCTIONS
 
 
 def _grouped(text: str) -> str:

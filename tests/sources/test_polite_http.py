@@ -13,11 +13,13 @@ from contextlib import suppress
 from itertools import pairwise
 
 import pytest
+from requests.adapters import HTTPAdapter
 
 from paper_assets.errors import InvalidInput, NetworkError, RateLimited
 from paper_assets.sources.polite_http import ask, polite_session
 from tests.loopback import Answer
 from tests.loopback_arxiv import loopback_arxiv
+from tests.loopback_llm import closed_port
 from tests.sources.conftest import FakeTime
 
 OK = Answer(body=b"fine")
@@ -291,3 +293,18 @@ def test_a_killed_process_frees_the_gate_and_its_request_counts(tmp_path):
         )
         assert ask(heir, "GET", arxiv.url).content == b"fine"
     assert 0 < sum(later.sleeps) <= 600
+
+
+@pytest.mark.parametrize(("patient", "tries"), [(True, 4), (False, 1)])
+def test_where_no_connection_can_be_made_the_impatient_try_once(polite, patient, tries):
+    sent = []
+
+    class Counting(HTTPAdapter):
+        def send(self, request, **options):
+            sent.append(request.url)
+            return super().send(request, **options)
+
+    session = polite(patient=patient, transport=Counting())
+    with pytest.raises(NetworkError, match="cannot be reached"):
+        ask(session, "GET", f"http://127.0.0.1:{closed_port()}/pdf")
+    assert len(sent) == tries

@@ -157,3 +157,11 @@ def test_bombs_are_refused_before_they_grow(monkeypatch: pytest.MonkeyPatch) -> 
 def test_what_is_no_source_of_a_paper_is_refused_in_one_line(content: bytes) -> None:
     with pytest.raises(PdfFetchFailed, match=r"^the source "):
         read(content)
+
+
+def test_a_page_that_takes_the_parser_minutes_is_given_up_in_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(latex, "MOST_SECONDS", 4)
+    attributes = " ".join(f"a{number}=1" for number in range(300_000))  # the parser compares each with all
+    page = f"<article><p {attributes}>{'frogs ' * 200}</p></article>".encode()
+    with pytest.raises(PdfFetchFailed, match="the page needs more memory or time than a paper does"):
+        latex.written_text("html", page, name="the page")

@@ -5,8 +5,10 @@ from itertools import pairwise
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from semantic_text_splitter import TextSplitter
 
 from paper_assets.errors import InvalidInput
+from paper_assets.text import chunks
 from paper_assets.text.chunks import chunks_of
 
 SENTENCES = [
@@ -99,3 +101,24 @@ def test_an_overlap_that_leaves_no_room_is_refused() -> None:
     for size, overlap in ((50, 50), (0, 0), (10, -1)):
         with pytest.raises(InvalidInput, match=f"chunks of {size} characters cannot overlap by {overlap}"):
             chunks_of("kelp", size=size, overlap=overlap)
+
+
+@pytest.mark.parametrize("text", ["{" * 1_000_000, "A long sentence about kelp and tides. " * 20_000])
+def test_a_text_of_megabytes_is_split_in_blocks_because_the_splitter_needs_the_square_of_the_length(
+    text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lengths: list[int] = []
+
+    class Splitter:
+        def __init__(self, size: int, *, overlap: int) -> None:
+            self.real = TextSplitter(size, overlap=overlap)
+
+        def chunk_indices(self, block: str) -> list[tuple[int, str]]:
+            lengths.append(len(block))
+            return self.real.chunk_indices(block)
+
+    monkeypatch.setattr(chunks, "TextSplitter", Splitter)
+    pieces = chunks_of(text, size=1_000, overlap=0)
+    assert max(lengths) <= 300_000 and sum(lengths) == len(text)
+    assert max(map(len, pieces)) <= 1_000
+    assert "".join("".join(pieces).split()) == "".join(text.split())
