@@ -2,10 +2,12 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# uv installs the same versions in a fraction of the time.
+INSTALL := $(if $(shell command -v uv),uv pip install --quiet --python $(BIN)/python,$(BIN)/python -m pip install --quiet --disable-pip-version-check) -c constraints.txt
 export DAGSTER_HOME := $(CURDIR)/dagster_home
 export PYTHONWARNINGS := ignore::DeprecationWarning
 
-.PHONY: demo test quick dev desk docs check format lock storm bench scale-test clean
+.PHONY: demo test quick dev desk docs check format lock storm bench scale-test llm-test clean
 
 demo: $(VENV)/installed   ## import the bundled example, embed and rank it, show the top papers and why
 	$(BIN)/paper-assets demo
@@ -54,14 +56,23 @@ scale-test: $(VENV)/installed  ## test a Dask cluster, PostgreSQL and a Chroma s
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[cluster,postgres]'
 	SCALE=full $(BIN)/python -m pytest tests/scale tests/cluster tests/stores/test_vectors_server.py -v --timeout 3600
 
+LLM := .llm-server
+llm-test: $(VENV)/installed $(LLM)/installed  ## ask a real model server (llama.cpp, random weights) from every part that uses one; the first time it is built: minutes
+	LLM_SERVER_PYTHON=$(CURDIR)/$(LLM)/bin/python $(BIN)/python -m pytest -n 0 tests/llm_server
+
+$(LLM)/installed:
+	$(VENV)/bin/python -m venv $(LLM)
+	$(LLM)/bin/python -m pip install --quiet --disable-pip-version-check 'llama-cpp-python[server]==0.3.36' gguf==0.19.0
+	touch $@
+
 clean:
-	rm -rf $(VENV) data site
+	rm -rf $(VENV) $(LLM) data site
 
 # torch first, in a separate step: otherwise another package would select the build with 3 GB of CUDA.
 $(VENV)/installed: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; try: make PYTHON=python3.11")'
-	$(PYTHON) -m venv $(VENV)
+	if command -v uv > /dev/null; then rm -rf $(VENV) && uv venv --quiet --seed --python $(PYTHON) $(VENV); else $(PYTHON) -m venv $(VENV); fi
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt torch
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e . --group dev
+	$(INSTALL) torch
+	$(INSTALL) -e . --group dev
 	touch $@

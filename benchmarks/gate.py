@@ -1,13 +1,15 @@
 """Measure what the gate costs honest rewrites and which distortions it stops.
 
-    python -m benchmarks.gate [--data PAPERS-FOLDER] [--pairs FILE] [--show]
+    python -m benchmarks.gate [--texts FILE] [--data PAPERS-FOLDER] [--pairs FILE] [--show]
 
 `gate.toml` has 20 invented papers, of each three honest rewrites (16 papers in English, 4 in German), and places of
-these rewrites with a distorted wording. --data adds the 24 rewrites of `rewrites.jsonl`, and 51 places of these
-reversed, and said in other words (`retold.jsonl`). --pairs adds a file of rewrites as honest texts (as in
-mutate_and_judge.py). Code alone is compared with a critic scripted as perfect, which knows every distorted place and
-finds nothing else, and with both together. A distorted text that is held for what its honest twin is held for counts as
-missed. Exits with 1 where code holds more than one in ten honest rewrites, or critic and code let a distortion pass.
+these rewrites with a distorted wording; --texts reads another file of that form, as `gate_fresh.toml`. --data adds the
+24 rewrites of `rewrites.jsonl`, and 51 places of these reversed, and said in other words (`retold.jsonl`). --pairs adds
+a file of rewrites as honest texts (as in mutate_and_judge.py). Code alone is compared with a critic scripted as
+perfect, which knows every distorted place and finds nothing else, and with both together: what code did not find in the
+original is then a question that this critic answers. So "both" shows what the critic's answers can do, not what a real
+model answers. A distorted text that is held for what its honest twin is held for counts as missed. Exits with 1 where
+code holds more than one in ten honest rewrites, or critic and code let a distortion pass.
 """
 
 import argparse
@@ -15,7 +17,7 @@ import json
 import sys
 import tomllib
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,7 +25,7 @@ from benchmarks.mutate_and_judge import Good, from_file, from_folder, held_back
 from paper_assets.models.embedder import Embedder, load_embedder
 from paper_assets.paper import Paper
 from paper_assets.rewriting.faithfulness import unsupported
-from paper_assets.rewriting.gate import compare_sentences
+from paper_assets.rewriting.gate import compare_sentences, settled
 from paper_assets.rewriting.policy import LEVELS
 from paper_assets.rewriting.prompts import SUBSCORES, Critique
 from paper_assets.rewriting.writing import new_item
@@ -32,6 +34,7 @@ from paper_assets.text.sentences import sentence_spans
 
 MOST_HELD = 0.1  # of the honest rewrites, by code alone
 _RETOLD = Path(__file__).with_name("retold.jsonl")
+_MISSING = "not in the original: "
 _TEXTS = Path(__file__).with_name("gate.toml")
 
 
@@ -94,7 +97,15 @@ def perfect(text: Text) -> Critique:
         }
         for number, (first, last) in enumerate(sentence_spans(text.text), 1)
     ]
-    return Critique.model_validate({"sentences": sentences, **dict.fromkeys(SUBSCORES, 19)})
+    claims = [
+        {
+            "claim": claim,
+            "verdict": "invented" if text.distorted and claim in text.distorted else "supported",
+            "original": original[start:end][:600],
+        }
+        for claim in _doubted(text)
+    ]
+    return Critique.model_validate({"sentences": sentences, "claims": claims, **dict.fromkeys(SUBSCORES, 19)})
 
 
 def held_by_critic(text: Text) -> bool:
@@ -102,15 +113,28 @@ def held_by_critic(text: Text) -> bool:
     return bool(compare_sentences(text.item, text.text, perfect(text).sentences).reasons)
 
 
+def held_by_both(text: Text, reasons: Sequence[str]) -> bool:
+    """Return whether the text is held back after the critic has answered what code did not find in the original."""
+    critique = perfect(text)
+    found = settled(text.item, text.text, critique, _doubted(text))
+    left = [reason for reason in reasons if reason.removeprefix(_MISSING) not in found]
+    return bool(left) or held_by_critic(text)
+
+
+def _doubted(text: Text) -> tuple[str, ...]:
+    return unsupported(f"{text.item.title}\n{text.item.original_text}", text.text, language=text.item.language).all
+
+
 def main() -> int:
     """Measure, print, judge."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--texts", type=Path, default=_TEXTS)
     parser.add_argument("--data", type=Path)
     parser.add_argument("--pairs", type=Path)
     parser.add_argument("--show", action="store_true", help="print what code holds wrongly and what it misses")
     asked = parser.parse_args()
     embedder = load_embedder()
-    texts = texts_of()
+    texts = texts_of(asked.texts)
     real = from_folder(asked.data) if asked.data else []
     for more in (real, from_file(asked.pairs) if asked.pairs else []):
         texts += [Text(item=item, text=text, kind="honest, real papers") for item, text in more]
@@ -128,12 +152,12 @@ def main() -> int:
 
     print(f"{'honest':28} {'texts':>6} {'code':>12} {'critic':>12} {'both':>12}")
     for name, group in _groups(honest, lambda each: f"{each.kind}, {each.item.language}, {each.item.target_level}"):
-        print(_line(name, group, by_code))
-    print(_line("all honest", honest, by_code), end="\n\n")
+        print(_line(name, group, reasons))
+    print(_line("all honest", honest, reasons), end="\n\n")
     print(f"{'distorted':28} {'texts':>6} {'code':>12} {'critic':>12} {'both':>12}")
     for name, group in _groups(distorted, lambda each: each.kind):
-        print(_line(name, group, by_code))
-    print(_line("all distorted", distorted, by_code), end="\n\n")
+        print(_line(name, group, reasons))
+    print(_line("all distorted", distorted, reasons), end="\n\n")
     kinds = Counter(kind for text in honest for kind in {reason.partition(":")[0] for reason in reasons[text]})
     for reason, count in kinds.most_common():
         print(f"{count:3} honest texts ({count / len(honest):.1%}) held: {reason}")
@@ -141,7 +165,7 @@ def main() -> int:
         if by_code(text) != bool(text.distorted):
             print(f"   {text.item.paper_id} {text.item.target_level} {text.kind}: "
                   f"{'; '.join(reasons[text]) or text.distorted}")  # fmt: skip
-    missed = [text for text in distorted if not (by_code(text) or held_by_critic(text))]
+    missed = [text for text in distorted if not held_by_both(text, reasons[text])]
     return int(sum(map(by_code, honest)) > MOST_HELD * len(honest) or bool(missed))
 
 
@@ -150,7 +174,7 @@ def why(text: Text, texts: Sequence[Text], embedder: Embedder | None) -> tuple[s
     found = unsupported(f"{text.item.title}\n{text.item.original_text}", text.text, language=text.item.language)
     originals = {each.item.paper_id: each.item.original_text for each in texts}
     reasons = held_back(text.item, text.text, embedder, originals)
-    return (*reasons[: len(reasons) - bool(found.all)], *(f"not in the original: {claim}" for claim in found.all))
+    return (*reasons[: len(reasons) - bool(found.all)], *(f"{_MISSING}{claim}" for claim in found.all))
 
 
 def _groups(texts: Sequence[Text], of: Callable[[Text], str]) -> list[tuple[str, list[Text]]]:
@@ -158,11 +182,11 @@ def _groups(texts: Sequence[Text], of: Callable[[Text], str]) -> list[tuple[str,
     return [(name, [text for text in texts if of(text) == name]) for name in names]
 
 
-def _line(name: str, texts: Sequence[Text], by_code: Callable[[Text], bool]) -> str:
+def _line(name: str, texts: Sequence[Text], reasons: Mapping[Text, Sequence[str]]) -> str:
     found = (
-        sum(map(by_code, texts)),
+        sum(bool(reasons[text]) for text in texts),
         sum(map(held_by_critic, texts)),
-        sum(by_code(text) or held_by_critic(text) for text in texts),
+        sum(held_by_both(text, reasons[text]) for text in texts),
     )
     shares = " ".join(f"{f'{count} ({count / len(texts):.0%})':>12}" for count in found)
     return f"{name:28} {len(texts):6} {shares}"

@@ -51,7 +51,8 @@ class Request:
     def schema(self) -> Mapping[str, Any] | None:
         """Return the schema given beside the text, wherever the protocol puts it."""
         if self.provider == "openai":
-            return self.body.get("response_format", {}).get("json_schema", {}).get("schema")
+            form = self.body.get("response_format", {})
+            return form.get("schema") or form.get("json_schema", {}).get("schema")
         if self.provider == "anthropic":
             return self.body.get("output_config", {}).get("format", {}).get("schema")
         return self.body.get("format")

@@ -114,6 +114,7 @@ class Clients:
             interval=settings.request_interval if of_arxiv else min(settings.request_interval, 1.0),
             most_bytes=int(settings.pdf_megabytes * 1_000_000),
             hosts=self.hosts,
+            patient=self.deadline is None,  # an assistant waits, and without the text it has the record
         ) as session:
             yield session
 

@@ -15,7 +15,7 @@ from paper_assets.errors import InvalidInput, PdfFetchFailed, StoreError
 from paper_assets.ingestion.fulltexts import PASSAGE, keep_fulltext
 from paper_assets.interpreting.clients import Clients
 from paper_assets.paper import Paper
-from paper_assets.sources.arxiv_full_text import html_text, latex_text
+from paper_assets.sources.arxiv_full_text import written_text
 from paper_assets.sources.known_hosts import RefusedAddress
 from paper_assets.sources.pdf_files import download_pdf, download_text
 from paper_assets.sources.pdf_text import pdf_text
@@ -71,9 +71,8 @@ def _written(clients: Clients, text: PaperText, paper: Paper, left: SecondsLeft)
     clients.hosts.check(text.url)
     with clients.texts(text.url, left) as session:
         content = download_text(text.url, session=session, hosts=clients.hosts)
-    if text.form == "html":
-        return html_text(content, name=f"the HTML of {paper.paper_id}")
-    return latex_text(content, name=f"the LaTeX source of {paper.paper_id}")
+    kind = "HTML" if text.form == "html" else "LaTeX source"
+    return written_text(text.form, content, name=f"the {kind} of {paper.paper_id}")
 
 
 def pdf_pages(clients: Clients, url: str, *, named: str, left: SecondsLeft) -> tuple[str, ...]:

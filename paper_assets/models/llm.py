@@ -9,7 +9,7 @@ import json
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -133,7 +133,7 @@ def _instructions(system: str, schema: type[BaseModel]) -> str:
 def _repair(prompt: Prompt, *, answer: str, fault: ValidationError) -> Prompt:
     shown = encodable(answer.strip()[:_LONGEST_BAD_ANSWER]) or "(empty)"
     demand = f"This does not fit the JSON Schema:\n{_faults(fault, most=5)}\nSend the whole corrected JSON object only."
-    return Prompt(system=prompt.system, turns=(*prompt.turns, shown, demand), schema=prompt.schema)
+    return replace(prompt, turns=(*prompt.turns, shown, demand))
 
 
 def _faults(fault: ValidationError, *, most: int) -> str:
@@ -167,8 +167,9 @@ def _complete(
             meter.take_call()
         try:
             reply = exchange(config, prompt, timeout=min(config.try_timeout, left))
-        except SchemaRefused:  # not a failure of the server: ask by the text only
-            prompt = Prompt(system=prompt.system, turns=prompt.turns, schema=None)
+        except SchemaRefused as refused:  # not a failure of the server: ask in its own form, else by the text only
+            older = config.provider == "openai" and refused.takes_objects and not prompt.as_object
+            prompt = replace(prompt, as_object=True) if older else replace(prompt, schema=None)
             continue
         except TryFailed as failed:
             tries += 1

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 _WORTH_ANOTHER_TRY = frozenset({408, 429, 500, 502, 503, 504, 529})
 _ABOUT_THE_SCHEMA = re.compile(r"format|schema|structured|output_config", re.IGNORECASE)
+_UNKNOWN_FORM = re.compile(r"\bresponse_format\b.*\bjson_object\b", re.DOTALL)  # llama-cpp-python, with status 500
 _LIKE_A_KEY = re.compile(r"sk-[\w*.-]{6,}|bearer\s+\S+", re.IGNORECASE)
 
 
@@ -44,7 +45,14 @@ class TryFailed(Exception):
 
 
 class SchemaRefused(Exception):
-    """Report that the server refuses the schema; the same prompt without it may be accepted."""
+    """Report that the server refuses the schema; the same prompt without it may be accepted.
+
+    `takes_objects`: the server names `json_object` as a form that it accepts.
+    """
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.takes_objects = "json_object" in message
 
 
 def judged(config: LLMConfig, response: "httpx2.Response", *, with_schema: bool) -> Mapping[str, Any]:
@@ -78,6 +86,8 @@ def judged(config: LLMConfig, response: "httpx2.Response", *, with_schema: bool)
         )
     if 300 <= status < 400:
         raise LLMConfigError(f"{config.named} sends us elsewhere ({status}); check {prefix}_BASE_URL")
+    if with_schema and status == 500 and _UNKNOWN_FORM.search(message):
+        raise SchemaRefused(message)
     if status in _WORTH_ANOTHER_TRY:
         line = f"{status}{message or ' ' + _phrase(status)}"
         raise TryFailed(line, wait=_wait(response.headers), slow_down=status == 429)
@@ -138,12 +148,14 @@ Ended = Literal["complete", "cut off", "refused"]
 class Prompt:
     """Hold what is sent: instructions, turns (user, assistant, user ...), and the JSON schema of the answer.
 
-    Without a schema the instructions alone must describe the answer.
+    Without a schema the instructions alone must describe the answer. `as_object`: in the older form of some servers
+    that follow OpenAI's protocol, a JSON object with a schema beside it.
     """
 
     system: str
     turns: tuple[str, ...]
     schema: Mapping[str, Any] | None
+    as_object: bool = False
 
     @property
     def tokens(self) -> int:
@@ -269,7 +281,9 @@ def _send_openai(config: LLMConfig, prompt: Prompt, *, http: "httpx2.Client", ti
     import openai
 
     extra: dict[str, Any] = {}
-    if prompt.schema is not None:
+    if prompt.schema is not None and prompt.as_object:
+        extra["response_format"] = {"type": "json_object", "schema": prompt.schema}
+    elif prompt.schema is not None:
         json_schema = {"name": "answer", "schema": prompt.schema, "strict": True}
         extra["response_format"] = {"type": "json_schema", "json_schema": json_schema}
     client = openai.OpenAI(

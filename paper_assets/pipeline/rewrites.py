@@ -82,7 +82,7 @@ def rewrites_report(
                 ("unsupported", "list<string>", "numbers and names that the original lacks"),
                 ("stopped", "list<string>", "why the gate holds it back, numbers and names apart"),
                 ("unchecked", "int", "sentences that the critic did not compare with the original; none: all of them"),
-                ("disputed", "list<string>", "those of unsupported that the critic found in the original"),
+                ("disputed", "list<string>", "doubted claims that the critic found in the original"),
                 ("subscores", "list<int>", "the critic's five, 0 to 20; caps apart their sum is the score"),
                 ("readability", "double", "LIX: words a sentence plus the percentage of long words"),
                 ("examples", "list<string>", "best practices that were shown"),

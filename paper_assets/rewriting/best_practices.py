@@ -16,7 +16,7 @@ from paper_assets.errors import InvalidInput, ModelUnavailable, StoreError
 from paper_assets.models.embedder import Embedder
 from paper_assets.paper import text_hash
 from paper_assets.progress import Progress, ignore_progress
-from paper_assets.rewriting.faithfulness import unsupported
+from paper_assets.rewriting.faithfulness import claim_key, unsupported
 from paper_assets.rewriting.gate import claimed, stops
 from paper_assets.rewriting.measures import Likeness, clean_keywords, copied_share, keywords_of, likeness
 from paper_assets.rewriting.pii import mask_pii
@@ -269,7 +269,7 @@ def archive_kept(archive: Archive, item: RewriteItem, kept: Attempt) -> str:
         now=kept.made_at,
         model_version=kept.model,
         shown=shown,
-        accepted=item.accepted,
+        accepted={*item.accepted, *(claim_key(each) for each in kept.disputed if each not in kept.unsupported)},
         released=item.decisions.get(kept.attempt) == "accept",
     )
     outcome = f"archived as {done.id}" if done.id else f"{_REFUSED}{done.refused}"

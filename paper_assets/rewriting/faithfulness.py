@@ -27,6 +27,7 @@ _VERSION = re.compile(r"\b[vV](\d+)\b")
 _CENTS = re.compile(r"\s?(?:cents?\b|¢)", re.IGNORECASE)
 _OUT_OF = re.compile(r"\s(?:in|of|out of|von|aus)\s(?:every\s)?(?:about\s)?")
 _HEDGED = 0.06  # relative tolerance for a number with "about"
+_BOUNDED = 0.1  # relative tolerance for the round number of "less than"
 _SHARE = 0.035  # tolerance of a share in words: "a third" for 35 %
 _LONGEST_ITEM = 7  # words
 _SHARE_OF_ONE = 0.01  # "three quarters" for 0.74; most other numbers below one are not shares
@@ -38,6 +39,13 @@ _ANNOUNCED = re.compile(r"(?:\s[\w-]+){1,4}:\s([^.:]*;\s(?:and|or)\s[^.;:]*)\.(?
 _OF_WHAT = re.compile(
     r"\s(?:as\s|of\s|the\s|its\s|their\s|that\s|all\s|more\s|less\s|fewer\s)*((?:[\w.-]*\w%?\s?){1,2})"
 )
+_JOINED = re.compile(r"[A-Za-zΑ-ω)]\s?[-+=]\s?$")
+_ONE_TO_ONE = re.compile(r"(?<!\d)1:1(?!\d)")
+_TWO_EQUAL = re.compile(r"\b(?:two|both)\b[^.;,]{0,30}\bequal", re.IGNORECASE)
+_AFTER = 30  # characters after a percentage in which "points" may be
+_COUNTED = 10  # least count of which a half is one
+_PREFIXES = {"n": 1e-9, "µ": 1e-6, "μ": 1e-6, "m": 1e-3, "k": 1e3, "M": 1e6, "G": 1e9}
+_PREFIXED = re.compile(r"\s?(?P<prefix>[nµμmkMG])(?P<unit>[A-Z]|eV|g)(?![A-Za-z])")
 _BEFORE = 60  # characters before a share in which its noun may be: "memory falls by half"
 _NUMBERED = re.compile(r"\((?:[1-9]|i{1,3}|iv|v|[a-g])\)")
 
@@ -83,7 +91,13 @@ def _new_numbers(source: str, text: str, language: str) -> Iterator[str]:
     together = _read_together(said, known, text)
     reported: set[tuple[float, frozenset[str]]] = set()
     for each in said:
-        if (each.value, each.kinds) in reported or each in together or _is_pronoun(each):
+        if (each.value, each.kinds) in reported or each in together or _is_pronoun(each) or _is_formula(each, text):
+            continue
+        if (
+            _is_difference(each, text, known)
+            or _is_part(each, known, source)
+            or _is_prefixed(each, text, known, source)
+        ):
             continue
         if each.decimals is not None and each.before and squeezed(each.before + each.shown) in names:
             continue  # "GPT 4" for "GPT-4"
@@ -118,6 +132,44 @@ def _spelt_percentile(found: re.Match[str]) -> str:
     return f"{found[0]} ({value:g}, {value:g} %; {100 - value:g} %)"
 
 
+def _is_formula(each: Quantity, text: str) -> bool:
+    """Return whether it is the 1 of "n + 1", "k = 1" or "1:1"."""
+    if each.value not in (0, 1, 2) or each.decimals != 0:
+        return False
+    return bool(
+        _JOINED.search(text[max(0, each.start - 6) : each.start])
+        or _ONE_TO_ONE.search(text, max(0, each.start - 2), each.end + 2)
+    )
+
+
+def _is_difference(each: Quantity, text: str, known: Sequence[Quantity]) -> bool:
+    """Return whether it is the difference in points of two percentages of the original."""
+    if "percent" not in each.kinds or "point" not in text[each.start : each.end + _AFTER].lower():
+        return False
+    shares = {one.value for one in known if "percent" in one.kinds}
+    return any(_close(round(one - other, 6), each.value) for one in shares for other in shares if one > other)
+
+
+def _is_part(each: Quantity, known: Sequence[Quantity], source: str) -> bool:
+    """Return whether it is "half" where the original counts a whole and its half, or has two equal parts."""
+    if each.kinds != {"share"} or each.value != 0.5:
+        return False
+    if _TWO_EQUAL.search(source):
+        return True
+    counts = {one.value for one in known if one.kinds == {"count"} and one.unit is None and one.value >= _COUNTED}
+    return any(2 * one in counts for one in counts)
+
+
+def _is_prefixed(each: Quantity, text: str, known: Sequence[Quantity], source: str) -> bool:
+    """Return whether it has the unit of a number of the original with a prefix: 1.8 mS/cm for 0.0018 S/cm."""
+    unit = _PREFIXED.match(text, each.end)
+    if each.unit or unit is None:
+        return False
+    value = each.value * _PREFIXES[unit["prefix"]]
+    same = re.compile(rf"\s?{re.escape(unit['unit'])}(?![A-Za-z])")
+    return any(abs(one.value - value) <= 1e-6 * abs(value) and same.match(source, one.end) for one in known)
+
+
 def _is_pronoun(each: Quantity) -> bool:
     """Return whether it may be the pronoun: "one of them", "with one another"."""
     return each.shown == "one" and each.kinds == {"count"} and each.unit is None
@@ -144,7 +196,11 @@ def _by_counted(known: Iterable[Quantity]) -> dict[str, set[float]]:
     for each in known:
         if each.counted:
             found.setdefault(each.counted, set()).add(each.value)
-    unknown = {each.value for each in known if each.counted is None and each.kinds == {"count"} and each.decimals == 0}
+    unknown = {
+        each.value
+        for each in known
+        if each.counted is None and each.kinds == {"count"} and _close(each.value, round(each.value))
+    }  # 6.9B too
     return {thing: values | unknown for thing, values in found.items()}
 
 
@@ -152,6 +208,8 @@ def _contradicts(each: Quantity, counted: dict[str, set[float]]) -> bool:
     """Return whether the original counts the same things and always gives another number."""
     if each.counted not in counted or not _close(each.value, round(each.value)):
         return False
+    if each.bound:  # "less than five euros" for 4.60 euros
+        return not any(_near(value, each, decimals=None) for value in counted[each.counted])
     return not any(_close(value, each.value) for value in counted[each.counted])
 
 
@@ -215,6 +273,8 @@ def _supports(source: Quantity, said: Quantity, *, share: float) -> bool:
     below_one = "count" in said.kinds and 0 < said.value < 1 and not (source.unit or said.unit)
     if ("share" in said.kinds or below_one) and _share_of(source, said, within=share):
         return True
+    if said.kinds == {"times"} and said.hedged and source.kinds == {"count"} and source.decimals and not source.unit:
+        return _near(source.value, said, decimals=source.decimals)  # "about four times as wide" for 4.12 Earth radii
     if "times" in said.kinds and "percent" in source.kinds and _close(source.value / 100 + 1, said.value):
         return True  # 100 % more is twice
     if said.kinds == {"count"} and said.decimals and not source.kinds.isdisjoint(("percent", "times")):
@@ -255,6 +315,12 @@ def _near(value: float, said: Quantity, *, decimals: int | None) -> bool:
             return True
         if said.decimals == 0 and decimals is None and _close(round(value), said.value):
             return True
+    if said.bound and said.digits <= 2 and not said.decimals:  # "less than five" for 4.60
+        apart = said.value - value if said.bound == "above" else value - said.value
+        if 0 <= apart <= _BOUNDED * value:
+            return True
+    if said.hedged and said.decimals == 1 and _close(2 * said.value, round(2 * said.value)):  # "about 2.5" for 2.6
+        return abs(value - said.value) <= _HEDGED * abs(value)
     rounder = said.decimals is None or said.digits < len(f"{value:.6g}".replace(".", "").strip("0"))
     return said.hedged and rounder and abs(value - said.value) <= _HEDGED * abs(value)
 

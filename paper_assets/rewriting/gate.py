@@ -1,7 +1,8 @@
 """Hold back rewrites for reasons that no score overrules (B2): between critic and pass, and before the archive. Pure.
 
 Code checks what it can know: language, length, copies, readability, numbers and names. Whether a sentence says what
-the original says is a question to the critic (`compare_sentences`); its verdict counts only with words of the original.
+the original says is a question to the critic (`compare_sentences`), and so is what a number or name means that code did
+not find there (`settled`); its verdict counts only with words of the original.
 Each check gives its reason in words. A person may release a text by accepting it; accepted numbers and names count as
 accepted in every rewrite of the same paper.
 
@@ -24,7 +25,7 @@ from paper_assets.rewriting.measures import (
     said_words,
     shared_words,
 )
-from paper_assets.rewriting.prompts import JudgedSentence, persona
+from paper_assets.rewriting.prompts import Critique, JudgedSentence, persona
 from paper_assets.stores.rewrites import Attempt, NewItem, RewriteItem
 from paper_assets.text.languages import LANGUAGES, is_in_language, language_of
 from paper_assets.text.sentences import quoted_sentence, sentence_spans
@@ -122,6 +123,31 @@ def compare_sentences(
         unchecked=len(sentences) - checked if checked else None,
         disputed=tuple(each for each in doubted if each not in elsewhere and any(each in one for one in supported)),
     )
+
+
+def settled(item: NewItem, text: str, critique: Critique, doubted: Collection[str]) -> dict[str, str]:
+    """Return the doubted numbers and names that the critic has answered, each with its reason in words.
+
+    "supported" counts only with words of the original; no answer counts for a claim in a sentence that is changed or
+    invented, nor if there are two different answers.
+    """
+    original = f"{item.title}\n\n{item.original_text}"
+    sentences = [text[start:end] for start, end in sentence_spans(text)]
+    wrong = " ".join(
+        sentences[each.number - 1]
+        for each in critique.sentences
+        if each.verdict in ("changed", "invented") and each.number <= len(sentences)
+    )
+    found: dict[str, str] = {}
+    for claim in doubted:
+        answers = [each for each in critique.claims if claim_key(each.claim) == claim_key(claim)]
+        if claim in wrong or len({each.verdict for each in answers}) != 1:
+            continue
+        if answers[0].verdict == "explains":
+            found[claim] = f"“{claim}” explains, and says nothing about the paper"
+        elif answers[0].verdict == "supported" and quoted_sentence(answers[0].original, original):
+            found[claim] = f"“{claim}” stands for “{_brief(answers[0].original)}”"
+    return found
 
 
 def direction_note(attempt: Attempt) -> str | None:

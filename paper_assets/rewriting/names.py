@@ -8,6 +8,7 @@ the right initials do not expand GNN. Expansions are known from `acronyms.tsv` a
 import re
 import tomllib
 import unicodedata
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from itertools import pairwise
@@ -20,6 +21,8 @@ _SENTENCE_END = re.compile(r"(?:^|[.!?:;…]['\"”’)\]]*\s+|\n\s*)(?:[-*•#>
 _AMOUNT = re.compile(r"[\d.,]+[kKMBT]?(?:[-/][\d.,]+[kKMBT]?)*")  # 14M, 0.5B-9B
 _ADJECTIVE = re.compile(r"(?:s|es|ish|ic|ism|ist|ists|ian|ians|an|ans|n|ns|ese|i|is)$")
 _LONG_ACRONYM = 4  # letters; shorter ones fit some words of most abstracts by chance
+_LONG_WORD = 4
+_INSIDE = frozenset(("of", "from", "for", "in", "by", "to", "at", "on", "and", "the"))
 _ENGLISH = "en"
 _NOUNS_HAVE_CAPITALS = frozenset(("de", "lb"))
 
@@ -43,7 +46,7 @@ def new_names(source: str, text: str, *, language: str = _ENGLISH) -> Iterator[s
                 or squeezed(word) in known
                 or _stands_in(name, known, hyphenated, spaced)
                 or not known.isdisjoint(_implied_by(letters))
-                or (language in _NOUNS_HAVE_CAPITALS and _is_compound_of(name, known))
+                or (language in _NOUNS_HAVE_CAPITALS and _is_compound_of(name, known, hyphenated, spaced))
                 or (_is_acronym(name) and _abbreviates(letters, hyphenated, spaced))
             ):
                 continue
@@ -129,9 +132,30 @@ def _abbreviates(acronym: str, hyphenated: str, spaced: str) -> bool:
     initials = "".join(word[:1] for word in spaced.split())
     if len(short) >= _LONG_ACRONYM and short in initials:
         return True
-    if any(f" {expansion}" in spaced for expansion in _expansions().get(short, ())):
+    if any(_is_initials_of(each, spaced) for each in {acronym, short}):
+        return True
+    if any(f" {expansion}" in spaced for each in (acronym, short) for expansion in _expansions().get(each, ())):
         return True
     return f"-{short}-" in hyphenated
+
+
+def _is_initials_of(acronym: str, spaced: str) -> bool:
+    """Return whether two or three words in a row, which are there at least twice, have these initials: once is chance.
+
+    A preposition may be between the first word and the last.
+    """
+    size = len(acronym)
+    if size not in (2, 3):
+        return False
+    words = spaced.replace("-", " ").split()
+    phrases = Counter(tuple(words[at : at + size]) for at in range(len(words) - size + 1))
+    return any(
+        count > 1
+        and "".join(word[0] for word in phrase) == acronym
+        and all(len(word) >= _LONG_WORD for word in (phrase[0], phrase[-1]))
+        and all(len(word) >= _LONG_WORD or word in _INSIDE for word in phrase)
+        for phrase, count in phrases.items()
+    )
 
 
 def _initials_of_compounds(source: str) -> str:
@@ -159,7 +183,7 @@ def _stands_in(name: str, known: set[str], hyphenated: str, spaced: str) -> bool
     whole = squeezed(name)
     if _forms(whole) & known:
         return True
-    parts = _parts(name)
+    parts = [part for part in _parts(name) if len(part) > 1 or "_" not in name]  # M_Earth
     if any(part.isdigit() for part in parts):  # GPT-5 is not GPT-4 with a 5 from elsewhere
         return False
     return all(
@@ -181,11 +205,13 @@ def _root(word: str) -> str:
     return f"{root}-" if len(root) >= (3 if word.endswith(("ish", "s")) else 4) else word
 
 
-def _is_compound_of(name: str, known: set[str]) -> bool:
+def _is_compound_of(name: str, known: set[str], hyphenated: str, spaced: str) -> bool:
     """Return whether the marked parts of a compound are known: "CPU-Kerne" has a noun beside a name."""
     parts = _parts(name)
-    marked = [part for part in parts if _is_marked(part)]
-    return len(parts) > 1 and all(_forms(squeezed(part)) & known for part in marked)
+    marked = [squeezed(part) for part in parts if _is_marked(part)]
+    return len(parts) > 1 and all(
+        _forms(part) & known or _implied_by(part) & known or _abbreviates(part, hyphenated, spaced) for part in marked
+    )
 
 
 def _name_in(word: str) -> str:

@@ -139,10 +139,20 @@ class JudgedSentence(BaseModel):
     why: Text = ""
 
 
+class JudgedClaim(BaseModel):
+    """What a number or name that code did not find in the original is; `original`: the words that it stands for."""
+
+    claim: Text
+    verdict: Annotated[Verdict, BeforeValidator(_verdict)]
+    original: Text = ""
+    why: Text = ""
+
+
 class Critique(BaseModel):
-    """The critic's answer, in the order in which it is to think: sentences, faults, subscores, advice."""
+    """The critic's answer, in the order in which it is to think: sentences, claims, faults, subscores, advice."""
 
     sentences: list[JudgedSentence] = Field(default=[], max_length=80)
+    claims: list[JudgedClaim] = Field(default=[], max_length=40)
     faults: list[Fault] = Field(default=[], max_length=20)
     true_to_original: Points
     numbers_and_conditions: Points
@@ -159,7 +169,8 @@ class Critique(BaseModel):
 
 def total(critique: Critique) -> int:
     """Return the total, 0 to 100: the sum of the subscores, capped by the worst fault or sentence."""
-    found = [*(fault.kind for fault in critique.faults), *(_FAULT_OF.get(each.verdict) for each in critique.sentences)]
+    verdicts = [*(each.verdict for each in critique.sentences), *(each.verdict for each in critique.claims)]
+    found = [*(fault.kind for fault in critique.faults), *map(_FAULT_OF.get, verdicts)]
     return min([sum(critique.subscores), *(_CAPS[kind] for kind in found if kind in _CAPS)])
 
 
@@ -210,7 +221,12 @@ Points to look at:
 {points}
 Asked for were: {language}; {length}; {structure}.
 Code has listed numbers and names that it did not find in the original, and measured how hard the text is to read. It
-may err about names: check each.
+reads words and not their meaning. Under "claims" copy each of them as it is listed and give one verdict:
+supported (the original has it in another form: another unit, spelling, rounding or language, an abbreviation, or a
+difference or share of figures that it gives), explains (it is part of the definition of a term, or the name of a thing
+that any such text would use, and says nothing about this paper; how many, how often or when is not a definition),
+changed (the original has another one in its place), invented, unclear. With supported copy into "original", word for
+word, the words that it stands for.
 Last write advice for the author of the next attempt: what to fix first, and what to keep. No more than 120 words."""
 
 _DATA = """\

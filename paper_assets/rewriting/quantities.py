@@ -43,6 +43,7 @@ _UNITS: dict[str, tuple[str, float]] = {
     **dict.fromkeys(("week", "weeks"), ("time", 604_800.0)),
     **dict.fromkeys(("month", "months"), ("time", 2_629_800.0)),
     **dict.fromkeys(("year", "years"), ("time", 31_557_600.0)),
+    **{f"{prefix}yr": ("time", 31_557_600.0 * scale) for prefix, scale in (("k", 1e3), ("m", 1e6), ("g", 1e9))},
     **dict.fromkeys(("byte", "bytes"), ("bytes", 1.0)),
     **dict.fromkeys(("kb", "kilobyte", "kilobytes"), ("bytes", 1e3)),
     **dict.fromkeys(("mb", "megabyte", "megabytes"), ("bytes", 1e6)),
@@ -65,6 +66,7 @@ DECIMAL_COMMA = frozenset(_COMMA.split())  # languages that write 3,1 and 1.500
 
 _MOST_DIGITS = 60  # longer numbers and greater powers mean nothing to a reader and overflow floats
 _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-")
+_LOWERED_DIGITS = str.maketrans("₀₁₂₃₄₅₆₇₈₉", "0123456789")
 _DIGITS = re.compile(
     r"""
     (?P<sign>(?<![\w.)])[-−])?                                          # a range 10-20 has no negative number
@@ -79,7 +81,7 @@ _SIGN = re.compile(
     r"""
     (?P<percent>\s?%|\s?[-]?(?:percent|per\ cent|pct)\b|\s?-?(?:percentage\ |\bpp\b|absolute\ |%-)?points?\b|\s?pp\b)
     |(?P<times>\s?(?:\\times|×)(?!\s*\d)|\s?[xX](?![\w])(?!\s*\d)|\s?-?fold\b|\s?-?times\b)
-    |(?P<unit>\s?-?(?:[a-zµμ]+|[KMGT]B|[kMG]?Hz)\b)
+    |(?P<unit>\s?-?(?:[a-zµμ]+|[KMGT]B|[kMG]?Hz|[kMG]yr)\b)
     """,
     re.VERBOSE,
 )
@@ -90,6 +92,19 @@ _HEDGE = re.compile(
     r"up to|close to|just|well|below|above|exceeding|approx\.?|ca\.|circa|rund|etwa|fast|≈|∼|>|<)\s*(?:a\s+)?$",
     re.IGNORECASE,
 )
+_BOUND = re.compile(
+    r"(?:(?P<above>less than|fewer than|under|below|almost|nearly|up to|at most|<)"
+    r"|(?:more than|over|above|at least|exceeding|>))\s*(?:a\s+)?$",
+    re.IGNORECASE,
+)
+_AND_A_HALF = re.compile(
+    r"\b(one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\d+) and a half\b", re.IGNORECASE
+)
+_GREEK = re.compile(
+    r"\\((?:[Aa]lpha|[Bb]eta|[Gg]amma|[Dd]elta|epsilon|zeta|eta|[Tt]heta|kappa|[Ll]ambda|nu|[Xx]i|[Pp]i|rho|[Ss]igma|tau|"
+    r"[Pp]hi|chi|[Pp]si|[Oo]mega))(?![A-Za-z])"
+)
+_SUBSCRIPT = re.compile(r"(?<=[A-Za-z)\]])\$?_(?:\{([\d.]+)\}|(\d))\$?")  # Na$_{3.1}$, CO$_2$
 _HALF_UNIT = re.compile(r"(?:\s|-)(?:an?\s)?(second|minute|hour|day|week|month|year)\b")
 _NOT_TWICE = re.compile(r"\b(?:not|no|none|never|nobody|nothing|without|n['’]t)\b[^.,;:]*$", re.IGNORECASE)
 _LESS = re.compile(r"less|fewer|smaller|lower|reduc|faster|speed|shorter|cheaper|compress|sav|improve|accelerat")
@@ -151,6 +166,7 @@ class Quantity:
     decimals: int | None = None
     digits: int = 0
     hedged: bool = False
+    bound: Literal["", "above", "below"] = ""  # "less than 5" is above what is meant, "over 30" below it
     less: bool = False  # a factor by which something is less
     counted: str | None = None
 
@@ -162,6 +178,10 @@ def plain(text: str, *, language: str = "en") -> str:
     if language in DECIMAL_COMMA:
         text = re.sub(r"(?<![\d.,])\d{1,3}(?:\.\d{3})+(?![\d.])", lambda found: found[0].replace(".", ""), text)
         text = re.sub(r"(?<![\d.,])(\d+),(\d+)(?!,?\d)", r"\1.\2", text)
+    text = text.translate(_LOWERED_DIGITS)
+    text = _GREEK.sub(lambda found: unicodedata.lookup(_letter(found[1])), text)
+    text = _SUBSCRIPT.sub(lambda found: found[1] or found[2], text)
+    text = _AND_A_HALF.sub(lambda found: f"{ONES.get(found[1].lower(), 0) or float(found[1]):g}.5", text)
     text = text.translate({0x2010: "-", 0x2011: "-", 0x2012: "-", 0x2013: "-", 0x2212: "-"})
     for mark, digits in (("½", " 1/2"), ("⅓", " 1/3"), ("⅔", " 2/3"), ("¼", " 1/4"), ("¾", " 3/4"), ("％", "%")):
         text = text.replace(mark, digits)
@@ -174,6 +194,11 @@ def plain(text: str, *, language: str = "en") -> str:
     text = re.sub(r"\\[,;:! ]", " ", text)
     text = re.sub(r"\\(?:d|t)?frac\s*\{(\d+)\}\s*\{(\d+)\}", r"\1/\2", text)
     return re.sub(r"\\(?:mathrm|mathbf|mathcal|text\w*|emph|operatorname|url)\s*\{([^{}]*)\}", r"\1", text)
+
+
+def _letter(name: str) -> str:
+    """Return the Unicode name of a Greek letter of LaTeX."""
+    return f"GREEK {'CAPITAL' if name[0].isupper() else 'SMALL'} LETTER {name.upper().replace('LAMBDA', 'LAMDA')}"
 
 
 def quantities(text: str) -> list[Quantity]:
@@ -320,6 +345,7 @@ def _signed(text: str, found: Quantity) -> Quantity:
         shown=f"{found.shown}{per_cent}",
         counted=counted,
         hedged=_is_hedged(text, found.start),
+        bound=_bound(text, found.start),
         less=bool(_LESS.search(text[max(0, found.start - 30) : found.start]) or _LESS.search(text[end : end + 30])),
     )
 
@@ -337,6 +363,11 @@ def _counted(after: str) -> str | None:
         ),
         None,
     )
+
+
+def _bound(text: str, start: int) -> Literal["", "above", "below"]:
+    found = _BOUND.search(text[max(0, start - 20) : start])
+    return "" if found is None else "above" if found["above"] else "below"
 
 
 def _is_hedged(text: str, start: int) -> bool:

@@ -20,7 +20,7 @@ from paper_assets.models.llm_config import Budget, Usage, cost, critic_config, l
 from paper_assets.paper import Paper
 from paper_assets.rewriting.best_practices import Archive, likeness_of, retrieve_best_practices
 from paper_assets.rewriting.faithfulness import unsupported
-from paper_assets.rewriting.gate import compare_sentences, stops
+from paper_assets.rewriting.gate import compare_sentences, settled, stops
 from paper_assets.rewriting.measures import lix
 from paper_assets.rewriting.policy import Level
 from paper_assets.rewriting.prompts import (
@@ -145,7 +145,9 @@ def write_attempt(writer: Writer, item: NewItem, earlier: Sequence[Attempt], *, 
     judged = _put(
         writer.ask_critic, critic_question(item, text, found, readability=measured), Critique, f"attempt {number}"
     )
-    compared = compare_sentences(item, text, judged.value.sentences, doubted=found.all)
+    answered = settled(item, text, judged.value, found.all)
+    doubted = tuple(claim for claim in found.all if claim not in answered)
+    compared = compare_sentences(item, text, judged.value.sentences, doubted=doubted)
     embedder = writer.archive.embedder if writer.archive else None
     keywords = (without_controls(word).replace(",", " ").strip() for word in drafted.value.keywords)
     return Attempt(
@@ -153,8 +155,8 @@ def write_attempt(writer: Writer, item: NewItem, earlier: Sequence[Attempt], *, 
         text=text,
         keywords=tuple(dict.fromkeys(word for word in keywords if word))[:_MOST_KEYWORDS],
         score=total(judged.value),
-        critique=without_controls(in_words(judged.value)).strip(),
-        unsupported=found.all,
+        critique=without_controls("\n".join((*answered.values(), in_words(judged.value)))).strip(),
+        unsupported=doubted,
         examples=tuple(example.id for example in examples[: writer.config.examples]) if shown else (),
         model=drafted.model,
         input_tokens=drafted.usage.input_tokens + judged.usage.input_tokens,
@@ -165,7 +167,7 @@ def write_attempt(writer: Writer, item: NewItem, earlier: Sequence[Attempt], *, 
         readability=measured,
         critic=judged.model,
         unchecked=compared.unchecked,
-        disputed=compared.disputed,
+        disputed=(*answered, *compared.disputed),
     )
 
 

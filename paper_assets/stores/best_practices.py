@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from paper_assets.errors import InvalidInput
+from paper_assets.errors import AmbiguousId, InvalidInput
 from paper_assets.paper import text_hash
 from paper_assets.stores.warehouse import Warehouse, read_time, stored_time, value_of
 
@@ -69,7 +69,7 @@ def best_practices(
 
 
 def best_practice(warehouse: Warehouse, collection: str, identifier: str) -> BestPractice:
-    """Return the best practice with this id or this unique beginning of an id. Raises InvalidInput."""
+    """Return the best practice with this id or this unique beginning of an id. Raises InvalidInput, AmbiguousId."""
     with warehouse.reading() as connection:
         rows = connection.sql(
             """
@@ -84,7 +84,7 @@ def best_practice(warehouse: Warehouse, collection: str, identifier: str) -> Bes
         raise no_such_practice(collection, identifier)
     found = _practices(rows)
     if len(found) > 1 and found[0].id != identifier:
-        raise InvalidInput(
+        raise AmbiguousId(
             f"{len(found)} best practices have ids that begin with {identifier[:40]!r}; give more of it: "
             f"{', '.join(each.id for each in found[:5])}"
         )

@@ -20,7 +20,8 @@ class Attempt:
 
     `stopped`: why the gate holds it back, claims apart; `readability`: its LIX; `critic`: the model that judged, None
     if unknown. `unchecked`: sentences that the critic did not compare with the original, None if it compared none;
-    `disputed`: those of `unsupported` that are in sentences which the critic found supported.
+    `disputed`: doubted numbers and names that the critic answered one by one, which are no longer in `unsupported`, and
+    those of `unsupported` that are in sentences which it found supported.
     """
 
     attempt: int

@@ -53,13 +53,15 @@ def test_the_list_shows_whole_ids_in_a_narrow_terminal_and_show_takes_what_it_sh
     assert beginning in shown
     assert json.loads(desk.run("archive", "show", beginning, "--json"))["id"] == practice(4).id
     assert "6 best practices have ids that begin with '0000'" in desk.refused("archive", "show", "0000")
+    assert "6 best practices have ids that begin with '0000'" in desk.refused("archive", "remove", "0000")
 
 
 def test_migrate_carries_over_and_remove_takes_the_beginning_of_one_id(desk: Desk) -> None:
     told = json.loads(desk.run("archive", "migrate", "--from", V1, "--to", V2, "--json"))
     assert told == {"copied": 6, "embedded": 6, "left_out": []}
     assert "copied 0, embedded 0" in desk.run("archive", "migrate", "--from", V1, "--to", V2)
-    assert "no best practice '0000000'" in desk.refused("archive", "remove", "0000000", "--collection", V2)
+    assert "6 best practices have ids that" in desk.refused("archive", "remove", "0000000", "--collection", V2)
+    assert "no best practice '0000009'" in desk.refused("archive", "remove", "0000009", "--collection", V2)
     assert desk.run("archive", "remove", practice(4).id[:8], "--collection", V2) == f"removed {practice(4).id}\n"
     assert counts(desk.warehouse) == {V1: 6, V2: 5}
     assert listed(desk, "--collection", V2) == listed(desk) - {practice(4).id}

@@ -144,6 +144,24 @@ def test_a_server_that_takes_no_schema_is_asked_in_words(provider: Provider, clo
     assert clock.waits == []
 
 
+def test_a_server_that_takes_the_schema_only_beside_json_object_gets_it_there(clock: Clock) -> None:
+    said = "{'loc': ('body', 'response_format', 'type'), 'msg': \"Input should be 'text' or 'json_object'\"}"
+    with loopback_llm(fault(500, said), says("not JSON"), says(GOOD)) as server:
+        answer = put(server, "openai", clock)
+    assert answer.value.score == 0.5
+    forms = [request.body["response_format"]["type"] for request in server.requests]
+    assert forms == ["json_schema", "json_object", "json_object"]  # the repair is asked for in the same form
+    assert server.requests[1].schema == wire_schema(Verdict)
+    assert clock.waits == []
+
+
+def test_a_server_that_refuses_both_forms_is_asked_in_words(clock: Clock) -> None:
+    said = "response_format must be json_object"
+    with loopback_llm(fault(400, said), fault(400, said), says(GOOD)) as server:
+        assert put(server, "openai", clock).value.score == 0.5
+    assert [request.schema is None for request in server.requests] == [False, False, True]
+
+
 def test_half_a_surrogate_pair_in_a_paper_does_no_harm(provider: Provider, clock: Clock) -> None:
     with loopback_llm(says(GOOD)) as server:
         assert put(server, provider, clock, user="broken \ud800 text").value.score == 0.5

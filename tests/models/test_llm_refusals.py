@@ -113,3 +113,16 @@ def test_a_status_without_a_text_is_said_in_words() -> None:
 def test_a_model_that_ollama_lacks_may_be_pulled() -> None:
     with pytest.raises(LLMConfigError, match="try: ollama pull llama"):
         judged(config("ollama"), httpx2.Response(404, json={"error": "model not found"}), with_schema=False)
+
+
+def test_a_500_that_names_the_form_it_takes_is_a_refused_schema() -> None:
+    """llama-cpp-python 0.3.36 answers so."""
+    said = (
+        "1 validation error:\n  {'type': 'literal_error', 'loc': ('body', 'response_format', 'type'), "
+        "'msg': \"Input should be 'text' or 'json_object'\"}"
+    )
+    refused = refusal(500, error={"message": said}, with_schema=True)
+    assert isinstance(refused, SchemaRefused) and refused.takes_objects
+    assert isinstance(refusal(500, error={"message": said}), TryFailed)
+    plain = refusal(400, error={"message": "response_format is not supported"}, with_schema=True)
+    assert isinstance(plain, SchemaRefused) and not plain.takes_objects

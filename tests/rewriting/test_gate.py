@@ -7,10 +7,10 @@ import pytest
 
 from paper_assets.paper import Paper
 from paper_assets.rewriting.best_practices import Archive
-from paper_assets.rewriting.gate import compare_sentences, direction_note, held_back, length_in_words, stops
+from paper_assets.rewriting.gate import compare_sentences, direction_note, held_back, length_in_words, settled, stops
 from paper_assets.rewriting.loop import advance, decide, release, standing, state_of
 from paper_assets.rewriting.measures import lix
-from paper_assets.rewriting.prompts import JudgedSentence, personas
+from paper_assets.rewriting.prompts import SUBSCORES, Critique, JudgedSentence, personas
 from paper_assets.rewriting.writing import new_item
 from paper_assets.settings import RewritingConfig
 from paper_assets.stores.best_practices import best_practices
@@ -335,3 +335,52 @@ def test_a_text_that_the_critic_finds_changed_is_not_kept_however_often_it_is_wr
         done = advance(archive.warehouse, writer_of(server, archive=archive), item.item)
     assert done.kept is None and standing(done, config=CONFIG) == "waiting for a decision"
     assert {attempt.score for attempt in done.attempts} == {50}
+
+
+def asked(*claims: tuple[str, str, str], sentences: tuple[tuple[str, str], ...] = ()) -> Critique:
+    """A critic's answer about claims: what, verdict, words of the original."""
+    return Critique.model_validate(
+        {
+            "sentences": [
+                {"number": at, "verdict": said, "original": words} for at, (said, words) in enumerate(sentences, 1)
+            ],
+            "claims": [{"claim": claim, "verdict": said, "original": words} for claim, said, words in claims],
+            **dict.fromkeys(SUBSCORES, 19),
+        }
+    )
+
+
+def test_a_number_or_name_that_the_critic_finds_in_the_original_no_longer_holds_the_text_back() -> None:
+    item, text = new_item(LONG, "public"), "FlockNet needs 1/2 of it. SMS helps. So does Bayes."
+    critique = asked(("1/2", "supported", FROM), ("SMS", "explains", ""), ("bayes", "invented", ""))
+    found = settled(item, text, critique, ("1/2", "SMS", "Bayes"))
+    assert list(found) == ["1/2", "SMS"] and FROM in found["1/2"]
+
+
+def test_the_critics_answer_about_a_claim_needs_words_of_the_original_and_must_not_contradict_itself() -> None:
+    item, text = new_item(LONG, "public"), "FlockNet needs 1/2 of it."
+    for critique in (
+        asked(("1/2", "supported", "needs a third of the memory")),
+        asked(("1/2", "supported", FROM), ("1/2", "invented", "")),
+        asked(("1/2", "unclear", FROM)),
+        asked(("1/3", "supported", FROM)),
+        asked(("1/2", "supported", FROM), sentences=(("changed", FROM),)),
+        asked(),
+    ):
+        assert settled(item, text, critique, ("1/2",)) == {}
+
+
+def test_a_text_whose_unknown_name_the_critic_explains_passes_and_is_archived(archive: Archive) -> None:
+    text = GOOD.replace("a program named FlockNet", "a program for GPUs named FlockNet")
+
+    def answer(request: Request) -> Step:
+        if is_critic(request):
+            return says({"claims": [{"claim": "GPUs", "verdict": "explains"}], **verdict(96)})
+        return says({"text": text, "keywords": ["sheep"]})
+
+    [item] = opened(archive.warehouse, LONG)
+    with loopback_llm(answer) as server:
+        done = advance(archive.warehouse, writer_of(server, archive=archive), item.item)
+    assert standing(done, config=CONFIG) == "passed"
+    assert done.attempts[0].unsupported == () and "“GPUs” explains" in done.attempts[0].critique
+    assert [each.text for each in best_practices(archive.warehouse, archive.collection)] == [text]

@@ -48,7 +48,7 @@ def test_a_kind_in_other_words_is_understood(said: str, meant: str) -> None:
 
 
 def test_the_critic_thinks_before_it_scores() -> None:
-    assert list(Critique.model_fields) == ["sentences", "faults", *SUBSCORES, "advice"]
+    assert list(Critique.model_fields) == ["sentences", "claims", "faults", *SUBSCORES, "advice"]
     with loopback_llm(Play(80)) as server:
         write_attempt(writer_of(server), new_item(PAPER, "public"), [])
         schema = server.requests[1].schema

@@ -3,7 +3,6 @@
 import os
 import time
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from math import isnan
@@ -12,7 +11,7 @@ from typing import Annotated, Any, cast
 
 import typer
 
-from paper_assets.errors import InvalidInput, LLMError, ModelUnavailable, PaperNotFound
+from paper_assets.errors import AmbiguousId, InvalidInput, LLMError, ModelUnavailable, PaperNotFound
 from paper_assets.interfaces.cli.terminal import (
     AsJson,
     open_warehouse,
@@ -104,8 +103,12 @@ def remove(
 ) -> None:
     """Remove one best practice, from the table and from Chroma. Asks nothing."""
     name = _collection(collection)
-    with suppress(InvalidInput):  # one that is gone from the table may still be in Chroma
+    try:
         identifier = best_practice(open_warehouse(), name, identifier).id
+    except AmbiguousId:
+        raise
+    except InvalidInput:  # one that is gone from the table may still be in Chroma
+        pass
     left = remove_from(_archive(name), identifier)
     if left:
         warn(f"warning: removed, but {left}")

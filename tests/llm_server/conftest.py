@@ -1,0 +1,67 @@
+"""Start llama.cpp's own server with a model of random weights, once for all tests of this folder (`make llm-test`)."""
+
+import os
+import subprocess
+import time
+import urllib.request
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.loopback_llm import closed_port
+
+CONTEXT = 16_384  # tokens
+PYTHON = "LLM_SERVER_PYTHON"  # the interpreter of an environment with llama-cpp-python[server] and gguf
+
+
+@dataclass(frozen=True)
+class ModelServer:
+    """A running server and its log."""
+
+    url: str
+    log: Path
+
+    def environ(self, **more: str) -> Mapping[str, str]:
+        """Return the environment of a user of this server."""
+        return {
+            "LLM_PROVIDER": "openai",
+            "OPENAI_API_KEY": "sk-any-key-will-do",
+            "OPENAI_BASE_URL": f"{self.url}/v1",
+            "OPENAI_MODEL": "random",
+            "PAPER_ASSETS_LLM_DEADLINE": "120",
+            **more,
+        }
+
+
+@pytest.fixture(scope="session")
+def model_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModelServer]:
+    """Write the model, start the server on loopback, and end it; skip the test where there is no such environment."""
+    python = os.environ.get(PYTHON)
+    if not python:
+        pytest.skip(f"{PYTHON} is not set; `make llm-test` installs the server and sets it")
+    folder = tmp_path_factory.mktemp("llm-server")
+    model, log, port = folder / "random.gguf", folder / "log", closed_port()
+    script = Path(__file__).with_name("tiny_model.py")
+    subprocess.run([python, script, model, "--context", str(CONTEXT)], check=True, timeout=120)
+    server = [python, "-m", "llama_cpp.server", "--model", str(model), "--model_alias", "random"]
+    at = ["--n_ctx", str(CONTEXT), "--host", "127.0.0.1", "--port", str(port)]
+    with log.open("wb") as file, subprocess.Popen([*server, *at], stdout=file, stderr=file) as process:
+        try:
+            url = f"http://127.0.0.1:{port}"
+            _await(f"{url}/v1/models", process, log)
+            yield ModelServer(url, log)
+        finally:
+            process.terminate()
+
+
+def _await(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
+    ends = time.monotonic() + 60
+    while True:
+        try:
+            urllib.request.urlopen(url, timeout=5).close()
+            return
+        except OSError:
+            assert process.poll() is None and time.monotonic() < ends, log.read_text(errors="replace")[-2000:]
+            time.sleep(0.1)
