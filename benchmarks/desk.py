@@ -18,12 +18,13 @@ from pathlib import Path
 
 from playwright.sync_api import sync_playwright
 
+from paper_assets.models.embedder import Embedder
 from paper_assets.paper import paper_from_mapping
 from paper_assets.pipeline.day_inputs import profile_day
 from paper_assets.pipeline.digests import gather
 from paper_assets.pipeline.rankings import keep_candidates, keep_ranking
 from paper_assets.profile import load_profile
-from paper_assets.settings import load_settings
+from paper_assets.settings import Settings, load_settings
 from paper_assets.stores.paper_merging import merge_papers
 from paper_assets.stores.warehouse import Warehouse
 from tests.desk import TOPICS, Desk, paper
@@ -46,11 +47,18 @@ def filled(folder: Path, *, days: int, profiles: int, papers: int) -> Desk:
     merge_papers(warehouse, [paper_from_mapping(record) for record in records])
     for number in range(profiles):
         desk.profile(f"p{number}", CONTENT)
-    profile = load_profile(folder / "profiles" / "p0")
-    keep_candidates(warehouse, profile_day(warehouse, profile, DAY, settings=settings), settings=settings)
-    keep_ranking(warehouse, profile, DAY, embedder=None, verifier=NOBODY, settings=settings, now=NOW)
-    copy_to_all_days(warehouse, days=days, profiles=profiles)
+    rank_all_days(warehouse, settings, days=days, profiles=profiles, embedder=None)
     return desk
+
+
+def rank_all_days(
+    warehouse: Warehouse, settings: Settings, *, days: int, profiles: int, embedder: Embedder | None
+) -> None:
+    """Rank the papers of `DAY` for p0 and copy the ranking to all days and profiles."""
+    profile = load_profile(settings.profiles_dir / "p0")
+    keep_candidates(warehouse, profile_day(warehouse, profile, DAY, settings=settings), settings=settings)
+    keep_ranking(warehouse, profile, DAY, embedder=embedder, verifier=NOBODY, settings=settings, now=NOW)
+    copy_to_all_days(warehouse, days=days, profiles=profiles)
 
 
 def copy_to_all_days(warehouse: Warehouse, *, days: int, profiles: int) -> None:

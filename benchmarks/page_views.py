@@ -17,7 +17,7 @@ import statistics
 import tempfile
 import time
 from dataclasses import replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from urllib.parse import urlencode, urlsplit
 
@@ -25,23 +25,17 @@ import numpy as np
 from playwright.sync_api import sync_playwright
 
 from benchmarks._figures import Figure, exit_status
-from benchmarks.desk import CONTENT, copy_to_all_days
+from benchmarks.desk import CONTENT, DAY, rank_all_days
 from benchmarks.retrieval import papers as invented_papers
 from benchmarks.retrieval import unit
 from paper_assets.models.embedder import load_embedder
-from paper_assets.pipeline.day_inputs import profile_day
-from paper_assets.pipeline.rankings import keep_candidates, keep_ranking
-from paper_assets.profile import load_profile
 from paper_assets.settings import load_settings
 from paper_assets.stores.embeddings import keep_vectors
 from paper_assets.stores.paper_merging import merge_papers
 from paper_assets.stores.rankings import ranking
 from tests.desk import Desk
-from tests.mcp.ranked_desk import NOBODY
 from tests.page.invented_desk import Page, served
-from tests.rewriting.scripted import NOW
 
-DAY = date(2026, 3, 4)
 MEDIAN, WORST = 0.3, 1.0  # seconds to the first byte, the limits of a view
 A_DAY = 300  # papers
 TABS, IDLE = 3, 30  # open tabs, and the seconds for which they are watched
@@ -71,10 +65,7 @@ def filled(folder: Path, *, days: int, profiles: int, papers: int) -> Desk:
     content |= {"ranking": {"top_k": 15, "line": 0}}
     for number in range(profiles):
         desk.profile(f"p{number}", content)
-    profile = load_profile(folder / "profiles" / "p0")
-    keep_candidates(warehouse, profile_day(warehouse, profile, DAY, settings=settings), settings=settings)
-    keep_ranking(warehouse, profile, DAY, embedder=embedder, verifier=NOBODY, settings=settings, now=NOW)
-    copy_to_all_days(warehouse, days=days, profiles=profiles)
+    rank_all_days(warehouse, settings, days=days, profiles=profiles, embedder=embedder)
     return desk
 
 

@@ -1,6 +1,7 @@
-"""Render the digest as Markdown that is readable as plain text. All values are escaped except URLs."""
+"""Render the digest, or papers to share, as Markdown readable as plain text. All values are escaped except URLs."""
 
 import re
+from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
@@ -8,7 +9,12 @@ import jinja2
 from markupsafe import Markup
 
 from paper_assets.digests.content import Digest
+from paper_assets.digests.entry import links_of
 from paper_assets.digests.plain_text import in_words, weekday
+from paper_assets.paper import Paper
+from paper_assets.text.cleaning import one_line
+from paper_assets.text.key_sentence import key_sentence
+from paper_assets.text.tex import readable
 
 # Everywhere: what begins code, emphasis, links, images, HTML, entities, tables, mathematics, attributes, strikethrough.
 _MARKS = re.compile(r"[\\`*_\[\]<>|$~&{}]|!(?=\[)|:(?=//)|(?<=\bwww)\.|@(?=\w)|(?<!\S)#|#(?=\s|$)")
@@ -20,6 +26,20 @@ def markdown_page(digest: Digest, *, desk: str | None = None) -> str:
     """Render the page as a file; `desk`: the URL of the same day on the desk."""
     day_in_words = f"{weekday(digest.day)}, {in_words(digest.day)}"
     return _template().render(digest=digest, day_in_words=day_in_words, desk=desk)
+
+
+def paper_list(papers: Iterable[Paper]) -> str:
+    """Write papers as a list: a linked title, authors, and the sentence that says what the paper does."""
+    return "\n".join(_list_item(paper) for paper in papers)
+
+
+def _list_item(paper: Paper) -> str:
+    title, links = escape_markdown(readable(one_line(paper.title)) or paper.paper_id), links_of(paper)
+    names = [one_line(name) for name in paper.authors]
+    by = escape_markdown(f"{names[0]} et al." if len(names) > 2 else " and ".join(names))
+    sentence = escape_markdown(readable(key_sentence(one_line(paper.abstract))))
+    linked = f"[{title}]({links[0].url})" if links else title
+    return f"- {linked}{f', {by}' if by else ''}{f': {sentence}' if sentence else ''}"
 
 
 def escape_markdown(text: str) -> str:

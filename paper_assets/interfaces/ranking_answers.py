@@ -244,10 +244,9 @@ def outside_the_window(warehouse: Warehouse, profile: str, day: date, paper_id: 
         feed = content.content.feed
         first = day - timedelta(days=feed.window_days - 1)
         if not first <= paper.day <= day:
-            return (
-                f"It was submitted on {in_words(paper.day)}; this list covers the {feed.window_days} days from "
-                f"{in_words(first)} to {in_words(day)}."
-            )
+            covered = f"the {feed.window_days} days from {in_words(first)} to {in_words(day)}"
+            covered = covered if first < day else f"only {in_words(day)}"
+            return f"It was submitted on {in_words(paper.day)}; this list covers {covered}."
         if feed.categories is not None and not set(feed.categories) & set(paper.categories):
             categories, followed = ", ".join(paper.categories), ", ".join(feed.categories)
             return f"Its categories are {categories}; the profile follows only {followed}."

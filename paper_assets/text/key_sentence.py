@@ -1,26 +1,23 @@
 """Choose the one sentence of an abstract that says what the paper does and can be read without the others. Pure.
 
 Most abstracts open with background; the contribution follows as the second or third sentence, often behind a clause
-that refers back ("To overcome this limitation, we propose …"). Such a clause is removed; a sentence whose subject
-refers back ("It …", "This framework …") is taken only if there is no better one.
+that refers back ("To overcome this limitation, we propose …"). Such a clause is removed. The first sentence that says
+what the authors propose is taken, else the first that says what they do, and in an abstract with neither the one that
+most probably states the idea (`abstract_parts`). That model alone finds the idea more often, but mostly by a detail of
+the method, which cannot be read without the sentence before.
 """
 
 import re
+from collections.abc import Sequence
 
+from paper_assets.text.abstract_parts import ADVERBS, PARTS, announces, scores
 from paper_assets.text.sentences import sentence_spans
 
 _LONGEST = 330  # characters; a longer sentence is cut at a word
 _SHORTEST = 30  # characters; shorter pieces are headings or fragments
-_ADVERBS = r"(?:(?:\w+ly|then|also|here|first|thus|instead|therefore|hence)\s+){0,2}"
-_STRONG = re.compile(
-    rf"\b(?:we|authors?)\s+{_ADVERBS}(?:propose|present|introduce|develop|design|build|release|devise|formulate)\w*\b"
-    r"|\bthis (?:paper|work|article|study|survey|report|thesis|review)\s+(?:\w+ly\s+)?"
-    r"(?:proposes|presents|introduces|develops|designs|describes|reviews|surveys)\b"
-    r"|\b(?:is|are) (?:proposed|presented|introduced) in this\b",
-    re.IGNORECASE,
-)
-_WEAK = re.compile(
-    rf"\b(?:we|authors?)\s+{_ADVERBS}(?:describe|prove|show|study|investigate|examine|evaluate|analy[sz]e|formali[sz]e|"
+_COST_OF_BACK = 1.0  # log odds that a sentence loses whose subject refers back
+_STATES = re.compile(
+    rf"\b(?:we|authors?)\s+{ADVERBS}(?:describe|prove|show|study|investigate|examine|evaluate|analy[sz]e|formali[sz]e|"
     r"argue|revisit|address|tackle|explore|derive|report|find|demonstrate|conduct|provide|offer|ask|consider|establish|"
     r"create|construct|contribute|identify|benchmark|compare|characteri[sz]e|suggest|leverage|adapt|extend|unify|"
     r"quantify|measure|combine|train|use|employ|apply)\w*\b"
@@ -55,17 +52,27 @@ def key_sentence(abstract: str) -> str:
     `abstract` is one line. The sentence is shortened where it refers back or is longer than 330 characters.
     """
     sentences = [abstract[start:end] for start, end in sentence_spans(abstract)]
-    worth = [each for each in sentences if len(each) >= _SHORTEST] or sentences
-    if not worth:
-        return ""
-    best = max(range(len(worth)), key=lambda at: (_rank(worth[at]), -at))
-    return _cut(_standing_alone(worth[best]))
+    return _cut(_standing_alone(sentences[best_sentence(sentences)])) if sentences else ""
 
 
-def _rank(sentence: str) -> int:
-    """Rate how well a sentence says what is new: propose 4, study 3, else 1; minus 2 if its subject refers back."""
-    score = 4 if _STRONG.search(sentence) else 3 if _WEAK.search(sentence) else 1
-    return score - (2 if _BACK.match(_standing_alone(sentence)) else 0)
+def best_sentence(sentences: Sequence[str]) -> int:
+    """Return the position of the first sentence, readable alone, that says what the authors propose, else what they do.
+
+    If there is none, it is the sentence that most probably states the idea; one that refers back only if need be.
+    """
+    worth = [at for at, each in enumerate(sentences) if len(each) >= _SHORTEST] or range(len(sentences))
+    alone = [at for at in worth if not _refers_back(sentences[at])]
+    for matches in (announces, _STATES.search):
+        found = next((at for at in alone if matches(sentences[at])), None)
+        if found is not None:
+            return found
+    rated = scores(sentences)
+    idea = PARTS.index("idea")
+    return max(worth, key=lambda at: (rated[at][idea] - _COST_OF_BACK * _refers_back(sentences[at]), -at))
+
+
+def _refers_back(sentence: str) -> bool:
+    return bool(_BACK.match(_standing_alone(sentence)))
 
 
 def _standing_alone(sentence: str) -> str:

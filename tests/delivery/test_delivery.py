@@ -343,7 +343,7 @@ def test_the_command_sends_by_hand_what_nobody_knows_of(
     for name, value in out.workspace.access.environ.items():
         monkeypatch.setenv(name, value)
     assert claim(out.warehouse, "ponds", MONDAY, "mail", now=NOW)
-    with pytest.raises(PaperAssetsError, match="mail unknown"):
+    with pytest.raises(PaperAssetsError, match=r"mail unknown: cut off while .*deliver ponds --day .* --again"):
         exchange.deliver("ponds", day=f"{MONDAY}", as_json=True)
     exchange.deliver("ponds", day=f"{MONDAY}", again=True)
     assert len(box.mails) == 1

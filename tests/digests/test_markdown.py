@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from paper_assets.digests.markdown import escape_markdown, markdown_page
+from paper_assets.digests.markdown import escape_markdown, markdown_page, paper_list
 from paper_assets.text.cleaning import one_line, without_controls
 from tests.digests.invented import HOSTILE, answer, attempt, cited, digest, document, paper, rewrite, row, written
 
@@ -57,6 +57,14 @@ def test_hostile_papers_give_the_page_no_other_shape(text: str) -> None:
     # A text that is several paragraphs, or none, gives the rewrite several or none; the shape else is that of a word.
     plain = " \n\n ".join("word" for part in re.split(r"\n\s*\n", text) if one_line(part))
     assert kinds(page(text)) == kinds(page(plain))
+
+
+def test_shared_papers_are_a_list_of_links_in_which_no_paper_begins_mathematics_or_html() -> None:
+    hostile = paper(1, title="Costs $5 <b>and", abstract="We show *that* $10 <i> is", authors=("A_b_ $c",))
+    plain = paper(1, title="Costs and", abstract="We show that", authors=("Ab",))
+    assert kinds(paper_list([hostile, plain])) == kinds(paper_list([plain, plain]))
+    assert not re.search(r"(?<!\\)[$<]", paper_list([hostile]))
+    assert paper_list([]) == ""
 
 
 def test_the_page_reads_well_as_it_stands() -> None:

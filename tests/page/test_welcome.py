@@ -141,6 +141,37 @@ def test_profiles_are_renamed_duplicated_removed_and_restored(desk: Desk, client
     assert content(desk, "roads") == content(desk, "cars")
 
 
+_HIDDEN_FOCUS = """() => {
+  const bar = document.querySelector('.buttons').getBoundingClientRect();
+  const field = document.activeElement, box = field.getBoundingClientRect();
+  if (field.closest('.buttons') || field === document.body) return null;  // left the page
+  const overlaps = box.bottom > bar.top + 1 && box.top < bar.bottom && box.left < bar.right && box.right > bar.left;
+  const seen = box.top < innerHeight && box.bottom > 0;
+  return overlaps || !seen ? `${field.id || field.tagName} ${box.top} to ${box.bottom}, bar from ${bar.top}` : null;
+}"""
+
+
+@pytest.mark.parametrize(("width", "height"), [(1280, 844), (390, 844), (1280, 420), (390, 500)])
+@pytest.mark.parametrize("key", ["Tab", "Shift+Tab"])
+def test_the_bar_of_buttons_never_covers_the_focused_field(
+    desk: Desk, browser: Browser, width: int, height: int, key: str
+) -> None:
+    with served(desk) as page, visitor(browser, width=width, reduced_motion="reduce") as view:
+        view.set_viewport_size({"width": width, "height": height})
+        view.goto(f"{page.url}/welcome")
+        view.locator("details.more summary").click()
+        view.locator("#name" if key == "Shift+Tab" else "#interests").focus()
+        reached, hidden = set(), []
+        for _ in range(12):
+            view.wait_for_timeout(30)  # the browser scrolls in its next frame
+            reached.add(view.evaluate("() => document.activeElement.id"))
+            if fault := view.evaluate(_HIDDEN_FOCUS):
+                hidden.append(fault)
+            view.keyboard.press(key)
+    assert {"interests", "papers", "library", "keywords", "authors", "name"} <= reached
+    assert hidden == []
+
+
 @pytest.mark.parametrize("width", [1280, 390])
 def test_with_the_keyboard_alone_a_profile_is_made(desk: Desk, browser: Browser, width: int) -> None:
     with served(with_papers(desk)) as page, visitor(browser, width=width) as view:

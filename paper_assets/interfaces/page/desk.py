@@ -31,7 +31,9 @@ from paper_assets.settings import Settings
 from paper_assets.stores.profiles import Person
 from paper_assets.stores.rankings import latest_ranking_day
 from paper_assets.stores.warehouse import Warehouse
+from paper_assets.text.abstract_parts import named_parts
 from paper_assets.text.cleaning import one_line, without_controls
+from paper_assets.text.sentences import sentence_spans
 from paper_assets.text.tex import MathText, html_with_mathml
 
 if TYPE_CHECKING:
@@ -118,6 +120,7 @@ class Desk:
             "readable": readable_title,
             "count_of": count_of,
             "maths": with_mathml,
+            "in_parts": with_parts,
         }
         made.globals |= {"isolated": _isolated_macro}
         return made
@@ -199,6 +202,29 @@ def with_mathml(text: str, marked: Sequence[tuple[int, int]] = ()) -> Markup:
     except Exception:
         logger.exception("the formulae of %r could not be shown", text[:200])
         return escape(text)
+
+
+def with_parts(abstract: str) -> Markup:
+    """Return an abstract as HTML with its formulae, and the sentences that state problem, task, idea and result named.
+
+    A sentence is named only where that leaves the text as it is: TeX may begin in one sentence and end in another.
+    """
+    text, whole = without_controls(str(abstract)), with_mathml(abstract)
+    try:
+        spans = sentence_spans(text)
+        named = named_parts([text[start:end] for start, end in spans])
+        pieces, plain, at = list[str](), list[str](), 0
+        for number, part in named.items():
+            start, end = spans[number]
+            before, sentence = with_mathml(text[at:start]), with_mathml(text[start:end])
+            pieces += [before, Markup('<span class="part" data-part="{}">{}</span>').format(part, sentence)]
+            plain += [before, sentence]
+            at = end
+        rest = with_mathml(text[at:])
+        return Markup("").join([*pieces, rest]) if "".join([*plain, rest]) == whole else whole
+    except Exception:
+        logger.exception("the parts of %r could not be named", text[:200])
+        return whole
 
 
 def now() -> datetime:

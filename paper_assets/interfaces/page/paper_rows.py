@@ -9,7 +9,7 @@ from markupsafe import Markup
 from starlette.requests import Request
 
 from paper_assets.digests.entry import Link, links_of
-from paper_assets.interfaces.page.desk import Desk, may_see, profile_of, readable_title, with_mathml
+from paper_assets.interfaces.page.desk import Desk, may_see, profile_of, readable_title, with_mathml, with_parts
 from paper_assets.learning.ratings import ratings_by_id
 from paper_assets.paper import Paper, papers_from_table
 from paper_assets.retrieval.desk_search import FoundPaper, Hit
@@ -98,7 +98,7 @@ def row_of(paper: Paper, *, found: FoundPaper | None = None) -> PaperRow:
         published=paper.day,
         categories=paper.categories,
         sentence=with_mathml(sentence, spans_of_words(sentence, words)),
-        abstract=with_mathml(abstract, _spans(hits, "abstract")),
+        abstract=with_mathml(abstract, _spans(hits, "abstract")) if hits else with_parts(abstract),
         links=links_of(paper),
         score=found.score if found else None,
     )

@@ -8,8 +8,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from paper_assets.digests.entry import LEVELS_IN_WORDS
+from paper_assets.digests.markdown import paper_list
 from paper_assets.errors import InvalidArxivId, InvalidInput, PaperNotFound
-from paper_assets.interfaces.page.desk import Desk, desk_of, isolate, page, profile_of, with_mathml
+from paper_assets.interfaces.page.desk import Desk, desk_of, isolate, page, profile_of, with_parts
 from paper_assets.interfaces.page.paper_rows import (
     CHOICES,
     base_of,
@@ -21,7 +22,6 @@ from paper_assets.interfaces.page.paper_rows import (
     stored_papers,
 )
 from paper_assets.interfaces.page.today import ratings_part
-from paper_assets.interfaces.page.week import as_markdown
 from paper_assets.interfaces.page.why import explained_paper
 from paper_assets.learning.ratings import IN_WORDS, ratings_of
 from paper_assets.library.formats import FORMATS, write_papers
@@ -70,7 +70,7 @@ def show_paper(request: Request) -> Response:
         abstract=_paragraphs(paper.abstract),
         authors=[name for each in paper.authors if (name := one_line(each))],
         affiliations=[name for each in paper.affiliations if (name := one_line(each))],
-        shared=as_markdown([paper]),
+        shared=paper_list([paper]),
         bibtex=write_papers([paper], "bibtex"),
         rated=ratings.get(paper.paper_id),
         ratings=ratings,
@@ -146,7 +146,7 @@ def _rewrites(desk: Desk, profile: str, paper_id: str) -> list[tuple[str, str]]:
 
 def _paragraphs(abstract: str) -> list[Markup]:
     """The abstract's paragraphs; single line breaks are those of a terminal's width."""
-    return [with_mathml(one_line(part)) for part in abstract.split("\n\n") if part.strip()]
+    return [with_parts(one_line(part)) for part in abstract.split("\n\n") if part.strip()]
 
 
 def _has_words(paper: Paper, text: str) -> bool:

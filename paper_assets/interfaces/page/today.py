@@ -12,6 +12,7 @@ from starlette.responses import PlainTextResponse, Response
 
 from paper_assets.digests.content import change_set
 from paper_assets.digests.entry import Entry
+from paper_assets.digests.markdown import paper_list
 from paper_assets.digests.plain_text import in_words
 from paper_assets.errors import NotComputed
 from paper_assets.interfaces.page.desk import (
@@ -25,7 +26,6 @@ from paper_assets.interfaces.page.desk import (
 )
 from paper_assets.interfaces.page.learned import day_effect, teaches
 from paper_assets.interfaces.page.paper_rows import CHOICES, PaperRow, row_of
-from paper_assets.interfaces.page.week import as_markdown, papers_in_order
 from paper_assets.interfaces.ranking_answers import list_changes
 from paper_assets.interfaces.values import parse_day
 from paper_assets.learning.ratings import IN_WORDS, ratings_by_id, ratings_of, ratings_version, take_back
@@ -68,11 +68,10 @@ def show_day(request: Request) -> Response:
         listed = [entry.paper_id for entry in digest.entries]
         questions = _questions(warehouse, profile, day, set(listed))
         maybe = _maybe(warehouse, profile, day)
-        rows = {paper.paper_id: row_of(paper) for paper in papers_from_table(papers_by_id(warehouse, listed))}
+        papers = papers_from_table(papers_by_id(warehouse, listed))
         effect = day_effect(warehouse, profile, day)
         teach = teaches(ranking(warehouse, day, profile).header, ratings)
         seen = seen_papers(warehouse, profile)
-        shared = as_markdown(papers_in_order(warehouse, listed))
     unmet = [line for line in digest.warnings if line.startswith(UNMET)]
     layout = _layout(request)
     response = page(
@@ -89,14 +88,14 @@ def show_day(request: Request) -> Response:
         ratings=ratings,
         choices=CHOICES,
         questions=questions,
-        rows=rows,
+        rows={paper.paper_id: row_of(paper) for paper in papers},
         maybe=maybe,
         base=f"/p/{profile}",
         effect=effect,
         teach=teach,
         seen=seen,
         left=sum(each not in ratings and each not in seen for each in listed),
-        shared=shared,
+        shared=paper_list(papers),
         waiting=sum(version.waits for entry in digest.entries for version in entry.versions),
         state=state,
     )

@@ -1,26 +1,21 @@
-"""The week: the lists of the last seven ranked days in one view, "All seen", and a list as Markdown to share."""
+"""The week: the lists of the last seven ranked days in one view, and "All seen"."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 
 from starlette.requests import Request
 from starlette.responses import Response
 
-from paper_assets.digests.entry import links_of
 from paper_assets.errors import InvalidInput
 from paper_assets.interfaces.page.desk import count_of, day_of, desk_of, now, page, profile_of, redirect_with_note
 from paper_assets.interfaces.page.paper_rows import CHOICES, PaperRow, row_of
 from paper_assets.interfaces.values import parse_day
 from paper_assets.learning.ratings import ratings_by_id
-from paper_assets.paper import Paper, papers_from_table
+from paper_assets.paper import papers_from_table
 from paper_assets.stores.feedback import mark_seen, seen_papers, unmark_seen
 from paper_assets.stores.papers import papers_by_id
 from paper_assets.stores.rankings import ranking, ranking_days
 from paper_assets.stores.warehouse import Warehouse
-from paper_assets.text.cleaning import one_line
-from paper_assets.text.key_sentence import key_sentence
-from paper_assets.text.tex import readable
 
 _DAYS = 7
 _MOST_DAYS = 31  # whose lists one click marks as seen
@@ -46,10 +41,10 @@ def show_week(request: Request) -> Response:
         ratings, seen = ratings_by_id(warehouse, profile), seen_papers(warehouse, profile)
         lists, known = list[ListOfDay](), set[str]()
         for day in days:
-            ids = [each for each in listed_ids(warehouse, profile, day) if each not in known]
+            ids = [each for each in _listed(warehouse, profile, day) if each not in known]
             known.update(ids)
             left = [each for each in ids if each not in ratings and each not in seen]
-            papers = papers_in_order(warehouse, left if only_left else ids)
+            papers = papers_from_table(papers_by_id(warehouse, left if only_left else ids))
             lists.append(ListOfDay(day=day, rows=tuple(row_of(each) for each in papers), left=len(left)))
     earlier = [each for each in all_days if days and each < days[-1]]
     later = [each for each in all_days if each > last]
@@ -79,7 +74,7 @@ def mark_lists(request: Request) -> Response:
         raise InvalidInput(f"name 1 to {_MOST_DAYS} days, got {len(days)}")
     with desk.warehouse.read_together() as warehouse:
         ratings = ratings_by_id(warehouse, profile)
-        listed = {each for day in days for each in listed_ids(warehouse, profile, day)}
+        listed = {each for day in days for each in _listed(warehouse, profile, day)}
     unrated = sorted(listed - ratings.keys())
     if form.get("seen") == "none":
         unmark_seen(desk.for_writing, profile, unrated)
@@ -92,33 +87,8 @@ def mark_lists(request: Request) -> Response:
     return redirect_with_note(request, back if own else f"/p/{profile}", note)
 
 
-def listed_ids(warehouse: Warehouse, profile: str, day: date) -> list[str]:
-    """Return the papers of a day's list, by rank. Raises NotComputed."""
+def _listed(warehouse: Warehouse, profile: str, day: date) -> list[str]:
+    """Return the ids of the papers of a day's list, by rank. Raises NotComputed."""
     rows = ranking(warehouse, day, profile).rows
     found: list[str] = rows.filter(rows.column("shown")).column("paper_id").to_pylist()
     return found
-
-
-def papers_in_order(warehouse: Warehouse, ids: Sequence[str]) -> list[Paper]:
-    """Return the stored papers with these ids, in the order of `ids`."""
-    found = {paper.paper_id: paper for paper in papers_from_table(papers_by_id(warehouse, list(ids)))}
-    return [found[each] for each in ids if each in found]
-
-
-def as_markdown(papers: Sequence[Paper]) -> str:
-    """Write papers as a Markdown list: a linked title, authors, and the sentence that says what the paper does."""
-    return "\n".join(_line(paper) for paper in papers)
-
-
-def _line(paper: Paper) -> str:
-    title, links = _escaped(readable(one_line(paper.title)) or paper.paper_id), links_of(paper)
-    names = [one_line(name) for name in paper.authors]
-    by = _escaped(f"{names[0]} et al." if len(names) > 2 else " and ".join(names))
-    sentence = _escaped(readable(key_sentence(one_line(paper.abstract))))
-    linked = f"[{title}]({links[0].url})" if links else title
-    return f"- {linked}{f', {by}' if by else ''}{f': {sentence}' if sentence else ''}"
-
-
-def _escaped(text: str) -> str:
-    """Write characters that Markdown or HTML would read as marks so that they stay text."""
-    return "".join(f"\\{letter}" if letter in "\\`*_[]<>" else letter for letter in text)

@@ -1,0 +1,55 @@
+"""Sentences of an abstract that state its problem, task, idea and result are found, and the text is left as it is."""
+
+import re
+from html import unescape
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from paper_assets.interfaces.page.desk import with_mathml, with_parts
+from paper_assets.text.abstract_parts import PARTS, TRAITS, WEIGHTS, named_parts
+from paper_assets.text.key_sentence import key_sentence
+
+FROGS = (
+    "Counting frogs in ponds is an important task in ecology.",
+    "However, existing counters suffer from noise, and labels remain costly.",
+    "To address this, we propose CroakNet, a novel framework that counts frogs by their calls.",
+    "Specifically, it first separates calls and then groups them.",
+    "Experiments on 12 ponds show that CroakNet outperforms state-of-the-art counters by 8%.",
+)
+
+
+def test_each_part_of_an_abstract_is_found() -> None:
+    assert named_parts(FROGS) == {0: "task", 1: "problem", 2: "idea", 4: "result"}
+
+
+def test_the_key_sentence_states_the_idea_and_can_be_read_alone() -> None:
+    assert key_sentence(" ".join(FROGS)) == "We propose CroakNet, a novel framework that counts frogs by their calls."
+
+
+def test_what_the_authors_propose_comes_before_a_detail_of_the_method() -> None:
+    detail = "The network splits each recording with a learned filter and then groups the calls by a novel distance."
+    assert key_sentence(f"{FROGS[0]} {detail} We present CroakNet, which counts frogs.") == (
+        "We present CroakNet, which counts frogs."
+    )
+
+
+def test_without_a_statement_of_the_authors_the_idea_is_shown_and_not_the_background() -> None:
+    idea = "CroakNet separates calls with a learned filter and groups them by a distance based on their pitch."
+    assert key_sentence(f"{FROGS[0]} {FROGS[1]} {idea} The errors fall by 8%.") == idea
+
+
+def test_there_is_a_weight_for_each_trait_of_each_part() -> None:
+    assert tuple(WEIGHTS) == TRAITS
+    assert {len(weights) for weights in WEIGHTS.values()} == {len(PARTS)}
+
+
+def test_parts_are_named_on_the_page() -> None:
+    shown = with_parts(" ".join(FROGS))
+    assert re.findall(r'data-part="(\w+)"', shown) == ["task", "problem", "idea", "result"]
+
+
+@given(st.text(alphabet="Wepropos. $\\{}x^2A\n<&", max_size=200) | st.text(max_size=200))
+def test_naming_parts_never_changes_the_text(text: str) -> None:
+    bare = re.sub(r'<span class="part" data-part="\w+">|</span>', "", with_parts(text))
+    assert unescape(bare) == unescape(with_mathml(text))
