@@ -37,7 +37,8 @@ class Job:
     """A command in the background.
 
     `state`: running, done, failed or stopped. `stage`: what it does now, in words. `done` of `total` steps are done;
-    `counts`: papers by day, as far as they are fetched. `message`: why it failed.
+    `counts`: papers by day, as far as they are fetched; `fetched`: the date (UTC) on which each of them was.
+    `message`: why it failed.
     """
 
     arguments: tuple[str, ...] = ()
@@ -48,6 +49,7 @@ class Job:
     done: int = 0
     total: int = 0
     counts: Mapping[str, int] = field(default_factory=dict)
+    fetched: Mapping[str, str] = field(default_factory=dict)
     categories: tuple[str, ...] = ()
     message: str | None = None
     process: str = ""
@@ -105,6 +107,7 @@ def begin(home: Path, environ: Mapping[str, str], arguments: Sequence[str], *, t
             profile=profile,
             process=str(process_named(process.pid)),
             counts=job.counts if job else {},  # `start` continues from there
+            fetched=job.fetched if job else {},
             categories=job.categories if job else (),
         )
         write_job(home, job)

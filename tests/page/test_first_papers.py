@@ -5,7 +5,8 @@ import re
 import signal
 import time
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from playwright.sync_api import Browser, Page, expect
 from starlette.testclient import TestClient
 
 from paper_assets.interfaces import background
-from paper_assets.interfaces.cli.first_papers import last_days
+from paper_assets.interfaces.cli.first_papers import last_days, unfinished_days
 from paper_assets.interfaces.page.app import build_app
 from paper_assets.interfaces.page.desk import Desk as PageDesk
 from paper_assets.paper import Paper
@@ -73,6 +74,31 @@ def test_start_fetches_the_categories_of_the_profiles_and_ranks(desk: Desk, arxi
     asked = len(arxiv.requests)
     desk.run("start", "--days", "4", **reaching(arxiv))  # continues: only the fourth day is asked for
     assert len(arxiv.requests) == asked + 1
+
+
+def test_a_later_morning_fetches_the_days_again_that_may_have_grown(desk: Desk, arxiv: LoopbackArxiv) -> None:
+    desk.profile("traffic", {"interests": {"primary": [TEXTS[0]]}, "feed": {"categories": ["cs.LG", "cs.CL"]}})
+    desk.run("start", "--days", "2", **reaching(arxiv))
+    asked, day = len(arxiv.requests), last_days(2, TODAY)[1]
+    arxiv.papers.append(invented_paper(999, day, title="Traffic forecasting, announced late", categories=("cs.LG",)))
+    before = paper_counts(desk.warehouse)[day]
+    desk.run("start", "--days", "2", **reaching(arxiv))
+    assert len(arxiv.requests) == asked, "nothing is asked twice on one date"
+    job = job_of(desk)
+    yesterday = {each: f"{TODAY - timedelta(days=1)}" for each in job.fetched}
+    background.write_job(desk.folder / "data", replace(job, fetched=yesterday))
+    desk.run("start", "--days", "2", **reaching(arxiv))
+    assert len(arxiv.requests) == asked + 2
+    assert paper_counts(desk.warehouse)[day] == before + 1
+
+
+def test_a_day_is_fetched_again_until_the_weekly_repair_would_leave_it() -> None:
+    day = date(2026, 3, 2)
+    assert unfinished_days([day], {}, date(2026, 3, 4)) == [day]
+    assert unfinished_days([day], {"2026-03-02": "2026-03-04"}, date(2026, 3, 4)) == []
+    assert unfinished_days([day], {"2026-03-02": "2026-03-04"}, date(2026, 3, 5)) == [day]
+    assert unfinished_days([day], {"2026-03-02": "2026-03-17"}, date(2026, 3, 20)) == [day]
+    assert unfinished_days([day], {"2026-03-02": "2026-03-18"}, date(2026, 3, 20)) == []
 
 
 def test_a_refusal_is_explained_and_what_came_before_is_ranked(desk: Desk, arxiv: LoopbackArxiv) -> None:

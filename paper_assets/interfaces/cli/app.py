@@ -17,6 +17,7 @@ from typer.core import TyperGroup
 from paper_assets.errors import PaperAssetsError
 from paper_assets.installation import default_folder
 from paper_assets.interfaces.cli.process import (
+    COMPLETE_VARIABLE,
     STOPPED,
     describe_disk_fault,
     end_on_signals,
@@ -88,6 +89,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "serve": ("servers", "serve", "Serve the desk and MCP over HTTP for a lab, with a token for each person."),
     "people": ("servers", "people", "Manage the people who can use `paper-assets serve`, and their profiles."),
     "mcp": ("servers", "mcp", "Serve assistants over MCP on standard input and output."),
+    "completion": ("completion", "completion", "Print a script for Tab completion in your shell."),
     "rewrite": ("rewriting", "rewrite", "Rewrite the abstract of a stored paper for a reading level."),
     "archive": ("archive", "archive", "Manage best practices: rewrites that later rewrites learn from."),
 }
@@ -121,14 +123,17 @@ app = typer.Typer(
     name="paper-assets",
     help="Turn arXiv into a personal, explained, reproducible reading desk.",
     cls=LazyCommands,
-    no_args_is_help=True,
+    invoke_without_command=True,
     **_PLAIN,
 )
 
 
 @app.callback()
-def _commands() -> None:
+def _commands(context: typer.Context) -> None:
     """Turn arXiv into a personal, explained, reproducible reading desk."""
+    if context.invoked_subcommand is None:
+        print(f"{context.get_help()}\n\nNew here? `paper-assets start` opens the desk in your browser.")
+        raise typer.Exit(2)
 
 
 def program() -> NoReturn:
@@ -163,8 +168,12 @@ def _read_kept_keys() -> None:
 
 def main() -> None:
     """Run a command. Every error ends in one line on stderr and exit code 1; the traceback of a bug goes to a file."""
+    if os.environ.get(COMPLETE_VARIABLE):
+        from typer.completion import completion_init
+
+        completion_init()  # register the shells, because no command of ours adds Typer's own options for it
     try:
-        app()
+        app(complete_var=COMPLETE_VARIABLE)
     except PaperAssetsError as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(1)

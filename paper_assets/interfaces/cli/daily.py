@@ -105,7 +105,12 @@ def github_actions(
     package: Annotated[str, typer.Option(help="What pip installs: a version, a wheel or an address.")] = "paper-assets",
     at: Annotated[str, typer.Option(metavar="HH:MM", help="Time of day in UTC.")] = "05:30",
     weekdays: Annotated[str, typer.Option(help="Days of the week, such as mon-fri or mon,wed.")] = "mon-fri",
-    days: Annotated[int, typer.Option(min=1, max=30, help="Days to fetch again each time, for late papers.")] = 3,
+    days: Annotated[
+        int,
+        typer.Option(
+            min=1, max=30, help="Newest days to fetch each time, for the papers that arXiv announces late too."
+        ),
+    ] = 7,
     replace: Annotated[bool, typer.Option("--replace", help="Overwrite an existing workflow.")] = False,
 ) -> None:
     """Write a GitHub workflow that fetches, ranks, sends and publishes the digests every morning."""

@@ -4,10 +4,12 @@ Importing this imports Dagster. How far it is, is kept for the page too (interfa
 """
 
 import sys
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 
 from paper_assets.defs import runs
+from paper_assets.defs.automation import ANNOUNCED_AFTER, REPAIRED_DAYS
 from paper_assets.errors import InvalidInput, InvalidProfile, PaperAssetsError
 from paper_assets.interfaces import background
 from paper_assets.interfaces.background import Job
@@ -22,13 +24,12 @@ from paper_assets.settings import Settings
 from paper_assets.stores.locks import this_process
 from paper_assets.stores.papers import paper_counts
 
-ANNOUNCED_AFTER = 2  # days until arXiv has announced all papers of a day; the schedule waits as long
-
 
 def fetch_and_rank(days: int, only: str | None) -> None:
-    """Fetch the last `days` complete days, newest first, and rank. What was fetched before a stop is not fetched again.
+    """Fetch the last `days` complete days, newest first, and rank. A day that was fetched today is not fetched again.
 
-    Raises InvalidProfile without a profile, and the source's error after ranking what could be fetched.
+    On a later date it is, as long as arXiv may announce further papers of it (`unfinished_days`). Raises InvalidProfile
+    without a profile, and the source's error after ranking what could be fetched.
     """
     settings = read_settings()
     profiles = find_profiles(settings.profiles_dir) if settings.profiles_dir.is_dir() else None
@@ -36,15 +37,17 @@ def fetch_and_rank(days: int, only: str | None) -> None:
         raise InvalidProfile("there is no profile yet; make one with `paper-assets profile new`")
     if only is not None and only not in profiles.readable:
         raise InvalidProfile(profiles.faults.get(only, f"there is no profile {only[:60]!r} in {settings.profiles_dir}"))
-    asked = [day for day in last_days(days, datetime.now(UTC).date()) if day >= settings.first_day]
+    today = datetime.now(UTC).date()
+    asked = [day for day in last_days(days, today) if day >= settings.first_day]
     if not asked:
         raise InvalidInput(f"no day to fetch: PAPER_ASSETS_FIRST_DAY is {settings.first_day}")
     before, this = background.last_job(settings.home), str(this_process())
     if before and before.running and before.process != this:
         raise InvalidInput(f"{before.title} is still running; wait for its end, or stop it on the page")
     categories = followed_categories(settings)
-    counts = dict(before.counts) if before and before.categories == categories else {}
-    counts = {f"{day}": counts[f"{day}"] for day in asked if f"{day}" in counts}
+    known = before if before and before.categories == categories else Job()
+    again = set(unfinished_days(asked, known.fetched, today))
+    counts = {f"{day}": known.counts[f"{day}"] for day in asked if day not in again and f"{day}" in known.counts}
     title = before.title if before and before.process == this else f"paper-assets start --days {days}"
     job = Job(
         arguments=tuple(sys.argv[1:]),
@@ -52,10 +55,11 @@ def fetch_and_rank(days: int, only: str | None) -> None:
         profile=only,
         total=len(asked),
         counts=counts,
+        fetched={day: known.fetched[day] for day in counts},
         categories=categories,
         process=this,
     )
-    failure = _fetched(settings, job, asked)
+    failure = _fetched(settings, job, asked, today)
     job = background.last_job(settings.home) or job
     background.write_job(settings.home, replace(job, stage="embedding and ranking the papers", done=len(job.counts)))
     say("Embedding and ranking the papers …")
@@ -69,7 +73,7 @@ def fetch_and_rank(days: int, only: str | None) -> None:
     background.write_job(settings.home, replace(job, state="done", stage="done", done=len(job.counts), process=""))
 
 
-def _fetched(settings: Settings, job: Job, asked: list[date]) -> PaperAssetsError | None:
+def _fetched(settings: Settings, job: Job, asked: list[date], today: date) -> PaperAssetsError | None:
     """Fetch the days one by one; return the failure that ended it early. Raises it if nothing is stored at all."""
     with open_desk() as (workspace, instance):
         stored = paper_counts(workspace.warehouse)  # of a day that was deleted meanwhile there are fewer
@@ -94,11 +98,27 @@ def _fetched(settings: Settings, job: Job, asked: list[date]) -> PaperAssetsErro
                     f"{fault}; {counted(len(counts), 'day')} of {len(asked)} fetched, the same command continues"
                 )
             counts[f"{day}"] = paper_counts(workspace.warehouse).get(day, 0)
+            job = replace(job, fetched={**job.fetched, f"{day}": f"{today}"})
             background.write_job(settings.home, replace(job, stage=stage, done=len(counts), counts=counts))
     return None
 
 
 def last_days(days: int, today: date) -> list[date]:
     """Return the newest days whose papers arXiv has announced, newest first, so that a stop leaves the most useful."""
-    newest = today - timedelta(days=ANNOUNCED_AFTER)
+    newest = today - ANNOUNCED_AFTER
     return [newest - timedelta(days=back) for back in range(days)]
+
+
+def unfinished_days(asked: list[date], fetched: Mapping[str, str], today: date) -> list[date]:
+    """Return the days to fetch: those never fetched, and those fetched before today while they could still grow.
+
+    `fetched`: by day the date on which it was fetched last. arXiv announces some papers late; as in the weekly repair,
+    a day is complete `REPAIRED_DAYS` days after the schedule fetches it.
+    """
+    complete_after = ANNOUNCED_AFTER + timedelta(days=REPAIRED_DAYS)
+
+    def is_finished(day: date) -> bool:
+        last = fetched.get(f"{day}")
+        return last is not None and (last == f"{today}" or date.fromisoformat(last) - day >= complete_after)
+
+    return [day for day in asked if not is_finished(day)]

@@ -1,0 +1,53 @@
+"""Test Tab completion, and what the program says without a command."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.desk import COMMAND
+
+
+def program(folder: Path, *arguments: str, **environ: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [*COMMAND, *arguments], cwd=folder, env={**os.environ, **environ}, capture_output=True, text=True, check=False
+    )
+
+
+def test_without_a_command_it_points_a_newcomer_at_start(tmp_path: Path) -> None:
+    said = program(tmp_path)
+    assert "`paper-assets start` opens the desk" in said.stdout
+    assert "Commands:" in said.stdout
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_there_is_a_script_for_each_shell(tmp_path: Path, shell: str) -> None:
+    said = program(tmp_path, "completion", shell)
+    assert (said.returncode, said.stderr) == (0, "")
+    assert "_PAPER_ASSETS_COMPLETE" in said.stdout
+
+
+@pytest.mark.skipif(not shutil.which("bash"), reason="no bash on this machine")
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [("pro", ["profile"]), ("profile re", ["remove", "rename", "restore"]), ("start --d", ["--days"])],
+)
+def test_bash_completes_commands_and_options(tmp_path: Path, words: str, expected: list[str]) -> None:
+    """Source the script in a real bash and complete a line, as Tab does."""
+    start = tmp_path / "paper-assets"
+    start.write_text(f"#!/bin/sh\nexec {sys.executable} -c '{COMMAND[2]}' \"$@\"\n", encoding="utf-8")
+    start.chmod(0o755)
+    typed = ["paper-assets", *words.split(" ")]
+    line = " ".join(f"'{word}'" for word in typed)
+    script = (
+        f'eval "$(paper-assets completion bash)"; COMP_WORDS=({line}); COMP_CWORD={len(typed) - 1}; '
+        '_paper_assets_completion paper-assets; printf "%s\\n" "${COMPREPLY[@]}"'
+    )
+    path = f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
+    said = subprocess.run(
+        ["bash", "--norc", "-c", script], env={**os.environ, "PATH": path}, capture_output=True, text=True, check=True
+    )
+    assert sorted(said.stdout.split()) == expected
