@@ -195,8 +195,15 @@ def merge_lists(entries: list[Entry], rules: Rules) -> tuple[list[Entry], Droppe
     fused = reciprocal_rank_fusion(
         [[entry.doc_id for entry in each] for each in lists.values()], constant=rules.fusion_constant
     )
+    places: dict[tuple[int, str, float], int] = {}  # equal entries share one, so that dedupe sees that they are equal
     placed = [
-        Entry(entry.doc_id, fused[entry.doc_id], place, entry.of, entry.candidate)
+        Entry(
+            entry.doc_id,
+            fused[entry.doc_id],
+            places.setdefault((entry.of, entry.doc_id, entry.score), place),
+            entry.of,
+            entry.candidate,
+        )
         for each in lists.values()
         for place, entry in enumerate(each)
     ]

@@ -24,6 +24,14 @@ _QUOTES = str.maketrans({"“": '"', "”": '"', "„": '"', "«": '"', "»": '"
 _DATE = re.compile(r"(\d{4})(?:-(\d{1,2}))?(?:-(\d{1,2}))?")
 _CATEGORY = re.compile(r"[A-Za-z][A-Za-z-]*(?:\.[A-Za-z-]+)?")
 _PROFILE = re.compile(r"[a-z0-9][a-z0-9_-]*")
+_ELSEWHERE = {  # filters of arXiv's search and others, and what to write instead
+    **dict.fromkeys(
+        ("title", "ti", "abstract", "abs", "all"), '"{}" in quotation marks: title or abstract must have it'
+    ),
+    "au": 'author:"{}"',
+    "cat": "category:{}",
+    "year": "from:{0} to:{0}",
+}
 _COLLECTIONS: dict[str, DataType] = {"abstracts": "abstract", "fulltexts": "fulltext", "rewrites": "rewrite"}
 
 
@@ -96,6 +104,9 @@ def parse_search_query(text: str) -> SearchQuery:
                 f"search: {key}: at character {token.start() + 1} is unknown; did you mean {near[0]}:? "
                 f'(use {", ".join(f"{name}:" for name in FILTERS)}; put "{key}:" in quotation marks to search for it)'
             )
+        elif key and key.lower() in _ELSEWHERE and inner:
+            instead = _ELSEWHERE[key.lower()].format(inner)
+            raise InvalidInput(f"search: {key}: at character {token.start() + 1} is not a filter here; write {instead}")
         elif quoted:
             if key:
                 draft.words.append(key)

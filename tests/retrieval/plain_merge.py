@@ -77,7 +77,9 @@ def plain_merge(
         ranked = [sorted(each, key=lambda pair: (-pair[0], pair[1].doc_id)) for each in scored]
         named = [list(dict.fromkeys(candidate.doc_id for _, candidate in each)) for each in ranked]
         for each in ranked:
-            for place, (_, candidate) in enumerate(each):
+            keys = [(score, candidate.doc_id) for score, candidate in each]
+            for score, candidate in each:
+                place = keys.index((score, candidate.doc_id))  # equal entries share the first place among them
                 ranks = [names.index(candidate.doc_id) + 1 for names in named if candidate.doc_id in names]
                 merged.append((math.fsum(1 / (fusion_constant + rank) for rank in ranks), place, candidate))
 

@@ -122,6 +122,13 @@ def test_neither_the_order_of_lists_nor_the_order_within_them_matters(
     assert merge(shuffled, policy=policy, **rules) == merge(lists, policy=policy, **rules)
 
 
+def test_of_equal_entries_of_one_document_in_one_list_the_same_is_kept_in_any_order() -> None:
+    public, own = candidate("d", 1.0), candidate("d", 1.0, owner="ann")
+    other = [candidate("e", 0.5)]
+    kept = [merge([each, other], policy=ANYBODY, comparable=False) for each in ([public, own], [own, public])]
+    assert kept[0] == kept[1]
+
+
 @given(some_lists, some_candidates, st.sampled_from([None, "ann"]), some_rules, st.data())
 def test_what_may_not_be_shown_never_comes_through_whatever_its_score(
     lists: list[list[Candidate]], secret: Candidate, owner: str | None, rules: dict[str, Any], data: st.DataObject

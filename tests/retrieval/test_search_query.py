@@ -112,3 +112,19 @@ def test_any_text_is_a_query_or_one_clear_line(text: str) -> None:
         parse_search_query(text)
     except InvalidInput as error:
         assert str(error).startswith("search: ")
+
+
+@pytest.mark.parametrize(
+    ("typed", "hint"),
+    [
+        ("title:finch", '"finch" in quotation marks'),
+        ('ti:"song of finches"', '"song of finches" in quotation marks'),
+        ("au:Moreau", 'author:"Moreau"'),
+        ("cat:cs.CL", "category:cs.CL"),
+        ("year:2026", "from:2026 to:2026"),
+    ],
+)
+def test_a_filter_of_another_search_is_an_error_that_says_what_to_write(typed: str, hint: str) -> None:
+    with pytest.raises(InvalidInput, match="is not a filter here") as refused:
+        parse_search_query(f"birds {typed}")
+    assert hint in str(refused.value)

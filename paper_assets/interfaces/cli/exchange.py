@@ -18,6 +18,7 @@ from paper_assets.library.zotero import ALL_WORKS, Selection, zotero_file, zoter
 from paper_assets.pipeline.deliveries import deliver as send
 from paper_assets.pipeline.digests import parcel
 from paper_assets.pipeline.workspace import open_workspace
+from paper_assets.stores.digests import Delivery
 from paper_assets.stores.rankings import latest_ranking_day
 from paper_assets.text.cleaning import without_controls
 
@@ -103,6 +104,13 @@ def _like(profile: str, entries: list[Entry], *, as_json: bool) -> None:
         say(f"left out: {line}")
 
 
+def _outcome(delivery: Delivery) -> dict[str, str | None]:
+    if delivery.state != "sending":
+        return {"channel": delivery.channel, "state": delivery.state, "reason": delivery.reason}
+    reason = delivery.reason or "cut off while it was sent, it may have arrived"
+    return {"channel": delivery.channel, "state": "unknown", "reason": reason}
+
+
 def deliver(
     profile: str,
     day: Annotated[str | None, typer.Option(metavar="YYYY-MM-DD", help="Day; default: the newest.")] = None,
@@ -118,10 +126,7 @@ def deliver(
     tried = send(workspace, found, again=again)
     if not tried:
         raise InvalidInput(f"{profile}: nothing to send, it has no delivery.json that names a channel")
-    shown = [
-        {"channel": each.channel, "state": "unknown" if each.state == "sending" else each.state, "reason": each.reason}
-        for each in tried
-    ]
+    shown = [_outcome(each) for each in tried]
     if as_json:
         print_json({"profile": profile, "day": wanted, "deliveries": shown})
     else:
@@ -129,4 +134,7 @@ def deliver(
         print_table(f"{profile}, {wanted}", ["channel", "state", "reason"], rows)
     lost = [each for each in shown if each["state"] != "sent"]
     if lost:
-        raise PaperAssetsError(f"{profile}, {wanted}: {lost[0]['channel']} {lost[0]['state']}: {lost[0]['reason']}")
+        line = f"{profile}, {wanted}: {lost[0]['channel']} {lost[0]['state']}: {lost[0]['reason']}"
+        if lost[0]["state"] == "unknown":
+            line += f"; send it again with: paper-assets deliver {profile} --day {wanted} --again"
+        raise PaperAssetsError(line)
