@@ -104,7 +104,7 @@ def _first_of_window(profile: Profile, as_of: date) -> date:
 
 def _gathered(
     warehouse: Warehouse, profile: Profile, first: date, last: date
-) -> tuple[dict[date, str], dict[date, frozenset[str]]]:
+) -> tuple[Mapping[date, str], dict[date, frozenset[str]]]:
     """Return papers by content, and papers shown, of all days in the windows of first..last."""
     earliest = _first_of_window(profile, first)
     return day_fingerprints(warehouse, earliest, last), shown_by_day(warehouse, profile.name, earliest, last)

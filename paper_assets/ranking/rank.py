@@ -38,9 +38,9 @@ from paper_assets.weights import DIMENSIONS
 
 EMBEDDING, KEYWORD, PROFILE_FREE = "embedding", "keyword", "profile_free"  # G5 evaluation_method
 EMBEDDING_AND_LLM = "embedding+llm"
-# A must keyword in the title brings as many points of log odds as it is rare (-ln of its share of the papers), in the
-# abstract a part of them. Few candidates say little about that: a hundred papers count with them, one with the keyword.
-_USUAL_PAPERS, _MOST_POINTS, _ABSTRACT_PART = 100, 5.5, 0.35
+# A must keyword in the title adds the more points of log odds, the rarer it is (-ln of its share of the papers), in the
+# abstract a part of them. Where there are few candidates, that share is drawn towards a usual one, which adds 2 points.
+_USUAL_PAPERS, _USUAL_SHARE, _MOST_POINTS, _ABSTRACT_PART = 30, 0.135, 5.5, 0.35
 _CONSIDERED = -0.7  # points of log odds, measured in docs/evaluation.md
 _REVIEWS = ("a", "systematic", "literature", "scoping", "critical", "comprehensive")
 SURVEY_TITLES = (
@@ -170,7 +170,7 @@ def _with_must_keywords(relevance: Relevance, words: PaperWords, content: Profil
     if not asked:
         return relevance
     anywhere, in_title = (keywords_in(each, asked) for each in (words.whole, words.titles))
-    shares = (anywhere.sum(axis=0) + 1) / (len(words) + _USUAL_PAPERS)
+    shares = (anywhere.sum(axis=0) + _USUAL_PAPERS * _USUAL_SHARE) / (len(words) + _USUAL_PAPERS)
     rarity = np.minimum(-np.log(shares), _MOST_POINTS)
     points = np.where(in_title, rarity, np.where(anywhere, _ABSTRACT_PART * rarity, 0.0)).max(axis=1)
     return replace(relevance, values=shifted(relevance.values, points))

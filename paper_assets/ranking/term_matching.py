@@ -2,7 +2,7 @@
 
 The terms of an interest are its words and its pairs of neighbouring words. A word matches in singular and plural and in
 British and American spelling, but not in a derived form (`optimizers` is not `optimize`); a pair matches adjacent
-words; the title counts more, and what an interest is about more than what that is for, of or in.
+words; the title counts more.
 Liked papers are compared by stems. What a word is worth (its idf) comes from the candidates together with a background
 of many papers, so that a ranking of twenty papers and one of a week value a word alike. All sums of a paper run over
 its words in an order that no other paper decides: scores are the same to the bit in any order of papers.
@@ -29,8 +29,6 @@ from paper_assets.text.words import normal_form, word_forms, words_of_normal
 Floats = NDArray[np.float64]
 
 _BETWEEN_PHRASES = re.compile(r"[^\w\s'+#-]+")
-_LINKS = re.compile(r"\b(?:across|against|at|by|for|from|in|of|on|over|that|to|under|using|via|with|without)\b")
-_AFTER_LINK = 0.85
 _TITLE_TIMES = 3  # a word in the title counts as often
 _SHORTEST = 50  # words; a shorter paper is not taken for more to the point
 _MOST = 2.0  # a higher score says no more: papers that are all but surely on topic reach 1
@@ -106,8 +104,7 @@ def term_scores(words: PaperWords, texts: Sequence[str], *, background: Backgrou
     """(n, t): how strongly each paper holds the terms of each text.
 
     A cosine of TF-IDF vectors over words and pairs of words, in which a paper's length stands for that of its vector:
-    terms weigh idf squared times 1 + ln(times); a time in the title counts as `_TITLE_TIMES`, and a term behind one
-    of `_LINKS` ("optimizers *for training language models*") has `_AFTER_LINK` of its idf. The scores of a text of
+    terms weigh idf squared times 1 + ln(times), a time in the title counts as `_TITLE_TIMES`. The scores of a text of
     common words alone are raised as if its vector had the length `_LEAST`. A column of NaN for a text without words.
     """
     count = len(words)
@@ -115,7 +112,7 @@ def term_scores(words: PaperWords, texts: Sequence[str], *, background: Backgrou
     before = np.concatenate(([0], np.cumsum(words.whole.times)))
     length = (before[words.whole.starts[1:]] - before[words.whole.starts[:-1]])[words.whole.at]
     size = np.sqrt(np.maximum(length, _SHORTEST))
-    asked = [_weights_of(text) for text in texts]
+    asked = [terms_of(text) for text in texts]
     every = list(dict.fromkeys(term for terms in asked for term in terms))
     times = _times_of(every, words)
     idf = {term: _idf_of(term, int((times[term] > 0).sum()), count, background) for term in every}
@@ -123,10 +120,10 @@ def term_scores(words: PaperWords, texts: Sequence[str], *, background: Backgrou
         if not terms:
             continue
         total = np.zeros(count)
-        for term, weight in terms.items():
+        for term in terms:
             at = np.flatnonzero(times[term])
-            total[at] += (weight * idf[term]) ** 2 * (1 + np.log(times[term][at]))
-        worth = float(np.sqrt(sum((weight * idf[term]) ** 2 for term, weight in terms.items())))
+            total[at] += idf[term] ** 2 * (1 + np.log(times[term][at]))
+        worth = float(np.sqrt(sum(idf[term] ** 2 for term in terms)))
         scores[row] = np.minimum(total / worth * max(1.0, _LEAST / worth) / size, _MOST)
     return scores.T
 
@@ -151,14 +148,6 @@ def matched_terms(interest: str, title: str, abstract: str) -> tuple[tuple[str, 
             named.append(term)
             where[found].append(term.words)
     return tuple(where[0]), tuple(where[1])
-
-
-def _weights_of(text: str) -> dict[Term, float]:
-    """How much each term of a text counts: what it is about more than what that is for, of or in."""
-    terms = terms_of(text)
-    first, *rest = _LINKS.split(normal_form(text), maxsplit=1)
-    about = set(terms_of(first)) if rest else set()
-    return {term: 1.0 if not about or term in about else _AFTER_LINK for term in terms}
 
 
 def _times_of(terms: Sequence[Term], words: PaperWords) -> dict[Term, Floats]:

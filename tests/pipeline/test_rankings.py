@@ -210,6 +210,13 @@ def test_papers_count_in_full_where_no_earlier_list_considered_them_for_the_same
     )
 
 
+def test_papers_that_may_be_repeated_count_in_full_on_every_day(tmp_path: Path) -> None:
+    day = Day(tmp_path, primary=["stones"])
+    day.profile = replace(day.profile, content=edited(day.profile, interests={"primary": ["stones"]}, repeat=True))
+    assert not row_of(day.ranked(), "2603.00003")["shown"]
+    assert "CONSIDERED_BEFORE" not in row_of(day.ranked(as_of=TOMORROW), "2603.00003")["tags"]
+
+
 def test_a_day_is_out_of_date_once_an_earlier_one_has_considered_its_papers(tmp_path: Path) -> None:
     day = Day(tmp_path, primary=["nothing that these papers are about"])
     day.ranked(as_of=TOMORROW)

@@ -109,10 +109,6 @@ def said(papers: list[tuple[str, str]], text: str) -> list[float] | None:
         share = (known[0] if len(term) == 1 else 0.25 * min(known)) / DATA["background_papers"]
         held = sum(one[term] > 0 for one in often) + weight * share
         worth[term] = math.log1p((count + weight - held + 0.5) / (held + 0.5)) ** 2
-    links = "across|against|at|by|for|from|in|of|on|over|that|to|under|using|via|with|without"
-    about, *rest = re.split(rf"\b(?:{links})\b", plain(text), maxsplit=1)
-    if rest and terms(about):
-        worth = {term: worth[term] * (1.0 if term in terms(about) else 0.85**2) for term in asked}
     length = math.sqrt(sum(worth.values()))
     return [
         min(
@@ -229,7 +225,7 @@ class PlainInterests:
                 found or bool(pattern.search(f" \x01 {plain(abstract)}"))
                 for found, (_, abstract) in zip(titles, fields, strict=True)
             ]
-            rarity = min(-math.log((sum(held) + 1) / (len(fields) + 100)), 5.5)
+            rarity = min(-math.log((sum(held) + 30 * 0.135) / (len(fields) + 30)), 5.5)
             points = max(points, rarity if titles[at] else 0.35 * rarity if held[at] else 0.0)
         return points
 

@@ -306,7 +306,7 @@ def test_the_parts_of_a_match_add_up_to_the_number_that_orders_the_list(purpose:
 
 def test_a_rare_keyword_that_is_asked_for_outweighs_what_interests_say_and_a_common_one_does_not() -> None:
     papers = [
-        *(paper(f"2603.1{number:04d}", title=f"Trees {number}", abstract="On common trees.") for number in range(60)),
+        *(paper(f"2603.1{number:04d}", title=f"Trees {number}", abstract="On common trees.") for number in range(200)),
         paper("2603.00001", title="The geometry of rareword", abstract="Trees."),
         paper("2603.00002", title="Other trees", abstract="With rareword in it."),
     ]
