@@ -6,7 +6,7 @@ FOLDER has `abstracts.jsonl.gz`: abstracts with the character spans that readers
 result). A sentence is right for a label if it contains most of a span of that label; counted are the abstracts in which
 at least one sentence is right. Beside the first sentence, the last one and LexRank. The model is fitted in twenty
 folds: each abstract is judged by weights from the others. `--fit` prints the weights from all of them, for
-`paper_assets/text/abstract_parts.py`. The data has no titles, so the overlap with a title cannot be compared on it.
+`paper_assets/text/abstracts.py`. The data has no titles, so the overlap with a title cannot be compared on it.
 """
 
 import argparse
@@ -21,8 +21,7 @@ from pathlib import Path
 
 import numpy as np
 
-from paper_assets.text.abstract_parts import PARTS, TRAITS, scores, traits_of
-from paper_assets.text.key_sentence import best_sentence
+from paper_assets.text.abstracts import PARTS, TRAITS, best_sentence, scores, traits_of
 from paper_assets.text.sentences import sentence_spans
 
 FOLDS = 20

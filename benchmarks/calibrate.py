@@ -28,14 +28,20 @@ from paper_assets.evaluation.judged_lists import ON_TOPIC, load_judged_lists, sc
 from paper_assets.evaluation.metrics import Bools, Floats
 from paper_assets.models.embedder import load_embedder
 from paper_assets.paper import Paper, embedded_text
-from paper_assets.ranking.calibration import COEFFICIENTS, FREQUENCIES, WORDS, Calibration, Logit, standard_calibration
-from paper_assets.ranking.probability import library_judged
+from paper_assets.ranking.calibration import (
+    COEFFICIENTS,
+    FREQUENCIES,
+    WORDS,
+    Calibration,
+    Logit,
+    library_judged,
+    standard_calibration,
+)
 from paper_assets.ranking.relevance import cosines
 from paper_assets.ranking.term_matching import paper_words, tfidf_cosines
 from paper_assets.settings import ScoringConfig
 from paper_assets.sources.bulk_files import read_papers
-from paper_assets.text.stems import asks, singular, stem
-from paper_assets.text.words import words_in
+from paper_assets.text.words import asks, singular, stem, words_in
 
 BACKGROUND_WEIGHT = 1000  # candidates; 300 to 3000 do as well, and without any twenty papers are misjudged
 FEWEST_HOLDERS = 5  # a rarer word counts as unknown

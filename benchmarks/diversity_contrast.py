@@ -18,8 +18,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from paper_assets.ranking.contrast import contrastive_pick
-from paper_assets.ranking.diversity import repeating
-from paper_assets.ranking.scoring import best_first
+from paper_assets.ranking.scoring import best_first, repeating
 from paper_assets.ranking.traits import standard_taxonomy
 from paper_assets.settings import ScoringConfig
 from tests.ranking.plain_greedy import greedy

@@ -31,17 +31,15 @@ from paper_assets.evaluation.fitting import held_out_fits, parts_of
 from paper_assets.evaluation.judged_lists import ON_TOPIC, UNJUDGED, load_judged_lists, scratch_warehouse
 from paper_assets.evaluation.labelled_set import load_labelled_set
 from paper_assets.evaluation.metrics import bootstrap_mean, exponential_gain, ndcg
-from paper_assets.learning.evidence import weigh
-from paper_assets.learning.preference_model import SIGNAL_WEIGHTS, rated_papers, train
+from paper_assets.learning.preference_model import SIGNAL_WEIGHTS, rated_papers, train, weigh
 from paper_assets.learning.questions import FIRST_SET, questions
 from paper_assets.models.embedder import load_embedder
 from paper_assets.paper import Paper, papers_to_table
 from paper_assets.profile import Interests, Profile, RankingOptions, profile_content
 from paper_assets.ranking.calibration import Calibration
-from paper_assets.ranking.interest_modes import InterestQueries, interest_queries
 from paper_assets.ranking.preferences import Preferences, log_odds, scaled
-from paper_assets.ranking.rank import Ranking, rank
-from paper_assets.ranking.task import RankingTask, Vectors
+from paper_assets.ranking.rank import Ranking, RankingTask, Vectors, rank
+from paper_assets.ranking.relevance import InterestQueries, interest_queries
 from paper_assets.settings import ScoringConfig, load_settings
 from paper_assets.sources.bulk_files import read_papers
 from paper_assets.stores.embeddings import remembered_vectors

@@ -31,9 +31,8 @@ from paper_assets.cluster.tasks import rankings_of, spread
 from paper_assets.defs.instance import open_instance
 from paper_assets.models.embedder import load_embedder
 from paper_assets.paper import papers_to_table
-from paper_assets.ranking.interest_modes import interest_queries
-from paper_assets.ranking.rank import rank
-from paper_assets.ranking.task import RankingTask, Vectors
+from paper_assets.ranking.rank import RankingTask, Vectors, rank
+from paper_assets.ranking.relevance import interest_queries
 from paper_assets.settings import ScoringConfig
 from paper_assets.stores.index_storage import VectorBatch
 from paper_assets.stores.vectors import VectorIndex, drop, fetch, sync

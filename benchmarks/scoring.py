@@ -27,9 +27,8 @@ from benchmarks._figures import Figure, exit_status
 from paper_assets.paper import Paper, paper_schema, papers_from_table, papers_to_table
 from paper_assets.profile import Profile, profile_content
 from paper_assets.ranking.filters import FilterCriteria, filter_papers
-from paper_assets.ranking.interest_modes import interest_queries
-from paper_assets.ranking.rank import rank
-from paper_assets.ranking.task import RankingTask, Vectors
+from paper_assets.ranking.rank import RankingTask, Vectors, rank
+from paper_assets.ranking.relevance import interest_queries
 from paper_assets.settings import ScoringConfig
 from paper_assets.text.forward_index import forget_texts
 

@@ -15,8 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from paper_assets.interfaces.mcp.calls import Calls
-from paper_assets.interfaces.mcp.server import build_server
-from paper_assets.interfaces.mcp.tool_schemas import shown_to_models, tokens_about
+from paper_assets.interfaces.mcp.server import build_server, shown_to_models, tokens_about
 from paper_assets.settings import load_settings
 from paper_assets.text.secrets import Secrets
 

@@ -12,8 +12,8 @@ from paper_assets.defs.abandoned_runs import abandoned_runs
 from paper_assets.defs.assets import ASSETS
 from paper_assets.defs.automation import conditions, daily_fetch, weekly_repair
 from paper_assets.defs.dagster_internals import fork_runs
-from paper_assets.defs.decisions import decision_sensor
 from paper_assets.defs.resources import workspace_resource
+from paper_assets.defs.sensors import decision_sensor
 
 defs = dg.Definitions(
     assets=ASSETS,

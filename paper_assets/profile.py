@@ -22,9 +22,8 @@ from pydantic import (
 from paper_assets import small_files
 from paper_assets.errors import InvalidInput, InvalidProfile
 from paper_assets.paper_id import unversioned
-from paper_assets.small_files import is_broken_link, is_present
+from paper_assets.small_files import first_fault, is_broken_link, is_present
 from paper_assets.text.languages import LANGUAGES
-from paper_assets.validation import first_fault
 from paper_assets.weights import Weights
 
 Purpose = Literal["general", "literature_review", "implementation", "idea_generation"]

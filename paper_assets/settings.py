@@ -1,8 +1,11 @@
 """Read every path, threshold and key from the environment once; the interfaces pass them down.
 
 Each default is defined once, beside the sentence that justifies it. To add a setting, add a field to `Settings`: its
-variable is its name in capitals behind PAPER_ASSETS_. Nothing below the interfaces and the Dagster layer reads the
-environment or the clock.
+variable is its name in capitals behind PAPER_ASSETS_, and its type says how the variable's text becomes a value.
+Nothing below the interfaces and the Dagster layer reads the environment or the clock.
+
+Without a setting, the data folder is the current folder in a checkout, or if it already contains profiles or papers;
+elsewhere it is the user's data folder, so that `uv tool install` and `pipx install` are enough.
 """
 
 import getpass
@@ -10,11 +13,12 @@ import math
 import re
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from datetime import date
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
 
+from platformdirs import user_data_path
 from pydantic import (
     AfterValidator,
     BaseModel,
@@ -23,26 +27,103 @@ from pydantic import (
     Field,
     InstanceOf,
     ValidationError,
+    ValidationInfo,
 )
 
 from paper_assets.errors import InvalidInput
-from paper_assets.variables import (
-    Above0,
-    Address,
-    ClusterAddress,
-    Day,
-    Folder,
-    MailAddress,
-    Names,
-    Port,
-    Seconds,
-    ServerAddress,
-    Switch,
-    Wanted,
-    WholeSeconds,
-    changed_config,
-)
 from paper_assets.weights import DEFAULT_WEIGHTS, DIMENSIONS, weights_from_json
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+
+Config = TypeVar("Config", bound="DataclassInstance")
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a value must be, for the message about one that is not."""
+
+    words: str
+
+
+def _absolute(path: Path, info: ValidationInfo) -> Path:
+    """A relative path is taken from the working directory, which is the context."""
+    if info.context is None:
+        return path
+    try:
+        return Path(info.context / path.expanduser()).absolute()
+    except RuntimeError:
+        raise ValueError("no such user") from None
+
+
+def _listed(value: object) -> object:
+    return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
+
+
+def _day(value: object) -> object:
+    return date.fromisoformat(value) if isinstance(value, str) else value
+
+
+def _whole(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    number = float(value)
+    if not math.isfinite(number):
+        raise ValueError("not finite")
+    return int(number)
+
+
+_SECONDS = Wanted("a number of seconds from 0")
+
+Folder = Annotated[Path, AfterValidator(_absolute), Field(validate_default=True), Wanted("a folder")]
+Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False), _SECONDS]
+WholeSeconds = Annotated[int, BeforeValidator(_whole), Field(ge=0), _SECONDS]
+Above0 = Annotated[float, Field(gt=0, allow_inf_nan=False), Wanted("a number above 0")]
+Names = Annotated[tuple[str, ...], BeforeValidator(_listed)]  # comma separated
+Port = Annotated[int, BeforeValidator(_whole), Field(ge=1, le=65_535), Wanted("a port from 1 to 65535")]
+MailAddress = Annotated[
+    str, Field(pattern=r"^([!-?A-~]{1,64}@[A-Za-z0-9][A-Za-z0-9.-]{0,251})?$"), Wanted("a mail address")
+]
+Address = Annotated[str, AfterValidator(lambda text: text.rstrip("/"))]
+ClusterAddress = Annotated[
+    str,
+    AfterValidator(lambda text: text.rstrip("/")),
+    Field(pattern=r"^((tcp|tls)://[A-Za-z0-9.:\[\]-]{1,253}:[0-9]{1,5}/?)?$"),
+    Wanted("an address like tcp://host:8786"),
+]
+ServerAddress = Annotated[
+    str,
+    AfterValidator(lambda text: text.rstrip("/")),
+    Field(pattern=r"^(https?://[A-Za-z0-9.:\[\]-]{1,253}/?)?$"),
+    Wanted("an address like http://host:8000"),
+]
+Switch = Annotated[bool, Wanted("on or off")]
+Day = Annotated[date, BeforeValidator(_day), Wanted("a day like 2025-01-01")]
+
+
+def changed_config(defaults: Config, text: str, *, given_as: str) -> Config:
+    """`defaults` with the fields that `text` names: `passes=92, asks=86`; true and false for a switch.
+
+    Raises InvalidInput with `given_as` and the entry.
+    """
+    kinds = {field.name: type(getattr(defaults, field.name)) for field in fields(defaults)}
+    chosen: dict[str, object] = {}
+    for entry in filter(None, (part.strip() for part in text.split(","))):
+        name, _, value = (part.strip() for part in entry.partition("="))
+        if name not in kinds:
+            raise InvalidInput(f"{given_as}: {name[:40]!r} is unknown; use {', '.join(kinds)}")
+        kind = kinds[name]
+        try:
+            chosen[name] = {"true": True, "false": False}[value.lower()] if kind is bool else kind(value)
+        except (ValueError, KeyError):
+            wanted = {bool: "true or false", int: "a whole number", float: "a number"}[kind]
+            raise InvalidInput(f"{given_as}: {name} must be {wanted}, got {value[:40]!r}") from None
+    try:
+        return replace(defaults, **chosen)
+    except InvalidInput as fault:
+        raise InvalidInput(f"{given_as}: {str(fault).removeprefix('rewriting: ')}") from None
+
 
 ARCHIVE = "optim_best_practices_v1"  # B1: the version is in the name
 
@@ -339,3 +420,29 @@ def load_settings(environ: Mapping[str, str], working_dir: Path, *, default_fold
         variable = next(variable for variable, setting in variables().items() if setting == name)
         wanted = next(each.words for each in Settings.model_fields[name].metadata if isinstance(each, Wanted))
         raise InvalidInput(f"{variable} must be {wanted}, got {given[name][:40]!r}") from None
+
+
+NAME = "paper-assets"
+
+
+def default_folder(environ: Mapping[str, str], working_dir: Path) -> Path:
+    """Return the folder of `data`, `profiles` and `dagster_home` for what no variable sets.
+
+    With PAPER_ASSETS_HOME set it is the working folder, as the variable says where the data is.
+    """
+    if environ.get("PAPER_ASSETS_HOME", "").strip() or is_desk_folder(working_dir):
+        return working_dir
+    return user_data_path(NAME, appauthor=False)
+
+
+def is_desk_folder(folder: Path) -> bool:
+    """Return whether a folder is a checkout of this project, or holds profiles or papers already."""
+    try:
+        checkout = (folder / "pyproject.toml").is_file() and (folder / "paper_assets" / "definitions.py").is_file()
+        return (
+            checkout
+            or (folder / "data" / "warehouse.duckdb").exists()
+            or next((folder / "profiles").glob("*/profile.json"), None) is not None
+        )
+    except OSError:
+        return False

@@ -1,7 +1,7 @@
-"""Read small files and JSON that come from users or other people, within limits.
+"""Read small files and JSON that come from users or other people, within limits, and explain invalid records.
 
-A file must be a regular file of limited size, or it is refused before a byte is read: opening a pipe would wait for
-ever, and a device never ends. Numbers and nesting in JSON are limited, so that no other code meets a number of 5,000
+A file must be a regular file of limited size, or it is refused before a byte is read: opening a pipe would wait
+forever, and a device never ends. Numbers and nesting in JSON are limited, so that no other code meets a number of 5,000
 digits or lists nested 1,000 deep. Files of any length (bulk files, PDFs) are read elsewhere.
 """
 
@@ -12,6 +12,8 @@ import stat
 import sys
 import zlib
 from pathlib import Path
+
+from pydantic import ValidationError
 
 from paper_assets.errors import InvalidInput
 
@@ -179,3 +181,17 @@ def _named(file: Path) -> str:
 
 def _reason(error: Exception) -> str:
     return getattr(error, "strerror", None) or "no file can have this name"
+
+
+def first_fault(error: ValidationError) -> str:
+    """What is wrong with a record, as `key: what`, of the first key that is wrong."""
+    fault = error.errors(include_url=False, include_input=True)[0]
+    key = ".".join(str(part) for part in fault["loc"])
+    if fault["type"] == "extra_forbidden":
+        return f"{key}: unknown key; remove it or correct its spelling"
+    message = fault["msg"].removeprefix("Value error, ")
+    message = message[0].lower() + message[1:]
+    if not key:
+        return message
+    shown = repr(fault["input"])
+    return f"{key}: {message}, got {shown if len(shown) <= 60 else shown[:57] + '...'}"

@@ -17,8 +17,7 @@ from typing import Annotated, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from paper_assets.errors import InvalidInput
-from paper_assets.small_files import parse_json
-from paper_assets.validation import first_fault
+from paper_assets.small_files import first_fault, parse_json
 
 _Share = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from paper_assets.arxiv_ids import split_arxiv_id
 from paper_assets.models.embedder import load_embedder
 from paper_assets.paper import Paper, embedded_text, paper_from_mapping, paper_to_mapping
+from paper_assets.paper_id import split_arxiv_id
 from paper_assets.profile import Profile, load_profile, profile_folders
 from paper_assets.ranking.gatekeeper import Embed
 from paper_assets.settings import load_settings

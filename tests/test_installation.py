@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from paper_assets.installation import default_folder, is_desk_folder
-from paper_assets.settings import load_settings
+from paper_assets.settings import default_folder, is_desk_folder, load_settings
 from tests.desk import COMMAND
 
 ROOT = Path(__file__).parent.parent

@@ -4,10 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paper_assets import arxiv_ids
-from paper_assets.arxiv_ids import split_arxiv_id
+from paper_assets import paper_id as arxiv_ids
 from paper_assets.errors import InvalidArxivId
-from paper_assets.paper_id import PaperId, split_paper_id, unversioned
+from paper_assets.paper_id import PaperId, split_arxiv_id, split_paper_id, unversioned
 from paper_assets.settings import KNOWN_HOSTS
 
 

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from paper_assets.cluster.client import Cluster, Connection, computed, connected
 from paper_assets.errors import PaperAssetsError
 from paper_assets.models.embedder import Batches, Embedder, load_embedder
-from paper_assets.ranking.rank import Ranking, rank
-from paper_assets.ranking.task import RankingTask, Vectors
+from paper_assets.ranking.rank import Ranking, RankingTask, Vectors, rank
 from paper_assets.ranking.verifier import Verifier
 
 # Calls with at least this many texts are sent; below, connecting takes as long as computing: docs/scaling.md.

@@ -14,7 +14,7 @@ import dagster as dg
 from dagster import DagsterRunStatus
 
 from paper_assets.defs.change_detection import ChangeDrivenSensor, remember_unchanged, state_of
-from paper_assets.defs.run_history import remove_old_logs
+from paper_assets.defs.instance import remove_old_logs
 from paper_assets.errors import StoreBusy
 from paper_assets.pipeline.health import repair
 from paper_assets.pipeline.workspace import Workspace

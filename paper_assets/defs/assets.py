@@ -17,8 +17,7 @@ from paper_assets.defs.reports import ATTENDED, materializations, separate_event
 from paper_assets.errors import PaperAssetsError, StoreError, named_error
 from paper_assets.pipeline.health import repair
 from paper_assets.pipeline.papers import ACCEPT_FEWER
-from paper_assets.pipeline.report import Report
-from paper_assets.pipeline.step import WHOLE, Check, Checked, Grid, Made, Partition, Product, Step, failure_of
+from paper_assets.pipeline.step import WHOLE, Check, Checked, Grid, Made, Partition, Product, Report, Step, failure_of
 from paper_assets.pipeline.steps import STEPS
 from paper_assets.pipeline.workspace import Workspace
 

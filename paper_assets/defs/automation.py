@@ -1,6 +1,6 @@
 """Decide when assets are made: conditions, the daily fetch and the weekly repair (A2).
 
-Belongs here: when. Not here: what is made (assets.py), and what a tick of the sensor does (conditions_sensor.py).
+Belongs here: when. Not here: what is made (assets.py), and what a tick of the sensor does (sensors.py).
 """
 
 import re
@@ -10,8 +10,8 @@ from typing import Any
 import dagster as dg
 from dagster import AutomationCondition
 
-from paper_assets.defs import environment
-from paper_assets.defs.conditions_sensor import ConditionsSensor
+from paper_assets.defs import resources
+from paper_assets.defs.sensors import ConditionsSensor
 from paper_assets.pipeline.step import Trigger
 from paper_assets.stores.papers import paper_counts
 from paper_assets.stores.warehouse import Warehouse
@@ -74,10 +74,10 @@ def _day_of(key: Any) -> str | None:
 
 def stored_days(known: set[str]) -> set[str]:
     """Return the known days that have papers: Dagster still lists the days of a deleted store."""
-    path = environment.settings.warehouse_path
+    path = resources.settings.warehouse_path
     if not path.exists():
         return known
-    return {f"{day}" for day in paper_counts(Warehouse(path, deadline=environment.settings.store_deadline))}
+    return {f"{day}" for day in paper_counts(Warehouse(path, deadline=resources.settings.store_deadline))}
 
 
 _something_new = (
@@ -165,7 +165,7 @@ conditions = ConditionsSensor(
     emit_backfills=False,  # the daemon checks backfills every 30 s only; requests are merged instead
     use_user_code_server=True,  # LatestEmbeddedDay is not one of Dagster's
     default_status=dg.DefaultSensorStatus.RUNNING,
-    minimum_interval_seconds=environment.sensor_seconds(1),
+    minimum_interval_seconds=resources.sensor_seconds(1),
 )
 
 

@@ -5,7 +5,7 @@ one of these names. Remove an entry as soon as Dagster offers a public way. Impo
 process only and are slow.
 
 - `SensorExecutionData`: the result of a sensor's tick. Two sensor classes override `evaluate_tick`, to skip ticks in
-  which nothing changed (change_detection.py) and to merge run requests (conditions_sensor.py).
+  which nothing changed (change_detection.py) and to merge run requests (sensors.py).
 - `SqliteEventLogStorage`, `SqliteRunStorage`: to know whether the history is kept in files, whose changes are visible
   without opening them.
 - `restore_cursor`: a daemon that is killed while it submits the runs of a tick loses the cursor of the conditions, and

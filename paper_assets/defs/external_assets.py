@@ -1,6 +1,6 @@
 """External assets, one partition for each profile: `research_profile` (A1) and `reader_ratings` (L1, L6).
 
-Belongs here: which versions Dagster knows, and reporting new ones. Not here: when that happens (conditions_sensor.py),
+Belongs here: which versions Dagster knows, and reporting new ones. Not here: when that happens (sensors.py),
 reading profiles (pipeline/profiles.py) and ratings (learning/ratings.py).
 """
 

@@ -1,29 +1,133 @@
-"""Open Dagster's instance, and describe in one line what is wrong with it.
+"""Open Dagster's instance, describe in one line what is wrong with it, and read and limit its run history.
 
-Belongs here: the folder, its settings, its three SQLite files. Not here: queries to the instance.
+The history is in three SQLite files of its folder, or on a PostgreSQL server (SPEC X4), whose address is only in
+PAPER_ASSETS_POSTGRES: dagster.yaml names the variable.
+
+Every run has an SQLite file (150 kB and more, most of it empty tables), and a command makes four or five runs for each
+day and profile: 400 days of 8 profiles took 1.6 GB, so the files of old runs are removed. Materializations, data
+versions, checks and the list of runs are in two other files, which are kept.
 """
 
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from hashlib import sha256
 from importlib.resources import files
+from importlib.util import find_spec
 from pathlib import Path
 
 import dagster as dg
 
 from paper_assets.defs.dagster_internals import SqliteEventLogStorage, SqliteRunStorage
 from paper_assets.defs.history_files import DATABASES, INDEX, SETTINGS
-from paper_assets.defs.history_server import (
-    check_connection,
-    check_server,
-    new_settings,
-    server_errors_explained,
-    without_address,
-)
 from paper_assets.errors import InvalidInput, PaperAssetsError, StoreBusy, StoreError, StoreUnwritable
 from paper_assets.stores.locks import folder_locked, make_private_folder
+from paper_assets.text.secrets import Secrets
+
+VARIABLE = "PAPER_ASSETS_POSTGRES"
+# With its driver: without one SQLAlchemy 2.1 takes another than the one that comes with dagster-postgres.
+_SCHEME = "postgresql+psycopg2://"
+_CONNECT = 10  # seconds
+_STORAGE = f"""
+# Runs, events and schedules on PostgreSQL; the address with the password is only in the variable.
+storage:
+  postgres:
+    postgres_url:
+      env: {VARIABLE}
+"""
+
+
+def uses_server(environ: Mapping[str, str]) -> bool:
+    """Return whether a server keeps the history."""
+    return bool(environ.get(VARIABLE, "").strip())
+
+
+def new_settings(settings: bytes, environ: Mapping[str, str]) -> bytes:
+    """Return this project's dagster.yaml, with the lines of the server if one is configured."""
+    return settings + _STORAGE.encode() if uses_server(environ) else settings
+
+
+def check_server(file: Path, environ: Mapping[str, str]) -> None:
+    """Check that dagster.yaml and the environment agree. Raises InvalidInput, without the address."""
+    written = file.read_text(encoding="utf-8", errors="replace")
+    asks, elsewhere = VARIABLE in written, "\nstorage:" in f"\n{written}"
+    if asks and not uses_server(environ):
+        raise InvalidInput(
+            f"{file} keeps Dagster's history on PostgreSQL; set {VARIABLE} to "
+            f"{_SCHEME}user:password@host/database, or remove that file to keep the history in files"
+        )
+    if not uses_server(environ):
+        return
+    if not environ[VARIABLE].strip().startswith(_SCHEME):
+        raise InvalidInput(f"{VARIABLE} must be an address like {_SCHEME}user:password@host/database")
+    if not asks and not elsewhere:
+        raise InvalidInput(
+            f"{VARIABLE} is set, but {file} keeps Dagster's history in files; remove that file to have it rewritten "
+            "(the old history stays in its folder, unread), or unset the variable"
+        )
+    if find_spec("dagster_postgres") is None:
+        raise InvalidInput(f'{VARIABLE} is set, but dagster-postgres is missing; pip install "paper-assets[postgres]"')
+
+
+def check_connection(environ: Mapping[str, str]) -> None:
+    """Connect once, because Dagster would retry five times and log each. Raises StoreError."""
+    if not uses_server(environ):
+        return
+    import sqlalchemy
+
+    with server_errors_explained(environ):
+        engine = sqlalchemy.create_engine(environ[VARIABLE].strip(), connect_args={"connect_timeout": _CONNECT})
+        try:
+            engine.connect().close()
+        finally:
+            engine.dispose()
+
+
+@contextmanager
+def server_errors_explained(environ: Mapping[str, str]) -> Iterator[None]:
+    """Turn errors of the server into one line without the address. Raises StoreError."""
+    try:
+        yield
+    except Exception as fault:
+        said = _said_by_server(fault) if uses_server(environ) else None
+        if said is None:
+            raise
+        raise StoreError(
+            f"the PostgreSQL server of {VARIABLE} failed: {without_address(said, environ)}; "
+            "see that it runs and that user, password and database exist"
+        ) from None
+
+
+def _said_by_server(fault: BaseException) -> str | None:
+    """Return the message of the server's driver that caused an exception, if there is one."""
+    from sqlalchemy.exc import DBAPIError  # Dagster has imported it by now
+
+    found: BaseException | None = fault
+    while found is not None:
+        if isinstance(found, DBAPIError) and type(found.orig).__module__.startswith("psycopg"):
+            return str(found.orig)
+        found = found.__cause__
+    return None
+
+
+def without_address(text: str, environ: Mapping[str, str]) -> str:
+    """Return the text in one line, cut, without user and password."""
+    line = " ".join(text.split())
+    return Secrets({"POSTGRES_URL": environ.get(VARIABLE, "")}).hide(line if len(line) <= 300 else f"{line[:300]} …")
+
+
+def delete_server_history(instance: dg.DagsterInstance) -> None:
+    """Delete the history on a server, including the partitions of profiles."""
+    for name in ("profile",):
+        for key in instance.get_dynamic_partitions(name):
+            instance.delete_dynamic_partition(name, key)
+    instance.wipe()
+    if instance.schedule_storage:
+        instance.schedule_storage.wipe()
+
 
 _RESTORE = "restore it, or begin a new history with `paper-assets reset --history`; papers and results stay"
 
@@ -158,3 +262,62 @@ def _appear(file: Path, content: bytes) -> None:
     new = file.with_name(f".{file.name}.new")
     new.write_bytes(content)
     new.replace(file)
+
+
+KEPT_LOGS = 500  # runs whose log the UI can still show; about 80 MB
+_LOGS = Path("history", "runs")
+_INDEX = "index"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PastRun:
+    """One run: its status, what it made (assets, partitions), when it began and how many seconds it took."""
+
+    run_id: str
+    status: str
+    assets: tuple[str, ...]
+    partition: str | None
+    began: datetime | None
+    seconds: float | None
+
+
+def latest_runs(dagster_home: Path, *, most: int) -> list[PastRun]:
+    """Return the newest runs first. Raises StoreUnwritable."""
+    instance = open_instance(dagster_home)
+    found = []
+    for record in instance.get_run_records(limit=most):
+        run, tags = record.dagster_run, record.dagster_run.tags
+        span = tags.get("dagster/asset_partition_range_start"), tags.get("dagster/asset_partition_range_end")
+        found.append(
+            PastRun(
+                run_id=run.run_id,
+                status=run.status.value.lower().replace("_", " "),
+                assets=tuple(sorted(key.to_user_string() for key in run.asset_selection or ())),
+                partition=tags.get("dagster/partition") or (" to ".join(map(str, span)) if all(span) else None),
+                began=datetime.fromtimestamp(record.start_time, UTC) if record.start_time else None,
+                seconds=record.end_time - record.start_time if record.end_time and record.start_time else None,
+            )
+        )
+    return found
+
+
+def remove_old_logs(instance: dg.DagsterInstance, dagster_home: Path) -> int:
+    """Remove the logs of finished runs except the newest `KEPT_LOGS`; return their number.
+
+    Without effect if the history is not kept in SQLite files.
+    """
+    logs = [file for file in (dagster_home / _LOGS).glob("*.db") if file.stem != _INDEX]
+    if len(logs) <= KEPT_LOGS + KEPT_LOGS // 10:  # not at every command
+        return 0
+    ages = {}
+    for file in logs:
+        with suppress(FileNotFoundError):  # another process removes logs too
+            ages[file] = file.stat().st_mtime
+    removed = 0
+    for file in sorted(ages, key=lambda each: ages[each])[:-KEPT_LOGS]:
+        run = instance.get_run_by_id(file.stem)
+        if run is None or run.is_finished:
+            for part in (file, *file.parent.glob(f"{file.name}-*")):
+                part.unlink(missing_ok=True)
+            removed += 1
+    return removed

@@ -8,7 +8,7 @@ from datetime import date
 
 import dagster as dg
 
-from paper_assets.defs.environment import settings
+from paper_assets.defs.resources import settings
 from paper_assets.pipeline.step import Grid, Partition, ascending
 
 # A day is a partition once it has begun (end_offset), because bulk files and tests may contain today's papers.

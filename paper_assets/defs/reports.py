@@ -17,7 +17,7 @@ import dagster as dg
 from markupsafe import escape
 
 from paper_assets.errors import ClusterUnavailable, DoubtfulDay, PaperAssetsError, SourceError, StoreBusy
-from paper_assets.pipeline.report import Bars, Columns, Link, Markdown, Report, Scatter, StackedBars, Table, Value
+from paper_assets.pipeline.step import Bars, Columns, Link, Markdown, Report, Scatter, StackedBars, Table, Value
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -1,14 +1,30 @@
-"""The resource of assets and sensors: the workspace, from this process's environment. Nothing is opened yet."""
+"""Read the environment when the graph is loaded, and define the resource of assets and sensors: the workspace.
+
+The settings are read once, because partitions and intervals are fixed then. Making the resource opens nothing.
+"""
 
 import os
 from datetime import UTC, datetime
+from pathlib import Path
 
 import dagster as dg
 
 from paper_assets.defs.abandoned_runs import process_tag
-from paper_assets.defs.environment import settings
 from paper_assets.defs.run_queue import BACKLOG, QUEUE
 from paper_assets.pipeline.workspace import Workspace, open_workspace
+from paper_assets.settings import default_folder, load_settings
+
+settings = load_settings(os.environ, Path.cwd(), default_folder=default_folder(os.environ, Path.cwd()))
+
+
+def sensor_seconds(ticks: int) -> int:
+    """Return the interval to declare for a sensor that evaluates every `ticks` ticks.
+
+    Dagster's loop takes five seconds and skips a sensor whose interval ends a moment later: a third of the ticks of a
+    five-second interval came after ten seconds.
+    """
+    return max(1, ticks * settings.sensor_interval - 1)
+
 
 _NICENESS = 10  # of a run that embeds old papers: what a person waits for gets the processor first
 

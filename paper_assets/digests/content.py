@@ -1,6 +1,7 @@
 """Build the content of a digest: plain text and numbers from stored rows (SPEC 1, `reading_digests`).
 
 Pure. Every text of a paper or profile is cleaned here and every URL checked; renderers escape their format's markup.
+Papers with excluded keywords are removed from stored answers and rewrites (G3).
 """
 
 from collections import Counter
@@ -9,6 +10,8 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 from typing import Any, TypeVar
 
+import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from paper_assets.digests.entry import (
@@ -31,6 +34,7 @@ from paper_assets.profile import ProfileContent
 from paper_assets.ranking.changes import Changes, Move
 from paper_assets.ranking.filters import FILTERS
 from paper_assets.ranking.final_list import probability_of
+from paper_assets.ranking.keywords import distinct, keywords_in, paper_texts
 from paper_assets.settings import RewritingConfig
 from paper_assets.stores.rankings import StoredRanking
 from paper_assets.stores.rewrites import RewriteItem
@@ -327,3 +331,56 @@ def _paper(paper_id: str, stored: Stored, titles: Mapping[str, str]) -> Paper:
     """Return the paper; if a later fetch has removed it, what the candidates still contain."""
     gone = Paper(paper_id=paper_id, title=titles.get(paper_id, paper_id), abstract="", authors=())
     return stored.papers.get(paper_id, gone)
+
+
+def papers_named(answers: Iterable[Mapping[str, Any]]) -> set[str]:
+    """Return the ids of the papers that stored answers cite."""
+    return {name for each in _documents(answers) if (name := each["metadata"].get("paper_id"))}
+
+
+def without_excluded(
+    answers: Sequence[Mapping[str, Any]],
+    rewrites: Sequence[RewriteItem],
+    *,
+    papers: Mapping[str, Paper],
+    keywords: Sequence[str],
+) -> tuple[list[dict[str, Any]], list[RewriteItem]]:
+    """Remove what the keywords exclude from answers and rewrites; a side that loses documents reports how many.
+
+    `papers`: by id, as far as stored; for others the text in the answer or rewrite is checked.
+    """
+    texts = {
+        each["metadata"].get("paper_id") or each["doc_id"]: (each["metadata"].get("title") or "", each["page_content"])
+        for each in _documents(answers)
+    }
+    texts |= {item.paper_id: (item.title, item.original_text) for item in rewrites}
+    texts |= {paper_id: (paper.title, paper.abstract) for paper_id, paper in papers.items() if paper_id in texts}
+    excluded = _excluded(texts, keywords)
+    kept = [
+        {**answer, "sides": [_side(side, excluded) for side in answer["sides"]]} if excluded else dict(answer)
+        for answer in answers
+    ]
+    return kept, [item for item in rewrites if item.paper_id not in excluded]
+
+
+def _excluded(texts: Mapping[str, tuple[str, str]], keywords: Sequence[str]) -> set[str]:
+    names, known = list(texts), distinct(keywords)
+    if not names or not known:
+        return set()
+    table = pa.table({"title": [texts[name][0] for name in names], "abstract": [texts[name][1] for name in names]})
+    found = keywords_in(paper_texts(table), known)
+    return {names[row] for row in np.flatnonzero(found.any(axis=1)).tolist()}
+
+
+def _side(side: Mapping[str, Any], excluded: set[str]) -> dict[str, Any]:
+    stays = [each for each in side["documents"] if (each["metadata"].get("paper_id") or each["doc_id"]) not in excluded]
+    gone = len(side["documents"]) - len(stays)
+    if not gone:
+        return dict(side)
+    removed = f"{gone} removed because of your excluded keywords"
+    shortfall = "; ".join(part for part in (side["shortfall"], removed) if part)
+    return {**side, "documents": stays, "shortfall": shortfall}
+
+
+def _documents(answers: Iterable[Mapping[str, Any]]) -> Iterable[Mapping[str, Any]]:
+    return (each for answer in answers for side in answer["sides"] for each in side["documents"])

@@ -19,7 +19,7 @@ from paper_assets.digests.content import Digest
 from paper_assets.digests.entry import Entry
 from paper_assets.digests.evidence import Evidence
 from paper_assets.digests.html import environment, long_day
-from paper_assets.text.key_sentence import key_sentence
+from paper_assets.text.abstracts import key_sentence
 from paper_assets.text.tex import MathText, without_mathml
 
 _WIDTH = 76  # characters of a line; quoted in an answer it still fits into 80

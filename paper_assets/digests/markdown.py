@@ -12,8 +12,8 @@ from paper_assets.digests.content import Digest
 from paper_assets.digests.entry import links_of
 from paper_assets.digests.plain_text import in_words, weekday
 from paper_assets.paper import Paper
+from paper_assets.text.abstracts import key_sentence
 from paper_assets.text.cleaning import one_line
-from paper_assets.text.key_sentence import key_sentence
 from paper_assets.text.tex import readable
 
 # Everywhere: what begins code, emphasis, links, images, HTML, entities, tables, mathematics, attributes, strikethrough.

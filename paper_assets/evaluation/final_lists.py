@@ -23,14 +23,12 @@ from paper_assets.evaluation.metrics import Bools, Floats
 from paper_assets.paper import embedded_text, papers_from_table
 from paper_assets.profile import InterestMode, RankingOptions
 from paper_assets.ranking.calibration import Calibration
-from paper_assets.ranking.columns import ages_in_days, has_project_page, has_repository
-from paper_assets.ranking.filters import FilterCriteria, filter_papers
+from paper_assets.ranking.filters import FilterCriteria, ages_in_days, filter_papers, has_project_page, has_repository
 from paper_assets.ranking.gatekeeper import Embed, ranking_options
-from paper_assets.ranking.interest_modes import interest_queries, liked_ids
 from paper_assets.ranking.keywords import keywords_in, paper_texts
-from paper_assets.ranking.rank import SURVEY_TITLES, Ranking, rank
+from paper_assets.ranking.rank import SURVEY_TITLES, Ranking, RankingTask, Vectors, rank
+from paper_assets.ranking.relevance import interest_queries, liked_ids
 from paper_assets.ranking.scoring import best_first
-from paper_assets.ranking.task import RankingTask, Vectors
 from paper_assets.settings import ScoringConfig
 from paper_assets.stores.papers import papers_between, papers_by_id
 from paper_assets.stores.warehouse import Warehouse

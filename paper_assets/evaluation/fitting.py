@@ -1,7 +1,7 @@
 """Coefficients of relevance fitted to judged lists, and a fit for each profile that has not seen it (SPEC G17).
 
 Maximum likelihood of the grades (2 and 3 are on topic, unjudged papers are not) under the formula of
-`ranking/probability.py`, every profile of equal weight, a coefficient never below 0. Only interests in words are
+`ranking/calibration.py`, every profile of equal weight, a coefficient never below 0. Only interests in words are
 fitted; liked papers keep the coefficients of `benchmarks/calibrate.py`.
 """
 
@@ -15,11 +15,9 @@ from paper_assets.errors import InvalidInput
 from paper_assets.evaluation.final_lists import JudgedDay
 from paper_assets.evaluation.judged_lists import ON_TOPIC
 from paper_assets.evaluation.metrics import Floats
-from paper_assets.ranking.calibration import Calibration, Logit, standard_calibration
+from paper_assets.ranking.calibration import Calibration, Logit, standard_calibration, standardized
 from paper_assets.ranking.gatekeeper import Embed
-from paper_assets.ranking.interest_modes import interest_queries
-from paper_assets.ranking.probability import standardized
-from paper_assets.ranking.relevance import cosines
+from paper_assets.ranking.relevance import cosines, interest_queries
 from paper_assets.ranking.term_matching import paper_words, term_scores
 from paper_assets.settings import ScoringConfig
 

@@ -15,7 +15,7 @@ from paper_assets.evaluation.labelled_set import LabelledSet, Query
 from paper_assets.evaluation.metrics import Evaluation, Floats, Scorer, judge
 from paper_assets.paper_id import unversioned
 from paper_assets.profile import Interests, LikedPaper, RankingOptions
-from paper_assets.ranking.interest_modes import InterestQueries, interest_queries, relevance_of, with_every_lane
+from paper_assets.ranking.relevance import InterestQueries, interest_queries, relevance_of, with_every_lane
 from paper_assets.ranking.term_matching import PaperWords, paper_words
 from paper_assets.settings import EvaluationConfig, ScoringConfig
 

@@ -6,10 +6,10 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from paper_assets.arxiv_ids import arxiv_id_of_file
 from paper_assets.errors import PdfFetchFailed
 from paper_assets.models.embedder import Embedder
 from paper_assets.paper import Paper, papers_from_table
+from paper_assets.paper_id import arxiv_id_of_file
 from paper_assets.progress import Progress
 from paper_assets.sources.pdf_files import pdf_files
 from paper_assets.sources.pdf_text import MOST_BYTES, pdf_text, read_pdf

@@ -11,7 +11,7 @@ from dagster_webserver.webserver import DagsterWebserver
 from starlette.middleware import Middleware
 
 from paper_assets.defs.dagster_internals import reduce_idle_work
-from paper_assets.interfaces.local_only import LocalOnly
+from paper_assets.interfaces.server_guard import LocalOnly
 
 
 class GuardedWebserver(DagsterWebserver):

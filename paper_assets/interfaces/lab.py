@@ -15,15 +15,13 @@ from starlette.applications import Starlette
 from starlette.routing import Mount, Route
 
 from paper_assets.errors import InvalidInput
-from paper_assets.interfaces.local_only import THIS_MACHINE
 from paper_assets.interfaces.mcp.http import PATH, Assistants
 from paper_assets.interfaces.mcp.server import log_to_stderr
-from paper_assets.interfaces.page.app import build_app
+from paper_assets.interfaces.page.app import build_app, form_token_of, open_listener
 from paper_assets.interfaces.page.desk import Desk, now
-from paper_assets.interfaces.page.server import form_token_of, open_listener
 from paper_assets.interfaces.page.sign_in import Sessions
+from paper_assets.interfaces.server_guard import BACKLOG, THIS_MACHINE, Waiting, guarded_protocol
 from paper_assets.interfaces.tokens import Doorkeeper
-from paper_assets.interfaces.unfinished import BACKLOG, Waiting, guarded_protocol
 from paper_assets.settings import Settings
 from paper_assets.stores.profiles import people_file, read_people
 from paper_assets.text.secrets import Secrets

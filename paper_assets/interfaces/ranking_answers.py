@@ -18,15 +18,15 @@ from paper_assets.ranking.gatekeeper import Backends, Embed
 from paper_assets.ranking.two_rankings import profile_edits
 from paper_assets.ranking.verifier import open_verifier
 from paper_assets.settings import Settings
+from paper_assets.stores.answers import keep_answers, known_answers
 from paper_assets.stores.embeddings import remembered_vectors
 from paper_assets.stores.feedback import WORDS, last_ratings
-from paper_assets.stores.llm_records import keep_answers, known_answers
 from paper_assets.stores.papers import find_paper, paper_titled, papers_by_id, papers_with_words
 from paper_assets.stores.profiles import profile_version
 from paper_assets.stores.rankings import StoredRanking, candidates, latest_ranking_day, ranked_paper, ranking
 from paper_assets.stores.warehouse import Warehouse
+from paper_assets.text.abstracts import key_sentence
 from paper_assets.text.cleaning import one_line
-from paper_assets.text.key_sentence import key_sentence
 from paper_assets.text.tex import readable
 from paper_assets.text.words import normal_form
 

@@ -15,8 +15,8 @@ from urllib.parse import urlsplit
 import requests
 from duckdb import DuckDBPyConnection
 
-from paper_assets.arxiv_ids import beside_pdfs, is_arxiv_host
 from paper_assets.errors import StoreBusy
+from paper_assets.paper_id import beside_pdfs, is_arxiv_host
 from paper_assets.progress import Progress, ignore_progress
 from paper_assets.settings import Settings
 from paper_assets.sources.known_hosts import KnownHosts, known_hosts

@@ -7,12 +7,22 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
-from paper_assets.arxiv_ids import is_arxiv_id
 from paper_assets.errors import InvalidInput, InvalidPaper, PaperNotFound, SourceError, StoreBusy
 from paper_assets.interpreting.clients import Clients
-from paper_assets.interpreting.contents import ContentSource, content_of, digest, pdf_pages, put_together
-from paper_assets.interpreting.finding import LonePdf, Work, find, identified, same_title
+from paper_assets.interpreting.lookup import (
+    ContentSource,
+    LonePdf,
+    Work,
+    content_of,
+    digest,
+    find,
+    identified,
+    pdf_pages,
+    put_together,
+    same_title,
+)
 from paper_assets.paper import Paper, paper_from_mapping, paper_to_mapping
+from paper_assets.paper_id import is_arxiv_id
 from paper_assets.retrieval.merge import Candidate, Policy, merge
 from paper_assets.sources.semantic_scholar import (
     MOST_RELATED,

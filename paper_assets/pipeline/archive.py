@@ -10,8 +10,22 @@ from hashlib import sha256
 from itertools import groupby
 
 from paper_assets.pipeline.embeddings import SAMPLE, index_finds_its_vectors
-from paper_assets.pipeline.report import Bars, Columns, Report, StackedBars, Table, Value
-from paper_assets.pipeline.step import WHOLE, Check, Checked, Grid, Made, Partition, Product, Step
+from paper_assets.pipeline.step import (
+    WHOLE,
+    Bars,
+    Check,
+    Checked,
+    Columns,
+    Grid,
+    Made,
+    Partition,
+    Product,
+    Report,
+    StackedBars,
+    Step,
+    Table,
+    Value,
+)
 from paper_assets.pipeline.workspace import Workspace
 from paper_assets.rewriting.best_practices import Archive, archive_of, offer_again, sync_archive
 from paper_assets.rewriting.pii import find_pii

@@ -7,12 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 
-from paper_assets.pipeline.preferences import preferences_inputs
-from paper_assets.pipeline.queries import liked_by, profile_queries
+from paper_assets.pipeline.preferences import liked_by, preferences_inputs, profile_queries
 from paper_assets.profile import Profile
 from paper_assets.ranking.calibration import standard_calibration
-from paper_assets.ranking.interest_modes import liked_ids
-from paper_assets.ranking.task import candidate_fingerprint, ranking_fingerprint, wishes_fingerprint
+from paper_assets.ranking.rank import candidate_fingerprint, ranking_fingerprint, wishes_fingerprint
+from paper_assets.ranking.relevance import liked_ids
 from paper_assets.settings import Settings
 from paper_assets.stores.papers import day_fingerprints
 from paper_assets.stores.rankings import shown_by_day, wishes_by_day

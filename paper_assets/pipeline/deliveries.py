@@ -10,9 +10,19 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 
-from paper_assets.delivery.channels import DeliveryUncertain, MailServer, digest_mail, post_webhook, send_mail
+from paper_assets.delivery.channels import (
+    MAIL,
+    WEBHOOK,
+    DeliveryOptions,
+    DeliveryUncertain,
+    MailServer,
+    digest_mail,
+    load_delivery,
+    post_webhook,
+    secret,
+    send_mail,
+)
 from paper_assets.delivery.message import message_of
-from paper_assets.delivery.options import MAIL, WEBHOOK, DeliveryOptions, load_delivery, secret
 from paper_assets.digests.content import Digest
 from paper_assets.errors import InvalidInput, InvalidProfile, named_error
 from paper_assets.pipeline.workspace import Workspace

@@ -35,11 +35,11 @@ from paper_assets.retrieval.question_answering import (
 from paper_assets.retrieval.search import Corpus
 from paper_assets.retrieval.stance_judges import open_judge
 from paper_assets.settings import Settings
+from paper_assets.stores.answers import StoredAnswers
 from paper_assets.stores.documents import DataType, Where, text_before
-from paper_assets.stores.llm_records import StoredAnswers
 from paper_assets.stores.papers import papers_by_id
 from paper_assets.stores.warehouse import Warehouse
-from paper_assets.text.sections import section_of
+from paper_assets.text.sentences import section_of
 
 MOST_FETCHED = 20  # full texts of one question; each is a request to arXiv
 

@@ -13,10 +13,8 @@ from pathlib import Path
 
 from markupsafe import escape
 
-from paper_assets.digests.atom import Issue, atom_feed
-from paper_assets.digests.content import Digest, Stored, digest_of
-from paper_assets.digests.excluded import papers_named, without_excluded
-from paper_assets.digests.html import html_page, title_and_body, updated
+from paper_assets.digests.content import Digest, Stored, digest_of, papers_named, without_excluded
+from paper_assets.digests.html import Issue, atom_feed, html_page, title_and_body, updated
 from paper_assets.digests.mail import mail_html, mail_text
 from paper_assets.digests.markdown import escape_markdown, markdown_page
 from paper_assets.digests.plain_text import in_words
@@ -24,22 +22,39 @@ from paper_assets.errors import InvalidProfile, NotComputed, StoreError, named_e
 from paper_assets.paper import papers_from_table
 from paper_assets.pipeline.changes import changes_since
 from paper_assets.pipeline.deliveries import Parcel, deliver, due_days, undelivered
-from paper_assets.pipeline.report import Link, Markdown, Report
-from paper_assets.pipeline.step import Check, Checked, Grid, Made, Partition, Product, Step, ascending, one_by_one
+from paper_assets.pipeline.step import (
+    Check,
+    Checked,
+    Grid,
+    Link,
+    Made,
+    Markdown,
+    Partition,
+    Product,
+    Report,
+    Step,
+    ascending,
+    one_by_one,
+)
 from paper_assets.pipeline.workspace import Workspace
 from paper_assets.settings import Settings
-from paper_assets.stores.digest_inputs import (
+from paper_assets.stores.digests import (
+    FEED,
     DigestInputs,
     DigestMade,
     code_state,
     current_feed,
+    digest_path,
     digests_made,
+    feed_is_current,
+    feed_state,
+    keep_digest,
     papers_of_digests,
+    read_page,
     remember_digests,
     remember_feed,
     rows_of_digests,
 )
-from paper_assets.stores.digests import FEED, digest_path, feed_is_current, feed_state, keep_digest, read_page
 from paper_assets.stores.documents import retrievals_of
 from paper_assets.stores.papers import papers_by_id
 from paper_assets.stores.profiles import last_good_profile, profile_version

@@ -10,8 +10,21 @@ from numpy.typing import NDArray
 
 from paper_assets.errors import ModelUnavailable
 from paper_assets.models.embedder import Embedder
-from paper_assets.pipeline.report import Columns, Report, Scatter, Value
-from paper_assets.pipeline.step import Check, Checked, Grid, Made, Partition, Product, Step, days_of, one_by_one
+from paper_assets.pipeline.step import (
+    Check,
+    Checked,
+    Columns,
+    Grid,
+    Made,
+    Partition,
+    Product,
+    Report,
+    Scatter,
+    Step,
+    Value,
+    days_of,
+    one_by_one,
+)
 from paper_assets.pipeline.workspace import Workspace
 from paper_assets.stores.chroma_collections import FORM, document_batches
 from paper_assets.stores.embeddings import (

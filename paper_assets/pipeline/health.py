@@ -21,9 +21,9 @@ from paper_assets.pipeline.step import Grid, Partition, Step, stale
 from paper_assets.pipeline.steps import STEPS
 from paper_assets.pipeline.workspace import Workspace
 from paper_assets.sources.table import sources_of_days
+from paper_assets.stores.answers import Use, use_since
 from paper_assets.stores.digests import digest_path, unfinished_profiles
 from paper_assets.stores.harvests import DayTrouble, day_troubles
-from paper_assets.stores.llm_records import Use, use_since
 from paper_assets.stores.locks import sweep_notes
 from paper_assets.stores.papers import Summary, summary
 from paper_assets.stores.ranking_files import sweep_rankings

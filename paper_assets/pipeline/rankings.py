@@ -12,15 +12,22 @@ from paper_assets.learning.questions import FEW_RATINGS, FIRST_SET, questions
 from paper_assets.models.embedder import FEW, Embedder
 from paper_assets.paper import embedded_text, papers_from_table
 from paper_assets.pipeline.day_inputs import CODE_VERSION, ProfileDay, considered_day, ranking_version
-from paper_assets.pipeline.preferences import current_preferences, preferences_inputs
-from paper_assets.pipeline.queries import profile_queries, query_vectors
+from paper_assets.pipeline.preferences import current_preferences, preferences_inputs, profile_queries, query_vectors
 from paper_assets.profile import Profile
 from paper_assets.ranking.filters import FilterCriteria, filter_papers
-from paper_assets.ranking.interest_modes import InterestQueries
 from paper_assets.ranking.preferences import Preferences
-from paper_assets.ranking.rank import KEYWORD, Ranking, rank
+from paper_assets.ranking.rank import (
+    KEYWORD,
+    Ranking,
+    RankingTask,
+    Vectors,
+    rank,
+    ranking_fingerprint,
+    wishes_fingerprint,
+    with_vectors,
+)
+from paper_assets.ranking.relevance import InterestQueries
 from paper_assets.ranking.result import ranking_result
-from paper_assets.ranking.task import RankingTask, Vectors, ranking_fingerprint, wishes_fingerprint, with_vectors
 from paper_assets.ranking.unmatched import DAYS, preferences_of, sentences, unmet
 from paper_assets.ranking.verifier import Verifier
 from paper_assets.settings import Settings

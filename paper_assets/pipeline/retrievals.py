@@ -12,8 +12,22 @@ from paper_assets.ingestion.fulltexts import bring_in_pdfs
 from paper_assets.models.embedder import Embedder
 from paper_assets.pipeline.desk_answers import DailyAnswers
 from paper_assets.pipeline.profiles import remembered_profile, usable_profile
-from paper_assets.pipeline.report import Columns, Markdown, Report, StackedBars, Table, Value
-from paper_assets.pipeline.step import Check, Checked, Grid, Made, Partition, Product, Step, one_by_one
+from paper_assets.pipeline.step import (
+    Check,
+    Checked,
+    Columns,
+    Grid,
+    Made,
+    Markdown,
+    Partition,
+    Product,
+    Report,
+    StackedBars,
+    Step,
+    Table,
+    Value,
+    one_by_one,
+)
 from paper_assets.pipeline.workspace import Workspace
 from paper_assets.profile import Profile
 from paper_assets.retrieval.answers import (

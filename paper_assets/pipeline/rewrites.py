@@ -26,8 +26,21 @@ from paper_assets.errors import (
 from paper_assets.models.llm_config import Usage
 from paper_assets.paper import papers_from_table
 from paper_assets.pipeline.profiles import usable_profile
-from paper_assets.pipeline.report import Bars, Columns, Report, Table, Value
-from paper_assets.pipeline.step import Check, Checked, Grid, Made, Partition, Product, Step, one_by_one
+from paper_assets.pipeline.step import (
+    Bars,
+    Check,
+    Checked,
+    Columns,
+    Grid,
+    Made,
+    Partition,
+    Product,
+    Report,
+    Step,
+    Table,
+    Value,
+    one_by_one,
+)
 from paper_assets.pipeline.workspace import Workspace
 from paper_assets.profile import Profile
 from paper_assets.rewriting.gate import held_back, stopped_attempts

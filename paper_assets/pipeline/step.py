@@ -3,6 +3,9 @@
 Every step has a `Step` here; the Dagster assets with their data versions, checks and metadata (defs/assets.py), the
 question "is it current?" (`stale`), and the commands `run` and `status` are derived from it. To add an asset, add a
 file with a `Step` and a line in `pipeline/steps.py`.
+
+A report consists of values that know no interface (tables, bars, scatter plots); defs/reports.py renders them. The
+report of each asset is beside its step.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -10,12 +13,80 @@ from dataclasses import dataclass, field
 from datetime import date
 from enum import Enum
 from itertools import groupby
+from pathlib import Path
 from typing import Any, Literal
 
+from numpy.typing import NDArray
+
 from paper_assets.errors import ClusterUnavailable, PaperAssetsError, RateLimited, StoreBusy, named_error
-from paper_assets.pipeline.report import Report
 from paper_assets.pipeline.workspace import Workspace
 from paper_assets.progress import Progress, ignore_progress
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A preview; cells are shown as text."""
+
+    header: Sequence[str]
+    rows: Sequence[Sequence[object]]
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """A table's schema: (name, type, description)."""
+
+    named: Sequence[tuple[str, str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Bars:
+    """Counts by name, in the given order."""
+
+    counts: Mapping[str, int]
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class StackedBars:
+    """One bar a row, made of its parts in order; the first row on top."""
+
+    rows: Sequence[str]
+    parts: Mapping[str, Sequence[float]]
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class Scatter:
+    """Points (n, 2), coloured by group."""
+
+    points: NDArray[Any]
+    groups: Sequence[str]
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class Markdown:
+    """Markdown from this program, in which texts from outside are escaped."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A URL of this installation."""
+
+    url: str
+
+
+Value = Table | Columns | Bars | StackedBars | Scatter | Markdown | Link | Path | str | int | float
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """One partition's outcome: a version that changes only with the data, and what to show."""
+
+    data_version: str
+    values: Mapping[str, Value] = field(default_factory=dict)
 
 
 class Grid(Enum):

@@ -1,9 +1,16 @@
-"""From how near a paper is to how probably it is on topic: the coefficients, which are data of the package (SPEC G17).
+"""The probability that a reader with these interests calls a paper on topic, and its coefficients (SPEC G17).
 
-`calibration.json` holds the coefficients, `stem_frequencies.tsv` and `word_frequencies.tsv` the background that words
-are valued by. `python -m benchmarks.calibrate` makes them and prints the figures that speak for them; a hash of their
-content is stored with every ranking. Every coefficient but the intercepts is at least 0: a paper nearer to what is
-sought is never less probable.
+    logit_i = intercept + a z(cosine_i) + b words_i + ln(weight of the interest's level)
+    p       = 1 - product of (1 - p_i)                                  any of the interests will do
+
+z is the cosine's distance from the mean of the candidates in standard deviations: how near is near differs from
+interest to interest. With liked papers, m of them, logit(p) is raised or lowered by share(m) (logit_library - base).
+Arrays are (interests, papers); all sums run over interests in a fixed order.
+
+The coefficients are data of the package: `calibration.json` holds them, `stem_frequencies.tsv` and
+`word_frequencies.tsv` the background that words are valued by. `python -m benchmarks.calibrate` makes them and prints
+the figures that speak for them; a hash of their content is stored with every ranking. Every coefficient but the
+intercepts is at least 0: a paper nearer to what is sought is never less probable.
 """
 
 import json
@@ -13,6 +20,9 @@ from functools import cache
 from hashlib import sha256
 from importlib.resources import files
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from paper_assets.ranking.term_matching import Background
 
@@ -96,3 +106,105 @@ def calibration_from(record: Mapping[str, Any], *, frequencies: str, words: str)
 def _counts(lines: str) -> dict[str, int]:
     rows = (line.split("\t") for line in lines.splitlines())
     return {name: int(papers) for name, papers in rows}
+
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """Logits, and the parts that they come from as far as there are any. Arrays (interests, papers), or (papers,)."""
+
+    logits: Floats
+    meaning: Floats | None
+    words: Floats | None  # NaN for an interest without a word to look for
+    near: Floats | None = None  # meaning as it enters the logit: standardized
+
+
+def interests_judged(
+    own: Floats | None, words: Floats | None, *, weights: tuple[float, ...], calibration: Calibration
+) -> Judged:
+    """Each interest's logit from cosines `own` (i, n) and term scores `words` (i, n), whose rows are NaN for interests
+    without words. One of the two may be missing.
+    """
+    if own is None:
+        known = np.zeros((0, 0)) if words is None else words
+        logits = _logits(calibration.words_only, None, np.nan_to_num(known))
+    else:
+        near = standardized(own, calibration.cosines)
+        logits = _logits(calibration.interest_wordless, near, None)
+        if words is not None:
+            both = _logits(calibration.interest, near, np.nan_to_num(words))
+            logits = np.where(np.isnan(words), logits, both)
+    with np.errstate(divide="ignore"):  # a level may have been set to count nothing
+        logits = logits + np.log(np.array(weights))[:, None]
+    return Judged(logits=logits, meaning=own, words=words)
+
+
+def standardized(cosines: Floats, known: Cosines) -> Floats:
+    """(i, n) cosines as distances from their row's mean in standard deviations, both drawn towards what is usual.
+
+    Sums run over sorted values: a paper's bits do not depend on the order of the others.
+    """
+    count = cosines.shape[1]
+    ordered = np.sort(cosines, axis=1)
+    mean = (ordered.sum(axis=1) + known.weight * known.mean) / (count + known.weight)
+    usual = known.spread**2 + (known.mean - mean) ** 2
+    spread = ((np.sort((cosines - mean[:, None]) ** 2, axis=1)).sum(axis=1) + known.weight * usual) / (
+        count + known.weight
+    )
+    found: Floats = (cosines - mean[:, None]) / np.sqrt(spread)[:, None]
+    return found
+
+
+def library_judged(cosines: Floats | None, tfidf: Floats | None, *, calibration: Calibration) -> tuple[Judged, Floats]:
+    """The logit (n,) by liked papers from cosines and TF-IDF cosines (m, n), and how near each of them is (m, n).
+
+    The root mean square over the nearest ones lies between their mean and the nearest: few papers of several topics
+    are served by the nearest, many of one topic by all of them. As with interests, how near is near by meaning depends
+    on what the other candidates are.
+    """
+    nearest = calibration.nearest
+    meaning = None if cosines is None else _root_mean_square(cosines, nearest)
+    near = None if meaning is None else standardized(meaning[None], calibration.library_cosines)[0]
+    words = None if tfidf is None else _root_mean_square(tfidf, nearest)
+    logit = calibration.library_words_only if cosines is None else calibration.library
+    usual = calibration.library_cosines.spread
+    each = sum(
+        factor * part for factor, part in ((logit.meaning / usual, cosines), (logit.words, tfidf)) if part is not None
+    )
+    return Judged(logits=_logits(logit, near, words), meaning=meaning, words=words, near=near), np.asarray(each)
+
+
+def any_of(logits: Floats) -> Floats:
+    """(n,) logit of 1 - product of (1 - p_i) over the interests, exact also where p is all but 0 or 1."""
+    none = np.zeros(logits.shape[1])  # -ln of the product
+    for row in logits:
+        none = none + np.maximum(row, 0.0) + np.log1p(np.exp(-np.abs(row)))
+    with np.errstate(divide="ignore"):
+        return none + np.log(-np.expm1(-none))
+
+
+def with_library(logits: Floats, library: Floats, *, liked: int, calibration: Calibration) -> Floats:
+    """(n,) logit of what interests and `liked` papers say together."""
+    share = calibration.library_share * liked / (liked + calibration.library_half)
+    return logits + share * (library - calibration.library_base)
+
+
+def probability(logits: Floats) -> Floats:
+    """1 / (1 + e^-logit)."""
+    with np.errstate(over="ignore"):
+        return 1.0 / (1.0 + np.exp(-logits))
+
+
+def _logits(logit: Logit, meaning: Floats | None, words: Floats | None) -> Floats:
+    parts = [factor * part for factor, part in ((logit.meaning, meaning), (logit.words, words)) if part is not None]
+    return logit.intercept + sum(parts[1:], parts[0])
+
+
+def _root_mean_square(scores: Floats, most: int) -> Floats:
+    nearest = np.sort(scores, axis=0)[::-1][:most]
+    total = np.zeros(scores.shape[1])
+    for row in nearest:
+        total = total + row * row
+    return np.sqrt(total / len(nearest))

@@ -11,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from paper_assets.profile import ContrastiveType
-from paper_assets.ranking.diversity import alike
+from paper_assets.ranking.scoring import alike
 from paper_assets.ranking.traits import TRAIT_DIMENSIONS, Taxonomy, traits_of
 from paper_assets.settings import ScoringConfig
 from paper_assets.text.words import normal_form

@@ -122,7 +122,7 @@ def practicality(code: Bools, downloaded: Bools, scoring: ScoringConfig) -> Floa
 
 
 DIMENSION_TABLE = (
-    # Judged apart, by meaning and words (interest_modes.py): 0 until then.
+    # Judged apart, by meaning and words (relevance.py): 0 until then.
     Dimension("semantic_relevance", "relevance to your interests", lambda facts: np.zeros(len(facts.ages))),
     Dimension("must_keywords", "keywords you ask for", lambda facts: must_keywords(facts.must_found)),
     Dimension(

@@ -18,10 +18,9 @@ from numpy.typing import NDArray
 
 from paper_assets.profile import RankingOptions
 from paper_assets.ranking.contrast import Contrast, contrastive_pick
-from paper_assets.ranking.diversity import repeating
-from paper_assets.ranking.interest_modes import with_every_lane
 from paper_assets.ranking.preferences import log_odds, shifted
-from paper_assets.ranking.scoring import best_first, final_scores
+from paper_assets.ranking.relevance import with_every_lane
+from paper_assets.ranking.scoring import best_first, final_scores, repeating
 from paper_assets.ranking.traits import Taxonomy
 from paper_assets.settings import ScoringConfig
 from paper_assets.weights import DIMENSIONS

@@ -29,10 +29,9 @@ from paper_assets.paper import (
 )
 from paper_assets.profile import Profile, RankingOptions
 from paper_assets.ranking.filters import FilterCriteria, filter_papers
-from paper_assets.ranking.interest_modes import InterestQueries, interest_queries, liked_ids
-from paper_assets.ranking.rank import rank
+from paper_assets.ranking.rank import RankingTask, Vectors, rank, with_vectors
+from paper_assets.ranking.relevance import InterestQueries, interest_queries, liked_ids
 from paper_assets.ranking.result import ranking_result
-from paper_assets.ranking.task import RankingTask, Vectors, with_vectors
 from paper_assets.ranking.verifier import Verifier
 from paper_assets.settings import ScoringConfig
 from paper_assets.sources.paper_fields import with_code_url

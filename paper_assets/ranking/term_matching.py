@@ -22,9 +22,7 @@ from numpy.typing import NDArray
 from paper_assets.ranking.keywords import BETWEEN_FIELDS, paper_texts
 from paper_assets.text.bm25 import CountedWords
 from paper_assets.text.forward_index import IndexedTexts, indexed
-from paper_assets.text.spelling import spellings
-from paper_assets.text.stems import asks, singular, stems_in
-from paper_assets.text.words import normal_form, word_forms, words_of_normal
+from paper_assets.text.words import asks, normal_form, singular, spellings, stems_in, word_forms, words_of_normal
 
 Floats = NDArray[np.float64]
 

@@ -1,7 +1,7 @@
 """The verifier, an LLM that checks papers of middling relevance: what it is asked, and what of its answer counts (G5).
 
 A paper is a text by others and may try to speak to the model. It is shown as escaped JSON in a fence
-(`text/fence.py`), and of the answer only ids that were asked and numbers from 0 to 1 count. Verdicts are kept one by
+(`text/cleaning.py`), and of the answer only ids that were asked and numbers from 0 to 1 count. Verdicts are kept one by
 one: a paper judged once is not asked again until its version, its text, the interests, the prompt or the model change.
 """
 
@@ -21,7 +21,7 @@ from paper_assets.errors import LLMBudgetReached, LLMConfigError, LLMError
 from paper_assets.models.llm_config import Budget, Usage, llm_config
 from paper_assets.profile import Interests
 from paper_assets.settings import ScoringConfig
-from paper_assets.text.fence import introduced
+from paper_assets.text.cleaning import introduced
 
 if TYPE_CHECKING:  # asked by few rankings
     from paper_assets.models.llm import Completion

@@ -20,8 +20,7 @@ from paper_assets.retrieval.search_query import SearchQuery
 from paper_assets.stores.documents import Where
 from paper_assets.stores.papers import PaperFilters, matching_papers, papers_by_id
 from paper_assets.text.sentences import sentence_spans
-from paper_assets.text.stems import asks, stem
-from paper_assets.text.words import words_in
+from paper_assets.text.words import asks, stem, words_in
 
 MOST_RESULTS = 1_000  # of one query; a reader who needs more needs a filter
 _PASSAGES_PER_PAPER = 4  # passages of full texts fetched for each paper that is wanted

@@ -17,8 +17,8 @@ from paper_assets.retrieval.merge import access
 from paper_assets.retrieval.scoring import Method
 from paper_assets.retrieval.stance import Stance
 from paper_assets.settings import RetrievalConfig, Settings
+from paper_assets.small_files import first_fault
 from paper_assets.stores.documents import DataType, Where
-from paper_assets.validation import first_fault
 
 SideField = Literal["primary_category", "categories", "topic_id", "language", "paper_id", "data_type", "version"]
 

@@ -25,11 +25,9 @@ from paper_assets.retrieval.stance import STANCES, StanceJudge
 from paper_assets.retrieval.stance import Passage as StancePassage
 from paper_assets.settings import RetrievalConfig
 from paper_assets.stores.documents import DataType, Where
-from paper_assets.text.fence import introduced
-from paper_assets.text.sections import without_headings
-from paper_assets.text.sentences import quoted_sentence, sentence_spans
-from paper_assets.text.stems import asks, stem
-from paper_assets.text.words import words_in
+from paper_assets.text.cleaning import introduced
+from paper_assets.text.sentences import quoted_sentence, sentence_spans, without_headings
+from paper_assets.text.words import asks, stem, words_in
 
 GATHERED = 24  # passages that are judged
 WRITTEN_FROM = 8  # of them the answer is written from, at most

@@ -23,9 +23,9 @@ from paper_assets.models.llm import Completion
 from paper_assets.models.llm_config import Budget, llm_config
 from paper_assets.retrieval.stance import Label, Labels, Passage, StanceJudge, checked_label, no_judge
 from paper_assets.settings import Settings
-from paper_assets.stores.llm_records import keep_answers, known_answers
+from paper_assets.stores.answers import keep_answers, known_answers
 from paper_assets.stores.warehouse import Warehouse
-from paper_assets.text.fence import introduced
+from paper_assets.text.cleaning import introduced
 from paper_assets.text.sentences import sentence_spans
 
 _SURE = 0.5  # least probability of a stance; below it, neutral is at least as likely

@@ -16,8 +16,7 @@ from itertools import groupby, pairwise, takewhile
 from paper_assets.rewriting.names import new_names, squeezed, words_of
 from paper_assets.rewriting.quantities import DECIMAL_COMMA, Kind, Quantity, plain, quantities
 from paper_assets.text.languages import language_of
-from paper_assets.text.stems import stem, stems_in
-from paper_assets.text.words import FUNCTION_WORDS
+from paper_assets.text.words import FUNCTION_WORDS, stem, stems_in
 
 _ENGLISH = "en"
 _ANY_KIND: frozenset[Kind] = frozenset({"count", "percent", "times"})  # where signs in words are not read

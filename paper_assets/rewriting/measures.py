@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from paper_assets.errors import ModelUnavailable
 from paper_assets.models import minilm
 from paper_assets.models.embedder import Embedder
-from paper_assets.text.stems import stems_in
-from paper_assets.text.words import FUNCTION_WORDS
+from paper_assets.text.words import FUNCTION_WORDS, stems_in
 
 # Not `text/words.py`: these words are shown, so they keep hyphens and accents and exclude numbers.
 _KEYWORD = re.compile(r"[^\W\d_][\w-]*[^\W_]")

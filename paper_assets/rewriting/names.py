@@ -1,6 +1,6 @@
 """Find names in a rewrite that the original lacks: words with a capital or digit inside, and capitalised words.
 
-A capitalised word at the start of a sentence is a name unless it is an ordinary word (`text/english_words.py`) or
+A capitalised word at the start of a sentence is a name unless it is an ordinary word (`text/languages.py`) or
 occurs in the original; `names.toml` lists the exceptions. Names match whole: GPT-5 is not GPT-4, and three words with
 the right initials do not expand GNN. Expansions are known from `acronyms.tsv` and from the words of the original.
 """
@@ -15,7 +15,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from paper_assets.rewriting.quantities import WORD
-from paper_assets.text.english_words import is_ordinary_word
+from paper_assets.text.languages import is_ordinary_word
 
 _SENTENCE_END = re.compile(r"(?:^|[.!?:;…]['\"”’)\]]*\s+|\n\s*)(?:[-*•#>]+\s+|\d+[.)]\s+)?['\"“‘(\[]*$")
 _AMOUNT = re.compile(r"[\d.,]+[kKMBT]?(?:[-/][\d.,]+[kKMBT]?)*")  # 14M, 0.5B-9B

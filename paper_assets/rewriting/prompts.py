@@ -1,7 +1,7 @@
 """Prompts of actor and critic, the shapes of their answers, and the personas they write for (B9).
 
 Text by other people or models (the paper, an earlier rewrite, its critique, the examples) is data and is fenced
-(`text/fence.py`), apart from the instructions. Personas are data too: `personas.toml`. The critic first
+(`text/cleaning.py`), apart from the instructions. Personas are data too: `personas.toml`. The critic first
 compares every sentence with the original, then lists faults and gives five subscores; code computes the total and its
 caps. The critic does not see the thresholds.
 """
@@ -20,7 +20,7 @@ from pydantic import BaseModel, BeforeValidator, Field, StringConstraints
 from paper_assets.errors import InvalidInput
 from paper_assets.rewriting.faithfulness import Unsupported
 from paper_assets.stores.rewrites import Attempt, NewItem
-from paper_assets.text.fence import fenced
+from paper_assets.text.cleaning import fenced
 from paper_assets.text.languages import LANGUAGES
 from paper_assets.text.sentences import sentence_spans
 

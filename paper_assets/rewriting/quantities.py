@@ -12,8 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise, takewhile
 from typing import Literal
 
-from paper_assets.text.stems import stem
-from paper_assets.text.words import FUNCTION_WORDS
+from paper_assets.text.words import FUNCTION_WORDS, stem
 
 Kind = Literal["count", "percent", "times", "share"]  # share: half, a third, 1/2
 

@@ -19,7 +19,7 @@ from paper_assets.settings import RetrievalConfig, RewritingConfig
 from paper_assets.stores.best_practices import BestPractice, ids_of, last_change, with_vectors
 from paper_assets.stores.warehouse import Warehouse
 from paper_assets.text.bm25 import WordIndex, bm25, index_words
-from paper_assets.text.fence import fenced
+from paper_assets.text.cleaning import fenced
 
 _KEPT = 4  # collections in memory; 10,000 best practices take 60 MB
 _lock = Lock()

@@ -10,8 +10,7 @@ from functools import cache
 from importlib.resources import files
 
 from paper_assets.errors import InvalidInput
-from paper_assets.text.stems import asks, stem
-from paper_assets.text.words import words_in
+from paper_assets.text.words import asks, stem, words_in
 
 MOST_PROPOSED = 4
 _MACHINE_LEARNING = "cs.LG"

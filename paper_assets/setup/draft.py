@@ -9,9 +9,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from paper_assets.arxiv_ids import split_arxiv_address, split_arxiv_id
 from paper_assets.errors import InvalidArxivId, InvalidInput
-from paper_assets.paper_id import split_paper_id
+from paper_assets.paper_id import split_arxiv_address, split_arxiv_id, split_paper_id
 from paper_assets.profile import PROFILE_NAME, ProfileContent, profile_content
 from paper_assets.setup.categories import check_category
 

@@ -1,6 +1,6 @@
 """Describe arXiv as a source: its days, changes, papers, search and PDFs (SPEC S1, S2, I2, Z4).
 
-Requests and parsing are in `arxiv_api` and `arxiv_oai`; the form of its ids and URLs is in `paper_assets.arxiv_ids`.
+Requests and parsing are in `arxiv_api` and `arxiv_oai`; the form of its ids and URLs is in `paper_assets.paper_id`.
 """
 
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from datetime import date
 
 import requests
 
-from paper_assets import arxiv_ids
+from paper_assets import paper_id as arxiv_ids
 from paper_assets.paper import Paper
 from paper_assets.paper_id import ARXIV as ID_SOURCE
 from paper_assets.paper_id import PaperId

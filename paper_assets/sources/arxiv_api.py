@@ -16,9 +16,9 @@ import requests
 from arxiv import Search, SortCriterion, SortOrder, _feed
 from lxml import etree
 
-from paper_assets.arxiv_ids import pdf_address, split_arxiv_id
 from paper_assets.errors import IncompleteFeed, InvalidArxivId, InvalidInput, InvalidPaper, NetworkError
 from paper_assets.paper import Paper, cut_to_limits
+from paper_assets.paper_id import pdf_address, split_arxiv_id
 from paper_assets.sources.paper_fields import code_url, is_withdrawn
 from paper_assets.sources.polite_http import ask
 from paper_assets.text.cleaning import one_line

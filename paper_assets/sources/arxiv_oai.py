@@ -19,9 +19,9 @@ from typing import Any
 import requests
 from lxml import etree
 
-from paper_assets.arxiv_ids import pdf_address, split_arxiv_id
 from paper_assets.errors import IncompleteFeed, InvalidArxivId, InvalidInput, InvalidPaper, NetworkError
 from paper_assets.paper import Paper, cut_to_limits
+from paper_assets.paper_id import pdf_address, split_arxiv_id
 from paper_assets.sources.arxiv_api import STRICT_XML, check_category
 from paper_assets.sources.bulk_files import paper_from_record
 from paper_assets.sources.polite_http import ask

@@ -19,9 +19,9 @@ from typing import IO, Any
 import orjson
 from lxml import etree
 
-from paper_assets.arxiv_ids import pdf_address, split_arxiv_id
 from paper_assets.errors import InvalidArxivId, InvalidInput, InvalidPaper
 from paper_assets.paper import Paper, oversized_fields, paper_from_mapping
+from paper_assets.paper_id import pdf_address, split_arxiv_id
 from paper_assets.sources.arxiv_api import ATOM, STRICT_XML, is_atom, read_entry
 from paper_assets.sources.paper_fields import (
     authors_and_affiliations,

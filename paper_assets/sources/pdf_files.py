@@ -8,8 +8,8 @@ from urllib.parse import urljoin, urlsplit
 
 import requests
 
-from paper_assets.arxiv_ids import SLASH_IN_FILE_NAMES, file_stems
 from paper_assets.errors import InvalidInput, PdfFetchFailed, StoreUnwritable
+from paper_assets.paper_id import SLASH_IN_FILE_NAMES, file_stems
 from paper_assets.small_files import is_folder
 from paper_assets.sources.known_hosts import KnownHosts, PrivateMachine, RefusedAddress
 from paper_assets.sources.polite_http import AnswerTooLarge, ask

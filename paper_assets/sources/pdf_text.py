@@ -15,8 +15,8 @@ from typing import Any
 import pypdfium2
 from pypdfium2 import PdfDocument, PdfiumError
 
-from paper_assets.arxiv_ids import MARGIN_STAMP
 from paper_assets.errors import PdfFetchFailed
+from paper_assets.paper_id import MARGIN_STAMP
 from paper_assets.sources.limited_reading import answer_parent, read_in_child
 from paper_assets.text.cleaning import without_controls
 

@@ -16,10 +16,9 @@ from urllib.parse import quote, unquote, urlsplit
 
 import requests
 
-from paper_assets.arxiv_ids import is_arxiv_id, pdf_address, split_arxiv_id
 from paper_assets.errors import InvalidArxivId, InvalidInput, NetworkError, SourceError
 from paper_assets.paper import Paper, cut_to_limits
-from paper_assets.paper_id import ARXIV, PaperId
+from paper_assets.paper_id import ARXIV, PaperId, is_arxiv_id, pdf_address, split_arxiv_id
 from paper_assets.sources.paper_fields import code_url
 from paper_assets.sources.polite_http import ask
 from paper_assets.sources.source import Access, Question, RefusedKey, SearchPage, Source, SourceRecord

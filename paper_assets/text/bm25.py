@@ -16,8 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from paper_assets.text.stems import asks, stem
-from paper_assets.text.words import FUNCTION_WORDS, word_forms, words_in, words_of_normal
+from paper_assets.text.words import FUNCTION_WORDS, asks, stem, word_forms, words_in, words_of_normal
 
 _BATCH = 10_000  # texts cut into words at once
 

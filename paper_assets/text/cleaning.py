@@ -1,11 +1,16 @@
-"""Clean texts from outside: remove what controls a terminal, reverses a line or breaks a store.
+"""Clean texts from outside, and fence them in a prompt.
 
-Texts are cleaned where a paper, a PDF's text or a model's answer enters the program, so no later code has to.
-Characters that scripts need are kept: joiners (Persian, Indic, emoji) and the marks that give punctuation its direction
-(Hebrew, Arabic).
+Cleaning removes what controls a terminal, reverses a line or breaks a store. Texts are cleaned where a paper, a PDF's
+text or a model's answer enters the program, so no later code has to. Characters that scripts need are kept: joiners
+(Persian, Indic, emoji) and the marks that give punctuation its direction (Hebrew, Arabic).
+
+A fence is two lines that the text between them cannot contain. A paper, a passage or an earlier answer may contain
+instructions to the model. The marks are derived from the text, so that no text contains its own, and the instructions
+declare everything between them to be data.
 """
 
 import re
+from hashlib import sha256
 
 # Line ends of other systems and what prints as none: white space, which must not glue two words together.
 _LINE_END = re.compile("\r\n?")
@@ -36,3 +41,21 @@ def one_line(text: str) -> str:
 def encodable(text: str) -> str:
     """Replace lone surrogates, which JSON may contain and UTF-8 cannot encode, by question marks."""
     return text.encode("utf-8", "replace").decode("utf-8")
+
+
+_DIGITS = 24
+
+
+def fenced(name: str, text: str) -> str:
+    """Enclose the text as data between `<name mark>` and `</name mark>`."""
+    mark = _mark(text)
+    return f"<{name} {mark}>\n{text}\n</{name} {mark}>"
+
+
+def introduced(what: str, name: str, text: str) -> str:
+    """Enclose the text, after a line that describes it and names the mark."""
+    return f"{what} between the two lines that hold {_mark(text)}\n{fenced(name, text)}"
+
+
+def _mark(text: str) -> str:
+    return sha256(text.encode("utf-8", "replace")).hexdigest()[:_DIGITS]

@@ -19,8 +19,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from paper_assets.text.bm25 import Held, TimesByStem, counted_pairs, words_of
-from paper_assets.text.stems import asks, stem
-from paper_assets.text.words import HAS_NO_BORDERS, normal_forms
+from paper_assets.text.words import HAS_NO_BORDERS, asks, normal_forms, stem
 
 MOST_TEXTS = 100_000  # abstracts take some 3.5 kB each: the text as it came, its normal form, its words as numbers
 _AT_ONCE = 10_000  # texts read at once: their words take memory until they are counted

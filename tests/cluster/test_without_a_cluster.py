@@ -14,9 +14,8 @@ from paper_assets.cluster.tasks import _Sent, rank_sent, snapshot_of, spread
 from paper_assets.errors import ClusterUnavailable, InvalidInput
 from paper_assets.models.embedder import load_embedder
 from paper_assets.paper import papers_to_table
-from paper_assets.ranking.interest_modes import interest_queries
-from paper_assets.ranking.rank import Ranking, rank
-from paper_assets.ranking.task import RankingTask, Vectors
+from paper_assets.ranking.rank import Ranking, RankingTask, Vectors, rank
+from paper_assets.ranking.relevance import interest_queries
 from paper_assets.settings import ScoringConfig, load_settings
 from tests.ranking.invented import unit_vectors
 from tests.scale import invented

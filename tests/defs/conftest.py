@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from paper_assets.defs import environment
+from paper_assets.defs import resources
 from paper_assets.settings import load_settings
 
 
 @pytest.fixture(autouse=True)
 def no_home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(environment, "settings", load_settings({}, tmp_path / "nobody-lives-here"))
+    monkeypatch.setattr(resources, "settings", load_settings({}, tmp_path / "nobody-lives-here"))

@@ -19,7 +19,7 @@ from paper_assets.defs.abandoned_runs import (
     process_tag,
 )
 from paper_assets.defs.history_files import RUNS, is_idle
-from paper_assets.defs.run_history import remove_old_logs
+from paper_assets.defs.instance import remove_old_logs
 from paper_assets.pipeline.workspace import open_workspace
 from paper_assets.settings import load_settings
 from paper_assets.stores.locks import this_process
@@ -199,7 +199,7 @@ def test_a_run_of_the_daemon_names_its_process_before_its_first_step(instance: d
 def test_old_logs_go_and_what_was_made_stays_known(
     instance: dg.DagsterInstance, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("paper_assets.defs.run_history.KEPT_LOGS", 2)
+    monkeypatch.setattr("paper_assets.defs.instance.KEPT_LOGS", 2)
     home = Path(instance.root_directory)
     going = begun(instance, process_tag(), holds=None)
     instance.report_engine_event("at work", instance.get_run_by_id(going))

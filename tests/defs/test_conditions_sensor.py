@@ -15,11 +15,11 @@ from dagster._core.scheduler.instigation import InstigatorType, TickData, TickSt
 from dagster._core.utils import make_new_run_id
 
 from paper_assets.definitions import defs
-from paper_assets.defs import change_detection, conditions_sensor, environment
+from paper_assets.defs import change_detection, resources, sensors
 from paper_assets.defs.automation import conditions
-from paper_assets.defs.conditions_sensor import RANGE_END, RANGE_START, ConditionsSensor, report_changes
 from paper_assets.defs.external_assets import known_hashes
 from paper_assets.defs.instance import open_instance
+from paper_assets.defs.sensors import RANGE_END, RANGE_START, ConditionsSensor, report_changes
 from paper_assets.pipeline.workspace import Workspace, open_workspace
 from paper_assets.settings import load_settings
 from tests.desk import GRAPHS, SPEECH
@@ -100,12 +100,12 @@ def names(request: dg.RunRequest) -> list[str]:
 def looking(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Looking]:
     monkeypatch.setenv("DAGSTER_HOME", f"{tmp_path / 'dagster_home'}")
     monkeypatch.setattr(change_detection, "_nothing_to_do", {})
-    monkeypatch.setattr(conditions_sensor, "_reported_faults", set())
+    monkeypatch.setattr(sensors, "_reported_faults", set())
     monkeypatch.setattr(change_detection.time, "time", lambda: 1_790_000_000.0)
     settings = load_settings({"PAPER_ASSETS_HOME": f"{tmp_path / 'data'}"}, tmp_path)
     # Dagster's word on the days is taken where no papers are stored.
     no_papers = load_settings({"PAPER_ASSETS_PROFILES": f"{settings.profiles_dir}"}, tmp_path / "nobody-lives-here")
-    monkeypatch.setattr(environment, "settings", no_papers)
+    monkeypatch.setattr(resources, "settings", no_papers)
     with open_instance(tmp_path / "dagster_home") as opened:
         yield Looking(opened, open_workspace(settings, {}, clock=lambda: NOW))
 

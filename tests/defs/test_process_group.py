@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from paper_assets.defs.process_group import LIMIT
+from paper_assets.defs.dev import LIMIT
 
 PATIENCE = 120  # seconds for processes that start in one on an idle machine
 _DEAF = "import signal, time; [signal.signal(n, signal.SIG_IGN) for n in (1, 2, 15)]; print('deaf', flush=True)"
@@ -25,7 +25,7 @@ time.sleep(600)
 _SUPERVISOR = f"""
 import sys
 from pathlib import Path
-from paper_assets.defs.process_group import guard_group, supervise
+from paper_assets.defs.dev import guard_group, supervise
 
 def record(ended):
     ended.wait()

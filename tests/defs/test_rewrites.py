@@ -13,10 +13,10 @@ import pytest
 
 from paper_assets.defs.assets import ASSETS
 from paper_assets.defs.automation import conditions
-from paper_assets.defs.decisions import decision_sensor
 from paper_assets.defs.partitions import grid_key
 from paper_assets.defs.reports import ATTENDED
 from paper_assets.defs.runs import RunResult, bring_up_to_date
+from paper_assets.defs.sensors import decision_sensor
 from paper_assets.errors import ModelUnavailable
 from paper_assets.paper import paper_from_mapping
 from paper_assets.pipeline import rewrites

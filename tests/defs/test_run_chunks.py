@@ -5,8 +5,8 @@ from datetime import date, timedelta
 
 import dagster as dg
 
-from paper_assets.defs.conditions_sensor import RANGE_END, RANGE_START, merged_requests
 from paper_assets.defs.partitions import grid_key
+from paper_assets.defs.sensors import RANGE_END, RANGE_START, merged_requests
 
 ANN_BOB_EVE = ("ann", "bob", "eve")
 

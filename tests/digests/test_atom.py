@@ -9,13 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
-from paper_assets.digests import atom
-from paper_assets.digests.atom import Issue
-from paper_assets.digests.html import html_page, title_and_body, updated
+from paper_assets.digests import html
+from paper_assets.digests.html import Issue, html_page, title_and_body, updated
 from paper_assets.text.cleaning import without_controls
 from tests.digests.invented import DAY, HOSTILE, digest, paper
 
-atom_feed = partial(atom.atom_feed, desk="https://desk.example.org")
+atom_feed = partial(html.atom_feed, desk="https://desk.example.org")
 ATOM = {"a": "http://www.w3.org/2005/Atom"}
 
 

@@ -1,6 +1,6 @@
 """What a profile's hard keywords exclude is neither evidence nor rewrite on its page."""
 
-from paper_assets.digests.excluded import papers_named, without_excluded
+from paper_assets.digests.content import papers_named, without_excluded
 from tests.digests.invented import answer, attempt, document, paper, rewrite
 
 

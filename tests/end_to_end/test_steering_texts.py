@@ -9,8 +9,8 @@ import pytest
 from paper_assets.interfaces.cli.terminal import print_json, print_table, say, warn
 from paper_assets.interfaces.mcp.calls import bounded_answer
 from paper_assets.interfaces.mcp.error_answers import Outgoing
-from paper_assets.interpreting.prompts import Reading
-from paper_assets.models.llm_reading import read_answer
+from paper_assets.interpreting.analysis import Reading
+from paper_assets.models.llm import read_answer
 from tests.desk import GRAPHS, Desk, paper
 from tests.mcp.raw_host import raw_host
 

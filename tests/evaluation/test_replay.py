@@ -7,10 +7,16 @@ from pathlib import Path
 import pytest
 
 from paper_assets.errors import InvalidInput
-from paper_assets.evaluation.judged_lists import JudgedLists, load_judged_lists
-from paper_assets.evaluation.replay import ReplayedDay, replay_figures, replay_table, shown_papers
+from paper_assets.evaluation.judged_lists import (
+    JudgedLists,
+    ReplayedDay,
+    load_judged_lists,
+    replay_figures,
+    replay_table,
+    shown_papers,
+)
 from paper_assets.models.embedder import load_embedder
-from paper_assets.pipeline.replay import replayed_days
+from paper_assets.pipeline.quality import replayed_days
 from paper_assets.settings import load_settings
 from paper_assets.stores.warehouse import Warehouse
 from tests.evaluation.judged import paper, warehouse_of, write_lists

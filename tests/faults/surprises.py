@@ -29,9 +29,9 @@ from paper_assets.defs.instance import open_instance
 from paper_assets.errors import ModelUnavailable, PaperAssetsError
 from paper_assets.interfaces.cli.app import main
 from paper_assets.interfaces.lab import build_lab
-from paper_assets.interfaces.local_only import THIS_MACHINE
 from paper_assets.interfaces.page import desk as page_desk
 from paper_assets.interfaces.page.app import build_app
+from paper_assets.interfaces.server_guard import THIS_MACHINE
 from paper_assets.models.embedder import Embedder
 from paper_assets.paper import paper_from_mapping
 from paper_assets.pipeline.profiles import find_profiles

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from urllib.parse import urlsplit
 
-from paper_assets.interfaces.unfinished import Waiting
+from paper_assets.interfaces.server_guard import Waiting
 from tests.lab.invented_lab import Lab, call, lab
 
 HALF_HEADER = b"GET / HTTP/1.1\r\nHost: localhost\r\nX-Slow: "

@@ -7,8 +7,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from paper_assets.learning.evidence import FIRST_FEW, PRIOR, SHARPNESS, Evidence, weigh
-from paper_assets.learning.preference_model import kernel, nuisance, pulls, recalibrated, train
+from paper_assets.learning.preference_model import (
+    FIRST_FEW,
+    PRIOR,
+    SHARPNESS,
+    Evidence,
+    kernel,
+    nuisance,
+    pulls,
+    recalibrated,
+    train,
+    weigh,
+)
 from paper_assets.ranking.preferences import log_odds, shifted, telling_words
 from tests.learning.readers import reader
 

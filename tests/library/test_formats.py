@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 from paper_assets.errors import InvalidInput, InvalidPaper, InvalidProfile, NetworkError
 from paper_assets.learning.ratings import erase_ratings, rate, ratings_by_id, ratings_of
 from paper_assets.library.entries import Entry, import_library, library_id
-from paper_assets.library.formats import FORMATS, read_library, write_papers
-from paper_assets.library.names import is_name, keys_of
+from paper_assets.library.formats import FORMATS, is_name, keys_of, read_library, write_papers
 from paper_assets.library.zotero import Selection, zotero_file, zotero_web
 from paper_assets.paper import Paper, paper_from_mapping
 from paper_assets.stores.paper_merging import replace_day

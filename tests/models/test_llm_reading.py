@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from paper_assets.errors import LLMError
-from paper_assets.models.llm import ask
+from paper_assets.models.llm import ask, read_answer
 from paper_assets.models.llm_config import PROVIDERS, Provider
 from paper_assets.models.llm_providers import _MOST_BYTES
-from paper_assets.models.llm_reading import read_answer
 from tests.loopback_llm import Raw, loopback_llm
 from tests.models.test_llm_recorded import Exchanges, exchanges, structured
 

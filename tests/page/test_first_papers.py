@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, Page, expect
 from starlette.testclient import TestClient
 
 from paper_assets.interfaces import background
-from paper_assets.interfaces.cli.first_papers import last_days, unfinished_days
+from paper_assets.interfaces.cli.graph import last_days, unfinished_days
 from paper_assets.interfaces.page.app import build_app
 from paper_assets.interfaces.page.desk import Desk as PageDesk
 from paper_assets.paper import Paper

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from paper_assets.errors import IncompleteFeed, SourceError, StoreBusy
-from paper_assets.pipeline.harvest import Harvest, Harvested, harvest, least_requests
+from paper_assets.pipeline.papers import Harvest, Harvested, harvest, least_requests
 from paper_assets.pipeline.workspace import Workspace, open_workspace
 from paper_assets.settings import load_settings
 from paper_assets.sources.arxiv import ARXIV

@@ -9,8 +9,8 @@ import pytest
 from paper_assets.errors import NotComputed
 from paper_assets.paper import embedded_text, papers_from_table, text_hash
 from paper_assets.pipeline.paper_map import paper_map
+from paper_assets.stores.answers import use_since
 from paper_assets.stores.embeddings import keep_vectors
-from paper_assets.stores.llm_records import use_since
 from paper_assets.stores.papers import papers_between
 from paper_assets.stores.rankings import ranked_between
 from paper_assets.stores.warehouse import Warehouse

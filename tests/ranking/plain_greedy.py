@@ -1,6 +1,6 @@
 """Diversity once more, plain and slow: at each step every paper that is left is compared with every chosen one.
 
-The reference for `ranking/diversity.py`, in its tests and in `benchmarks/diversity_contrast.py`.
+The reference for `ranking/scoring.py`, in its tests and in `benchmarks/diversity_contrast.py`.
 """
 
 from collections.abc import Sequence

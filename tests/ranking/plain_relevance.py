@@ -1,6 +1,6 @@
 """Relevance and the final list once more, plain and slow: one paper, one interest, one word at a time.
 
-The reference beside which `ranking/probability.py` and `ranking/final_list.py` stand. Of the package it shares only the
+The reference beside which `ranking/calibration.py` and `ranking/final_list.py` stand. Of the package it shares only the
 records, the settings and the coefficients, which are data.
 """
 

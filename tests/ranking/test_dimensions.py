@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from paper_assets.paper import papers_to_table
-from paper_assets.ranking.columns import ages_in_days
 from paper_assets.ranking.dimensions import (
     DIMENSION_TABLE,
     author_trust,
@@ -14,6 +13,7 @@ from paper_assets.ranking.dimensions import (
     practicality,
     recency,
 )
+from paper_assets.ranking.filters import ages_in_days
 from paper_assets.settings import ScoringConfig
 from paper_assets.weights import DIMENSIONS
 from tests.ranking.invented import paper

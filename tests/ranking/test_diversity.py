@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from paper_assets.ranking.diversity import alike, repeating
-from paper_assets.ranking.scoring import best_first, final_scores
+from paper_assets.ranking.scoring import alike, best_first, final_scores, repeating
 from paper_assets.settings import ScoringConfig
 from paper_assets.weights import DIMENSIONS
 from tests.ranking.plain_greedy import greedy

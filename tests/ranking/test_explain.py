@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from paper_assets.paper import papers_to_table
 from paper_assets.ranking.explain import as_sum, recompute, what_was_missing, why, why_removed
-from paper_assets.ranking.rank import Ranking, rank
-from paper_assets.ranking.task import RankingTask
+from paper_assets.ranking.rank import Ranking, RankingTask, rank
 from paper_assets.settings import ScoringConfig
 from paper_assets.weights import DIMENSIONS
 from tests.ranking.invented import AS_OF, paper, profile

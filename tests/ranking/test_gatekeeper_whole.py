@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from paper_assets.ranking.verifier import open_verifier
 from paper_assets.settings import Settings
-from paper_assets.stores.llm_records import keep_answers, known_answers
+from paper_assets.stores.answers import keep_answers, known_answers
 from paper_assets.stores.warehouse import Warehouse
 from tests.loopback_llm import KEY, LoopbackLLM, Request, Says, fault, loopback_llm, says
 from tests.ranking.calling import called

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from paper_assets.profile import Interests, RankingOptions
 from paper_assets.ranking.calibration import standard_calibration
-from paper_assets.ranking.interest_modes import (
+from paper_assets.ranking.relevance import (
     InterestQueries,
     Relevance,
     interest_queries,

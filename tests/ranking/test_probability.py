@@ -6,12 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from paper_assets.ranking.calibration import standard_calibration
-from paper_assets.ranking.probability import (
+from paper_assets.ranking.calibration import (
     any_of,
     interests_judged,
     library_judged,
     probability,
+    standard_calibration,
     standardized,
     with_library,
 )

@@ -12,10 +12,9 @@ from paper_assets.paper import Paper, papers_to_table
 from paper_assets.profile import Profile
 from paper_assets.ranking.explain import order_parts, recompute
 from paper_assets.ranking.final_list import match_of
-from paper_assets.ranking.interest_modes import interest_queries
 from paper_assets.ranking.preferences import log_odds
-from paper_assets.ranking.rank import Ranking, rank
-from paper_assets.ranking.task import RankingTask, Vectors
+from paper_assets.ranking.rank import Ranking, RankingTask, Vectors, rank
+from paper_assets.ranking.relevance import interest_queries
 from paper_assets.settings import ScoringConfig
 from paper_assets.stores.rankings import ranking_schema
 from paper_assets.weights import DIMENSIONS

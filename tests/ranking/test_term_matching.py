@@ -18,7 +18,7 @@ from paper_assets.ranking.term_matching import (
     tfidf_cosines,
 )
 from paper_assets.text.bm25 import index_words
-from paper_assets.text.spelling import spellings
+from paper_assets.text.words import spellings
 from tests.ranking import plain_relevance
 from tests.ranking.invented import texts
 

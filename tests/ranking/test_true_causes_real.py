@@ -20,8 +20,7 @@ from paper_assets.paper import Paper, papers_to_table
 from paper_assets.profile import Profile, profile_content
 from paper_assets.ranking.changes import Move, changes_between
 from paper_assets.ranking.filters import FilterCriteria, filter_papers
-from paper_assets.ranking.rank import rank
-from paper_assets.ranking.task import RankingTask
+from paper_assets.ranking.rank import RankingTask, rank
 from paper_assets.settings import ScoringConfig
 from paper_assets.sources.bulk_files import read_papers
 

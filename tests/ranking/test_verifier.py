@@ -373,7 +373,7 @@ def test_no_key_says_why_and_only_if_there_was_something_to_ask() -> None:
 
 
 def test_verdicts_in_the_warehouse_spare_the_second_run_its_calls(tmp_path: Path) -> None:
-    from paper_assets.stores.llm_records import keep_answers, known_answers
+    from paper_assets.stores.answers import keep_answers, known_answers
     from paper_assets.stores.warehouse import Warehouse
 
     warehouse = Warehouse(tmp_path / "warehouse.duckdb", deadline=10)

@@ -16,17 +16,16 @@ import orjson
 from lxml import etree
 
 from paper_assets.delivery.message import message_of
-from paper_assets.digests.atom import Issue, atom_feed
 from paper_assets.digests.content import Digest
-from paper_assets.digests.html import html_page, title_and_body
+from paper_assets.digests.html import Issue, atom_feed, html_page, title_and_body
 from paper_assets.digests.markdown import markdown_page
 from paper_assets.interfaces.page.desk import readable_title, with_mathml
 from paper_assets.interfaces.page.paper_rows import row_of
 from paper_assets.interfaces.page.today import brief_of
 from paper_assets.library.formats import FORMATS, write_papers
 from paper_assets.paper import Paper
+from paper_assets.text.abstracts import key_sentence
 from paper_assets.text.cleaning import one_line
-from paper_assets.text.key_sentence import key_sentence
 from paper_assets.text.tex import html_with_mathml, readable, without_mathml
 from tests.digests.invented import DAY, answer, digest, document, row
 from tests.real.odd_papers import paper_saying

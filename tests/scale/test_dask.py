@@ -24,9 +24,8 @@ from paper_assets.paper import paper_to_mapping, papers_to_table
 from paper_assets.pipeline import embeddings, gatekeeper
 from paper_assets.pipeline.step import Partition
 from paper_assets.pipeline.workspace import Workspace, open_workspace
-from paper_assets.ranking.interest_modes import interest_queries
-from paper_assets.ranking.rank import Ranking, rank
-from paper_assets.ranking.task import RankingTask, Vectors
+from paper_assets.ranking.rank import Ranking, RankingTask, Vectors, rank
+from paper_assets.ranking.relevance import interest_queries
 from paper_assets.settings import ScoringConfig, load_settings
 from paper_assets.stores.embeddings import unembedded_count
 from paper_assets.stores.paper_merging import merge_papers

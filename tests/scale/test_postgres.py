@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from paper_assets.defs.abandoned_runs import bounded_slot_wait, fail_abandoned_runs, process_tag
-from paper_assets.defs.instance import keeps_files, open_instance
-from paper_assets.defs.run_history import remove_old_logs
+from paper_assets.defs.instance import keeps_files, open_instance, remove_old_logs
 from paper_assets.errors import StoreBusy
 from tests.defs.test_abandoned_runs import GONE, begun, held
 from tests.desk import GRAPHS, SPEECH, Desk, week

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from paper_assets.errors import InvalidInput, NetworkError, RateLimited
-from paper_assets.interpreting import finding
+from paper_assets.interpreting import lookup
 from paper_assets.interpreting.clients import Clients, open_clients
 from paper_assets.interpreting.papers import fetch_paper
 from paper_assets.paper import Paper, paper_to_mapping, papers_from_table
@@ -77,7 +77,7 @@ BULLETIN = Source(
 
 @pytest.fixture(autouse=True)
 def bulletin_in_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (table, finding, finding):
+    for module in (table, lookup, lookup):
         monkeypatch.setattr(module, "SOURCES", (*table.SOURCES, BULLETIN))
 
 

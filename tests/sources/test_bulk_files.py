@@ -13,9 +13,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from paper_assets.arxiv_ids import pdf_address
 from paper_assets.errors import InvalidInput
 from paper_assets.paper import paper_to_mapping, papers_from_table, papers_to_table
+from paper_assets.paper_id import pdf_address
 from paper_assets.sources.bulk_files import read_papers
 from tests.loopback_arxiv import error_xml, feed_xml, invented_paper
 

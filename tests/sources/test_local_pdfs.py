@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paper_assets.arxiv_ids import arxiv_id_of_file
+from paper_assets.paper_id import arxiv_id_of_file
 from paper_assets.sources.pdf_files import local_pdfs, pdf_files
 
 

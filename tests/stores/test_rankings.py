@@ -11,8 +11,7 @@ import pytest
 from paper_assets.errors import NotComputed, PaperNotFound
 from paper_assets.paper import papers_to_table
 from paper_assets.ranking.explain import recompute, why
-from paper_assets.ranking.rank import rank
-from paper_assets.ranking.task import RankingTask
+from paper_assets.ranking.rank import RankingTask, rank
 from paper_assets.settings import ScoringConfig
 from paper_assets.stores.migrations.upgrade import MIGRATIONS, Migration
 from paper_assets.stores.rankings import (

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paper_assets.interfaces.page.desk import with_mathml, with_parts
-from paper_assets.text.abstract_parts import PARTS, TRAITS, WEIGHTS, named_parts
-from paper_assets.text.key_sentence import key_sentence
+from paper_assets.text.abstracts import PARTS, TRAITS, WEIGHTS, key_sentence, named_parts
 
 FROGS = (
     "Counting frogs in ponds is an important task in ecology.",

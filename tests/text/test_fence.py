@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paper_assets.text.fence import fenced, introduced
+from paper_assets.text.cleaning import fenced, introduced
 
 
 @given(st.text())

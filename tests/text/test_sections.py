@@ -2,7 +2,7 @@
 
 import pytest
 
-from paper_assets.text.sections import section_of, without_headings
+from paper_assets.text.sentences import section_of, without_headings
 
 BEFORE = "# A title\n\n## 3 Method\n\nWe sow.\n\n### 3.1 Soil"
 PASSAGE = "Sand is dry.\n\n## 4 Results\n\nMaize  grows\ntall. It is green."

@@ -1,6 +1,6 @@
 import pytest
 
-from paper_assets.text.stems import stem, stems_in
+from paper_assets.text.words import stem, stems_in
 
 
 @pytest.mark.parametrize(

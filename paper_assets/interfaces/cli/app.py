@@ -15,7 +15,6 @@ import typer
 from typer.core import TyperGroup
 
 from paper_assets.errors import PaperAssetsError
-from paper_assets.installation import default_folder
 from paper_assets.interfaces.cli.process import (
     COMPLETE_VARIABLE,
     STOPPED,
@@ -24,6 +23,7 @@ from paper_assets.interfaces.cli.process import (
     keep_tracebacks_in_the_log,
     log_unexpected,
 )
+from paper_assets.settings import default_folder
 from paper_assets.setup.keys import kept_variables
 from paper_assets.stores.locks import make_files_private
 
@@ -32,7 +32,11 @@ os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
 
 # Command: its module in this folder, the function or group, and the first sentence of its help.
 COMMANDS: dict[str, tuple[str, str, str]] = {
-    "start": ("start", "start", "Open the desk in a browser; with --days, fetch and rank the papers of the last days."),
+    "start": (
+        "servers",
+        "start",
+        "Open the desk in a browser; with --days, fetch and rank the papers of the last days.",
+    ),
     "demo": ("graph", "demo", "Import the bundled example, rank it, and show the top papers with reasons."),
     "profile": ("profiles", "profile", "Make, show, change and remove profiles: what you want to read."),
     "import": ("graph", "import_files", "Import papers from files."),
@@ -44,9 +48,9 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     ),
     "run": ("run", "run", "Bring rankings and digests up to date."),
     "status": ("status", "status", "Show what is stored, what is out of date, and which profiles cannot be read."),
-    "llm": ("llm", "llm", "Set up the language model."),
+    "llm": ("installation", "llm", "Set up the language model."),
     "doctor": (
-        "doctor",
+        "installation",
         "doctor",
         "Check Python, disk, folders, model, ports, network, keys and mail, and say how to fix what is wrong.",
     ),
@@ -89,7 +93,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "serve": ("servers", "serve", "Serve the desk and MCP over HTTP for a lab, with a token for each person."),
     "people": ("servers", "people", "Manage the people who can use `paper-assets serve`, and their profiles."),
     "mcp": ("servers", "mcp", "Serve assistants over MCP on standard input and output."),
-    "completion": ("completion", "completion", "Print a script for Tab completion in your shell."),
+    "completion": ("installation", "completion", "Print a script for Tab completion in your shell."),
     "rewrite": ("rewriting", "rewrite", "Rewrite the abstract of a stored paper for a reading level."),
     "archive": ("archive", "archive", "Manage best practices: rewrites that later rewrites learn from."),
 }

@@ -17,12 +17,14 @@ from paper_assets.evaluation.judged_lists import (
     joined,
     load_judged_lists,
     papers_or_home,
+    replay_figures,
+    replay_table,
     scratch_warehouse,
+    shown_papers,
 )
 from paper_assets.evaluation.labelled_set import load_labelled_set
 from paper_assets.evaluation.metrics import Comparison, Mean, compare, means
 from paper_assets.evaluation.rankers import outcomes, shipped_lists, shipped_set
-from paper_assets.evaluation.replay import replay_figures, replay_table, shown_papers
 from paper_assets.interfaces.cli.terminal import (
     AsJson,
     open_warehouse,
@@ -36,7 +38,7 @@ from paper_assets.interfaces.ranking_answers import remembering_embedder
 from paper_assets.interfaces.values import parse_day
 from paper_assets.models.embedder import load_embedder
 from paper_assets.paper import papers_from_table
-from paper_assets.pipeline.replay import replayed_days
+from paper_assets.pipeline.quality import replayed_days
 from paper_assets.settings import EvaluationConfig, Settings
 from paper_assets.stores.papers import papers_between, papers_by_id
 from paper_assets.stores.warehouse import Warehouse

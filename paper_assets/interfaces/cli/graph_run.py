@@ -12,8 +12,7 @@ from paper_assets.defs.abandoned_runs import cancel_process_runs, fail_abandoned
 from paper_assets.defs.dagster_internals import kept_connections
 from paper_assets.defs.external_assets import report_profiles, report_ratings
 from paper_assets.defs.history_files import events_files
-from paper_assets.defs.instance import explained, keeps_files, open_instance
-from paper_assets.defs.run_history import remove_old_logs
+from paper_assets.defs.instance import explained, keeps_files, open_instance, remove_old_logs
 from paper_assets.errors import InvalidInput, InvalidProfile, NotComputed, PaperAssetsError
 from paper_assets.interfaces.cli.process import before_the_end, log_unexpected
 from paper_assets.interfaces.cli.rewriting import rewrites_of_day

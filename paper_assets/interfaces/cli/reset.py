@@ -11,8 +11,7 @@ import typer
 
 from paper_assets.defs.abandoned_runs import fail_abandoned_runs, runs_in_progress
 from paper_assets.defs.history_files import HISTORY
-from paper_assets.defs.history_server import delete_server_history, uses_server
-from paper_assets.defs.instance import explained, open_instance
+from paper_assets.defs.instance import delete_server_history, explained, open_instance, uses_server
 from paper_assets.errors import InvalidInput, StoreBusy, StoreError, StoreUnwritable
 from paper_assets.interfaces.cli.terminal import dagster_home, open_warehouse, read_settings, say
 from paper_assets.pipeline.embeddings import COLLECTION

@@ -1,6 +1,10 @@
-"""Commands that serve others: the MCP server, the desk as a page, and both over HTTP for a lab with its people."""
+"""Commands that serve: the desk as a page (`start`, `desk`), the MCP server, and both over HTTP for a lab's people."""
 
 import os
+import re
+import sys
+import threading
+import webbrowser
 from collections.abc import Callable
 from typing import Annotated
 
@@ -34,7 +38,7 @@ def desk(
 
 def serve_desk(port: int, announce: Callable[[str], None]) -> None:
     """Serve the page to this machine until a signal ends the process; `announce` gets the line with its address."""
-    from paper_assets.interfaces.page.server import serve as serve_page  # not for the MCP server's start
+    from paper_assets.interfaces.page.app import serve as serve_page  # not for the MCP server's start
 
     serve_page(read_settings(), os.environ, port=port, say=announce)
 
@@ -81,3 +85,29 @@ def list_people(as_json: AsJson = False) -> None:
     if as_json:
         return print_json([{"name": each.name, "profiles": sorted(each.profiles)} for each in found])
     print_table("people", ["name", "profiles"], [(each.name, ", ".join(sorted(each.profiles))) for each in found])
+
+
+def start(
+    days: Annotated[
+        int | None, typer.Option(min=1, max=60, help="Fetch the papers of the last days, rank them and show the list.")
+    ] = None,
+    profile: Annotated[str | None, typer.Option(help="With --days: rank only this profile; default: all.")] = None,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port on 127.0.0.1; 0 takes a free one.")] = 8787,
+    browser: Annotated[bool, typer.Option(help="Open the address in your browser.")] = True,
+) -> None:
+    """Open the desk in a browser; with --days, fetch and rank the papers of the last days.
+
+    Without a profile the desk opens the welcome page. Fetching can be stopped at any time; the same command continues.
+    """
+    if days is not None:
+        from paper_assets.interfaces.cli.graph import fetch_and_rank  # imports Dagster
+
+        return fetch_and_rank(days, profile)
+
+    def announce(text: str) -> None:
+        say(text)
+        found = re.search(r"http://\S+", text)
+        if found and browser and sys.stdout.isatty():
+            threading.Timer(0.5, webbrowser.open, [found[0]]).start()
+
+    serve_desk(port, announce)

@@ -24,14 +24,13 @@ from paper_assets.interfaces.cli.terminal import (
     print_table,
     read_settings,
 )
-from paper_assets.interfaces.missing_days import MissingDays, missing_days
 from paper_assets.models import minilm
 from paper_assets.pipeline.profiles import find_profiles
 from paper_assets.profile import Profile
 from paper_assets.settings import Settings
 from paper_assets.sources.table import sources_of_days
 from paper_assets.stores.feedback import model_inputs
-from paper_assets.stores.harvests import day_troubles
+from paper_assets.stores.harvests import MissingDays, day_troubles, missing_days
 from paper_assets.stores.papers import summary
 from paper_assets.stores.stamps import file_states, keep_stamp, stamped_answer
 from paper_assets.stores.warehouse import Warehouse

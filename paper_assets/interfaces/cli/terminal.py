@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from paper_assets.installation import default_folder
 from paper_assets.interfaces.values import numbers_or_null
 from paper_assets.progress import Progress
-from paper_assets.settings import Settings, load_settings
+from paper_assets.settings import Settings, default_folder, load_settings
 from paper_assets.text.cleaning import without_controls
 
 if TYPE_CHECKING:

@@ -1,30 +1,36 @@
-"""One call of a tool: work in a thread, progress, a time limit, an answer of bounded length (SPEC I6).
+"""Run one call of a tool: the profiles and files it may name, a thread, progress, time and length limits (SPEC I6).
 
-A call that passes its limit, or that the client cancels, is answered (or dropped) at once; its thread learns so at
-its next report of progress and stops there. What it has learned until then is kept by content, so that asking again
-goes on from it. Work that asks a language model goes on instead, and the same call made again joins it: what has been
-paid for is not paid twice (I5).
+A call that passes its limit, or that the client cancels, is answered (or dropped) at once; its thread notices at its
+next report of progress and stops there. Results until then are stored by content, so that the repeated call continues
+from them. Work that asks a language model continues instead, and the same call made again joins it: an answer that has
+been paid for is not paid for twice (I5).
 """
 
 import asyncio
 import json
 import logging
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from mcp.server.mcpserver import Context
 from mcp_types import CallToolResult, TextContent
 
-from paper_assets.errors import InvalidInput
+from paper_assets.errors import InvalidInput, NotComputed
 from paper_assets.interfaces.mcp.error_answers import TimeLimit, refusal
 from paper_assets.interfaces.values import numbers_or_null, rounded
+from paper_assets.profile import PROFILE_NAME, profile_folders
 from paper_assets.progress import Progress
 from paper_assets.settings import Settings
 from paper_assets.text.cleaning import encodable
 from paper_assets.text.secrets import Secrets
+
+if TYPE_CHECKING:
+    from paper_assets.stores.warehouse import Warehouse
+
 
 MOST_CHARACTERS = 12_000  # of an answer, unless the caller asks for more of a text
 _MOST_AT_WORK = 8  # threads for calls that use the network, and as many for those that do not; others wait
@@ -325,3 +331,85 @@ def _shortened(value: Any, longest: int, entries: int) -> Any:
     if isinstance(value, str) and len(value) > longest:
         return f"{value[:longest]}… ({len(value) - longest} more characters)"
     return value
+
+
+def open_warehouse(calls: Calls, settings: Settings) -> "Warehouse":
+    """The warehouse; who finds it held waits no longer than a call may."""
+    from paper_assets.stores.warehouse import Warehouse
+
+    return Warehouse(settings.warehouse_path, deadline=calls.store_deadline(settings))
+
+
+def check_open(name: str, only: Set[str] | None) -> None:
+    """Raises InvalidInput for a profile that is not there for who asks."""
+    if only is not None and name not in only:
+        raise InvalidInput(f"profile: there is none named {name[:60]!r}; list_profiles names them")
+
+
+def profile_meant(warehouse: "Warehouse", name: str | None, only: Set[str] | None = None) -> str:
+    """The name as given, or of the only profile with a ranking. Raises NotComputed, InvalidInput."""
+    from paper_assets.stores.papers import summary
+
+    if name is not None:
+        check_open(name, only)
+        return name
+
+    ranked = sorted(each for each in summary(warehouse).rankings if only is None or each in only)
+    if not ranked:
+        raise NotComputed("no profile has a ranking yet; run `paper-assets run` first")
+    if len(ranked) > 1:
+        raise InvalidInput(f"profile: say which, one of {', '.join(ranked)}")
+    return ranked[0]
+
+
+def profile_folder(
+    given: str | None, settings: Settings, only: Set[str] | None = None, *, argument: str = "profile"
+) -> Path | None:
+    """The folder of a profile (one of `only`) given by name or by a path in their folder.
+
+    Raises InvalidInput, which names the `argument`.
+    """
+    if given is None:
+        return None
+    name = given.strip()
+    by_name = PROFILE_NAME.fullmatch(name)
+    folder = settings.profiles_dir / name if by_name else _inside(name, (settings.profiles_dir,))
+    if folder is not None and folder.name == "profile.json":
+        folder = folder.parent
+    theirs = only is None or (by_name and name in only)
+    if folder is None or not theirs or not _holds_a_profile(folder):
+        names = [each.name for each in profile_folders(settings.profiles_dir) if only is None or each.name in only]
+        known = ", ".join(names[:20])
+        raise InvalidInput(f"{argument}: no such profile; use the name of one: {known or 'there are none yet'}")
+    return folder
+
+
+def _holds_a_profile(folder: Path) -> bool:
+    try:
+        return (folder / "profile.json").is_file()
+    except OSError:  # a name too long for any file
+        return False
+
+
+def local_path(given: str | None, option: str, folders: Sequence[Path]) -> Path | None:
+    """The file or folder that is meant, below one of `folders`. Raises InvalidInput if there is none."""
+    if given is None:
+        return None
+    found = _inside(given.strip(), folders)
+    if found is None:
+        places = " or ".join(dict.fromkeys(str(folder) for folder in folders))
+        raise InvalidInput(f"{option}: nothing of that name below {places}")
+    return found
+
+
+def _inside(text: str, folders: Sequence[Path]) -> Path | None:
+    """Return the existing place that `text` names, absolute or relative to a folder, if it is really below one."""
+    try:
+        roots = [folder.resolve() for folder in folders]
+        for root in roots:
+            place = (root / Path(text)).resolve()
+            if any(place.is_relative_to(allowed) for allowed in roots) and place.exists():
+                return place
+    except (OSError, ValueError, RuntimeError):  # too long, a NUL byte, links in a circle
+        return None
+    return None

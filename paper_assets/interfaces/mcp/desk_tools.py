@@ -14,8 +14,16 @@ from pydantic import Field
 from pydantic.fields import FieldInfo
 
 from paper_assets.errors import InvalidInput, NotComputed, NothingEarlier, PaperNotFound, StoreBusy
-from paper_assets.interfaces.mcp.access import local_path, open_warehouse, profile_folder, profile_meant
-from paper_assets.interfaces.mcp.calls import MOST_CHARACTERS, Calls, paged, text_page
+from paper_assets.interfaces.mcp.calls import (
+    MOST_CHARACTERS,
+    Calls,
+    local_path,
+    open_warehouse,
+    paged,
+    profile_folder,
+    profile_meant,
+    text_page,
+)
 from paper_assets.interfaces.mcp.tool_types import (
     CitationsExported,
     Day,

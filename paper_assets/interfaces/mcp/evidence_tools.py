@@ -13,8 +13,7 @@ from mcp_types import CallToolResult
 from pydantic import Field
 
 from paper_assets.errors import InvalidInput, ModelUnavailable
-from paper_assets.interfaces.mcp.access import profile_folder
-from paper_assets.interfaces.mcp.calls import Calls, paged
+from paper_assets.interfaces.mcp.calls import Calls, paged, profile_folder
 from paper_assets.interfaces.mcp.tool_types import (
     GivenSides,
     Offset,

@@ -18,10 +18,10 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import Receive, Scope, Send
 
-from paper_assets.interfaces.local_only import of_this_machine
 from paper_assets.interfaces.mcp.calls import Calls
 from paper_assets.interfaces.mcp.error_answers import Outgoing, folders_of
 from paper_assets.interfaces.mcp.server import build_server
+from paper_assets.interfaces.server_guard import of_this_machine
 from paper_assets.interfaces.tokens import Doorkeeper, TooManyTokens
 from paper_assets.settings import Settings
 from paper_assets.stores.profiles import Person

@@ -10,7 +10,6 @@ from mcp.server.mcpserver import Context
 from mcp_types import CallToolResult
 from pydantic import Field
 
-from paper_assets.arxiv_ids import split_arxiv_id
 from paper_assets.errors import (
     InvalidArxivId,
     InvalidInput,
@@ -35,7 +34,7 @@ from paper_assets.interfaces.mcp.tool_types import (
     TextLimit,
     Words,
 )
-from paper_assets.paper_id import split_paper_id
+from paper_assets.paper_id import split_arxiv_id, split_paper_id
 from paper_assets.progress import Progress
 
 if TYPE_CHECKING:

@@ -8,8 +8,7 @@ from mcp.server.mcpserver import Context
 from mcp_types import CallToolResult
 from pydantic import Field
 
-from paper_assets.interfaces.mcp.access import open_warehouse, profile_meant
-from paper_assets.interfaces.mcp.calls import MOST_CHARACTERS, Calls, paged, text_page
+from paper_assets.interfaces.mcp.calls import MOST_CHARACTERS, Calls, open_warehouse, paged, profile_meant, text_page
 from paper_assets.interfaces.mcp.tool_types import (
     Day,
     DigestRead,

@@ -12,8 +12,7 @@ from mcp_types import CallToolResult
 from pydantic import Field
 
 from paper_assets.errors import InvalidInput, ModelUnavailable, PaperNotFound
-from paper_assets.interfaces.mcp.access import check_open, open_warehouse
-from paper_assets.interfaces.mcp.calls import Calls, paged
+from paper_assets.interfaces.mcp.calls import Calls, check_open, open_warehouse, paged
 from paper_assets.interfaces.mcp.tool_types import AskDeskAnswer, Offset, Profile, SearchDeskAnswer, Words
 from paper_assets.progress import Progress
 from paper_assets.settings import Settings

@@ -1,31 +1,47 @@
-"""The MCP server `paper-assets mcp`: which tools there are, and how the process begins and ends (SPEC I1, I6).
+"""The MCP server `paper-assets mcp`: its tools, how it reads lines, and how it starts and ends (SPEC I1, I6).
 
-Nothing but the protocol goes to standard output; the log goes to standard error. The stores and models are imported
-when a tool first needs them, so that the list of tools is there at once.
+Standard output carries only the protocol; the log goes to standard error. The stores and models are imported when a
+tool first needs them, so that the list of tools is answered at once.
+
+The SDK drops lines that are not valid JSON, or JSON nested too deep, and the caller would wait forever; here they get
+the error of the protocol. A line without a readable id stays without an answer.
+
+The list of tools is shortened, because each conversation pays for every word (SPEC I9): the SDK's schemas name each
+argument twice and say of each optional one that it may be null. The server validates arguments by the types of the
+functions, not by these schemas, so leaving that out changes only the length.
 """
 
+import json
 import logging
 import os
+import re
 import signal
 import sys
 from collections.abc import Mapping, Set
 from functools import cache
 from importlib.metadata import version
+from inspect import cleandoc
 from typing import TYPE_CHECKING, Any
 
 import anyio
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
+from mcp.shared.message import SessionMessage
 from mcp_types import (
     INVALID_PARAMS,
+    PARSE_ERROR,
     CallToolResult,
+    ErrorData,
     GetPromptResult,
     InputRequiredResult,
+    JSONRPCError,
     Resource,
     Tool,
     ToolAnnotations,
 )
+from pydantic import ValidationError
 
 from paper_assets.errors import InvalidInput
 from paper_assets.interfaces.mcp.calls import Calls
@@ -36,13 +52,158 @@ from paper_assets.interfaces.mcp.paper_tools import PaperTools
 from paper_assets.interfaces.mcp.product_tools import ProductTools
 from paper_assets.interfaces.mcp.resources import add_digests, add_prompts, listed_digests
 from paper_assets.interfaces.mcp.search_tools import SearchTools
-from paper_assets.interfaces.mcp.stdio import serve_stdio
-from paper_assets.interfaces.mcp.tool_schemas import compact_tool
 from paper_assets.settings import Settings
 from paper_assets.text.secrets import Secrets
 
 if TYPE_CHECKING:
     from paper_assets.interpreting.clients import Clients
+
+
+_LONGEST_ID = 200
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}]')
+_ID_AFTER = re.compile(r'\s*:\s*(-?\d+|"(?:[^"\\]|\\.)*")')
+
+
+async def serve_stdio(server: MCPServer[Any]) -> None:
+    """Serve on standard input and output until the client leaves."""
+    async with stdio_server() as (heard, said):
+        low = server._lowlevel_server
+        await low.run(_Heard(heard, said), said, low.create_initialization_options())
+
+
+class _Heard:
+    """The stream of what was heard, without the lines that cannot be read, which it answers."""
+
+    def __init__(self, heard: Any, said: Any) -> None:
+        self._heard = heard
+        self._said = said
+
+    def __getattr__(self, name: str) -> Any:  # last_context, close, clone …
+        return getattr(self._heard, name)
+
+    def __aiter__(self) -> "_Heard":
+        return self
+
+    async def __anext__(self) -> Any:
+        while True:
+            item = await self._heard.__anext__()
+            answer = answer_to_unreadable(item) if isinstance(item, ValidationError) else None
+            if answer is None:
+                return item
+            await self._said.send(SessionMessage(answer))
+
+    async def __aenter__(self) -> "_Heard":
+        return self
+
+    async def __aexit__(self, *fault: object) -> None:
+        await self._heard.aclose()
+
+
+def answer_to_unreadable(fault: ValidationError) -> JSONRPCError | None:
+    """Return the protocol's error for a line that is not valid JSON; None if it is, or has no id to answer to."""
+    [first, *_] = fault.errors(include_url=False, include_context=False)
+    if first["type"] != "json_invalid":
+        return None
+    asked = id_of(str(first["input"]))
+    if asked is None:
+        return None
+    deep = "recursion" in first["msg"]
+    message = "the request is nested too deep; send plain values" if deep else "the request is not JSON"
+    return JSONRPCError(jsonrpc="2.0", id=asked, error=ErrorData(code=PARSE_ERROR, message=message))
+
+
+def id_of(line: str) -> int | str | None:
+    """The request's id in a line that no parser takes; not one of an object within it."""
+    depth = 0
+    for token in _TOKEN.finditer(line):
+        sign = token[0]
+        if sign in "[{":
+            depth += 1
+        elif sign in "]}":
+            depth -= 1
+        elif depth == 1 and sign == '"id"' and (found := _ID_AFTER.match(line, token.end())):
+            try:
+                value = json.loads(found[1]) if len(found[1]) <= _LONGEST_ID else None
+            except ValueError:
+                return None
+            return value if isinstance(value, int | str) else None
+    return None
+
+
+# The name again, what has been written out, and bounds that no honest caller reaches.
+_UNSAID = frozenset(
+    ("title", "$defs", "maxLength", "maxItems", "minLength", "minimum", "maximum", "additionalProperties")
+)
+_NOTHING: tuple[object, ...] = (None, False, 0)  # as a default: what is left out is that anyhow, as a first choice is
+_MODELS_SEE = ("name", "description", "inputSchema")
+_CHARACTERS_PER_TOKEN = 4  # of JSON and English; the tokenizers of large models find about as many
+
+
+def compact_tool(tool: Tool) -> Tool:
+    """The tool with its description in whole paragraphs and its schemas without repetition."""
+    return tool.model_copy(
+        update={
+            "description": _paragraphs(tool.description or ""),
+            "input_schema": compact_schema(tool.input_schema),
+            "output_schema": _outline(compact_schema(tool.output_schema)) if tool.output_schema else None,
+        }
+    )
+
+
+def compact_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """A JSON schema that admits what the given one does, null for an optional argument aside; references written out.
+
+    Schemas that refer to themselves are not expected.
+    """
+    return _compact(schema, schema.get("$defs", {}))
+
+
+def shown_to_models(tool: Tool) -> str:
+    """The part of a tool that hosts put before their models: not its title, hints and the schema of its answers."""
+    told = tool.model_dump(mode="json", by_alias=True, exclude_none=True)
+    return json.dumps({name: told[name] for name in _MODELS_SEE})
+
+
+def tokens_about(text: str) -> int:
+    """How many tokens a text is, about, without a tokenizer."""
+    return -(-len(text) // _CHARACTERS_PER_TOKEN)
+
+
+def _compact(schema: Any, defined: Mapping[str, Any]) -> Any:
+    if isinstance(schema, list):
+        return [_compact(entry, defined) for entry in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if "$ref" in schema:
+        found = defined[schema["$ref"].rpartition("/")[2]]
+        return _compact({**found, **{name: value for name, value in schema.items() if name != "$ref"}}, defined)
+    optional = [entry for entry in schema.get("anyOf", ()) if entry != {"type": "null"}]
+    if len(optional) == 1 and "default" in schema:  # may be left out, which is how a model says null
+        schema = {**optional[0], **{name: value for name, value in schema.items() if name != "anyOf"}}
+        return _compact(schema, defined)
+    kept = {}
+    for name, value in schema.items():
+        if name in _UNSAID or (name == "default" and (value in _NOTHING or value == schema.get("enum", [None])[0])):
+            continue
+        if name == "properties":
+            kept[name] = {argument: _compact(entry, defined) for argument, entry in value.items()}
+        else:
+            kept[name] = _compact(value, defined)
+    return kept
+
+
+def _outline(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Of the schema of an answer the names and their meaning: what they hold is seen in the answer itself."""
+    described = {
+        name: {"description": entry["description"]} if "description" in entry else {}
+        for name, entry in schema["properties"].items()
+    }
+    return {"type": "object", "properties": described}
+
+
+def _paragraphs(text: str) -> str:
+    return "\n".join(" ".join(part.split()) for part in cleandoc(text).split("\n\n"))
+
 
 _LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 _LONGEST_FAULT = 300  # characters

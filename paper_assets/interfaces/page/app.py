@@ -1,13 +1,17 @@
-"""The page as a Starlette application: its addresses and its error pages.
+"""The page as a Starlette application: its routes, its error pages, and its server on the loopback interface.
 
 To add a view, write a function in a module of this folder and a template, and add a line to `ROUTES`. Each call runs in
-a separate thread. Whatever changes something is a POST, and its form has passed the guard.
+a separate thread. Every change is a POST request whose form has passed the guard.
 """
 
 import logging
+import os
+import secrets
+import socket
 from collections.abc import Callable, Mapping, Set
 from importlib.resources import files
 
+import uvicorn
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
@@ -16,7 +20,6 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from paper_assets.errors import InvalidInput, NotComputed, PaperAssetsError, PaperNotFound, StoreBusy
-from paper_assets.interfaces.local_only import THIS_MACHINE
 from paper_assets.interfaces.page import (
     ask,
     evidence,
@@ -27,17 +30,17 @@ from paper_assets.interfaces.page import (
     papers,
     rewrites,
     search,
-    signals,
     today,
-    week,
     welcome,
-    why,
 )
 from paper_assets.interfaces.page import profile as profile_view
 from paper_assets.interfaces.page.desk import Desk, desk_of, page, person_of, profile_of
 from paper_assets.interfaces.page.guard import Guard
 from paper_assets.interfaces.page.sign_in import SignedIn
+from paper_assets.interfaces.server_guard import THIS_MACHINE
 from paper_assets.profile import PROFILE_NAME
+from paper_assets.settings import Settings
+from paper_assets.stores.locks import make_private_folder
 from paper_assets.stores.rankings import latest_ranking_day
 
 _ASSETS: Mapping[str, str] = {
@@ -61,10 +64,10 @@ ROUTES: tuple[tuple[str, Callable[[Request], Response] | None, Callable[[Request
     ("/p/{profile}/restore", None, welcome.restore),
     ("/p/{profile}", today.show_day, None),
     ("/p/{profile}/days", today.list_days, None),
-    ("/p/{profile}/week", week.show_week, None),
-    ("/p/{profile}/seen", None, week.mark_lists),
+    ("/p/{profile}/week", today.show_week, None),
+    ("/p/{profile}/seen", None, today.mark_lists),
     ("/p/{profile}/rate", None, today.rate_paper),
-    ("/p/{profile}/signals", None, signals.keep_signal),
+    ("/p/{profile}/signals", None, papers.keep_signal),
     ("/p/{profile}/learned", learned.show_learned, learned.forget),
     ("/p/{profile}/teach", learned.show_teach, None),
     ("/p/{profile}/rewrites", rewrites.list_rewrites, None),
@@ -91,7 +94,7 @@ ROUTES: tuple[tuple[str, Callable[[Request], Response] | None, Callable[[Request
     ("/p/{profile}/ratings/state", today.ratings_state, None),
     ("/p/{profile}/{day}", today.show_day, None),
     ("/p/{profile}/{day}/state", today.day_state, None),
-    ("/p/{profile}/{day}/why", why.show_why, None),
+    ("/p/{profile}/{day}/why", papers.show_why, None),
     ("/p/{profile}/{day}/changes", today.show_changes, None),
     ("/p/{profile}/{day}/evidence", evidence.show_evidence, None),
     ("/p/{profile}/{day}/map", paper_map.show_map, None),
@@ -218,3 +221,63 @@ def _unexpected_fault(request: Request, fault: Exception) -> Response:
     except Exception:
         logger.exception("the error page failed too")
         return PlainTextResponse(f"{error}\n", 500)
+
+
+HOST = "127.0.0.1"
+_SHUTDOWN_SECONDS = 2  # for requests in progress
+
+
+def serve(settings: Settings, environ: Mapping[str, str], *, port: int, say: Callable[[str], None]) -> None:
+    """Serve the desk until Ctrl-C or SIGTERM; its address goes to `say`. Port 0 takes a free port.
+
+    Raises InvalidInput if the port is in use.
+    """
+    desk = Desk(settings=settings, environ=environ, token=form_token_of(settings))
+    logging.basicConfig(level=logging.WARNING)
+    listener = open_listener(HOST, port)
+    say(f"the desk is open at http://{HOST}:{listener.getsockname()[1]}/  (Ctrl-C stops it)")
+    config = uvicorn.Config(
+        build_app(desk),
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
+        lifespan="off",
+        ws="none",
+    )
+    uvicorn.Server(config).run(sockets=[listener])
+    # A thread may still wait for a language model or a store; ending it leaves nothing half-written.
+    os._exit(0)
+
+
+def open_listener(host: str, port: int) -> socket.socket:
+    """Open a listening socket; port 0 takes a free port. Raises InvalidInput."""
+    listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+        listener.listen(128)  # before the address is printed, so that it can be opened at once
+    except (OSError, OverflowError) as fault:
+        listener.close()
+        reason = fault.strerror if isinstance(fault, OSError) else "invalid port"
+        raise InvalidInput(
+            f"port {port} of {host} cannot be used ({reason}); stop the program that uses it, or choose another --port"
+        ) from None
+    return listener
+
+
+def form_token_of(settings: Settings) -> str:
+    """Return the token of the forms, kept in a private file so that open pages survive a restart of the desk."""
+    file = settings.home / "desk.token"
+    try:
+        make_private_folder(settings.home)
+        if not file.exists():
+            with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as new:
+                new.write(secrets.token_urlsafe(32))
+        return file.read_text(encoding="utf-8").strip() or secrets.token_urlsafe(32)
+    except FileExistsError:  # another desk created it first
+        return form_token_of(settings)
+    except OSError as fault:
+        raise InvalidInput(
+            f"{file} cannot be used: {fault.strerror}; check permissions or set PAPER_ASSETS_HOME"
+        ) from None

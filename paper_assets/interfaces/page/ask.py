@@ -39,7 +39,7 @@ from paper_assets.pipeline.desk_answers import (
 )
 from paper_assets.retrieval.cited_answer import UNANSWERED, Answer, answer_from_record, numbered
 from paper_assets.retrieval.question_answering import LONGEST_QUESTION
-from paper_assets.stores.kept_answers import KeptAnswer, kept_answers
+from paper_assets.stores.answers import KeptAnswer, kept_answers
 
 _AT_ONCE = 2  # answers that are written at the same time; others wait
 _MOST_KEPT = 60  # answers in memory

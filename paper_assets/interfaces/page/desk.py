@@ -31,7 +31,7 @@ from paper_assets.settings import Settings
 from paper_assets.stores.profiles import Person
 from paper_assets.stores.rankings import latest_ranking_day
 from paper_assets.stores.warehouse import Warehouse
-from paper_assets.text.abstract_parts import named_parts
+from paper_assets.text.abstracts import named_parts
 from paper_assets.text.cleaning import one_line, without_controls
 from paper_assets.text.sentences import sentence_spans
 from paper_assets.text.tex import MathText, html_with_mathml

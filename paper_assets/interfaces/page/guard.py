@@ -16,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from paper_assets.interfaces.local_only import THIS_MACHINE, of_this_machine
+from paper_assets.interfaces.server_guard import THIS_MACHINE, of_this_machine
 
 _FORM = "application/x-www-form-urlencoded"
 _UPLOAD = "multipart/form-data"  # a form with files

@@ -19,8 +19,7 @@ from paper_assets.stores.feedback import Forgotten, forgotten, stored_model
 from paper_assets.stores.papers import papers_by_id
 from paper_assets.stores.rankings import ranking
 from paper_assets.stores.warehouse import Warehouse
-from paper_assets.text.stems import stem
-from paper_assets.text.words import words_in
+from paper_assets.text.words import stem, words_in
 
 _MOST = 12  # words or papers in one direction
 _MOST_NAMED = 5  # papers that came or went, on Today

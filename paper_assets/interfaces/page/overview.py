@@ -11,16 +11,16 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from paper_assets.errors import InvalidProfile, PaperAssetsError
-from paper_assets.installation import default_folder
 from paper_assets.interfaces.background import last_job
-from paper_assets.interfaces.missing_days import missing_days
 from paper_assets.interfaces.page.desk import Desk, Unshown, desk_of, isolate, may_see, now, page, person_of
 from paper_assets.interfaces.page.welcome import removed_of
 from paper_assets.models.llm_config import Usage, cost, llm_config
 from paper_assets.pipeline.health import health
 from paper_assets.pipeline.profiles import ProfilesFound, find_profiles
 from paper_assets.pipeline.rewrites import waiting_by_profile
+from paper_assets.settings import default_folder
 from paper_assets.setup.example import holds_only_the_example
+from paper_assets.stores.harvests import missing_days
 from paper_assets.stores.papers import summary
 
 _MOST_RUNS = 12
@@ -119,7 +119,7 @@ def _late_in_words(late: Mapping[str, tuple[str, ...]]) -> dict[str, str]:
 
 def _runs(desk: Desk) -> list[object]:
     """The last runs of this desk's Dagster instance; none where Dagster has stored no history."""
-    from paper_assets.defs.run_history import latest_runs  # importing Dagster takes two seconds, for this view only
+    from paper_assets.defs.instance import latest_runs  # importing Dagster takes two seconds, for this view only
 
     folder = Path(desk.environ.get("DAGSTER_HOME") or default_folder(desk.environ, Path.cwd()) / "dagster_home")
     return list(latest_runs(folder, most=_MOST_RUNS)) if (folder / _HISTORY).is_dir() else []

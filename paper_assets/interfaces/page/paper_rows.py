@@ -15,8 +15,8 @@ from paper_assets.paper import Paper, papers_from_table
 from paper_assets.retrieval.desk_search import FoundPaper, Hit
 from paper_assets.retrieval.search import Corpus
 from paper_assets.stores.papers import papers_by_id
+from paper_assets.text.abstracts import key_sentence
 from paper_assets.text.cleaning import one_line
-from paper_assets.text.key_sentence import key_sentence
 
 CHOICES = (("worth", "Worth reading", "w"), ("later", "Later", "l"), ("no", "Not for me", "n"))
 _MOST_AUTHORS = 8  # in a row; the paper's own page names all

@@ -1,16 +1,32 @@
-"""The page of one paper, and the shelf: the papers that the reader has rated, each list to search and to export."""
+"""Show one paper, explain its place in a list, and show the shelf: the rated papers, to search and to export.
+
+Papers opened, cited or put on the shelf are recorded as reading signals.
+"""
 
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
 
 from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import Response
 
-from paper_assets.digests.entry import LEVELS_IN_WORDS
+from paper_assets.digests.entry import LEVELS_IN_WORDS, Link, Part, authors_line, links_of
 from paper_assets.digests.markdown import paper_list
 from paper_assets.errors import InvalidArxivId, InvalidInput, PaperNotFound
-from paper_assets.interfaces.page.desk import Desk, desk_of, isolate, page, profile_of, with_parts
+from paper_assets.interfaces.page.desk import (
+    Desk,
+    day_of,
+    desk_of,
+    isolate,
+    now,
+    page,
+    profile_of,
+    redirect_with_note,
+    with_parts,
+)
 from paper_assets.interfaces.page.paper_rows import (
     CHOICES,
     base_of,
@@ -22,18 +38,90 @@ from paper_assets.interfaces.page.paper_rows import (
     stored_papers,
 )
 from paper_assets.interfaces.page.today import ratings_part
-from paper_assets.interfaces.page.why import explained_paper
-from paper_assets.learning.ratings import IN_WORDS, ratings_of
+from paper_assets.interfaces.ranking_answers import explained_rank, outside_the_window, papers_meant
+from paper_assets.learning.ratings import IN_WORDS, note_signal, ratings_of, withdraw_signal
 from paper_assets.library.formats import FORMATS, write_papers
 from paper_assets.paper import Paper
 from paper_assets.paper_id import split_paper_id
-from paper_assets.ranking.explain import removed_in_words
+from paper_assets.ranking.explain import parts_of, removed_in_words
 from paper_assets.retrieval.desk_search import similar_papers
 from paper_assets.stores.papers import find_paper
-from paper_assets.stores.rankings import DayOfPaper, latest_ranking_day, paper_history
+from paper_assets.stores.rankings import DayOfPaper, latest_ranking_day, paper_history, ranking
 from paper_assets.stores.rewrites import rewrites_of
 from paper_assets.text.cleaning import one_line
 from paper_assets.text.words import words_in
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownPaper:
+    """A paper with its links and abstract."""
+
+    paper_id: str
+    title: str
+    authors: str
+    published: date | None
+    abstract: str
+    links: tuple[Link, ...]
+
+
+def show_why(request: Request) -> Response:
+    """Explain the paper that is named by an id or by words of its title."""
+    desk, profile = desk_of(request), profile_of(request)
+    day, asked = day_of(request, profile), one_line(request.query_params.get("paper", ""))[:300]
+    found = papers_meant(desk.warehouse, profile, day, asked) if asked else []
+    said: dict[str, Any] = {"paper": None, "said": None}
+    if asked and len(found) <= 1:
+        paper_id = found[0][0] if found else asked
+        said = {
+            "paper": _shown(desk, paper_id) if found else None,
+            "said": explained_paper(desk, profile, day, paper_id),
+        }
+    return page(request, "why.html.jinja", day=day, asked=asked, found=found, **said)
+
+
+def explained_paper(desk: Desk, profile: str, day: date, paper_id: str) -> dict[str, Any]:
+    """Explain the place of a paper in the list of a day: a verdict, the parts of its score, and sentences."""
+    try:
+        explained = explained_rank(desk.warehouse, profile, paper_id, day=day)
+    except (PaperNotFound, InvalidArxivId):
+        outside = outside_the_window(desk.warehouse, profile, day, paper_id)
+        return {"verdict": outside, "score": None, "parts": (), "why": ()}
+    score = explained["score"]
+    parts: tuple[Part, ...] = ()
+    if score:
+        weights = ranking(desk.warehouse, day, profile).header["weights"]
+        parts = tuple(Part(name=name, words=words, points=by) for name, words, by in parts_of(score, weights))
+    return {
+        "verdict": _verdict(explained),
+        "score": score["final"] if score else None,
+        "parts": parts,
+        "why": explained["why"],
+    }
+
+
+def _verdict(explained: Mapping[str, Any]) -> str:
+    """The answer in one sentence."""
+    row = explained["score"]
+    if row is None:
+        return "It is not in the list: a filter removed it."
+    if row["shown"]:
+        return f"It is number {row['rank']} of the list."
+    return "It is not in the list: its score is too low."
+
+
+def _shown(desk: Desk, paper_id: str) -> ShownPaper | None:
+    paper = find_paper(desk.warehouse, paper_id)
+    if paper is None:
+        return None
+    return ShownPaper(
+        paper_id=paper.paper_id,
+        title=paper.title,
+        authors=authors_line(paper.authors),
+        published=paper.day,
+        abstract=one_line(paper.abstract),
+        links=links_of(paper),
+    )
+
 
 _SIMILAR = 6
 _MOST_DAYS = 12  # of a paper's history
@@ -162,3 +250,21 @@ def _file(papers: list[Paper], form: str, *, name: str) -> Response:
     safe = "".join(letter if letter.isascii() and (letter.isalnum() or letter in "-.") else "-" for letter in name)
     headers = {"Content-Disposition": f'attachment; filename="{safe}.{ending}"'}
     return Response(write_papers(papers, written), media_type=media_type, headers=headers)
+
+
+def keep_signal(request: Request) -> Response:
+    """Keep or withdraw a signal; a form is answered by its page, the script by nothing."""
+    desk, profile, form = desk_of(request), profile_of(request), request.state.form
+    paper_id, kind, back = (str(form.get(name, "")) for name in ("paper", "kind", "back"))
+    folder = desk.settings.profiles_dir
+    if form.get("undo"):
+        withdraw_signal(desk.for_writing, profile, paper_id, kind, profiles_dir=folder)
+        note = "Removed."
+    elif note_signal(desk.for_writing, profile, paper_id, kind, now=now(), profiles_dir=folder):
+        note = "Kept on this machine; your list learns from it tomorrow."
+    else:
+        note = "Not kept: learning from what you read is switched off in the profile."
+    if not back:
+        return Response(status_code=204)
+    target = back if back.startswith(f"/p/{profile}/") or back == f"/p/{profile}" else f"/p/{profile}"
+    return redirect_with_note(request, f"{target}#paper-{paper_id}", note)

@@ -25,9 +25,9 @@ from paper_assets.errors import InvalidInput
 from paper_assets.evaluation.judged_lists import load_judged_lists
 from paper_assets.evaluation.labelled_set import load_labelled_set
 from paper_assets.interfaces.values import parse_day
-from paper_assets.interpreting.finding import identified
+from paper_assets.interpreting.analysis import Notes, Reading
+from paper_assets.interpreting.lookup import identified
 from paper_assets.interpreting.papers import fetched_from_mapping
-from paper_assets.interpreting.prompts import Notes, Reading
 from paper_assets.library.formats import read_library
 from paper_assets.models import llm
 from paper_assets.models.llm_config import llm_config

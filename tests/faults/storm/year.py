@@ -16,14 +16,13 @@ from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
-from paper_assets.interfaces.missing_days import MissingDays, missing_days
 from paper_assets.paper import papers_from_table
 from paper_assets.paper_id import ARXIV
 from paper_assets.pipeline import papers
 from paper_assets.pipeline.step import Partition
 from paper_assets.pipeline.workspace import Workspace, open_workspace
 from paper_assets.settings import load_settings
-from paper_assets.stores.harvests import day_troubles
+from paper_assets.stores.harvests import MissingDays, day_troubles, missing_days
 from paper_assets.stores.papers import papers_between
 from tests.faults.storm.bad_year import BadYear, change, give_faults, new_year, serving
 from tests.faults.storm.counts import Counts

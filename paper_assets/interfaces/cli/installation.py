@@ -1,17 +1,56 @@
-"""Set up the language model: `llm set`, `llm show` and `llm remove`."""
+"""Commands that check and set up the installation: `doctor`, `llm` and `completion`."""
 
 import os
 import sys
-from dataclasses import replace
+from dataclasses import asdict, replace
+from enum import StrEnum
 from typing import Annotated
 
 import typer
 from pydantic import BaseModel
+from typer.completion import get_completion_script
 
 from paper_assets.errors import InvalidInput
-from paper_assets.interfaces.cli.terminal import read_settings, say
+from paper_assets.interfaces.cli.process import COMPLETE_VARIABLE
+from paper_assets.interfaces.cli.terminal import (
+    AsJson,
+    counted,
+    dagster_home,
+    print_json,
+    print_table,
+    read_settings,
+    say,
+)
 from paper_assets.models.llm_config import LLMConfig, cost, llm_config
+from paper_assets.setup.doctor import Installation, examine
 from paper_assets.setup.keys import forget_variables, keep_variables, kept_variables
+
+
+def doctor(
+    offline: Annotated[bool, typer.Option("--offline", help="Ask no other host.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Check Python, disk, folders, model, ports, network, keys and mail, and say how to fix what is wrong.
+
+    A configured language model is asked one short question.
+    """
+    installation = Installation(
+        settings=read_settings(), environ=dict(os.environ), dagster_home=dagster_home(), online=not offline
+    )
+    found = examine(installation)
+    problems = [each for each in found if each.state == "problem"]
+    if as_json:
+        print_json([asdict(each) for each in found])
+    else:
+        rows = [(each.name, each.state, each.detail) for each in found]
+        print_table("doctor", ["check", "state", "detail"], rows)
+        for each in found:
+            if each.fix:
+                say(f"{each.state}: {each.name}: {each.detail}\n  fix: {each.fix}")
+        say(f"{counted(len(problems), 'problem')} found." if problems else "Everything that is needed works.")
+    if problems:
+        raise typer.Exit(1)
+
 
 llm = typer.Typer(
     name="llm",
@@ -116,3 +155,23 @@ def _try(config: LLMConfig) -> None:
     price = cost(config, done.usage)
     used = done.usage.input_tokens + done.usage.output_tokens
     say(f"The test call worked and used {used} tokens{f', {price:.4f} at your prices' if price is not None else ''}.")
+
+
+PROGRAM = "paper-assets"
+
+
+class Shell(StrEnum):
+    """A shell for which there is a script."""
+
+    bash = "bash"
+    zsh = "zsh"
+    fish = "fish"
+
+
+def completion(shell: Annotated[Shell, typer.Argument(help="Your shell.")]) -> None:
+    """Print a script for Tab completion in your shell.
+
+    bash: add `eval "$(paper-assets completion bash)"` to ~/.bashrc; zsh: the same with zsh in ~/.zshrc, after compinit;
+    fish: `paper-assets completion fish > ~/.config/fish/completions/paper-assets.fish`.
+    """
+    print(get_completion_script(prog_name=PROGRAM, complete_var=COMPLETE_VARIABLE, shell=shell.value))
