@@ -60,7 +60,9 @@ def text_hash(text: str) -> str:
 
 
 def parse_instant(text: str) -> datetime:
-    """An ISO 8601 date or date-time as an aware UTC datetime (a bare date is its midnight). Raises ValueError."""
+    """Return an ISO 8601 date or date-time as an aware UTC datetime (a bare date is its midnight). Raises
+    ValueError.
+    """
     instant = datetime.fromisoformat(text.strip())
     return instant.replace(tzinfo=UTC) if instant.tzinfo is None else instant.astimezone(UTC)
 
@@ -187,7 +189,7 @@ def _cut(text: str, most: int) -> str:
 
 
 def paper_to_mapping(paper: Paper) -> dict[str, Any]:
-    """The paper as JSON-ready values, instants in ISO 8601; `paper_from_mapping` reads it back."""
+    """Return the paper as JSON-ready values, instants in ISO 8601; `paper_from_mapping` reads it back."""
     values = asdict(paper)
     for name in _INSTANT_FIELDS:
         values[name] = values[name].isoformat() if values[name] else None
@@ -196,7 +198,9 @@ def paper_to_mapping(paper: Paper) -> dict[str, Any]:
 
 @cache
 def paper_schema() -> pa.Schema:
-    """Columns of a table of papers, in the order of the fields of `Paper`; pyarrow is imported on first use."""
+    """Return the columns of a table of papers, in the order of the fields of `Paper`; pyarrow is imported on first
+    use.
+    """
     kinds: dict[str, pa.DataType] = {
         "version": pa.int32(),
         "withdrawn": pa.bool_(),
@@ -207,7 +211,7 @@ def paper_schema() -> pa.Schema:
 
 
 def papers_to_table(papers: Iterable[Paper]) -> pa.Table:
-    """Many papers as one Arrow table with `paper_schema()`."""
+    """Return many papers as one Arrow table with `paper_schema()`."""
     rows = list(papers)
     names = [field.name for field in fields(Paper)]
     columns = [[getattr(paper, name) for paper in rows] for name in names]
@@ -221,7 +225,7 @@ def papers_to_table(papers: Iterable[Paper]) -> pa.Table:
 
 
 def papers_from_table(table: pa.Table) -> list[Paper]:
-    """The rows of an Arrow table with `paper_schema()` as papers."""
+    """Return the rows of an Arrow table with `paper_schema()` as papers."""
     names = [field.name for field in fields(Paper)]
     columns = [table.column(name).to_pylist() for name in names]
     papers = []
@@ -256,7 +260,7 @@ def _instant_field(value: object, name: str, named: str) -> datetime | None:
 
 
 def _cleaned(text: str, name: str, named: str) -> str:
-    """The text as `without_controls` leaves it (SPEC 8). Half a surrogate pair or a NUL: the file is broken."""
+    """Return the text as `without_controls` leaves it (SPEC 8). Half a surrogate pair or a NUL: the file is broken."""
     if "\0" in text:
         raise InvalidPaper(f"{named}: {name} holds a NUL character; remove it")
     if not text.isascii():

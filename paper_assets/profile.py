@@ -190,7 +190,7 @@ class Profile:
 
 
 def profile_to_mapping(profile: Profile) -> dict[str, Any]:
-    """Everything that can change a result, as JSON values with one spelling; not the name or the path."""
+    """Return everything that can change a result, as JSON values with one spelling; not the name or the path."""
     return {
         "content": profile.content.model_dump(mode="json"),
         "read": sorted(profile.read_ids),
@@ -200,7 +200,7 @@ def profile_to_mapping(profile: Profile) -> dict[str, Any]:
 
 
 def profile_from_mapping(name: str, record: Mapping[str, Any]) -> Profile:
-    """The inverse of `profile_to_mapping`. Raises InvalidProfile."""
+    """Return the inverse of `profile_to_mapping`. Raises InvalidProfile."""
     return Profile(
         name=name,
         content=profile_content(record["content"], source=f"stored profile {name}"),
@@ -252,7 +252,7 @@ def _pdf_names(folder: Path) -> tuple[str, ...]:
 
 
 def profile_folders(profiles_dir: Path) -> list[Path]:
-    """The folders that hold a `profile.json`, by name, and those of which that cannot be said.
+    """Return the folders that contain a `profile.json`, by name, and those for which it cannot be determined.
 
     Raises InvalidProfile if the folder of profiles itself cannot be listed.
     """
@@ -265,12 +265,16 @@ def profile_folders(profiles_dir: Path) -> list[Path]:
 
 
 def _may_hold_a_profile(folder: Path) -> bool:
-    """A link to nothing may: its disk may not be there today, and a profile that cannot be read is not removed (A1)."""
+    """Return whether a folder may contain a profile. A broken link may: its disk may be absent today, and a profile
+    that cannot be read is not removed (A1).
+    """
     return is_present(folder / "profile.json") or is_broken_link(folder)
 
 
 def load_history(file: Path, *, missing_ok: bool) -> frozenset[str]:
-    """Ids already read, without version: a JSON list of ids, or of objects with `paper_id`, or `{"read": [...]}`."""
+    """Return the ids already read, without version: a JSON list of ids, or of objects with `paper_id`, or `{"read":
+    [...]}`.
+    """
     if missing_ok and not is_present(file):
         return frozenset()
     record = read_json(file)
@@ -285,7 +289,7 @@ def load_history(file: Path, *, missing_ok: bool) -> frozenset[str]:
 
 
 def read_json(file: Path) -> object:
-    """Any JSON file of a profile. Raises InvalidProfile naming the file and the line that is wrong."""
+    """Return any JSON file of a profile. Raises InvalidProfile naming the file and the line that is wrong."""
     try:
         return small_files.read_json(file)
     except InvalidInput as fault:

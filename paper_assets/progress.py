@@ -7,7 +7,7 @@ class Progress(Protocol):
     """Called as the work goes on; may raise, which ends the work."""
 
     def __call__(self, done: int, total: int | None, what: str = "", /) -> None:
-        """`done` of `total` (None: unknown), and what is being done, if that is more than the label says."""
+        """Report `done` of `total` (None: unknown), and what is being done, if that is more than the label says."""
         ...
 
 

@@ -48,7 +48,7 @@ class Wanted:
 
 
 def _absolute(path: Path, info: ValidationInfo) -> Path:
-    """A relative path is taken from the working directory, which is the context."""
+    """Resolve a relative path against the working directory, which is the context."""
     if info.context is None:
         return path
     try:
@@ -103,7 +103,7 @@ Day = Annotated[date, BeforeValidator(_day), Wanted("a day like 2025-01-01")]
 
 
 def changed_config(defaults: Config, text: str, *, given_as: str) -> Config:
-    """`defaults` with the fields that `text` names: `passes=92, asks=86`; true and false for a switch.
+    """Return `defaults` with the fields that `text` names: `passes=92, asks=86`; true and false for a switch.
 
     Raises InvalidInput with `given_as` and the entry.
     """
@@ -285,7 +285,7 @@ KNOWN_HOSTS = (
 
 
 def archive_name(text: str, given_as: str) -> str:
-    """The name of a collection of best practices, which ends in its version (B1). Raises InvalidInput."""
+    """Return the name of a collection of best practices, which ends in its version (B1). Raises InvalidInput."""
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{1,60}_v[0-9]+", text, re.ASCII):
         raise InvalidInput(f"{given_as} must be a name that ends in its version, like {ARCHIVE}, got {text[:60]!r}")
     return text
@@ -395,13 +395,13 @@ _VARIABLES = {
 
 
 def variables() -> dict[str, str]:
-    """The environment variables that are read, and the setting that each one gives."""
+    """Return the environment variables that are read, and the setting that each one gives."""
     named = {_VARIABLES.get(name, f"PAPER_ASSETS_{name.upper()}"): name for name in Settings.model_fields}
     return {variable: name for variable, name in named.items() if variable}
 
 
 def load_settings(environ: Mapping[str, str], working_dir: Path, *, default_folder: Path | None = None) -> Settings:
-    """Settings from environment variables (`variables()`); a relative path is taken from `working_dir`.
+    """Read the settings from environment variables (`variables()`); a relative path is resolved against `working_dir`.
 
     `default_folder` holds `data` and `profiles` where no variable names them; without it that is `working_dir`.
 

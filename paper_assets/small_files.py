@@ -184,7 +184,7 @@ def _reason(error: Exception) -> str:
 
 
 def first_fault(error: ValidationError) -> str:
-    """What is wrong with a record, as `key: what`, of the first key that is wrong."""
+    """Return what is wrong with a record, as `key: what`, of the first key that is wrong."""
     fault = error.errors(include_url=False, include_input=True)[0]
     key = ".".join(str(part) for part in fault["loc"])
     if fault["type"] == "extra_forbidden":

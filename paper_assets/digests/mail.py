@@ -27,7 +27,9 @@ _LOCAL_NAMES = (".local", ".localhost", ".internal", ".lan", ".home.arpa", ".tes
 
 
 def is_public(url: str | None) -> bool:
-    """Whether the address can be reached from elsewhere: not a name of this machine or network, no private address."""
+    """Return whether the address can be reached from elsewhere: not a name of this machine or network, no private
+    address.
+    """
     try:
         host = (urlsplit(url or "").hostname or "").rstrip(".")
     except ValueError:

@@ -72,7 +72,7 @@ class JudgedList:
 
 
 def newest_judged_day(warehouse: Warehouse, lists: JudgedLists) -> tuple[date, int]:
-    """The newest day of first submission among the judged papers, and how many of these are not known.
+    """Return the newest day of first submission among the judged papers, and how many of these are not known.
 
     Raises InvalidInput if none of them is.
     """
@@ -96,7 +96,7 @@ def judged_day(
     scoring: ScoringConfig,
     top_k: int | None = None,
 ) -> JudgedDay:
-    """The profile's window ending on `as_of`, filtered as the graph does it, with nothing shown before."""
+    """Return the profile's window ending on `as_of`, filtered as the graph does it, with nothing shown before."""
     profile = judged.profile
     content = profile.content
     options = ranking_options(profile, {"purpose": None if purpose == OWN else purpose, "top_k": top_k})
@@ -126,7 +126,7 @@ def judged_day(
 def final_list(
     day: JudgedDay, *, mode: str, embed: Embed, scoring: ScoringConfig, calibration: Calibration | None = None
 ) -> Ranking:
-    """The day's ranking in an interest mode, as the graph makes it without a language model.
+    """Return the day's ranking in an interest mode, as the graph makes it without a language model.
 
     `calibration` takes the place of the package's coefficients, for judging coefficients that have not seen the day.
     """
@@ -148,7 +148,7 @@ def final_list(
 
 
 def list_names(lists: JudgedLists) -> list[str]:
-    """Every list that can be judged, the default's final list first; `library` if a profile likes papers."""
+    """Return every list that can be judged, the default's final list first; `library` if a profile likes papers."""
     default = RankingOptions().interest_mode
     modes = [default, *(mode for mode in MODES if mode != default)]
     if not any(judged.profile.content.interests.papers for judged in lists.profiles):
@@ -164,7 +164,9 @@ def judged_lists_of(
     scoring: ScoringConfig,
     calibration: Calibration | None = None,
 ) -> dict[str, JudgedList]:
-    """The named lists of one day. A baseline shows its first K; so does relevance alone, which knows no line."""
+    """Return the named lists of one day. A baseline shows its first K; so does relevance alone, which has no
+    threshold.
+    """
     rankings: dict[str, Ranking] = {}
     made = {}
     for name in names:

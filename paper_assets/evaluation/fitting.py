@@ -39,7 +39,7 @@ class Parts:
 
 
 def parts_of(day: JudgedDay, *, embed: Embed, scoring: ScoringConfig) -> Parts | None:
-    """The parts of one day's candidates; None without interests in words or without candidates."""
+    """Return the parts of one day's candidates; None without interests in words or without candidates."""
     options = day.options.model_copy(update={"interest_mode": "lanes"})
     interests = day.judged.profile.content.interests
     if not interests.in_words or not day.candidates.num_rows:
@@ -57,7 +57,7 @@ def parts_of(day: JudgedDay, *, embed: Embed, scoring: ScoringConfig) -> Parts |
 
 
 def fit(profiles: Sequence[Parts], *, version: str) -> Calibration:
-    """The standard calibration with its logits for interests fitted to these profiles."""
+    """Return the standard calibration with its logits for interests fitted to these profiles."""
     if not any(parts.relevant.any() for parts in profiles):
         raise InvalidInput("a fit needs relevant papers among the candidates of at least one other profile")
     standard = standard_calibration()
@@ -72,7 +72,9 @@ def fit(profiles: Sequence[Parts], *, version: str) -> Calibration:
 
 
 def held_out_fits(parts: Mapping[str, Parts | None]) -> dict[str, Calibration]:
-    """For each profile the calibration fitted to all the others. Raises InvalidInput with fewer than two profiles."""
+    """Return for each profile the calibration fitted to all the others. Raises InvalidInput with fewer than two
+    profiles.
+    """
     known = {name: each for name, each in parts.items() if each is not None}
     if len(known) < 2:
         raise InvalidInput("--leave-one-out needs at least two profiles with interests in words")

@@ -66,7 +66,7 @@ class JudgedProfile:
         return self.profile.name
 
     def grades_of(self, paper_ids: list[str]) -> NDArray[np.int64]:
-        """(n,) grades of the papers, UNJUDGED where the pool does not hold one."""
+        """Return (n,) grades of the papers, UNJUDGED where the pool does not hold one."""
         return np.array([self.grades.get(paper_id, UNJUDGED) for paper_id in paper_ids], dtype=np.int64)
 
 
@@ -148,7 +148,7 @@ def scratch_warehouse(papers: Iterable[Paper], *, deadline: float) -> Iterator[W
 
 @contextmanager
 def papers_or_home(papers: Path | None, home: Warehouse, *, deadline: float) -> Iterator[Warehouse]:
-    """The papers of a bulk file in a scratch warehouse; without a file the user's own warehouse."""
+    """Yield the papers of a bulk file in a scratch warehouse; without a file the user's own warehouse."""
     if papers is None:
         yield home
     else:
@@ -221,7 +221,7 @@ def replay_figures(judged: JudgedProfile, days: Sequence[ReplayedDay]) -> Replay
 
 
 def replay_table(figures: Sequence[ReplayFigures]) -> tuple[list[str], list[tuple[str, ...]]]:
-    """Header and rows for people, the last row over all profiles."""
+    """Return the header and the rows for people, the last row over all profiles."""
     counts = [
         [
             one.days,
@@ -248,7 +248,7 @@ def replay_table(figures: Sequence[ReplayFigures]) -> tuple[list[str], list[tupl
 def shown_papers(
     judged: JudgedProfile, days: Sequence[ReplayedDay], titles: Mapping[str, str]
 ) -> list[dict[str, object]]:
-    """Every paper of every list, for reading by eye; a grade of None is unjudged."""
+    """Return every paper of every list, for reading by eye; a grade of None is unjudged."""
     return [
         {
             "day": f"{day.day}",

@@ -41,7 +41,7 @@ class Judgement(NamedTuple):
 
 
 def found_file(folder: Path, names: Sequence[str]) -> Path:
-    """The first of `names` that is in the folder under a known suffix, or as a folder of profiles."""
+    """Return the first of `names` that is in the folder under a known suffix, or as a folder of profiles."""
     for name in names:
         for suffix in _SUFFIXES:
             for packed in ("", ".gz"):
@@ -53,7 +53,7 @@ def found_file(folder: Path, names: Sequence[str]) -> Path:
 
 
 def read_records(file: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """The objects of a .jsonl, of a .json list, or of a folder of profiles, each with its place for messages."""
+    """Yield the objects of a .jsonl, of a .json list, or of a folder of profiles, each with its place for messages."""
     if file.is_dir():
         for inner in sorted(file.glob("*/profile.json")):
             yield str(inner), {**_object(parse_json(_text(inner), source=str(inner)), inner), "id": inner.parent.name}
@@ -72,7 +72,8 @@ def read_records(file: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 
 def read_qrels(file: Path) -> Iterator[Judgement]:
-    """Judgements, tab, comma or blank separated: with a header in any order, else `query doc [grade [interest]]`.
+    """Yield the judgements of a file separated by tabs, commas or blanks: with a header in any order, else `query doc
+    [grade [interest]]`.
 
     TREC's `query 0 doc grade` is known by its second column. No grade is 1; a grade below 0 counts as 0.
     """
@@ -188,7 +189,9 @@ class LabelledSet:
         return tuple(query for query in self.queries if query.query_id in self.judgements)
 
     def tie_order(self) -> NDArray[np.uint32]:
-        """A number per document (n,) that orders equal scores: by id, but blind to how the file or ids are sorted."""
+        """Return a number per document (n,) that orders equal scores: by id, but blind to how the file or ids are
+        sorted.
+        """
         return np.array([crc32(document.doc_id.encode()) for document in self.documents], dtype=np.uint32)
 
 
@@ -278,7 +281,7 @@ def _query(record: Mapping[str, Any], place: str) -> Query:
 
 
 def _interests(given: object, place: str) -> Interests:
-    """Interests by lane as in a profile (G1), or a plain list, which is all primary."""
+    """Return the interests by lane as in a profile (G1), or a plain list, which is all primary."""
     lanes = {lane: given.get(lane) or [] for lane in _LANES} if isinstance(given, Mapping) else {"primary": given}
     for lane, texts in lanes.items():
         if not isinstance(texts, list) or not all(isinstance(text, str) and text.strip() for text in texts):
@@ -298,7 +301,7 @@ def _first_text(record: Mapping[str, Any], keys: Sequence[str]) -> str:
 
 
 def _day(value: object) -> date | None:
-    """The day of `2026-03-01T…`, `1958-12` (its first day) or `1958`; anything else is unknown."""
+    """Return the day of `2026-03-01T…`, `1958-12` (its first day) or `1958`; anything else is unknown."""
     text = str(value or "").strip()
     for missing in ("", "-01", "-01-01"):
         try:

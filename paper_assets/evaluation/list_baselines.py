@@ -33,7 +33,7 @@ class Day(Protocol):
 
 
 def bm25(day: Day, embed: Embed) -> Floats:
-    """BM25 by `bm25s` of the interest that fits best; English stop words, no stemming."""
+    """Score by BM25 (`bm25s`) for the interest that fits best; English stop words, no stemming."""
     import bm25s
 
     def words(texts: list[str]) -> list[list[str]]:
@@ -54,7 +54,9 @@ def bm25(day: Day, embed: Embed) -> Floats:
 
 
 def tfidf(day: Day, embed: Embed) -> Floats:
-    """Cosine of TF-IDF vectors to the interest that fits best; logarithmic term frequency, English stop words."""
+    """Return the cosine of TF-IDF vectors to the interest that fits best; logarithmic term frequency, English stop
+    words.
+    """
     from sklearn.feature_extraction.text import TfidfVectorizer  # type: ignore[import-untyped]
 
     texts = _texts(day)
@@ -65,13 +67,15 @@ def tfidf(day: Day, embed: Embed) -> Floats:
 
 
 def cosine(day: Day, embed: Embed) -> Floats:
-    """Cosine of the embeddings to the interest that fits best: meaning alone, all interests alike."""
+    """Return the cosine of the embeddings to the interest that fits best: meaning alone, all interests alike."""
     scores: Floats = (day.vectors @ embed(_wanted(day)).T).max(axis=1).astype(np.float64)
     return scores
 
 
 def z_sum(day: Day, embed: Embed) -> Floats:
-    """Standardized cosine plus standardized TF-IDF over words and pairs of words, by the interest that fits best."""
+    """Return the standardized cosine plus standardized TF-IDF over words and pairs of words, by the interest that
+    fits best.
+    """
     from sklearn.feature_extraction.text import TfidfVectorizer
 
     texts, wanted = _texts(day), _wanted(day)
@@ -83,7 +87,7 @@ def z_sum(day: Day, embed: Embed) -> Floats:
 
 
 def _standardized(columns: NDArray[Any]) -> Floats:
-    """Each column of (n, interests) less its mean, in standard deviations; 0 where all are equal."""
+    """Return each column of (n, interests) less its mean, in standard deviations; 0 where all are equal."""
     values = columns.astype(np.float64)
     spread = values.std(axis=0)
     found: Floats = (values - values.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
@@ -91,7 +95,8 @@ def _standardized(columns: NDArray[Any]) -> Floats:
 
 
 def zotero_arxiv_daily(day: Day, embed: Embed) -> Floats:
-    """zotero-arxiv-daily: mean of the cosines to the reader's library, weighted by how new each paper in it is.
+    """Score as zotero-arxiv-daily: mean of the cosines to the reader's library, weighted by how new each paper in it
+    is.
 
     The j-th of the library, newest first, weighs 1 / (1 + log10(j)); here liked papers, else the interests, in the
     profile's order.
@@ -103,7 +108,7 @@ def zotero_arxiv_daily(day: Day, embed: Embed) -> Floats:
 
 
 def arxiv_sanity(day: Day, embed: Embed) -> Floats:
-    """arxiv-sanity: distance from the plane of a linear SVM over TF-IDF of words and pairs of words.
+    """Score as arxiv-sanity: distance from the plane of a linear SVM over TF-IDF of words and pairs of words.
 
     It is trained on what the reader has tagged (here liked papers, else the interests) against all candidates, classes
     balanced, C = 0.01.
@@ -136,7 +141,7 @@ def _texts(day: Day) -> list[str]:
 
 
 def _wanted(day: Day) -> list[str]:
-    """The interests in words, the primary ones first; of a profile without any, the papers it likes."""
+    """Return the interests in words, the primary ones first; of a profile without any, the papers it likes."""
     interests = day.judged.profile.content.interests
     words = [*interests.primary, *interests.secondary, *interests.exploratory]
     return list(dict.fromkeys(words)) or _liked(day)
@@ -147,7 +152,7 @@ def _library(day: Day) -> list[str]:
 
 
 def _liked(day: Day) -> list[str]:
-    """Title and abstract of the liked papers, as far as they are known."""
+    """Return the title and abstract of the liked papers that are known."""
     found = []
     for paper in day.judged.profile.content.interests.papers:
         if paper.paper_id and paper.paper_id in day.known:

@@ -195,7 +195,7 @@ def judge_lists(
 
 
 def together(figures: Figures, *, judging: EvaluationConfig) -> dict[tuple[str, str], dict[str, Mean]]:
-    """Each list's mean over the profiles with its bootstrap interval, by metric."""
+    """Return each list's mean over the profiles with its bootstrap interval, by metric."""
     return {
         key: {mean.metric: mean for mean in means(outcome, judging=judging)}
         for key, outcome in figures.outcomes.items()
@@ -203,7 +203,8 @@ def together(figures: Figures, *, judging: EvaluationConfig) -> dict[tuple[str, 
 
 
 def against(figures: Figures, other: str, *, judging: EvaluationConfig) -> dict[tuple[str, str], dict[str, Comparison]]:
-    """Each list minus another one, paired by profile: `NAME` is that list for the same purpose, `NAME@PURPOSE` for one.
+    """Return each list minus another one, paired by profile: `NAME` is that list for the same purpose, `NAME@PURPOSE`
+    for one.
 
     Raises InvalidInput if it was not judged.
     """
@@ -221,7 +222,9 @@ def against(figures: Figures, other: str, *, judging: EvaluationConfig) -> dict[
 
 
 def calibration(figures: Figures, key: tuple[str, str]) -> CalibrationReport | None:
-    """How a list's relevance, taken for a probability, agrees with the grades; None if it is not meant as one."""
+    """Return how a list's relevance, taken for a probability, agrees with the grades; None if it is not meant as
+    one.
+    """
     lists = figures.lists[key].values()
     if not lists or not all(listed.calibrated for listed in lists):
         return None
@@ -231,7 +234,9 @@ def calibration(figures: Figures, key: tuple[str, str]) -> CalibrationReport | N
 
 
 def calibration_report(probability: Floats, grades: np.ndarray) -> CalibrationReport:
-    """Brier score, log loss and reliability by bins (Murphy & Winkler, 1977) of n papers, unjudged ones off topic."""
+    """Return Brier score, log loss and reliability by bins (Murphy & Winkler, 1977) of n papers, unjudged ones off
+    topic.
+    """
     relevant, judged = grades >= ON_TOPIC, grades != UNJUDGED
     edges = np.array(_BIN_EDGES)
     number = np.clip(np.searchsorted(edges, probability, side="right") - 1, 0, len(edges) - 2)
@@ -264,8 +269,8 @@ def calibration_report(probability: Floats, grades: np.ndarray) -> CalibrationRe
 
 
 def by_kind(figures: Figures) -> dict[str, dict[tuple[str, str], dict[str, float]]]:
-    """Each list's figures for each kind of reader, and under ALL_KINDS for all: means over the profiles to which a
-    metric applies; counts, and `precision` (right of all shown and judged), over them together.
+    """Return each list's figures for each kind of reader, and under ALL_KINDS for all: means over the profiles to
+    which a metric applies; counts, and `precision` (right of all shown and judged), over them together.
     """
     kinds = [*dict.fromkeys(figures.kinds.values())]
     found: dict[str, dict[tuple[str, str], dict[str, float]]] = {}
@@ -287,7 +292,7 @@ def by_kind(figures: Figures) -> dict[str, dict[tuple[str, str], dict[str, float
 
 
 def kinds_table(figures: Figures) -> tuple[list[str], list[tuple[str, ...]]]:
-    """Header and rows of the figures by kind of reader."""
+    """Return the header and the rows of the figures by kind of reader."""
     rows = [
         (
             kind,
@@ -306,7 +311,7 @@ def kinds_table(figures: Figures) -> tuple[list[str], list[tuple[str, ...]]]:
 
 
 def calibration_by_kind(figures: Figures, key: tuple[str, str]) -> dict[str, CalibrationReport]:
-    """How well a list's relevance is a probability for each kind of reader; empty if it is not meant as one."""
+    """Return how well a list's relevance is a probability for each kind of reader; empty if it is not meant as one."""
     lists = figures.lists[key]
     if not all(listed.calibrated for listed in lists.values()):
         return {}
@@ -321,7 +326,9 @@ def calibration_by_kind(figures: Figures, key: tuple[str, str]) -> dict[str, Cal
 
 
 def reliability_table(reports: Mapping[str, CalibrationReport]) -> tuple[list[str], list[tuple[str, ...]]]:
-    """Header and rows: mean probability and share right of every bin with enough papers, and how far apart they are."""
+    """Return the header and the rows: mean probability and share right of every bin with enough papers, and how far
+    apart they are.
+    """
     rows = [
         (
             kind,
@@ -337,7 +344,7 @@ def reliability_table(reports: Mapping[str, CalibrationReport]) -> tuple[list[st
 
 
 def traits_table(figures: Figures) -> tuple[list[str], list[tuple[str, ...]]]:
-    """Header and rows: what each list and purpose shows, as means over the profiles."""
+    """Return the header and the rows: what each list and purpose shows, as means over the profiles."""
     rows = []
     for key, lists in figures.lists.items():
         each = np.array([[listed.traits.get(name, np.nan) for name in TRAITS] for listed in lists.values()])
@@ -352,7 +359,7 @@ def _number(value: float) -> str:
 
 
 def figures_table(figures: Figures, *, judging: EvaluationConfig) -> tuple[list[str], list[tuple[str, ...]]]:
-    """Header and rows of the table that people see, in the terminal and on the asset."""
+    """Return the header and the rows of the table that people see, in the terminal and on the asset."""
     rows = []
     for (name, purpose), found in together(figures, judging=judging).items():
         outcome = figures.outcomes[name, purpose]
@@ -371,7 +378,7 @@ def figures_table(figures: Figures, *, judging: EvaluationConfig) -> tuple[list[
 def shipped_lists_table(
     *, embed: Embed, scoring: ScoringConfig, judging: EvaluationConfig, deadline: float
 ) -> tuple[list[str], list[tuple[str, ...]]]:
-    """The table for the invented lists that come with the project, every list for the profiles' own purposes."""
+    """Return the table for the invented lists that come with the project, every list for the profiles' own purposes."""
     folder, papers = shipped_lists()
     lists = load_judged_lists(folder)
     with scratch_warehouse(read_papers(papers), deadline=deadline) as warehouse:
@@ -381,12 +388,12 @@ def shipped_lists_table(
 
 
 def interval(mean: Mean) -> str:
-    """A mean with its interval; a dash where the metric applies to no profile."""
+    """Return a mean with its interval; a dash where the metric applies to no profile."""
     return f"{mean.mean:.3f} [{mean.low:.3f}, {mean.high:.3f}]" if mean.queries else "–"
 
 
 def first_places(listed: JudgedList, *, places: int = 10) -> list[dict[str, Any]]:
-    """The head of a list for reading it by eye; a grade of None is unjudged."""
+    """Return the head of a list for reading it by eye; a grade of None is unjudged."""
     return [
         {
             "paper_id": listed.paper_ids[row],

@@ -19,7 +19,7 @@ Bools = NDArray[np.bool_]
 
 
 def ndcg(ranked: Floats, known: Floats, *, k: int) -> float:
-    """Normalised discounted cumulated gain of the first k places (Järvelin & Kekäläinen, TOIS 20(4), 2002).
+    """Return the normalised discounted cumulated gain of the first k places (Järvelin & Kekäläinen, TOIS 20(4), 2002).
 
     `ranked`: grades (n,) of the ranked documents, best place first, 0 where unjudged; `known`: all grades of the
     query in any order, found or not. DCG = Σ grade / log2(place + 1), places from 1, linear gain as in trec_eval
@@ -30,7 +30,7 @@ def ndcg(ranked: Floats, known: Floats, *, k: int) -> float:
 
 
 def recall(ranked: Floats, known: Floats, *, k: int) -> float:
-    """Relevant documents in the first k places by all relevant ones, as recall_k of trec_eval.
+    """Return the relevant documents in the first k places by all relevant ones, as recall_k of trec_eval.
 
     The divisor is not capped at k: with more than k relevant documents the most one can reach is under 1.
     """
@@ -39,18 +39,22 @@ def recall(ranked: Floats, known: Floats, *, k: int) -> float:
 
 
 def precision(relevant: Bools, *, k: int) -> float:
-    """Share of relevant documents in the first k places; a list that is too short for k leaves places empty."""
+    """Return the share of relevant documents in the first k places; a list that is too short for k leaves places
+    empty.
+    """
     return float(relevant[:k].sum() / k)
 
 
 def exponential_gain(grades: Floats) -> Floats:
-    """2^grade - 1, the gain that prefers one paper to be read today to two that are clearly relevant (Burges 2005)."""
+    """Return 2^grade - 1, the gain that prefers one paper to be read today to two that are clearly relevant (Burges
+    2005).
+    """
     gain: Floats = np.exp2(np.maximum(grades, 0.0)) - 1.0
     return gain
 
 
 def interest_coverage(ranked: Bools, *, answerable: Bools, k: int) -> float:
-    """Share of a profile's interests with at least one relevant document in the first k places.
+    """Return the share of a profile's interests with at least one relevant document in the first k places.
 
     `ranked`: (n, interests), whether each ranked document is relevant to each interest; `answerable`: (interests,),
     whether the set holds a relevant document at all: interests without one are not counted. This is subtopic recall
@@ -81,7 +85,7 @@ class Evaluation:
     values: Floats
 
     def of(self, metric: str) -> Floats:
-        """The values (queries,) of one metric."""
+        """Return the values (queries,) of one metric."""
         return self.values[:, self.metrics.index(metric)]
 
 
@@ -126,7 +130,7 @@ def judge(labelled: LabelledSet, scorer: Scorer, *, judging: EvaluationConfig) -
 def _ranking(
     answer: RankedAnswer, query: Query, position_of: dict[str, int], ties: NDArray[np.uint32]
 ) -> NDArray[np.intp]:
-    """Positions of the documents in the list, best first."""
+    """Return the positions of the documents in the list, best first."""
     if isinstance(answer, np.ndarray):
         if answer.shape != ties.shape:
             raise InvalidInput(f"query {query.query_id}: expected {len(ties)} scores, got an array of {answer.shape}")
@@ -140,7 +144,7 @@ def _ranking(
 
 
 def _relevant_to(known: Judgements, documents: int) -> NDArray[np.bool_]:
-    """(documents, interests): relevant to each labelled interest; no columns if no interest is labelled."""
+    """Return (documents, interests): relevant to each labelled interest; no columns if no interest is labelled."""
     labels = {label: None for label in known.interests if label is not None}
     columns = {label: column for column, label in enumerate(labels)}
     relevant = np.zeros((documents, len(columns)), dtype=np.bool_)
@@ -181,7 +185,7 @@ class Comparison:
 
 
 def means(outcome: Evaluation, *, judging: EvaluationConfig) -> list[Mean]:
-    """Each metric's mean with its bootstrap interval."""
+    """Return each metric's mean with its bootstrap interval."""
     summary = []
     for metric in outcome.metrics:
         values = _applicable(outcome.of(metric))
@@ -193,7 +197,9 @@ def means(outcome: Evaluation, *, judging: EvaluationConfig) -> list[Mean]:
 
 
 def compare(first: Evaluation, second: Evaluation, *, judging: EvaluationConfig) -> list[Comparison]:
-    """Two rankers on the same queries, paired. Raises InvalidInput if the queries or metrics are not the same."""
+    """Compare two rankers on the same queries, paired. Raises InvalidInput if the queries or metrics are not the
+    same.
+    """
     if first.metrics != second.metrics or first.query_ids != second.query_ids:
         raise InvalidInput("only outcomes of the same labelled set and the same metrics can be compared")
     comparisons = []
@@ -224,7 +230,9 @@ def compare(first: Evaluation, second: Evaluation, *, judging: EvaluationConfig)
 
 
 def bootstrap_mean(values: Floats, *, seed: int, resamples: int, confidence: float) -> tuple[float, float, float]:
-    """Mean of values (n,) and the ends of its percentile bootstrap interval (Efron & Tibshirani, 1993, ch. 13)."""
+    """Return the mean of values (n,) and the ends of its percentile bootstrap interval (Efron & Tibshirani, 1993,
+    ch. 13).
+    """
     if not len(values):
         return float("nan"), float("nan"), float("nan")
     rng = np.random.default_rng(seed)
@@ -236,7 +244,7 @@ def bootstrap_mean(values: Floats, *, seed: int, resamples: int, confidence: flo
 
 
 def randomisation_p_value(differences: Floats, *, seed: int, resamples: int) -> float:
-    """Two-sided paired randomisation test of differences (n,): signs are flipped at random.
+    """Test differences (n,) by two-sided paired randomisation: signs are flipped at random.
 
     The test that Smucker, Allan & Carterette (CIKM 2007) recommend for retrieval. Counts the observed signs as one
     of the draws, so the value is never 0.

@@ -24,7 +24,9 @@ BM25_K1, BM25_B = 1.5, 0.75
 
 
 def bm25(labelled: LabelledSet) -> Scorer:
-    """BM25 over title and abstract by `bm25s`; documents without any word of the query are not in the list."""
+    """Score by BM25 over title and abstract with `bm25s`; documents without any word of the query are not in the
+    list.
+    """
     import bm25s
 
     def words(texts: list[str]) -> list[list[str]]:
@@ -45,7 +47,9 @@ def bm25(labelled: LabelledSet) -> Scorer:
 
 
 def tfidf(labelled: LabelledSet) -> Scorer:
-    """Cosine of TF-IDF vectors, logarithmic term frequency, English stop words; no shared word, not in the list."""
+    """Score by the cosine of TF-IDF vectors, logarithmic term frequency, English stop words; without a shared word,
+    not in the list.
+    """
     from sklearn.feature_extraction.text import TfidfVectorizer  # type: ignore[import-untyped]
 
     vectorizer = TfidfVectorizer(stop_words="english", sublinear_tf=True)
@@ -61,7 +65,7 @@ def newest_first(labelled: LabelledSet) -> Scorer:
 
 
 def shuffled(labelled: LabelledSet, *, seed: int) -> Scorer:
-    """Chance: each query gets another shuffle, the same in every run."""
+    """Rank by chance: each query gets another shuffle, the same in every run."""
 
     def score(query: Query) -> Floats:
         return np.random.default_rng([seed, crc32(query.query_id.encode())]).random(len(labelled.documents))
@@ -70,7 +74,7 @@ def shuffled(labelled: LabelledSet, *, seed: int) -> Scorer:
 
 
 def baselines(labelled: LabelledSet, *, seed: int) -> dict[str, Callable[[], Scorer]]:
-    """Every baseline that the set allows, by name, built only when called: newest first needs dates."""
+    """Return every baseline that the set allows, by name, built only when called: newest first needs dates."""
     known: dict[str, Callable[[], Scorer]] = {
         "bm25": lambda: bm25(labelled),
         "tfidf": lambda: tfidf(labelled),
@@ -93,7 +97,7 @@ _LONGEST_INTEREST = 1000  # as in a profile
 def modes(
     labelled: LabelledSet, *, embed: Embed, scoring: ScoringConfig, options: RankingOptions | None = None
 ) -> dict[str, Callable[[], Scorer]]:
-    """Every interest mode by name, built only when called; the documents are embedded once for all of them.
+    """Return every interest mode by name, built only when called; the documents are embedded once for all of them.
 
     `library` is there only if a query names papers it likes; a query that names none is then judged by its words.
     `options` gives `top_k` and `hybrid_of`.
@@ -128,7 +132,9 @@ def _scorer(
     scoring: ScoringConfig,
     options: RankingOptions,
 ) -> Scorer:
-    """Documents by relevance, none of relevance 0, the first `top_k` so filled that no lane goes unseen."""
+    """Return the documents by relevance, without relevance 0, the first `top_k` chosen so that every interest with a
+    match appears.
+    """
     known = {unversioned(document.doc_id): (document.title, document.abstract) for document in labelled.documents}
     ties = labelled.tie_order()
 
@@ -159,12 +165,12 @@ def _scorer(
 
 
 def shipped_set() -> Path:
-    """Folder of the invented labelled set that comes with the project."""
+    """Return the folder of the invented labelled set that comes with the project."""
     return Path(str(files("paper_assets.example") / "labelled"))
 
 
 def shipped_lists() -> tuple[Path, Path]:
-    """Folder of the invented judged lists that come with the project, and the file of their papers."""
+    """Return the folder of the invented judged lists that come with the project, and the file of their papers."""
     example = files("paper_assets.example")
     return Path(str(example / "judged_lists")), Path(str(example / "papers.jsonl"))
 

@@ -281,7 +281,9 @@ def ranked_now(
 
 
 def remembering_embedder(settings: Settings, warehouse: Warehouse) -> Any:
-    """Texts to unit vectors (n, d); what was embedded once is read from the warehouse. Loads the model on first use."""
+    """Return a function from texts to unit vectors (n, d). It reads known vectors from the warehouse and loads the
+    model on first use.
+    """
 
     def embed(texts: list[str]) -> Any:
         name = known_name(settings.embedding_model) or load_embedder(settings.embedding_model).name
@@ -297,7 +299,8 @@ def remembering_embedder(settings: Settings, warehouse: Warehouse) -> Any:
 def citations(
     warehouse: Warehouse, profile: str, name: str, *, day: date | None = None, rated: str | None = None
 ) -> str:
-    """What the profile's ranking of `day` (None: the newest) shows, or, with `rated`, the papers with that word.
+    """Return what the profile's ranking of `day` (None: the newest) shows, or, with `rated`, the papers with that
+    rating.
 
     Raises InvalidInput, NotComputed.
     """

@@ -31,7 +31,9 @@ _POLICY_VIOLATION = 1008  # how a websocket is refused
 
 
 def of_this_machine(host: str, names: Set[str] = THIS_MACHINE) -> bool:
-    """Whether a Host header names this machine, on whatever port; `names` are all that it answers to, in lower case."""
+    """Return whether a Host header names this machine, on whatever port; `names` are all that it answers to, in
+    lower case.
+    """
     try:
         return urlsplit(f"//{host}").hostname in names
     except ValueError:

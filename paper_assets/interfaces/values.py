@@ -10,7 +10,7 @@ _DECIMALS = 4
 
 
 def parse_day(text: str, option: str) -> date:
-    """A day given as YYYY-MM-DD. Raises InvalidInput naming the option."""
+    """Return a day given as YYYY-MM-DD. Raises InvalidInput naming the option."""
     try:
         return date.fromisoformat(text)
     except ValueError:

@@ -36,13 +36,13 @@ class WaitedOnce(Warehouse):
 
     @contextmanager
     def reading(self, *, own_settings: bool = False) -> Iterator[DuckDBPyConnection]:
-        """As `Warehouse.reading`."""
+        """Open the warehouse as `Warehouse.reading` does."""
         with self._once(partial(Warehouse.reading, own_settings=own_settings)) as connection:
             yield connection
 
     @contextmanager
     def writing(self) -> Iterator[DuckDBPyConnection]:
-        """As `Warehouse.writing`."""
+        """Open the warehouse as `Warehouse.writing` does."""
         with self._once(Warehouse.writing) as connection:
             yield connection
 

@@ -59,7 +59,7 @@ class Name:
 
 
 def is_name(text: str) -> bool:
-    """Whether the text has a letter: arXiv's lists of authors contain ":" where a collaboration is named."""
+    """Return whether the text has a letter: arXiv's lists of authors contain ":" where a collaboration is named."""
     return any(map(str.isalpha, text))
 
 

@@ -77,7 +77,7 @@ class Calibration:
 
 @cache
 def standard_calibration() -> Calibration:
-    """The one that the package carries."""
+    """Return the calibration that the package carries."""
     folder = files("paper_assets.ranking")
     texts = [(folder / name).read_text(encoding="utf-8") for name in (COEFFICIENTS, FREQUENCIES, WORDS)]
     return calibration_from(json.loads(texts[0]), frequencies=texts[1], words=texts[2])
@@ -124,8 +124,8 @@ class Judged:
 def interests_judged(
     own: Floats | None, words: Floats | None, *, weights: tuple[float, ...], calibration: Calibration
 ) -> Judged:
-    """Each interest's logit from cosines `own` (i, n) and term scores `words` (i, n), whose rows are NaN for interests
-    without words. One of the two may be missing.
+    """Return each interest's logit from cosines `own` (i, n) and term scores `words` (i, n), whose rows are NaN for
+    interests without words. One of the two may be missing.
     """
     if own is None:
         known = np.zeros((0, 0)) if words is None else words
@@ -142,7 +142,8 @@ def interests_judged(
 
 
 def standardized(cosines: Floats, known: Cosines) -> Floats:
-    """(i, n) cosines as distances from their row's mean in standard deviations, both drawn towards what is usual.
+    """Return (i, n) cosines as distances from their row's mean in standard deviations, both drawn towards what is
+    usual.
 
     Sums run over sorted values: a paper's bits do not depend on the order of the others.
     """
@@ -158,7 +159,8 @@ def standardized(cosines: Floats, known: Cosines) -> Floats:
 
 
 def library_judged(cosines: Floats | None, tfidf: Floats | None, *, calibration: Calibration) -> tuple[Judged, Floats]:
-    """The logit (n,) by liked papers from cosines and TF-IDF cosines (m, n), and how near each of them is (m, n).
+    """Return the logit (n,) by liked papers from cosines and TF-IDF cosines (m, n), and how near each of them is (m,
+    n).
 
     The root mean square over the nearest ones lies between their mean and the nearest: few papers of several topics
     are served by the nearest, many of one topic by all of them. As with interests, how near is near by meaning depends
@@ -177,7 +179,7 @@ def library_judged(cosines: Floats | None, tfidf: Floats | None, *, calibration:
 
 
 def any_of(logits: Floats) -> Floats:
-    """(n,) logit of 1 - product of (1 - p_i) over the interests, exact also where p is all but 0 or 1."""
+    """Return (n,) logit of 1 - product of (1 - p_i) over the interests, exact also where p is all but 0 or 1."""
     none = np.zeros(logits.shape[1])  # -ln of the product
     for row in logits:
         none = none + np.maximum(row, 0.0) + np.log1p(np.exp(-np.abs(row)))
@@ -186,13 +188,13 @@ def any_of(logits: Floats) -> Floats:
 
 
 def with_library(logits: Floats, library: Floats, *, liked: int, calibration: Calibration) -> Floats:
-    """(n,) logit of what interests and `liked` papers say together."""
+    """Return the logit (n,) of interests and `liked` papers together."""
     share = calibration.library_share * liked / (liked + calibration.library_half)
     return logits + share * (library - calibration.library_base)
 
 
 def probability(logits: Floats) -> Floats:
-    """1 / (1 + e^-logit)."""
+    """Return 1 / (1 + e^-logit)."""
     with np.errstate(over="ignore"):
         return 1.0 / (1.0 + np.exp(-logits))
 

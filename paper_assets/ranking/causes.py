@@ -70,7 +70,7 @@ OTHERS = Cause(kind="others", words="its score is the same; others came or went"
 
 
 def largest_part(two: TwoRankings, paper_id: str) -> Cause:
-    """What differs most in the paper's own score, without proof that it decided."""
+    """Return what differs most in the paper's own score, without proof that it decided."""
     parts = two.parts(paper_id)
     name = max(parts, key=lambda part: (abs(parts[part]), part), default=None)
     if name is None or abs(parts[name]) <= NOTICED:
@@ -79,7 +79,7 @@ def largest_part(two: TwoRankings, paper_id: str) -> Cause:
 
 
 def own_words(two: TwoRankings, at: int, name: str, by: float) -> tuple[str, str]:
-    """Kind and words of one part of the paper's own score, which differs by `by`."""
+    """Return kind and words of one part of the paper's own score, which differs by `by`."""
     old, new = (rows[two.ids[at]] for rows in two.rows)
     dimension = f"{_part_in_words(name)} {by:+.3f}"
     then, now = probability_of(old), probability_of(new)
@@ -137,7 +137,7 @@ def come(two: TwoRankings, paper_id: str) -> Cause:
 
 
 def by_lane(two: TwoRankings, at: int, which: Bools, side: int) -> Cause:
-    """Of those that have a lane's place now (`side` 1) and had none, or had one (0) and have none now."""
+    """Return the cause for papers that got (`side` 1) or lost (0) the place reserved for an interest."""
     places = two.headers[side].get("lane_places") or {}
     papers = [two.ids[each] for each in np.flatnonzero(which) if two.ids[each] in places]
     interests = ", ".join(dict.fromkeys(places[each] for each in papers))
@@ -153,7 +153,7 @@ def by_lane(two: TwoRankings, at: int, which: Bools, side: int) -> Cause:
 
 
 def by_pick(two: TwoRankings, at: int) -> Callable[[ReadingList], Cause]:
-    """What to say of the contrastive pick."""
+    """Return what to say of the contrastive pick."""
 
     def told(_: ReadingList) -> Cause:
         if two.new.pick[at]:
@@ -168,7 +168,7 @@ def by_pick(two: TwoRankings, at: int) -> Callable[[ReadingList], Cause]:
 
 
 def passed(two: TwoRankings, at: int) -> Callable[[ReadingList], Cause]:
-    """What to say of other papers whose scores changed, given the list without that."""
+    """Return what to say of other papers whose scores changed."""
 
     def told(without: ReadingList) -> Cause:
         over = two.common & (two.now.place < two.now.place[at]) & (without.place > without.place[at])
@@ -182,7 +182,7 @@ def passed(two: TwoRankings, at: int) -> Callable[[ReadingList], Cause]:
 
 
 def by_others(two: TwoRankings, kind: str, at: int, which: Bools, words: str, otherwise: Bools) -> Cause:
-    """A cause in other papers; `words` say how many by `{papers}` or `{new}`."""
+    """Return a cause in other papers; `words` contain their number as `{papers}` or `{new}`."""
     named = which if which.any() else otherwise
     order = sorted(np.flatnonzero(named), key=lambda each: (two.now.place[each], each))
     plural = "s" if len(order) != 1 else ""
@@ -202,7 +202,7 @@ def by_others(two: TwoRankings, kind: str, at: int, which: Bools, words: str, ot
 
 
 def ratings(two: TwoRankings, at: int) -> Cause:
-    """What the reader's ratings taught, and by how much it moves this paper."""
+    """Return what the reader's ratings taught, and by how much it moves this paper."""
     old, new = (rows.get(two.ids[at]) for rows in two.rows)
     then, now = (learned_of(row) if row else 0.0 for row in (old, new))
     moved = f": they move its probability by {now:+.2f} instead of {then:+.2f}" if abs(now - then) > NOTICED else ""
@@ -210,7 +210,7 @@ def ratings(two: TwoRankings, at: int) -> Cause:
 
 
 def edit(two: TwoRankings, at: int) -> Cause:
-    """What was edited, and what that did most to the paper's own score."""
+    """Return what was edited, and what that did most to the paper's own score."""
     words = " and ".join(two.recomputed or two.rules_differ)
     if two.recomputed and two.common[at] and (part := largest_part(two, two.ids[at])).part:
         words += f": {part.words}"
@@ -275,7 +275,7 @@ class _Possible:
 
 
 def why(two: TwoRankings, paper_id: str, outcome: Outcome, places: tuple[int | None, int | None]) -> Causes:
-    """Why the paper entered, left or moved from the first place to the second."""
+    """Return why the paper entered, left or moved from the first place to the second."""
     old, new = (rows.get(paper_id) for rows in two.rows)
     if new is None:
         return Causes(all=(gone(two, paper_id),))
@@ -343,7 +343,7 @@ def _may_hold(two: TwoRankings, at: int) -> Iterator[_Possible]:
 
 
 def _as_before(two: TwoRankings, papers: ScoredPapers, which: Bools) -> ScoredPapers:
-    """Papers as they were, summed by the weights of now."""
+    """Return the papers with their earlier parts, summed by today's weights."""
     return replace(
         papers,
         probability=np.where(which, two.old.probability, papers.probability),
@@ -352,7 +352,9 @@ def _as_before(two: TwoRankings, papers: ScoredPapers, which: Bools) -> ScoredPa
 
 
 def _before_the_edit(two: TwoRankings, papers: ScoredPapers) -> ScoredPapers:
-    """Old rules; where scores were computed again, old scores, and of new papers the sum by the old weights."""
+    """Return the papers by the old rules; where scores were computed again, by old scores, and new papers by the old
+    weights.
+    """
     papers = replace(papers, rules=two.old.rules)
     if two.differs("top_k"):
         papers = replace(papers, lanes=papers.lanes | (two.old.lanes & papers.member))
@@ -374,7 +376,7 @@ def _before_the_edit(two: TwoRankings, papers: ScoredPapers) -> ScoredPapers:
 
 
 def _without_new_ratings(two: TwoRankings, papers: ScoredPapers) -> ScoredPapers:
-    """What the ratings taught before; of new papers nothing."""
+    """Return the papers with what the ratings taught before; new papers with nothing."""
     weight = two.headers[1]["weights"]["semantic_relevance"]
     pairs = [[rows.get(each) for rows in two.rows] for each in two.ids]
     by = np.array([learned_of(new) - (learned_of(old) if old else 0.0) if new else 0.0 for old, new in pairs])
@@ -382,7 +384,7 @@ def _without_new_ratings(two: TwoRankings, papers: ScoredPapers) -> ScoredPapers
 
 
 def _claims(two: TwoRankings, at: int) -> Iterator[_Possible]:
-    """Places that papers have whatever their score."""
+    """Yield the places that papers have whatever their score."""
     settled = two.now.listed & ~two.new.lanes & ~two.new.pick  # needs no such place any more
     fresh, former = two.new.lanes & ~two.old.lanes, two.old.lanes & two.common & ~two.new.lanes & ~settled
     if fresh.any():
@@ -407,7 +409,7 @@ def _claims(two: TwoRankings, at: int) -> Iterator[_Possible]:
 
 
 def _own(two: TwoRankings, at: int, *, recomputed: bool) -> Iterator[_Possible]:
-    """Each part of the paper's own score that differs."""
+    """Yield each part of the paper's own score that differs."""
     old, new = (rows[two.ids[at]] for rows in two.rows)
     headers = (two.headers[1], two.headers[1]) if two.weights_only else two.headers
     for name, by in differences(old, new, headers).items():
@@ -459,7 +461,7 @@ def _went(two: TwoRankings, at: int) -> Iterator[_Possible]:
 
 
 def _together(two: TwoRankings, possible: Sequence[_Possible], flips: Callable[[ReadingList], bool]) -> list[Cause]:
-    """The fewest that are found of those which must be undone together, one after the other in the order tried."""
+    """Return the smallest set found of causes that must be undone together."""
     chosen: list[_Possible] = []
     papers = two.new
     for each in sorted(possible, key=lambda one: (one.kind == "edit", KINDS.index(one.kind))):

@@ -120,7 +120,9 @@ def _move(paper_id: str, before: int | None, after: int | None, compared: TwoRan
 
 
 def sentences(changes: Changes, titles: Mapping[str, str]) -> list[str]:
-    """The changes in words, one line a paper, and last what the rankings were computed from, where that differs."""
+    """Return the changes in words, one line a paper, and last what the rankings were computed from, where that
+    differs.
+    """
 
     def line(move: Move) -> str:
         places = f"{move.before or '–'} → {move.after or '–'}"

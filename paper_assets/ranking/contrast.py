@@ -44,7 +44,7 @@ def contrastive_pick(
     kind: ContrastiveType,
     taxonomy: Taxonomy,
 ) -> Contrast | None:
-    """The first paper after the `chosen` first ones of `order` that contrasts with them, or None.
+    """Return the first paper after the `chosen` first ones of `order` that contrasts with them, or None.
 
     `texts` (n,) are title and abstract, `order` (n,) the rows from best to last. A paper contrasts if
 
@@ -79,7 +79,8 @@ def contrastive_pick(
 
 
 def common_traits(traits: Bools) -> Bools:
-    """(t,) the traits that at least half of the papers (n, t) have; if there is none, those that most papers have.
+    """Return (t,) the traits that at least half of the papers (n, t) have; if there is none, those that most papers
+    have.
 
     All papers would be too much to ask: abstracts do not name everything, and five chosen papers rarely share a word.
     """
@@ -89,12 +90,14 @@ def common_traits(traits: Bools) -> Bools:
 
 
 def contrast_tags(kind: ContrastiveType) -> tuple[str, str]:
-    """The tags of the pick (G13)."""
+    """Return the tags of the pick (G13)."""
     return CONTRASTIVE_PICK, f"CONTRASTIVE_{kind.upper()}"
 
 
 def _info(first: Bools, this: Bools, kind: ContrastiveType, taxonomy: Taxonomy) -> dict[str, Any]:
-    """`kind` leads the dimensions; others follow where the pick shares nothing with any chosen paper either."""
+    """Return the fields of the note: `kind` leads the dimensions; others follow where the pick shares nothing with
+    any chosen paper either.
+    """
     theirs: Bools = np.logical_or.reduce(first)
     common = np.concatenate([common_traits(first[:, taxonomy.columns[dimension]]) for dimension in TRAIT_DIMENSIONS])
 
@@ -138,8 +141,8 @@ def comparison_notes(
     scoring: ScoringConfig,
     contrast: Contrast | None = None,
 ) -> list[dict[str, Any]]:
-    """Notes on the shown papers, given in rank order with vectors (k, d) if there are any; with a `contrast` the last
-    one is the pick.
+    """Return notes on the shown papers, given in rank order with vectors (k, d) if there are any; with a `contrast` the
+    last one is the pick.
 
     Two papers are similar if their cosine is at least `similar_pair`, or at least `similar_pair_with_traits` and they
     share a problem and a method; without vectors such traits are enough. The pick is in no similar pair. The notes
@@ -195,5 +198,5 @@ def _own_words(title: str, other: str) -> list[str]:
 
 
 def _words(text: str) -> list[str]:
-    """The telling words of a text in normal form, each once."""
+    """Return the telling words of a text in normal form, each once."""
     return [word for word in dict.fromkeys(_WORD.findall(normal_form(text))) if word not in _EMPTY_WORDS]

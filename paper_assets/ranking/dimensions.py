@@ -49,13 +49,13 @@ class Dimension:
 
 
 def must_keywords(found: Bools) -> Floats:
-    """Share of the asked keywords that each paper holds, from the matches (n, k); 1 if none is asked."""
+    """Return the share of the asked keywords that each paper holds, from the matches (n, k); 1 if none is asked."""
     papers, asked = found.shape
     return found.sum(axis=1) / asked if asked else np.ones(papers)
 
 
 def author_trust(table: pa.Table, preferred: Sequence[str]) -> Floats:
-    """1 where a preferred author is among the authors, else 0; 1 for all if none is preferred.
+    """Return 1 where a preferred author is among the authors, else 0; 1 for all if none is preferred.
 
     Names are the same if they are after `name_form`, where one of the two may lack the other's middle initials:
     `Maria K. O'Connor` is `Maria O’Connor`, and not `Maria L. O'Connor`. `J. Smith` is not `John Smith`: the initial
@@ -73,7 +73,7 @@ def author_trust(table: pa.Table, preferred: Sequence[str]) -> Floats:
 
 
 def same_person(names: Sequence[str], preferred: Sequence[str]) -> Bools:
-    """(n, k): whether name i is that of preferred author k."""
+    """Return (n, k) whether name i is that of preferred author k."""
     found = np.zeros((len(names), len(preferred)), dtype=bool)
     wanted = [(form, _without_initials(form)) for form in _name_forms(preferred)]
     endings = {form.rpartition(" ")[2] for form, _ in wanted}
@@ -85,8 +85,8 @@ def same_person(names: Sequence[str], preferred: Sequence[str]) -> Bools:
 
 
 def _may_be(names: pa.Array, preferred: Sequence[str]) -> Bools:
-    """(n,) which names are to be compared with care: those not in ASCII, and those that hold the last word of a
-    preferred one. Many are asked by few passes in C, so that few take the steps of `name_form`.
+    """Return (n,) which names are to be compared with care: those not in ASCII, and those that hold the last word of
+    a preferred one. Many are asked by few passes in C, so that few take the steps of `name_form`.
     """
     may: Bools = ~pc.string_is_ascii(names).to_numpy(zero_copy_only=False)
     plain = pc.ascii_lower(names)
@@ -98,7 +98,7 @@ def _may_be(names: pa.Array, preferred: Sequence[str]) -> Bools:
 
 
 def institution_trust(table: pa.Table, preferred: Sequence[str]) -> Floats:
-    """1 where an affiliation contains a preferred institution as whole words; 1 for all if none is preferred."""
+    """Return 1 where an affiliation contains a preferred institution as whole words; 1 for all if none is preferred."""
     if not preferred:
         return np.ones(table.num_rows)
     places = pc.fill_null(pc.binary_join(table.column("affiliations"), BETWEEN_FIELDS), "")
@@ -109,7 +109,7 @@ def institution_trust(table: pa.Table, preferred: Sequence[str]) -> Floats:
 
 
 def recency(ages: Floats, scoring: ScoringConfig) -> Floats:
-    """Falls in steps with the age in days; an unknown age (NaN) is worth as much as an old one, the future is new."""
+    """Return marks that fall in steps with the age in days; an unknown age (NaN) counts as old, the future as new."""
     worth = np.full(len(ages), scoring.recency_floor)
     for days, value in sorted(scoring.recency_steps, reverse=True):
         worth[ages <= days] = value
@@ -117,7 +117,7 @@ def recency(ages: Floats, scoring: ScoringConfig) -> Floats:
 
 
 def practicality(code: Bools, downloaded: Bools, scoring: ScoringConfig) -> Floats:
-    """Code and a PDF at hand, together at most 1."""
+    """Return marks for code and a PDF at hand, together at most 1."""
     return np.minimum(code * scoring.practicality_code + downloaded * scoring.practicality_pdf, 1.0)
 
 
@@ -146,7 +146,7 @@ DIMENSIONS_IN_WORDS = {each.name: each.words for each in DIMENSION_TABLE}
 
 
 def name_form(name: str) -> str:
-    """A person's name as it is compared: `Müller, J.-P.` and `j p muller` are the same."""
+    """Return a person's name as it is compared: `Müller, J.-P.` and `j p muller` are the same."""
     return _name_forms([name])[0]
 
 
@@ -168,7 +168,7 @@ def _given_name_first(form: str) -> str:
 
 
 def _without_initials(form: str) -> str:
-    """The name without middle initials; one that begins with an initial keeps all, to stay apart from others."""
+    """Return the name without middle initials; one that begins with an initial keeps all, to stay apart from others."""
     first, *others = form.split() or [""]
     if len(first) == 1 or len(others) < 2:
         return form

@@ -54,7 +54,7 @@ _REASONS_IN_WORDS = {each.code: each.words for each in FILTERS}
 
 
 def recompute(rows: pa.Table, weights: Mapping[str, float], scoring: ScoringConfig) -> NDArray[np.float64]:
-    """(n,) the final scores that follow from the stored parts of a ranking's rows and its header's weights."""
+    """Return (n,) the final scores that follow from the stored parts of a ranking's rows and its header's weights."""
     column = {
         name: rows.column(name).to_numpy() for name in (*DIMENSIONS, "bonus", "soft_penalty", "diversity_penalty")
     }
@@ -134,7 +134,7 @@ def why_briefly(row: Mapping[str, Any], header: Mapping[str, Any]) -> str:
 
 
 def what_was_missing(paper_id: str, rows: Sequence[Mapping[str, Any]], header: Mapping[str, Any]) -> str | None:
-    """What a paper outside the list lacks, and what would have brought it in; None for one that is shown.
+    """Return what a paper outside the list lacks, and what would have brought it in; None for one that is shown.
 
     `rows` are all of the ranking. Every remedy that is named has been tried: with it, and all else as it is, the list
     arranged again holds the paper.
@@ -177,7 +177,7 @@ def what_was_missing(paper_id: str, rows: Sequence[Mapping[str, Any]], header: M
 
 
 def parts_of(row: Mapping[str, Any], weights: Mapping[str, float]) -> list[tuple[str, str, float]]:
-    """What a row's score is made of, the largest part first: (name of its column, words, points).
+    """Return what a row's score is made of, the largest part first: (name of its column, words, points).
 
     A wish that the profile does not state gives every paper the same: such parts are one, named `FOR_ALL`.
     """
@@ -191,13 +191,13 @@ def parts_of(row: Mapping[str, Any], weights: Mapping[str, float]) -> list[tuple
 
 
 def as_sum(row: Mapping[str, Any], weights: Mapping[str, float]) -> str:
-    """A row's score as one line of arithmetic, the largest part first."""
+    """Return a row's score as one line of arithmetic, the largest part first."""
     terms = [f"{points:+.3f} {words}" for _, words, points in parts_of(row, weights)]
     return f"{row['final']:.3f} = {' '.join(terms).removeprefix('+')}"
 
 
 def order_parts(row: Mapping[str, Any], header: Mapping[str, Any]) -> list[tuple[str, str, float]]:
-    """What the number is made of that a row's place goes by: (name, words, points), which add up to it."""
+    """Return what the number is made of that a row's place goes by: (name, words, points), which add up to it."""
     weights, nudge = header["weights"], header.get("nudge")
     if nudge is None:
         return parts_of(row, weights)
@@ -215,7 +215,7 @@ def order_parts(row: Mapping[str, Any], header: Mapping[str, Any]) -> list[tuple
 
 
 def order_as_sum(row: Mapping[str, Any], header: Mapping[str, Any]) -> str:
-    """What a row's place goes by as one line of arithmetic: its match, or its score where there is none."""
+    """Return what a row's place goes by as one line of arithmetic: its match, or its score where there is none."""
     match = match_of(row, header)
     if match is None:
         return as_sum(row, header["weights"])
@@ -224,24 +224,26 @@ def order_as_sum(row: Mapping[str, Any], header: Mapping[str, Any]) -> str:
 
 
 def why_removed(reason: str) -> str:
-    """A filter's reason as a sentence."""
+    """Return a filter's reason as a sentence."""
     return f"Not ranked: {removed_in_words(reason)}."
 
 
 def removed_in_words(reason: str) -> str:
-    """A filter's reason in words."""
+    """Return a filter's reason in words."""
     code, _, detail = reason.partition(":")
     words = _REASONS_IN_WORDS.get(code, code)
     return f"{words} {detail}" if detail else words
 
 
 def _as_every_paper(name: str, row: Mapping[str, Any]) -> bool:
-    """Whether the mark is one that every paper has, because the profile names no such wish."""
+    """Return whether every paper gets this mark because the profile has no such preference."""
     return name in _TAG_OF_WISH and row[name] == 1 and _TAG_OF_WISH[name] not in row["tags"]
 
 
 def _relevance_in_words(row: Mapping[str, Any]) -> list[str]:
-    """What relevance comes from, where it is a probability: by meaning, by words, for which interest, by likeness."""
+    """Return what relevance comes from, where it is a probability: by meaning, by words, for which interest, by
+    likeness.
+    """
     told = (("meaning", "by meaning"), ("words", "by words"))
     parts = " and ".join(f"{row[name]:.2f} {words}" for name, words in told if row.get(name) is not None)
     if not parts:
@@ -286,7 +288,7 @@ def _bonus_in_words(row: Mapping[str, Any], mode: str) -> str:
 
 
 def _learned_in_words(row: Mapping[str, Any], weight: float) -> list[str]:
-    """What the reader's ratings brought, by which words, and next to which rated papers."""
+    """Return what the reader's ratings brought, by which words, and next to which rated papers."""
     learned = learned_of(row)
     if not learned:
         return []
@@ -313,7 +315,7 @@ def _below(probability: float, line: float) -> str:
 
 
 def _papers(rows: Sequence[Mapping[str, Any]], header: Mapping[str, Any]) -> ScoredPapers:
-    """The rows as they were arranged; at equal scores their order is kept."""
+    """Return the rows as they were arranged; at equal scores their order is kept."""
     places = header.get("lane_places") or {}
     return ScoredPapers(
         member=np.ones(len(rows), dtype=np.bool_),
@@ -329,7 +331,7 @@ def _papers(rows: Sequence[Mapping[str, Any]], header: Mapping[str, Any]) -> Sco
 def _listed_with(
     papers: ScoredPapers, at: int, *, probability: float | None = None, more: float = 0.0, weight: float = 0.0
 ) -> bool:
-    """Whether the paper is in the list with another probability, or with more points."""
+    """Return whether the paper would be listed with another probability or with more points."""
     probabilities, final = papers.probability.copy(), papers.final.copy()
     if probability is not None:
         more += weight * (probability - probabilities[at])
@@ -339,7 +341,7 @@ def _listed_with(
 
 
 def _probability_needed(papers: ScoredPapers, at: int, weight: float) -> float | None:
-    """The least probability in thousandths that brings the paper into the list with nothing else changed."""
+    """Return the least probability in thousandths that brings the paper into the list with nothing else changed."""
     low, high = int(np.ceil(1000 * papers.probability[at])), int(1000 * _best(papers))
     if low > high:
         return None
@@ -353,12 +355,12 @@ def _probability_needed(papers: ScoredPapers, at: int, weight: float) -> float |
 
 
 def _best(papers: ScoredPapers) -> float:
-    """The probability that counts most."""
+    """Return the probability that counts most."""
     return papers.rules.edge.probability if papers.rules.edge else 1.0
 
 
 def _last_for_its_score(rows: Sequence[Mapping[str, Any]], header: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """The last of those shown that has its place neither for a lane nor as the pick."""
+    """Return the last of those shown that has its place neither for a lane nor as the pick."""
     places = header.get("lane_places") or {}
     own = [
         row for row in rows if row["shown"] and "CONTRASTIVE_PICK" not in row["tags"] and row["paper_id"] not in places
@@ -367,7 +369,9 @@ def _last_for_its_score(rows: Sequence[Mapping[str, Any]], header: Mapping[str, 
 
 
 def _remedies(papers: ScoredPapers, at: int, row: Mapping[str, Any], header: Mapping[str, Any]) -> list[str]:
-    """The dimensions whose best mark, and the penalty whose absence, would have brought the paper in; most first."""
+    """Return the dimensions with their best mark, and the penalty, that would have brought the paper in; the largest
+    first.
+    """
     weights = header["weights"]
     room = {name: weights[name] * (_BEST.get(name, 1.0) - row[name]) for name in DIMENSIONS}
     room = {name: points for name, points in room.items() if points > 0}

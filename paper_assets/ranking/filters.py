@@ -33,31 +33,32 @@ _EPOCH = date(1970, 1, 1).toordinal()
 
 
 def ages_in_days(table: pa.Table, as_of: date) -> Floats:
-    """Days from first submission (UTC) to `as_of`, negative in the future, NaN if unknown."""
+    """Return days from first submission (UTC) to `as_of`, negative in the future, NaN if unknown."""
     return as_of.toordinal() - published_days(table)
 
 
 def published_days(table: pa.Table) -> Floats:
-    """Proleptic ordinal (`date.toordinal`) of the day of first submission in UTC, NaN if unknown."""
+    """Return the proleptic ordinal (`date.toordinal`) of the day of first submission in UTC, NaN if unknown."""
     days = table.column("published").cast(pa.timestamp("us", tz="UTC")).cast(pa.date32()).cast(pa.int32())
     return days.cast(pa.float64()).fill_null(float("nan")).to_numpy() + _EPOCH
 
 
 def has_code(table: pa.Table) -> Bools:
-    """Whether code can be had: in a known repository, or by way of a project page."""
+    """Return whether code can be had: in a known repository, or by way of a project page."""
     repository = has_repository(table)
     return repository | has_project_page(table, among=~repository)
 
 
 def has_repository(table: pa.Table) -> Bools:
-    """Whether an address of code is known; a data set's does not count."""
+    """Return whether an address of code is known; a data set's does not count."""
     urls = table.column("github_url").fill_null("")
     data: Bools = pc.match_substring_regex(urls, DATA_SET, ignore_case=True).to_numpy()
     return pc.not_equal(urls, "").to_numpy() & ~data
 
 
 def has_project_page(table: pa.Table, *, among: Bools, texts: IndexedTexts | None = None) -> Bools:
-    """Whether comment or abstract name a project page, of the papers `among`; the few that may are read one by one.
+    """Return whether comment or abstract name a project page, of the papers `among`; only papers that may are read one
+    by one.
 
     `texts`: titles and abstracts where they are indexed; then no abstract is searched that was searched before.
     """
@@ -76,7 +77,7 @@ def _may_name_page(texts: pa.ChunkedArray) -> Bools:
 
 
 def among(table: pa.Table, paper_ids: Iterable[str]) -> Bools:
-    """Whether each paper's id is one of these."""
+    """Return whether each paper's id is one of these."""
     wanted = pa.array(list(paper_ids), type=pa.string())
     found: Bools = pc.is_in(table.column("paper_id"), value_set=wanted).to_numpy()
     return found
@@ -117,24 +118,26 @@ class Filter:
 
 
 def withdrawn(table: pa.Table, criteria: FilterCriteria) -> Details:
-    """Withdrawn by its authors (S6)."""
+    """Find papers withdrawn by their authors (S6)."""
     return _where(table.column("withdrawn").fill_null(False).to_numpy())
 
 
 def already_read(table: pa.Table, criteria: FilterCriteria) -> Details:
-    """In the reading history, whatever the version."""
+    """Find papers of the reading history, whatever the version."""
     return _where(among(table, map(unversioned, criteria.read_ids)))
 
 
 def blacklist_keyword(table: pa.Table, criteria: FilterCriteria) -> Details:
-    """Holds a hard excluded keyword; the detail is the first of the profile's."""
+    """Find papers with a hard excluded keyword; the detail is the first of the profile's."""
     keywords = distinct(criteria.content.keywords.exclude.hard) if criteria.content else []
     found = keywords_in(paper_texts(table), keywords)
     return {row: keywords[int(found[row].argmax())] for row in np.flatnonzero(found.any(axis=1)).tolist()}
 
 
 def too_old(table: pa.Table, criteria: FilterCriteria) -> Details:
-    """First submitted before the earliest year wanted; an unknown date is never too old. The detail is the year."""
+    """Find papers first submitted before the earliest accepted year, which is the detail; an unknown date is never
+    too old.
+    """
     earliest = criteria.content.constraints.min_year if criteria.content else None
     if earliest is None:
         return {}
@@ -147,14 +150,14 @@ def too_old(table: pa.Table, criteria: FilterCriteria) -> Details:
 
 
 def no_code_required(table: pa.Table, criteria: FilterCriteria) -> Details:
-    """No code, though the purpose is to implement or the profile requires code."""
+    """Find papers without code, if the purpose is to implement or the profile requires code."""
     by_purpose = criteria.options.purpose == "implementation" and criteria.implementation_needs_code
     required = by_purpose or (criteria.content is not None and criteria.content.constraints.require_code)
     return _where(~has_code(table)) if required else {}
 
 
 def already_shown(table: pa.Table, criteria: FilterCriteria) -> Details:
-    """In the top K of an earlier day of the window (assets only)."""
+    """Find papers in the top K of an earlier day of the window (assets only)."""
     return _where(among(table, map(unversioned, criteria.shown_ids)))
 
 
@@ -201,7 +204,7 @@ FILTERS = (
 
 
 def filter_papers(table: pa.Table, criteria: FilterCriteria) -> pa.Table:
-    """One row for each paper of `table`, in its order: paper_id, title, passed, reason (the first), phase."""
+    """Return one row for each paper of `table`, in its order: paper_id, title, passed, reason (the first), phase."""
     reasons: list[str | None] = [None] * table.num_rows
     for each in FILTERS:
         for row, detail in each.details(table, criteria).items():

@@ -84,7 +84,7 @@ class ReadingList:
 
 
 def rules_of(header: Mapping[str, Any], *, otherwise: int = 1) -> ListRules:
-    """The rules by a ranking's header; older ones know of no line."""
+    """Return the rules by a ranking's header; older rankings have no threshold."""
     line, places, nudge = header.get("line"), header.get("top_k", otherwise), header.get("nudge")
     return ListRules(
         places=places,
@@ -103,18 +103,20 @@ def edge_of(header: Mapping[str, Any]) -> Edge | None:
 
 
 def learned_of(row: Mapping[str, Any]) -> float:
-    """By how much the reader's ratings moved the probability of a row of a ranking (L4); 0 where they had no say."""
+    """Return by how much the reader's ratings moved the probability of a row of a ranking (L4); 0 where they did not
+    count.
+    """
     return row.get("learned") or 0.0
 
 
 def probability_of(row: Mapping[str, Any]) -> float:
-    """The probability by which a row was put in order: its relevance, moved by what was learned."""
+    """Return the probability by which a row was put in order: its relevance, moved by what was learned."""
     probability: float = row["semantic_relevance"] + learned_of(row)
     return probability
 
 
 def matches(probability: Floats, final: Floats, *, nudge: float, weight: float, edge: Edge | None) -> Floats:
-    """(n,) what the list goes by, up to a number that is the same for all papers."""
+    """Return the match (n,) by which the list is ordered, up to a constant that all papers share."""
     found: Floats = _odds(probability, edge) + nudge * (final - weight * probability)
     return found
 
@@ -130,7 +132,7 @@ def _odds(probability: Floats | float, edge: Edge | None) -> Floats:
 
 
 def match_of(row: Mapping[str, Any], header: Mapping[str, Any]) -> float | None:
-    """The number by which a row was put in order; None in rankings that go by the final score or by tenths."""
+    """Return the number by which a row was put in order; None in rankings that go by the final score or by tenths."""
     nudge = header.get("nudge")
     if nudge is None:
         return None
@@ -145,13 +147,13 @@ def points_above(probability: float, header: Mapping[str, Any]) -> float:
 
 
 def order_value(row: Mapping[str, Any], header: Mapping[str, Any]) -> float:
-    """The match, or the final score of a ranking that has none: the number that tables show."""
+    """Return the match, or the final score of a ranking that has none: the number that tables show."""
     match = match_of(row, header)
     return float(row["final"]) if match is None else match
 
 
 def tenth(probability: Floats | float) -> Floats:
-    """The tenth of probability that papers above the line are grouped by."""
+    """Return the tenth of probability by which papers above the threshold are grouped."""
     found: Floats = np.minimum(np.floor(10 * probability), 9.0)
     return found
 
@@ -237,17 +239,17 @@ class Scored:
         return found
 
     def match(self, final: Floats) -> Floats:
-        """(n,) what the order goes by where there is a threshold, from the final scores."""
+        """Return (n,) what the order goes by where there is a threshold, from the final scores."""
         return matches(self.relevance, final, nudge=self.nudge, weight=self.weights[_RELEVANCE], edge=self.edge)
 
     def with_relevance(self, relevance: Floats) -> "Scored":
-        """The same papers with another relevance."""
+        """Return the same papers with another relevance."""
         dimensions = self.dimensions.copy()
         dimensions[:, _RELEVANCE] = relevance
         return replace(self, dimensions=dimensions)
 
     def final(self, scoring: ScoringConfig, *, diversity_penalty: float = 0.0) -> Floats:
-        """(n,) final scores (G10)."""
+        """Return (n,) final scores (G10)."""
         return final_scores(
             self.dimensions,
             self.weights,
@@ -274,7 +276,9 @@ class FinalList:
 
 
 def final_list(scored: Scored, *, options: RankingOptions, scoring: ScoringConfig, taxonomy: Taxonomy) -> FinalList:
-    """The list of `options.top_k` places, of which the last may go to the pick; fewer where fewer are worth it."""
+    """Return the list of `options.top_k` places, of which the last may go to the pick; fewer if fewer papers are
+    worth it.
+    """
     found = _filled(scored, options.top_k - options.include_contrastive, options=options, scoring=scoring)
     if options.include_contrastive:
         above = found.order[: int(scored.above.sum())]
@@ -290,7 +294,7 @@ def final_list(scored: Scored, *, options: RankingOptions, scoring: ScoringConfi
 
 
 def asked_first(scored: Scored, doubtful: Rows, *, options: RankingOptions, scoring: ScoringConfig) -> Rows:
-    """The `doubtful` rows that a verifier should be asked about, the most promising first (G5).
+    """Return the `doubtful` rows that a verifier should be asked about, the most promising first (G5).
 
     Left out are those that even a verdict of 1 would not bring into the list, because the places are filled by papers
     that are not in doubt and match better. Without a threshold all are asked, as the original asks them.
@@ -313,7 +317,7 @@ def asked_first(scored: Scored, doubtful: Rows, *, options: RankingOptions, scor
 
 
 def _filled(scored: Scored, places: int, *, options: RankingOptions, scoring: ScoringConfig) -> FinalList:
-    """Everything but the pick."""
+    """Return the list without the pick."""
     above = scored.above
     places = min(places, int(above.sum()))
     final, deducted = scored.final(scoring), np.zeros(len(scored.bonus))
@@ -339,12 +343,12 @@ def _filled(scored: Scored, places: int, *, options: RankingOptions, scoring: Sc
 
 
 def _deduction(scored: Scored, options: RankingOptions, scoring: ScoringConfig) -> float:
-    """What a paper like a chosen one loses; nothing where variety is not asked for."""
+    """Return what a paper like a chosen one loses; 0 without variety."""
     return scoring.diversity_penalty if options.ranking_mode == "diversity" or scored.edge else 0.0
 
 
 def _standings(scored: Scored, final: Floats, lowered: Floats) -> tuple[Floats, Floats]:
-    """Numbers (n,) that are in the order of the list where `final` counts, and where `lowered` does.
+    """Return numbers (n,) that are in the order of the list where `final` counts, and where `lowered` does.
 
     Places among all pairs of above or not and match, so that equal stays equal and nothing is rounded.
     """

@@ -153,7 +153,7 @@ def ranking_options(profile: Profile | None, given: Mapping[str, Any]) -> Rankin
 
 
 def _once_each(records: object) -> dict[str, tuple[Paper, Mapping[str, Any]]]:
-    """The papers by id with the records they came from: of a repeated id the newest version, else the first."""
+    """Return the papers by id with the records they came from: of a repeated id the newest version, else the first."""
     if not isinstance(records, Sequence) or isinstance(records, str | bytes):
         raise InvalidInput("papers must be a list of objects with paper_id, title, abstract and authors")
     kept: dict[str, tuple[Paper, Mapping[str, Any]]] = {}
@@ -169,7 +169,7 @@ def _once_each(records: object) -> dict[str, tuple[Paper, Mapping[str, Any]]]:
 def _known_texts(
     ids: Sequence[str], given: Sequence[Paper], find_papers: FindPapers | None
 ) -> dict[str, tuple[str, str]]:
-    """Title and abstract of the papers with these ids, as far as they are known."""
+    """Return the title and abstract of the papers with these ids, as far as they are known."""
     papers = {paper.paper_id: paper for paper in given if paper.paper_id in ids}
     missing = [paper_id for paper_id in ids if paper_id not in papers]
     if missing and find_papers is not None:
@@ -178,7 +178,7 @@ def _known_texts(
 
 
 def _embedded(candidates: pa.Table, queries: InterestQueries, *, embed: Embed | None) -> Vectors:
-    """Vectors of the candidates and of `queries.texts`. Raises ModelUnavailable, StoreError."""
+    """Return vectors of the candidates and of `queries.texts`. Raises ModelUnavailable, StoreError."""
     if embed is None:
         raise ModelUnavailable("no embedding model was given")
     titles, abstracts = candidates.column("title").to_pylist(), candidates.column("abstract").to_pylist()
@@ -199,7 +199,7 @@ def _embedded(candidates: pa.Table, queries: InterestQueries, *, embed: Embed | 
 
 
 def _as_json(record: Mapping[str, Any]) -> dict[str, Any]:
-    """A caller's record in values that JSON knows, whatever its other keys hold."""
+    """Return a caller's record in values that JSON knows, whatever its other keys hold."""
     text = json.dumps(dict(record), default=str, skipkeys=True)
     copied: dict[str, Any] = json.loads(text, parse_constant=lambda _: None)
     return copied

@@ -72,7 +72,7 @@ class _Keyword:
 
 
 def distinct(keywords: Sequence[str], *, title_only: bool = False) -> list[str]:
-    """The keywords that can match, as written, each once by what it finds, in their order."""
+    """Return the keywords that can match, as written, each once by what it finds, in their order."""
     first: dict[_Keyword, str] = {}
     for keyword in keywords:
         read = _read(keyword, title_only=title_only)
@@ -82,14 +82,16 @@ def distinct(keywords: Sequence[str], *, title_only: bool = False) -> list[str]:
 
 
 def paper_texts(table: pa.Table) -> pa.ChunkedArray:
-    """Title and abstract of each paper as one text to search in."""
+    """Return the title and abstract of each paper as one text to search in."""
     return pc.binary_join_element_wise(
         table.column("title"), table.column("abstract"), BETWEEN_FIELDS, null_handling="replace"
     )
 
 
 def keywords_in(texts: pa.ChunkedArray | IndexedTexts, keywords: Sequence[str], *, title_only: bool = False) -> Bools:
-    """(n, k): whether text i holds keyword j; with `title_only` in its title, unless the keyword says `abstract:`."""
+    """Return (n, k): whether text i holds keyword j; with `title_only` in its title, unless the keyword says
+    `abstract:`.
+    """
     found = np.zeros((len(texts), len(keywords)), dtype=bool)
     searches = [_search(keyword, title_only=title_only) for keyword in keywords]
     if not (len(texts) and any(searches)):
@@ -109,7 +111,7 @@ def keywords_in(texts: pa.ChunkedArray | IndexedTexts, keywords: Sequence[str], 
 
 
 def _words_held(searches: Sequence[_Search], known: IndexedTexts) -> dict[str, Held]:
-    """The texts that hold each word of the searches; a word that may go on has a star behind it."""
+    """Return the texts that hold each word of the searches; a word with a star matches longer words too."""
     words = {word for search in searches for form in search.forms for word in form}
     whole = sorted(word for word in words if not word.endswith("*"))
     held = dict(zip(whole, known.holders_of([[word] for word in whole]), strict=True))
@@ -119,7 +121,7 @@ def _words_held(searches: Sequence[_Search], known: IndexedTexts) -> dict[str, H
 
 
 def _with_words(search: _Search, held: dict[str, Held], count: int) -> Bools:
-    """(n,) which texts hold all words of any form."""
+    """Return (n,) which texts hold all words of any form."""
     may = np.zeros(count, dtype=bool)
     for form in search.forms:
         rows = reduce(
@@ -139,7 +141,7 @@ def _stands_in(search: _Search, text: str) -> bool:
 
 
 def _read(keyword: str, *, title_only: bool) -> _Keyword:
-    """A keyword as a profile writes it; its phrase is empty if it holds neither letter nor digit."""
+    """Return a keyword as a profile writes it; its phrase is empty if it holds neither letter nor digit."""
     scope = _SCOPE.match(keyword)
     phrase = normal_form(keyword[scope.end() if scope else 0 :].replace("\0", " ")).strip()
     letters = len(re.findall(r"[^\W_]", phrase))
@@ -178,7 +180,7 @@ def _search(keyword: str, *, title_only: bool) -> _Search | None:
 
 
 def _keyword_forms(word: str) -> list[str]:
-    """The word's number forms, and the adjective and field that are made of it by -ic and -ics."""
+    """Return the word's number forms, and the adjective and field that are made of it by -ic and -ics."""
     forms = word_forms(word)
     bases = [form for form in forms if len(form) >= _LEAST_BEFORE_IC and re.search(r"[b-df-hj-np-tv-z]$", form)]
     if len(forms) > 1 and _OTHER_WITH_IC.isdisjoint(bases):

@@ -63,13 +63,13 @@ def log_odds(probability: Floats | float) -> Floats:
 
 
 def shifted(probability: Floats, shift: Floats) -> Floats:
-    """(n,) the probability whose log odds are `shift` higher; where there is no shift, the same to the bit."""
+    """Return (n,) the probability whose log odds are `shift` higher; without a shift, the same to the last bit."""
     moved = 1.0 / (1.0 + np.exp(-(log_odds(probability) + shift)))
     return np.where(shift == 0.0, probability, moved)
 
 
 def learned_features(dimensions: Floats) -> Floats:
-    """(n, 4) of the dimensions (n, 6) what is learned from: LEARNED_DIMENSIONS."""
+    """Return the columns (n, 4) of the dimensions (n, 6) from which is learned: LEARNED_DIMENSIONS."""
     return dimensions[:, [DIMENSIONS.index(name) for name in LEARNED_DIMENSIONS]]
 
 
@@ -92,7 +92,8 @@ def shift_of(
     dimensions: Floats,
     background: Background,
 ) -> Shift:
-    """What the model makes of n papers by their vectors (n, d), words and dimensions (n, 6), as far as there are any.
+    """Return what the model makes of n papers by their vectors (n, d), words and dimensions (n, 6), as far as there are
+    any.
 
     Sums of a paper run in an order that no other paper decides, so that its bits do not depend on the others.
     """
@@ -112,7 +113,7 @@ def shift_of(
 
 
 def telling_words(words: Mapping[str, float], most: int) -> tuple[list[str], list[str]]:
-    """The stems that speak most for a paper, and most against it."""
+    """Return the stems that speak most for a paper, and most against it."""
     by_weight = sorted(words, key=lambda stem: (-words[stem], stem))
     return [stem for stem in by_weight[:most] if words[stem] > 0], [
         stem for stem in by_weight[::-1][:most] if words[stem] < 0
@@ -138,7 +139,7 @@ def _by_words(
 
 
 def _by_vectors(weights: Floats, vectors: NDArray[np.float32]) -> Floats:
-    """Row by row in float64: BLAS lets the last bits of a row depend on its neighbours."""
+    """Compute row by row in float64: BLAS lets the last bits of a row depend on its neighbours."""
     found = np.zeros(len(vectors))
     for start in range(0, len(vectors), _ROWS_AT_ONCE):
         rows = np.ascontiguousarray(vectors[start : start + _ROWS_AT_ONCE], dtype=np.float64)
@@ -147,7 +148,7 @@ def _by_vectors(weights: Floats, vectors: NDArray[np.float32]) -> Floats:
 
 
 def _nearest(preferences: Preferences, vectors: NDArray[np.float32], shift: Floats) -> list[tuple[str, ...]]:
-    """The rated papers that moved each paper most in the direction in which it was moved."""
+    """Return the rated papers that moved each paper most in the direction in which it was moved."""
     if not len(preferences.rated):
         return [()] * len(vectors)
     found: list[tuple[str, ...]] = []

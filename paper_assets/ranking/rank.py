@@ -98,8 +98,9 @@ def candidate_fingerprint(
     imported: frozenset[str] = frozenset(),
     code_version: str,
 ) -> str:
-    """32 hex digits over the profile's content, the papers of the window (content hash by day), the papers shown on
-    earlier days, liked papers that the profile does not name itself, the numbers of the scoring and our code's version.
+    """Return 32 hex digits over the profile's content, the papers of the window (content hash by day), the papers
+    shown on earlier days, liked papers that the profile does not name itself, the numbers of the scoring and our
+    code's version.
     """
     numbers = {field.name: getattr(scoring, field.name) for field in fields(scoring)}
     return _hash(
@@ -126,9 +127,9 @@ def ranking_fingerprint(
     preferences: str | None = None,
     considered: date | None = None,
 ) -> str:
-    """32 hex digits over the candidates' fingerprint, the options, the texts that papers are compared with (a liked
-    paper's changes with the paper), the embedding model (None: keywords), the LLM (None: not asked), our code, what
-    ratings have taught (None: nothing) and the last day that considered the papers for the same wishes.
+    """Return 32 hex digits over the candidates' fingerprint, the options, the texts that papers are compared with (a
+    liked paper's changes with the paper), the embedding model (None: keywords), the LLM (None: not asked), our code,
+    what ratings have taught (None: nothing) and the last day that considered the papers for the same wishes.
     """
     return _hash(
         {
@@ -145,7 +146,9 @@ def ranking_fingerprint(
 
 
 def wishes_fingerprint(profile: Profile) -> str:
-    """32 hex digits over what decides how relevant a paper is to the profile: its interests, keywords and feed."""
+    """Return 32 hex digits over what decides how relevant a paper is to the profile: its interests, keywords and
+    feed.
+    """
     content = profile.content.model_dump(mode="json", include={"interests", "keywords", "feed"})
     return _hash({**content, "interest_mode": profile.content.ranking.interest_mode})
 
@@ -265,7 +268,7 @@ def _relevance(
     scoring: ScoringConfig,
     calibration: Calibration,
 ) -> tuple[str, Relevance]:
-    """How the papers were judged (G5 evaluation_method), and the judgement."""
+    """Return how the papers were judged (G5 evaluation_method), and the judgement."""
     if queries is None or words is None:
         return PROFILE_FREE, without_lanes(np.zeros(count))
     if vectors is None and not queries.calibrated:
@@ -283,7 +286,9 @@ def _relevance(
 
 
 def _with_must_keywords(relevance: Relevance, words: PaperWords, content: ProfileContent) -> Relevance:
-    """Relevance of papers with a keyword that the profile asks for: the higher, the rarer it is, most in the title."""
+    """Return the relevance of papers with a keyword that the profile asks for: the higher, the rarer it is, most in
+    the title.
+    """
     asked = distinct(content.keywords.must_include)
     if not asked:
         return relevance
@@ -295,7 +300,7 @@ def _with_must_keywords(relevance: Relevance, words: PaperWords, content: Profil
 
 
 def _considered(candidates: pa.Table, task: RankingTask, *, calibrated: bool) -> NDArray[np.bool_]:
-    """Which papers an earlier list considered and did not show: that it did not says something about them."""
+    """Return which papers an earlier list considered and did not show, which lowers their match."""
     if task.considered is None or not calibrated:
         return np.zeros(candidates.num_rows, dtype=bool)
     found: NDArray[np.bool_] = ages_in_days(candidates, task.considered) >= 0
@@ -310,7 +315,7 @@ def _facts(
     *,
     task: RankingTask,
 ) -> TagFacts:
-    """What is known of the papers apart from their relevance, whose dimension is 0 here."""
+    """Return what is known of the papers apart from their relevance, whose dimension is 0 here."""
     options, scoring, pdf_names = task.options, task.scoring, task.pdf_names
     must = distinct(content.keywords.must_include) if content else []
     own = options.interest_mode != "seed"  # the original document knows no surveys and looks in abstracts
@@ -360,7 +365,7 @@ def _scored(
     vectors: NDArray[np.float32] | None,
     queries: InterestQueries | None,
 ) -> Scored:
-    """All that the order depends on."""
+    """Return everything that the order depends on."""
     scoring = facts.scoring
     return Scored(
         paper_ids=candidates.column("paper_id"),
@@ -390,7 +395,7 @@ def _rows(
     *,
     method: str,
 ) -> pa.Table:
-    """`ranking_schema` in final order."""
+    """Return the rows of `ranking_schema` in final order."""
     methods = np.where(facts.llm_verified, EMBEDDING_AND_LLM, method)
     places = np.arange(len(found.order))
     columns: dict[str, Any] = {
@@ -425,12 +430,12 @@ def _rows(
 
 
 def _known(part: NDArray[np.float64] | None, count: int) -> pa.Array:
-    """A part of relevance as a column: null where there is none."""
+    """Return a part of relevance as a column: null where it is missing."""
     return pa.nulls(count, pa.float64()) if part is None else pa.array(part, mask=np.isnan(part))
 
 
 def _line(scored: Scored, *, top_k: int, calibration: Calibration) -> dict[str, Any]:
-    """Where the line is, how many papers are above it, whether they are too few to fill the list."""
+    """Return where the threshold is, how many papers are above it, whether they are too few to fill the list."""
     above = None if scored.line is None else int(scored.above.sum())
     return {
         "line": scored.line,
@@ -441,8 +446,8 @@ def _line(scored: Scored, *, top_k: int, calibration: Calibration) -> dict[str, 
 
 
 def _nudge(scored: Scored, content: ProfileContent | None) -> dict[str, Any]:
-    """How much the rest of the score counts for the order, and from which rest on: that of a new paper which meets no
-    wish of the profile. Nothing where the final score is the order.
+    """Return how much the rest of the score counts for the order, and from which rest on: that of a new paper which
+    meets no wish of the profile. Nothing where the final score is the order.
     """
     if scored.line is None or content is None:
         return {}
@@ -459,7 +464,7 @@ def _nudge(scored: Scored, content: ProfileContent | None) -> dict[str, Any]:
 def _notes(
     candidates: pa.Table, found: FinalList, vectors: NDArray[np.float32] | None, *, scoring: ScoringConfig
 ) -> list[dict[str, Any]]:
-    """G14 on the papers shown."""
+    """Return the comparison notes (G14) on the shown papers."""
     places = found.order[: found.shown]
     shown = candidates.take(places)
     return comparison_notes(
@@ -474,7 +479,7 @@ def _notes(
 
 
 def _told_of_check(check: LLMCheck | None, verifier: Verifier | None) -> dict[str, Any]:
-    """What the LLM was asked, and what it cost."""
+    """Return what the LLM was asked and what it cost."""
     return {
         "llm_verification_used": check.used if check else False,
         "llm_calls_made": check.usage.calls if check else 0,

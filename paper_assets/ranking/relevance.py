@@ -36,7 +36,8 @@ _ROWS_AT_ONCE = 256  # 0.8 MB of float64 at 384 dimensions, and as much of produ
 
 
 def interest_text(interests: Interests, *, repeats: Sequence[int]) -> str:
-    """The text that stands for a profile: primary interests `repeats[0]` times, secondary and exploratory as often.
+    """Return the text that stands for a profile: primary interests `repeats[0]` times, secondary and exploratory as
+    often.
 
     Written in rounds, all interests first, because the model reads only the first 256 word pieces: what is
     cut is then a repetition and not an interest.
@@ -52,7 +53,7 @@ def interest_text(interests: Interests, *, repeats: Sequence[int]) -> str:
 
 
 def cosines(vectors: NDArray[np.float32], texts: NDArray[np.float32]) -> NDArray[np.float64]:
-    """(n, t) cosine of each row of (n, d) to each row of (t, d), clamped to 0..1; a zero vector is 0.
+    """Return (n, t) cosine of each row of (n, d) to each row of (t, d), clamped to 0..1; a zero vector is 0.
 
     Row by row in float64, not by a matrix product: BLAS lets the last bits of a row depend on its neighbours, and
     a score must not depend on the order of the papers.
@@ -73,7 +74,7 @@ def cosines(vectors: NDArray[np.float32], texts: NDArray[np.float32]) -> NDArray
 def keyword_relevance(
     texts: pa.ChunkedArray | IndexedTexts, interests: Interests, *, repeats: Sequence[int]
 ) -> NDArray[np.float64]:
-    """Without a model: the mean, weighted as in `interest_text`, of the share of each interest's words in the text."""
+    """Return relevance without a model: the weighted mean of the share of each interest's words in the text."""
     asked = [
         (times, _words(interest))
         for times, lane in zip(repeats, _lanes(interests), strict=True)
@@ -162,7 +163,7 @@ class Relevance:
 
 
 def liked_ids(interests: Interests) -> list[str]:
-    """The ids of the liked papers that are named by id."""
+    """Return the ids of the liked papers that are named by id."""
     return list(dict.fromkeys(paper.paper_id for paper in interests.papers if paper.paper_id))
 
 
@@ -173,7 +174,7 @@ def interest_queries(
     scoring: ScoringConfig,
     known: Mapping[str, tuple[str, str]] | None = None,
 ) -> InterestQueries:
-    """The views that the mode asks for and the profile can serve.
+    """Return the views that the mode asks for and the profile can serve.
 
     `known`: title and abstract of papers by id, to find the liked ones in. A mode that the profile cannot serve gives
     way to the other kind (words to papers, papers to words) with a warning.
@@ -221,7 +222,8 @@ def relevance_of(
     scoring: ScoringConfig,
     calibration: Calibration | None = None,
 ) -> Relevance:
-    """Relevance of n papers from their vectors (n, d), those of `queries.texts` (t, d), and the papers' words.
+    """Return the relevance of n papers from their vectors (n, d), those of `queries.texts` (t, d), and the papers'
+    words.
 
     Without vectors the words alone judge, which the mode `seed` cannot; without words the vectors alone.
     """
@@ -260,11 +262,11 @@ class _Compared:
     calibration: Calibration
 
     def cosines(self, view: View) -> Floats | None:
-        """(texts, n) cosines to the texts of one view."""
+        """Return (texts, n) cosines to the texts of one view."""
         return None if self.near is None else self.near[self._part(view)]
 
     def term_scores(self, view: View) -> Floats | None:
-        """(texts, n) how strongly the papers hold the texts' words."""
+        """Return (texts, n) how strongly the papers hold the texts' words."""
         if self.words is None:
             return None
         return term_scores(self.words, view.texts, background=self.calibration.background).T
@@ -276,7 +278,7 @@ class _Compared:
 
 
 def _by_interests(compared: _Compared, asked: Mapping[InterestView, View]) -> tuple[Floats, Relevance]:
-    """The logit (n,) of what is said in words, and the judgement without its values."""
+    """Return the logit (n,) by interests in words, and the judgement without its values."""
     view = asked.get("lanes") or asked["seed"]
     judged = interests_judged(
         compared.cosines(view), compared.term_scores(view), weights=view.weights, calibration=compared.calibration
@@ -301,7 +303,7 @@ def _by_interests(compared: _Compared, asked: Mapping[InterestView, View]) -> tu
 
 
 def _by_library(compared: _Compared, view: View) -> tuple[Floats, Relevance]:
-    """The same by example."""
+    """Return the logit (n,) by liked papers, and the judgement without its values."""
     calibration, tfidf = compared.calibration, None
     if compared.words is not None:
         tfidf = np.ascontiguousarray(
@@ -321,19 +323,19 @@ def _by_library(compared: _Compared, view: View) -> tuple[Floats, Relevance]:
 
 
 def _best(judged: Judged) -> NDArray[np.intp]:
-    """(n,) the interest of the highest probability."""
+    """Return (n,) the interest of the highest probability."""
     return judged.logits.argmax(axis=0)
 
 
 def _says_anything(judged: Judged) -> NDArray[np.bool_]:
-    """(n,) whether any part of any interest is more than nothing."""
+    """Return (n,) whether any part of any interest is above zero."""
     parts = [np.nan_to_num(part) for part in (judged.meaning, judged.words) if part is not None]
     found: NDArray[np.bool_] = np.any([(part > 0).any(axis=0) for part in parts], axis=0)
     return found
 
 
 def without_lanes(values: Floats) -> Relevance:
-    """Relevance that knows of no single interest."""
+    """Return relevance that is not assigned to a single interest."""
     count = len(values)
     return Relevance(values=values, names=(), best=np.full(count, -1, dtype=np.intp), serves=np.zeros((count, 0)))
 
@@ -341,7 +343,8 @@ def without_lanes(values: Floats) -> Relevance:
 def with_every_lane(
     order: NDArray[np.int64], serves: Floats, *, places: int, most: int | None = None
 ) -> tuple[NDArray[np.int64], dict[int, int]]:
-    """`order` (row numbers, best first) changed so that no lane with a relevant paper goes unseen in `places`.
+    """Return `order` (row numbers, best first) changed so that every interest with a relevant paper appears in
+    `places`.
 
     For each lane that no paper in the list serves, in the profile's order, the paper that serves it best enters, and
     the lowest one leaves that is not the only one of any lane; at most `most` papers enter so. Those in the list keep
@@ -374,7 +377,7 @@ def _title_and_abstract(paper: LikedPaper, known: Mapping[str, tuple[str, str]])
 
 
 def _seed(interests: Interests, repeats: tuple[int, int, int] | None) -> View:
-    """All interests in one text, repeated by level; None: each once."""
+    """Return all interests in one text, repeated by level; None: each once."""
     once = ". ".join(dict.fromkeys([*interests.primary, *interests.secondary, *interests.exploratory]))
     text = interest_text(interests, repeats=repeats) if repeats else once
     return View(mode="seed", texts=(text,), weights=(1.0,), names=("",))

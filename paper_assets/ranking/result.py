@@ -26,7 +26,7 @@ def ranking_result(
     input_count: int | None = None,
     warnings: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """The result of a ranking; `output_path` stays None until it is saved.
+    """Return the result of a ranking; `output_path` stays None until it is saved.
 
     `papers` holds at least the shown ones by id, `candidates` the rows of `filter_papers`. `originals` are the
     records as a caller gave them; without them `original_data` is the stored paper. Scores are not rounded:
@@ -75,7 +75,7 @@ def ranking_result(
 
 
 def failed_result(error: str, *, input_count: int, options: Mapping[str, Any], now: datetime) -> dict[str, Any]:
-    """The same shape when nothing could be ranked: `error` is the one line that says why."""
+    """Return the same shape when nothing could be ranked: `error` is the one line that says why."""
     return {
         "success": False,
         "error": error,

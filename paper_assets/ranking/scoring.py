@@ -23,7 +23,8 @@ PROFILE_FREE_DIMENSIONS = ("recency", "practicality")  # G10: the two that ask n
 def weights_for(
     purpose: str, scoring: ScoringConfig, *, chosen: Weights | None = None, profile_free: bool = False
 ) -> tuple[float, ...]:
-    """The weights that count, in the order of DIMENSIONS; without a profile recency and practicality share it all.
+    """Return the weights that apply, in the order of DIMENSIONS; without a profile recency and practicality share the
+    total.
 
     `chosen` are those of `RankingOptions`: the run config's, else the profile's, whatever the purpose. Without them the
     purpose's hold: the environment's, else the default, as `Settings.scoring` has them.
@@ -39,7 +40,7 @@ def weights_for(
 
 
 def mode_bonus(dimensions: Floats, ranking_mode: str, scoring: ScoringConfig) -> Floats:
-    """(n,) what the mode adds: novelty by recency, practicality by practicality, the others nothing."""
+    """Return (n,) what the mode adds: recency for novelty, practicality for practicality, otherwise nothing."""
     rewarded = REWARDED.get(ranking_mode)
     if rewarded is None:
         return np.zeros(len(dimensions))
@@ -47,7 +48,7 @@ def mode_bonus(dimensions: Floats, ranking_mode: str, scoring: ScoringConfig) ->
 
 
 def soft_penalty(found: NDArray[np.bool_], scoring: ScoringConfig) -> Floats:
-    """(n,) what the soft keywords found (n, k) take away, as a number from 0 down."""
+    """Return (n,) what the soft keywords found (n, k) take away, as a number from 0 down."""
     return np.maximum(scoring.soft_penalty * found.sum(axis=1), scoring.soft_penalty_floor) + 0.0  # no -0.0
 
 
@@ -61,8 +62,8 @@ def final_scores(
     scoring: ScoringConfig,
     learned: Floats | None = None,
 ) -> Floats:
-    """(n,) weighted sum of (n, 6) plus bonus and the two penalties, clamped. `learned` (n,), by how much the reader's
-    ratings moved relevance, has the weight of relevance.
+    """Return (n,) weighted sum of (n, 6) plus bonus and the two penalties, clamped. `learned` (n,), by how much the
+    reader's ratings moved relevance, has the weight of relevance.
     """
     total = np.zeros(len(dimensions))
     for column, weight in enumerate(weights):
@@ -75,8 +76,8 @@ def final_scores(
 def best_first(
     final: Floats, days: Floats, paper_ids: pa.ChunkedArray, *, before: Sequence[Floats] = ()
 ) -> NDArray[np.int64]:
-    """Row numbers from the best to the last: by the keys of `before`, the highest first, then by final score; ties by
-    newer day (unknown last), then by paper_id.
+    """Return the row numbers from the best to the last: by the keys of `before`, the highest first, then by final
+    score; ties by newer day (unknown last), then by paper_id.
     """
     known = np.where(np.isnan(days), -np.inf, days)
     keys = {f"key {place}": key for place, key in enumerate(before)} | {"final": final, "day": known}
@@ -107,7 +108,7 @@ def repeating(
     places: int,
     similarity: float,
 ) -> Bools:
-    """(n,) which papers are lowered: those with a cosine of at least `similarity` to a chosen one.
+    """Return (n,) which papers are lowered: those with a cosine of at least `similarity` to a chosen one.
 
     Greedy: the best paper is chosen; those like it fall, once, from their `final` to their `lowered` score; the best
     of the rest is chosen, and so on for all `places`. A chosen paper is held only against those chosen before it, any
@@ -143,7 +144,8 @@ def repeating(
 
 
 def alike(one: Vectors, other: Vectors, similarity: float) -> Bools:
-    """(n, m) where the cosine of a row of (n, d) to a row of (m, d) is at least `similarity`; never for a zero row.
+    """Return (n, m) where the cosine of a row of (n, d) to a row of (m, d) is at least `similarity`; never for a zero
+    row.
 
     A matrix product in float32 decides all but the close cases, which are summed row by row in float64: the last bits
     of a product depend on its neighbours, and who is alike must not depend on the order of the papers.
@@ -164,7 +166,9 @@ def alike(one: Vectors, other: Vectors, similarity: float) -> Bools:
 
 
 def _lengths(vectors: Vectors) -> Vectors:
-    """(n,) lengths; infinite for a zero row, which makes it like none; NaN, which is never sure, for an odd one."""
+    """Return (n,) lengths; infinite for a zero row, which makes it like none; NaN, which is never sure, for an odd
+    one.
+    """
     squares = np.einsum("ij,ij->i", vectors, vectors)
     low, high = _SQUARES_IN_RANGE
     lengths = np.where((squares > low) & (squares < high), np.sqrt(squares), np.float32(np.nan))

@@ -65,7 +65,7 @@ class TagFacts:
 
 
 def tags_of(evidence: TagFacts) -> pa.ListArray:
-    """The tags of each paper, in the order of IN_WORDS.
+    """Return the tags of each paper, in the order of IN_WORDS.
 
     Trust in an author or institution is a tag only where the profile prefers one: trust is 1 for all otherwise.
     MUST_KEYWORD_MATCH asks for at least one; the score shows the share.
@@ -96,6 +96,6 @@ def tags_of(evidence: TagFacts) -> pa.ListArray:
 
 
 def named_where(matrix: Bools, names: Sequence[str]) -> pa.ListArray:
-    """For each row of (n, k) the list of the names whose column is true."""
+    """Return for each row of (n, k) the list of the names whose column is true."""
     offsets = np.concatenate(([0], np.cumsum(matrix.sum(axis=1)))).astype(np.int32)
     return pa.ListArray.from_arrays(offsets, pa.array(names, type=pa.string()).take(pa.array(np.nonzero(matrix)[1])))

@@ -46,7 +46,7 @@ class Background:
     weight: float
 
     def idf(self, stems: Sequence[str], held: Floats, count: int) -> Floats:
-        """ln(1 + (n - df + 0.5) / (df + 0.5)) of stems that `held` of `count` candidates hold."""
+        """Return ln(1 + (n - df + 0.5) / (df + 0.5)) of stems that `held` of `count` candidates hold."""
         known = np.array([self.holders.get(one, 0) for one in stems], dtype=np.float64)
         df = held + self.weight * known / self.papers
         return np.log1p((count + self.weight - df + 0.5) / (df + 0.5))
@@ -64,7 +64,7 @@ class PaperWords:
 
 
 def paper_words(papers: pa.Table) -> PaperWords:
-    """The words of a table's titles and abstracts."""
+    """Return the words of a table's titles and abstracts."""
     return PaperWords(whole=indexed(paper_texts(papers)), titles=indexed(papers.column("title")))
 
 
@@ -82,8 +82,8 @@ class Term:
 
 
 def terms_of(text: str) -> list[Term]:
-    """The content words of a text and its pairs of neighbours, each once; no pair reaches across a mark or a small
-    word.
+    """Return the content words of a text and its pairs of neighbours, each once; no pair reaches across a mark or a
+    small word.
     """
     found: dict[Term, None] = {}
     spelled: dict[str, str] = {}  # as the text spells a word first
@@ -99,7 +99,7 @@ def terms_of(text: str) -> list[Term]:
 
 
 def term_scores(words: PaperWords, texts: Sequence[str], *, background: Background) -> Floats:
-    """(n, t): how strongly each paper holds the terms of each text.
+    """Return (n, t): how strongly each paper holds the terms of each text.
 
     A cosine of TF-IDF vectors over words and pairs of words, in which a paper's length stands for that of its vector:
     terms weigh idf squared times 1 + ln(times), a time in the title counts as `_TITLE_TIMES`. The scores of a text of
@@ -149,7 +149,7 @@ def matched_terms(interest: str, title: str, abstract: str) -> tuple[tuple[str, 
 
 
 def _times_of(terms: Sequence[Term], words: PaperWords) -> dict[Term, Floats]:
-    """How often each paper holds each term, with what the title adds."""
+    """Return how often each paper holds each term, with what the title adds."""
     count = len(words)
     key = {word: min(spellings(word)) for term in terms for word in (term.first, term.second) if word}
     single = list(dict.fromkeys(key.values()))
@@ -177,7 +177,9 @@ def _times_of(terms: Sequence[Term], words: PaperWords) -> dict[Term, Floats]:
 
 
 def _forms(word: str) -> list[str]:
-    """The singular and plural of a word in the singular, in both spellings; no form belongs to two that are counted."""
+    """Return the singular and plural of a word in the singular, in both spellings; no form belongs to two that are
+    counted.
+    """
     return [form for spelled in spellings(word) for form in word_forms(spelled) if singular(form) == spelled]
 
 
@@ -197,7 +199,7 @@ def _idf_of(term: Term, held: int, count: int, background: Background) -> float:
 
 
 def unit_tfidf(words: CountedWords, *, background: Background) -> tuple[Any, list[str]]:
-    """TF-IDF vectors of n papers as rows of unit length (n, stems) of a sparse array, and the stems, by name.
+    """Return TF-IDF vectors of n papers as rows of unit length (n, stems) of a sparse array, and the stems, by name.
 
     idf is the background's alone: a paper's row depends on no other paper, so that weights learned from some papers
     hold for others. tf = 1 + ln(times); a paper without a word is a row of zeros.
@@ -213,7 +215,9 @@ def unit_tfidf(words: CountedWords, *, background: Background) -> tuple[Any, lis
 
 
 def tfidf_cosines(words: CountedWords, texts: Sequence[str], *, background: Background) -> Floats:
-    """(n, t): cosine of the TF-IDF vectors of papers and texts over stems, tf = 1 + ln(times); 0 without a word."""
+    """Return (n, t): cosine of the TF-IDF vectors of papers and texts over stems, tf = 1 + ln(times); 0 without a
+    word.
+    """
     count = len(words)
     if not (count and texts):
         return np.zeros((count, len(texts)))
@@ -240,8 +244,8 @@ def tfidf_cosines(words: CountedWords, texts: Sequence[str], *, background: Back
 
 
 def _times_held(words: CountedWords) -> tuple[Any, list[str]]:
-    """How often each paper holds each stem (n, stems), sparse by row, and the stems, by name: sums over them must not
-    follow the papers.
+    """Return how often each paper holds each stem (n, stems), sparse by row, and the stems, by name: sums over them
+    must not follow the papers.
     """
     from scipy.sparse import csr_array
 

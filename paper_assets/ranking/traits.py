@@ -38,13 +38,13 @@ class Taxonomy:
     one_word: tuple[str, ...]
 
     def named(self, traits: Bools, dimension: str | None = None) -> list[str]:
-        """The traits that are true in one row (t,), of one dimension or of all."""
+        """Return the traits that are true in one row (t,), of one dimension or of all."""
         part = self.columns[dimension] if dimension else slice(None)
         return [name for name, true in zip(self.names[part], traits[part], strict=True) if true]
 
 
 def traits_of(texts: Iterable[str | None], taxonomy: Taxonomy) -> Bools:
-    """(n, t): which text shows which trait."""
+    """Return (n, t): which text shows which trait."""
     rows: list[int] = []
     columns: list[int] = []
     count = 0
@@ -67,7 +67,7 @@ def traits_of(texts: Iterable[str | None], taxonomy: Taxonomy) -> Bools:
 
 @cache
 def standard_taxonomy() -> Taxonomy:
-    """The taxonomy that comes with the package."""
+    """Return the taxonomy that comes with the package."""
     return load_taxonomy(Path(__file__).with_name("taxonomy.toml"))
 
 
@@ -121,7 +121,7 @@ def _phrase(phrase: str, file: Path) -> str:
 
 
 def _spellings(phrase: str, one_word: Sequence[str]) -> list[str]:
-    """The phrase, singular and plural, as it is written in a text that was read."""
+    """Return the phrase, singular and plural, as it is written in a text that was read."""
     *before, last = phrase.split()
     return [_joined(" ".join([*before, form]), one_word) for form in word_forms(last)]
 

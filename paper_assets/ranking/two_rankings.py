@@ -31,7 +31,7 @@ UNKNOWN = "what was edited is not kept"
 
 
 def profile_edits(before: Profile | None, after: Profile | None) -> dict[str, str] | None:
-    """What differs, in words, by key such as `ranking.top_k`; None if one of the contents is not known."""
+    """Return what differs, in words, by key such as `ranking.top_k`; None if one of the contents is not known."""
     if before is None or after is None:
         return None
     then, now = _leaves(profile_to_mapping(before)), _leaves(profile_to_mapping(after))
@@ -39,19 +39,19 @@ def profile_edits(before: Profile | None, after: Profile | None) -> dict[str, st
 
 
 def candidates_edited(edits: Mapping[str, str] | None, keys: Sequence[str] = _CANDIDATES) -> str:
-    """The edits that decide which papers are candidates, in words; nothing if there are none."""
+    """Return the edits that decide which papers are candidates, in words; nothing if there are none."""
     return UNKNOWN if edits is None else "; ".join(words for key, words in edits.items() if key.startswith(tuple(keys)))
 
 
 def scores_edited(edits: Mapping[str, str] | None) -> str:
-    """The edits that can change a score, in words; nothing if there are none."""
+    """Return the edits that can change a score, in words; nothing if there are none."""
     return (
         UNKNOWN if edits is None else "; ".join(words for key, words in edits.items() if not key.startswith(_NO_SCORE))
     )
 
 
 def _leaves(record: Mapping[str, Any], path: str = "") -> dict[str, Any]:
-    """Values by their keys joined with dots; `content.` is left out."""
+    """Return the values by their keys joined with dots; `content.` is left out."""
     found: dict[str, Any] = {}
     for key, value in record.items():
         name = key if path in ("", "content") else f"{path}.{key}"
@@ -131,7 +131,7 @@ class TwoRankings:
         return arrange(self.new)
 
     def parts(self, paper_id: str) -> dict[str, float]:
-        """By how much each part of a paper's score differs; only where it does."""
+        """Return by how much each part of a paper's score differs; only where it does."""
         return differences(self.rows[0][paper_id], self.rows[1][paper_id], self.headers)
 
     def _reweighed(self, row: Row) -> float:
@@ -168,7 +168,7 @@ class TwoRankings:
         return [f"the profile was edited ({'; '.join(found)})"] if found and self.edited else found
 
     def differs(self, name: str) -> bool:
-        """Whether the headers differ in this."""
+        """Return whether the headers differ in this."""
         then, now = (header.get(name) for header in self.headers)
         return bool(then != now)
 
@@ -209,7 +209,7 @@ class TwoRankings:
 
 
 def newer_version(old: Row, new: Row) -> str:
-    """In words, nothing if it is the same or not known."""
+    """Return in words that a version is newer; empty if it is the same or not known."""
     versions = old.get("version"), new.get("version")
     if None in versions or versions[0] == versions[1]:
         return ""
@@ -226,13 +226,15 @@ def _parts(row: Row, header: Mapping[str, Any]) -> dict[str, float]:
 
 
 def differences(old: Row, new: Row, headers: tuple[Mapping[str, Any], Mapping[str, Any]]) -> dict[str, float]:
-    """By how much each part of a score, weighed as its header says, differs between two rows; only where it does."""
+    """Return by how much each part of a score, weighed as its header says, differs between two rows; only where it
+    does.
+    """
     then, now = _parts(old, headers[0]), _parts(new, headers[1])
     return {name: now[name] - then[name] for name in now if abs(now[name] - then[name]) > _SAME}
 
 
 def ordinal(day: date | None) -> int:
-    """The day as a number; 0 if it is not known."""
+    """Return the day as a number; 0 if it is not known."""
     return day.toordinal() if day else 0
 
 

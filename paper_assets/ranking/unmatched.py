@@ -44,7 +44,7 @@ class Preferences:
 
 
 def preferences_of(content: ProfileContent) -> Preferences:
-    """Each preference of the profile once."""
+    """Return each preference of the profile once."""
     return Preferences(
         authors=tuple(dict.fromkeys(content.preferred_authors)),
         institutions=tuple(dict.fromkeys(content.preferred_institutions)),
@@ -53,7 +53,7 @@ def preferences_of(content: ProfileContent) -> Preferences:
 
 
 def unmet(preferences: Preferences, papers: pa.Table) -> Preferences:
-    """The preferences that no paper of the table meets; it holds at least their `columns`."""
+    """Return the preferences that no paper of the table meets; it holds at least their `columns`."""
     return Preferences(
         authors=_without_match(
             preferences.authors, lambda asked: same_person(_names(papers, "authors").to_pylist(), asked)
@@ -94,7 +94,7 @@ def _without_match(asked: tuple[str, ...], found_in: Callable[[tuple[str, ...]],
 
 
 def _names(papers: pa.Table, column: str) -> pa.Array:
-    """Every name in a column of lists, once."""
+    """Return every name in a column of lists, once."""
     return pc.unique(pc.list_flatten(papers.column(column).combine_chunks()))
 
 

@@ -147,7 +147,7 @@ def check_relevance(
 
 
 def unavailable(error: LLMError) -> Ask:
-    """Replaces an LLM that cannot be set up: the check says why, if there is anything to ask at all."""
+    """Replace an LLM that cannot be set up: the check reports the reason if there are papers to check."""
 
     def ask(*, system: str, user: str, schema: type[Verdicts]) -> "Completion[Verdicts]":
         raise error
@@ -156,7 +156,9 @@ def unavailable(error: LLMError) -> Ask:
 
 
 def scores_in(entries: Sequence[object], *, asked: Sequence[str]) -> dict[str, float]:
-    """The scores that count: of an id that was asked, a number from 0 to 1; an id with two different ones has none."""
+    """Return the scores that count: of an id that was asked, a number from 0 to 1; an id with two different ones has
+    none.
+    """
     found: dict[str, set[float]] = {}
     for entry in entries:
         if not isinstance(entry, Mapping):
@@ -179,7 +181,7 @@ def _warning(doubtful: int, *, failed: int, judged: int, reason: str) -> str | N
 
 
 def _shown(candidates: pa.Table, row: int, scoring: ScoringConfig) -> dict[str, str]:
-    """What the LLM sees of a paper. Line breaks of any kind become spaces."""
+    """Return what the LLM sees of a paper. Line breaks of any kind become spaces."""
     title, abstract = (" ".join(candidates.column(name)[row].as_py().split()) for name in ("title", "abstract"))
     return {
         "id": candidates.column("paper_id")[row].as_py(),
@@ -199,7 +201,9 @@ def _question(papers: Sequence[Mapping[str, str]], interests: Interests) -> str:
 
 
 def _levels(interests: Interests) -> dict[str, list[str]]:
-    """Interests in one spelling: their order and repetition within a level mean nothing (and re-ask nothing)."""
+    """Return the interests in one spelling: their order and repetition within a level mean nothing (and re-ask
+    nothing).
+    """
     levels = ("primary", "secondary", "exploratory")
     return {level: sorted(set(getattr(interests, level))) for level in levels}
 
@@ -244,7 +248,7 @@ def open_verifier(
     known: Callable[[Sequence[str]], Mapping[str, str]] = lambda keys: {},
     keep: Callable[[Mapping[str, str], str], None] = lambda verdicts, model: None,
 ) -> Verifier:
-    """The verifier that the environment's LLM allows (I3), with a fresh budget; without one it says why."""
+    """Return the verifier for the environment's LLM (I3), with a fresh budget; without an LLM it gives the reason."""
     try:
         config = llm_config(environ)
     except LLMConfigError as error:

@@ -57,7 +57,7 @@ class Answer:
 
 
 def answer_record(answer: Answer) -> dict[str, Any]:
-    """The answer as JSON values, the same for the command line, the page and MCP."""
+    """Return the answer as JSON values, the same for the command line, the page and MCP."""
     return {
         "question": answer.question,
         "answered": answer.answered,

@@ -113,7 +113,7 @@ def search_desk(
 def similar_papers(
     corpus: Corpus, paper: Paper, *, limit: int = 10, exclude: Collection[str] = ()
 ) -> tuple[FoundPaper, ...]:
-    """The stored papers most like a given one by title and abstract, without it and without `exclude`."""
+    """Return the stored papers most like a given one by title and abstract, without it and without `exclude`."""
     query = SearchQuery(words=f"{paper.title} {paper.abstract}")
     left_out = {paper.paper_id, *exclude}
     best, _ = _best_documents(corpus, query, None, None, limit + len(left_out), [])
@@ -122,7 +122,7 @@ def similar_papers(
 
 
 def _filters(query: SearchQuery, profile: str | None) -> PaperFilters:
-    """The filters as the stores take them. Raises InvalidInput where one needs a profile and none is given."""
+    """Return the filters as the stores take them. Raises InvalidInput where one needs a profile and none is given."""
     ranked_for = query.profile
     if ranked_for == _OWN_PROFILE:
         ranked_for = profile
@@ -152,7 +152,7 @@ def _best_documents(
     wanted: int,
     notes: list[str],
 ) -> tuple[list[Candidate], int]:
-    """The best document of each paper, best first, at most `wanted`, without those below the relevance floor.
+    """Return the best document of each paper, best first, at most `wanted`, without those below the relevance floor.
 
     Also the number of documents that were compared.
     """
@@ -184,7 +184,7 @@ def _best_documents(
 def _shown(
     corpus: Corpus, found: Sequence[tuple[str, float | None, Candidate | None]], query: SearchQuery
 ) -> tuple[FoundPaper, ...]:
-    """The papers of a page with their hits; a document whose paper is not stored is left out."""
+    """Return the papers of a page with their hits; a document whose paper is not stored is left out."""
     ids = [paper_id for paper_id, _, _ in found]
     stored = {paper.paper_id: paper for paper in papers_from_table(papers_by_id(corpus.warehouse, ids))}
     stems = {stem(word) for word in words_in(query.words) if asks(word)}
@@ -217,7 +217,7 @@ def _shown(
 
 
 def hits_in(field: str, text: str, stems: Collection[str]) -> list[Hit]:
-    """Where words of the given stems occur in a text, in their order."""
+    """Return where words of the given stems occur in a text, in their order."""
     return [
         Hit(field=field, start=word.start(), end=word.end(), text=word[0])
         for word in _WORD.finditer(text)
@@ -226,7 +226,7 @@ def hits_in(field: str, text: str, stems: Collection[str]) -> list[Hit]:
 
 
 def best_sentence(text: str, stems: Collection[str]) -> str:
-    """The sentence with most different words of the query; the first one of equals, or of a text without any."""
+    """Return the sentence with most different words of the query; the first one of equals, or of a text without any."""
     sentences = [text[start:end] for start, end in sentence_spans(text)]
     if not sentences:
         return text.strip()

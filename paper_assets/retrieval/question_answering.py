@@ -281,7 +281,7 @@ def _write_prompt(question: str, passages: Sequence[Candidate], stance: str | No
 
 
 def _relevances(given: PassageScores, batch: Sequence[Candidate]) -> dict[str, int]:
-    """By document what the model gave; an odd or repeated entry counts as 0."""
+    """Return by document the relevance that the model gave; an invalid or repeated entry counts as 0."""
     ids = {f"p{number}": each.doc_id for number, each in enumerate(batch, 1)}
     found: dict[str, set[int]] = {}
     for entry in given.passages:
@@ -295,7 +295,7 @@ def _relevances(given: PassageScores, batch: Sequence[Candidate]) -> dict[str, i
 def _sides(
     question: str, useful: Sequence[Candidate], judge: StanceJudge | None, notes: list[str]
 ) -> list[tuple[str | None, list[Candidate]]]:
-    """The passages to write from: all together, or parted by the stance that `judge` gives them."""
+    """Return the passages to write from: all together, or separated by the stance that `judge` gives them."""
     if judge is None:
         return [(None, list(useful))]
     labels = judge.label(question, [StancePassage(text=each.content, private=False) for each in useful])
@@ -313,7 +313,7 @@ def _sides(
 def _verified(
     written: WrittenAnswer, passages: Sequence[Candidate], question: str, stance: str | None
 ) -> tuple[list[Sentence], int]:
-    """The sentences whose citations hold, and how many were dropped.
+    """Return the sentences whose citations hold, and how many were dropped.
 
     A citation holds if its quote occurs in the passage that it names. A sentence also needs its numbers in one of the
     passages that it cites, or in the question.
@@ -346,7 +346,9 @@ def _verified(
 
 
 def verbatim(quote: str, text: str) -> str | None:
-    """The quoted words as the text has them; None if they do not occur there, or are too few to prove anything."""
+    """Return the quoted words as the text has them; None if they do not occur there, or are too few to prove
+    anything.
+    """
     if quoted_sentence(quote, text) is None or len(quote.strip()) < _SHORTEST_QUOTE:
         return None
     wanted = " ".join(quote.split()).strip(" \"'“”‘’.…")
@@ -366,7 +368,9 @@ def _citation(candidate: Candidate, quote: str) -> Citation:
 
 
 def _sentence_scores(question: str, sentences: Sequence[str], embedder: Embedder | None) -> list[float]:
-    """How well each sentence answers: the cosine with the question plus a share for its words; words alone without."""
+    """Return how well each sentence answers: the cosine with the question plus a share for its words; words alone
+    without.
+    """
     if not sentences:
         return []
     wanted = {stem(word) for word in words_in(question) if asks(word)}

@@ -175,7 +175,8 @@ def papers_with_phrases(
     owner: str | None,
     only: pa.Array | None = None,
 ) -> pa.Array:
-    """Ids of the papers with a document that holds every phrase; hyphens are spaces and a plural s makes no difference.
+    """Return the ids of the papers with a document that holds every phrase; hyphens are spaces and a plural s makes no
+    difference.
 
     Documents are narrowed down by the words that they hold, and only those left are read.
     """
@@ -199,7 +200,9 @@ def papers_with_phrases(
 
 
 def _phrase_pattern(phrase: str) -> re.Pattern[str]:
-    """What finds a phrase: its words in their order, each as one of its forms, with anything but letters between."""
+    """Return the pattern of a phrase: its words in their order, each in any of its forms, with anything but letters
+    between.
+    """
     words = ("|".join(map(re.escape, word_forms(word))) for word in words_in(phrase))
     return re.compile(r"[\W_]+".join(rf"\b(?:{forms})\b" for forms in words), re.IGNORECASE)
 

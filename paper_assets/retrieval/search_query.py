@@ -141,7 +141,7 @@ def parse_search_query(text: str) -> SearchQuery:
 
 
 def _values(value: str, where: str) -> list[str]:
-    """The alternatives of `a|b`. Raises InvalidInput where there are none."""
+    """Return the alternatives of `a|b`. Raises InvalidInput where there are none."""
     found = [part.strip() for part in value.split("|") if part.strip()]
     if not found:
         raise InvalidInput(f"search: {where} has no value")
@@ -168,7 +168,7 @@ def _read_category(draft: _Draft, value: str, where: str) -> None:
 
 
 def _day_of(value: str, where: str, *, end: bool) -> date:
-    """A day; a year or a month is its first day, or its last one with `end`."""
+    """Return a day; a year or a month is its first day, or its last one with `end`."""
     found = _DATE.fullmatch(value)
     try:
         if found:

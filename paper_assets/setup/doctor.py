@@ -278,7 +278,7 @@ def _patient(settings: Settings) -> Settings:
 
 
 def _existing(folder: Path) -> Path:
-    """The folder, or the nearest one above it that exists."""
+    """Return the folder, or the nearest one above it that exists."""
     while not folder.exists() and folder != folder.parent:
         folder = folder.parent
     return folder

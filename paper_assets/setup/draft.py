@@ -178,7 +178,7 @@ def _filled(mapping: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _reference(token: str) -> str | None:
-    """The stored form of the id that a token holds, or None."""
+    """Return the stored form of the id that a token holds, or None."""
     bare = token.strip().lstrip("([{<\"'`").rstrip(_AROUND)
     doi = _DOI.fullmatch(bare)
     if doi and (of_arxiv := _ARXIV_DOI.fullmatch(doi[1])):

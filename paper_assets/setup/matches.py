@@ -99,7 +99,7 @@ def _categories_of_similar(corpus: Corpus, text: str) -> list[Sequence[str]]:
 
 
 def _by_meaning(workspace: Workspace, texts: Sequence[str]) -> list[Category]:
-    """The categories whose names mean most nearly what the texts say; none without a model."""
+    """Return the categories whose names mean most nearly what the texts say; none without a model."""
     try:
         embedder = workspace.load_embedder()
     except ModelUnavailable:
@@ -155,7 +155,7 @@ def on_topic(found: Preview) -> int:
 
 
 def _alone(profile: Profile, interest: str) -> Profile:
-    """The profile with one interest and nothing else that a paper is compared with."""
+    """Return the profile with one interest and nothing else that a paper is compared with."""
     own = profile.content.interests.model_copy(
         update={"primary": [interest], "secondary": [], "exploratory": [], "papers": []}
     )

@@ -257,7 +257,7 @@ def rename_stored_profile(warehouse: Warehouse, name: str, new_name: str) -> Non
 
 
 def is_known_profile(warehouse: Warehouse, name: str) -> bool:
-    """Whether ratings or lists are stored under the name; a removed profile keeps its own."""
+    """Return whether ratings or lists are stored under the name; a removed profile keeps its own."""
     if not is_present(warehouse.path):
         return False
     with warehouse.reading() as connection:

@@ -228,7 +228,7 @@ def _collection(given: str | None) -> str:
 
 
 def _archive(collection: str) -> Archive:
-    """A collection of the archive; without a model where none can be loaded."""
+    """Return a collection of the archive; without a model where none can be loaded."""
     settings = read_settings()
     try:
         embedder = load_embedder(settings.embedding_model)
@@ -240,7 +240,7 @@ def _archive(collection: str) -> Archive:
 
 
 def _items(archive: Archive, paper_ids: list[str], level: str) -> list[NewItem]:
-    """The papers as tasks. One that is an example itself would be measured by its own solution: it is left out."""
+    """Return the papers as tasks, without those that are examples: they would be measured by their own solution."""
     examples = {each.paper_id for each in best_practices(archive.warehouse, archive.collection)}
     items = []
     for paper_id in dict.fromkeys(map(unversioned, paper_ids)):
@@ -259,7 +259,7 @@ def _items(archive: Archive, paper_ids: list[str], level: str) -> list[NewItem]:
 
 
 def _writer(settings: Settings, archive: Archive | None) -> Writer:
-    """A writer that answers nothing from a cache: time and tokens are what is measured. Raises LLMConfigError."""
+    """Return a writer that uses no cached answers, because time and tokens are measured. Raises LLMConfigError."""
     llm_config(os.environ)
     return open_writer(
         os.environ,

@@ -143,7 +143,7 @@ def _cron_weekdays(text: str) -> str:
 
 
 def _program() -> list[str]:
-    """The command that runs this installation, by absolute paths."""
+    """Return the command that runs this installation, by absolute paths."""
     script = Path(sys.executable).with_name("paper-assets")
     if script.exists():
         return [str(script)]

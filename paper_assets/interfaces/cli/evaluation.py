@@ -50,22 +50,22 @@ def number(value: float) -> str:
 
 
 def interval(mean: Mean) -> str:
-    """A metric with its interval; a dash where it applies to no query of the set."""
+    """Return a metric with its interval; a dash where it applies to no query of the set."""
     return f"{mean.mean:.3f} [{mean.low:.3f}, {mean.high:.3f}]" if mean.queries else "–"
 
 
 def difference(pair: Comparison) -> str:
-    """A difference with its interval; a dash where the metric applies to no query of the set."""
+    """Return a difference with its interval; a dash where the metric applies to no query of the set."""
     return f"{pair.difference:+.3f} [{pair.low:+.3f}, {pair.high:+.3f}]" if applies(pair) else "–"
 
 
 def applies(pair: Comparison) -> bool:
-    """Whether the metric applies to any query of the set."""
+    """Return whether the metric applies to any query of the set."""
     return bool(pair.better + pair.worse + pair.equal)
 
 
 def show_relevance(labelled: Path | None, names: list[str], against: str | None, *, as_json: bool) -> None:
-    """How the rankers `names` do on the set (None: the shipped one), the first compared with `against`."""
+    """Show how the rankers `names` do on the set (None: the shipped one), the first compared with `against`."""
     if against and len(names) != 1:
         raise InvalidInput("--against compares with exactly one --mode; give both")
     settings, judging, warehouse = read_settings(), EvaluationConfig(), open_warehouse()
@@ -286,7 +286,7 @@ def show_replay(
 def _days_to_write(
     papers: Path | None, home: Warehouse, judged: JudgedLists, last: date | None, *, deadline: float
 ) -> Iterator[tuple[Warehouse, date]]:
-    """A warehouse to write rankings to, and the last day: the given one, else the newest judged paper's."""
+    """Yield a warehouse to write rankings to, and the last day: the given one, else the newest judged paper's."""
     with papers_or_home(papers, home, deadline=deadline) as warehouse:
         day = last or newest_judged_day(warehouse, judged)[0]
         if papers is not None:

@@ -80,7 +80,7 @@ def _embedder(name: str) -> Embedder | None:
 
 
 def _print_paper(number: int, paper: FoundPaper) -> None:
-    """Title, where and when, authors, and the sentence that fits best, with the words of the query in bold."""
+    """Print title, source and date, authors, and the best sentence, with the words of the query in bold."""
     from rich.console import Console
     from rich.text import Text
 

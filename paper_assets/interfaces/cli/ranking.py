@@ -21,7 +21,7 @@ _MAX_BYTES = 300_000_000  # of the papers to rank; 100,000 papers with abstracts
 
 
 def _option(field: FieldInfo) -> Any:
-    """A ranking option as Typer expects it; the profile's validation checks its value."""
+    """Return a ranking option as Typer expects it; the profile's validation checks its value."""
     choices = field.annotation if get_origin(field.annotation) is Literal else None
     kind = str if choices else field.annotation
     text = f"{field.description} One of {', '.join(get_args(choices))}." if choices else field.description

@@ -64,7 +64,7 @@ def reset(
 
 
 def _at_rest(home: Path, *, on_server: bool) -> Any:
-    """Dagster's instance; None if its files are damaged, which is a good reason to remove them.
+    """Return Dagster's instance; None if its files are damaged, which is a good reason to remove them.
 
     Raises StoreBusy if a run or the daemon would go on writing what is being removed.
     """

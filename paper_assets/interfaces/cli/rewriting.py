@@ -103,7 +103,8 @@ def _decision(accept: int | None, retry: int | None) -> tuple[int, Decision] | N
 def _meant(
     warehouse: Warehouse, paper_id: str, level: str, language: str | None, fits: Callable[[RewriteItem], bool]
 ) -> str:
-    """The stored rewrite that a word is about: the newest that fits it, else the newest, whose state refuses it.
+    """Return the stored rewrite that a decision is about: the newest that fits it, else the newest, whose state refuses
+    it.
 
     Also one of an older version, text or prompt, which the same command would not ask for today.
     """
@@ -119,7 +120,7 @@ def _meant(
 
 
 def _waits(item: RewriteItem, config: RewritingConfig) -> int | None:
-    """The attempt that waits for a decision."""
+    """Return the attempt that waits for a decision."""
     step = step_of(item, config=config)
     return step.attempt if isinstance(step, Wait) else None
 
@@ -167,7 +168,7 @@ def _embed(settings: Settings, warehouse: Warehouse) -> None:
 
 
 def _ask(state: OptimizerState) -> Decision | None:
-    """The person's word; None to leave it for later."""
+    """Return the person's decision; None to leave it for later."""
     say(f"\n{state.current_text}\n\nThe critic: {state.feedback}\n")
     answer = typer.prompt("accept, retry or later", default="later", err=True).strip().lower()
     if answer in ("a", "accept"):

@@ -70,7 +70,9 @@ class Calls:
         return 0.9 * self.limit
 
     def store_deadline(self, settings: Settings) -> float:
-        """How long to wait for a store that another process holds: less than half of a call, which may wait twice."""
+        """Return how long to wait for a store that another process holds: less than half of a call, which may wait
+        twice.
+        """
         return min(settings.store_deadline, 0.4 * self.limit)
 
     def wind_up(self, seconds: float) -> None:
@@ -90,7 +92,7 @@ class Calls:
         joined_as: str | None = None,
         meanwhile: Meanwhile = lambda _: None,
     ) -> CallToolResult:
-        """Do the work and answer what came of it, good or bad; never raises but when the client cancels.
+        """Do the work and answer with its result or its error; raises only when the client cancels.
 
         joined_as: the work goes on when the call is over, and calls of the same name join it. meanwhile: what is known
         when the time is over, with the reason why it is not more; None: that reason is the error.
@@ -120,7 +122,9 @@ class Calls:
             pending.cancel()
 
     async def _joined(self, context: Context, name: str, work: Work, meanwhile: Meanwhile) -> Mapping[str, Any]:
-        """What comes of the work, begun by this call or by an earlier one of the same name that is still at it."""
+        """Return the result of the work, started by this call or by an earlier one of the same name that is still
+        running.
+        """
         reports = _Reports(context)
         joined = self._under_way.get(name)
         if joined is None:
@@ -186,7 +190,7 @@ class Calls:
 
 
 def _known(meanwhile: Meanwhile, reason: str) -> Mapping[str, Any]:
-    """What is known when the time of a call is over. Raises TimeLimit if that is nothing."""
+    """Return what is known when the time of a call is over. Raises TimeLimit if that is nothing."""
     known = meanwhile(reason)
     if known is None:
         raise TimeLimit(reason)
@@ -249,7 +253,7 @@ def _too_slow(job: Future[Any], last: str, *, limit: float) -> str:
 
 
 def bounded_answer(found: Mapping[str, Any], *, most: int | None, secrets: Secrets) -> CallToolResult:
-    """The answer as text and as structured content, the same JSON; `most` None: its maker has bounded it already.
+    """Return the answer as text and as structured content, the same JSON; `most` None: it is already bounded.
 
     Raises InvalidInput if it cannot be cut to `most` characters.
     """
@@ -279,7 +283,9 @@ class Page:
 
 
 def page(items: Sequence[Any], *, offset: int, limit: int | None = None, most: int = MOST_CHARACTERS) -> Page:
-    """The items from `offset` on, at most `limit`, and no more than fit into `most` characters (but one at least)."""
+    """Return the items from `offset` on, at most `limit`, and no more than fit into `most` characters (but one at
+    least).
+    """
     shown: list[Any] = []
     used = 0
     for item in items[offset:]:
@@ -301,7 +307,7 @@ def paged(
 
 
 def text_page(text: str, *, offset: int, limit: int) -> Page:
-    """The characters offset..offset + limit of a text, as one item."""
+    """Return the characters offset..offset + limit of a text, as one item."""
     part = text[offset : offset + limit]
     ends = offset + len(part)
     return Page(items=[part], total=len(text), next_offset=ends if part and ends < len(text) else None)
@@ -312,7 +318,7 @@ def _text(value: Any) -> str:
 
 
 def _cut(value: dict[str, Any], most: int) -> dict[str, Any]:
-    """The value cut to `most` characters, or as near to that as it gets."""
+    """Return the value cut to `most` characters, or as close to that as possible."""
     for longest, entries in _CUTS:
         if len(_text(value)) <= most:
             break
@@ -334,20 +340,20 @@ def _shortened(value: Any, longest: int, entries: int) -> Any:
 
 
 def open_warehouse(calls: Calls, settings: Settings) -> "Warehouse":
-    """The warehouse; who finds it held waits no longer than a call may."""
+    """Return the warehouse; it waits for another process no longer than a call may."""
     from paper_assets.stores.warehouse import Warehouse
 
     return Warehouse(settings.warehouse_path, deadline=calls.store_deadline(settings))
 
 
 def check_open(name: str, only: Set[str] | None) -> None:
-    """Raises InvalidInput for a profile that is not there for who asks."""
+    """Raise InvalidInput for a profile that does not exist for this caller."""
     if only is not None and name not in only:
         raise InvalidInput(f"profile: there is none named {name[:60]!r}; list_profiles names them")
 
 
 def profile_meant(warehouse: "Warehouse", name: str | None, only: Set[str] | None = None) -> str:
-    """The name as given, or of the only profile with a ranking. Raises NotComputed, InvalidInput."""
+    """Return the name as given, or that of the only profile with a ranking. Raises NotComputed, InvalidInput."""
     from paper_assets.stores.papers import summary
 
     if name is not None:
@@ -365,7 +371,7 @@ def profile_meant(warehouse: "Warehouse", name: str | None, only: Set[str] | Non
 def profile_folder(
     given: str | None, settings: Settings, only: Set[str] | None = None, *, argument: str = "profile"
 ) -> Path | None:
-    """The folder of a profile (one of `only`) given by name or by a path in their folder.
+    """Return the folder of a profile (one of `only`) given by name or by a path in their folder.
 
     Raises InvalidInput, which names the `argument`.
     """
@@ -392,7 +398,7 @@ def _holds_a_profile(folder: Path) -> bool:
 
 
 def local_path(given: str | None, option: str, folders: Sequence[Path]) -> Path | None:
-    """The file or folder that is meant, below one of `folders`. Raises InvalidInput if there is none."""
+    """Return the named file or folder below one of `folders`. Raises InvalidInput if there is none."""
     if given is None:
         return None
     found = _inside(given.strip(), folders)

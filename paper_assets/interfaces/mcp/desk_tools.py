@@ -54,7 +54,7 @@ _WINDOW_DAYS = 7  # stored papers that are ranked where none are given
 
 
 def _argument(field: FieldInfo) -> Any:
-    """A ranking option as an argument of a tool: its type, limits and description."""
+    """Return a ranking option as an argument of a tool: its type, limits and description."""
     kind: Any = field.annotation
     if get_origin(kind) is Literal:  # its name and choices say it
         return kind | None
@@ -248,14 +248,14 @@ class DeskTools:
         return profile_meant(self._warehouse, name, self.only)
 
     def _folders(self, *shared: Path) -> tuple[Path, ...]:
-        """Below which a caller may name files: the desk's own, or the folders of the profiles that are theirs."""
+        """Return the folders below which a caller may name files: the desk's, or those of the caller's profiles."""
         profiles = self.settings.profiles_dir
         return (*shared, profiles) if self.only is None else tuple(profiles / name for name in sorted(self.only))
 
     def _records(
         self, papers: list[GivenPaper] | None, paper_ids: list[str] | None, day: date | None, now: datetime
     ) -> tuple[list[Any], date]:
-        """The papers to rank, and the day from which their age counts."""
+        """Return the papers to rank, and the day from which their age counts."""
         from paper_assets.paper import paper_to_mapping, papers_from_table
         from paper_assets.stores.papers import latest_day, papers_between, papers_by_id
 
@@ -277,7 +277,7 @@ class DeskTools:
         return [paper_to_mapping(paper) for paper in papers_from_table(table)], last
 
     def _ranked(self, records: list[Any], progress: Progress, **options: Any) -> dict[str, Any]:
-        """The gatekeeper's result; where it has failed, the error that it failed with."""
+        """Return the gatekeeper's result; if it failed, its error."""
         from paper_assets.interfaces.ranking_answers import ranked_now, remembering_embedder
 
         embed, busy = remembering_embedder(self.settings, self._warehouse), []
@@ -340,7 +340,7 @@ def _as_told(paper: Mapping[str, Any]) -> dict[str, Any]:
 
 @cache
 def _paper_keys() -> frozenset[str]:
-    """The keys of a paper's record."""
+    """Return the keys of a paper's record."""
     from paper_assets.paper import Paper
 
     return frozenset(field.name for field in fields(Paper))

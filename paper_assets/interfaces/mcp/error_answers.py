@@ -67,7 +67,7 @@ class Outgoing(Secrets):
 
 
 def folders_of(settings: Settings) -> dict[str, Path]:
-    """The folders that messages name, by what they are called towards others; the first of two names counts."""
+    """Return the folders that messages name, by what they are called towards others; the first of two names counts."""
     return {
         "$PDF_DIR": settings.pdf_dir,
         "$OUTPUT_DIR": settings.output_dir,
@@ -131,7 +131,7 @@ def _worth_another_try(error: BaseException) -> bool:
 
 
 def _faults(error: ValidationError) -> str:
-    """The first three faults, each with its argument; of a refused value no more than a glimpse."""
+    """Return the first three faults, each with its argument; of a refused value no more than a glimpse."""
     faults = []
     for fault in error.errors(include_url=False, include_context=False)[:3]:
         shown = repr(fault["input"])

@@ -191,7 +191,7 @@ class EvidenceTools:
         return answer
 
     def _embedder(self) -> "Embedder | None":
-        """The model; without one only words are compared, which the answer says in its methods."""
+        """Return the model; without one only words are compared, which the answer says in its methods."""
         from paper_assets.models.embedder import load_embedder
 
         try:

@@ -55,7 +55,7 @@ class Assistants:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Be ready to answer; at the end every call under way is ended."""
+        """Serve until the end, when every call in progress is ended."""
         async with anyio.create_task_group() as self._tasks:
             yield
             self._tasks.cancel_scope.cancel()
@@ -97,7 +97,7 @@ class Assistants:
         return None, person
 
     async def _manager(self, person: Person) -> StreamableHTTPSessionManager:
-        """The person's server, begun if need be; those of people who are gone or have changed are ended."""
+        """Return the person's server, started on first use; servers of people who were removed or changed are ended."""
         async with self._turn:
             there = {each.name: each for each in await anyio.to_thread.run_sync(self.doorkeeper.people)}
             for name, served in list(self._served.items()):

@@ -221,7 +221,7 @@ class PaperTools:
 
 
 def _asked(*arguments: Any) -> str:
-    """What a call asks for, so that the same call is known again."""
+    """Return a key for what a call requests, so that an equal call is recognised."""
     return sha256(json.dumps(arguments, sort_keys=True, default=str).encode("utf-8", "replace")).hexdigest()
 
 
@@ -230,7 +230,7 @@ def _without_text(found: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _with_text(fetched: "FetchedPaper", *, offset: int, limit: int) -> dict[str, Any]:
-    """The paper with one page of its text; `content_is_part` lets analyze_paper know that there is more."""
+    """Return the paper with one page of its text; `content_is_part` lets analyze_paper know that there is more."""
     from paper_assets.interpreting.papers import fetched_to_mapping
 
     paper = within(fetched_to_mapping(replace(fetched, content=None)), MOST_CHARACTERS)
@@ -244,12 +244,12 @@ def _with_text(fetched: "FetchedPaper", *, offset: int, limit: int) -> dict[str,
 
 
 def _going_on(clients: "Clients", left: "SecondsLeft") -> "Clients":
-    """The clients for a further step of a call, which may take what the steps before it have left."""
+    """Return the clients for a further step of a call, with the time that the earlier steps have left."""
     return replace(clients, deadline=max(left(), _LEAST_SECONDS))
 
 
 def _unread(paper: "FetchedPaper", error: Mapping[str, str]) -> dict[str, Any]:
-    """The answer of analyze_paper for a paper that no model has read."""
+    """Return the answer of analyze_paper for a paper that no model has read."""
     from paper_assets.interpreting.papers import fetched_to_mapping
 
     shown = {name: value for name, value in fetched_to_mapping(paper).items() if name != "content"}
@@ -257,7 +257,7 @@ def _unread(paper: "FetchedPaper", error: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _at_hand(clients: "Clients", record: Mapping[str, Any]) -> "FetchedPaper | None":
-    """The paper as stored; None if it is not, or if the store cannot be read now."""
+    """Return the paper as stored; None if it is not, or if the store cannot be read now."""
     from paper_assets.interpreting.papers import FetchedPaper
     from paper_assets.sources.table import page_of
     from paper_assets.stores.papers import find_paper
@@ -273,7 +273,7 @@ def _at_hand(clients: "Clients", record: Mapping[str, Any]) -> "FetchedPaper | N
 
 
 def _named(record: Mapping[str, Any]) -> str:
-    """The id that is given; "" for a paper given by its title. Raises InvalidInput without either."""
+    """Return the id that is given; "" for a paper given by its title. Raises InvalidInput without either."""
     named = str(record.get("paper_id") or record.get("arxiv_id") or "")
     if not named and not record.get("title"):
         raise InvalidInput("paper: give its paper_id, or its title with content or abstract")
@@ -283,7 +283,7 @@ def _named(record: Mapping[str, Any]) -> str:
 def _whole(
     clients: "Clients", record: Mapping[str, Any], left: "SecondsLeft", stored: "FetchedPaper | None" = None
 ) -> "FetchedPaper":
-    """The paper that is meant: as given if it brings all of its text, else fetched by its id or its PDF's address.
+    """Return the paper: as given if it has its whole text, else fetched by its id or the URL of its PDF.
 
     Without a text to be had, an abstract that was given or is stored has to do; a part of a text is never taken for
     it. A stored abstract waits for the sources no longer than half of the call.

@@ -23,7 +23,7 @@ _LISTED = 7  # days of each profile; earlier ones are read by their address
 
 
 def digest_days(settings: Settings, profile: str) -> list[date]:
-    """The days of which the profile has a digest, ascending."""
+    """Return the days of which the profile has a digest, ascending."""
     from paper_assets.stores.digests import days_with_pages
 
     if not PROFILE_NAME.fullmatch(profile):
@@ -32,13 +32,15 @@ def digest_days(settings: Settings, profile: str) -> list[date]:
 
 
 def newest_digest(settings: Settings, profile: str) -> date | None:
-    """The day of the profile's newest digest, None without one."""
+    """Return the day of the profile's newest digest, None without one."""
     days = digest_days(settings, profile) if PROFILE_NAME.fullmatch(profile) else []
     return days[-1] if days else None
 
 
 def digest_text(settings: Settings, profile: str, day: date | None) -> tuple[date, str]:
-    """The day (None: the newest) and its digest in Markdown. Raises InvalidInput, NotComputed, StoreUnwritable."""
+    """Return the day (None: the newest) and its digest in Markdown. Raises InvalidInput, NotComputed,
+    StoreUnwritable.
+    """
     from paper_assets.stores.digests import read_page
 
     days = digest_days(settings, profile)
@@ -51,7 +53,7 @@ def digest_text(settings: Settings, profile: str, day: date | None) -> tuple[dat
 
 
 def listed_digests(settings: Settings, only: Set[str] | None = None) -> list[Resource]:
-    """The newest digests of each profile (`only`: of these), newest first."""
+    """Return the newest digests of each profile (`only`: of these), newest first."""
     folder = settings.digests_dir
     names = sorted(each.name for each in folder.iterdir() if each.is_dir()) if folder.is_dir() else []
     return [

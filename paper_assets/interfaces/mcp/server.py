@@ -113,7 +113,7 @@ def answer_to_unreadable(fault: ValidationError) -> JSONRPCError | None:
 
 
 def id_of(line: str) -> int | str | None:
-    """The request's id in a line that no parser takes; not one of an object within it."""
+    """Return the request's id in a line that no parser accepts; not the id of an object within it."""
     depth = 0
     for token in _TOKEN.finditer(line):
         sign = token[0]
@@ -140,7 +140,7 @@ _CHARACTERS_PER_TOKEN = 4  # of JSON and English; the tokenizers of large models
 
 
 def compact_tool(tool: Tool) -> Tool:
-    """The tool with its description in whole paragraphs and its schemas without repetition."""
+    """Return the tool with its description in whole paragraphs and its schemas without repetition."""
     return tool.model_copy(
         update={
             "description": _paragraphs(tool.description or ""),
@@ -151,7 +151,7 @@ def compact_tool(tool: Tool) -> Tool:
 
 
 def compact_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """A JSON schema that admits what the given one does, null for an optional argument aside; references written out.
+    """Return an equivalent JSON schema without null for optional arguments, with references written out.
 
     Schemas that refer to themselves are not expected.
     """
@@ -159,13 +159,15 @@ def compact_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def shown_to_models(tool: Tool) -> str:
-    """The part of a tool that hosts put before their models: not its title, hints and the schema of its answers."""
+    """Return the part of a tool that hosts put before their models: not its title, hints and the schema of its
+    answers.
+    """
     told = tool.model_dump(mode="json", by_alias=True, exclude_none=True)
     return json.dumps({name: told[name] for name in _MODELS_SEE})
 
 
 def tokens_about(text: str) -> int:
-    """How many tokens a text is, about, without a tokenizer."""
+    """Estimate how many tokens a text has, without a tokenizer."""
     return -(-len(text) // _CHARACTERS_PER_TOKEN)
 
 
@@ -193,7 +195,7 @@ def _compact(schema: Any, defined: Mapping[str, Any]) -> Any:
 
 
 def _outline(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Of the schema of an answer the names and their meaning: what they hold is seen in the answer itself."""
+    """Return the names of an answer's schema and their meaning; the values are seen in the answer itself."""
     described = {
         name: {"description": entry["description"]} if "description" in entry else {}
         for name, entry in schema["properties"].items()
@@ -248,7 +250,7 @@ class Server(MCPServer[Any]):
         return [compact_tool(tool) for tool in await super().list_tools()]
 
     async def list_resources(self) -> list[Resource]:
-        """The digests that there are now."""
+        """Return the digests as resources."""
         return await anyio.to_thread.run_sync(listed_digests, self._settings, self._only)
 
     async def get_prompt(
@@ -271,7 +273,7 @@ class Server(MCPServer[Any]):
             return refusal(error.__cause__ or error, tool=name[:60], secrets=self._secrets)
 
     async def _check_names(self, name: str, arguments: Mapping[str, Any]) -> None:
-        """The SDK drops arguments that a tool does not have: a misspelt one would be as if not given."""
+        """Refuse arguments that a tool does not have; the SDK would drop them, and a misspelt one would be ignored."""
         tools = {tool.name: tool for tool in await self.list_tools()}
         if name not in tools:
             raise InvalidInput(f"there is no tool {name[:60]!r}; use one of {', '.join(tools)}")

@@ -201,7 +201,7 @@ class WhatChanged(TypedDict):
 
 
 def _few_values(where: dict[str, Any]) -> dict[str, Any]:
-    """The condition, if it has no more values, on any depth, than an answer can repeat. Raises ValueError."""
+    """Return the condition, if it has no more values, on any depth, than an answer can repeat. Raises ValueError."""
     count, open_ones = 0, list[Any]([where])
     while open_ones:
         inner = open_ones.pop()

@@ -194,7 +194,7 @@ def _view_of(request: Request) -> str:
 
 
 def _offered(request: Request) -> str | None:
-    """The name of a profile that the address names and that does not exist, so that it can be made."""
+    """Return the name of a profile that the address names and that does not exist, so that it can be made."""
     name = str(request.path_params.get("profile", ""))
     desk = desk_of(request)
     is_new = PROFILE_NAME.fullmatch(name) and not (desk.settings.profiles_dir / name).exists()

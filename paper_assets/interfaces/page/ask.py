@@ -63,7 +63,7 @@ class Asked:
         return urlencode({name: value for name, value in fields.items() if value})
 
     def options(self, profile: str | None, **more: Any) -> QuestionOptions:
-        """The options of an answer for a profile."""
+        """Return the options of an answer for a profile."""
         return QuestionOptions(profile=profile, sides=self.sides, fetch=self.fetch, **more)
 
 
@@ -176,7 +176,7 @@ def _kept(request: Request, desk: Desk, profile: str | None) -> list[KeptAnswer]
 
 
 def _quoted(desk: Desk, profile: str | None, asked: Asked) -> dict[str, Any]:
-    """The quotations for a question, and what a written answer would cost; nothing is fetched or paid for."""
+    """Return the quotations for a question, and what a written answer would cost; nothing is fetched or paid for."""
     embedder, options = desk.workspace.embedder(), replace(asked, fetch=0).options(profile)
     prepared = prepare_question(desk.settings, desk.environ, desk.warehouse, asked.question, options, embedder=embedder)
     answer = answer_question(

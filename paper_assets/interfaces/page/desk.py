@@ -181,7 +181,7 @@ def _isolated_macro(name: str, macro: Callable[..., str], *values: Any, tag: str
 
 
 def count_of(number: int, singular: str, plural: str | None = None) -> str:
-    """1 paper, 2 papers."""
+    """Return a count with its noun: 1 paper, 2 papers."""
     return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
 
 
@@ -305,7 +305,9 @@ def page(request: Request, template: str, *, status: int = 200, **values: Any) -
 
 
 def _profile_fault(desk: Desk, profile: str) -> str | None:
-    """What is wrong with the profile's files, for the top of each of its views; None if they are valid or gone."""
+    """Return what is wrong with the profile's files, for the top of each of its views; None if they are valid or
+    removed.
+    """
     folder = folder_of(desk, profile) if PROFILE_NAME.fullmatch(profile) else None
     if folder is None:
         return None

@@ -108,7 +108,7 @@ def keep_plan(
 
 
 def _kept_questions(desk: Desk, profile: str) -> tuple[Any, str, list[Any]]:
-    """The profile's file of questions, its version and content. Raises NotComputed, InvalidProfile."""
+    """Return the profile's file of questions, its version and content. Raises NotComputed, InvalidProfile."""
     folder = folder_of(desk, profile)
     if folder is None:
         raise NotComputed(f"the folder of profile {profile!r} was removed; its questions cannot be edited")
@@ -119,7 +119,7 @@ def _kept_questions(desk: Desk, profile: str) -> tuple[Any, str, list[Any]]:
 
 
 def _plan(question: str, split: str, sides: str) -> dict[str, Any]:
-    """The plan of a typed question. Own sides: one a line, a category or `name: what this side says`."""
+    """Return the plan of a typed question. Own sides: one a line, a category or `name: what this side says`."""
     record: dict[str, Any] = {"rewritten_question": question, "question": question, "generation_required": True}
     named = [line.partition(":") for line in sides.splitlines() if line.strip()]
     if split == "stance":

@@ -129,6 +129,6 @@ def _operator_only(request: Request) -> None:
 
 
 def _back(request: Request) -> str:
-    """The view that the form names, if it is one of this desk's."""
+    """Return the view that the form names, if it is one of this desk's."""
     back = str(request.state.form.get("back", "/health"))
     return back if back.startswith("/") and not back.startswith("//") and "\\" not in back else "/health"

@@ -109,7 +109,7 @@ def show_health(request: Request) -> Response:
 
 
 def _late_in_words(late: Mapping[str, tuple[str, ...]]) -> dict[str, str]:
-    """By profile, what is out of date: "ranking and digest"; empty where everything is current."""
+    """Return by profile what is out of date, such as "ranking and digest"; empty where everything is current."""
     found = {}
     for profile, assets in late.items():
         words = list(dict.fromkeys(LATE_IN_WORDS.get(asset, asset.replace("_", " ")) for asset in assets))
@@ -118,7 +118,7 @@ def _late_in_words(late: Mapping[str, tuple[str, ...]]) -> dict[str, str]:
 
 
 def _runs(desk: Desk) -> list[object]:
-    """The last runs of this desk's Dagster instance; none where Dagster has stored no history."""
+    """Return the last runs of this desk's Dagster instance; none where Dagster has stored no history."""
     from paper_assets.defs.instance import latest_runs  # importing Dagster takes two seconds, for this view only
 
     folder = Path(desk.environ.get("DAGSTER_HOME") or default_folder(desk.environ, Path.cwd()) / "dagster_home")

@@ -87,7 +87,7 @@ def show_map(request: Request) -> Response:
 
 
 def _interests(desk: Desk, profile: str) -> list[str]:
-    """The profile's interests, main ones first; none if the profile was never readable."""
+    """Return the profile's interests, main ones first; none if the profile was never readable."""
     try:
         interests = usable_profile(desk.workspace, profile).content.interests
     except InvalidProfile:
@@ -96,7 +96,7 @@ def _interests(desk: Desk, profile: str) -> list[str]:
 
 
 def _places(desk: Desk, profile: str, day: date) -> tuple[dict[str, int], float]:
-    """The ranks of the papers in the day's list, and the probability that separates them from the rest."""
+    """Return the ranks of the papers in the day's list, and the probability that separates them from the rest."""
     stored = ranking(desk.warehouse, day, profile)
     shown = stored.rows.filter(stored.rows.column("shown")).to_pylist()
     threshold = stored.header.get("line")
@@ -104,7 +104,7 @@ def _places(desk: Desk, profile: str, day: date) -> tuple[dict[str, int], float]
 
 
 def _groups(papers: Sequence[PlacedPaper], interests: Sequence[str], threshold: float) -> list[Group]:
-    """The papers by interest, every main interest included; below the threshold a paper belongs to none."""
+    """Return the papers by interest, every main interest included; below the threshold a paper belongs to none."""
     lanes = [*interests, *sorted({each.paper.lane for each in papers if each.paper.lane} - set(interests))]
     members: dict[str | None, list[PlacedPaper]] = {lane: [] for lane in lanes[:_COLOURS]}
     members[None] = []
@@ -121,7 +121,7 @@ def _groups(papers: Sequence[PlacedPaper], interests: Sequence[str], threshold: 
 
 
 def _covered(label: Group, papers: Sequence[PlacedPaper], groups: Sequence[Group]) -> int:
-    """How many dots a label would cover; a label that covers another one or leaves the map counts as many."""
+    """Return how many dots a label would cover; a label that covers another one or leaves the map counts as many."""
     left, top, right, bottom = label.box
     found = sum(
         left - _DOT < _WIDTH * each.x < right + _DOT and top - _DOT < _HEIGHT * each.y < bottom + _DOT

@@ -100,7 +100,7 @@ def explained_paper(desk: Desk, profile: str, day: date, paper_id: str) -> dict[
 
 
 def _verdict(explained: Mapping[str, Any]) -> str:
-    """The answer in one sentence."""
+    """Return the answer in one sentence."""
     row = explained["score"]
     if row is None:
         return "It is not in the list: a filter removed it."
@@ -205,7 +205,7 @@ def show_shelf(request: Request) -> Response:
 
 
 def _paper_of(request: Request, desk: Desk) -> Paper:
-    """The paper in the address. Raises PaperNotFound."""
+    """Return the paper in the address. Raises PaperNotFound."""
     given = str(request.path_params["paper_id"])
     try:
         known_as = str(split_paper_id(given)[0])
@@ -218,7 +218,7 @@ def _paper_of(request: Request, desk: Desk) -> Paper:
 
 
 def _became(on: DayOfPaper) -> str:
-    """What became of a paper on one day, in a few words."""
+    """Return in a few words what happened to a paper on one day."""
     if on.rank is None:
         return f"left out: {removed_in_words(on.reason)}" if on.reason else "not ranked"
     if on.below_line:
@@ -227,13 +227,13 @@ def _became(on: DayOfPaper) -> str:
 
 
 def _rewrites(desk: Desk, profile: str, paper_id: str) -> list[tuple[str, str]]:
-    """The rewrites of the paper that the profile asked for: item and level in words."""
+    """Return the rewrites of the paper that the profile asked for: item and level in words."""
     wanted = [item for item in rewrites_of(desk.warehouse, profile=profile) if item.paper_id == paper_id]
     return [(each.item, LEVELS_IN_WORDS.get(each.target_level, each.target_level)) for each in wanted]
 
 
 def _paragraphs(abstract: str) -> list[Markup]:
-    """The abstract's paragraphs; single line breaks are those of a terminal's width."""
+    """Return the abstract's paragraphs; single line breaks are those of a terminal's width."""
     return [with_parts(one_line(part)) for part in abstract.split("\n\n") if part.strip()]
 
 
@@ -243,7 +243,7 @@ def _has_words(paper: Paper, text: str) -> bool:
 
 
 def _file(papers: list[Paper], form: str, *, name: str) -> Response:
-    """The papers as a file to save. Raises InvalidInput for an unknown format."""
+    """Return the papers as a file to save. Raises InvalidInput for an unknown format."""
     if form not in _FILES:
         raise InvalidInput(f"the format is one of {', '.join(_FILES)}, got {form[:40]!r}")
     written, ending, media_type = _FILES[form]

@@ -234,7 +234,7 @@ def field_faults(record: Mapping[str, Any]) -> tuple[dict[str, str], tuple[str, 
 
 
 def _message(fault: Mapping[str, Any]) -> str:
-    """A schema's error in the words of a form."""
+    """Return a schema's error in the words of a form."""
     kind, limits = str(fault["type"]), fault.get("ctx") or {}
     if kind.startswith("int_"):
         return "Enter a whole number."
@@ -254,7 +254,7 @@ def _fields() -> tuple[Field, ...]:
 
 
 def _value(form_field: Field, typed: Any) -> Any:
-    """The value for JSON; text that is not a number stays text, for the schema to refuse."""
+    """Return the value for JSON; text that is not a number stays text, for the schema to refuse."""
     if form_field.kind == "lines":
         lines = [line.strip() for line in typed.splitlines() if line.strip()]
         return lines or (None if form_field.key == "feed.categories" else [])
@@ -392,7 +392,7 @@ def _page(request: Request, form: _Form, *, status: int = 200) -> Response:
 
 
 def _previewed(desk: Desk, profile: str, record: dict[str, Any]) -> dict[str, Any]:
-    """The edited profile's list compared with the stored one. Raises InvalidProfile, NotComputed."""
+    """Return the edited profile's list compared with the stored one. Raises InvalidProfile, NotComputed."""
     folder = desk.settings.profiles_dir / profile
     stored = load_valid_profile(folder) if folder_of(desk, profile) else usable_profile(desk.workspace, profile)
     edited = replace(stored, content=profile_content(record, source=str(folder / "profile.json")))
@@ -430,7 +430,7 @@ def _previewed(desk: Desk, profile: str, record: dict[str, Any]) -> dict[str, An
 
 
 def _read_file(desk: Desk, profile: str) -> tuple[dict[str, Any], str]:
-    """The file's record and its version. Raises InvalidProfile if it is missing or not a JSON object."""
+    """Return the file's record and its version. Raises InvalidProfile if it is missing or not a JSON object."""
     file = desk.settings.profiles_dir / profile / "profile.json"
     version = file_version(file)
     record = read_json(file)
@@ -440,7 +440,7 @@ def _read_file(desk: Desk, profile: str) -> tuple[dict[str, Any], str]:
 
 
 def _weights(desk: Desk, record: dict[str, Any]) -> dict[str, float]:
-    """The weights of the profile's purpose, for a form without own weights."""
+    """Return the weights of the profile's purpose, for a form without own weights."""
     options = record.get("ranking")
     purpose = options.get("purpose", "general") if isinstance(options, dict) else "general"
     weights = desk.settings.scoring.weights

@@ -220,7 +220,7 @@ def remove_practice(request: Request) -> Response:
 
 
 def _row(item: RewriteItem, config: RewritingConfig, model: str | None) -> dict[str, Any]:
-    """One rewrite in the list: its group, title, status and score."""
+    """Return one rewrite in the list: its group, title, status and score."""
     step = step_of(item, config=config)
     return {
         "group": "wait" if isinstance(step, Wait) else "open" if isinstance(step, Write) else "done",
@@ -233,7 +233,7 @@ def _row(item: RewriteItem, config: RewritingConfig, model: str | None) -> dict[
 
 
 def _status(item: RewriteItem, step: Step, *, model: str | None, auto: bool) -> str:
-    """The one sentence about the stage of a rewrite."""
+    """Return the one sentence about the stage of a rewrite."""
     if auto:
         return "Running to its end; this page updates itself"
     if isinstance(step, Wait):
@@ -253,7 +253,9 @@ def _status(item: RewriteItem, step: Step, *, model: str | None, auto: bool) -> 
 
 
 def _item(request: Request) -> RewriteItem:
-    """The rewrite in the address; in a lab only one of the person's profile. Raises NotComputed, PaperNotFound."""
+    """Return the rewrite in the address; in a lab only one of the person's profile. Raises NotComputed,
+    PaperNotFound.
+    """
     warehouse, profile, item = desk_of(request).warehouse, profile_of(request), str(request.path_params["item"])
     return rewrite_asked_for(warehouse, item, profile) if person_of(request) else rewrite_item(warehouse, item)
 
@@ -298,7 +300,7 @@ def _number(text: str) -> int:
 
 
 def _practice(request: Request) -> BestPractice:
-    """The best practice in the address. Raises InvalidInput, PaperNotFound."""
+    """Return the best practice in the address. Raises InvalidInput, PaperNotFound."""
     profile_of(request)
     collection, identifier = desk_of(request).settings.archive, str(request.path_params["identifier"])
     found = best_practice(desk_of(request).warehouse, collection, identifier)
@@ -308,7 +310,7 @@ def _practice(request: Request) -> BestPractice:
 
 
 def _own(request: Request, practices: Sequence[BestPractice]) -> list[BestPractice]:
-    """In a lab, the practices that rewrites of the person's profiles brought; on a personal desk all of them."""
+    """Return the best practices from rewrites of the person's profiles in a lab; on a personal desk all of them."""
     person = person_of(request)
     if person is None:
         return list(practices)
@@ -317,6 +319,6 @@ def _own(request: Request, practices: Sequence[BestPractice]) -> list[BestPracti
 
 
 def _titles(warehouse: Warehouse, practices: Sequence[BestPractice]) -> Mapping[str, str]:
-    """The titles of the papers that the practices rewrite, as far as they are stored."""
+    """Return the titles of the papers that the practices rewrite, as far as they are stored."""
     rows = papers_by_id(warehouse, sorted({each.paper_id for each in practices if each.paper_id})).to_pylist()
     return {row["paper_id"]: readable_title(row["title"]) for row in rows}

@@ -172,7 +172,9 @@ def _allowed(request: Request, query: SearchQuery) -> SearchQuery:
 
 
 def _placed(text: str, fault: str) -> FaultPlace:
-    """The error with the part of the query that it is about; that part is empty where the error names no place."""
+    """Return the error with the part of the query that it is about; that part is empty where the error names no
+    place.
+    """
     said = fault.removeprefix("search: ")
     if not said.split(" ", 1)[0].endswith(":"):  # a filter's name stays as it is typed
         said = f"{said[:1].upper()}{said[1:]}"
@@ -189,7 +191,7 @@ def _plain(unshown: Unshown) -> FaultPlace:
 
 
 def _suggested(text: str, profile: str | None) -> tuple[tuple[str, str], ...]:
-    """Filters to add with one click, each with the query that has it; none of a kind that the query uses."""
+    """Return filters to add with one click, each with the query that has it; none of a kind that the query uses."""
     recent = f"from:{(now() - timedelta(days=_RECENT_DAYS)).date()}"
     offered: Mapping[str, tuple[str, ...]] = {
         "is:": ("is:unseen", "is:worth", "is:later") if profile else (),

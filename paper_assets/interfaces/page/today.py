@@ -193,19 +193,19 @@ def brief_of(entry: Entry) -> Brief:
 
 
 def _layout(request: Request) -> str:
-    """The layout asked for, else the one chosen before, else compact."""
+    """Return the layout asked for, else the one chosen before, else compact."""
     given = request.query_params.get("layout") or request.cookies.get(_LAYOUT_COOKIE)
     return given if given in LAYOUTS else LAYOUTS[0]
 
 
 def _questions(warehouse: Warehouse, profile: str, day: date, listed: set[str]) -> list[PaperRow]:
-    """Papers outside the list whose rating would improve it most."""
+    """Return papers outside the list whose rating would improve it most."""
     wanted = [each for each in ranking(warehouse, day, profile).header.get("questions") or () if each not in listed]
     return [row_of(paper) for paper in papers_from_table(papers_by_id(warehouse, wanted))]
 
 
 def _maybe(warehouse: Warehouse, profile: str, day: date) -> list[PaperRow]:
-    """On a quiet day the papers just below the threshold, each with the probability that it is on topic."""
+    """Return on a quiet day the papers just below the threshold, each with the probability that it is on topic."""
     stored = ranking(warehouse, day, profile)
     if not stored.header.get("quiet"):
         return []
@@ -216,12 +216,12 @@ def _maybe(warehouse: Warehouse, profile: str, day: date) -> list[PaperRow]:
 
 
 def ratings_part(warehouse: Warehouse, profile: str | None) -> str:
-    """A constant and the hash of the profile's ratings, in the form of a day's state."""
+    """Return a constant and the hash of the profile's ratings, in the form of a day's state."""
     return f"- {ratings_version(ratings_of(warehouse, profile))[:16]}" if profile else "-"
 
 
 def _state(warehouse: Warehouse, profile: str, day: date) -> str:
-    """Two hashes: of the day's ranking together with the newest ranked day, and of the ratings."""
+    """Return two hashes: of the day's ranking together with the newest ranked day, and of the ratings."""
     listed = [ranking_inputs(warehouse, day, profile), ranking_days(warehouse, profile)[-1:]]
     return f"{sha256(repr(listed).encode()).hexdigest()[:16]} {ratings_version(ratings_of(warehouse, profile))[:16]}"
 

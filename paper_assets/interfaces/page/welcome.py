@@ -168,7 +168,7 @@ def _draft(values: Mapping[str, str], *, name: str) -> ProfileDraft:
 
 
 def _library(request: Request) -> list[Entry]:
-    """The entries of the uploaded files. Raises InvalidInput that names the file as the reader knows it."""
+    """Return the entries of the uploaded files. Raises InvalidInput that names the file as the reader knows it."""
     entries: list[Entry] = []
     for name, content in getattr(request.state, "uploads", {}).get("library", ()):
         suffix = Path(name).suffix.lower()
