@@ -59,7 +59,7 @@ class LikedPaper(_Part):
         return paper_id and unversioned(paper_id)
 
     @model_validator(mode="after")
-    def _says_which(self) -> Self:
+    def _require_id_or_title(self) -> Self:
         if not (self.paper_id or self.title):
             raise ValueError("give a paper id, or an object with title and abstract")
         return self

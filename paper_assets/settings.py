@@ -41,7 +41,7 @@ Config = TypeVar("Config", bound="DataclassInstance")
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class Expected:
     """What a value must be, for the message about one that is not."""
 
     words: str
@@ -65,7 +65,7 @@ def _day(value: object) -> object:
     return date.fromisoformat(value) if isinstance(value, str) else value
 
 
-def _whole(value: object) -> object:
+def _whole_number(value: object) -> object:
     if not isinstance(value, str):
         return value
     number = float(value)
@@ -74,32 +74,32 @@ def _whole(value: object) -> object:
     return int(number)
 
 
-_SECONDS = Wanted("a number of seconds from 0")
+_SECONDS = Expected("a number of seconds from 0")
 
-Folder = Annotated[Path, AfterValidator(_absolute), Field(validate_default=True), Wanted("a folder")]
+Folder = Annotated[Path, AfterValidator(_absolute), Field(validate_default=True), Expected("a folder")]
 Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False), _SECONDS]
-WholeSeconds = Annotated[int, BeforeValidator(_whole), Field(ge=0), _SECONDS]
-Above0 = Annotated[float, Field(gt=0, allow_inf_nan=False), Wanted("a number above 0")]
+WholeSeconds = Annotated[int, BeforeValidator(_whole_number), Field(ge=0), _SECONDS]
+Above0 = Annotated[float, Field(gt=0, allow_inf_nan=False), Expected("a number above 0")]
 Names = Annotated[tuple[str, ...], BeforeValidator(_listed)]  # comma separated
-Port = Annotated[int, BeforeValidator(_whole), Field(ge=1, le=65_535), Wanted("a port from 1 to 65535")]
+Port = Annotated[int, BeforeValidator(_whole_number), Field(ge=1, le=65_535), Expected("a port from 1 to 65535")]
 MailAddress = Annotated[
-    str, Field(pattern=r"^([!-?A-~]{1,64}@[A-Za-z0-9][A-Za-z0-9.-]{0,251})?$"), Wanted("a mail address")
+    str, Field(pattern=r"^([!-?A-~]{1,64}@[A-Za-z0-9][A-Za-z0-9.-]{0,251})?$"), Expected("a mail address")
 ]
 Address = Annotated[str, AfterValidator(lambda text: text.rstrip("/"))]
 ClusterAddress = Annotated[
     str,
     AfterValidator(lambda text: text.rstrip("/")),
     Field(pattern=r"^((tcp|tls)://[A-Za-z0-9.:\[\]-]{1,253}:[0-9]{1,5}/?)?$"),
-    Wanted("an address like tcp://host:8786"),
+    Expected("an address like tcp://host:8786"),
 ]
 ServerAddress = Annotated[
     str,
     AfterValidator(lambda text: text.rstrip("/")),
     Field(pattern=r"^(https?://[A-Za-z0-9.:\[\]-]{1,253}/?)?$"),
-    Wanted("an address like http://host:8000"),
+    Expected("an address like http://host:8000"),
 ]
-Switch = Annotated[bool, Wanted("on or off")]
-Day = Annotated[date, BeforeValidator(_day), Wanted("a day like 2025-01-01")]
+Switch = Annotated[bool, Expected("on or off")]
+Day = Annotated[date, BeforeValidator(_day), Expected("a day like 2025-01-01")]
 
 
 def changed_config(defaults: Config, text: str, *, given_as: str) -> Config:
@@ -418,7 +418,7 @@ def load_settings(environ: Mapping[str, str], working_dir: Path, *, default_fold
     except ValidationError as error:
         name = str(error.errors()[0]["loc"][0])
         variable = next(variable for variable, setting in variables().items() if setting == name)
-        wanted = next(each.words for each in Settings.model_fields[name].metadata if isinstance(each, Wanted))
+        wanted = next(each.words for each in Settings.model_fields[name].metadata if isinstance(each, Expected))
         raise InvalidInput(f"{variable} must be {wanted}, got {given[name][:40]!r}") from None
 
 

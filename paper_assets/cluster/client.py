@@ -173,7 +173,7 @@ def _gathered(client: "Client", cluster: Cluster, places: dict["Future", int]) -
             if done or client.nthreads():
                 since = time.monotonic()
             elif time.monotonic() - since > cluster.patience:
-                raise _lost(cluster, "it has no worker left")
+                raise _connection_lost(cluster, "it has no worker left")
         for future in done:
             pending.discard(future)
             yield places.pop(future), _result(future, cluster)
@@ -189,13 +189,13 @@ def _result(future: "Future", cluster: Cluster) -> Any:
     if future.status == "error":
         fault = future.exception()
         if isinstance(fault, KilledWorker):
-            raise _lost(cluster, "several workers died over the same piece of work; give them more memory")
+            raise _connection_lost(cluster, "several workers died over the same piece of work; give them more memory")
         if isinstance(fault, ImportError | AttributeError):
             raise ClusterUnavailable(
                 f"a Dask worker lacks something: {fault}; install the same on all machines"
             ) from None
         raise fault
-    raise _lost(cluster, "the scheduler is gone, or has lost the work")
+    raise _connection_lost(cluster, "the scheduler is gone, or has lost the work")
 
 
 @contextmanager
@@ -275,12 +275,12 @@ def _explained(cluster: Cluster) -> Iterator[None]:
     except PaperAssetsError:
         raise
     except (CancelledError, ClosedClientError):
-        raise _lost(cluster, "the scheduler is gone") from None
+        raise _connection_lost(cluster, "the scheduler is gone") from None
     except OSError as fault:  # of a connection, including TimeoutError
-        raise _lost(cluster, str(fault) or "no answer") from None
+        raise _connection_lost(cluster, str(fault) or "no answer") from None
 
 
-def _lost(cluster: Cluster, reason: str) -> ClusterUnavailable:
+def _connection_lost(cluster: Cluster, reason: str) -> ClusterUnavailable:
     return ClusterUnavailable(
         f"the Dask cluster at {cluster.address} (PAPER_ASSETS_DASK) was lost: {reason}; what was kept stays, "
         f"the same command goes on from there; look at the cluster, {_ALONE}"

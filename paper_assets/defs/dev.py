@@ -74,8 +74,8 @@ def end_group(leader: int, *, afterwards: Callable[[Event], None], interrupted: 
     `afterwards` starts at once in a thread, so that it can prepare, and is given the event of the group's end. Where it
     takes longer than `LIMIT` seconds in all, it is given up.
     """
-    began, gone = time.monotonic(), Event()
-    following = Thread(target=afterwards, args=(gone,), daemon=True)
+    began, finished = time.monotonic(), Event()
+    following = Thread(target=afterwards, args=(finished,), daemon=True)
     following.start()
     with suppress(ProcessLookupError):
         os.killpg(leader, signal.SIGTERM)
@@ -85,7 +85,7 @@ def end_group(leader: int, *, afterwards: Callable[[Event], None], interrupted: 
         deadline = time.monotonic() + _KILLED_WITHIN
         while _has_members(leader) and time.monotonic() < deadline:
             time.sleep(_POLL / 5)
-    gone.set()
+    finished.set()
     following.join(max(0.0, began + LIMIT - time.monotonic()))
 
 

@@ -92,7 +92,7 @@ def server_errors_explained(environ: Mapping[str, str]) -> Iterator[None]:
     try:
         yield
     except Exception as fault:
-        said = _said_by_server(fault) if uses_server(environ) else None
+        said = _driver_message(fault) if uses_server(environ) else None
         if said is None:
             raise
         raise StoreError(
@@ -101,7 +101,7 @@ def server_errors_explained(environ: Mapping[str, str]) -> Iterator[None]:
         ) from None
 
 
-def _said_by_server(fault: BaseException) -> str | None:
+def _driver_message(fault: BaseException) -> str | None:
     """Return the message of the server's driver that caused an exception, if there is one."""
     from sqlalchemy.exc import DBAPIError  # Dagster has imported it by now
 

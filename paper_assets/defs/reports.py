@@ -191,7 +191,7 @@ _COLUMNS, _LINE, _BELOW = 4, 14, 22  # of the legend: names in a line, its heigh
 _COLOURS = ("1f77b4", "ff7f0e", "2ca02c", "d62728", "9467bd", "8c564b", "e377c2", "7f7f7f", "bcbd22", "17becf")
 
 
-_APART = 30  # pixels between two figures below the bars
+_LABEL_DISTANCE = 30  # pixels between two figures below the bars
 
 
 _LETTERS = 36  # of a row's name
@@ -219,7 +219,7 @@ def stacked_bars(rows: Sequence[str], parts: Mapping[str, Sequence[float]], *, t
     drawn.append(f'<path stroke="#000" d="M{zero:.1f} {_TOP - 3}V{bottom}"/>')
     for value in (0.0, highest, lowest):
         place = zero + value * scale
-        if value and abs(place - zero) < _APART:
+        if value and abs(place - zero) < _LABEL_DISTANCE:
             continue
         drawn.append(_text(place, bottom + 10, f"{value:.3g}", middle=True))
     height = bottom + _BELOW + -(-len(parts) // _COLUMNS) * _LINE

@@ -203,17 +203,17 @@ def materialize(
     """
     keys = partition_key(step.grid, first), partition_key(step.grid, last)
     span = {"dagster/asset_partition_range_start": keys[0], "dagster/asset_partition_range_end": keys[1]}
-    heard: list[Made] = []
+    outcomes: list[Made] = []
     with bounded_slot_wait(instance, deadline=workspace.settings.store_deadline) as refused:
-        outcome = _job_of(step, replace(workspace, on_made=heard.append)).execute_in_process(
+        outcome = _job_of(step, replace(workspace, on_made=outcomes.append)).execute_in_process(
             instance=instance,
             partition_key=keys[0] if first == last else None,
             tags={ATTENDED: "yes", STEP: step.name, **process_tag(), **({} if first == last else span)},
             raise_on_error=False,
             run_config={"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}},
         )
-    if heard and (outcome.success or heard[-1].failures):
-        return heard[-1]
+    if outcomes and (outcome.success or outcomes[-1].failures):
+        return outcomes[-1]
     if refused:
         raise StoreBusy(refused[0])
     failed = outcome.get_step_failure_events()

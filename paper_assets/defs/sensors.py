@@ -257,7 +257,7 @@ def latest_ranked(warehouse: Warehouse, known: Iterable[str], *, first: date, to
     return max([(day, name) for day, name in found if day is not None and day >= first], default=None)
 
 
-def untold(items: Sequence[RewriteItem], asking: Mapping[DayAndProfile, Sequence[str]]) -> bool:
+def has_unhandled_decision(items: Sequence[RewriteItem], asking: Mapping[DayAndProfile, Sequence[str]]) -> bool:
     """Return whether one of the items has a decision and none of these partitions requests it."""
     reports = {item for asked in asking.values() for item in asked}
     return any(item.decisions and item.item not in reports for item in items)
@@ -290,7 +290,7 @@ def new_decisions(
     except StoreError as error:  # the next tick continues from the same cursor
         return dg.SensorResult(skip_reason=dg.SkipReason(str(error)))
     waiting = {partition: items for partition, items in asking.items() if usable(partition)}
-    instead = {otherwise} if otherwise and untold(left, waiting) else set()
+    instead = {otherwise} if otherwise and has_unhandled_decision(left, waiting) else set()
     touched = decided(made, usable=usable, otherwise=otherwise)
     requests = run_requests(touched, waiting.keys() | instead, today=now.date())
     cursor = str(made[-1].place if made else place)

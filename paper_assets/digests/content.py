@@ -107,7 +107,7 @@ def change_set(changes: Changes, *, since: str, titles: Mapping[str, str]) -> Ch
         entered.setdefault(_why(move), []).append(move.after or 0)
     left: dict[str, list[tuple[str, int]]] = {}
     for move in changes.left:
-        left.setdefault(_why_gone(move), []).append((title(move), move.before or 0))
+        left.setdefault(_why_removed(move), []).append((title(move), move.before or 0))
     found = ChangeSet(
         since=since,
         entered=tuple((reason, tuple(places)) for reason, places in entered.items()),
@@ -127,7 +127,7 @@ def _why(move: Move) -> str:
     return one_line(" and ".join(cause.words for cause in move.causes[: move.decisive]))
 
 
-def _why_gone(move: Move) -> str:
+def _why_removed(move: Move) -> str:
     why = _why(move)
     for start in _BEFORE_THE_REASON:
         why = why.removeprefix(start)
@@ -329,8 +329,8 @@ def _under_the_line(stored: Stored, titles: Mapping[str, str]) -> tuple[UnderThe
 
 def _paper(paper_id: str, stored: Stored, titles: Mapping[str, str]) -> Paper:
     """Return the paper; if a later fetch has removed it, what the candidates still contain."""
-    gone = Paper(paper_id=paper_id, title=titles.get(paper_id, paper_id), abstract="", authors=())
-    return stored.papers.get(paper_id, gone)
+    absent = Paper(paper_id=paper_id, title=titles.get(paper_id, paper_id), abstract="", authors=())
+    return stored.papers.get(paper_id, absent)
 
 
 def papers_named(answers: Iterable[Mapping[str, Any]]) -> set[str]:
@@ -374,10 +374,10 @@ def _excluded(texts: Mapping[str, tuple[str, str]], keywords: Sequence[str]) -> 
 
 def _side(side: Mapping[str, Any], excluded: set[str]) -> dict[str, Any]:
     stays = [each for each in side["documents"] if (each["metadata"].get("paper_id") or each["doc_id"]) not in excluded]
-    gone = len(side["documents"]) - len(stays)
-    if not gone:
+    absent = len(side["documents"]) - len(stays)
+    if not absent:
         return dict(side)
-    removed = f"{gone} removed because of your excluded keywords"
+    removed = f"{absent} removed because of your excluded keywords"
     shortfall = "; ".join(part for part in (side["shortfall"], removed) if part)
     return {**side, "documents": stays, "shortfall": shortfall}
 

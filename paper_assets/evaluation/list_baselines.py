@@ -47,7 +47,7 @@ def bm25(day: Day, embed: Embed) -> Floats:
     index = bm25s.BM25(k1=BM25_K1, b=BM25_B)
     index.index(corpus, show_progress=False)
     best = np.zeros(len(corpus))
-    for asked in words(_wanted(day)):
+    for asked in words(_interest_texts(day)):
         if found := [word for word in asked if word in known]:
             best = np.maximum(best, index.get_scores(found))
     return best
@@ -61,14 +61,14 @@ def tfidf(day: Day, embed: Embed) -> Floats:
 
     texts = _texts(day)
     vectorizer = TfidfVectorizer(stop_words="english", sublinear_tf=True)
-    vectorizer.fit([*texts, *_wanted(day)])
-    scores: Floats = (vectorizer.transform(texts) @ vectorizer.transform(_wanted(day)).T).toarray().max(axis=1)
+    vectorizer.fit([*texts, *_interest_texts(day)])
+    scores: Floats = (vectorizer.transform(texts) @ vectorizer.transform(_interest_texts(day)).T).toarray().max(axis=1)
     return scores
 
 
 def cosine(day: Day, embed: Embed) -> Floats:
     """Return the cosine of the embeddings to the interest that fits best: meaning alone, all interests alike."""
-    scores: Floats = (day.vectors @ embed(_wanted(day)).T).max(axis=1).astype(np.float64)
+    scores: Floats = (day.vectors @ embed(_interest_texts(day)).T).max(axis=1).astype(np.float64)
     return scores
 
 
@@ -78,7 +78,7 @@ def z_sum(day: Day, embed: Embed) -> Floats:
     """
     from sklearn.feature_extraction.text import TfidfVectorizer
 
-    texts, wanted = _texts(day), _wanted(day)
+    texts, wanted = _texts(day), _interest_texts(day)
     vectorizer = TfidfVectorizer(stop_words="english", sublinear_tf=True, ngram_range=(1, 2))
     vectorizer.fit([*texts, *wanted])
     by_words = (vectorizer.transform(texts) @ vectorizer.transform(wanted).T).toarray()
@@ -140,7 +140,7 @@ def _texts(day: Day) -> list[str]:
     return [embedded_text(*text) for text in zip(*columns, strict=True)]
 
 
-def _wanted(day: Day) -> list[str]:
+def _interest_texts(day: Day) -> list[str]:
     """Return the interests in words, the primary ones first; of a profile without any, the papers it likes."""
     interests = day.judged.profile.content.interests
     words = [*interests.primary, *interests.secondary, *interests.exploratory]
@@ -148,7 +148,7 @@ def _wanted(day: Day) -> list[str]:
 
 
 def _library(day: Day) -> list[str]:
-    return _liked(day) or _wanted(day)
+    return _liked(day) or _interest_texts(day)
 
 
 def _liked(day: Day) -> list[str]:

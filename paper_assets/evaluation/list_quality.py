@@ -213,8 +213,8 @@ def against(figures: Figures, other: str, *, judging: EvaluationConfig) -> dict[
     for key, outcome in figures.outcomes.items():
         basis = (name, purpose or key[1])
         if basis not in figures.outcomes:
-            told = ", ".join(f"{name}@{of}" for name, of in figures.outcomes)
-            raise InvalidInput(f"--against {other}: not among the lists judged: {told}")
+            available = ", ".join(f"{name}@{of}" for name, of in figures.outcomes)
+            raise InvalidInput(f"--against {other}: not among the lists judged: {available}")
         if basis != key:
             pairs = compare(figures.outcomes[basis], outcome, judging=judging)
             found[key] = {pair.metric: pair for pair in pairs if pair.metric in QUALITY}

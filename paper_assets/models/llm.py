@@ -29,7 +29,7 @@ from paper_assets.models.llm_providers import Prompt, Reply, SchemaRefused, TryF
 from paper_assets.text.cleaning import encodable, without_controls
 
 Value = TypeVar("Value", bound=BaseModel)
-_THOUGHT = re.compile(
+_REASONING = re.compile(
     r"<(think|thinking|thought|reasoning|reflection)>.*?</\1>|^.*?</(?:think|thinking)>", re.DOTALL | re.IGNORECASE
 )
 _MOST_OBJECTS = 50  # objects that are tried in an answer
@@ -46,7 +46,7 @@ def read_answer(text: str, schema: type[Value]) -> Value:
     for candidate in filter(_is_shallow, _objects(text)):
         for one in (candidate, *(inner for inner in candidate.values() if isinstance(inner, dict))):
             fitted = _fitted(one, shape, shape.get("$defs", {}))
-            if not _says_something(fitted):
+            if not _has_content(fitted):
                 last = last or _empty(schema, text)
                 continue
             try:
@@ -75,7 +75,7 @@ def _objects(text: str) -> Iterator[dict[str, Any]]:
         if isinstance(whole, dict):
             yield whole
             return
-    for said in dict.fromkeys((_THOUGHT.sub("", text), text)):
+    for said in dict.fromkeys((_REASONING.sub("", text), text)):
         found: list[dict[str, Any]] = []
         bare = _without_trailing_commas(said)
         decoder, at = json.JSONDecoder(), bare.find("{")
@@ -175,9 +175,9 @@ def _fitted_text(value: Any, shape: Schema) -> Any:
     return value if most is None or len(value) <= most else value.strip()[:most]
 
 
-def _says_something(value: Any) -> bool:
+def _has_content(value: Any) -> bool:
     if isinstance(value, dict | list):
-        return any(map(_says_something, _parts(value)))
+        return any(map(_has_content, _parts(value)))
     return bool(value.strip()) if isinstance(value, str) else value is not None
 
 
@@ -321,7 +321,7 @@ def _complete(
         left = ends - clock()
         if left <= 0:
             said = f"{tries} tries; last: {last or 'no time for a try'}"
-            raise _given_up(f"{config.named} gave no answer before the deadline ({said})", last)
+            raise _final_error(f"{config.named} gave no answer before the deadline ({said})", last)
         for meter in meters:
             meter.take_call()
         try:
@@ -337,17 +337,17 @@ def _complete(
             if tries < config.tries:
                 if pause >= ends - clock():
                     step = f"waiting the {pause:.3g} s it asks for" if failed.wait is not None else "another try"
-                    raise _given_up(f"{config.named} failed: {last}; {step} would pass the deadline", last) from None
+                    raise _final_error(f"{config.named} failed: {last}; {step} would pass the deadline", last) from None
                 sleep(pause)
             wait *= 2
             continue
         for meter in meters:
             meter.add_tokens(reply.input_tokens, reply.output_tokens)
         return _whole(config, reply), prompt
-    raise _given_up(f"{config.named} failed {tries} times; last: {last}", last)
+    raise _final_error(f"{config.named} failed {tries} times; last: {last}", last)
 
 
-def _given_up(line: str, last: TryFailed | None) -> LLMUnreachable:
+def _final_error(line: str, last: TryFailed | None) -> LLMUnreachable:
     """Turn the last failed try into an error: the server is unreachable, or it asks to slow down."""
     if last is None or not last.slow_down:
         return LLMUnreachable(line)

@@ -47,12 +47,12 @@ def _make(workspace: Workspace, partitions: Sequence[Partition], wanted: frozens
     return Made(new={WHOLE: True}, details=archive)
 
 
-def _kept(workspace: Workspace, made: Made) -> list[BestPractice]:
+def _practices_of(workspace: Workspace, made: Made) -> list[BestPractice]:
     return best_practices(workspace.warehouse, made.details.collection)
 
 
 def _report(workspace: Workspace, partition: Partition, made: Made) -> Report:
-    return archive_report(made.details, _kept(workspace, made))
+    return archive_report(made.details, _practices_of(workspace, made))
 
 
 def archive_report(archive: Archive, kept: Sequence[BestPractice]) -> Report:
@@ -108,7 +108,7 @@ def archive_report(archive: Archive, kept: Sequence[BestPractice]) -> Report:
 
 
 def _spread(workspace: Workspace, partitions: Sequence[Partition], made: Made) -> Checked:
-    kept = _kept(workspace, made)
+    kept = _practices_of(workspace, made)
     levels = Counter(each.target_level for each in kept)
     categories = Counter(each.category or "unknown" for each in kept)
     lopsided = [
@@ -125,7 +125,7 @@ def _spread(workspace: Workspace, partitions: Sequence[Partition], made: Made) -
 
 
 def _no_unmasked_pii(workspace: Workspace, partitions: Sequence[Partition], made: Made) -> Checked:
-    kept = _kept(workspace, made)
+    kept = _practices_of(workspace, made)
     unmasked = {each.id: kinds for each in kept if (kinds := _pii_in(each))}
     return Checked(
         passed=not unmasked, counted={"best_practices": len(kept), "unmasked": dict(list(unmasked.items())[:20])}
@@ -142,7 +142,7 @@ def _vectors_find_themselves(workspace: Workspace, partitions: Sequence[Partitio
     archive: Archive = made.details
     if archive.embedder is None:
         return Checked(passed=False, counted={"reason": "the embedding model cannot be loaded"})
-    ids = sorted(each.id for each in _kept(workspace, made))
+    ids = sorted(each.id for each in _practices_of(workspace, made))
     sample = ids[:: max(1, len(ids) // SAMPLE)][:SAMPLE]
     practices, vectors = with_vectors(archive.warehouse, archive.collection, sample, model=archive.embedder.name)
     return index_finds_its_vectors(archive.index, archive.collection, [each.id for each in practices], vectors)

@@ -147,8 +147,8 @@ def _lacking(folder: Path, stored: dict[tuple[str, date], str | None]) -> list[t
     newest = dict(stored.keys())  # by profile, for its days ascend
     found = []
     for (profile, day), file in stored.items():
-        gone = file is None or not Path(file).exists()
+        missing = file is None or not Path(file).exists()
         pages = all(digest_path(folder, profile, day, ending).exists() for ending in ("html", "md"))
-        if gone or not pages or (profile in unfinished and day == newest[profile]):
-            found.append((profile, day, gone))
+        if missing or not pages or (profile in unfinished and day == newest[profile]):
+            found.append((profile, day, missing))
     return found

@@ -348,7 +348,7 @@ def inputs_of(
         "plans": [plan.content_hash for plan in plans],
         "profile": profile.name,
         "as_of": as_of.isoformat(),
-        "held": {each: _held(warehouse, each, as_of, model) for each in _data_types(plans)},
+        "held": {each: _document_state(warehouse, each, as_of, model) for each in _data_types(plans)},
         "model": model,
         "grader": grader if any(plan.generation_required for plan in plans) else None,
         "judge": judge if any(plan.asks_for_stances for plan in plans) else None,
@@ -415,7 +415,7 @@ def _data_types(plans: Sequence[Plan]) -> list[DataType]:
     return sorted({data_type for plan in plans for data_type in plan.data_types})
 
 
-def _held(warehouse: Warehouse, data_type: DataType, as_of: date, model: str | None) -> list[object]:
+def _document_state(warehouse: Warehouse, data_type: DataType, as_of: date, model: str | None) -> list[object]:
     """Hash the documents of a type and which of them have a vector."""
     if data_type == "abstract":
         found = {f"{day}": content for day, content in day_fingerprints(warehouse, None, as_of).items()}

@@ -367,29 +367,29 @@ def advance_all(
     failures, reason, given_up = 0, None, writer.model is None
     elsewhere: list[RewriteItem] = []  # another process writes on them: they come last, and are waited for
     todo = rewrite_items(warehouse, dict.fromkeys(items))
-    for place, stands in enumerate(chain(todo, elsewhere)):
-        item = stands.item
-        if given_up and reason and isinstance(step_of(stands, config=writer.config), Write):
+    for place, current in enumerate(chain(todo, elsewhere)):
+        item = current.item
+        if given_up and reason and isinstance(step_of(current, config=writer.config), Write):
             left.append(item)
             continue
         try:
-            before = len(stands.attempts)
-            stands = advance(warehouse, writer, item, patient=place >= len(todo))
-            if len(stands.attempts) > before:
+            before = len(current.attempts)
+            current = advance(warehouse, writer, item, patient=place >= len(todo))
+            if len(current.attempts) > before:
                 failures = 0
-            log(f"{stands.paper_id} for {stands.target_level}: {len(stands.attempts)} attempts, {stands.outcome}")
+            log(f"{current.paper_id} for {current.target_level}: {len(current.attempts)} attempts, {current.outcome}")
         except Claimed:
-            elsewhere.append(stands)
+            elsewhere.append(current)
         except LLMError as error:
             left.append(item)
             failures, reason = failures + isinstance(error, LLMUnreachable), str(error)
             given_up |= isinstance(error, LLMConfigError | LLMBudgetReached) or failures == _MOST_FAILURES
-            log(f"{stands.paper_id} for {stands.target_level}: {error}")
+            log(f"{current.paper_id} for {current.target_level}: {error}")
         except PaperAssetsError:
             raise
         except Exception as error:  # in one rewrite; the others go on
             left.append(item)
-            faults.append(str(named_error(error, f"the rewrite of {stands.paper_id} for {stands.target_level}")))
+            faults.append(str(named_error(error, f"the rewrite of {current.paper_id} for {current.target_level}")))
             log(faults[-1])
     return Advanced(unfinished=tuple(left), reason=reason, faults=tuple(faults))
 

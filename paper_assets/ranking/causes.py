@@ -155,7 +155,7 @@ def by_lane(two: TwoRankings, at: int, which: Bools, side: int) -> Cause:
 def by_pick(two: TwoRankings, at: int) -> Callable[[ReadingList], Cause]:
     """Return what to say of the contrastive pick."""
 
-    def told(_: ReadingList) -> Cause:
+    def describe(_: ReadingList) -> Cause:
         if two.new.pick[at]:
             return Cause(kind="pick", words="the contrastive pick: it differs from the others")
         if two.old.pick[at]:
@@ -164,13 +164,13 @@ def by_pick(two: TwoRankings, at: int) -> Callable[[ReadingList], Cause]:
         words = "the last place goes to the contrastive pick" if others else "no place goes to a contrastive pick"
         return Cause(kind="pick", words=words, papers=others)
 
-    return told
+    return describe
 
 
 def passed(two: TwoRankings, at: int) -> Callable[[ReadingList], Cause]:
     """Return what to say of other papers whose scores changed."""
 
-    def told(without: ReadingList) -> Cause:
+    def describe(without: ReadingList) -> Cause:
         over = two.common & (two.now.place < two.now.place[at]) & (without.place > without.place[at])
         under = two.common & (two.now.place > two.now.place[at]) & (without.place < without.place[at])
         which, words = (
@@ -178,7 +178,7 @@ def passed(two: TwoRankings, at: int) -> Callable[[ReadingList], Cause]:
         )
         return by_others(two, "others", at, which, words, which)
 
-    return told
+    return describe
 
 
 def by_others(two: TwoRankings, kind: str, at: int, which: Bools, words: str, otherwise: Bools) -> Cause:
@@ -270,7 +270,7 @@ class _Possible:
 
     kind: str
     undo: Callable[[ScoredPapers], ScoredPapers]
-    told: Callable[[ReadingList], Cause]
+    describe: Callable[[ReadingList], Cause]
     by: float = 0.0  # what it brought the paper's own score
 
 
@@ -299,7 +299,7 @@ def why(two: TwoRankings, paper_id: str, outcome: Outcome, places: tuple[int | N
         without = arrange(each.undo(two.new))
         if flips(without):
             distance = abs(int(without.place[at]) - int(two.now.place[at]))
-            found.append((each.kind not in _FIRST, -distance, KINDS.index(each.kind), each.told(without)))
+            found.append((each.kind not in _FIRST, -distance, KINDS.index(each.kind), each.describe(without)))
     found.sort(key=lambda one: one[:3])
     lanes = [one for one in found if one[3].kind == "lane"]
     found = [one for one in found if one not in lanes[1:]]
@@ -318,13 +318,15 @@ def _may_hold(two: TwoRankings, at: int) -> Iterator[_Possible]:
     yield from _claims(two, at)
     recomputed = two.recomputed
     if recomputed or two.rules_differ:
-        yield _Possible(kind="edit", undo=lambda papers: _before_the_edit(two, papers), told=lambda _: edit(two, at))
+        yield _Possible(
+            kind="edit", undo=lambda papers: _before_the_edit(two, papers), describe=lambda _: edit(two, at)
+        )
     if two.differs("preferences"):
         yield _Possible(
-            kind="ratings", undo=lambda papers: _without_new_ratings(two, papers), told=lambda _: ratings(two, at)
+            kind="ratings", undo=lambda papers: _without_new_ratings(two, papers), describe=lambda _: ratings(two, at)
         )
     if two.old.member[at]:
-        yield from _own(two, at, recomputed=bool(recomputed))
+        yield from _own_parts(two, at, recomputed=bool(recomputed))
     yield from _went(two, at)
     came = two.new.member & ~two.old.member
     came[at] = False
@@ -332,14 +334,14 @@ def _may_hold(two: TwoRankings, at: int) -> Iterator[_Possible]:
         yield _Possible(
             kind="came",
             undo=lambda papers: replace(papers, member=papers.member & ~came),
-            told=lambda _: by_others(
+            describe=lambda _: by_others(
                 two, "came", at, came & (two.now.place < two.now.place[at]), "{new} above it", came
             ),
         )
     others = two.common & ((two.old.final != two.new.final) | (two.old.probability != two.new.probability))
     others[at] = False
     if others.any() and (two.weights_only or not recomputed):
-        yield _Possible(kind="others", undo=lambda papers: _as_before(two, papers, others), told=passed(two, at))
+        yield _Possible(kind="others", undo=lambda papers: _as_before(two, papers, others), describe=passed(two, at))
 
 
 def _as_before(two: TwoRankings, papers: ScoredPapers, which: Bools) -> ScoredPapers:
@@ -391,24 +393,24 @@ def _claims(two: TwoRankings, at: int) -> Iterator[_Possible]:
         yield _Possible(
             kind="lane",
             undo=lambda papers: replace(papers, lanes=papers.lanes & ~fresh),
-            told=lambda _: by_lane(two, at, fresh, 1),
+            describe=lambda _: by_lane(two, at, fresh, 1),
         )
     if former.any():
         yield _Possible(
             kind="lane",
             undo=lambda papers: replace(papers, lanes=(papers.lanes & ~fresh) | former),
-            told=lambda _: by_lane(two, at, former, 0),
+            describe=lambda _: by_lane(two, at, former, 0),
         )
     pick = two.old.pick & two.common & ~settled
     if (pick != two.new.pick).any():
         yield _Possible(
             kind="pick",
             undo=lambda papers: replace(papers, pick=(papers.pick & ~two.new.pick) | pick),
-            told=by_pick(two, at),
+            describe=by_pick(two, at),
         )
 
 
-def _own(two: TwoRankings, at: int, *, recomputed: bool) -> Iterator[_Possible]:
+def _own_parts(two: TwoRankings, at: int, *, recomputed: bool) -> Iterator[_Possible]:
     """Yield each part of the paper's own score that differs."""
     old, new = (rows[two.ids[at]] for rows in two.rows)
     headers = (two.headers[1], two.headers[1]) if two.weights_only else two.headers
@@ -426,10 +428,10 @@ def _own(two: TwoRankings, at: int, *, recomputed: bool) -> Iterator[_Possible]:
                 probability[at] += old[name] - new[name]
             return replace(papers, final=final, probability=probability)
 
-        def told(_: ReadingList, kind: str = kind, words: str = words, name: str = name) -> Cause:
+        def describe(_: ReadingList, kind: str = kind, words: str = words, name: str = name) -> Cause:
             return Cause(kind=kind, words=words, part=name)
 
-        yield _Possible(kind=kind, undo=undo, told=told, by=by)
+        yield _Possible(kind=kind, undo=undo, describe=describe, by=by)
 
 
 def _went(two: TwoRankings, at: int) -> Iterator[_Possible]:
@@ -448,7 +450,7 @@ def _went(two: TwoRankings, at: int) -> Iterator[_Possible]:
                 pick=papers.pick if papers.pick.any() else papers.pick | (two.old.pick & which),
             )
 
-        def told(without: ReadingList, kind: str = kind, words: str = words, which: Bools = which) -> Cause:
+        def describe(without: ReadingList, kind: str = kind, words: str = words, which: Bools = which) -> Cause:
             above = which & (without.place < without.place[at])
             said = "{papers} above it {are} " + words
             if kind == "shown":
@@ -457,7 +459,7 @@ def _went(two: TwoRankings, at: int) -> Iterator[_Possible]:
                 said = "{papers} above it {are} no longer in the window"
             return by_others(two, kind, at, above, said, which & without.listed)
 
-        yield _Possible(kind=kind, undo=undo, told=told)
+        yield _Possible(kind=kind, undo=undo, describe=describe)
 
 
 def _together(two: TwoRankings, possible: Sequence[_Possible], flips: Callable[[ReadingList], bool]) -> list[Cause]:
@@ -481,4 +483,4 @@ def _together(two: TwoRankings, possible: Sequence[_Possible], flips: Callable[[
     for each in chosen:
         papers = each.undo(papers)
     without = arrange(papers)
-    return [each.told(without) for each in sorted(chosen, key=lambda one: KINDS.index(one.kind))]
+    return [each.describe(without) for each in sorted(chosen, key=lambda one: KINDS.index(one.kind))]

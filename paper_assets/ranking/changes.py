@@ -129,12 +129,12 @@ def sentences(changes: Changes, titles: Mapping[str, str]) -> list[str]:
         also = "".join(f"; {cause.sentence}" for cause in move.also)
         return f"{places}  {move.paper_id} {titles.get(move.paper_id, '')} ({move.reason}{also})"
 
-    told = [f"entered: {line(move)}" for move in changes.entered]
+    lines = [f"entered: {line(move)}" for move in changes.entered]
     shown = [move for move in changes.left if [cause.kind for cause in move.causes] == ["shown"]]
-    told += [f"left: {line(move)}" for move in changes.left if move not in shown]
+    lines += [f"left: {line(move)}" for move in changes.left if move not in shown]
     if shown:
         papers = "1 paper that was" if len(shown) == 1 else f"{len(shown)} papers that were"
-        told.append(f"left: {papers} already shown on an earlier day ({', '.join(move.paper_id for move in shown)})")
-    told += [f"moved: {line(move)}" for move in changes.moved]
-    told += [f"{name.replace('_', ' ')}: {old} → {new}" for name, (old, new) in changes.lineage.items()]
-    return told or ["nothing has changed"]
+        lines.append(f"left: {papers} already shown on an earlier day ({', '.join(move.paper_id for move in shown)})")
+    lines += [f"moved: {line(move)}" for move in changes.moved]
+    lines += [f"{name.replace('_', ' ')}: {old} → {new}" for name, (old, new) in changes.lineage.items()]
+    return lines or ["nothing has changed"]

@@ -88,7 +88,7 @@ def why(
     if match_of(row, header) is not None:
         sentences[0] = f"Place {row['rank']} of {scored} with a match of {order_as_sum(row, header)}."
     if line is not None:
-        sentences.append(_beside_the_line(probability_of(row), line))
+        sentences.append(_against_threshold(probability_of(row), line))
     brought = {name: weights[name] * row[name] for name in DIMENSIONS if weights[name]}
     for name in sorted(brought, key=lambda name: -brought[name]):
         words, note = DIMENSIONS_IN_WORDS[name], ""
@@ -147,7 +147,7 @@ def what_was_missing(paper_id: str, rows: Sequence[Mapping[str, Any]], header: M
     shown = sum(each["shown"] for each in rows)
     probability, weight = probability_of(row), header["weights"]["semantic_relevance"]
     if line is not None and probability < line:
-        words = f"Not in the list: the probability that it is on topic is {_below(probability, line)}"
+        words = f"Not in the list: the probability that it is on topic is {_below_threshold(probability, line)}"
         if _listed_with(papers, at, probability=line, weight=weight):
             return f"{words}; with that it would be in, whatever else it brings."
         needed = _probability_needed(papers, at, weight)
@@ -244,8 +244,8 @@ def _relevance_in_words(row: Mapping[str, Any]) -> list[str]:
     """Return what relevance comes from, where it is a probability: by meaning, by words, for which interest, by
     likeness.
     """
-    told = (("meaning", "by meaning"), ("words", "by words"))
-    parts = " and ".join(f"{row[name]:.2f} {words}" for name, words in told if row.get(name) is not None)
+    named_parts = (("meaning", "by meaning"), ("words", "by words"))
+    parts = " and ".join(f"{row[name]:.2f} {words}" for name, words in named_parts if row.get(name) is not None)
     if not parts:
         return []
     lane, probability, library = (row.get(name) for name in ("lane", "lane_probability", "library"))
@@ -292,7 +292,7 @@ def _learned_in_words(row: Mapping[str, Any], weight: float) -> list[str]:
     learned = learned_of(row)
     if not learned:
         return []
-    told = (
+    named_parts = (
         f"Your ratings moved that by {learned:+.2f} to {probability_of(row):.2f}, {weight * learned:+.3f} of the score"
     )
     said = []
@@ -300,16 +300,16 @@ def _learned_in_words(row: Mapping[str, Any], weight: float) -> list[str]:
         said.append(f"by the words {', '.join(row['learned_words'])}")
     if row.get("learned_near"):
         said.append(f"next to {' and '.join(row['learned_near'])}, which you rated")
-    return [f"{told}{': ' if said else ''}{'; '.join(said)}."]
+    return [f"{named_parts}{': ' if said else ''}{'; '.join(said)}."]
 
 
-def _beside_the_line(probability: float, line: float) -> str:
+def _against_threshold(probability: float, line: float) -> str:
     if probability >= line:
         return f"Above the line: the probability that it is on topic is {probability:.2f}, {line:.2f} is asked."
-    return f"Under the line: the probability that it is on topic is {_below(probability, line)}."
+    return f"Under the line: the probability that it is on topic is {_below_threshold(probability, line)}."
 
 
-def _below(probability: float, line: float) -> str:
+def _below_threshold(probability: float, line: float) -> str:
     digits = 2 if f"{probability:.2f}" != f"{line:.2f}" else 4
     return f"{probability:.{digits}f}, {line:.2f} is asked"
 

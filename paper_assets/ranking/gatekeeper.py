@@ -90,7 +90,7 @@ def rank_papers(
     Raises InvalidInput for a record that is not a paper.
     """
     profile, warnings = reader.profile, []
-    kept = _once_each(records)
+    kept = _deduplicated(records)
     if len(kept) < len(records):
         warnings.append(f"{len(records) - len(kept)} of {len(records)} papers repeat an id; each id was kept once")
     table = papers_to_table(paper for paper, _ in kept.values())
@@ -152,7 +152,7 @@ def ranking_options(profile: Profile | None, given: Mapping[str, Any]) -> Rankin
         raise InvalidInput(f"{name}: {message}, got {str(fault['input'])[:60]!r}") from None
 
 
-def _once_each(records: object) -> dict[str, tuple[Paper, Mapping[str, Any]]]:
+def _deduplicated(records: object) -> dict[str, tuple[Paper, Mapping[str, Any]]]:
     """Return the papers by id with the records they came from: of a repeated id the newest version, else the first."""
     if not isinstance(records, Sequence) or isinstance(records, str | bytes):
         raise InvalidInput("papers must be a list of objects with paper_id, title, abstract and authors")

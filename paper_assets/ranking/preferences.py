@@ -101,15 +101,15 @@ def shift_of(
     # A model trained before a dimension was added has fewer weights: dimensions are only ever appended.
     learned = learned_features(dimensions)[:, : len(preferences.dimensions)]
     values = (learned * preferences.dimensions).sum(axis=1)
-    told: list[tuple[str, ...]] = [()] * count
+    telling: list[tuple[str, ...]] = [()] * count
     if words is not None:
-        by_words, told = _by_words(preferences, words, background)
+        by_words, telling = _by_words(preferences, words, background)
         values = values + by_words
     near: list[tuple[str, ...]] = [()] * count
     if vectors is not None:
         values = values + _by_vectors(preferences.vector, vectors)
         near = _nearest(preferences, vectors, values)
-    return Shift(values=values, words=tuple(told), near=tuple(near))
+    return Shift(values=values, words=tuple(telling), near=tuple(near))
 
 
 def telling_words(words: Mapping[str, float], most: int) -> tuple[list[str], list[str]]:
@@ -129,13 +129,13 @@ def _by_words(
     said.data = held.data * weights[held.indices]
     rows = np.repeat(np.arange(held.shape[0]), np.diff(held.indptr))
     total: Floats = np.bincount(rows, weights=said.data, minlength=held.shape[0]).astype(np.float64)
-    told = []
+    telling = []
     for row in range(held.shape[0]):
         part = slice(said.indptr[row], said.indptr[row + 1])
         data, columns = said.data[part], said.indices[part]
         order = np.argsort(-np.abs(data), kind="stable")[:_SHOWN_WORDS]
-        told.append(tuple(f"{'+' if data[at] > 0 else '-'}{stems[columns[at]]}" for at in order if data[at]))
-    return total, told
+        telling.append(tuple(f"{'+' if data[at] > 0 else '-'}{stems[columns[at]]}" for at in order if data[at]))
+    return total, telling
 
 
 def _by_vectors(weights: Floats, vectors: NDArray[np.float32]) -> Floats:

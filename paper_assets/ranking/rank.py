@@ -254,7 +254,7 @@ def rank(task: RankingTask, *, verifier: Verifier | None = None, calibration: Ca
             ),
             "contrastive_info": found.pick.info if found.pick else None,
             "comparison_notes": _notes(candidates, found, vectors, scoring=scoring),
-            **_told_of_check(check, verifier),
+            **_check_record(check, verifier),
         },
     )
 
@@ -423,9 +423,11 @@ def _rows(
     rows = rows.append_column("rank", pa.array(places + 1, type=pa.int32()))
     rows = rows.append_column("shown", pa.array(places < found.shown))
     if found.pick:
-        told = rows.column("tags").to_pylist()
-        told[found.shown - 1] = [*told[found.shown - 1], *contrast_tags(found.pick.kind)]
-        rows = rows.set_column(rows.column_names.index("tags"), "tags", pa.array(told, type=pa.list_(pa.string())))
+        tags_by_row = rows.column("tags").to_pylist()
+        tags_by_row[found.shown - 1] = [*tags_by_row[found.shown - 1], *contrast_tags(found.pick.kind)]
+        rows = rows.set_column(
+            rows.column_names.index("tags"), "tags", pa.array(tags_by_row, type=pa.list_(pa.string()))
+        )
     return rows.select(ranking_schema().names).cast(ranking_schema())
 
 
@@ -478,7 +480,7 @@ def _notes(
     )
 
 
-def _told_of_check(check: LLMCheck | None, verifier: Verifier | None) -> dict[str, Any]:
+def _check_record(check: LLMCheck | None, verifier: Verifier | None) -> dict[str, Any]:
     """Return what the LLM was asked and what it cost."""
     return {
         "llm_verification_used": check.used if check else False,

@@ -61,11 +61,11 @@ def _leaves(record: Mapping[str, Any], path: str = "") -> dict[str, Any]:
 
 def _edit(key: str, then: Any, now: Any) -> str:
     if isinstance(then or [], list) and isinstance(now or [], list) and (then or now):
-        come = [each for each in now or [] if each not in (then or [])]
-        gone = [each for each in then or [] if each not in (now or [])]
-        told = [*(f"+ {_entry(each)}" for each in come), *(f"- {_entry(each)}" for each in gone)]
-        more = f", {len(told) - _NAMED} more" if len(told) > _NAMED else ""
-        return f"{key}: {', '.join(told[:_NAMED]) or 'another order'}{more}"
+        added = [each for each in now or [] if each not in (then or [])]
+        dropped = [each for each in then or [] if each not in (now or [])]
+        descriptions = [*(f"+ {_entry(each)}" for each in added), *(f"- {_entry(each)}" for each in dropped)]
+        more = f", {len(descriptions) - _NAMED} more" if len(descriptions) > _NAMED else ""
+        return f"{key}: {', '.join(descriptions[:_NAMED]) or 'another order'}{more}"
     return f"{key}: {_entry(then)} → {_entry(now)}"
 
 
@@ -140,12 +140,12 @@ class TwoRankings:
     @cached_property
     def recomputed(self) -> list[str]:
         """What has changed the scores of all papers, in words."""
-        told = [words for name, words in _RECOMPUTED.items() if self.differs(name)]
+        descriptions = [words for name, words in _RECOMPUTED.items() if self.differs(name)]
         options = [name for name in _OPTIONS if self.differs(name)]
         edits = scores_edited(self.edits) if self.edited else ""
         if edits:
-            return [f"the profile was edited ({edits})", *told]
-        return [*(self._option(name) for name in options if name != "weights" or len(options) == 1), *told]
+            return [f"the profile was edited ({edits})", *descriptions]
+        return [*(self._option(name) for name in options if name != "weights" or len(options) == 1), *descriptions]
 
     @cached_property
     def weights_only(self) -> bool:

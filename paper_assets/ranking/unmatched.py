@@ -71,19 +71,19 @@ def sentences(preferences: Preferences, papers: pa.Table) -> list[str]:
     left = unmet(preferences, papers) if papers.num_rows else None
     if not left:
         return []
-    told = []
+    texts = []
     if left.authors:
-        told.append(f"{UNMET} is by {_listed(left.authors)}")
+        texts.append(f"{UNMET} is by {_listed(left.authors)}")
     if left.institutions and not len(_names(papers, "affiliations")):
-        told.append(
+        texts.append(
             f"{UNMET} has an affiliation, so none counts as from {_listed(left.institutions)}: arXiv supplies none; "
             "PAPER_ASSETS_SEMANTIC_SCHOLAR=on fills them"
         )
     elif left.institutions:
-        told.append(f"{UNMET} is from {_listed(left.institutions)}")
+        texts.append(f"{UNMET} is from {_listed(left.institutions)}")
     if left.must_keywords:
-        told.append(f"{UNMET} holds the must keyword {_listed(left.must_keywords)}")
-    return told
+        texts.append(f"{UNMET} holds the must keyword {_listed(left.must_keywords)}")
+    return texts
 
 
 def _without_match(asked: tuple[str, ...], found_in: Callable[[tuple[str, ...]], NDArray[np.bool_]]) -> tuple[str, ...]:

@@ -285,7 +285,7 @@ def conditions_of(plan: Plan, side: Side | None, *, as_of: date | None, owner: s
     if plan.language:
         found.append(Condition(where={"language": {"$eq": plan.language}}, words=f"in the language {plan.language!r}"))
     if as_of and not (plan.last and plan.last <= as_of):
-        found.append(Condition(where=_there_by(as_of, owner), words=f"until {as_of}", asked=False, dates=True))
+        found.append(Condition(where=_dated_until(as_of, owner), words=f"until {as_of}", asked=False, dates=True))
     found.append(Condition(where=access(owner), words="", asked=False))
     return tuple(found)
 
@@ -312,7 +312,7 @@ def as_number(day: date) -> int:
     return day.year * 10_000 + day.month * 100 + day.day
 
 
-def _there_by(as_of: date, owner: str | None) -> Where:
+def _dated_until(as_of: date, owner: str | None) -> Where:
     """Filter documents dated until the day; the owner's undated PDFs always pass."""
     dated: Where = {"date_int": {"$lte": as_number(as_of)}}
     if owner is None:

@@ -17,7 +17,7 @@ from paper_assets.text.bm25 import QueryWord, query_words, shares_of
 Method = Literal["vector", "lexical", "hybrid"]
 Positions = NDArray[np.intp]
 
-_BEHIND = 1e-6  # factor of the cosine for documents that share no word, when words decide
+_FACTOR_WITHOUT_WORDS = 1e-6  # factor of the cosine for documents that share no word, when words decide
 _AT_ONCE = 4_096  # vectors converted to float64 at once
 
 
@@ -72,7 +72,7 @@ def best_of(
         if asked is not None and missing > 0 and len(silent):
             rough, tolerance = compared.rough(asked)
             silent = _may_be_best(silent, rough[silent], missing, tolerance)
-            words[silent] = _BEHIND * _cosines(compared, asked, silent, rough).clip(0.0, 1.0)
+            words[silent] = _FACTOR_WITHOUT_WORDS * _cosines(compared, asked, silent, rough).clip(0.0, 1.0)
         return _best(compared, words, np.flatnonzero(words > 0), k)
     share = config.lexical_share if method == "hybrid" else 0.0
     possible = np.flatnonzero(embedded | (words > 0))

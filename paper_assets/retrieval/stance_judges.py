@@ -185,7 +185,7 @@ def _label(
     with ThreadPoolExecutor(AT_ONCE) as pool:
         for start in range(0, len(batches), AT_ONCE):
             jobs = [
-                (batch, pool.submit(_asked, ask, claim, [missing[key] for key in batch]))
+                (batch, pool.submit(_model_answers, ask, claim, [missing[key] for key in batch]))
                 for batch in batches[start : start + AT_ONCE]
             ]
             for batch, job in jobs:
@@ -215,7 +215,7 @@ def _label(
     )
 
 
-def _asked(ask: Ask, claim: str, texts: Sequence[str]) -> list[str]:
+def _model_answers(ask: Ask, claim: str, texts: Sequence[str]) -> list[str]:
     """Return the answer for each text as JSON, null if the model gave none or two. Raises LLMError."""
     shown = [{"id": f"{number}", "text": " ".join(text.split())} for number, text in enumerate(texts, 1)]
     lines = "\n".join(json.dumps(each, ensure_ascii=False) for each in shown)
@@ -229,16 +229,20 @@ def _asked(ask: Ask, claim: str, texts: Sequence[str]) -> list[str]:
     for entry in answer.value.labels:
         if isinstance(entry, Mapping) and isinstance(entry.get("id"), str | int):
             stance = entry.get("stance")
-            told = {"stance": stance, "sentence": None if stance == "neutral" else entry.get("sentence")}
-            given.setdefault(str(entry["id"]).strip(), set()).add(json.dumps(told, ensure_ascii=False))
+            label_record = {"stance": stance, "sentence": None if stance == "neutral" else entry.get("sentence")}
+            given.setdefault(str(entry["id"]).strip(), set()).add(json.dumps(label_record, ensure_ascii=False))
     if not given.keys() & {each["id"] for each in shown}:
         raise LLMError("the model judged none of the passages it was asked about")
     return [next(iter(given[each["id"]])) if len(given.get(each["id"], ())) == 1 else "null" for each in shown]
 
 
 def _read(answer: str, text: str) -> Label | None:
-    told = json.loads(answer)
-    return checked_label(told.get("stance"), told.get("sentence"), text) if isinstance(told, Mapping) else None
+    label_record = json.loads(answer)
+    return (
+        checked_label(label_record.get("stance"), label_record.get("sentence"), text)
+        if isinstance(label_record, Mapping)
+        else None
+    )
 
 
 def _key(claim: str, text: str, model: str) -> str:

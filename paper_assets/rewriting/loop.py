@@ -211,14 +211,14 @@ def rewriting(warehouse: Warehouse, writer: Writer, item: str) -> Generator[Opti
             response = decide(warehouse, item, attempt, said, now=now, config=writer.config)
             if not response.counted:
                 raise InvalidInput(response.note)
-        stands = _look(warehouse, writer, item)
-        step, written = step_of(stands, config=writer.config), None
+        current = _look(warehouse, writer, item)
+        step, written = step_of(current, config=writer.config), None
         if isinstance(step, Write):
             _write(warehouse, writer, item)
-            stands = _look(warehouse, writer, item)
-            written = step.attempt if step.attempt <= len(stands.attempts) else None  # cancelled meanwhile
-            step = step_of(stands, config=writer.config)
-        state = state_of(stands, config=writer.config, attempt=written)
+            current = _look(warehouse, writer, item)
+            written = step.attempt if step.attempt <= len(current.attempts) else None  # cancelled meanwhile
+            step = step_of(current, config=writer.config)
+        state = state_of(current, config=writer.config, attempt=written)
         ended = isinstance(step, Done) and (written is None or written == step.attempt)
         if state is not None and not (ended and state == shown):
             shown = state
@@ -237,44 +237,44 @@ def decide(
     """
     if decision not in DECISIONS:
         raise InvalidInput(f"decision {decision!r} is unknown; use one of {', '.join(DECISIONS)}")
-    stands = rewrite_item(warehouse, item)
-    step = step_of(stands, config=config)
+    current = rewrite_item(warehouse, item)
+    step = step_of(current, config=config)
     waits = isinstance(step, Wait) and step.attempt == attempt
-    if waits and keep_decision(warehouse, item, attempt, decision, now=now, written=len(stands.attempts)):
+    if waits and keep_decision(warehouse, item, attempt, decision, now=now, written=len(current.attempts)):
         decided = rewrite_item(warehouse, item)
         if decision == "accept":
             claims = decided.attempts[attempt - 1].unsupported
             accept_claims(warehouse, decided.paper_id, map(claim_key, claims), now=now)
         if decision == "accept" and decided.attempts[attempt - 1].score < config.archived:
             _closed(warehouse, decided, config=config, archive=None)
-        return Response(counted=True, note=f"{_named(stands)}: attempt {attempt} is {_past(decision)}")
+        return Response(counted=True, note=f"{_named(current)}: attempt {attempt} is {_past(decision)}")
     return Response(counted=False, note=f"{_refusal(rewrite_item(warehouse, item), attempt, config)}")
 
 
 def release(warehouse: Warehouse, item: str, claim: str, *, now: datetime) -> Response:
     """Accept a number or name in every rewrite of the item's paper; attempts held back only for it continue."""
-    stands = rewrite_item(warehouse, item)
-    doubted = {claim_key(each) for attempt in stands.attempts for each in attempt.unsupported}
+    current = rewrite_item(warehouse, item)
+    doubted = {claim_key(each) for attempt in current.attempts for each in attempt.unsupported}
     if claim_key(claim) not in doubted:
-        return Response(counted=False, note=f"{_named(stands)}: {claim!r} is not in doubt; nothing was changed")
-    accept_claims(warehouse, stands.paper_id, [claim_key(claim)], now=now)
-    return Response(counted=True, note=f"{claim!r} is accepted in every rewrite of {stands.paper_id}")
+        return Response(counted=False, note=f"{_named(current)}: {claim!r} is not in doubt; nothing was changed")
+    accept_claims(warehouse, current.paper_id, [claim_key(claim)], now=now)
+    return Response(counted=True, note=f"{claim!r} is accepted in every rewrite of {current.paper_id}")
 
 
 def cancel(warehouse: Warehouse, item: str) -> Response:
     """Cancel an item; a finished one stays as it is."""
     done = finish(warehouse, item, outcome="cancelled", kept=None)
-    stands = rewrite_item(warehouse, item)
+    current = rewrite_item(warehouse, item)
     return Response(
-        counted=done, note=f"{_named(stands)} {'is' if done else 'was already'} {_past(stands.outcome or '')}"
+        counted=done, note=f"{_named(current)} {'is' if done else 'was already'} {_past(current.outcome or '')}"
     )
 
 
 def take_up_again(warehouse: Warehouse, item: str) -> Response:
     """Undo a cancellation; the item continues where it was."""
     done = reopen(warehouse, item)
-    stands = rewrite_item(warehouse, item)
-    return Response(counted=done, note=f"{_named(stands)} {'goes on' if done else 'is not cancelled'}")
+    current = rewrite_item(warehouse, item)
+    return Response(counted=done, note=f"{_named(current)} {'goes on' if done else 'is not cancelled'}")
 
 
 def rehearse(writer: Writer, item: NewItem) -> tuple[list[Attempt], Step]:
@@ -302,10 +302,10 @@ def _write(warehouse: Warehouse, writer: Writer, item: str, *, patient: bool = T
         if len(rewrite_item(warehouse, item).attempts) > before:
             return
     try:
-        stands = rewrite_item(warehouse, item)  # read again after the claim
-        if isinstance(step_of(stands, config=writer.config), Write):
-            held = held_back(stands, stands.attempts[-1]) if stands.attempts else ()
-            keep_attempt(warehouse, item, write_attempt(writer, stands, stands.attempts, held=held))
+        current = rewrite_item(warehouse, item)  # read again after the claim
+        if isinstance(step_of(current, config=writer.config), Write):
+            held = held_back(current, current.attempts[-1]) if current.attempts else ()
+            keep_attempt(warehouse, item, write_attempt(writer, current, current.attempts, held=held))
     finally:
         with suppress(StoreError):  # its lease ends automatically
             release_item(warehouse, item, holder=writer.holder)
@@ -358,12 +358,12 @@ def _refusal(item: RewriteItem, attempt: int, config: RewritingConfig) -> str:
 
 def decide_unattended(warehouse: Warehouse, item: str, *, now: datetime, config: RewritingConfig) -> None:
     """Decide on the waiting attempt, if there is one: retry while more are allowed, else accept (SPEC V3, Auto)."""
-    stands = rewrite_item(warehouse, item)
-    step = step_of(stands, config=config)
+    current = rewrite_item(warehouse, item)
+    step = step_of(current, config=config)
     if isinstance(step, Wait):
-        scores = [attempt.score for attempt in stands.attempts]
+        scores = [attempt.score for attempt in current.attempts]
         left = (
-            attempts_allowed(scores, stands.decisions, stopped=stopped_attempts(stands), config=config) - step.attempt
+            attempts_allowed(scores, current.decisions, stopped=stopped_attempts(current), config=config) - step.attempt
         )
         decide(warehouse, item, step.attempt, "retry" if left > 0 else "accept", now=now, config=config)
 
@@ -374,7 +374,7 @@ def run_to_end(warehouse: Warehouse, writer: Writer, item: str) -> RewriteItem:
     A decision that is stored meanwhile by a person counts. Raises LLMError; the next call continues.
     """
     while True:
-        stands = advance(warehouse, writer, item)
-        if not isinstance(step_of(stands, config=writer.config), Wait):
-            return stands
+        current = advance(warehouse, writer, item)
+        if not isinstance(step_of(current, config=writer.config), Wait):
+            return current
         decide_unattended(warehouse, item, now=writer.clock(), config=writer.config)

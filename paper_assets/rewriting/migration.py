@@ -57,7 +57,7 @@ def migrate(
         held = set(ids_of(archive.warehouse, archive.collection))
         missing = [each for each in best_practices(archive.warehouse, source) if each.id not in held]
         missing = _usable(missing, faults)
-        copied = add_missing(archive.warehouse, _as_kept(archive, missing), collection=archive.collection)
+        copied = add_missing(archive.warehouse, _masked_if_required(archive, missing), collection=archive.collection)
     else:
         for rows in foreign_rows(archive.index, source, folder=folder, at_once=at_once):
             practices = []
@@ -67,7 +67,9 @@ def migrate(
                 except InvalidInput as fault:
                     faults.append(str(fault))
             copied += add_missing(
-                archive.warehouse, _as_kept(archive, _usable(practices, faults)), collection=archive.collection
+                archive.warehouse,
+                _masked_if_required(archive, _usable(practices, faults)),
+                collection=archive.collection,
             )
             progress(copied, copied)
     embedded = embed_originals(archive, archive.embedder, progress=progress) if archive.embedder else 0
@@ -82,7 +84,7 @@ def _usable(practices: Sequence[BestPractice], faults: list[str]) -> list[BestPr
     return [each for each in practices if not held[each.id]]
 
 
-def _as_kept(archive: Archive, practices: Sequence[BestPractice]) -> list[BestPractice]:
+def _masked_if_required(archive: Archive, practices: Sequence[BestPractice]) -> list[BestPractice]:
     """Mask the best practices if the archive masks now; they may have been stored when it did not."""
     return [masked(each) if archive.config.mask_pii else each for each in practices]
 

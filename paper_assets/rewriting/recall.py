@@ -53,7 +53,7 @@ def remembered(warehouse: Warehouse, collection: str, *, model: str | None) -> R
         held = _remembered.get(key)
         mark = last_change(warehouse)
         if held is None or held.mark != mark:
-            held = _remembered[key] = _read_again(warehouse, collection, model, held, mark)
+            held = _remembered[key] = _refreshed(warehouse, collection, model, held, mark)
             for oldest in list(_remembered)[:-_KEPT]:
                 del _remembered[oldest]
         return held
@@ -109,7 +109,7 @@ def _best_first(scores: NDArray[np.floating], rows: NDArray[np.intp], *, above: 
     return [int(rows[at]) for at in order if scores[at] > above]
 
 
-def _read_again(
+def _refreshed(
     warehouse: Warehouse, collection: str, model: str | None, held: Remembered | None, mark: tuple[int, ...]
 ) -> Remembered:
     ids = ids_of(warehouse, collection)

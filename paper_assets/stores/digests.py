@@ -356,7 +356,7 @@ def code_state() -> str:
 def rows_of_digests(warehouse: Warehouse, keys: Sequence[Key], *, settings: str) -> dict[Key, str]:
     """Return fingerprints of `settings` and the rows, except papers, that the digest of each key is made from."""
     with warehouse.reading() as connection:
-        rows = connection.execute(_ROWS, _asked(keys)).fetchall()
+        rows = connection.execute(_ROWS, _key_columns(keys)).fetchall()
     found: dict[Key, list[object]] = {key: [settings] for key in keys}
     for profile, day, *values in rows:
         found[profile, day].append(values)
@@ -372,12 +372,12 @@ def papers_of_digests(warehouse: Warehouse, named: Mapping[Key, Sequence[str]]) 
         "named": [paper_id for _, paper_id in pairs],
     }
     with warehouse.reading() as connection:
-        rows = connection.execute(_PAPERS, {**_asked([*named]), **more}).fetchall()
+        rows = connection.execute(_PAPERS, {**_key_columns([*named]), **more}).fetchall()
     found = {(profile, day): _hash(values) for profile, day, *values in rows}
     return {key: found.get(key, _hash([])) for key in named}
 
 
-def _asked(keys: Sequence[Key]) -> dict[str, list[object]]:
+def _key_columns(keys: Sequence[Key]) -> dict[str, list[object]]:
     return {"days": [day for _, day in keys], "profiles": [profile for profile, _ in keys]}
 
 

@@ -146,7 +146,7 @@ def claim_item(warehouse: Warehouse, item: str, *, holder: str, now: datetime, u
     """Claim an item for `holder`, or renew its claim; False while another holder's claim is valid."""
     with warehouse.writing() as connection:
         found = connection.execute("select holder, until from rewrite_claims where item = ?", [item]).fetchone()
-        if found and found[0] != holder and found[1] > stored_time(now) and not _is_gone(found[0]):
+        if found and found[0] != holder and found[1] > stored_time(now) and not _holder_has_ended(found[0]):
             return False
         connection.execute(
             "insert or replace into rewrite_claims values ($item, $holder, $until)",
@@ -161,7 +161,7 @@ def release_item(warehouse: Warehouse, item: str, *, holder: str) -> None:
         connection.execute("delete from rewrite_claims where item = ? and holder = ?", [item, holder])
 
 
-def _is_gone(holder: str) -> bool:
+def _holder_has_ended(holder: str) -> bool:
     host, pid, _ = holder.rsplit(":", 2) if holder.count(":") >= 2 else ("", "", "")
     return host == socket.gethostname() and pid.isdigit() and not is_alive(int(pid))
 

@@ -240,13 +240,15 @@ def _stem_rows(kept: _Kept, until: int) -> None:
     part = slice(kept.starts[begin], kept.starts[until])
     stems, times = kept.stem_of[kept.words[part]], kept.times[part]
     rows = np.repeat(np.arange(until - begin), np.diff(kept.starts[begin : until + 1]))
-    told = np.flatnonzero(stems >= 0)
-    pairs = (rows[told] << 32) | kept.by_name[stems[told]]
+    with_stem = np.flatnonzero(stems >= 0)
+    pairs = (rows[with_stem] << 32) | kept.by_name[stems[with_stem]]
     order = np.argsort(pairs)
     first = np.flatnonzero(np.diff(pairs[order], prepend=-1))
-    counts = np.bincount(rows[told][order][first], minlength=until - begin)
-    kept.stems_held = np.concatenate((kept.stems_held, stems[told][order][first]))
-    kept.stem_times = np.concatenate((kept.stem_times, np.add.reduceat(times[told][order], first).astype(np.int32)))
+    counts = np.bincount(rows[with_stem][order][first], minlength=until - begin)
+    kept.stems_held = np.concatenate((kept.stems_held, stems[with_stem][order][first]))
+    kept.stem_times = np.concatenate(
+        (kept.stem_times, np.add.reduceat(times[with_stem][order], first).astype(np.int32))
+    )
     kept.stem_starts = np.concatenate((kept.stem_starts, kept.stem_starts[-1] + np.cumsum(counts)))
 
 

@@ -46,7 +46,7 @@ def reset(
         if not sys.stdin.isatty():
             raise InvalidInput(f"reset removes {what} for good; say --yes")
         typer.confirm(f"Remove {what} for good?", abort=True)
-    instance = _at_rest(home, on_server=on_server)
+    instance = _instance_or_none(home, on_server=on_server)
     if not history and settings.warehouse_path.exists():
         with open_warehouse().writing():  # no other process has it open
             pass
@@ -63,7 +63,7 @@ def reset(
     say(f"removed {what}")
 
 
-def _at_rest(home: Path, *, on_server: bool) -> Any:
+def _instance_or_none(home: Path, *, on_server: bool) -> Any:
     """Return Dagster's instance; None if its files are damaged, which is a good reason to remove them.
 
     Raises StoreBusy if a run or the daemon would go on writing what is being removed.

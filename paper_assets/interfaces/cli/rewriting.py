@@ -59,11 +59,11 @@ def rewrite(
     if language is not None and language not in LANGUAGES:
         raise InvalidInput(f"--language must be one of {', '.join(LANGUAGES)}, got {language[:40]!r}")
     settings, warehouse = read_settings(), open_warehouse()
-    meant = partial(_meant, warehouse, paper_id, level, language)
+    meant = partial(_chosen_rewrite, warehouse, paper_id, level, language)
     now, result, said = datetime.now(UTC), None, _decision(accept, retry)
     if said is not None:
         attempt, word = said
-        item = meant(lambda stored: _waits(stored, settings.rewriting) == attempt)
+        item = meant(lambda stored: _waiting_attempt(stored, settings.rewriting) == attempt)
         result = loop.decide(warehouse, item, attempt, word, now=now, config=settings.rewriting)
     elif cancel:
         item = meant(lambda stored: stored.outcome is None)
@@ -100,7 +100,7 @@ def _decision(accept: int | None, retry: int | None) -> tuple[int, Decision] | N
     return (retry, "retry") if retry is not None else None
 
 
-def _meant(
+def _chosen_rewrite(
     warehouse: Warehouse, paper_id: str, level: str, language: str | None, fits: Callable[[RewriteItem], bool]
 ) -> str:
     """Return the stored rewrite that a decision is about: the newest that fits it, else the newest, whose state refuses
@@ -119,7 +119,7 @@ def _meant(
     return next((item.item for item in stored if fits(item)), stored[0].item)
 
 
-def _waits(item: RewriteItem, config: RewritingConfig) -> int | None:
+def _waiting_attempt(item: RewriteItem, config: RewritingConfig) -> int | None:
     """Return the attempt that waits for a decision."""
     step = step_of(item, config=config)
     return step.attempt if isinstance(step, Wait) else None
@@ -139,12 +139,12 @@ def _task(warehouse: Warehouse, paper_id: str, level: str, language: str | None)
 
 def _go_on(settings: Settings, warehouse: Warehouse, item: str, *, ask: bool) -> None:
     """Write until the item is done or waits; at a terminal, ask the person who sits there."""
-    stands = rewrite_item(warehouse, item)
+    current = rewrite_item(warehouse, item)
     attended = ask and sys.stdin.isatty()
-    if stands.outcome is not None:  # closed by the decision just made, or long ago
+    if current.outcome is not None:  # closed by the decision just made, or long ago
         _embed(settings, warehouse)
         return
-    if _waits(stands, settings.rewriting) is not None and not attended:
+    if _waiting_attempt(current, settings.rewriting) is not None and not attended:
         return
     writer = _writer(settings, warehouse)
     steps = rewriting(warehouse, writer, item)
@@ -193,31 +193,31 @@ def _writer(settings: Settings, warehouse: Warehouse) -> Writer:
 
 
 def _show(warehouse: Warehouse, item: str, config: RewritingConfig, *, as_json: bool) -> None:
-    stands = rewrite_item(warehouse, item)
-    state = state_of(stands, config=config)
+    current = rewrite_item(warehouse, item)
+    state = state_of(current, config=config)
     if as_json:
-        told = {"standing": standing(stands, config=config), "state": asdict(state) if state else None}
-        held = {attempt.attempt: held_back(stands, attempt) for attempt in stands.attempts}
-        print_json({**told, "held_back": held, **asdict(stands), "accepted": sorted(stands.accepted)})
+        record = {"standing": standing(current, config=config), "state": asdict(state) if state else None}
+        held = {attempt.attempt: held_back(current, attempt) for attempt in current.attempts}
+        print_json({**record, "held_back": held, **asdict(current), "accepted": sorted(current.accepted)})
         return
-    say(f"{stands.paper_id} for {stands.target_level}: {standing(stands, config=config)}")
+    say(f"{current.paper_id} for {current.target_level}: {standing(current, config=config)}")
     if state is None:
         return
     say(f"\n{state.current_text}\n")
-    shown = stands.attempts[state.attempt - 1]
-    say(f"written by {shown.model}{f', judged by {shown.critic}' if shown.critic else ''}{_readable(stands, shown)}")
-    for reason in held_back(stands, shown):
+    shown = current.attempts[state.attempt - 1]
+    say(f"written by {shown.model}{f', judged by {shown.critic}' if shown.critic else ''}{_readable(current, shown)}")
+    for reason in held_back(current, shown):
         say(f"held back: {reason}")
     if note := direction_note(shown):
         say(note)
     say(f"attempt {state.attempt}, score {state.current_score}. The critic: {state.feedback}")
-    if stands.note:
-        say(stands.note)
+    if current.note:
+        say(current.note)
     if state.decision_required:
-        claims = unaccepted(shown.unsupported, stands.accepted)
+        claims = unaccepted(shown.unsupported, current.accepted)
         release = f", --release {shlex.quote(claims[0])}" if claims else ""
         say(
-            f"decide: paper-assets rewrite {stands.paper_id} --level {stands.target_level} "
+            f"decide: paper-assets rewrite {current.paper_id} --level {current.target_level} "
             f"--accept {state.attempt} (or --retry {state.attempt}, --cancel{release})"
         )
 

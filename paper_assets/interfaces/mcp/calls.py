@@ -61,7 +61,7 @@ class Calls:
     local: ThreadPoolExecutor = field(default_factory=lambda: _threads("local"))
     networked: ThreadPoolExecutor = field(default_factory=lambda: _threads("networked"))
     lasting: ThreadPoolExecutor = field(default_factory=lambda: _threads("lasting"))
-    _under_way: dict[str, "_Joined"] = field(default_factory=dict)
+    _in_progress: dict[str, "_Joined"] = field(default_factory=dict)
     _at_work: set[Future[Mapping[str, Any]]] = field(default_factory=set)
 
     @property
@@ -115,7 +115,7 @@ class Calls:
         try:
             if await self._waited(pending, reports):
                 return pending.result()
-            return _known(meanwhile, _too_slow(job, reports.last, limit=self.limit))
+            return _partial_answer(meanwhile, _too_slow(job, reports.last, limit=self.limit))
         finally:
             over.set()
             reports.over = True
@@ -126,11 +126,11 @@ class Calls:
         running.
         """
         reports = _Reports(context)
-        joined = self._under_way.get(name)
+        joined = self._in_progress.get(name)
         if joined is None:
             over = threading.Event()
             joined = _Joined(self._started(self.lasting, work, reports, over), over, meanwhile)
-            self._under_way[name] = joined
+            self._in_progress[name] = joined
             joined.job.add_done_callback(lambda _: self._left(name, joined))
         pending = asyncio.shield(asyncio.wrap_future(joined.job))
         pending.add_done_callback(lambda ended: ended.cancelled() or ended.exception())  # it may go unread
@@ -150,12 +150,12 @@ class Calls:
             f"not finished within {self.limit:g} s (last report: {reports.last}); it goes on: ask the same again, "
             "which joins it and is not paid for twice"
         )
-        return _known(joined.meanwhile, reason)
+        return _partial_answer(joined.meanwhile, reason)
 
     def _left(self, name: str, joined: "_Joined") -> None:
         """Let the next call of this name begin the work again."""
-        if self._under_way.get(name) is joined:
-            self._under_way.pop(name, None)
+        if self._in_progress.get(name) is joined:
+            self._in_progress.pop(name, None)
 
     def _started(
         self, pool: ThreadPoolExecutor, work: Work, reports: "_Reports", over: threading.Event
@@ -189,7 +189,7 @@ class Calls:
         return True
 
 
-def _known(meanwhile: Meanwhile, reason: str) -> Mapping[str, Any]:
+def _partial_answer(meanwhile: Meanwhile, reason: str) -> Mapping[str, Any]:
     """Return what is known when the time of a call is over. Raises TimeLimit if that is nothing."""
     known = meanwhile(reason)
     if known is None:
@@ -382,8 +382,8 @@ def profile_folder(
     folder = settings.profiles_dir / name if by_name else _inside(name, (settings.profiles_dir,))
     if folder is not None and folder.name == "profile.json":
         folder = folder.parent
-    theirs = only is None or (by_name and name in only)
-    if folder is None or not theirs or not _holds_a_profile(folder):
+    permitted = only is None or (by_name and name in only)
+    if folder is None or not permitted or not _holds_a_profile(folder):
         names = [each.name for each in profile_folders(settings.profiles_dir) if only is None or each.name in only]
         known = ", ".join(names[:20])
         raise InvalidInput(f"{argument}: no such profile; use the name of one: {known or 'there are none yet'}")

@@ -314,7 +314,7 @@ def _day(text: str | None, name: str) -> date | None:
 
 def _ranking_answer(result: Mapping[str, Any], *, offset: int) -> dict[str, Any]:
     """Bound a ranking for an answer: a page of the ranking, the removed papers counted, no path of a local PDF."""
-    ranked = [_as_told(paper) for paper in result["ranked_papers"]]
+    ranked = [_public_record(paper) for paper in result["ranked_papers"]]
     pick = result["contrastive_paper"]
     rest = {
         "summary": result["summary"],
@@ -330,7 +330,7 @@ def _ranking_answer(result: Mapping[str, Any], *, offset: int) -> dict[str, Any]
     return paged(rest, "ranked_papers", ranked, offset=offset)
 
 
-def _as_told(paper: Mapping[str, Any]) -> dict[str, Any]:
+def _public_record(paper: Mapping[str, Any]) -> dict[str, Any]:
     """Hide the path of a private PDF; only its existence is shown. Of the caller's record only the fields of a paper
     are returned: other keys can be of any length.
     """

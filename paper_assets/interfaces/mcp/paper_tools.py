@@ -150,19 +150,19 @@ class PaperTools:
         known: list[FetchedPaper] = []
 
         def without_analysis(error: Mapping[str, str]) -> Mapping[str, Any]:
-            return _unread(known[-1], error)
+            return _without_model(known[-1], error)
 
         def work(progress: Progress) -> Mapping[str, Any]:
             clients, chosen = self._clients(progress, models_go_on=True), llm_config or {}
             left = clients.started()
-            if (stored := _at_hand(clients, paper)) is not None:
+            if (stored := _stored_paper(clients, paper)) is not None:
                 known.append(stored)
             try:
                 configured(clients.environ, provider=chosen.get("provider"), model=chosen.get("model"))
-                whole = _whole(clients, paper, left, stored)
+                whole = _complete_paper(clients, paper, left, stored)
                 known.append(whole)
                 analysis = analyze_paper(
-                    _going_on(clients, left),
+                    _for_next_step(clients, left),
                     whole,
                     analysis_type=analysis_type,
                     provider=chosen.get("provider"),
@@ -178,7 +178,7 @@ class PaperTools:
         def meanwhile(reason: str) -> Mapping[str, Any] | None:
             return without_analysis({"code": LLMError.code, "message": reason}) if known else None
 
-        asked = _asked(paper, llm_config, analysis_type)
+        asked = _call_key(paper, llm_config, analysis_type)
         return await self.calls.answer(ctx, "analyze_paper", work, joined_as=asked, meanwhile=meanwhile)
 
     async def interpret_paper(
@@ -213,14 +213,14 @@ class PaperTools:
                 interpretation_to_mapping(Interpretation(paper=known[-1], analysis=None, analysis_error=error))
             )
 
-        asked = _asked(query, llm_config, analysis_type)
+        asked = _call_key(query, llm_config, analysis_type)
         return await self.calls.answer(ctx, "interpret_paper", work, joined_as=asked, meanwhile=meanwhile)
 
     def _clients(self, progress: Progress, *, models_go_on: bool = False) -> "Clients":
         return replace(self.clients().of_one_call(), progress=progress, models_go_on=models_go_on)
 
 
-def _asked(*arguments: Any) -> str:
+def _call_key(*arguments: Any) -> str:
     """Return a key for what a call requests, so that an equal call is recognised."""
     return sha256(json.dumps(arguments, sort_keys=True, default=str).encode("utf-8", "replace")).hexdigest()
 
@@ -243,12 +243,12 @@ def _with_text(fetched: "FetchedPaper", *, offset: int, limit: int) -> dict[str,
     return {"paper": paper, "content_error": None, **page}
 
 
-def _going_on(clients: "Clients", left: "SecondsLeft") -> "Clients":
+def _for_next_step(clients: "Clients", left: "SecondsLeft") -> "Clients":
     """Return the clients for a further step of a call, with the time that the earlier steps have left."""
     return replace(clients, deadline=max(left(), _LEAST_SECONDS))
 
 
-def _unread(paper: "FetchedPaper", error: Mapping[str, str]) -> dict[str, Any]:
+def _without_model(paper: "FetchedPaper", error: Mapping[str, str]) -> dict[str, Any]:
     """Return the answer of analyze_paper for a paper that no model has read."""
     from paper_assets.interpreting.papers import fetched_to_mapping
 
@@ -256,13 +256,13 @@ def _unread(paper: "FetchedPaper", error: Mapping[str, str]) -> dict[str, Any]:
     return {"analysis": None, "analysis_error": dict(error), "paper": shown, "warnings": list(paper.warnings)}
 
 
-def _at_hand(clients: "Clients", record: Mapping[str, Any]) -> "FetchedPaper | None":
+def _stored_paper(clients: "Clients", record: Mapping[str, Any]) -> "FetchedPaper | None":
     """Return the paper as stored; None if it is not, or if the store cannot be read now."""
     from paper_assets.interpreting.papers import FetchedPaper
     from paper_assets.sources.table import page_of
     from paper_assets.stores.papers import find_paper
 
-    named = _named(record)
+    named = _given_id(record)
     try:
         paper = find_paper(clients.warehouse, str(split_paper_id(named)[0])) if named else None
     except (InvalidArxivId, StoreError):
@@ -272,7 +272,7 @@ def _at_hand(clients: "Clients", record: Mapping[str, Any]) -> "FetchedPaper | N
     return FetchedPaper(paper=paper, content=None, content_source=None, url=page_of(paper.paper_id))
 
 
-def _named(record: Mapping[str, Any]) -> str:
+def _given_id(record: Mapping[str, Any]) -> str:
     """Return the id that is given; "" for a paper given by its title. Raises InvalidInput without either."""
     named = str(record.get("paper_id") or record.get("arxiv_id") or "")
     if not named and not record.get("title"):
@@ -280,7 +280,7 @@ def _named(record: Mapping[str, Any]) -> str:
     return named
 
 
-def _whole(
+def _complete_paper(
     clients: "Clients", record: Mapping[str, Any], left: "SecondsLeft", stored: "FetchedPaper | None" = None
 ) -> "FetchedPaper":
     """Return the paper: as given if it has its whole text, else fetched by its id or the URL of its PDF.
@@ -294,7 +294,7 @@ def _whole(
     if record.get("content") and not record.get("content_is_part"):
         return fetched_from_mapping(record)
     failure: PaperAssetsError
-    named = _named(record)
+    named = _given_id(record)
     try:
         if (source := source_of(named)) is None or source.texts is None:
             split_arxiv_id(named)  # raises: no source of this id keeps its text
@@ -315,7 +315,7 @@ def _whole(
     given = fetched_from_mapping({**record, "content": None, "content_is_part": False} if part else record)
     if isinstance(failure, InvalidArxivId) and part and isinstance(address := record.get("pdf_url"), str):
         try:
-            text = fetch_paper(_going_on(clients, left), pdf_url=address).content
+            text = fetch_paper(_for_next_step(clients, left), pdf_url=address).content
             return replace(given, content=text)
         except (InvalidInput, PaperNotFound, PdfFetchFailed) as error:
             failure = error

@@ -102,8 +102,8 @@ class ProductTools:
             warehouse = open_warehouse(self.calls, self.settings)
             name = profile_meant(warehouse, profile, self.only)
             items = rewrites_of(warehouse, profile=name, day=parse_day(day, "day") if day else None)
-            told = [self._rewrite(item) for item in items if level in (None, item.target_level)]
-            return paged({"profile": name}, "rewrites", told, offset=offset)
+            records = [self._rewrite(item) for item in items if level in (None, item.target_level)]
+            return paged({"profile": name}, "rewrites", records, offset=offset)
 
         return await self.calls.answer(ctx, "list_rewrites", work)
 

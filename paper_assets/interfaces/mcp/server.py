@@ -66,37 +66,37 @@ _ID_AFTER = re.compile(r'\s*:\s*(-?\d+|"(?:[^"\\]|\\.)*")')
 
 async def serve_stdio(server: MCPServer[Any]) -> None:
     """Serve on standard input and output until the client leaves."""
-    async with stdio_server() as (heard, said):
+    async with stdio_server() as (incoming, outgoing):
         low = server._lowlevel_server
-        await low.run(_Heard(heard, said), said, low.create_initialization_options())
+        await low.run(_ReadableLines(incoming, outgoing), outgoing, low.create_initialization_options())
 
 
-class _Heard:
+class _ReadableLines:
     """The stream of what was heard, without the lines that cannot be read, which it answers."""
 
-    def __init__(self, heard: Any, said: Any) -> None:
-        self._heard = heard
-        self._said = said
+    def __init__(self, incoming: Any, outgoing: Any) -> None:
+        self._incoming = incoming
+        self._outgoing = outgoing
 
     def __getattr__(self, name: str) -> Any:  # last_context, close, clone …
-        return getattr(self._heard, name)
+        return getattr(self._incoming, name)
 
-    def __aiter__(self) -> "_Heard":
+    def __aiter__(self) -> "_ReadableLines":
         return self
 
     async def __anext__(self) -> Any:
         while True:
-            item = await self._heard.__anext__()
+            item = await self._incoming.__anext__()
             answer = answer_to_unreadable(item) if isinstance(item, ValidationError) else None
             if answer is None:
                 return item
-            await self._said.send(SessionMessage(answer))
+            await self._outgoing.send(SessionMessage(answer))
 
-    async def __aenter__(self) -> "_Heard":
+    async def __aenter__(self) -> "_ReadableLines":
         return self
 
     async def __aexit__(self, *fault: object) -> None:
-        await self._heard.aclose()
+        await self._incoming.aclose()
 
 
 def answer_to_unreadable(fault: ValidationError) -> JSONRPCError | None:
@@ -162,8 +162,8 @@ def shown_to_models(tool: Tool) -> str:
     """Return the part of a tool that hosts put before their models: not its title, hints and the schema of its
     answers.
     """
-    told = tool.model_dump(mode="json", by_alias=True, exclude_none=True)
-    return json.dumps({name: told[name] for name in _MODELS_SEE})
+    attributes = tool.model_dump(mode="json", by_alias=True, exclude_none=True)
+    return json.dumps({name: attributes[name] for name in _MODELS_SEE})
 
 
 def tokens_about(text: str) -> int:

@@ -114,7 +114,7 @@ def build_app(desk: Desk, *, names: Set[str] = THIS_MACHINE) -> Starlette:
         routes=routes,
         middleware=[Middleware(Guard, token_of=desk.form_token, names=names), *signing],
         exception_handlers={
-            PaperAssetsError: _known_fault,
+            PaperAssetsError: _user_error,
             404: _not_found,
             405: _not_found,
             Exception: _unexpected_fault,
@@ -158,7 +158,7 @@ def _asset(request: Request) -> Response:
     return Response(content, media_type=_ASSETS[name])
 
 
-def _known_fault(request: Request, fault: Exception) -> Response:
+def _user_error(request: Request, fault: Exception) -> Response:
     """Show an error that a user can cause, in one line. While another process writes, the page reloads itself."""
     if isinstance(fault, StoreBusy):
         repeat = getattr(request.state, "form", None)

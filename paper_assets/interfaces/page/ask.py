@@ -96,7 +96,7 @@ def show_ask(request: Request) -> Response:
         return RedirectResponse(f"/p/{only}{request.url.path}?{request.url.query}", status_code=303)
     asked = _asked(request.query_params)
     shown: dict[str, Any] = {"fault": None, "quoted": None, "written": None, "prepared": None, "job": None}
-    kept = _kept(request, desk, profile)
+    kept = _kept_answers(request, desk, profile)
     number = request.query_params.get("kept", "")
     if number:
         found = next((each for each in kept if f"{each.number}" == number), None)
@@ -169,7 +169,7 @@ def answer_state(request: Request) -> Response:
     return PlainTextResponse(_state(_job(desk, profile, _asked(request.query_params))))
 
 
-def _kept(request: Request, desk: Desk, profile: str | None) -> list[KeptAnswer]:
+def _kept_answers(request: Request, desk: Desk, profile: str | None) -> list[KeptAnswer]:
     """Return the kept answers that the reader may see: in a lab those that were asked for the profile."""
     kept = kept_answers(desk.warehouse)
     return [each for each in kept if person_of(request) is None or each.options.get("profile") == profile]

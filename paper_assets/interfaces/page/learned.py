@@ -34,8 +34,8 @@ def day_effect(warehouse: Warehouse, profile: str, day: date) -> dict[str, Any] 
     moved = (*effect.came[:_MOST_NAMED], *effect.went[:_MOST_NAMED])
     titles = _titles(warehouse, [each for one in moved for each in (one.paper_id, *one.near)])
     return {
-        "came": [_told(each, titles) for each in effect.came[:_MOST_NAMED]],
-        "went": [_told(each, titles) for each in effect.went[:_MOST_NAMED]],
+        "came": [_effect_record(each, titles) for each in effect.came[:_MOST_NAMED]],
+        "went": [_effect_record(each, titles) for each in effect.went[:_MOST_NAMED]],
         "more": max(len(effect.came) - _MOST_NAMED, 0) + max(len(effect.went) - _MOST_NAMED, 0),
     }
 
@@ -108,7 +108,7 @@ def forget(request: Request) -> Response:
     return redirect_with_note(request, f"/p/{profile}/learned", f"{note}. The next ranking follows.")
 
 
-def _told(moved: Moved, titles: Mapping[str, str]) -> dict[str, Any]:
+def _effect_record(moved: Moved, titles: Mapping[str, str]) -> dict[str, Any]:
     sign = "+" if moved.by > 0 else "-"
     return {
         "paper_id": moved.paper_id,

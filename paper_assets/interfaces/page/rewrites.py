@@ -178,8 +178,8 @@ def list_practices(request: Request) -> Response:
         min_score=int(score) if score and valid else None,
         keyword=keyword or None,
     )
-    kept = _own(request, best_practices(desk.warehouse, collection))
-    found = _own(request, found)
+    kept = _practices_of_person(request, best_practices(desk.warehouse, collection))
+    found = _practices_of_person(request, found)
     categories = [name for name, _ in Counter(each.category or "unknown" for each in kept).most_common(6)]
     return page(
         request,
@@ -304,12 +304,12 @@ def _practice(request: Request) -> BestPractice:
     profile_of(request)
     collection, identifier = desk_of(request).settings.archive, str(request.path_params["identifier"])
     found = best_practice(desk_of(request).warehouse, collection, identifier)
-    if not _own(request, [found]):
+    if not _practices_of_person(request, [found]):
         raise no_such_practice(collection, identifier)
     return found
 
 
-def _own(request: Request, practices: Sequence[BestPractice]) -> list[BestPractice]:
+def _practices_of_person(request: Request, practices: Sequence[BestPractice]) -> list[BestPractice]:
     """Return the best practices from rewrites of the person's profiles in a lab; on a personal desk all of them."""
     person = person_of(request)
     if person is None:

@@ -110,8 +110,8 @@ def duplicate(request: Request) -> Response:
 def remove(request: Request) -> Response:
     """Remove a profile; it is kept for 30 days."""
     name, _ = _managed(request)
-    gone = services.remove_profile(place_of(desk_of(request)), name, now=now())
-    note = f"Profile {name} is removed. You can restore it below until {in_words(gone.until.date())}."
+    removed = services.remove_profile(place_of(desk_of(request)), name, now=now())
+    note = f"Profile {name} is removed. You can restore it below until {in_words(removed.until.date())}."
     return redirect_with_note(request, "/?all=1", note)
 
 
