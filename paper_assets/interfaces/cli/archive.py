@@ -56,8 +56,8 @@ Identifier = Annotated[str, typer.Argument(metavar="ID", help="Or the beginning 
 @archive.command(name="list")
 def list_practices(
     level: Annotated[str | None, typer.Option(help="public, student or expert.")] = None,
-    min_score: Annotated[int | None, typer.Option(help="Only from this score on.")] = None,
-    keyword: Annotated[str | None, typer.Option(help="Only where a keyword holds this.")] = None,
+    min_score: Annotated[int | None, typer.Option(help="Only with at least this score.")] = None,
+    keyword: Annotated[str | None, typer.Option(help="Only with a keyword that contains this.")] = None,
     collection: Collection = None,
     as_json: AsJson = False,
 ) -> None:

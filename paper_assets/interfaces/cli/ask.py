@@ -42,12 +42,12 @@ from paper_assets.stores.warehouse import Warehouse
 def ask(
     question: Annotated[list[str], typer.Argument(help="The question, in plain words.")],
     profile: Annotated[str | None, typer.Option(help="Ask as this profile: its private full texts count too.")] = None,
-    sides: Annotated[bool, typer.Option("--for-and-against", help="Answer for and against apart.")] = False,
+    sides: Annotated[bool, typer.Option("--for-and-against", help="Answer for and against separately.")] = False,
     fetch: Annotated[
         int, typer.Option(min=0, max=MOST_FETCHED, help="Full texts to fetch of the best papers that have none stored.")
     ] = 0,
-    calls: Annotated[int | None, typer.Option(min=1, help="Most calls to the language model.")] = None,
-    tokens: Annotated[int | None, typer.Option(min=1, help="Most tokens that the language model may use.")] = None,
+    calls: Annotated[int | None, typer.Option(min=1, help="Limit of calls to the language model.")] = None,
+    tokens: Annotated[int | None, typer.Option(min=1, help="Limit of tokens for the language model.")] = None,
     extractive: Annotated[bool, typer.Option("--extractive", help="Quote only; ask no language model.")] = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown with BibTeX.")] = False,
     keep: Annotated[bool, typer.Option("--keep", help="Keep the answer; `paper-assets answers` lists it.")] = False,

@@ -9,7 +9,15 @@ from typing import Annotated, Literal
 import typer
 
 from paper_assets.errors import InvalidInput, NotComputed, PaperAssetsError
-from paper_assets.interfaces.cli.terminal import AsJson, open_warehouse, print_json, print_table, read_settings, say
+from paper_assets.interfaces.cli.terminal import (
+    AsJson,
+    ProfileName,
+    open_warehouse,
+    print_json,
+    print_table,
+    read_settings,
+    say,
+)
 from paper_assets.interfaces.ranking_answers import citations
 from paper_assets.interfaces.values import parse_day
 from paper_assets.library.entries import Entry, import_library
@@ -38,13 +46,13 @@ library = typer.Typer(
 
 @library.command(name="import")
 def import_files(
-    profile: str,
+    profile: ProfileName,
     files: Annotated[list[Path], typer.Argument(help="BibTeX, RIS, CSL-JSON, or Zotero's zotero.sqlite.")],
     collection: Collections = None,
     tag: Tags = None,
     as_json: AsJson = False,
 ) -> None:
-    """Like the papers of library files; what could not be read or matched is listed. Again, it adds what is new."""
+    """Import the papers of library files as liked papers; run it again to add new ones. Lists unreadable entries."""
     selection = Selection(collections=tuple(collection or ()), tags=tuple(tag or ()))
     if selection != ALL_WORKS and any(file.suffix != ".sqlite" for file in files):
         raise InvalidInput("--collection and --tag choose from a zotero.sqlite; other files are read whole")
@@ -58,14 +66,15 @@ def import_files(
 
 @library.command()
 def zotero(
-    profile: str,
+    profile: ProfileName,
     number: Annotated[str, typer.Argument(help="Number of the library, as Zotero shows it beside your keys.")],
     group: Annotated[bool, typer.Option("--group", help="A group's library instead of a user's.")] = False,
     collection: Collections = None,
     tag: Tags = None,
     as_json: AsJson = False,
 ) -> None:
-    """Like the papers on Zotero's server; a private library needs ZOTERO_API_KEY. Again, it adds what is new."""
+    """Import the papers on Zotero's server as liked papers; run it again to add new ones. A private library needs
+    ZOTERO_API_KEY."""
     if not number.isdigit():
         raise InvalidInput(f"the library's number has digits only, got {number[:40]!r}")
     settings = read_settings()
@@ -83,7 +92,7 @@ def zotero(
 
 
 def cite(
-    profile: str,
+    profile: ProfileName,
     day: Annotated[str | None, typer.Option(metavar="YYYY-MM-DD", help="Day of the list; default: the newest.")] = None,
     rated: Annotated[str | None, typer.Option(help="Instead: the papers rated worth, later or no.")] = None,
     form: Annotated[str, typer.Option("--format", help="bibtex, ris or csl-json.")] = "bibtex",
@@ -112,9 +121,9 @@ def _outcome(delivery: Delivery) -> dict[str, str | None]:
 
 
 def deliver(
-    profile: str,
+    profile: ProfileName,
     day: Annotated[str | None, typer.Option(metavar="YYYY-MM-DD", help="Day; default: the newest.")] = None,
-    again: Annotated[bool, typer.Option("--again", help="Also what was sent before, or may have been.")] = False,
+    again: Annotated[bool, typer.Option("--again", help="Send again what was sent before, or may have been.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Send a profile's digest to the channels in its delivery.json."""

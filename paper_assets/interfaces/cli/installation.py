@@ -80,10 +80,10 @@ def set_model(
     ] = None,
     price_in: Annotated[float | None, typer.Option(min=0, help="Price of a million tokens sent.")] = None,
     price_out: Annotated[float | None, typer.Option(min=0, help="Price of a million tokens received.")] = None,
-    tokens: Annotated[int | None, typer.Option(min=0, help="Most tokens of one run.")] = None,
-    test: Annotated[bool, typer.Option(help="Ask one short question before anything is kept.")] = True,
+    tokens: Annotated[int | None, typer.Option(min=0, help="Limit of tokens for one run.")] = None,
+    test: Annotated[bool, typer.Option(help="Ask one short question before anything is saved.")] = True,
 ) -> None:
-    """Keep provider, model and key in a file that only you can read, after a test call.
+    """Save provider, model and key in a file that only you can read, after a test call.
 
     The key is never an option, because other users of a machine can see the options of a command.
     """
@@ -127,7 +127,7 @@ def show() -> None:
 
 @llm.command()
 def remove() -> None:
-    """Forget provider, model and key."""
+    """Remove provider, model and key."""
     say("The language model is forgotten." if forget_variables(read_settings().home) else "No language model is kept.")
 
 

@@ -47,9 +47,9 @@ Kind = Annotated[str, typer.Option("--type", help="summary, detailed or comparis
 
 def search(
     query: Annotated[str, typer.Argument(help='Words; "in quotes" for a phrase.')] = "",
-    author: Annotated[str | None, typer.Option()] = None,
+    author: Annotated[str | None, typer.Option(help="Name of an author.")] = None,
     category: Annotated[str | None, typer.Option(help="An arXiv category such as cs.CL.")] = None,
-    max_results: Annotated[int, typer.Option()] = 10,
+    max_results: Annotated[int, typer.Option(help="Limit of papers.")] = 10,
     as_json: AsJson = False,
 ) -> None:
     """Search arXiv and Semantic Scholar for papers."""
@@ -62,10 +62,10 @@ def search(
 def related(
     paper: Annotated[str, typer.Argument(help="arXiv id, or address of a paper.")],
     relation: Annotated[str, typer.Option(help="similar, cites (its references) or cited_by.")] = "similar",
-    max_results: Annotated[int, typer.Option()] = 10,
+    max_results: Annotated[int, typer.Option(help="Limit of papers.")] = 10,
     as_json: AsJson = False,
 ) -> None:
-    """List the papers similar to a paper, its references or its citations. Semantic Scholar is asked."""
+    """List the papers similar to a paper, its references or its citations. Uses Semantic Scholar."""
     named = _named(paper)
     if "title" in named:
         raise InvalidInput(
@@ -84,7 +84,7 @@ def fetch_paper(
     content: Annotated[bool, typer.Option(help="Fetch the PDF's text too.")] = True,
     as_json: AsJson = False,
 ) -> None:
-    """Show a paper and its text. The warehouse is asked first, then arXiv, then Semantic Scholar."""
+    """Show a paper and its text. Looks in the warehouse first, then at arXiv, then at Semantic Scholar."""
     with progress_bar("paper") as bar:
         fetched = papers.fetch_paper(_clients(bar), **_named(paper), include_pdf_content=content)
     if as_json:

@@ -119,7 +119,7 @@ def new(
 
 @profile.command(name="list")
 def list_profiles(
-    removed: Annotated[bool, typer.Option("--removed", help="The removed profiles that can be restored.")] = False,
+    removed: Annotated[bool, typer.Option("--removed", help="List the removed profiles that can be restored.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """List the profiles with their interests, their newest list and what is wrong with them."""

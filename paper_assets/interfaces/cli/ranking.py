@@ -10,7 +10,15 @@ import typer
 from pydantic.fields import FieldInfo
 
 from paper_assets.errors import InvalidInput
-from paper_assets.interfaces.cli.terminal import AsJson, open_warehouse, print_json, read_settings, say
+from paper_assets.interfaces.cli.terminal import (
+    AsJson,
+    PaperId,
+    ProfileName,
+    open_warehouse,
+    print_json,
+    read_settings,
+    say,
+)
 from paper_assets.interfaces.ranking_answers import explanation, list_changes, ranked_now, remembering_embedder
 from paper_assets.interfaces.ranking_parameters import with_ranking_options
 from paper_assets.interfaces.values import parse_day
@@ -68,8 +76,8 @@ def rank(
 
 
 def explain(
-    profile: str,
-    paper_id: str,
+    profile: ProfileName,
+    paper_id: PaperId,
     day: Annotated[str | None, typer.Option(metavar="YYYY-MM-DD", help="Day of the list; default: the newest.")] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -83,7 +91,7 @@ def explain(
 
 
 def changed(
-    profile: str,
+    profile: ProfileName,
     day: Annotated[str | None, typer.Option(metavar="YYYY-MM-DD", help="Day of the list; default: the newest.")] = None,
     before: Annotated[
         str | None, typer.Option(metavar="YYYY-MM-DD", help="Day to compare with; default: the ranked day before.")

@@ -7,7 +7,16 @@ from typing import Annotated
 import typer
 
 from paper_assets.errors import InvalidInput
-from paper_assets.interfaces.cli.terminal import AsJson, open_warehouse, print_json, print_table, read_settings, say
+from paper_assets.interfaces.cli.terminal import (
+    AsJson,
+    PaperId,
+    ProfileName,
+    open_warehouse,
+    print_json,
+    print_table,
+    read_settings,
+    say,
+)
 from paper_assets.learning.ratings import (
     IN_WORDS,
     SIGNALS_IN_WORDS,
@@ -32,8 +41,8 @@ ratings = typer.Typer(
 
 
 def rate(
-    profile: str,
-    paper_id: str,
+    profile: ProfileName,
+    paper_id: PaperId,
     rating: Annotated[str, typer.Argument(metavar="worth|later|no|undo", help="undo withdraws the rating.")],
     as_json: AsJson = False,
 ) -> None:
@@ -50,7 +59,7 @@ def rate(
 
 
 @ratings.command(name="list")
-def list_ratings(profile: str, as_json: AsJson = False) -> None:
+def list_ratings(profile: ProfileName, as_json: AsJson = False) -> None:
     """List the latest rating of each rated paper, newest first, then papers opened, cited or put on the shelf."""
     warehouse = open_warehouse()
     check_profile(warehouse, profile, read_settings().profiles_dir)
@@ -90,14 +99,16 @@ def list_ratings(profile: str, as_json: AsJson = False) -> None:
 
 
 @ratings.command()
-def export(profile: str) -> None:
+def export(profile: ProfileName) -> None:
     """Print all ratings ever given in the profile, withdrawn ones too, and its reading signals, as JSON."""
     print_json(export_ratings(open_warehouse(), profile, profiles_dir=read_settings().profiles_dir))
 
 
 @ratings.command()
 def erase(
-    profile: str, yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False, as_json: AsJson = False
+    profile: ProfileName,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Erase all ratings and reading signals of a profile, and what was learned from them, for good."""
     warehouse, folder = open_warehouse(), read_settings().profiles_dir

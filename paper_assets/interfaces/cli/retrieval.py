@@ -42,9 +42,11 @@ def retrieve(
         str | None, typer.Option(help="Ask as this profile: its categories, and its own private documents.")
     ] = None,
     as_of: Annotated[
-        str | None, typer.Option(metavar="YYYY-MM-DD", help="Find nothing of after this day; default: no limit.")
+        str | None, typer.Option(metavar="YYYY-MM-DD", help="Ignore documents after this day; default: no limit.")
     ] = None,
-    standard: Annotated[bool, typer.Option("--standard", help="The best k, whatever their side.")] = False,
+    standard: Annotated[
+        bool, typer.Option("--standard", help="Find the best k documents, whatever their side.")
+    ] = False,
     verbose: Annotated[bool, typer.Option("--verbose", help="Log each search, with filter and counts.")] = False,
     as_json: AsJson = False,
 ) -> None:

@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 
 from paper_assets.errors import InvalidInput, ModelUnavailable, PaperNotFound
-from paper_assets.interfaces.cli.terminal import AsJson, open_warehouse, print_json, read_settings, say, warn
+from paper_assets.interfaces.cli.terminal import AsJson, PaperId, open_warehouse, print_json, read_settings, say, warn
 from paper_assets.models.embedder import load_embedder
 from paper_assets.paper_id import split_paper_id
 from paper_assets.rewriting import loop
@@ -36,12 +36,12 @@ from paper_assets.text.languages import LANGUAGES
 
 
 def rewrite(
-    paper_id: str,
+    paper_id: PaperId,
     level: Annotated[str, typer.Option(help="public, student or expert.")],
-    accept: Annotated[int | None, typer.Option(metavar="ATTEMPT", help="Take this attempt, which waits.")] = None,
-    retry: Annotated[int | None, typer.Option(metavar="ATTEMPT", help="Send this attempt back and go on.")] = None,
-    cancel: Annotated[bool, typer.Option("--cancel", help="Give this rewrite up.")] = False,
-    reopen: Annotated[bool, typer.Option("--reopen", help="Take a cancellation back and go on.")] = False,
+    accept: Annotated[int | None, typer.Option(metavar="ATTEMPT", help="Accept this waiting attempt.")] = None,
+    retry: Annotated[int | None, typer.Option(metavar="ATTEMPT", help="Reject this attempt and continue.")] = None,
+    cancel: Annotated[bool, typer.Option("--cancel", help="Cancel this rewrite.")] = False,
+    reopen: Annotated[bool, typer.Option("--reopen", help="Undo a cancellation and continue.")] = False,
     release: Annotated[
         str | None, typer.Option(metavar="TEXT", help="Accept this number or name in every rewrite of the paper.")
     ] = None,
@@ -52,7 +52,7 @@ def rewrite(
 ) -> None:
     """Rewrite the abstract of a stored paper for a reading level.
 
-    Goes on where an earlier call, a run or the page has stopped.
+    Continues where an earlier call, a run or the page stopped.
     """
     if sum((accept is not None, retry is not None, cancel, reopen, release is not None)) > 1:
         raise InvalidInput("give only one of --accept, --retry, --cancel, --reopen and --release")

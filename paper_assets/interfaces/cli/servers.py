@@ -22,6 +22,7 @@ people = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
 )
+PersonName = Annotated[str, typer.Argument(metavar="NAME", help="Name of the person.")]
 
 
 def mcp() -> None:
@@ -45,11 +46,11 @@ def serve_desk(port: int, announce: Callable[[str], None]) -> None:
 
 def serve(
     host: Annotated[
-        str, typer.Option(help="Address to listen at; beyond this machine only where people are named.")
+        str, typer.Option(help="Address to listen on; other machines only after `people add`.")
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes a free one.")] = 8788,
     allow_host: Annotated[
-        list[str] | None, typer.Option("--allow-host", help="A name that it answers to, such as desk.example.org.")
+        list[str] | None, typer.Option("--allow-host", help="Host name to answer to, such as desk.example.org.")
     ] = None,
 ) -> None:
     """Serve the desk and MCP over HTTP for a lab, with a token for each person."""
@@ -60,8 +61,8 @@ def serve(
 
 @people.command()
 def add(
-    name: str,
-    profiles: Annotated[list[str], typer.Option("--profile", help="A profile of theirs; say it for each.")],
+    name: PersonName,
+    profiles: Annotated[list[str], typer.Option("--profile", help="A profile that they may use; repeatable.")],
 ) -> None:
     """Give a person access, and print their token, which is shown only this once."""
     settings = read_settings()
@@ -72,15 +73,15 @@ def add(
 
 
 @people.command()
-def remove(name: str) -> None:
+def remove(name: PersonName) -> None:
     """Revoke a person's token at once."""
     remove_person(people_file(read_settings().home), name)
-    say(f"{name} is out: the token is void")
+    say(f"{name} can no longer sign in: the token is revoked")
 
 
 @people.command(name="list")
 def list_people(as_json: AsJson = False) -> None:
-    """Show who may come in, and to which profiles."""
+    """List the people and the profiles that they may use."""
     found = read_people(people_file(read_settings().home))
     if as_json:
         return print_json([{"name": each.name, "profiles": sorted(each.profiles)} for each in found])

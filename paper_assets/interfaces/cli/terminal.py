@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from paper_assets.stores.warehouse import Warehouse
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs instead of a table.")]
+ProfileName = Annotated[str, typer.Argument(metavar="PROFILE", help="Name of the profile.")]
+PaperId = Annotated[str, typer.Argument(metavar="PAPER_ID", help="Id of the paper, such as 2501.12345.")]
 
 
 def read_settings() -> Settings:

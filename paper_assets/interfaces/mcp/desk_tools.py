@@ -155,7 +155,7 @@ class DeskTools:
         rating: Annotated[Literal["worth", "later", "no", "undo"], Field(description="no: not relevant.")],
         profile: Profile = None,
     ) -> Annotated[CallToolResult, PaperRated]:
-        """Keep the reader's rating of a paper, from which rankings learn. Only at their wish."""
+        """Store the reader's rating of a paper, from which rankings learn. Only on request."""
         from paper_assets.learning.ratings import rate, take_back
 
         def work(_: Progress) -> Mapping[str, Any]:

@@ -147,7 +147,7 @@ class PaperRated(TypedDict):
     profile: str
     paper_id: str
     title: str | None
-    rating: Annotated[str | None, Field(description="worth, later or no; null: none any more.")]
+    rating: Annotated[str | None, Field(description="worth, later or no; null: withdrawn.")]
     before: str | None
 
 
@@ -256,7 +256,7 @@ class RetrieveBalancedAnswer(TypedDict):
         list[dict[str, Any]],
         Field(description="For each: side, documents (of a stance with the sentence), shortfall, error, warnings."),
     ]
-    stance: Annotated[dict[str, Any] | None, Field(description="How many were examined, by whom; judge null: nobody.")]
+    stance: Annotated[dict[str, Any] | None, Field(description="How many were examined, by whom; judge null: none.")]
     total: Annotated[int, Field(description="Number of sides.")]
     next_offset: int | None
     notes: list[str]
