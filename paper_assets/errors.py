@@ -1,4 +1,4 @@
-"""The errors of the package, and what each means to a user (SPEC 8).
+"""Define the errors of the package, and what each means to a user (SPEC 8).
 
 Every error has one line that names the file, key, id or option and says what to do. Interfaces print that line and
 exit non-zero; an error that a user can cause never ends in a stack trace.
@@ -20,9 +20,9 @@ _SQLITE = ("disk I/O error", "disk is full", "readonly database", "unable to ope
 
 
 class PaperAssetsError(Exception):
-    """Root of everything a user can cause or meet; its text is one line, ready to be shown.
+    """Root of all errors that a user can cause or meet; its text is one line, ready to be shown.
 
-    Whatever the line repeats of an input, nothing in it steers a terminal, and its middle is left out where it is long.
+    The line contains no control characters, even where it repeats an input, and the middle of a long line is left out.
     """
 
     code = "INVALID_INPUT"
@@ -40,7 +40,7 @@ class InvalidInput(PaperAssetsError):
 
 
 class AmbiguousId(InvalidInput):
-    """The beginning of an id is that of several."""
+    """A shortened id matches several papers."""
 
 
 class InvalidArxivId(InvalidInput):
@@ -64,7 +64,7 @@ class PaperNotFound(PaperAssetsError):
 
 
 class NotComputed(PaperAssetsError):
-    """The asset asked for has not been materialized yet."""
+    """The requested asset has not been materialized yet."""
 
 
 class NothingEarlier(NotComputed):
@@ -72,13 +72,13 @@ class NothingEarlier(NotComputed):
 
 
 class SourceError(PaperAssetsError):
-    """A source outside the machine did not give what was asked."""
+    """A source outside the machine did not answer as expected."""
 
     code = "NETWORK_ERROR"
 
 
 class NetworkError(SourceError):
-    """No answer: name not found, refused, timed out, broken off, or a server error."""
+    """No answer: name not found, connection refused, timeout, broken connection, or a server error."""
 
 
 class RateLimited(SourceError):
@@ -96,7 +96,7 @@ class DoubtfulDay(SourceError):
 
 
 class PdfFetchFailed(SourceError):
-    """No text came of a PDF: not to be had, no PDF, too large, encrypted, damaged, or without a text layer (I7)."""
+    """A PDF gave no text: unavailable, not a PDF, too large, encrypted, damaged, or without a text layer (I7)."""
 
     code = "PDF_FETCH_FAILED"
 
@@ -106,11 +106,11 @@ class ModelUnavailable(PaperAssetsError):
 
 
 class ClusterUnavailable(PaperAssetsError):
-    """The Dask cluster cannot be used: not there, of another version, or lost; nothing of it is kept half (X4)."""
+    """The Dask cluster cannot be used: unreachable, of another version, or lost; partial results are discarded (X4)."""
 
 
 class LLMError(PaperAssetsError):
-    """The language model gave no usable answer: unreachable, overloaded, cut off, refused or not to the schema."""
+    """The language model gave no usable answer: unreachable, overloaded, cut off, refused or against the schema."""
 
     code = "LLM_ERROR"
     usage: object = None  # models.llm_budget.Usage: what was spent before it failed
@@ -123,7 +123,7 @@ class LLMConfigError(LLMError):
 
 
 class LLMUnreachable(LLMError):
-    """No try got an answer: unreachable, overloaded or too slow; another question would fare no better now."""
+    """No attempt got an answer: unreachable, overloaded or too slow; another question would fail now too."""
 
 
 class LLMRateLimited(LLMUnreachable):
@@ -158,7 +158,7 @@ class IndexUnusable(StoreError):
 
 
 class UnexpectedError(PaperAssetsError):
-    """Something that no part of the program foresaw, in one paper, profile, day, question or rating."""
+    """An unforeseen failure in one paper, profile, day, question or rating."""
 
 
 def disk_fault(error: BaseException) -> str | None:

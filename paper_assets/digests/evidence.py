@@ -1,4 +1,4 @@
-"""Show the stored answers to a profile's questions (R3): every side treated alike, gaps named."""
+"""Show the stored answers to a profile's questions (R3): all sides in the same form, gaps named."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

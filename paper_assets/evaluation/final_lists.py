@@ -1,4 +1,4 @@
-"""The lists to be judged: the final list as the graph makes it, its relevance alone, and the baselines beside it.
+"""Make the lists to judge: the final list as the graph makes it, its relevance alone, and the baselines.
 
 `judged_day` filters a profile's papers and `final_list` ranks what is left, by the functions that the graph and the
 gatekeeper call, so that what is judged here is what a reader gets. A list is named by its interest mode (`hybrid`), by

@@ -1,4 +1,4 @@
-"""Coefficients of relevance fitted to judged lists, and a fit for each profile that has not seen it (SPEC G17).
+"""Fit the coefficients of relevance to judged lists, also for each profile without its own grades (SPEC G17).
 
 Maximum likelihood of the grades (2 and 3 are on topic, unjudged papers are not) under the formula of
 `ranking/calibration.py`, every profile of equal weight, a coefficient never below 0. Only interests in words are

@@ -1,4 +1,4 @@
-"""A labelled set: documents, what is asked of them, and which documents are right answers.
+"""Read a labelled set: documents, queries, and which documents are relevant to each query.
 
 A folder holds `docs.jsonl`, `queries.jsonl` or `profiles.jsonl`, and `qrels.tsv`, each also as `.gz`. Other people's
 sets differ in small ways, so the usual names of files and keys are all understood; what cannot be understood is an

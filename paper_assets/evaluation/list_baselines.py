@@ -1,4 +1,4 @@
-"""Rankers of a profile's day that a final list must beat, each a score per candidate of a day that has some.
+"""Baselines that a final list must beat: each scores the candidates of a profile's day.
 
 Two of them are the formulae of other people's programs, written from their description, with the interests standing
 for the papers that those programs know: a reader of ours may have named none.

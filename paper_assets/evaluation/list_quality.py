@@ -1,4 +1,4 @@
-"""How good final lists are: figures with intervals, differences between lists, and calibration (SPEC G17)."""
+"""Measure final lists: figures with intervals, differences between lists, and calibration (SPEC G17)."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""How good one ranking is: nDCG, precision, recall and interest coverage, on arrays in ranked order.
+"""Measure one ranking: nDCG, precision, recall and interest coverage, on arrays in ranked order.
 
 A grade is a number from 0; everything above 0 is relevant. `nan` means that the question does not arise
 (nothing relevant is known), and such a query is left out of means.

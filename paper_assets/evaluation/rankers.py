@@ -1,4 +1,4 @@
-"""Every ranker of a labelled set by name: our interest modes beside the baselines (SPEC G4)."""
+"""List every ranker of a labelled set by name: our interest modes and the baselines (SPEC G4)."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache

@@ -1,4 +1,4 @@
-"""Serve Dagster's page behind a guard: its web server alone accepts changes from every site and under every name.
+"""Serve Dagster's page behind a guard; its web server accepts changes from any site and any host name.
 
     python -m paper_assets.interfaces.graph_page -w workspace.yaml
 

@@ -1,4 +1,4 @@
-"""Compare two stored rankings of a profile, with all that the stores know of the causes."""
+"""Compare two stored rankings of a profile, with every cause that the stores know."""
 
 from collections.abc import Mapping
 from contextlib import suppress

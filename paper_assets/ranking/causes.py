@@ -1,4 +1,4 @@
-"""Why a paper's place differs between two rankings: each possible cause is undone and the list arranged again (G16).
+"""Find why a paper's place differs between two rankings: undo each possible cause and arrange the list again (G16).
 
 A cause holds if with it alone undone, and all else as it is now, the paper would not have entered, would not have
 left, or would have moved less far. Causes that hold are ordered so:
@@ -258,7 +258,7 @@ _FIRST = ("lane", "pick")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Causes:
-    """The causes that hold, the deciding one first; more than one decide only `together`."""
+    """The causes found, the decisive one first; several of them decide only `together`."""
 
     all: tuple[Cause, ...]
     decisive: int = 1
@@ -266,7 +266,7 @@ class Causes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Possible:
-    """A cause that may hold: how to undo it, and what to say if it does, given the list without it."""
+    """A possible cause: how to undo it, and how to describe it, given the list without it."""
 
     kind: str
     undo: Callable[[ScoredPapers], ScoredPapers]

@@ -1,4 +1,4 @@
-"""What changed between two rankings of a profile: who entered, left or moved, and why (SPEC G16).
+"""What changed between two rankings of a profile: which papers entered, left or moved, and why (SPEC G16).
 
 `causes` decides why, by undoing what may have been the cause; here the two lists are compared and put in words.
 """

@@ -1,4 +1,4 @@
-"""Contrast: one paper that goes about it differently, so that a list does not repeat itself (SPEC G12, G13)."""
+"""Contrast: one paper with a different approach, so that a list does not repeat itself (SPEC G12, G13)."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -48,7 +48,7 @@ def contrastive_pick(
 
     `texts` (n,) are title and abstract, `order` (n,) the rows from best to last. A paper contrasts if
 
-    - on the dimension `kind` it has traits, the chosen ones have some, and no chosen paper has one of its own;
+    - on the dimension `kind` it has traits, the chosen ones have some, and no chosen paper has one of its traits;
     - on the dimension `SHARED[kind]` it has a trait that is common among the chosen ones (`common_traits`).
 
     With nothing chosen (top_k = 1) there is nothing to contrast with, and the answer is None.

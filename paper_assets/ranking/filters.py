@@ -90,7 +90,7 @@ FILTER_PHASE = 2  # G15 `filter_phase`: papers are removed before anything is sc
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilterCriteria:
-    """What the filters judge by. Without a profile (`content` None) no keyword, year or code is asked.
+    """What the filters judge by. Without a profile (`content` None) keywords, year and code do not count.
 
     `implementation_needs_code`: purpose implementation removes papers without code, as the call does. The graph leaves
     them in, because arXiv's metadata misses most code, and puts papers with code first.

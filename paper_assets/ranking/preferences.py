@@ -1,4 +1,4 @@
-"""What a reader's ratings say of papers: a shift of the log odds that a paper is worth reading (SPEC L2, L4).
+"""Apply a reader's ratings to papers: a shift of the log odds that a paper is worth reading (SPEC L2, L4).
 
     log odds = log odds by the formula + vector · v + sum of the weights of its words + weights of its dimensions
 

@@ -1,4 +1,4 @@
-"""Preferences that match nothing: what a profile asks for by name and no recent paper has (SPEC G18). Pure.
+"""Find preferences that match nothing: names and keywords of a profile that no recent paper has (SPEC G18). Pure.
 
 Asked twice: of the papers at hand, which settles most of it, and for the rest of all papers of the last `DAYS` days.
 A further kind of preference: a field of `Preferences`, its test in `unmet`, its sentence in `sentences`.

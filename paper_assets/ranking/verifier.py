@@ -1,4 +1,4 @@
-"""The verifier, an LLM that checks papers of middling relevance: what it is asked, and what of its answer counts (G5).
+"""The verifier, an LLM that checks papers of doubtful relevance: its prompt, and which answers count (G5).
 
 A paper is a text by others and may try to speak to the model. It is shown as escaped JSON in a fence
 (`text/cleaning.py`), and of the answer only ids that were asked and numbers from 0 to 1 count. Verdicts are kept one by

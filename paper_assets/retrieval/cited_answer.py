@@ -1,4 +1,4 @@
-"""An answer whose every sentence carries a citation: its parts, its JSON values, its footnotes, and what changed since.
+"""An answer with a citation for every sentence: its parts, its JSON values, its footnotes, and what changed since.
 
 Written by `question_answering.py`, shown by the page, the digest, the command line and MCP.
 """

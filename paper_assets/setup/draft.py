@@ -1,4 +1,4 @@
-"""A profile before it exists: what a reader has answered, checked and turned into the content of `profile.json`.
+"""Draft a profile: check what a reader entered and turn it into the content of `profile.json`.
 
 The page's form, the questions at a terminal and the command's options all end in a `ProfileDraft`.
 """

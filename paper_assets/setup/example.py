@@ -1,4 +1,4 @@
-"""The bundled example: which of its invented papers are stored, and a profile for who has none yet."""
+"""The bundled example: which of its invented papers are stored, and a profile for a reader without one."""
 
 import json
 from functools import cache

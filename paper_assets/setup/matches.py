@@ -1,4 +1,4 @@
-"""What a draft of a profile finds among the stored papers: categories to follow, matching papers, a first list."""
+"""Match a draft of a profile with the stored papers: categories to follow, matching papers, a first list."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""Define what every source of papers offers to the rest of the program, and what it is asked with.
+"""Define the interface of a source of papers, and the access that its functions receive.
 
 A source is a value of type `Source` in its own file, listed in `table`. What it cannot do is None, so that a caller can
 check before asking. Its functions raise SourceError and RefusedKey; the message names the host that did not answer.

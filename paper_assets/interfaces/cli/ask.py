@@ -1,4 +1,4 @@
-"""Answer questions from the stored papers: `paper-assets ask`, and `paper-assets answers` for those that are kept."""
+"""Answer questions from the stored papers: `paper-assets ask`, and `paper-assets answers` for saved answers."""
 
 import os
 from dataclasses import asdict

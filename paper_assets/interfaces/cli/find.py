@@ -1,4 +1,4 @@
-"""The command that searches the stored papers: `paper-assets find`."""
+"""Search the stored papers: `paper-assets find`."""
 
 from datetime import date
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""How the process of a command ends: on a signal, on an error of the disk, on a bug.
+"""End the process of a command: on a signal, on an error of the disk, on a bug.
 
 Signals end a process at once, wherever it is. Nothing needs a tidy end: whatever a killed process leaves is whole, or
 the next command repairs it. So a separate thread waits for the signal and ends the process, and no library can catch,

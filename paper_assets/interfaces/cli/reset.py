@@ -1,4 +1,4 @@
-"""`reset`: begin again, so that neither the stores nor Dagster remember anything that the other does not."""
+"""`reset`: delete results and Dagster's history together, so that the two always agree."""
 
 import os
 import shutil

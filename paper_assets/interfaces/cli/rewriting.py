@@ -1,4 +1,4 @@
-"""`rewrite`: a paper's abstract rewritten for a level, with a person's word where the critic is in doubt (SPEC 4)."""
+"""`rewrite`: rewrite a paper's abstract for a level; a person decides where the critic is unsure (SPEC 4)."""
 
 import os
 import shlex

@@ -50,7 +50,7 @@ class CallIsOver(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calls:
-    """The threads of a server, and what holds for each of its calls. Times in seconds.
+    """The threads of a server, and the limits of each call. Times in seconds.
 
     What needs no network has separate threads, so that it never waits behind what does (I6).
     """

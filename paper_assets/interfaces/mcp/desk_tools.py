@@ -1,4 +1,4 @@
-"""Tools over what the desk has stored: rankings, why they are as they are, and what changed in them (SPEC I1)."""
+"""Tools for stored rankings: the lists, the reasons, and what changed in them (SPEC I1)."""
 
 from collections import Counter
 from collections.abc import Mapping, Set

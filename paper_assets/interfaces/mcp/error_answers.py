@@ -1,5 +1,4 @@
-"""How a failed call is answered over MCP (SPEC I4), and what never leaves the server: keys, places on this machine and
-stack traces.
+"""Answer a failed call over MCP (SPEC I4); keys, paths of this machine and stack traces never leave the server.
 
 The error is JSON in the first text of the answer and nowhere else: structured content on an error makes widely used
 clients throw.

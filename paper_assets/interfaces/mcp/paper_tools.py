@@ -1,4 +1,4 @@
-"""Tools that find and read one paper: searching, what is related to it, its text, a model's reading (SPEC I1, I9)."""
+"""Tools that find and read one paper: search, related papers, its text, a model's analysis (SPEC I1, I9)."""
 
 import json
 from collections.abc import Callable, Mapping

@@ -1,4 +1,4 @@
-"""Tools over what the desk has made beside rankings: profiles, digests, rewrites and best practices (SPEC I9)."""
+"""Tools for profiles, digests, rewrites and best practices (SPEC I9)."""
 
 from collections.abc import Mapping, Set
 from dataclasses import dataclass

@@ -72,7 +72,7 @@ async def serve_stdio(server: MCPServer[Any]) -> None:
 
 
 class _ReadableLines:
-    """The stream of what was heard, without the lines that cannot be read, which it answers."""
+    """The incoming stream without lines that cannot be parsed, which it answers with an error."""
 
     def __init__(self, incoming: Any, outgoing: Any) -> None:
         self._incoming = incoming

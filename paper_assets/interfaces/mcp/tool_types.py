@@ -1,4 +1,4 @@
-"""What the tools take and give, as an assistant sees it in their schemas."""
+"""Define the arguments and answers of the tools, as an assistant sees them in their schemas."""
 
 from typing import Annotated, Any, Literal, Required
 

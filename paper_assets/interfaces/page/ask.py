@@ -50,7 +50,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """A question as it is typed: for and against apart or not, and how many full texts may be fetched for it."""
+    """A question as typed: whether for and against are separate, and how many full texts may be fetched."""
 
     question: str
     sides: bool = False

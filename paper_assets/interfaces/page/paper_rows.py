@@ -1,4 +1,4 @@
-"""Stored papers as rows of a view: search results, the shelf and similar papers show a paper in the same way."""
+"""Show stored papers as rows: in search results, on the shelf and among similar papers in the same way."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
