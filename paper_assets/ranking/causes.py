@@ -95,8 +95,8 @@ def own_words(two: TwoRankings, at: int, name: str, by: float) -> tuple[str, str
         moved = _from_to(then, now)
         crossed = (then >= two.line, now >= two.line)
         if crossed[0] != crossed[1]:
-            where = "over" if crossed[1] else "under"
-            return "line", f"it went {where} the line of {two.line:.2f} (probability {moved})"
+            where = "rose above" if crossed[1] else "fell below"
+            return "line", f"it {where} the threshold of {two.line:.2f} (probability {moved})"
         if two.new.rules.nudge is None and tenth(then) != tenth(now):
             where = "higher" if now > then else "lower"
             return "tenth", f"its probability is in a {where} tenth ({moved})"

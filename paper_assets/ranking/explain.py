@@ -116,7 +116,7 @@ def why(
     in_words = IN_WORDS | CONTRASTIVE_IN_WORDS
     notes = [in_words[tag] for tag in row["tags"] if not tag.startswith(SOFT_PENALTY)]
     if notes:
-        sentences.append(f"To note: {', '.join(notes)}.")
+        sentences.append(f"Notable: {', '.join(notes)}.")
     if row["paper_id"] in (header.get("lane_places") or {}):
         lane = header["lane_places"][row["paper_id"]]
         sentences.append(f"It has its place for your interest in {lane}, which no other paper shown serves.")
@@ -158,7 +158,7 @@ def what_was_missing(paper_id: str, rows: Sequence[Mapping[str, Any]], header: M
     remedies = _remedies(papers, at, row, header)
     if papers.rules.shortlist:
         needed = _probability_needed(papers, at, weight)
-        words = f"Not among the first {shown}: others above the line are more probable"
+        words = f"Not among the first {shown}: others above the threshold are more probable"
         if not needed:
             return f"{words}."
         gap = needed - probability
@@ -305,13 +305,13 @@ def _learned_in_words(row: Mapping[str, Any], weight: float) -> list[str]:
 
 def _against_threshold(probability: float, line: float) -> str:
     if probability >= line:
-        return f"Above the line: the probability that it is on topic is {probability:.2f}, {line:.2f} is asked."
-    return f"Under the line: the probability that it is on topic is {_below_threshold(probability, line)}."
+        return f"Above the threshold: the probability that it is on topic is {probability:.2f}, {line:.2f} is needed."
+    return f"Below the threshold: the probability that it is on topic is {_below_threshold(probability, line)}."
 
 
 def _below_threshold(probability: float, line: float) -> str:
     digits = 2 if f"{probability:.2f}" != f"{line:.2f}" else 4
-    return f"{probability:.{digits}f}, {line:.2f} is asked"
+    return f"{probability:.{digits}f}, {line:.2f} is needed"
 
 
 def _papers(rows: Sequence[Mapping[str, Any]], header: Mapping[str, Any]) -> ScoredPapers:

@@ -108,7 +108,7 @@ def with_a_line(*probabilities: float, top_k: int = 2, mode: str = "balanced") -
 def test_a_paper_under_the_line_is_told_what_the_line_asks_and_on_a_quiet_day_that_it_would_be_in() -> None:
     rows, header = with_a_line(0.8, 0.31)
     told = what_was_missing("2", rows, header) or ""
-    assert "the probability that it is on topic is 0.31, 0.40 is asked; with that it would be in" in told
+    assert "the probability that it is on topic is 0.31, 0.40 is needed; with that it would be in" in told
     rows, header = with_a_line(0.8, 0.72, 0.31)
     told = what_was_missing("3", rows, header) or ""
     assert told.endswith("0.721 would bring it into the list.") or told.endswith("0.720 would bring it into the list.")
@@ -117,7 +117,7 @@ def test_a_paper_under_the_line_is_told_what_the_line_asks_and_on_a_quiet_day_th
 def test_a_paper_that_others_above_the_line_beat_is_told_the_probability_and_not_that_code_would_help() -> None:
     rows, header = with_a_line(0.8, 0.72, 0.55)
     told = what_was_missing("3", rows, header) or ""
-    assert "others above the line are more probable" in told and "instead of 0.550 it would be among them" in told
+    assert "others above the threshold are more probable" in told and "instead of 0.550 it would be among them" in told
     assert "code" not in told
 
 
@@ -189,7 +189,7 @@ def test_a_keyword_that_raised_the_probability_is_told_unless_a_language_model_h
 
 
 def test_where_a_paper_stands_to_the_line_is_said() -> None:
-    below = "Under the line: the probability that it is on topic is 0.31, 0.40 is asked."
+    below = "Below the threshold: the probability that it is on topic is 0.31, 0.40 is needed."
     assert below in why_of(shown=False, below_line=True, semantic_relevance=0.31)
 
 
