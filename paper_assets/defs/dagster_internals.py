@@ -1,4 +1,4 @@
-"""Isolate everything that this project takes from Dagster's private modules, with the reason; for Dagster 1.13.
+"""Isolate what this project takes from Dagster's private modules, with the reason; written for Dagster 1.13.
 
 No other module imports `dagster._*`; `tests/defs/test_dagster_internals.py` checks that, and fails when Dagster changes
 one of these names. Remove an entry as soon as Dagster offers a public way. Imports inside functions are needed by one
