@@ -4,6 +4,7 @@ Belongs here: the translation, once for all steps. Not here: what a step does, s
 """
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -15,6 +16,7 @@ from paper_assets.defs.external_assets import reader_ratings, research_profile
 from paper_assets.defs.partitions import any_day, partition_key, partition_of, partitions_of
 from paper_assets.defs.reports import ATTENDED, materializations, separate_events, user_errors_as_failures
 from paper_assets.errors import PaperAssetsError, StoreError, named_error
+from paper_assets.models.minilm import one_blas_thread
 from paper_assets.pipeline.health import repair
 from paper_assets.pipeline.papers import ACCEPT_FEWER
 from paper_assets.pipeline.step import WHOLE, Check, Checked, Grid, Made, Partition, Product, Report, Step, failure_of
@@ -64,6 +66,9 @@ RUN_CONFIG: dict[str, type[RankingRunConfig] | type[PapersRunConfig]] = {
     "gatekeeper": RankingRunConfig,
     "arxiv_papers": PapersRunConfig,
 }
+
+
+_DESCRIBED_TOGETHER = 20  # partitions in one opening of the store, for which writers wait half a second
 
 
 def asset_of(step: Step) -> dg.AssetsDefinition:
@@ -124,10 +129,11 @@ def _run(step: Step, context: dg.AssetExecutionContext, workspace: Workspace) ->
     with user_errors_as_failures(context):
         if not attended:  # a command does this before its first run
             repair(workspace)
-        made = step.make(workspace, asked, wanted)
         products = [product for product in step.products if product.name in wanted]
-        described = [describe(product, workspace, made) for product in products]
-        checked = [check_made(product, workspace, made) for product in products]
+        with one_blas_thread():
+            made = step.make(workspace, asked, wanted)
+            described = [describe(step, product, workspace, made) for product in products]
+            checked = [check_made(step, product, workspace, made) for product in products]
         unreported = {each: error for found in described for each, error in found.failures.items()}
         rejected = {each: error for found in checked for each, error in found.failures.items()}
         workspace.on_made(replace(made, failures={**unreported, **rejected, **made.failures}))
@@ -154,18 +160,30 @@ class Described:
     failures: dict[Partition, PaperAssetsError] = field(default_factory=dict)
 
 
-def describe(product: Product, workspace: Workspace, made: Made) -> Described:
+def describe(step: Step, product: Product, workspace: Workspace, made: Made) -> Described:
     """Report each partition that was made or has changed; a surprise in one leaves out no other."""
     found = Described()
     for partitions, reports in ((list(made.new), found.of_made), (list(made.also_changed), found.of_others)):
-        for each in partitions:
-            try:
-                reports[each] = product.report(workspace, each, made)
-            except StoreError:
-                raise
-            except Exception as error:
-                found.failures[each] = named_error(error, f"{product.name} of {each}")
+        for at in range(0, len(partitions), _DESCRIBED_TOGETHER):
+            with _reading_together(step, workspace) as reading:
+                for each in partitions[at : at + _DESCRIBED_TOGETHER]:
+                    try:
+                        reports[each] = product.report(reading, each, made)
+                    except StoreError:
+                        raise
+                    except Exception as error:
+                        found.failures[each] = named_error(error, f"{product.name} of {each}")
     return found
+
+
+@contextmanager
+def _reading_together(step: Step, workspace: Workspace) -> Iterator[Workspace]:
+    """Open the store once for reports and checks that do nothing but read it."""
+    if not step.reports_only_read:
+        yield workspace
+        return
+    with workspace.warehouse.read_together() as opened:
+        yield replace(workspace, warehouse=opened)
 
 
 @dataclass(slots=True)
@@ -189,11 +207,12 @@ class ChecksMade:
         ]
 
 
-def check_made(product: Product, workspace: Workspace, made: Made) -> ChecksMade:
+def check_made(step: Step, product: Product, workspace: Workspace, made: Made) -> ChecksMade:
     """Check what was made; a failing blocking check is repeated for each profile, because it stops no other."""
     found, done = ChecksMade(), list(made.new)
     for check in product.checks:
-        found.outcomes[check.name] = outcome = holds(check, workspace, done, made)
+        with _reading_together(step, workspace) as reading:
+            found.outcomes[check.name] = outcome = holds(check, reading, done, made)
         if check.blocking and not outcome.passed:
             for profile in dict.fromkeys(each.profile for each in done):
                 own = [each for each in done if each.profile == profile]

@@ -5,24 +5,17 @@ Belongs here: tables, small plots and counts, and the events that carry them. No
 """
 
 import base64
-import io
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import cycle
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import dagster as dg
 from markupsafe import escape
 
 from paper_assets.errors import ClusterUnavailable, DoubtfulDay, PaperAssetsError, SourceError, StoreBusy
 from paper_assets.pipeline.step import Bars, Columns, Link, Markdown, Report, Scatter, StackedBars, Table, Value
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
 
 ATTENDED = "paper_assets/attended"  # tag of a run that a person waits for at a terminal
 
@@ -83,7 +76,7 @@ def _drawn(value: Value) -> Any:
         case StackedBars(rows, parts, title):
             return dg.MetadataValue.md(stacked_bars(rows, parts, title=title))
         case Scatter(points, groups, title):
-            return scatter(points, groups, title=title)
+            return dg.MetadataValue.md(scatter(points, groups, title=title))
         case Markdown(text):
             return dg.MetadataValue.md(text)
         case Link(url):
@@ -137,42 +130,6 @@ def bars(values: Mapping[str, int], *, title: str) -> dg.MarkdownMetadataValue:
     return dg.MetadataValue.md("\n".join([title, "```", *lines, "```"]))
 
 
-def scatter(points: Any, groups: Sequence[str], *, title: str) -> dg.MarkdownMetadataValue:
-    """Draw points (n, 2) coloured by group; only the five largest groups have separate colours."""
-    largest = sorted(set(groups), key=lambda group: (-groups.count(group), group))[:5]
-    figure, axes = _plot(2.6, inside=(0.02, 0.02, 0.96, 0.88))
-    for group in [*largest, None]:
-        chosen = [i for i, name in enumerate(groups) if (name == group if group else name not in largest)]
-        if chosen:
-            axes.scatter(points[chosen, 0], points[chosen, 1], s=6, label=group or "other")
-    axes.legend(fontsize=6, frameon=False)
-    axes.set_xticks([])
-    axes.set_yticks([])
-    return _picture(figure, title)
-
-
-def _plot(inches: float, *, inside: tuple[float, float, float, float]) -> tuple["Figure", "Axes"]:
-    """Return a small figure of this height whose axes fill `inside` (left, bottom, width, height as shares)."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(5.6, inches), dpi=80)
-    axes = figure.add_axes(inside)
-    axes.tick_params(labelsize=7)
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
-    return figure, axes
-
-
-def _picture(figure: "Figure", title: str) -> dg.MarkdownMetadataValue:
-    """Return the figure's PNG as a data address, small enough for the event log (about 10 kB)."""
-    figure.text(0.02, 0.985, title, fontsize=8, va="top")
-    png = io.BytesIO()
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Glyph")  # a title in a script the font lacks shows boxes
-        figure.savefig(png, format="png")
-    return dg.MetadataValue.md(f"![{title}](data:image/png;base64,{base64.b64encode(png.getvalue()).decode('ascii')})")
-
-
 def _cell(value: object) -> str:
     text = f"{value:.3f}" if isinstance(value, float) else str(value)
     text = " ".join(text.split())
@@ -223,9 +180,34 @@ def stacked_bars(rows: Sequence[str], parts: Mapping[str, Sequence[float]], *, t
             continue
         drawn.append(_text(place, bottom + 10, f"{value:.3g}", middle=True))
     height = bottom + _BELOW + -(-len(parts) // _COLUMNS) * _LINE
+    return _picture("".join(drawn), height, title)
+
+
+_DOT, _MAP = 3, 190  # pixels of a point, and of the height in which points lie
+
+
+def scatter(points: Any, groups: Sequence[str], *, title: str) -> str:
+    """Return a picture in Markdown: points (n, 2) coloured by group; only the five largest have separate colours."""
+    largest = sorted(set(groups), key=lambda group: (-groups.count(group), group))[:5]
+    low = points.min(axis=0)
+    scale = ((_WIDTH - 20, _MAP) / (points.max(axis=0) - low).clip(min=1e-9)).tolist()
+    names, drawn = [*largest, *(["other"] if set(groups) - {*largest} else [])], [_text(6, 15, title, size=11)]
+    dots: dict[str, list[str]] = {name: [] for name in names}
+    for (x, y), group in zip((points - low).tolist(), groups, strict=True):
+        dot = f"M{10 + x * scale[0]:.1f} {_TOP + _MAP - y * scale[1]:.1f}h{_DOT}v{_DOT}h-{_DOT}z"
+        dots[group if group in dots else "other"].append(dot)
+    below = _TOP + _MAP + 14
+    for number, (name, colour) in enumerate(zip(names, _COLOURS, strict=False)):
+        x, y = 6 + number % _COLUMNS * (_WIDTH - 12) // _COLUMNS, below + number // _COLUMNS * _LINE
+        drawn.append(f'<path fill="#{colour}" d="{"".join(dots[name])}M{x} {y}h8v8h-8z"/>{_text(x + 12, y + 8, name)}')
+    return _picture("".join(drawn), below + _LINE * -(-len(names) // _COLUMNS) + 4, title)
+
+
+def _picture(drawn: str, height: int, title: str) -> str:
+    """Return what is drawn as an SVG in a data address, small enough for the event log."""
     picture = (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{height}" '
-        f'font-family="sans-serif"><path fill="#fff" d="M0 0h{_WIDTH}v{height}H0z"/>{"".join(drawn)}</svg>'
+        f'font-family="sans-serif"><path fill="#fff" d="M0 0h{_WIDTH}v{height}H0z"/>{drawn}</svg>'
     )
     return f"![{title}](data:image/svg+xml;base64,{base64.b64encode(picture.encode()).decode('ascii')})"
 

@@ -12,7 +12,7 @@ from functools import cache
 from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
-from threading import Lock
+from threading import RLock
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -34,7 +34,7 @@ _SUMS = {
     "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
 }
 _LAYERS, _HEADS, _EPSILON = 6, 12, 1e-12
-_BLAS = Lock()
+_BLAS = RLock()
 _SLICE = 1_000  # texts tokenized at once: the tokenizer's records are a hundred times the size of the ids
 
 
@@ -79,7 +79,7 @@ def word_pieces(tokenizer: "Tokenizer", texts: Sequence[str]) -> Iterator[tuple[
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Limit numpy's BLAS to one thread, for one caller at a time: the limit applies to the whole process.
+    """Limit numpy's BLAS to one thread, for one thread at a time: the limit applies to the whole process.
 
     The matrices of one text are so small that threads mostly wait for one another, by spinning: two threads on two busy
     cores took ten times as long as one, and are barely faster on idle ones.

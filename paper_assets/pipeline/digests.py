@@ -42,6 +42,7 @@ from paper_assets.stores.digests import (
     FEED,
     DigestInputs,
     DigestMade,
+    Key,
     code_state,
     current_feed,
     digest_path,
@@ -58,7 +59,14 @@ from paper_assets.stores.digests import (
 from paper_assets.stores.documents import retrievals_of
 from paper_assets.stores.papers import papers_by_id
 from paper_assets.stores.profiles import last_good_profile, profile_version
-from paper_assets.stores.rankings import StoredRanking, candidates, latest_ranking_day, previous_ranking, ranking
+from paper_assets.stores.rankings import (
+    StoredRanking,
+    candidates,
+    days_ranked,
+    latest_ranking_day,
+    previous_ranking,
+    ranking,
+)
 from paper_assets.stores.rewrite_progress import last_decision
 from paper_assets.stores.rewrites import rewrites_of
 from paper_assets.stores.warehouse import Warehouse
@@ -67,6 +75,8 @@ from paper_assets.text.cleaning import one_line
 CODE_VERSION = "4"  # raise it when the pages change, so that the graph shows which days were made before
 _IN_FEED = 30  # digests
 _PREVIEW = 6_000  # characters of the page in the event log; a list of five fits
+_READ_AT_ONCE = 20  # digests whose rows are in memory together, half a megabyte each
+_MISSING = "missing"  # stands for the content of pages that are not there, so that it equals that of no page
 NAME = "reading_digests"
 
 
@@ -91,9 +101,17 @@ def write_digest(warehouse: Warehouse, profile: str, day: date, *, settings: Set
 
     Raises NotComputed if there is no ranking, StoreBusy, StoreUnwritable.
     """
-    digest, inputs = _with_inputs(warehouse, profile, day, settings=settings)
+    key = (profile, day)
+    found = _gathered(warehouse, [key], settings=settings)[key]
+    if isinstance(found, NotComputed):
+        raise found
+    return _write(*found, settings=settings)
+
+
+def _write(stored: Stored, inputs: DigestInputs, *, settings: Settings) -> Written:
+    digest = digest_of(stored, config=settings.rewriting)
     pages = _pages(digest, settings)
-    folder = settings.digests_dir
+    folder, profile, day = settings.digests_dir, digest.profile, digest.day
     new = keep_digest(
         folder,
         profile,
@@ -134,14 +152,24 @@ def gather(warehouse: Warehouse, profile: str, day: date, *, settings: Settings)
     return digest_of(stored, config=settings.rewriting)
 
 
-def _with_inputs(warehouse: Warehouse, profile: str, day: date, *, settings: Settings) -> tuple[Digest, DigestInputs]:
-    """Return the result of `gather` and what it was made from. Raises NotComputed."""
-    key = (profile, day)
+def _gathered(
+    warehouse: Warehouse, keys: Sequence[Key], *, settings: Settings
+) -> dict[Key, tuple[Stored, DigestInputs] | NotComputed]:
+    """Return for each profile's day what its digest is made from, in one opening; NotComputed without a ranking."""
+    days: dict[Key, tuple[Stored, tuple[str, ...]]] = {}
+    found: dict[Key, tuple[Stored, DigestInputs] | NotComputed] = {}
     with warehouse.read_together() as opened:
-        stored, named = _stored_day(opened, profile, day)
-        rows = rows_of_digests(opened, [key], settings=_settings_of(settings))[key]
-        inputs = DigestInputs(rows=rows, named=named, papers=papers_of_digests(opened, {key: named})[key])
-    return digest_of(stored, config=settings.rewriting), inputs
+        for key in keys:
+            try:
+                days[key] = _stored_day(opened, *key)
+            except NotComputed as missing:
+                found[key] = missing
+        if days:
+            rows = rows_of_digests(opened, [*days], settings=_settings_of(settings))
+            papers = papers_of_digests(opened, {key: named for key, (_, named) in days.items()})
+    for key, (stored, named) in days.items():
+        found[key] = stored, DigestInputs(rows=rows[key], named=named, papers=papers[key])
+    return found
 
 
 def _settings_of(settings: Settings) -> str:
@@ -227,10 +255,24 @@ def _issue(day: date, page: str) -> Issue:
 def _make(workspace: Workspace, partitions: Sequence[Partition], wanted: frozenset[str]) -> Made:
     """Write each day's page and the feed, ascending by day; leave files alone if their content is unchanged."""
     written: dict[Partition, Written] = {}
+    settings, left = workspace.settings, [(each.of_profile, each.of_day) for each in ascending(partitions)]
+    found: dict[Key, tuple[Stored, DigestInputs] | NotComputed] = {}
 
     def write(each: Partition) -> bool:
-        page = write_digest(workspace.warehouse, each.of_profile, each.of_day, settings=workspace.settings)
-        written[each] = page
+        key = (each.of_profile, each.of_day)
+        if key not in found:
+            found.clear()
+            at = left.index(key)
+            try:
+                found.update(_gathered(workspace.warehouse, left[at : at + _READ_AT_ONCE], settings=settings))
+            except StoreError:
+                raise
+            except Exception:  # of one of them: each alone, so that it stops no other
+                found.update(_gathered(workspace.warehouse, [key], settings=settings))
+        ready = found[key]
+        if isinstance(ready, NotComputed):
+            raise ready
+        page = written[each] = _write(*ready, settings=settings)
         workspace.log.info(f"{each}: {'written' if page.new else 'unchanged'}")
         return page.new
 
@@ -265,7 +307,8 @@ def _send(workspace: Workspace, profile: str) -> None:
 def _inputs(workspace: Workspace, partitions: Sequence[Partition]) -> Mapping[Partition, str]:
     """Hash the current content of the pages; nothing for a day without a ranking.
 
-    Pages are made only where what they are made from has changed since they were made last.
+    Pages are made only where what they are made from has changed since they were made last, and not where they are
+    missing, because there is nothing to compare with.
     """
     settings, asked = workspace.settings, {(each.of_profile, each.of_day): each for each in partitions}
     with workspace.warehouse.read_together() as opened:
@@ -273,18 +316,26 @@ def _inputs(workspace: Workspace, partitions: Sequence[Partition]) -> Mapping[Pa
         made = digests_made(settings.warehouse_path, [*asked])
         same = {key: each for key, each in made.items() if each.inputs.rows == rows[key]}
         papers = papers_of_digests(opened, {key: each.inputs.named for key, each in same.items()}) if same else {}
-        found, remade = {}, {}
-        for key, partition in asked.items():
-            if key in same and same[key].inputs.papers == papers[key]:
-                found[partition] = same[key].version
-                continue
-            with suppress(NotComputed):
-                digest, inputs = _with_inputs(opened, *key, settings=settings)
-                found[partition] = _version(list(_pages(digest, settings).values()))
-                remade[key] = DigestMade(inputs=inputs, version=found[partition])
+        current = {key for key in same if same[key].inputs.papers == papers[key]}
+        found = {asked[key]: same[key].version for key in current}
+        missing = {key for key in asked if key not in current and not _has_pages(settings.digests_dir, *key)}
+        found |= {asked[key]: _MISSING for key in days_ranked(opened, missing)} if missing else {}
+        others = [key for key in asked if key not in current and key not in missing]
+        gathered = _gathered(opened, others, settings=settings)
+    remade = {}
+    for key, ready in gathered.items():
+        if not isinstance(ready, NotComputed):
+            stored, inputs = ready
+            pages = _pages(digest_of(stored, config=settings.rewriting), settings)
+            found[asked[key]] = version = _version(list(pages.values()))
+            remade[key] = DigestMade(inputs=inputs, version=version)
     if remade:
         remember_digests(settings.warehouse_path, remade)
     return found
+
+
+def _has_pages(folder: Path, profile: str, day: date) -> bool:
+    return all(digest_path(folder, profile, day, ending).exists() for ending in ("html", "md"))
 
 
 def _versions(workspace: Workspace, partitions: Sequence[Partition]) -> dict[Partition, str]:
@@ -406,5 +457,6 @@ STEP = Step(
     inputs=_inputs,
     stored=_stored,
     reported=_reported,
+    reports_only_read=True,
     trigger="new_reading",
 )

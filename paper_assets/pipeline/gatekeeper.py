@@ -10,7 +10,6 @@ writes the stores; only the rankings are computed elsewhere.
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import groupby
@@ -169,6 +168,7 @@ def _found(
         yield each, rank(tasks[each], verifier=verifier)
 
 
+_HELD_SECONDS = 0.5  # for which the store is kept open; opening it to write takes as long as making a third of a list
 _RECOMPUTED_WITHIN = 1e-9  # stored as doubles; anything more is another formula
 
 
@@ -356,12 +356,9 @@ def _make(workspace: Workspace, partitions: Sequence[Partition], wanted: frozens
         )
 
     def make(partition: Partition) -> bool:
-        # A language model may take minutes, in which no other process could use the store.
-        with nullcontext() if verifier.model else workspace.warehouse.held():
-            new = prepare(partition)
-            if RANKINGS in wanted:
-                new = rank_locally(work_of(partition), verifier)
+        new = prepare(partition)
         if RANKINGS in wanted:
+            new = rank_locally(work_of(partition), verifier)
             tell(partition, new)
         return new
 
@@ -372,8 +369,16 @@ def _make(workspace: Workspace, partitions: Sequence[Partition], wanted: frozens
         new, failures = day_by_day(
             workspace.cluster, partitions, prepare=prepare, work_of=work_of, verifier=verifier, tell=tell
         )
-    else:
+    elif verifier.model:  # which may take minutes, in which no other process could use the store
         new, failures = one_by_one(partitions, make, in_order=True, progress=workspace.progress)
+    else:
+        with workspace.warehouse.held_in_turns(_HELD_SECONDS) as hold:
+
+            def make_held(partition: Partition) -> bool:
+                hold()
+                return make(partition)
+
+            new, failures = one_by_one(partitions, make_held, in_order=True, progress=workspace.progress)
     return Made(new=new, failures=failures)
 
 
@@ -466,6 +471,7 @@ STEP = Step(
     inputs=_inputs,
     stored=_stored,
     reported=_reported,
+    reports_only_read=True,
     trigger="new_papers_or_profile",
     in_order=True,
 )

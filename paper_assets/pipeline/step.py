@@ -210,7 +210,8 @@ class Step:
     stored partition the data version that Dagster should know, unless a run was killed before reporting it. `make`
     makes the partitions, ascending; it can make some of several `products` only. `waits_for` describes what a partition
     waits for that no run can provide. `in_order`: a later day depends on the earlier ones of its profile.
-    `backfills`: the command line makes it for every requested day, otherwise for the last one.
+    `backfills`: the command line makes it for every requested day, otherwise for the last one. `reports_only_read`:
+    reports and checks use the warehouse and no other store, and write nothing.
     """
 
     name: str
@@ -226,6 +227,7 @@ class Step:
     in_order: bool = False
     reported: Reported = lambda workspace, partitions: {}
     backfills: bool = True
+    reports_only_read: bool = False
     partitions_per_run: int | None = 100
     retries: int = 2
     retry_delay: int = 30  # seconds before the first one, twice as long before each further one

@@ -5,7 +5,7 @@ everything a set was computed from: with equal inputs there is nothing to comput
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import date
 from functools import cache
@@ -213,6 +213,20 @@ def ranking_days(warehouse: Warehouse, profile: str) -> list[date]:
     with warehouse.reading() as connection:
         rows = connection.execute("select day from ranking_sets where profile = ? order by day", [profile]).fetchall()
     return [day for (day,) in rows]
+
+
+def days_ranked(warehouse: Warehouse, asked: Collection[tuple[str, date]]) -> set[tuple[str, date]]:
+    """Return those of the profiles' days that have a ranking."""
+    with warehouse.reading() as connection:
+        rows = connection.execute(
+            """
+            select profile, day
+            from (select unnest($profiles::varchar[]) as profile, unnest($days::date[]) as day)
+            semi join ranking_sets using (profile, day)
+            """,
+            {"profiles": [profile for profile, _ in asked], "days": [day for _, day in asked]},
+        ).fetchall()
+    return {*rows}
 
 
 def latest_ranking_day(warehouse: Warehouse, profile: str, *, until: date | None = None) -> date | None:

@@ -21,6 +21,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, suppre
 from dataclasses import KW_ONLY, dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import count
+from math import inf
 from pathlib import Path
 from tempfile import gettempdir
 from threading import TIMEOUT_MAX, Lock, get_ident
@@ -73,7 +74,8 @@ class Warehouse:
         StoreBusy, StoreVersion, StoreUnwritable, StoreError.
         """
         if self.opened is not None:
-            yield self.opened
+            with _explained(self.path):
+                yield self.opened
             return
         if (held := _HELD.get(self._holder)) and not own_settings:
             with _explained(self.path):
@@ -148,6 +150,24 @@ class Warehouse:
                 yield
             finally:
                 del _HELD[self._holder]
+
+    @contextmanager
+    def held_in_turns(self, seconds: float) -> Iterator[Callable[[], None]]:
+        """Yield a function to call before each of many units of work: it makes the block hold the warehouse (`held`).
+
+        The file is closed and opened again where it has been open for `seconds`, so that others are not kept waiting.
+        """
+        with ExitStack() as opened:
+            ends = -inf
+
+            def hold() -> None:
+                nonlocal ends
+                if time.monotonic() > ends:
+                    opened.close()
+                    opened.enter_context(self.held())
+                    ends = time.monotonic() + seconds
+
+            yield hold
 
     @property
     def _holder(self) -> tuple[Path, int, int]:
@@ -329,7 +349,7 @@ def attached(path: Path) -> Iterator[DuckDBPyConnection]:
         try:
             connection.execute(f"use {name}")
             yield connection
-        except duckdb.Error:
+        except (duckdb.Error, StoreError):
             _forget(engine)  # an engine that has read a broken file may refuse all others
             raise
         finally:

@@ -4,7 +4,9 @@ import base64
 import re
 from xml.etree import ElementTree
 
-from paper_assets.defs.reports import stacked_bars
+import numpy as np
+
+from paper_assets.defs.reports import scatter, stacked_bars
 
 
 def _picture(markdown: str) -> ElementTree.Element:
@@ -32,3 +34,19 @@ def test_a_title_of_somebody_else_breaks_no_picture_and_no_rows_make_one_too() -
     assert [each.tag.rpartition("}")[2] for each in picture.iter() if "script" in each.tag] == []
     assert any("<script>" in (each.text or "") for each in picture.iter())
     _picture(stacked_bars([], {"a": []}, title="nothing"))
+
+
+def test_a_map_has_every_point_inside_it_and_names_the_five_largest_groups() -> None:
+    groups = [*"aaaabbbccdde", "f<g>"]
+    points = np.array([(at, -(at**2)) for at in range(len(groups))], dtype=np.float32)
+    picture = _picture(scatter(points, groups, title="By likeness"))
+    drawn = [each for each in picture if each.attrib.get("fill", "#fff") != "#fff" and "d" in each.attrib]
+    dots = [
+        tuple(map(float, each))
+        for path in drawn
+        for each in re.findall(r"M([\d.]+) ([\d.]+)h3v3h-3z", path.attrib["d"])
+    ]
+    assert len(dots) == len(groups)
+    assert all(0 <= x <= int(picture.attrib["width"]) and 0 <= y <= int(picture.attrib["height"]) for x, y in dots)
+    assert {"By likeness", *"abcde", "other"} <= {each.text for each in picture.iter()}
+    _picture(scatter(np.ones((3, 2)), ["a", "a", "a"], title="all in one place"))
