@@ -332,3 +332,33 @@ def test_pages_are_not_made_to_learn_that_they_are_current_unless_the_program_ha
     assert stale(STEP, graph.workspace, asked) == [] and rendered == [MONDAY, TUESDAY]
     digests_file(graph.settings.warehouse_path).write_bytes(b"damaged")
     assert stale(STEP, graph.workspace, asked) == [] and len(rendered) == 4
+
+
+def test_missing_pages_are_made_once_and_a_day_that_cannot_be_read_stops_no_other(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph.ranked(MONDAY, TUESDAY)
+    rendered: list[date] = []
+    render, read = digests_step._pages, digests_step._stored_day
+
+    def counted(digest: Any, settings: Any) -> Any:
+        rendered.append(digest.day)
+        return render(digest, settings)
+
+    def broken(warehouse: Warehouse, profile: str, day: date) -> Any:
+        if day == MONDAY:
+            raise ZeroDivisionError
+        return read(warehouse, profile, day)
+
+    monkeypatch.setattr(digests_step, "_pages", counted)
+    asked = [Partition(day, "ponds") for day in (MONDAY, TUESDAY)]
+    assert stale(STEP, graph.workspace, [*asked, Partition(date(2026, 2, 1), "ponds")]) == asked and rendered == []
+    monkeypatch.setattr(digests_step, "_stored_day", broken)
+    made = STEP.make(graph.workspace, asked, STEP.makes)
+    assert list(made.new) == asked[1:] and list(made.failures) == asked[:1] and rendered == [TUESDAY]
+    monkeypatch.setattr(digests_step, "_stored_day", read)
+    assert stale(STEP, graph.workspace, asked) == asked[:1]
+    assert graph.materialize(MONDAY, TUESDAY).success
+    (graph.folder / "ponds" / f"{MONDAY}.md").unlink()
+    rendered.clear()
+    assert stale(STEP, graph.workspace, asked) == asked[:1] and rendered == []

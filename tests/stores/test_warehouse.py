@@ -208,6 +208,29 @@ def test_a_held_warehouse_is_opened_once_and_each_write_is_still_whole(tmp_path:
         assert after.execute(count).fetchall() == [(1,)]
 
 
+def test_units_of_work_share_an_opening_until_its_time_is_over_and_others_come_in_afterwards(tmp_path: Path) -> None:
+    warehouse = Warehouse(tmp_path / "w.duckdb", deadline=0)
+
+    def refused() -> bool:
+        try:
+            with warehouse.reading():
+                return False
+        except StoreBusy:
+            return True
+
+    for seconds, shared in ((3600.0, True), (-1.0, False)):
+        with ThreadPoolExecutor(1) as threads, warehouse.held_in_turns(seconds) as hold:
+            assert not threads.submit(refused).result(), "nothing is opened before the first unit"
+            hold()
+            with warehouse.reading() as first:
+                pass
+            hold()
+            with warehouse.reading() as second:
+                assert (second is first) == shared
+            assert threads.submit(refused).result()
+        assert not refused()
+
+
 def test_what_many_ask_alike_is_asked_once_while_nobody_can_write(tmp_path: Path) -> None:
     warehouse = Warehouse(tmp_path / "w.duckdb", deadline=5)
     asked: list[str] = []

@@ -4,6 +4,7 @@ To add a command, write a function in a module of this folder and add a line to 
 when one of its commands is called, so that --help and wrong options are answered at once.
 """
 
+import gc
 import os
 import sys
 from contextlib import suppress
@@ -140,11 +141,17 @@ def _commands(context: typer.Context) -> None:
         raise typer.Exit(2)
 
 
+# Objects between two searches for unreachable ones, instead of 700. Imports leave nothing to find: those of the graph
+# take 1.7 instead of 2.0 s of processor time.
+_ALLOCATIONS = 100_000
+
+
 def program() -> NoReturn:
     """Run a command as a process, and end the process as soon as the command is over or a signal asks for it.
 
     A regular interpreter exit would take half a second longer, and libraries would print what they have not freed.
     """
+    gc.set_threshold(_ALLOCATIONS)
     end_on_signals()
     keep_tracebacks_in_the_log()
     make_files_private()
