@@ -5,7 +5,7 @@ everything a set was computed from: with equal inputs there is nothing to comput
 """
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cache
@@ -152,6 +152,12 @@ def ranking(warehouse: Warehouse, day: date, profile: str) -> StoredRanking:
     return StoredRanking(day=day, profile=profile, inputs=inputs, header=_read_header(header), rows=_read_rows(rows))
 
 
+def ranking_header(warehouse: Warehouse, day: date, profile: str) -> Mapping[str, Any]:
+    """Return the header of the stored ranking without its rows. Raises NotComputed."""
+    with warehouse.reading() as connection:
+        return _read_header(_set(connection, day, profile)[1])
+
+
 def output_paths(warehouse: Warehouse, profile: str, first: date, last: date) -> dict[date, str | None]:
     """Return the paths of the JSON files of the profile's rankings of first..last (None: not written yet), by day."""
     with warehouse.reading() as connection:
@@ -210,6 +216,10 @@ def ranking_inputs(warehouse: Warehouse, day: date, profile: str) -> str | None:
 
 def ranking_days(warehouse: Warehouse, profile: str) -> list[date]:
     """Return the days for which the profile has a ranking, ascending."""
+    return list(warehouse.once(("ranking_days", profile), lambda: _ranking_days(warehouse, profile)))
+
+
+def _ranking_days(warehouse: Warehouse, profile: str) -> list[date]:
     with warehouse.reading() as connection:
         rows = connection.execute("select day from ranking_sets where profile = ? order by day", [profile]).fetchall()
     return [day for (day,) in rows]
@@ -404,6 +414,22 @@ def shown_by_day(warehouse: Warehouse, profile: str, first: date, last: date) ->
             [profile, first, last],
         ).fetchall()
     return {day: frozenset(ids) for day, ids in rows}
+
+
+def listed_by_day(warehouse: Warehouse, profile: str, days: Sequence[date]) -> dict[date, list[str]]:
+    """Return the papers in the profile's lists of some days by rank, by day, for those that have a list with papers."""
+    with warehouse.reading() as connection:
+        rows = connection.execute(
+            """
+            select day, list(paper_id order by rank)
+            from rankings
+            where profile = $profile and shown and list_contains($days::date[], day)
+                and day between list_min($days::date[]) and list_max($days::date[])
+            group by day
+            """,
+            {"profile": profile, "days": list(days)},
+        ).fetchall()
+    return dict(rows)
 
 
 def wishes_by_day(warehouse: Warehouse, profile: str, first: date, last: date) -> dict[date, str | None]:

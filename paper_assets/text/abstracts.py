@@ -9,6 +9,7 @@ The key sentence says what the paper does and can be read without the others.
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from math import exp
 
 from paper_assets.text.sentences import sentence_spans
@@ -172,6 +173,7 @@ _BACK = re.compile(
 )
 
 
+@lru_cache(maxsize=4_096)
 def key_sentence(abstract: str) -> str:
     """Return the sentence that says what a paper does, readable alone; "" for an empty abstract.
 

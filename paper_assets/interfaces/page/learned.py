@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
-from datetime import date
 from typing import Any
 
 from starlette.requests import Request
@@ -17,7 +16,7 @@ from paper_assets.paper import papers_from_table
 from paper_assets.ranking.preferences import telling_words
 from paper_assets.stores.feedback import Forgotten, forgotten, stored_model
 from paper_assets.stores.papers import papers_by_id
-from paper_assets.stores.rankings import ranking
+from paper_assets.stores.rankings import StoredRanking, ranking
 from paper_assets.stores.warehouse import Warehouse
 from paper_assets.text.words import stem, words_in
 
@@ -25,9 +24,8 @@ _MOST = 12  # words or papers in one direction
 _MOST_NAMED = 5  # papers that came or went, on Today
 
 
-def day_effect(warehouse: Warehouse, profile: str, day: date) -> dict[str, Any] | None:
-    """Return which papers came into the day's list or went because of the ratings; None if learning counts nothing."""
-    stored = ranking(warehouse, day, profile)
+def day_effect(warehouse: Warehouse, stored: StoredRanking) -> dict[str, Any] | None:
+    """Return which papers came into a day's list or went because of the ratings; None if learning counts nothing."""
     effect = ratings_effect(stored.rows.to_pylist(), stored.header)
     if effect is None:
         return None

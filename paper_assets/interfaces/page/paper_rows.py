@@ -69,8 +69,13 @@ def search_address(profile: str | None, query: str) -> str:
 
 
 def corpus_of(desk: Desk) -> Corpus:
-    """Return what searches need; without an embedding model only words are compared."""
-    return Corpus(warehouse=desk.warehouse, embedder=desk.workspace.embedder(), config=desk.settings.retrieval)
+    """Return what searches need; without an embedding model only words are compared.
+
+    A search opens the warehouse separately if it changed, so it may not run inside `desk.read_together`.
+    """
+    return Corpus(
+        warehouse=desk.workspace.warehouse, embedder=desk.workspace.embedder(), config=desk.settings.retrieval
+    )
 
 
 def rated_by(desk: Desk, profile: str | None) -> dict[str, str]:

@@ -5,7 +5,7 @@ Papers opened, cited or put on the shelf are recorded as reading signals.
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any
 
@@ -18,6 +18,7 @@ from paper_assets.digests.markdown import paper_list
 from paper_assets.errors import InvalidArxivId, InvalidInput, PaperNotFound
 from paper_assets.interfaces.page.desk import (
     Desk,
+    Unshown,
     day_of,
     desk_of,
     isolate,
@@ -29,12 +30,12 @@ from paper_assets.interfaces.page.desk import (
 )
 from paper_assets.interfaces.page.paper_rows import (
     CHOICES,
+    PaperRow,
     base_of,
     corpus_of,
     rated_by,
     reader_of,
     row_of,
-    rows_found,
     stored_papers,
 )
 from paper_assets.interfaces.page.today import ratings_part
@@ -44,9 +45,9 @@ from paper_assets.library.formats import FORMATS, write_papers
 from paper_assets.paper import Paper
 from paper_assets.paper_id import split_paper_id
 from paper_assets.ranking.explain import parts_of, removed_in_words
-from paper_assets.retrieval.desk_search import similar_papers
+from paper_assets.retrieval.desk_search import similar_ids
 from paper_assets.stores.papers import find_paper
-from paper_assets.stores.rankings import DayOfPaper, latest_ranking_day, paper_history, ranking
+from paper_assets.stores.rankings import DayOfPaper, latest_ranking_day, paper_history, ranking_header
 from paper_assets.stores.rewrites import rewrites_of
 from paper_assets.text.cleaning import one_line
 from paper_assets.text.words import words_in
@@ -66,6 +67,11 @@ class ShownPaper:
 
 def show_why(request: Request) -> Response:
     """Explain the paper that is named by an id or by words of its title."""
+    with desk_of(request).read_together():
+        return _why(request)
+
+
+def _why(request: Request) -> Response:
     desk, profile = desk_of(request), profile_of(request)
     day, asked = day_of(request, profile), one_line(request.query_params.get("paper", ""))[:300]
     found = papers_meant(desk.warehouse, profile, day, asked) if asked else []
@@ -89,7 +95,7 @@ def explained_paper(desk: Desk, profile: str, day: date, paper_id: str) -> dict[
     score = explained["score"]
     parts: tuple[Part, ...] = ()
     if score:
-        weights = ranking(desk.warehouse, day, profile).header["weights"]
+        weights = ranking_header(desk.warehouse, day, profile)["weights"]
         parts = tuple(Part(name=name, words=words, points=by) for name, words, by in parts_of(score, weights))
     return {
         "verdict": _verdict(explained),
@@ -142,13 +148,17 @@ def show_paper(request: Request) -> Response:
     form = request.query_params.get("format")
     if form:
         return _file([paper], form, name=paper.paper_id)
-    ratings = rated_by(desk, profile)
-    history = paper_history(desk.warehouse, profile, paper.paper_id) if profile else []
-    day = latest_ranking_day(desk.warehouse, profile) if profile else None
     similar = isolate(
-        "The list of similar papers",
-        lambda: rows_found(desk, similar_papers(corpus_of(desk), paper, limit=_SIMILAR)),
-    )
+        "The list of similar papers", lambda: similar_ids(corpus_of(desk), paper, limit=_SIMILAR)
+    )  # before `read_together`: a search may have to open the warehouse separately
+    with desk.read_together() as warehouse:
+        ratings = rated_by(desk, profile)
+        history = paper_history(warehouse, profile, paper.paper_id) if profile else []
+        day = latest_ranking_day(warehouse, profile) if profile else None
+        rows = similar if isinstance(similar, Unshown) else _rows_of_similar(desk, similar)
+        state = ratings_part(warehouse, profile)
+        explained = explained_paper(desk, profile, day, paper.paper_id) if profile and day else None
+        rewrites = _rewrites(desk, profile, paper.paper_id) if profile else []
     return page(
         request,
         "paper.html.jinja",
@@ -163,18 +173,23 @@ def show_paper(request: Request) -> Response:
         rated=ratings.get(paper.paper_id),
         ratings=ratings,
         choices=CHOICES,
-        state=ratings_part(desk.warehouse, profile),
+        state=state,
         history=[(each, _became(each)) for each in history[:_MOST_DAYS]],
         more_days=max(len(history) - _MOST_DAYS, 0),
-        explained_now=explained_paper(desk, profile, day, paper.paper_id) if profile and day else None,
+        explained_now=explained,
         latest=day,
-        rewrites=_rewrites(desk, profile, paper.paper_id) if profile else [],
-        similar=similar,
+        rewrites=rewrites,
+        similar=rows,
     )
 
 
 def show_shelf(request: Request) -> Response:
     """Show the papers with one rating, the latest first, or only those whose title or authors have all typed words."""
+    with desk_of(request).read_together():
+        return _shelf(request)
+
+
+def _shelf(request: Request) -> Response:
     desk, profile, asked = desk_of(request), profile_of(request), request.query_params
     shown = asked.get("show", SHELVES[0])
     shown = shown if shown in SHELVES else SHELVES[0]
@@ -182,7 +197,8 @@ def show_shelf(request: Request) -> Response:
     rated = ratings_of(desk.warehouse, profile)[::-1]
     when = {each.paper_id: each.rated_at.date() for each in rated}
     chosen = [each.paper_id for each in rated if each.rating == shown]
-    papers = [each for each in stored_papers(desk, chosen) if _has_words(each, text)]
+    stored = stored_papers(desk, chosen)
+    papers = [each for each in stored if _has_words(each, text)]
     if form := asked.get("format"):
         return _file(papers, form, name=f"{profile}-{shown}")
     return page(
@@ -195,13 +211,17 @@ def show_shelf(request: Request) -> Response:
         counts=Counter(each.rating for each in rated),
         rows=[row_of(each) for each in papers[:_ON_A_SHELF]],
         found=len(papers),
-        missing=len(chosen) - len(stored_papers(desk, chosen)) if not text else 0,
+        missing=len(chosen) - len(stored) if not text else 0,
         when=when,
         ratings={each.paper_id: each.rating for each in rated},
         choices=CHOICES,
         state=ratings_part(desk.warehouse, profile),
         back=f"{request.url.path}?{request.url.query}" if request.url.query else request.url.path,
     )
+
+
+def _rows_of_similar(desk: Desk, similar: Mapping[str, float]) -> list[PaperRow]:
+    return [replace(row_of(each), score=similar[each.paper_id]) for each in stored_papers(desk, list(similar))]
 
 
 def _paper_of(request: Request, desk: Desk) -> Paper:

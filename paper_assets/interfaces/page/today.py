@@ -40,7 +40,7 @@ from paper_assets.ranking.final_list import probability_of
 from paper_assets.ranking.unmatched import UNMET
 from paper_assets.stores.feedback import mark_seen, seen_papers, unmark_seen
 from paper_assets.stores.papers import papers_by_id
-from paper_assets.stores.rankings import ranking, ranking_days, ranking_inputs
+from paper_assets.stores.rankings import StoredRanking, listed_by_day, ranking, ranking_days, ranking_inputs
 from paper_assets.stores.warehouse import Warehouse
 from paper_assets.text.abstracts import key_sentence
 
@@ -62,19 +62,20 @@ class Brief:
 
 def show_day(request: Request) -> Response:
     """Show the list of a day: rows to rate, each with its abstract, score and reasons."""
-    desk, profile = desk_of(request), profile_of(request)
-    day = day_of(request, profile)
-    with desk.warehouse.read_together() as warehouse:
-        days = ranking_days(warehouse, profile)
+    desk = desk_of(request)
+    with desk.read_together() as warehouse:
+        profile = profile_of(request)
+        day = day_of(request, profile)
+        stored, days = ranking(warehouse, day, profile), ranking_days(warehouse, profile)
         digest = gather(warehouse, profile, day, settings=desk.settings)
         ratings = ratings_by_id(warehouse, profile)
         state = _state(warehouse, profile, day)
         listed = [entry.paper_id for entry in digest.entries]
-        questions = _questions(warehouse, profile, day, set(listed))
-        maybe = _maybe(warehouse, profile, day)
+        questions = _questions(warehouse, stored, set(listed))
+        maybe = _maybe(warehouse, stored)
         papers = papers_from_table(papers_by_id(warehouse, listed))
-        effect = day_effect(warehouse, profile, day)
-        teach = teaches(ranking(warehouse, day, profile).header, ratings)
+        effect = day_effect(warehouse, stored)
+        teach = teaches(stored.header, ratings)
         seen = seen_papers(warehouse, profile)
     unmet = [line for line in digest.warnings if line.startswith(UNMET)]
     layout = _layout(request)
@@ -110,8 +111,8 @@ def show_day(request: Request) -> Response:
 
 def list_days(request: Request) -> Response:
     """Show every ranked day, by month."""
-    desk, profile = desk_of(request), profile_of(request)
-    found = ranking_days(desk.warehouse, profile)[::-1]
+    with desk_of(request).read_together() as warehouse:
+        found = ranking_days(warehouse, profile_of(request))[::-1]
     months = [(first, list(those)) for first, those in groupby(found, key=lambda day: day.replace(day=1))]
     return page(request, "days.html.jinja", months=months)
 
@@ -153,6 +154,11 @@ def rate_paper(request: Request) -> Response:
 
 def show_changes(request: Request) -> Response:
     """Show what changed in a list and why: since another day, or since the day was ranked before."""
+    with desk_of(request).read_together():
+        return _changes(request)
+
+
+def _changes(request: Request) -> Response:
     desk, profile = desk_of(request), profile_of(request)
     day, since = day_of(request, profile), request.query_params.get("since", "")
     earlier = [each for each in ranking_days(desk.warehouse, profile) if each < day][::-1]
@@ -198,15 +204,14 @@ def _layout(request: Request) -> str:
     return given if given in LAYOUTS else LAYOUTS[0]
 
 
-def _questions(warehouse: Warehouse, profile: str, day: date, listed: set[str]) -> list[PaperRow]:
+def _questions(warehouse: Warehouse, stored: StoredRanking, listed: set[str]) -> list[PaperRow]:
     """Return papers outside the list whose rating would improve it most."""
-    wanted = [each for each in ranking(warehouse, day, profile).header.get("questions") or () if each not in listed]
+    wanted = [each for each in stored.header.get("questions") or () if each not in listed]
     return [row_of(paper) for paper in papers_from_table(papers_by_id(warehouse, wanted))]
 
 
-def _maybe(warehouse: Warehouse, profile: str, day: date) -> list[PaperRow]:
+def _maybe(warehouse: Warehouse, stored: StoredRanking) -> list[PaperRow]:
     """Return on a quiet day the papers just below the threshold, each with the probability that it is on topic."""
-    stored = ranking(warehouse, day, profile)
     if not stored.header.get("quiet"):
         return []
     following = stored.rows.filter(pc.invert(stored.rows.column("shown"))).slice(0, _MOST_MAYBE).to_pylist()
@@ -241,20 +246,23 @@ class ListOfDay:
 
 def show_week(request: Request) -> Response:
     """Show the lists of the seven newest ranked days up to a day, the newest first; a paper once."""
-    desk, profile = desk_of(request), profile_of(request)
     until, only_left = request.query_params.get("until"), request.query_params.get("show") == "unseen"
-    last = parse_day(until, "until") if until else day_of(request, profile)
-    with desk.warehouse.read_together() as warehouse:
+    with desk_of(request).read_together() as warehouse:
+        profile = profile_of(request)
+        last = parse_day(until, "until") if until else day_of(request, profile)
         all_days = ranking_days(warehouse, profile)
         days = [each for each in all_days if each <= last][-_DAYS:][::-1]
         ratings, seen = ratings_by_id(warehouse, profile), seen_papers(warehouse, profile)
         lists, known = list[ListOfDay](), set[str]()
+        listed = listed_by_day(warehouse, profile, days)
+        stored = papers_from_table(papers_by_id(warehouse, sorted({each for ids in listed.values() for each in ids})))
+        papers = {each.paper_id: each for each in stored}
         for day in days:
-            ids = [each for each in _listed(warehouse, profile, day) if each not in known]
+            ids = [each for each in listed.get(day, ()) if each in papers and each not in known]
             known.update(ids)
             left = [each for each in ids if each not in ratings and each not in seen]
-            papers = papers_from_table(papers_by_id(warehouse, left if only_left else ids))
-            lists.append(ListOfDay(day=day, rows=tuple(row_of(each) for each in papers), left=len(left)))
+            rows = tuple(row_of(papers[each]) for each in (left if only_left else ids))
+            lists.append(ListOfDay(day=day, rows=rows, left=len(left)))
     earlier = [each for each in all_days if days and each < days[-1]]
     later = [each for each in all_days if each > last]
     return page(
@@ -283,7 +291,7 @@ def mark_lists(request: Request) -> Response:
         raise InvalidInput(f"name 1 to {_MOST_MARKED} days, got {len(days)}")
     with desk.warehouse.read_together() as warehouse:
         ratings = ratings_by_id(warehouse, profile)
-        listed = {each for day in days for each in _listed(warehouse, profile, day)}
+        listed = {each for ids in listed_by_day(warehouse, profile, days).values() for each in ids}
     unrated = sorted(listed - ratings.keys())
     if form.get("seen") == "none":
         unmark_seen(desk.for_writing, profile, unrated)
@@ -294,10 +302,3 @@ def mark_lists(request: Request) -> Response:
     back = str(form.get("back", ""))
     own = back == f"/p/{profile}" or back.startswith(f"/p/{profile}/")
     return redirect_with_note(request, back if own else f"/p/{profile}", note)
-
-
-def _listed(warehouse: Warehouse, profile: str, day: date) -> list[str]:
-    """Return the ids of the papers of a day's list, by rank. Raises NotComputed."""
-    rows = ranking(warehouse, day, profile).rows
-    found: list[str] = rows.filter(rows.column("shown")).column("paper_id").to_pylist()
-    return found
