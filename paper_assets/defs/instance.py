@@ -264,6 +264,7 @@ def _appear(file: Path, content: bytes) -> None:
     new.replace(file)
 
 
+STEP = "paper_assets/step"  # tag: the step that a run of the command line makes
 KEPT_LOGS = 500  # runs whose log the UI can still show; about 80 MB
 _LOGS = Path("history", "runs")
 _INDEX = "index"
@@ -292,7 +293,8 @@ def latest_runs(dagster_home: Path, *, most: int) -> list[PastRun]:
             PastRun(
                 run_id=run.run_id,
                 status=run.status.value.lower().replace("_", " "),
-                assets=tuple(sorted(key.to_user_string() for key in run.asset_selection or ())),
+                assets=tuple(sorted(key.to_user_string() for key in run.asset_selection or ()))
+                or tuple(filter(None, (tags.get(STEP),))),  # of a command, which runs a step as a job
                 partition=tags.get("dagster/partition") or (" to ".join(map(str, span)) if all(span) else None),
                 began=datetime.fromtimestamp(record.start_time, UTC) if record.start_time else None,
                 seconds=record.end_time - record.start_time if record.end_time and record.start_time else None,

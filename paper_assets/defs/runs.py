@@ -15,6 +15,7 @@ import dagster as dg
 from paper_assets.defs.abandoned_runs import bounded_slot_wait, process_tag
 from paper_assets.defs.assets import ASSETS
 from paper_assets.defs.external_assets import known_versions
+from paper_assets.defs.instance import STEP
 from paper_assets.defs.partitions import partition_key
 from paper_assets.defs.partitions import profiles as profile_partitions
 from paper_assets.defs.reports import ATTENDED, separate_events
@@ -27,7 +28,6 @@ from paper_assets.stores.embeddings import unembedded_count
 from paper_assets.stores.paper_merging import MergeReport, merge_papers
 from paper_assets.stores.papers import day_fingerprints
 
-STEP = "paper_assets/step"  # tag: the step that a run of the command line makes
 _PARTITIONS_TOGETHER = 500  # a run that has reached this number takes no further profile
 _DAYS_AT_ONCE = 31  # whose papers are in memory together when they are reported
 _BACKLOG = 1_000  # papers to embed; two days of them take some ten seconds

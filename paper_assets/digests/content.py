@@ -47,20 +47,23 @@ def headline(shown: int, ranked: int, *, quiet: bool) -> str:
     """Return how many of the `ranked` papers there are to read; on a quiet day the sentence mentions it."""
     if quiet and ranked:
         papers = {0: "no paper is", 1: "one paper is"}.get(shown, f"{in_letters(shown)} papers are")
-        return f"A quiet day: {papers} likely to interest you, of {ranked}"
+        return f"A quiet day: {papers} likely to interest you, of {ranked:,}"
     if not shown:
         return "Nothing to read today"
     papers = "One paper" if shown == 1 else f"{shown} papers"
-    return f"{papers} to read" if shown == ranked else f"{papers} to read, of {ranked}"
+    return f"{papers} to read" if shown == ranked else f"{papers} to read, of {ranked:,}"
 
 
 def window(papers: int, reasons: Mapping[str, int]) -> str:
     """Return how many papers the window has, and how many of them were filtered out, by reason, most frequent first."""
     if not papers:
         return "No new papers."
-    new, out = "1 new paper" if papers == 1 else f"{papers} new papers", sum(reasons.values())
+    new, out = "1 new paper" if papers == 1 else f"{papers:,} new papers", sum(reasons.values())
     if not out:
         return f"{new}, none filtered out."
+    if len(reasons) == 1:
+        (code,) = reasons
+        return f"{new}, {out:,} filtered out: {_LEFT_OUT.get(code, one_line(code))}."
     by_number = sorted(reasons.items(), key=lambda reason: (-reason[1], reason[0]))
     left_out = ", ".join(f"{n} {_LEFT_OUT.get(code, one_line(code))}" for code, n in by_number)
     return f"{new}, {out} filtered out: {left_out}."

@@ -98,7 +98,7 @@ def evidence_of(answer: Mapping[str, Any]) -> Evidence:
             replace(side, warnings=tuple(each for each in side.warnings if each not in common)) for side in sides
         ),
         notes=(*(one_line(note) for note in notes), *common),
-        examined=one_line(stance_in_words(judged)) if judged else None,
+        examined=one_line(stance_in_words(judged)) if judged and (judged["judge"] or not common) else None,
         written=_written(record) if record else None,
     )
 

@@ -24,7 +24,7 @@ from paper_assets.text.cleaning import without_controls
 from paper_assets.text.tex import MathText, html_with_mathml, without_mathml
 
 # Only the program's own commands: a text from outside gives the page no element.
-_COMMAND = re.compile(r"`((?:paper-assets|make|ollama) [^`\n]{1,300})`")
+_COMMAND = re.compile(r"`((?:paper-assets|make|ollama|hf download) [^`\n]{1,300})`")
 
 
 def html_page(digest: Digest, *, desk: str | None = None) -> str:
@@ -53,6 +53,7 @@ def environment(loader: jinja2.BaseLoader | None = None) -> jinja2.Environment:
         "in_words": in_words,
         "long_day": long_day,
         "with_code": _with_code,
+        "sentence": _sentence,
         "maths": _maths,
     }
     return made
@@ -92,6 +93,11 @@ def _with_code(text: object) -> Markup:
     """Escape a message and show commands between backticks as code."""
     escaped = str(escape(str(text)))
     return Markup(_COMMAND.sub(r"<code>\1</code>", escaped))  # noqa: S704  # escaped above
+
+
+def _sentence(text: str) -> str:
+    """Write a note as a sentence: with a capital letter, except before a command, and a full stop."""
+    return f"{text[:1].upper()}{text[1:].rstrip()}{'' if text.rstrip().endswith(('.', '!', '?', '…')) else '.'}"
 
 
 def _maths(text: object) -> Markup:

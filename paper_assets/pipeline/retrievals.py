@@ -475,4 +475,6 @@ def ask(workspace: Workspace, profile: Profile, record: dict[str, Any], *, as_of
     )
     corpus = Corpus(warehouse=workspace.warehouse, embedder=workspace.embedder(), config=settings.retrieval)
     caller = Caller(owner=profile.name, as_of=as_of)
-    return balanced_answer(corpus, plan, caller=caller, load_grader=workspace.load_grader)
+    return balanced_answer(
+        corpus, plan, caller=caller, load_grader=workspace.load_grader, load_judge=workspace.load_judge
+    )

@@ -173,11 +173,12 @@ def scores_in(entries: Sequence[object], *, asked: Sequence[str]) -> dict[str, f
 
 def _warning(doubtful: int, *, failed: int, judged: int, reason: str) -> str | None:
     silent = doubtful - failed - judged
-    parts = [f"{failed} were not judged: {reason}"] if failed else []
-    parts += [f"{silent} were left out of the model's answers"] if silent else []
+    parts = [f"{failed} {'was' if failed == 1 else 'were'} not judged: {reason}"] if failed else []
+    parts += [f"{silent} {'was' if silent == 1 else 'were'} left out of the model's answers"] if silent else []
     if not parts:
         return None
-    return f"LLM check: of {doubtful} papers, {'; '.join(parts)}. Their embedding scores are kept"
+    papers = "one paper" if doubtful == 1 else f"{doubtful} papers"
+    return f"LLM check: of {papers}, {'; '.join(parts)}. Their embedding scores are kept"
 
 
 def _shown(candidates: pa.Table, row: int, scoring: ScoringConfig) -> dict[str, str]:

@@ -305,8 +305,13 @@ class DayOfPaper:
     below_line: bool
 
 
-def paper_history(warehouse: Warehouse, profile: str, paper_id: str) -> list[DayOfPaper]:
-    """Return every day on which the paper was considered for the profile's list, the newest first."""
+def paper_history(
+    warehouse: Warehouse, profile: str, paper_id: str, *, since: date | None = None
+) -> list[DayOfPaper]:
+    """Return every day on which the paper was considered for the profile's list, the newest first.
+
+    `since`: the day of its submission, before which no list considers it, so that earlier rankings are not read.
+    """
     with warehouse.reading() as connection:
         rows = connection.execute(
             """
@@ -318,14 +323,18 @@ def paper_history(warehouse: Warehouse, profile: str, paper_id: str) -> list[Day
                 coalesce(ranked.shown, false),
                 coalesce(ranked.below_line, false)
             from (
-                select * from candidates where profile = $profile and paper_id = $paper_id
+                select day, passed, reason
+                from candidates
+                where day >= coalesce($since::date, '-infinity') and profile = $profile and paper_id = $paper_id
             ) as considered
             full join (
-                select * from rankings where profile = $profile and paper_id = $paper_id
+                select day, rank, final, shown, below_line
+                from rankings
+                where day >= coalesce($since::date, '-infinity') and profile = $profile and paper_id = $paper_id
             ) as ranked on ranked.day = considered.day
             order by 1 desc
             """,
-            {"profile": profile, "paper_id": paper_id},
+            {"profile": profile, "paper_id": paper_id, "since": since},
         ).fetchall()
     names = ("day", "reason", "rank", "score", "shown", "below_line")
     return [DayOfPaper(**dict(zip(names, row, strict=True))) for row in rows]

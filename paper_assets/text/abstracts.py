@@ -158,6 +158,12 @@ _ANAPHOR = (
 _OPENING_CLAUSE = re.compile(
     rf"^(?=[^,]*\b{_ANAPHOR}\b)[^,]{{3,140}},\s+(?=(?:we|this paper|this work|I)\b)", re.IGNORECASE
 )
+_OPENING_PURPOSE = re.compile(
+    rf"^to\s+(?=[^,]*\b{_ANAPHOR}\b)(?:address|overcome|tackle|solve|resolve|mitigate|bridge|fill|close|alleviate|remedy|"
+    r"meet|handle|circumvent|counter|counteract|achieve|do|study|investigate|answer|explore|test)\b[^,]{3,110},\s+",
+    re.IGNORECASE,
+)
+_THEN = re.compile(r"^we (?:then|further|also|therefore|thus|next|additionally|furthermore)\s+", re.IGNORECASE)
 _OPENING_WORD = re.compile(
     r"^(?:however|therefore|thus|hence|to this end|to that end|in addition|additionally|furthermore|moreover|"
     r"specifically|in particular|concretely|accordingly|consequently|finally|instead|meanwhile|for this purpose|"
@@ -206,8 +212,9 @@ def _refers_back(sentence: str) -> bool:
 def _standing_alone(sentence: str) -> str:
     """Remove an opening that refers to the previous sentence."""
     shorter = sentence
-    for opening in (_OPENING_WORD, _OPENING_CLAUSE, _OPENING_IN_THIS):
+    for opening in (_OPENING_WORD, _OPENING_CLAUSE, _OPENING_IN_THIS, _OPENING_PURPOSE):
         shorter = opening.sub("", shorter)
+    shorter = _THEN.sub("We ", shorter)
     return shorter[:1].upper() + shorter[1:]
 
 

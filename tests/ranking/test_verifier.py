@@ -126,7 +126,7 @@ def test_anything_but_a_number_from_0_to_1_leaves_the_embedding_score(score: obj
     result = check(papers(2), [0.5, 0.6], Asked(judge))
     assert result.relevance.tolist() == [0.5, 0.8]
     assert result.verified.tolist() == [False, True]
-    assert "1 were left out" in (result.warning or "")
+    assert "1 was left out" in (result.warning or "")
 
 
 @pytest.mark.parametrize("score", [0, 1, 0.0, 1.0])

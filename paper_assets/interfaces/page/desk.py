@@ -135,6 +135,7 @@ class Desk:
             "short_day": short_day,
             "readable": readable_title,
             "count_of": count_of,
+            "percent": percent,
             "maths": with_mathml,
             "in_parts": with_parts,
         }
@@ -199,6 +200,11 @@ def _isolated_macro(name: str, macro: Callable[..., str], *values: Any, tag: str
 def count_of(number: int, singular: str, plural: str | None = None) -> str:
     """Return a count with its noun: 1 paper, 2 papers."""
     return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
+
+
+def percent(share: float) -> str:
+    """Format a probability or similarity: 83 %; a probability is never shown as certain."""
+    return f"{min(max(round(100 * share), 1), 99)} %"
 
 
 def readable_title(text: str) -> str:

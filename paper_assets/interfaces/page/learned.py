@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
+import pyarrow.compute as pc
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -26,6 +27,8 @@ _MOST_NAMED = 5  # papers that came or went, on Today
 
 def day_effect(warehouse: Warehouse, stored: StoredRanking) -> dict[str, Any] | None:
     """Return which papers came into a day's list or went because of the ratings; None if learning counts nothing."""
+    if not pc.any(pc.not_equal(stored.rows.column("learned"), 0)).as_py():
+        return None  # without reading hundreds of rows as Python values
     effect = ratings_effect(stored.rows.to_pylist(), stored.header)
     if effect is None:
         return None

@@ -153,7 +153,7 @@ def show_paper(request: Request) -> Response:
     )  # before `read_together`: a search may have to open the warehouse separately
     with desk.read_together() as warehouse:
         ratings = rated_by(desk, profile)
-        history = paper_history(warehouse, profile, paper.paper_id) if profile else []
+        history = paper_history(warehouse, profile, paper.paper_id, since=paper.day) if profile else []
         day = latest_ranking_day(warehouse, profile) if profile else None
         rows = similar if isinstance(similar, Unshown) else _rows_of_similar(desk, similar)
         state = ratings_part(warehouse, profile)

@@ -71,8 +71,8 @@ def show_day(request: Request) -> Response:
         ratings = ratings_by_id(warehouse, profile)
         state = _state(warehouse, profile, day)
         listed = [entry.paper_id for entry in digest.entries]
-        questions = _questions(warehouse, stored, set(listed))
         maybe = _maybe(warehouse, stored)
+        questions = _questions(warehouse, stored, {*listed, *(each.paper_id for each in maybe)})  # each paper once
         papers = papers_from_table(papers_by_id(warehouse, listed))
         effect = day_effect(warehouse, stored)
         teach = teaches(stored.header, ratings)
@@ -94,6 +94,7 @@ def show_day(request: Request) -> Response:
         choices=CHOICES,
         questions=questions,
         rows={paper.paper_id: row_of(paper) for paper in papers},
+        on_topic=_on_topic(stored),
         maybe=maybe,
         base=f"/p/{profile}",
         effect=effect,
@@ -210,12 +211,21 @@ def _questions(warehouse: Warehouse, stored: StoredRanking, listed: set[str]) ->
     return [row_of(paper) for paper in papers_from_table(papers_by_id(warehouse, wanted))]
 
 
+def _on_topic(stored: StoredRanking) -> dict[str, float]:
+    """The probability that each listed paper is on topic; nothing where the list was made without probabilities."""
+    if stored.header.get("line") is None:
+        return {}
+    shown = stored.rows.filter(stored.rows.column("shown")).to_pylist()
+    return {row["paper_id"]: probability_of(row) for row in shown}
+
+
 def _maybe(warehouse: Warehouse, stored: StoredRanking) -> list[PaperRow]:
     """Return on a quiet day the papers just below the threshold, each with the probability that it is on topic."""
     if not stored.header.get("quiet"):
         return []
-    following = stored.rows.filter(pc.invert(stored.rows.column("shown"))).slice(0, _MOST_MAYBE).to_pylist()
-    probable = {row["paper_id"]: probability_of(row) for row in following}
+    others = stored.rows.filter(pc.invert(stored.rows.column("shown"))).to_pylist()
+    best = sorted(others, key=probability_of, reverse=True)[:_MOST_MAYBE]
+    probable = {row["paper_id"]: probability_of(row) for row in best}
     papers = papers_from_table(papers_by_id(warehouse, list(probable)))
     return [replace(row_of(paper), score=probable[paper.paper_id]) for paper in papers]
 
