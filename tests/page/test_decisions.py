@@ -1,14 +1,20 @@
 """Rewrites on the page: a decision counts once, from whichever tab and however old the page is."""
 
 import json
+from dataclasses import replace
 
 from playwright.sync_api import Browser, expect
 
+from paper_assets.pipeline.retrievals import ask
+from paper_assets.pipeline.workspace import open_workspace
+from paper_assets.profile import load_profile
+from paper_assets.retrieval.stance import no_judge
+from paper_assets.settings import load_settings
 from paper_assets.stores.rewrites import rewrite_item
 from tests.loopback_llm import loopback_llm
 from tests.page.browser import keep_picture, visitor
-from tests.page.invented_desk import PROFILE, Page, served, waiting_item
-from tests.rewriting.scripted import Play
+from tests.page.invented_desk import LATEST, PROFILE, Page, served, waiting_item
+from tests.rewriting.scripted import NOW, Play
 
 
 def test_a_rewrite_is_shown_beside_its_original_with_doubtful_numbers_marked(
@@ -114,6 +120,17 @@ def test_best_practices_are_listed_by_title_and_a_wrong_filter_is_explained(
         page.get_by_role("button", name="Filter").click()
         expect(page.get_by_role("alert")).to_contain_text("must be a number")
         expect(page.get_by_label("Minimum score")).to_have_value("many")
+
+
+def test_a_question_asked_at_once_is_judged_by_the_judge_of_stances(page_of_a_year: Page) -> None:
+    desk = page_of_a_year.desk
+    settings = load_settings(desk.environment, desk.folder)
+    opened = open_workspace(settings, desk.environment, clock=lambda: NOW)
+    workspace = replace(opened, load_judge=lambda: no_judge("this judge rests today"))
+    record = {"question": "Do roads help?", "filters": {"sides": [{"name": "for", "stance": "supports"}]}}
+    record |= {"rewritten_question": "traffic forecasting on road networks", "generation_required": True}
+    answer = ask(workspace, load_profile(desk.folder / "profiles" / PROFILE), record, as_of=LATEST)
+    assert "this judge rests today" in str(answer["sides"])
 
 
 def test_a_question_is_answered_for_and_against_unless_the_reader_chooses_otherwise(

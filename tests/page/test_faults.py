@@ -113,7 +113,7 @@ def test_health_lists_the_runs_of_the_folder_in_which_dagster_keeps_them(
 ) -> None:
     import dagster as dg
 
-    from paper_assets.defs.instance import open_instance
+    from paper_assets.defs.instance import STEP, open_instance
 
     assert "No run is recorded yet" in client.get("/health").text
     instance = open_instance(Path(page_of_a_year.desk.environment["DAGSTER_HOME"]))
@@ -122,8 +122,17 @@ def test_health_lists_the_runs_of_the_folder_in_which_dagster_keeps_them(
             job_name="daily", run_id="00000000-0000-4000-8000-000000000001", status=dg.DagsterRunStatus.SUCCESS
         )
     )
+    instance.add_run(
+        dg.DagsterRun(
+            job_name="make_paper_embeddings",
+            run_id="00000000-0000-4000-8000-000000000002",
+            status=dg.DagsterRunStatus.SUCCESS,
+            tags={STEP: "paper_embeddings"},  # as a command's run, which selects no asset
+        )
+    )
     answer = client.get("/health").text
     assert "No run is recorded yet" not in answer and "success" in answer
+    assert "<td>paper_embeddings</td>" in answer
 
 
 def test_a_rating_of_a_paper_that_is_gone_is_still_listed(client: TestClient, page_of_a_year: Page) -> None:

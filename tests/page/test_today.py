@@ -273,10 +273,15 @@ def test_on_a_quiet_day_the_papers_below_the_threshold_follow_with_rating_button
             "select header from ranking_sets where day = ? and profile = ?", [day, PROFILE]
         ).fetchall()
         set_header = "update ranking_sets set header = ? where day = ? and profile = ?"
-        connection.execute(set_header, [json.dumps(json.loads(header) | {"quiet": True}), day, PROFILE])
+        changed = json.loads(header) | {"quiet": True, "questions": [below]}
+        connection.execute(set_header, [json.dumps(changed), day, PROFILE])
     try:
         with visitor(browser) as page:
             page.goto(f"{nothing_rated.today}/{day}")
+            ids = page.locator("article[id]").evaluate_all("all => all.map((each) => each.id)")
+            assert len(ids) == len(set(ids)), "a paper that may be worth a look is not asked about a second time"
+            shares = page.locator("#maybe .final").evaluate_all("all => all.map((each) => parseInt(each.textContent))")
+            assert shares == sorted(shares, reverse=True), "the most probable first, as the heading says"
             article = page.locator(f'#maybe [id="paper-{below}"]')
             article.locator("summary").click()
             expect(article.locator(".abstract")).to_be_visible()

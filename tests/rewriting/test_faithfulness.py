@@ -189,6 +189,8 @@ def test_new_words_and_doubtful_numbers_are_marked() -> None:
     assert [piece.text for piece in pieces if piece.doubtful] == ["40"]
     assert "".join(piece.text for piece in pieces if piece.new) == "40 loud"
     assert not any(piece.doubtful for piece in marked("140 frogs", "", ["40"])), "140 is another number"
+    pieces = marked("4 frogs, 4.7 and 4,500 toads, 0.4 newts", "", ["4"])
+    assert [piece.text for piece in pieces if piece.doubtful] == ["4"], "a part of a number is another number"
 
 
 def test_a_text_beside_itself_has_nothing_new_whatever_its_capitals() -> None:

@@ -3,6 +3,7 @@
 import re
 from html import unescape
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -36,6 +37,19 @@ def test_what_the_authors_propose_comes_before_a_detail_of_the_method() -> None:
 def test_without_a_statement_of_the_authors_the_idea_is_shown_and_not_the_background() -> None:
     idea = "CroakNet separates calls with a learned filter and groups them by a distance based on their pitch."
     assert key_sentence(f"{FROGS[0]} {FROGS[1]} {idea} The errors fall by 8%.") == idea
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "To address these gaps, three counters of frogs were built by hand.",
+        "We then built three counters of frogs by hand.",
+        "However, to overcome this limitation, three counters of frogs were built by hand.",
+    ],
+)
+def test_a_sentence_that_begins_in_the_middle_is_shown_without_its_opening(sentence: str) -> None:
+    assert re.fullmatch(r"(We|Three) .*counters of frogs .*by hand\.", found := key_sentence(sentence)), found
+    assert not re.match(r"We then", found)
 
 
 def test_there_is_a_weight_for_each_trait_of_each_part() -> None:

@@ -3,6 +3,8 @@
 The week shows the lists of the last seven ranked days in one view, with "All seen".
 """
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from hashlib import sha256
@@ -10,6 +12,7 @@ from itertools import groupby
 from typing import Any
 
 import pyarrow.compute as pc
+from markupsafe import Markup, escape
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
@@ -48,6 +51,7 @@ LAYOUTS = ("compact", "comfortable")
 _LAYOUT_COOKIE, _A_YEAR = "layout", 365 * 24 * 3600
 _MOST_DAYS = 30  # earlier days offered to compare with
 _MOST_MAYBE = 5  # papers below the threshold on a quiet day
+_PLACE = re.compile(r"\b[Nn]o\. ([0-9]+)")
 _MOST_REASONS = 2  # in a compact row
 
 
@@ -87,6 +91,7 @@ def show_day(request: Request) -> Response:
         after=min((each for each in days if each > day), default=None),
         digest=digest,
         brief=brief_of,
+        with_places=with_places,
         layout=layout,
         warnings=[line for line in digest.warnings if line not in unmet],
         unmet=unmet,
@@ -197,6 +202,24 @@ def brief_of(entry: Entry) -> Brief:
         reasons=tuple(words for _, words in entry.tags[:_MOST_REASONS]),
         abstract=abstract,
     )
+
+
+def with_places(note: str, entries: Sequence[Entry]) -> Markup:
+    """Return a note on listed papers as HTML, each "no. 3" in it a link to that paper, with its title."""
+    by_rank = {each.rank: each for each in entries}
+
+    def link(found: re.Match[str]) -> Markup:
+        entry = by_rank.get(int(found[1]))
+        if entry is None:
+            return escape(found[0])
+        address = Markup('<a href="#paper-{}" title="{}">{}</a>')
+        return address.format(entry.paper_id, entry.title, found[0])
+
+    pieces, at = list[Markup](), 0
+    for found in _PLACE.finditer(note):
+        pieces += [escape(note[at : found.start()]), link(found)]
+        at = found.end()
+    return Markup("").join([*pieces, escape(note[at:])])
 
 
 def _layout(request: Request) -> str:

@@ -1,0 +1,79 @@
+"""The stylesheet: one page with every component, one scale of letters, and colours by name, in light, dark and print."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+
+import jinja2
+import pytest
+from playwright.sync_api import Browser, Route
+
+from paper_assets.digests.entry import Part
+from paper_assets.interfaces.page.desk import Desk
+from paper_assets.interfaces.page.paper_rows import CHOICES, PaperRow, row_of
+from paper_assets.paper import paper_from_mapping
+from paper_assets.settings import load_settings
+from tests.desk import paper
+from tests.page.browser import axe_script, keep_picture, serious_findings, small_targets, visitor
+from tests.page.invented_desk import PROFILE, Page
+
+SHEETS = ("paper_assets/digests/digest.css.jinja", "paper_assets/interfaces/page/assets/desk.css")
+ROOT = Path(__file__).parents[2]
+SIZES = {"phone": (390, "light"), "laptop": (1280, "light"), "dark": (1280, "dark")}
+
+
+def rows() -> Iterator[PaperRow]:
+    for number, title in enumerate(("roads and rivers", "roads with $n^2$ cars", "full roads", "empty roads")):
+        row = row_of(paper_from_mapping(paper(number, "2026-03-04", title)))
+        yield replace(row, score=0.9 - 0.2 * number)
+
+
+def styleguide(page: Page) -> str:
+    """The page with every component, made from the templates of the views."""
+    settings = load_settings(page.desk.environment, page.desk.folder)
+    own = Desk(settings=settings, environ=page.desk.environment, token="t").templates
+    loader = jinja2.ChoiceLoader([jinja2.FileSystemLoader(Path(__file__).parent), own.loader or jinja2.DictLoader({})])
+    score = (Part(name="semantic_relevance", words="relevance", points=0.6), Part(name="recency", words="age", points=0.2))
+    said = {"verdict": "It is number 1 of the list.", "score": 0.8, "parts": score, "why": ["It is about roads."]}
+    return own.overlay(loader=loader).get_template("styleguide.html.jinja").render(
+        view="today", profile=PROFILE, profiles=[PROFILE], person=None, broken=None, day=date(2026, 3, 4), token="t",
+        note="Saved.", refresh=None, status=200, rows=list(rows()), rated=[None, "worth", "later", "no"], said=said,
+        where={"profile": PROFILE, "token": "t", "back": "/", "choices": CHOICES, "base": f"/p/{PROFILE}"},
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_every_component_fits_and_is_accessible(page_of_a_year: Page, browser: Browser, size: str) -> None:
+    width, scheme = SIZES[size]
+    html = styleguide(page_of_a_year)
+
+    def answered(route: Route) -> None:
+        route.fulfill(body=html, content_type="text/html")
+
+    with visitor(browser, width=width, color_scheme=scheme) as page:
+        page.route("**/styleguide", answered)
+        page.goto(f"{page_of_a_year.url}/styleguide")
+        assert page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") <= 0
+        keep_picture(page, f"styleguide-{size}")
+        if size == "phone":
+            assert small_targets(page) == []
+        if axe := axe_script():
+            assert serious_findings(page, axe) == []
+        page.emulate_media(media="print")
+        assert page.locator("form.rate").first.is_hidden(), "nothing to click is printed"
+        assert page.locator(".views").is_hidden()
+        assert page.locator("article h3").first.is_visible()
+        keep_picture(page, f"styleguide-print-{size}")
+
+
+@pytest.mark.parametrize("sheet", SHEETS)
+def test_sizes_of_letters_come_from_one_scale(sheet: str) -> None:
+    text = (ROOT / sheet).read_text(encoding="utf-8")
+    sizes = set(re.findall(r"font-size: ([^;}]+)", text))
+    relative = {each for each in sizes if each == "inherit" or each.endswith(("em", "pt", "px")) and "rem" not in each}
+    named = {each for each in sizes if each.startswith("var(--")}
+    assert sizes == relative | named, "a size in rem is one of the scale at the top of the digest's stylesheet"
+    scale = (ROOT / SHEETS[0]).read_text(encoding="utf-8")
+    assert all(f"{each.removeprefix('var(').removesuffix(')')}:" in scale for each in named)
