@@ -53,6 +53,8 @@ _MOST_DAYS = 30  # earlier days offered to compare with
 _MOST_MAYBE = 5  # papers below the threshold on a quiet day
 _PLACE = re.compile(r"\b[Nn]o\. ([0-9]+)")
 _MOST_REASONS = 2  # in a compact row
+_NO_REASONS = ("VERY_RECENT", "NO_CODE")  # true of most papers of a day, so that they tell none apart
+_NEAR = re.compile(r"^(?:very close|nearest) to your interest in ")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,9 +201,14 @@ def brief_of(entry: Entry) -> Brief:
     abstract = rest if entry.skipped else " ".join((opening.removesuffix("…") if rest else opening, rest)).strip()
     return Brief(
         sentence=key_sentence(abstract),
-        reasons=tuple(words for _, words in entry.tags[:_MOST_REASONS]),
+        reasons=tuple(_short_reason(words) for tag, words in entry.tags if tag not in _NO_REASONS)[:_MOST_REASONS],
         abstract=abstract,
     )
+
+
+def _short_reason(words: str) -> str:
+    """Name only the interest, beside the probability that the paper is on topic."""
+    return _NEAR.sub("", words)
 
 
 def with_places(note: str, entries: Sequence[Entry]) -> Markup:
