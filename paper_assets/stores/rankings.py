@@ -305,9 +305,7 @@ class DayOfPaper:
     below_line: bool
 
 
-def paper_history(
-    warehouse: Warehouse, profile: str, paper_id: str, *, since: date | None = None
-) -> list[DayOfPaper]:
+def paper_history(warehouse: Warehouse, profile: str, paper_id: str, *, since: date | None = None) -> list[DayOfPaper]:
     """Return every day on which the paper was considered for the profile's list, the newest first.
 
     `since`: the day of its submission, before which no list considers it, so that earlier rankings are not read.
