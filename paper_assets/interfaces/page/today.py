@@ -53,7 +53,7 @@ _MOST_DAYS = 30  # earlier days offered to compare with
 _MOST_MAYBE = 5  # papers below the threshold on a quiet day
 _PLACE = re.compile(r"\b[Nn]o\. ([0-9]+)")
 _MOST_REASONS = 2  # in a compact row
-_NO_REASONS = ("VERY_RECENT", "NO_CODE")  # true of most papers of a day, so that they tell none apart
+_NO_REASONS = ("VERY_RECENT", "NO_CODE")  # true of most papers of a day
 _NEAR = re.compile(r"^(?:very close|nearest) to your interest in ")
 
 
