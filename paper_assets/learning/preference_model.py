@@ -202,7 +202,7 @@ def rated_papers(
     )
 
 
-PRIOR = 0.7  # probability, before any evidence, that the ratings teach something about other papers
+PRIOR = 0.9  # probability, before any evidence, that the ratings teach something about other papers
 SHARPNESS = 2.0  # power of the Bayes factor; a plug-in prediction from few ratings understates the evidence
 FIRST_FEW = 3.0
 _SIGNAL = 0.2  # of a rating, in counting the first few

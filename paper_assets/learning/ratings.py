@@ -268,11 +268,13 @@ def export_ratings(warehouse: Warehouse, profile: str, *, profiles_dir: Path) ->
 def erase_ratings(warehouse: Warehouse, profile: str, *, profiles_dir: Path) -> int:
     """Delete the profile's ratings, reading signals and everything learned from them; return how many there were.
 
-    Raises InvalidProfile, StoreBusy.
+    The database file is rewritten, because it would keep the bytes of deleted rows. Raises InvalidProfile, StoreBusy,
+    StoreUnwritable.
     """
     check_profile(warehouse, profile, profiles_dir)
     erased = delete_ratings(warehouse, profile)
     forget_stamps(warehouse.path)  # stamps may describe a learned list
+    warehouse.rewrite()
     return erased
 
 

@@ -3,6 +3,7 @@
 digests/content.py determines the content of a page; this step gathers a day from the stores, writes and checks it.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -45,6 +46,7 @@ from paper_assets.stores.digests import (
     Key,
     code_state,
     current_feed,
+    days_with_pages,
     digest_path,
     digests_made,
     feed_is_current,
@@ -77,6 +79,8 @@ _IN_FEED = 30  # digests
 _PREVIEW = 6_000  # characters of the page in the event log; a list of five fits
 _READ_AT_ONCE = 20  # digests whose rows are in memory together, half a megabyte each
 _MISSING = "missing"  # stands for the content of pages that are not there, so that it equals that of no page
+# What ratings teach stays out of the event log, where it could not be erased.
+_LEARNED = re.compile(r" ?Your ratings moved that by .*? of the score(?:: .*?)?\.(?=\s|$)", re.DOTALL)
 NAME = "reading_digests"
 
 
@@ -128,6 +132,16 @@ def _write(stored: Stored, inputs: DigestInputs, *, settings: Settings) -> Writt
         made=DigestMade(inputs=inputs, version=_version(list(pages.values()))),
         new=new,
     )
+
+
+def rewrite_digests(warehouse: Warehouse, profile: str, *, settings: Settings) -> None:
+    """Write the pages of all days of a profile again, as what they say of erased ratings must go.
+
+    Raises StoreBusy, StoreUnwritable.
+    """
+    for day in days_with_pages(settings.digests_dir / profile):
+        with suppress(NotComputed):
+            write_digest(warehouse, profile, day, settings=settings)
 
 
 def missing_from_pages(warehouse: Warehouse, profile: str, day: date, *, settings: Settings) -> list[str]:
@@ -382,7 +396,7 @@ def _report(workspace: Workspace, partition: Partition, made: Made) -> Report:
     digest = written.digest
     versions = [version for entry in digest.entries for version in entry.versions]
     versions += [version for paper in digest.also_rewritten for version in paper.versions]
-    preview = written.markdown
+    preview = _LEARNED.sub("", written.markdown)
     if len(preview) > _PREVIEW:
         preview = preview[:_PREVIEW].rpartition("\n")[0] + "\n\n…"
     return Report(

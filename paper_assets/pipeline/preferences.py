@@ -21,7 +21,19 @@ from paper_assets.learning.ratings import Teaching, teaching_of
 from paper_assets.models.embedder import Embedder
 from paper_assets.paper import embedded_text, papers_from_table
 from paper_assets.pipeline.profiles import usable_profile
-from paper_assets.pipeline.step import Bars, Columns, Grid, Made, Partition, Product, Report, Step, Table, one_by_one
+from paper_assets.pipeline.step import (
+    Bars,
+    Columns,
+    Grid,
+    Link,
+    Made,
+    Partition,
+    Product,
+    Report,
+    Step,
+    Table,
+    one_by_one,
+)
 from paper_assets.pipeline.workspace import Workspace
 from paper_assets.profile import Interests, LikedPaper, Profile
 from paper_assets.ranking.calibration import standard_calibration
@@ -29,7 +41,6 @@ from paper_assets.ranking.preferences import (
     LEARNED_DIMENSIONS,
     Preferences,
     scaled,
-    telling_words,
 )
 from paper_assets.ranking.rank import RankingTask, Vectors, rank
 from paper_assets.ranking.relevance import InterestQueries, interest_queries, liked_ids
@@ -96,7 +107,6 @@ def _interests(warehouse: Warehouse, profile: Profile) -> Interests:
 NAME = "preference_model"
 CODE_VERSION = "3"  # raise it when the training or the weighing changes
 _ANY_DAY = date(2000, 1, 1)  # recency is not learned from, so any day will do
-_SHOWN_WORDS = 12
 _NOTHING = "nothing rated"
 
 
@@ -275,13 +285,16 @@ def _stored(workspace: Workspace, partitions: Sequence[Partition]) -> Mapping[Pa
 
 
 def _report(workspace: Workspace, partition: Partition, made: Made) -> Report:
-    """Report how many ratings there are, how much they count and why, and what they teach."""
+    """Report how many ratings there are, how much they count and why.
+
+    Words and papers that they teach about stay out of the event log, where they could not be erased; the page shows
+    them.
+    """
     stored = stored_model(workspace.warehouse, partition.of_profile)
     if stored is None:
         return Report(_NOTHING)
     profile = usable_profile(workspace, partition.of_profile)
     evidence = _evidence(stored, profile)
-    up, down = telling_words(stored.words, _SHOWN_WORDS)
     return Report(
         stored.inputs,
         {
@@ -306,16 +319,8 @@ def _report(workspace: Workspace, partition: Partition, made: Made) -> Report:
             "pairs_in_order_with": evidence.with_learning,
             "pairs_in_order_without": evidence.without,
             "pairs": evidence.pairs,
-            "telling_words": Table(
-                ["for", "weight", "against", "weight "],
-                [
-                    (
-                        *((up[at], stored.words[up[at]]) if at < len(up) else ("", "")),
-                        *((down[at], stored.words[down[at]]) if at < len(down) else ("", "")),
-                    )
-                    for at in range(max(len(up), len(down)))
-                ],
-            ),
+            "words_learned": len(stored.words),
+            "what_they_teach": Link(f"{workspace.settings.desk_url}/p/{partition.of_profile}/learned"),
             "coefficients": Table(
                 ["of", "weight"], list(zip(LEARNED_DIMENSIONS, stored.dimensions.tolist(), strict=False))
             ),

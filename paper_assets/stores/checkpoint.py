@@ -33,7 +33,7 @@ def checkpoint(connection: DuckDBPyConnection, path: Path, before: BinaryIO) -> 
     `before` reads the file; it was opened before `connection` and is closed after it, because closing any handle of a
     file releases the process's locks on it. Raises duckdb.Error, OSError.
     """
-    if not path.with_name(f"{path.name}.wal").exists():
+    if not log_path(path).exists():
         return
     aside = backup_path(path)
     _put_aside(connection, before.fileno(), aside)
@@ -57,6 +57,12 @@ def undo_checkpoint(path: Path) -> None:
         if file.read(_HEAD) == kept[:_HEAD]:  # otherwise the checkpoint was complete
             _write_back(file.fileno(), kept)
         aside.unlink()
+
+
+def log_path(path: Path) -> Path:
+    """Return the path of DuckDB's log: beside the file itself where `path` is a link to it."""
+    file = path.resolve()
+    return file.with_name(f"{file.name}.wal")
 
 
 def backup_path(path: Path) -> Path:

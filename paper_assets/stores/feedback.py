@@ -134,6 +134,20 @@ def delete_ratings(warehouse: Warehouse, profile: str) -> int:
             "update previous_rankings set learned_words = null, learned_near = null where profile = ?",
         ):
             connection.execute(forget, [profile])
+        for headers, update in (
+            (
+                "select day, header from ranking_sets where profile = ?",
+                "update ranking_sets set header = ? where day = ? and profile = ?",
+            ),
+            (
+                "select day, header from previous_ranking_sets where profile = ?",
+                "update previous_ranking_sets set header = ? where day = ? and profile = ?",
+            ),
+        ):
+            for day, header in connection.execute(headers, [profile]).fetchall():
+                read = json.loads(header)
+                if read.get("learning"):
+                    connection.execute(update, [json.dumps({**read, "learning": None}, sort_keys=True), day, profile])
     return count
 
 

@@ -32,7 +32,7 @@ from duckdb import DuckDBPyConnection
 
 from paper_assets.errors import StoreBusy, StoreError, StoreUnwritable, StoreVersion
 from paper_assets.small_files import is_broken_link, is_present
-from paper_assets.stores.checkpoint import checkpoint, only_when_asked, undo_checkpoint
+from paper_assets.stores.checkpoint import checkpoint, log_path, only_when_asked, undo_checkpoint
 from paper_assets.stores.locks import command_of, folder_locked
 from paper_assets.stores.migrations.upgrade import (
     MIGRATIONS,
@@ -169,6 +169,29 @@ class Warehouse:
 
             yield hold
 
+    def rewrite(self) -> None:
+        """Copy the warehouse into a new file that replaces the old one, without the bytes of deleted rows.
+
+        DuckDB leaves the values of deleted rows in unused parts of its file. The disk must have room for a second copy.
+        A process killed meanwhile leaves the old file, complete. Raises StoreBusy, StoreUnwritable, StoreError.
+        """
+        if self.opened is not None or self._holder in _HELD:
+            raise RuntimeError("this warehouse is open")
+        file, log = self.path.resolve(), log_path(self.path)
+        new = file.with_name(f".{file.name}.rewritten")
+        done = False
+        while not done:
+            with self._opened(read_only=False) as connection:
+                if log.exists():  # of a killed writer: closing the file writes it into the file
+                    continue
+                try:
+                    _copy(connection, new)
+                    new.chmod(file.stat().st_mode & 0o777)
+                    new.replace(file)  # this connection keeps the old file, until it is closed
+                except OSError as error:
+                    raise StoreUnwritable(f"{file} cannot be replaced: {error.strerror}") from None
+                done = True
+
     @property
     def _holder(self) -> tuple[Path, int, int]:
         return self.path, os.getpid(), get_ident()
@@ -240,6 +263,17 @@ def _holder_found(warehouse: Warehouse) -> str:
     except duckdb.Error as error:
         return _holder(str(error))
     return _holder("")
+
+
+def _copy(connection: DuckDBPyConnection, file: Path) -> None:
+    """Copy the open warehouse into a new file; what a killed copy has left is removed."""
+    for each in (file, file.with_name(f"{file.name}.wal")):
+        each.unlink(missing_ok=True)
+    place, name = str(file).replace("'", "''"), value_of(connection, "select current_database()").replace('"', '""')
+    connection.execute(f"attach '{place}' as rewritten (type duckdb)")
+    connection.execute(f'copy from database "{name}" to rewritten')
+    connection.execute("checkpoint rewritten")
+    connection.execute("detach rewritten")
 
 
 _Connect = Callable[[Path], AbstractContextManager[DuckDBPyConnection]]

@@ -8,8 +8,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from typer.testing import CliRunner
 
+from paper_assets.interfaces.cli.ratings import ratings
 from paper_assets.learning.ratings import change_forgotten, erase_ratings, note_signal, rate, take_back
+from paper_assets.pipeline.digests import write_digest
 from paper_assets.pipeline.preferences import STEP
 from paper_assets.pipeline.step import Partition, stale
 from paper_assets.pipeline.workspace import open_workspace
@@ -145,6 +148,32 @@ def test_erased_ratings_are_gone_from_the_model_and_the_ranking_is_as_it_was_to_
     assert (after.rows, after.inputs) == (before.rows, before.inputs)
     kept = previous_ranking(day.warehouse, AS_OF, "ann").rows
     assert kept.column("learned_near").null_count == kept.num_rows
+
+
+def test_what_is_erased_is_in_no_file_any_more(day: Day, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder, home = day.settings.profiles_dir, day.settings.warehouse_path.parent
+    said(day)
+    unknown = NewRating(paper_id="2601.00001", rating="worth", title="Quokkas of the north", abstract="A wombat too.")
+    append_ratings(day.warehouse, "ann", [unknown], given_in="page", now=NOW)
+    note_signal(day.warehouse, "ann", "2603.00110", "full text", now=NOW, profiles_dir=folder)
+    change_forgotten(day.warehouse, "ann", "word", "zebrafinch", now=NOW, profiles_dir=folder)
+    learn(day)
+    told = {word for row in day.ranked().rows.to_pylist() for word in row["learned_words"]}
+    write_digest(day.warehouse, "ann", AS_OF, settings=day.settings)
+    traces = {*told, "Quokkas of the north", "zebrafinch", "Your ratings count", "which you rated"}
+
+    def left() -> set[str]:
+        content = b"".join(file.read_bytes() for file in home.rglob("*") if file.is_file())
+        return {each for each in traces if each.encode() in content}
+
+    assert left() == traces
+    monkeypatch.chdir(home)
+    monkeypatch.setenv("PAPER_ASSETS_HOME", str(home))
+    monkeypatch.setenv("PAPER_ASSETS_PROFILES", str(folder))
+    ran = CliRunner().invoke(ratings, ["erase", "ann", "--yes"])
+    assert ran.exit_code == 0 and "22 ratings and reading signals erased" in ran.output
+    assert left() == set()
+    assert day.ranked().rows.num_rows and not day.warehouse.path.with_name(".warehouse.duckdb.rewritten").exists()
 
 
 def test_a_model_is_trained_again_for_another_last_word_and_not_for_the_same(day: Day) -> None:

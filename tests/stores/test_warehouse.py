@@ -15,7 +15,7 @@ from paper_assets.stores.paper_merging import replace_day
 from paper_assets.stores.papers import summary
 from paper_assets.stores.rankings import ranking_schema, replace_ranking
 from paper_assets.stores.warehouse import Warehouse
-from tests.invented_papers import MONDAY, TUESDAY, allow_files_of, listing, paper, process
+from tests.invented_papers import MONDAY, TUESDAY, allow_files_of, listing, paper, papers_of, process
 
 
 def refusal(path: Path) -> PaperAssetsError:
@@ -51,6 +51,29 @@ def test_a_block_that_raises_leaves_nothing(tmp_path: Path) -> None:
         raise ZeroDivisionError
     with warehouse.reading() as connection:
         assert connection.execute("select * from candidate_sets").fetchall() == []
+
+
+def test_a_rewritten_warehouse_holds_the_same_in_the_same_place_with_the_same_mode(tmp_path: Path) -> None:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    warehouse = Warehouse(tmp_path / "w.duckdb", deadline=5)
+    summary(Warehouse(disk / "w.duckdb", deadline=5))
+    warehouse.path.symlink_to(disk / "w.duckdb")
+    (disk / ".w.duckdb.rewritten").write_bytes(b"half a copy")
+    replace_day(warehouse, MONDAY, papers_of(MONDAY, 2))
+    (disk / "w.duckdb").chmod(0o640)
+
+    def held() -> list[object]:
+        with warehouse.reading() as connection:
+            tables = connection.execute("select table_name, sql from duckdb_tables() order by table_name").fetchall()
+            views = connection.execute("select view_name, sql from duckdb_views() order by view_name").fetchall()
+            return [tables, views, *(connection.execute(f"from {name}").fetchall() for name, _ in tables)]
+
+    before = held()
+    warehouse.rewrite()
+    assert held() == before
+    assert warehouse.path.is_symlink() and (disk / "w.duckdb").stat().st_mode & 0o777 == 0o640
+    assert listing(disk) == {"w.duckdb"}
 
 
 def test_reading_cannot_write(tmp_path: Path) -> None:

@@ -29,6 +29,7 @@ from paper_assets.learning.ratings import (
     take_back,
 )
 from paper_assets.learning.ratings import rate as keep_rating
+from paper_assets.pipeline.digests import rewrite_digests
 
 UNDO = "undo"
 
@@ -111,13 +112,14 @@ def erase(
     as_json: AsJson = False,
 ) -> None:
     """Erase all ratings and reading signals of a profile, and what was learned from them, for good."""
-    warehouse, folder = open_warehouse(), read_settings().profiles_dir
-    check_profile(warehouse, profile, folder)
+    warehouse, settings = open_warehouse(), read_settings()
+    check_profile(warehouse, profile, settings.profiles_dir)
     if not yes and not typer.confirm(
         f"Erase every rating and reading signal of {profile}? This cannot be undone", err=True
     ):
         raise InvalidInput("nothing was erased")
-    erased = erase_ratings(warehouse, profile, profiles_dir=folder)
+    erased = erase_ratings(warehouse, profile, profiles_dir=settings.profiles_dir)
+    rewrite_digests(warehouse, profile, settings=settings)
     if as_json:
         return print_json({"profile": profile, "erased": erased})
     say(f"{profile}: {erased} ratings and reading signals erased, and what was learned from them")
