@@ -208,6 +208,7 @@ FIRST_FEW = 3.0
 _SIGNAL = 0.2  # of a rating, in counting the first few
 _FIRST_BLOCK, _GROWTH, _GROWTH_LATER, _LATER = 1, 1.15, 2.0, 50
 _WEIGHT_PRECISION = 1e-4  # of log odds; finer changes no share that is shown
+_HARDLY = 0.5  # a gain that is not worth calling better or worse
 _MOST_GAIN = 50.0  # beyond it the share is 1
 
 
@@ -251,13 +252,13 @@ class Evidence:
         counts = f"Your ratings count {self.share:.0%}: {rated}"
         if not self.gain:
             return f"{counts}; later ratings will show how well they predict what you like."
-        how = "better" if self.gain > 0 else "worse"
+        how = "about as well as" if abs(self.gain) < _HARDLY else "better than" if self.gain > 0 else "worse than"
         pairs = (
             f", and put {self.with_learning:g} of {self.pairs} pairs in the right order ({self.without:g} without)"
             if self.pairs
             else ""
         )
-        return f"{counts}; earlier ratings predicted later ones {how} than the profile alone ({self.gain:+.2f}){pairs}."
+        return f"{counts}; earlier ratings predicted later ones {how} the profile alone ({self.gain:+.2f}){pairs}."
 
 
 def weigh(rated: RatedPapers, *, learning: str) -> Evidence:

@@ -26,6 +26,7 @@ from paper_assets.ranking.scoring import REWARDED, final_scores
 from paper_assets.ranking.tags import CONTRASTIVE_IN_WORDS, IN_WORDS, SOFT_PENALTY
 from paper_assets.ranking.term_matching import matched_terms
 from paper_assets.settings import ScoringConfig
+from paper_assets.text.words import commonest_forms
 from paper_assets.weights import DIMENSIONS
 
 _TAG_OF_WISH = {
@@ -106,7 +107,7 @@ def why(
             sentences += _must_keyword_in_words(row, header)
             if "CONSIDERED_BEFORE" in row["tags"] and row["evaluation_method"] != "embedding+llm":
                 sentences.append("An earlier list considered it and did not show it, which lowers the probability.")
-            sentences += _learned_in_words(row, weights[name])
+            sentences += _learned_in_words(row, weights[name], texts)
     if row["bonus"]:
         sentences.append(_bonus_in_words(row, header["ranking_mode"]))
     if row["soft_penalty"]:
@@ -287,7 +288,7 @@ def _bonus_in_words(row: Mapping[str, Any], mode: str) -> str:
     return f"{reason} {row['bonus']:.3f}{', because it is a survey' if survey else ''}."
 
 
-def _learned_in_words(row: Mapping[str, Any], weight: float) -> list[str]:
+def _learned_in_words(row: Mapping[str, Any], weight: float, texts: tuple[str, str] | None) -> list[str]:
     """Return what the reader's ratings brought, by which words, and next to which rated papers."""
     learned = learned_of(row)
     if not learned:
@@ -297,7 +298,9 @@ def _learned_in_words(row: Mapping[str, Any], weight: float) -> list[str]:
     )
     said = []
     if row.get("learned_words"):
-        said.append(f"by the words {', '.join(row['learned_words'])}")
+        forms = commonest_forms(texts or (), [each[1:] for each in row["learned_words"]])
+        words = (f"{each[0]}{forms.get(each[1:], each[1:])}" for each in row["learned_words"])
+        said.append(f"by the words {', '.join(words)}")
     if row.get("learned_near"):
         said.append(f"next to {' and '.join(row['learned_near'])}, which you rated")
     return [f"{named_parts}{': ' if said else ''}{'; '.join(said)}."]

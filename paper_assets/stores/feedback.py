@@ -119,6 +119,32 @@ def rated_profiles(warehouse: Warehouse) -> list[str]:
     return [profile for (profile,) in rows]
 
 
+def rated_days(warehouse: Warehouse, profile: str) -> list[tuple[date, int, int, int]]:
+    """Return for each ranked day how many papers were shown, and how many of these are rated `worth` and `no`."""
+    with warehouse.reading() as connection:
+        rows: list[tuple[date, int, int, int]] = connection.execute(
+            """
+            select
+                day,
+                count(*),
+                count(*) filter (where rating = 'worth'),
+                count(*) filter (where rating = 'no')
+            from rankings
+            left join (
+                select paper_id, arg_max(rating, place) as rating
+                from ratings
+                where profile = $profile
+                group by paper_id
+            ) using (paper_id)
+            where profile = $profile and shown
+            group by day
+            order by day
+            """,
+            {"profile": profile},
+        ).fetchall()
+    return rows
+
+
 def delete_ratings(warehouse: Warehouse, profile: str) -> int:
     """Delete the profile's ratings, its reading signals and what was learned from them; return how many there were."""
     with warehouse.writing() as connection:

@@ -11,7 +11,8 @@ on other texts.
 """
 
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
 from unicodedata import normalize
 
@@ -156,6 +157,16 @@ def stem(word: str) -> str:
     ending = next((end for end in _ENDINGS if word.endswith(end) and len(word) - len(end) >= _FEWEST), "")
     left = word.removesuffix(ending)
     return left[:-1] if len(left) > _FEWEST and left[-1] == left[-2] and left[-1] not in _STAY_DOUBLE else left
+
+
+def commonest_forms(texts: Iterable[str], stems: Collection[str]) -> dict[str, str]:
+    """Return for each stem its most frequent word in the texts; a stem in no text is left out."""
+    counts: dict[str, Counter[str]] = {each: Counter() for each in stems}
+    for text in texts:
+        for word in words_in(text):
+            if (known := counts.get(stem(word))) is not None:
+                known[word] += 1
+    return {each: min(found, key=lambda word: (-found[word], word)) for each, found in counts.items() if found}
 
 
 def singular(word: str) -> str:

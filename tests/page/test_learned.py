@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 from playwright.sync_api import Browser, expect
 
-from paper_assets.learning.ratings import erase_ratings, ratings_by_id
+from paper_assets.learning.ratings import erase_ratings, note_signal, ratings_by_id, signals_of
 from paper_assets.models.embedder import load_embedder
 from paper_assets.paper import papers_from_table
 from paper_assets.pipeline.preferences import STEP
@@ -66,6 +66,8 @@ def test_today_names_the_papers_that_ratings_brought_and_removed_and_a_word_can_
         expect(block).to_contain_text("Here because of your ratings")
         keep_picture(page, "today-learned")
         block.get_by_role("link").click()
+        expect(page.locator("#weeks tbody tr").last).to_contain_text("rated, ")
+        expect(page.get_by_text("Your ratings count ").first).to_be_visible()
         keep_picture(page, "learned-words")
         first = page.get_by_role("button", name="Forget this: ").first
         word = (first.get_attribute("aria-label") or "").removeprefix("Forget this: ")
@@ -76,6 +78,20 @@ def test_today_names_the_papers_that_ratings_brought_and_removed_and_a_word_can_
         page.get_by_role("button", name=f"Learn from it again: {word}").click()
         expect(page.get_by_role("status")).to_contain_text("counts again")
     assert forgotten(warehouse, PROFILE).words == ()
+
+
+def test_what_was_opened_is_listed_and_can_be_removed(page_of_a_year: Page, browser: Browser) -> None:
+    warehouse, folder = page_of_a_year.desk.warehouse, page_of_a_year.desk.folder / "profiles"
+    [paper_id] = ranking(warehouse, LATEST, PROFILE).rows.column("paper_id").to_pylist()[:1]
+    assert note_signal(warehouse, PROFILE, paper_id, "full text", now=NOW, profiles_dir=folder)
+    with visitor(browser, width=390) as page:
+        page.goto(f"{page_of_a_year.today}/learned")
+        keep_picture(page, "learned-signals-390")
+        row = page.locator("#signals li")
+        expect(row).to_contain_text("opened its full text")
+        row.get_by_role("button", name="Remove").click()
+        expect(page.get_by_role("status")).to_contain_text("Removed")
+    assert signals_of(warehouse, PROFILE) == []
 
 
 def test_a_new_reader_is_offered_a_first_set_of_papers_and_rates_them_by_key(

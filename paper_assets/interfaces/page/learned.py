@@ -1,28 +1,35 @@
 """What the ratings teach: their effect on a day's list, the words and papers behind it, and a first set to rate."""
 
-from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import date, timedelta
 from typing import Any
 
 import pyarrow.compute as pc
 from starlette.requests import Request
 from starlette.responses import Response
 
+from paper_assets.errors import InvalidProfile
 from paper_assets.interfaces.page.desk import day_of, desk_of, now, page, profile_of, readable_title, redirect_with_note
 from paper_assets.interfaces.page.paper_rows import CHOICES, row_of
 from paper_assets.learning.effects import Moved, ratings_effect
 from paper_assets.learning.questions import FEW_RATINGS
-from paper_assets.learning.ratings import IN_WORDS, change_forgotten, ratings_by_id, signals_of
-from paper_assets.paper import papers_from_table
+from paper_assets.learning.ratings import IN_WORDS, SIGNALS_IN_WORDS, change_forgotten, ratings_by_id, signals_of
+from paper_assets.paper import Paper, papers_from_table
+from paper_assets.pipeline.preferences import evidence_of
+from paper_assets.pipeline.profiles import usable_profile
 from paper_assets.ranking.preferences import telling_words
-from paper_assets.stores.feedback import Forgotten, forgotten, stored_model
+from paper_assets.stores.feedback import Forgotten, forgotten, rated_days, stored_model
 from paper_assets.stores.papers import papers_by_id
 from paper_assets.stores.rankings import StoredRanking, ranking
 from paper_assets.stores.warehouse import Warehouse
-from paper_assets.text.words import stem, words_in
+from paper_assets.text.words import commonest_forms
 
 _MOST = 12  # words or papers in one direction
 _MOST_NAMED = 5  # papers that came or went, on Today
+_MOST_WEEKS = 12
+_MOST_SIGNALS = 50
 
 
 def day_effect(warehouse: Warehouse, stored: StoredRanking) -> dict[str, Any] | None:
@@ -33,10 +40,12 @@ def day_effect(warehouse: Warehouse, stored: StoredRanking) -> dict[str, Any] | 
     if effect is None:
         return None
     moved = (*effect.came[:_MOST_NAMED], *effect.went[:_MOST_NAMED])
-    titles = _titles(warehouse, [each for one in moved for each in (one.paper_id, *one.near)])
+    found = papers_from_table(papers_by_id(warehouse, [each for one in moved for each in (one.paper_id, *one.near)]))
+    papers = {paper.paper_id: paper for paper in found}
     return {
-        "came": [_effect_record(each, titles) for each in effect.came[:_MOST_NAMED]],
-        "went": [_effect_record(each, titles) for each in effect.went[:_MOST_NAMED]],
+        "counts": stored.header.get("learning"),
+        "came": [_effect_record(each, papers) for each in effect.came[:_MOST_NAMED]],
+        "went": [_effect_record(each, papers) for each in effect.went[:_MOST_NAMED]],
         "more": max(len(effect.came) - _MOST_NAMED, 0) + max(len(effect.went) - _MOST_NAMED, 0),
     }
 
@@ -67,7 +76,9 @@ def show_teach(request: Request) -> Response:
 
 def show_learned(request: Request) -> Response:
     """Show the words and rated papers that move the list up and down, each with a button to forget it."""
-    desk, profile = desk_of(request), profile_of(request)
+    desk, profile, evidence = desk_of(request), profile_of(request), None
+    with suppress(InvalidProfile):
+        evidence = evidence_of(desk.warehouse, usable_profile(desk.workspace, profile))
     with desk.warehouse.read_together() as warehouse:
         model, unlearned = stored_model(warehouse, profile), forgotten(warehouse, profile)
         ratings, signals = ratings_by_id(warehouse, profile), signals_of(warehouse, profile)
@@ -77,18 +88,25 @@ def show_learned(request: Request) -> Response:
         down = [paper_id for paper_id, pull in pulls[:_MOST] if pull < 0]
         titles = _titles(warehouse, [*up, *down, *unlearned.papers])
         read = papers_from_table(papers_by_id(warehouse, list(model.rated) if model else []))
+        weeks = rated_weeks(warehouse, profile)
     words = {stem: weight for stem, weight in model.words.items() if stem not in unlearned.words} if model else {}
     telling = telling_words(words, _MOST)
     return page(
         request,
         "learned.html.jinja",
         words=telling,
-        spelled=spellings(
+        spelled=commonest_forms(
             [f"{paper.title} {paper.abstract}" for paper in read], (*telling[0], *telling[1], *unlearned.words)
         ),
         papers=[[(each, titles.get(each, each), _why(each, ratings)) for each in those] for those in (up, down)],
         forgotten=_forgotten(unlearned, titles),
-        signals=len({each.paper_id for each in signals}),
+        weeks=weeks,
+        evidence=evidence,
+        signals=[
+            (each.paper_id, readable_title(each.title or each.paper_id), each.kind, SIGNALS_IN_WORDS[each.kind])
+            for each in signals[::-1][:_MOST_SIGNALS]
+        ],
+        more_signals=max(len(signals) - _MOST_SIGNALS, 0),
     )
 
 
@@ -109,15 +127,42 @@ def forget(request: Request) -> Response:
     return redirect_with_note(request, f"/p/{profile}/learned", f"{note}. The next ranking follows.")
 
 
-def _effect_record(moved: Moved, titles: Mapping[str, str]) -> dict[str, Any]:
-    sign = "+" if moved.by > 0 else "-"
+def _effect_record(moved: Moved, papers: Mapping[str, Paper]) -> dict[str, Any]:
+    sign, paper = "+" if moved.by > 0 else "-", papers.get(moved.paper_id)
+    stems = [each[1:] for each in moved.words if each.startswith(sign)]
+    forms = commonest_forms([f"{paper.title} {paper.abstract}"] if paper else [], stems)
     return {
         "paper_id": moved.paper_id,
-        "title": titles.get(moved.paper_id, moved.paper_id),
+        "title": readable_title(paper.title) if paper else moved.paper_id,
         "by": moved.by,
-        "words": [each[1:] for each in moved.words if each.startswith(sign)],
-        "near": [titles.get(each, each) for each in moved.near],
+        "words": [forms.get(each, each) for each in stems],
+        "near": [readable_title(papers[each].title) if each in papers else each for each in moved.near],
     }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RatedWeek:
+    """The lists of a week that begins on `monday`: how many papers they showed, and how the reader rated these."""
+
+    monday: date
+    shown: int
+    worth: int
+    no: int
+
+    @property
+    def share(self) -> float:
+        """Return the share of the rated papers that are worth reading."""
+        return self.worth / (self.worth + self.no)
+
+
+def rated_weeks(warehouse: Warehouse, profile: str) -> list[RatedWeek]:
+    """Return the newest weeks in which a shown paper is rated worth reading or not, ascending."""
+    weeks: dict[date, list[int]] = {}
+    for day, *counts in rated_days(warehouse, profile):
+        week = weeks.setdefault(day - timedelta(days=day.weekday()), [0, 0, 0])
+        weeks[day - timedelta(days=day.weekday())] = [one + more for one, more in zip(week, counts, strict=True)]
+    found = [RatedWeek(monday=day, shown=shown, worth=worth, no=no) for day, (shown, worth, no) in weeks.items()]
+    return sorted((week for week in found if week.worth + week.no), key=lambda week: week.monday)[-_MOST_WEEKS:]
 
 
 def _titles(warehouse: Warehouse, ids: Iterable[str]) -> dict[str, str]:
@@ -127,16 +172,6 @@ def _titles(warehouse: Warehouse, ids: Iterable[str]) -> dict[str, str]:
 
 def _why(paper_id: str, ratings: Mapping[str, str]) -> str:
     return IN_WORDS[ratings[paper_id]] if paper_id in ratings else "opened, cited or on the shelf"
-
-
-def spellings(texts: Iterable[str], stems: Collection[str]) -> dict[str, str]:
-    """Return for each stem its most frequent form in the texts; a stem in no text is left out."""
-    counts: dict[str, Counter[str]] = {each: Counter() for each in stems}
-    for text in texts:
-        for word in words_in(text):
-            if (known := counts.get(stem(word))) is not None:
-                known[word] += 1
-    return {each: min(found, key=lambda word: (-found[word], word)) for each, found in counts.items() if found}
 
 
 def _forgotten(unlearned: Forgotten, titles: Mapping[str, str]) -> list[tuple[str, str, str]]:
