@@ -172,7 +172,7 @@ class Warehouse:
     def rewrite(self) -> None:
         """Copy the warehouse into a new file that replaces the old one, without the bytes of deleted rows.
 
-        DuckDB leaves the values of deleted rows in unused parts of its file. The disk must have room for a second copy.
+        DuckDB leaves the values of deleted rows in unused parts of its file. The disk must hold both copies.
         A process killed meanwhile leaves the old file, complete. Raises StoreBusy, StoreUnwritable, StoreError.
         """
         if self.opened is not None or self._holder in _HELD:
