@@ -136,13 +136,19 @@ class ScoringConfig:
     literature_review_grace_years: int = 5  # G3
     interest_repeats: tuple[int, int, int] = (3, 2, 1)  # primary, secondary, exploratory, G4
     lane_weights: tuple[float, float, float] = (1.0, 0.7, 0.4)  # the same, of lanes
-    line: float = 0.22  # G17: probability from which a paper is worth reading; docs/evaluation.md
+    # G17: which papers are worth reading (docs/evaluation.md). None below `line`; and of the others, from the most
+    # probable down, as many as are expected to be on topic in the share `list_right`. A list may miss that by
+    # `list_slack` papers for each of its places, so that a day's only good paper is shown.
+    line: float = 0.18
+    list_right: float = 0.6
+    list_slack: float = 0.03
     # G17c: how many points of log odds a point of the score beside relevance (keywords, authors, code, recency) moves a
     # paper in the list. Code is worth 0.75 of them; with purpose implementation, where it comes first, 4.
     nudge: float = 10.0
     implementation_nudge: float = 20.0
     survey_bonus: float = 0.15  # G8: of a survey, for purpose literature_review, which also asks for less
     literature_review_line: float = 0.15
+    literature_review_right: float = 0.5
     # G8: purpose idea_generation prefers the edge of the interests: beyond this probability a point counts backwards,
     # by this share of it, up to `idea_most`: a sure paper is still listed. It also wants papers unlike each other.
     idea_edge: float = 0.8

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from paper_assets.ranking.causes import Cause, why
-from paper_assets.ranking.two_rankings import ADDED, TwoRankings
+from paper_assets.ranking.two_rankings import ADDED, TwoRankings, asked_of
 
 __all__ = ["ADDED", "Cause", "Changes", "Move", "changes_between", "sentences"]
 
@@ -89,6 +89,7 @@ def changes_between(
         *rows, headers=headers, removed=removed, removed_before=removed_before, days=days or {}, edits=edits
     )
     then, now = ({row["paper_id"]: row["rank"] for row in side if row["shown"]} for side in rows)
+    asked = [asked_of(header) for header in headers]
     return Changes(
         entered=tuple(_move(each, None, now[each], compared) for each in now if each not in then),
         left=tuple(_move(each, then[each], None, compared) for each in then if each not in now),
@@ -96,9 +97,9 @@ def changes_between(
             _move(each, then[each], now[each], compared) for each in now if each in then and then[each] != now[each]
         ),
         lineage={
-            name: (headers[0].get(name), headers[1].get(name))
+            name: (asked[0].get(name), asked[1].get(name))
             for name in _LINEAGE
-            if headers[0].get(name) != headers[1].get(name)
+            if asked[0].get(name) != asked[1].get(name)
         },
     )
 

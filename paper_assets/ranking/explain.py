@@ -90,6 +90,11 @@ def why(
         sentences[0] = f"Place {row['rank']} of {scored} with a match of {order_as_sum(row, header)}."
     if line is not None:
         sentences.append(_against_threshold(probability_of(row), line))
+        rule = header.get("line_rule")
+        if rule and line > rule["lowest"]:
+            sentences.append(
+                f"With a lower line, too few of the list's papers would be on topic: {rule['right']:.2f} of them are asked."
+            )
     brought = {name: weights[name] * row[name] for name in DIMENSIONS if weights[name]}
     for name in sorted(brought, key=lambda name: -brought[name]):
         words, note = DIMENSIONS_IN_WORDS[name], ""

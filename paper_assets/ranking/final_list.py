@@ -42,10 +42,30 @@ class Edge:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LineRule:
+    """How a day's threshold follows from its papers: it is `lowest`, or as much higher as is needed so that of the papers
+    above it a share of `right` is expected to be on topic, less `slack` papers in all.
+    """
+
+    lowest: float
+    right: float
+    slack: float
+
+    def line(self, probability: Floats) -> float:
+        """Return the threshold for papers of these probabilities: that of the last one that is let in."""
+        falling = np.sort(probability[probability >= self.lowest])[::-1]
+        missing = np.flatnonzero(np.cumsum(self.right - falling) > self.slack)
+        if not len(missing):
+            return self.lowest
+        return float(falling[missing[0] - 1]) if missing[0] else max(self.right - self.slack, self.lowest)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ListRules:
     """How many places there are, how many of them at most for lanes, from which probability on (None: no line), and
     whether the most probable go first.
 
+    `line_rule` makes the line from the papers; None: it is the same for all days.
     `nudge`: how many points of log odds one point of the score beside relevance counts, `weight`: that of relevance in
     the score. None: an older ranking, in tenths.
     """
@@ -57,6 +77,7 @@ class ListRules:
     nudge: float | None = None
     weight: float = 0.0
     edge: Edge | None = None
+    line_rule: LineRule | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,6 +115,7 @@ def rules_of(header: Mapping[str, Any], *, otherwise: int = 1) -> ListRules:
         nudge=nudge,
         weight=header["weights"]["semantic_relevance"] if nudge is not None else 0.0,
         edge=edge_of(header),
+        line_rule=LineRule(**header["line_rule"]) if header.get("line_rule") else None,
     )
 
 
@@ -162,10 +184,11 @@ def arrange(papers: ScoredPapers) -> ReadingList:
     """Put the candidates in order and fill the list."""
     rows, rules = np.flatnonzero(papers.member), papers.rules
     probability, final, tie = papers.probability[rows], papers.final[rows], papers.tie[rows]
-    above = np.ones(len(rows), dtype=bool) if rules.line is None else probability >= rules.line
+    line = rules.line_rule.line(probability) if rules.line_rule else rules.line
+    above = np.ones(len(rows), dtype=bool) if line is None else probability >= line
     pick = papers.pick[rows] & above & (rules.places > 1)
     places = rules.places - int(pick.any())
-    if rules.line is None:
+    if line is None:
         order = np.lexsort((tie, -final))
     else:
         first = np.zeros(len(rows), dtype=bool)
@@ -217,6 +240,7 @@ class Scored:
     shift: Floats | None = None
     nudge: float = 0.0  # points of log odds that a point of the score beside relevance counts
     edge: Edge | None = None
+    line_rule: LineRule | None = None  # None: the line does not depend on the papers
 
     @property
     def relevance(self) -> Floats:
@@ -241,6 +265,10 @@ class Scored:
     def match(self, final: Floats) -> Floats:
         """Return (n,) what the order goes by where there is a threshold, from the final scores."""
         return matches(self.relevance, final, nudge=self.nudge, weight=self.weights[_RELEVANCE], edge=self.edge)
+
+    def with_days_line(self) -> "Scored":
+        """The same papers with the threshold that follows from them."""
+        return self if self.line_rule is None else replace(self, line=self.line_rule.line(self.relevance))
 
     def with_relevance(self, relevance: Floats) -> "Scored":
         """Return the same papers with another relevance."""

@@ -22,7 +22,7 @@ from paper_assets.ranking.calibration import Calibration, standard_calibration
 from paper_assets.ranking.contrast import comparison_notes, contrast_tags
 from paper_assets.ranking.dimensions import DIMENSION_TABLE, DimensionFacts
 from paper_assets.ranking.filters import ages_in_days, among, has_project_page, has_repository
-from paper_assets.ranking.final_list import Edge, FinalList, Scored, asked_first, final_list
+from paper_assets.ranking.final_list import Edge, FinalList, LineRule, Scored, asked_first, final_list
 from paper_assets.ranking.keywords import distinct, keywords_in, paper_texts
 from paper_assets.ranking.preferences import Preferences, Shift, shift_of, shifted
 from paper_assets.ranking.relevance import (
@@ -234,6 +234,7 @@ def rank(task: RankingTask, *, verifier: Verifier | None = None, calibration: Ca
         )
         scored = scored.with_relevance(check.relevance)
         facts = replace(facts, llm_verified=check.verified)
+    scored = scored.with_days_line()
     facts = replace(facts, dimensions=scored.dimensions)
     found = final_list(scored, options=options, scoring=scoring, taxonomy=standard_taxonomy())
     return Ranking(
@@ -382,7 +383,16 @@ def _scored(
         edge=Edge(probability=scoring.idea_edge, slope=scoring.idea_slope, most=scoring.idea_most)
         if queries and queries.calibrated and options.purpose == "idea_generation"
         else None,
+        line_rule=_line_rule(queries, options, scoring),
     ).with_relevance(relevance.values)
+
+
+def _line_rule(queries: InterestQueries | None, options: RankingOptions, scoring: ScoringConfig) -> LineRule | None:
+    """How the threshold follows from the papers; None where there is none, and where the options set one."""
+    if queries is None or queries.line is None or options.line is not None:
+        return None
+    right = scoring.literature_review_right if options.purpose == "literature_review" else scoring.list_right
+    return LineRule(lowest=queries.line, right=right, slack=scoring.list_slack * options.top_k)
 
 
 def _rows(
@@ -441,6 +451,7 @@ def _line(scored: Scored, *, top_k: int, calibration: Calibration) -> dict[str, 
     above = None if scored.line is None else int(scored.above.sum())
     return {
         "line": scored.line,
+        **({"line_rule": asdict(scored.line_rule)} if scored.line_rule else {}),
         "above_line": above,
         "quiet": above is not None and above < top_k,
         "calibration": None if scored.line is None else calibration.version,

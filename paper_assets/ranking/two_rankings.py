@@ -87,7 +87,7 @@ _RECOMPUTED = {  # of a header: where one of these differs, all scores may
 _OPTIONS = ("purpose", "ranking_mode", "interest_mode", "hybrid_of", "enable_llm_verification", "weights")
 _RULES = {
     "top_k": "places in the list",
-    "line": "the line",
+    "line": "the lowest line",
     "include_contrastive": "a contrastive pick",
     "contrastive_type": "the kind of contrast",
 }
@@ -160,10 +160,11 @@ class TwoRankings:
     @cached_property
     def rules_differ(self) -> list[str]:
         """What has changed the list and no score, in words."""
+        then, now = (asked_of(header) for header in self.headers)
         found = [
-            f"{words}: {_plain(self.headers[0].get(name))} → {_plain(self.headers[1].get(name))}"
+            f"{words}: {_plain(then[name])} → {_plain(now[name])}"
             for name, words in _RULES.items()
-            if name in self.headers[0] and name in self.headers[1] and self.differs(name)
+            if name in then and name in now and then[name] != now[name]
         ]
         return [f"the profile was edited ({'; '.join(found)})"] if found and self.edited else found
 
@@ -206,6 +207,12 @@ class TwoRankings:
         # One that is shown though lower ones are not stays because no other serves its interest.
         shown = np.array([row is not None and row["shown"] for row in of], dtype=np.bool_)
         return replace(papers, lanes=papers.lanes | (shown & ~arrange(papers).listed))
+
+
+def asked_of(header: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A header whose line is what the options ask for, and not what it came to with the papers of the day."""
+    rule = header.get("line_rule")
+    return {**header, "line": rule["lowest"]} if rule else header
 
 
 def newer_version(old: Row, new: Row) -> str:

@@ -265,7 +265,20 @@ class PlainInterests:
 
 def usual_line(options: RankingOptions) -> float:
     """The threshold of a profile that names none."""
-    return 0.15 if options.purpose == "literature_review" else 0.22
+    return 0.15 if options.purpose == "literature_review" else 0.18
+
+
+def days_line(relevance: list[float], options: RankingOptions) -> float:
+    """The threshold of a day: let in the most probable papers while enough of them are expected to be on topic."""
+    right, slack = 0.5 if options.purpose == "literature_review" else 0.6, 0.03 * options.top_k
+    line, expected = max(right - slack, usual_line(options)), 0.0  # if none is let in
+    falling = sorted((p for p in relevance if p >= usual_line(options)), reverse=True)
+    for p in falling:
+        expected += right - p
+        if expected > slack:
+            return line
+        line = p
+    return usual_line(options)
 
 
 def plain_matches(papers: list[tuple[Paper, dict[str, float]]], options: RankingOptions) -> list[float]:
@@ -295,6 +308,8 @@ def final_order(
         return sorted(everybody, key=tie), min(options.top_k, len(papers))
     match = plain_matches(papers, options)
     relevance = [scores["semantic_relevance"] for _, scores in papers]
+    if options.line is None:
+        line = days_line(relevance, options)
     above = {at for at in everybody if relevance[at] >= line}
     order = sorted(everybody, key=lambda at: (at not in above, -match[at], tie(at)))
     places = min(options.top_k, len(above))

@@ -19,7 +19,7 @@ from paper_assets.settings import ScoringConfig
 from paper_assets.stores.rankings import ranking_schema
 from paper_assets.weights import DIMENSIONS
 from tests.ranking.invented import AS_OF, KEYWORDS, paper, papers, profile, profiles, unit_vectors
-from tests.ranking.plain_relevance import PlainInterests, final_order, plain_matches, usual_line
+from tests.ranking.plain_relevance import PlainInterests, days_line, final_order, plain_matches, usual_line
 from tests.ranking.plain_twin import PlainGatekeeper
 
 SCORING = ScoringConfig()
@@ -74,8 +74,9 @@ def test_ranking_agrees_with_the_plain_one(papers: list[Paper], profile: Profile
         (one, twin.score(one, value, has_pdf=one.paper_id in {"2603.00003", "2603.00004"}))
         for one, value in zip(papers, relevance, strict=True)
     ]
-    line = (usual_line(options) if options.line is None else options.line) if fused else None
-    assume(all(far_from(value, line) for value in relevance))
+    lowest = (usual_line(options) if options.line is None else options.line) if fused else None
+    assume(all(far_from(value, lowest) for value in relevance))
+    line = days_line(relevance, options) if fused and options.line is None else lowest
     assume(told_apart([scores for _, scores in scored], plain_matches(scored, options) if fused else None))
     order, shown = final_order(scored, serves, options, line)
     ranking = ranked(papers, profile, seed=seed if with_model else None)
