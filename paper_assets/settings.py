@@ -139,7 +139,7 @@ class ScoringConfig:
     # G17: which papers are worth reading (docs/evaluation.md). None below `line`; and of the others, from the most
     # probable down, as many as are expected to be on topic in the share `list_right`. A list may miss that by
     # `list_slack` papers for each of its places, so that a day's only good paper is shown.
-    line: float = 0.18
+    line: float = 0.2
     list_right: float = 0.6
     list_slack: float = 0.03
     # G17c: how many points of log odds a point of the score beside relevance (keywords, authors, code, recency) moves a

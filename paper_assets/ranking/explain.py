@@ -93,7 +93,8 @@ def why(
         rule = header.get("line_rule")
         if rule and line > rule["lowest"]:
             sentences.append(
-                f"With a lower line, too few of the list's papers would be on topic: {rule['right']:.2f} of them are asked."
+                "With a lower threshold, too few of the list's papers would be on topic: "
+                f"{rule['right']:.2f} of them are needed."
             )
     brought = {name: weights[name] * row[name] for name in DIMENSIONS if weights[name]}
     for name in sorted(brought, key=lambda name: -brought[name]):

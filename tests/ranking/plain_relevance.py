@@ -265,7 +265,7 @@ class PlainInterests:
 
 def usual_line(options: RankingOptions) -> float:
     """The threshold of a profile that names none."""
-    return 0.15 if options.purpose == "literature_review" else 0.18
+    return 0.15 if options.purpose == "literature_review" else 0.2
 
 
 def days_line(relevance: list[float], options: RankingOptions) -> float:

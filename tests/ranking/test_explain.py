@@ -190,6 +190,9 @@ def test_a_keyword_that_raised_the_probability_is_told_unless_a_language_model_h
 
 def test_where_a_paper_stands_to_the_line_is_said() -> None:
     below = "Below the threshold: the probability that it is on topic is 0.31, 0.40 is needed."
+    raised = HEADER | {"line_rule": {"lowest": 0.2, "right": 0.6, "slack": 0.15}}
+    reason = "With a lower threshold, too few of the list's papers would be on topic: 0.60 of them are needed."
+    assert reason in why({**ROW, "semantic_relevance": 0.31}, raised, scored=9) and reason not in why_of()
     assert below in why_of(shown=False, below_line=True, semantic_relevance=0.31)
 
 

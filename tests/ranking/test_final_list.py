@@ -9,7 +9,18 @@ import pyarrow as pa
 import pytest
 
 from paper_assets.profile import RankingOptions
-from paper_assets.ranking.final_list import Edge, FinalList, Scored, asked_first, final_list, match_of
+from paper_assets.ranking.final_list import (
+    Edge,
+    FinalList,
+    LineRule,
+    ListRules,
+    Scored,
+    ScoredPapers,
+    arrange,
+    asked_first,
+    final_list,
+    match_of,
+)
 from paper_assets.ranking.traits import standard_taxonomy
 from paper_assets.settings import ScoringConfig
 
@@ -190,3 +201,51 @@ def test_the_verifier_is_not_asked_about_papers_that_no_verdict_brings_into_the_
         assert asked_first(papers, doubtful, options=options, scoring=SCORING).tolist() == []
     with_pick = RankingOptions(top_k=2, ranking_mode="practicality", include_contrastive=True)
     assert len(asked_first(papers, doubtful, options=with_pick, scoring=SCORING)) == 2
+
+
+RULE = LineRule(lowest=0.2, right=0.6, slack=0.15)
+
+
+@pytest.mark.parametrize(
+    ("probabilities", "listed_ones"),
+    [
+        ([0.95, 0.9, 0.8, 0.3, 0.21, 0.19], 5),  # sure papers pay for doubtful ones, down to the lowest threshold
+        ([0.7, 0.4, 0.39, 0.3], 2),  # a weak day is not filled with doubtful ones
+        ([0.46, 0.3], 1),  # the day's only good paper is shown
+        ([0.44, 0.44, 0.44], 0),
+        ([], 0),
+    ],
+)
+def test_a_list_goes_as_far_down_as_enough_of_it_is_expected_to_be_right(
+    probabilities: list[float], listed_ones: int
+) -> None:
+    line = RULE.line(np.array(probabilities))
+    assert sum(p >= line for p in probabilities) == listed_ones
+    assert RULE.line(np.array(probabilities[::-1])) == line
+
+
+def test_the_list_follows_the_threshold_of_its_day_and_is_arranged_the_same_again() -> None:
+    papers = replace(scored([0.3, 0.7, 0.3], code=[0], line=0.2), line_rule=LineRule(lowest=0.2, right=0.6, slack=0.1))
+    papers = papers.with_days_line()
+    found = listed(papers)
+    assert (papers.line, found.order.tolist(), found.shown) == (0.7, [1, 0, 2], 1)
+    again = arrange(
+        ScoredPapers(
+            member=np.ones(3, dtype=bool),
+            probability=papers.relevance,
+            final=found.final,
+            tie=np.arange(3),
+            lanes=np.zeros(3, dtype=bool),
+            pick=np.zeros(3, dtype=bool),
+            rules=ListRules(
+                places=3,
+                for_lanes=1,
+                line=0.2,
+                shortlist=False,
+                nudge=4.0,
+                weight=WEIGHTS[0],
+                line_rule=papers.line_rule,
+            ),
+        )
+    )
+    assert again.listed.tolist() == [False, True, False]
