@@ -43,8 +43,8 @@ class Edge:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LineRule:
-    """How a day's threshold follows from its papers: it is `lowest`, or as much higher as is needed so that of the papers
-    above it a share of `right` is expected to be on topic, less `slack` papers in all.
+    """How a day's threshold follows from its papers: it is `lowest`, or as much higher as is needed so that a share of
+    `right` of the papers above it is expected to be on topic, less `slack` papers in total.
     """
 
     lowest: float
@@ -52,7 +52,7 @@ class LineRule:
     slack: float
 
     def line(self, probability: Floats) -> float:
-        """Return the threshold for papers of these probabilities: that of the last one that is let in."""
+        """Return the threshold for papers of these probabilities: the probability of the last one in."""
         falling = np.sort(probability[probability >= self.lowest])[::-1]
         missing = np.flatnonzero(np.cumsum(self.right - falling) > self.slack)
         if not len(missing):
