@@ -5,11 +5,13 @@ reading profiles (pipeline/profiles.py) and ratings (learning/ratings.py).
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TypeVar
 
 import dagster as dg
 
 from paper_assets.defs.partitions import profiles
+from paper_assets.errors import StoreError, named_error
 from paper_assets.learning.ratings import WORDS, Teaching, teaching_of
 from paper_assets.pipeline.profiles import ProfileChanges, ProfilesFound, profile_changes
 from paper_assets.pipeline.workspace import Workspace
@@ -17,6 +19,8 @@ from paper_assets.profile import Profile
 from paper_assets.stores.feedback import rated_profiles
 
 _DATA_VERSION = "dagster/data_version"  # tag
+
+T = TypeVar("T")
 
 research_profile = dg.AssetSpec(
     "research_profile",
@@ -72,8 +76,8 @@ def report_profiles(instance: dg.DagsterInstance, found: ProfilesFound) -> Profi
     changes = profile_changes(known_hashes(instance), found)
     if changes.added:
         instance.add_dynamic_partitions(str(profiles.name), list(changes.added))
-    for name in changes.changed:
-        instance.report_runless_asset_event(profile_event(found.readable[name]))
+    for _, event in _each("profile", changes.changed, lambda name: profile_event(found.readable[name])):
+        instance.report_runless_asset_event(event)
     return changes
 
 
@@ -87,16 +91,16 @@ reader_ratings = dg.AssetSpec(
 
 
 def new_ratings(instance: dg.DagsterInstance, workspace: Workspace) -> dict[str, Teaching]:
-    """Return what the models may learn from, of the profiles where Dagster knows another version. Raises StoreError."""
+    """Return what the models may learn from, of the profiles where Dagster knows another version. Raises StoreError.
+
+    A profile whose ratings fail unexpectedly is left out.
+    """
     versions = known_versions(instance, reader_ratings.key.to_user_string())
     known = {name: versions.get(name) for name in _partitions(instance)}
     said, today = set(rated_profiles(workspace.warehouse)), workspace.clock().date()
-    found = {
-        name: teaching_of(workspace.warehouse, name, before=today)
-        for name in sorted(known)
-        if known[name] or name in said
-    }
-    return {name: teaching for name, teaching in found.items() if teaching.version != known[name]}
+    wanted = [name for name in sorted(known) if known[name] or name in said]
+    found = _each("ratings of", wanted, lambda name: teaching_of(workspace.warehouse, name, before=today))
+    return {name: teaching for name, teaching in found if teaching.version != known[name]}
 
 
 def ratings_event(profile: str, teaching: Teaching) -> dg.AssetMaterialization:
@@ -115,8 +119,22 @@ def ratings_event(profile: str, teaching: Teaching) -> dg.AssetMaterialization:
 
 def report_ratings(instance: dg.DagsterInstance, workspace: Workspace) -> None:
     """Report new ratings to Dagster at once. Raises StoreError."""
-    for name, teaching in new_ratings(instance, workspace).items():
-        instance.report_runless_asset_event(ratings_event(name, teaching))
+    new = new_ratings(instance, workspace)
+    for _, event in _each("ratings of", new, lambda name: ratings_event(name, new[name])):
+        instance.report_runless_asset_event(event)
+
+
+def _each(what: str, names: Iterable[str], make: Callable[[str], T]) -> Iterator[tuple[str, T]]:
+    """Yield what `make` returns for each profile; an unexpected error in one is logged. Raises StoreError."""
+    for name in names:
+        try:
+            made = make(name)
+        except StoreError:
+            raise
+        except Exception as error:
+            named_error(error, f"{what} {name}")
+        else:
+            yield name, made
 
 
 def _partitions(instance: dg.DagsterInstance) -> Sequence[str]:

@@ -14,7 +14,7 @@ from typing import Any
 import dagster as dg
 from markupsafe import escape
 
-from paper_assets.errors import ClusterUnavailable, DoubtfulDay, PaperAssetsError, SourceError, StoreBusy
+from paper_assets.errors import ClusterUnavailable, DoubtfulDay, PaperAssetsError, SourceError, StoreBusy, named_error
 from paper_assets.pipeline.step import Bars, Columns, Link, Markdown, Report, Scatter, StackedBars, Table, Value
 
 ATTENDED = "paper_assets/attended"  # tag of a run that a person waits for at a terminal
@@ -61,8 +61,16 @@ def separate_events(asset: str, reports: Mapping[str, Report]) -> Iterator[dg.As
 
 
 def metadata_of(report: Report) -> dict[str, Any]:
-    """Return a report's values as Dagster shows them."""
-    return {name: _drawn(value) for name, value in report.values.items()}
+    """Return a report's values as Dagster shows them; one that cannot be drawn is a line that says so."""
+    return {name: _drawn_or_fault(name, value) for name, value in report.values.items()}
+
+
+def _drawn_or_fault(name: str, value: Value) -> Any:
+    """Draw a value; a surprise in a picture of what was made must not fail the run that made it."""
+    try:
+        return _drawn(value)
+    except Exception as error:
+        return f"{named_error(error, name)}"
 
 
 def _drawn(value: Value) -> Any:
@@ -152,6 +160,7 @@ _LABEL_DISTANCE = 30  # pixels between two figures below the bars
 
 
 _LETTERS = 36  # of a row's name
+_LONGEST = 80  # letters of any text in a picture
 
 
 def stacked_bars(rows: Sequence[str], parts: Mapping[str, Sequence[float]], *, title: str) -> str:
@@ -214,5 +223,5 @@ def _picture(drawn: str, height: int, title: str) -> str:
 
 def _text(x: float, y: float, text: str, *, size: int = 9, end: bool = False, middle: bool = False) -> str:
     anchor = ' text-anchor="end"' if end else ' text-anchor="middle"' if middle else ""
-    visible = "".join(letter for letter in text if letter.isprintable())  # XML knows no control characters
+    visible = "".join(letter for letter in text[:_LONGEST] if letter.isprintable())  # XML knows no control characters
     return f'<text x="{x:.0f}" y="{y:.0f}" font-size="{size}"{anchor}>{escape(visible)}</text>'

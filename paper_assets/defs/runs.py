@@ -32,6 +32,7 @@ _PARTITIONS_TOGETHER = 500  # a run that has reached this number takes no furthe
 _DAYS_AT_ONCE = 31  # whose papers are in memory together when they are reported
 _BACKLOG = 1_000  # papers to embed; two days of them take some ten seconds
 _NICENESS = 10  # of a command that embeds a backlog beside a daemon
+_LONGEST_REASON = 300  # characters of an error that is shown in one line
 _BEAT = 90.0  # seconds; a daemon that runs reports every 30
 
 
@@ -220,7 +221,10 @@ def materialize(
     error = failed[0].step_failure_data if failed else None
     if error and error.user_failure_data and error.user_failure_data.description:
         raise PaperAssetsError(error.user_failure_data.description)
-    reason = error.error.message.strip() if error and error.error else "the run failed"
+    fault = error.error if error else None
+    while fault is not None and fault.cause is not None:  # Dagster's own error only says that it gave up
+        fault = fault.cause
+    reason = " ".join(fault.message.split())[:_LONGEST_REASON] if fault else "the run failed"
     raise PaperAssetsError(f"{step.name}: {reason}; see run {outcome.run_id} in the Dagster UI")
 
 

@@ -28,11 +28,10 @@ from paper_assets.defs.external_assets import report_profiles, report_ratings
 from paper_assets.defs.partitions import grid_key, partition_of, profiles
 from paper_assets.errors import InvalidProfile, StoreError
 from paper_assets.pipeline.profiles import find_profiles
-from paper_assets.pipeline.rewrites import GIVEN_UP_AFTER
+from paper_assets.pipeline.rewrites import GIVEN_UP_AFTER, known_step
 from paper_assets.pipeline.step import Grid, Partition
 from paper_assets.pipeline.steps import STEPS
 from paper_assets.pipeline.workspace import Workspace
-from paper_assets.rewriting.loop import step_of
 from paper_assets.rewriting.policy import Wait, Write
 from paper_assets.settings import RewritingConfig
 from paper_assets.stores.rankings import latest_ranking_day
@@ -234,7 +233,7 @@ def abandoned(
         for item in items
         if item.moved_at.date() < as_of.date()
         and item.moved_at > as_of - GIVEN_UP_AFTER
-        and not isinstance(step := step_of(item, config=config), Wait)
+        and not isinstance(step := known_step(item, config=config), Wait | None)
         and (with_model or not isinstance(step, Write))
     ]
 

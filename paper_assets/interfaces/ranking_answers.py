@@ -1,12 +1,12 @@
 """Answer questions about stored rankings with plain values; command line, MCP and page share them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from paper_assets.digests.plain_text import in_words
-from paper_assets.errors import InvalidArxivId, InvalidInput, NotComputed, PaperNotFound
+from paper_assets.errors import InvalidArxivId, InvalidInput, NotComputed, PaperNotFound, named_error
 from paper_assets.library.formats import write_papers
 from paper_assets.models.embedder import known_name, load_embedder
 from paper_assets.paper import papers_from_table
@@ -33,6 +33,7 @@ from paper_assets.text.words import normal_form
 if TYPE_CHECKING:
     from paper_assets.ranking.changes import Changes
 
+T = TypeVar("T")
 _MAX_MATCHES = 12
 _GONE: Mapping[str, Any] = {"title": "(no longer stored)", "authors": []}  # ranked once, then removed from the papers
 
@@ -80,12 +81,28 @@ def shown_ranking(warehouse: Warehouse, profile: str, day: date) -> dict[str, An
                 "relevance": row["semantic_relevance"],
                 "learned": row["learned"],
                 "tags": row["tags"],
-                "sum": order_as_sum(row, stored.header),
-                "why": why(row, stored.header, scored=stored.rows.num_rows, texts=_texts(papers.get(row["paper_id"]))),
+                "sum": _or_fault(row, lambda row=row: order_as_sum(row, stored.header)),
+                "why": _listed(_or_fault(row, lambda row=row: _reasons(row, stored, papers.get(row["paper_id"])))),
             }
             for row in rows
         ],
     }
+
+
+def _reasons(row: Mapping[str, Any], stored: StoredRanking, paper: Mapping[str, Any] | None) -> list[str]:
+    return why(row, stored.header, scored=stored.rows.num_rows, texts=_texts(paper))
+
+
+def _or_fault(row: Mapping[str, Any], make: Callable[[], T]) -> T | str:
+    """Return what `make` returns for a listed paper; after an unexpected error a line that names it."""
+    try:
+        return make()
+    except Exception as error:
+        return f"{named_error(error, row['paper_id'])}"
+
+
+def _listed(said: list[str] | str) -> list[str]:
+    return [said] if isinstance(said, str) else said
 
 
 def brief_ranking(warehouse: Warehouse, profile: str, day: date) -> dict[str, Any]:
@@ -107,12 +124,16 @@ def brief_ranking(warehouse: Warehouse, profile: str, day: date) -> dict[str, An
                 "paper_id": row["paper_id"],
                 "title": known[row["paper_id"]]["title"],
                 "authors": _first_author(known[row["paper_id"]]["authors"]),
-                "summary": readable(key_sentence(one_line(known[row["paper_id"]].get("abstract") or ""))),
-                "why": why_briefly(row, stored.header),
+                "summary": _or_fault(row, lambda row=row: _summary(known[row["paper_id"]].get("abstract") or "")),
+                "why": _or_fault(row, lambda row=row: why_briefly(row, stored.header)),
             }
             for row in rows
         ],
     }
+
+
+def _summary(abstract: str) -> str:
+    return readable(key_sentence(one_line(abstract)))
 
 
 def _about(stored: StoredRanking) -> dict[str, Any]:

@@ -45,7 +45,7 @@ from paper_assets.pipeline.workspace import Workspace
 from paper_assets.profile import Profile
 from paper_assets.rewriting.gate import held_back, stopped_attempts
 from paper_assets.rewriting.loop import Claimed, advance, embed_published, standing, state_of, step_of, stored_task
-from paper_assets.rewriting.policy import Wait, Write
+from paper_assets.rewriting.policy import Done, Wait, Write
 from paper_assets.rewriting.prompts import persona
 from paper_assets.rewriting.writing import Writer, new_item
 from paper_assets.settings import RewritingConfig
@@ -167,7 +167,16 @@ def version_of(items: Sequence[RewriteItem]) -> str:
 def waiting_too_long(items: Iterable[RewriteItem], *, as_of: datetime, config: RewritingConfig) -> list[RewriteItem]:
     """Return the items that have waited for a person for `config.waiting_days` or more."""
     since = as_of - timedelta(days=config.waiting_days)
-    return [item for item in items if isinstance(step_of(item, config=config), Wait) and item.moved_at <= since]
+    return [item for item in items if isinstance(known_step(item, config=config), Wait) and item.moved_at <= since]
+
+
+def known_step(item: RewriteItem, *, config: RewritingConfig) -> Write | Wait | Done | None:
+    """Return the next step of an item; None, with the traceback in the log, if it cannot be determined."""
+    try:
+        return step_of(item, config=config)
+    except Exception as error:  # of one rewrite; those who count or show all of them go on
+        named_error(error, f"the rewrite of {item.paper_id} for {item.target_level}")
+        return None
 
 
 def nothing_waits_too_long(workspace: Workspace, partitions: Sequence[Partition], made: Made) -> Checked:
@@ -266,7 +275,9 @@ def _stored(workspace: Workspace, partitions: Sequence[Partition]) -> Mapping[Pa
         asked = items_of(warehouse, each.of_day, each.of_profile) or []
         items = rewrite_items(warehouse, dict.fromkeys([*asked, *decided]))
         config = workspace.settings.rewriting
-        unfinished = any(item.outcome is None and not isinstance(step_of(item, config=config), Wait) for item in items)
+        unfinished = any(
+            item.outcome is None and not isinstance(known_step(item, config=config), Wait) for item in items
+        )
         found[each] = None if unfinished else _named(asked)
     return found
 
@@ -347,7 +358,7 @@ def decided_lately(warehouse: Warehouse, *, now: datetime) -> list[str]:
 
 def waiting_by_profile(warehouse: Warehouse, *, config: RewritingConfig) -> dict[str, int]:
     """Count the rewrites of each profile's days that wait for a person."""
-    waiting = [item.item for item in unfinished_items(warehouse) if isinstance(step_of(item, config=config), Wait)]
+    waiting = [item.item for item in unfinished_items(warehouse) if isinstance(known_step(item, config=config), Wait)]
     found: dict[str, set[str]] = {}
     for (_, profile), items in asked_by(warehouse, waiting).items():
         found.setdefault(profile, set()).update(items)
@@ -369,7 +380,7 @@ def advance_all(
     todo = rewrite_items(warehouse, dict.fromkeys(items))
     for place, current in enumerate(chain(todo, elsewhere)):
         item = current.item
-        if given_up and reason and isinstance(step_of(current, config=writer.config), Write):
+        if given_up and reason and isinstance(known_step(current, config=writer.config), Write):
             left.append(item)
             continue
         try:

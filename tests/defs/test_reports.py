@@ -2,11 +2,16 @@
 
 import base64
 import re
+from types import SimpleNamespace
+from typing import Any, cast
 from xml.etree import ElementTree
 
 import numpy as np
+import pytest
 
-from paper_assets.defs.reports import scatter, stacked_bars
+from paper_assets.defs.reports import metadata_of, scatter, stacked_bars
+from paper_assets.pipeline.step import Bars, Report, Scatter
+from tests.real.odd_papers import TRAPS
 
 
 def _picture(markdown: str) -> ElementTree.Element:
@@ -50,3 +55,20 @@ def test_a_map_has_every_point_inside_it_and_names_the_five_largest_groups() -> 
     assert all(0 <= x <= int(picture.attrib["width"]) and 0 <= y <= int(picture.attrib["height"]) for x, y in dots)
     assert {"By likeness", *"abcde", "other"} <= {each.text for each in picture.iter()}
     _picture(scatter(np.ones((3, 2)), ["a", "a", "a"], title="all in one place"))
+
+
+@pytest.mark.parametrize("name", ["$$ $ $$$", "$\\frac{1}$", "_hidden", "", "\n\x00", "x" * 100_000, *TRAPS[:12]])
+def test_a_group_of_any_name_is_drawn(name: str) -> None:
+    points = np.asarray([[0.0, 1.0], [1.0, 0.0]])
+    [drawn] = metadata_of(Report(values={"map": Scatter(points, [name, "b"], title="map")}, data_version="1")).values()
+    _picture(drawn.value)
+    assert len(drawn.value) < 20_000
+
+
+def test_a_value_that_cannot_be_drawn_leaves_the_others() -> None:
+    broken = cast(Any, SimpleNamespace(values=lambda: 1 / 0))
+    drawn = metadata_of(
+        Report(values={"bad": Bars(broken, title="t"), "good": Bars({"a": 1}, title="t"), "rows": 3}, data_version="1")
+    )
+    assert drawn["bad"].startswith("bad: unexpected ZeroDivisionError")
+    assert "█ 1" in drawn["good"].value and drawn["rows"] == 3

@@ -443,3 +443,26 @@ def test_rewrites_follow_a_new_ranking_and_not_an_identical_one(graph: Graph) ->
         report(asset, key, "2")
     assert tick() == {"2026-03-03|ann"}
     assert tick() == set()
+
+
+def test_a_rewrite_whose_step_cannot_be_determined_holds_up_no_other(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    with loopback_llm(Play(88, 88)) as server:
+        graph.set_llm(server.environ("ollama"))
+        graph.run()
+    public, expert = graph.rewrites()
+    assert rewrites.waiting_by_profile(graph.warehouse, config=RewritingConfig()) == {"ann": 2}
+    step_of = rewrites.step_of
+
+    def failing(item: RewriteItem, **more: Any) -> Any:
+        if item.item == public.item:
+            raise IndexError("planted")
+        return step_of(item, **more)
+
+    monkeypatch.setattr(rewrites, "step_of", failing)
+    assert rewrites.waiting_by_profile(graph.warehouse, config=RewritingConfig()) == {"ann": 1}
+    assert f"the rewrite of {public.paper_id} for public" in caplog.text
+    graph.now += timedelta(days=1)
+    decide(graph.warehouse, expert.item, 1, "accept", now=graph.now, config=RewritingConfig())
+    assert graph.tick()[0] == [grid_key(TUESDAY, "ann")]

@@ -1,7 +1,8 @@
 """Plant a surprise (an error that no code foresaw) in a step of the pipeline, for one profile, and compare the others.
 
-`run_pipeline` makes the steps without Dagster; `run_desk` makes them by Dagster and then asks every door: the page,
-MCP, `status`; the surprise stays planted meanwhile. Both compare the neighbour's rows, digests and files.
+`run_pipeline` makes the steps without Dagster; `run_desk` reports changes as the daemon's sensor does, makes the steps
+by Dagster and then asks every door: the page, MCP, `status`; the surprise stays planted meanwhile. Both compare the
+neighbour's rows, digests and files.
 
 Adding one: a line in `PLANTS`: the module and the name of a function that works on one profile or one of its days.
 """
@@ -24,8 +25,8 @@ from unittest import mock
 from starlette.testclient import TestClient
 
 from paper_assets.defs import runs
-from paper_assets.defs.external_assets import report_profiles
 from paper_assets.defs.instance import open_instance
+from paper_assets.defs.sensors import report_changes
 from paper_assets.errors import ModelUnavailable, PaperAssetsError
 from paper_assets.interfaces.cli.app import main
 from paper_assets.interfaces.lab import build_lab
@@ -34,11 +35,11 @@ from paper_assets.interfaces.page.app import build_app
 from paper_assets.interfaces.server_guard import THIS_MACHINE
 from paper_assets.models.embedder import Embedder
 from paper_assets.paper import paper_from_mapping
-from paper_assets.pipeline.profiles import find_profiles
 from paper_assets.pipeline.step import Grid, Partition, Step, failure_of
 from paper_assets.pipeline.steps import STEPS
 from paper_assets.pipeline.workspace import Workspace, open_workspace
 from paper_assets.settings import load_settings
+from paper_assets.stores.feedback import NewRating, append_ratings
 from paper_assets.stores.paper_merging import merge_papers
 from paper_assets.stores.profiles import add_person, people_file
 from paper_assets.stores.rankings import ranking
@@ -79,14 +80,24 @@ PLANTS: Mapping[str, tuple[str, str]] = {
     "delivery is planned": ("pipeline.digests", "due_days"),
     "paper is shown": ("digests.content", "entry_of"),
 }
-# What only leaves something out of the victim's own digest, or is only logged: no partition fails.
+# What only the daemon's sensor, `run`, `status` and Health call; an error in it is logged.
+OUTSIDE_STEPS: Mapping[str, tuple[str, str]] = {
+    "profile is reported": ("defs.external_assets", "profile_event"),
+    "ratings are read": ("defs.external_assets", "teaching_of"),
+    "ratings are reported": ("defs.external_assets", "ratings_event"),
+    "newest list is checked": ("pipeline.health", "stale"),
+}
 # One for each step, for the suite; `make storm` tries all of them.
 SMALL = ("profile is stored", "ratings are fingerprinted", "papers are ranked", "questions are answered",
          "rewrites are opened", "digest is built", "paper is shown", "delivery is planned")  # fmt: skip
-SOFT = frozenset({"paper is shown", "delivery is planned"})
+# What only leaves something out of the victim's own digest, or is only logged: no partition fails.
+SOFT = frozenset({"paper is shown", "delivery is planned", *OUTSIDE_STEPS})
 # Dagster makes what is out of date, and here no profile has questions or rewrites.
-BY_DAGSTER = tuple(plant for plant in PLANTS if plant not in ("questions are answered", "rewrites are opened"))
-SMALL_BY_DAGSTER = ("profile is loaded", "papers are ranked", "pages are rendered")
+BY_DAGSTER = (
+    *(plant for plant in PLANTS if plant not in ("questions are answered", "rewrites are opened")),
+    *OUTSIDE_STEPS,
+)
+SMALL_BY_DAGSTER = ("profile is loaded", "papers are ranked", "pages are rendered", *OUTSIDE_STEPS)
 
 
 def fill(folder: Path) -> Desk:
@@ -133,13 +144,16 @@ def _steps() -> Iterator[tuple[Step, list[Partition]]]:
 def run_desk(desk: Desk) -> Outcome:
     """Make the same steps by Dagster, then ask the page, MCP and `status` for the neighbour."""
     workspace, done = _workspace(desk), runs.RunResult()
+    for name in (NEIGHBOUR, VICTIM):
+        rated = NewRating(paper_id="2603.00102", rating="later", title=None, abstract=None)
+        append_ratings(desk.warehouse, name, [rated], given_in="page", now=_NOW)
     home = Path(desk.environment["DAGSTER_HOME"])
     home.mkdir(exist_ok=True)
     with mock.patch.dict(os.environ, desk.environment):
         try:
             with open_instance(home) as instance:
                 runs.report_papers(instance, workspace)
-                report_profiles(instance, find_profiles(workspace.settings.profiles_dir))
+                report_changes(instance, workspace, workspace.log)
                 for step, partitions in _steps():
                     runs.bring_up_to_date(instance, workspace, step, partitions, done)
             answers = _answers(desk)
@@ -242,13 +256,14 @@ def _results(desk: Desk, workspace: Workspace) -> dict[str, bytes]:
 @contextmanager
 def planted(plant: str, day: str | None = None) -> Iterator[list[str]]:
     """Let the plant's function raise for the victim (on `day`; None: any); yields a list that grows with each time."""
-    module, name = PLANTS[plant]
+    module, name = (PLANTS | OUTSIDE_STEPS)[plant]
     target = import_module(f"paper_assets.{module}")
     whole: Callable[..., Any] = getattr(target, name)
     raised: list[str] = []
 
     def surprising(*values: Any, **named: Any) -> Any:
         told = [*values, *named.values()]
+        told += [each for value in told if isinstance(value, list) for each in value]
         if any(_about(value) for value in told) and (day is None or not _other_day(told, day)):
             raised.append(plant)
             raise Surprise("planted")

@@ -63,8 +63,9 @@ def test_dagster_page_mcp_status_and_digests_of_the_neighbour_are_the_same_besid
         outcome = run_desk(desk)
     assert raised and outcome.stopped is None
     assert outcome.neighbour == undisturbed_desk.neighbour
-    assert {partition.profile for _, partition in outcome.failures} == {VICTIM}
-    assert any("unexpected Surprise: planted" in reason for reason in outcome.failures.values())
+    assert all(partition.profile == VICTIM for _, partition in outcome.failures)
+    if plant not in SOFT:
+        assert any("unexpected Surprise: planted" in reason for reason in outcome.failures.values())
 
 
 def test_a_surprise_in_one_profile_folder_hides_no_other(tmp_path: Path) -> None:

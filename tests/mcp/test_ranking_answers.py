@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from paper_assets.errors import PaperNotFound
-from paper_assets.interfaces.ranking_answers import explanation, shown_ranking
+from paper_assets.interfaces import ranking_answers
+from paper_assets.interfaces.ranking_answers import brief_ranking, explanation, shown_ranking
 from paper_assets.paper import paper_from_mapping
 from paper_assets.profile import load_profile
 from paper_assets.stores.paper_merging import merge_papers
@@ -53,3 +54,28 @@ def test_a_stored_paper_that_was_not_considered_is_explained(
 def test_a_paper_that_is_not_stored_is_said_to_be_so(tmp_path: Path) -> None:
     with pytest.raises(PaperNotFound, match=r"2603\.77777 is not stored"):
         explanation(ranked_desk(tmp_path).warehouse, "traffic", "2603.77777")
+
+
+def test_a_listed_paper_whose_reasons_fail_is_named_and_the_list_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk, day = ranked_desk(tmp_path), date.fromisoformat(DAYS[-1])
+    lists = (shown_ranking, brief_ranking)
+    first, second = shown_ranking(desk.warehouse, "traffic", day)["papers"]
+    whole = [shown(desk.warehouse, "traffic", day)["papers"] for shown in lists]
+    for name in ("why", "why_briefly"):
+        monkeypatch.setattr(ranking_answers, name, failing_for(first["paper_id"], getattr(ranking_answers, name)))
+    for shown, (_, untouched) in zip(lists, whole, strict=True):
+        broken, other = shown(desk.warehouse, "traffic", day)["papers"]
+        assert other == untouched and other["paper_id"] == second["paper_id"]
+        assert (broken["rank"], broken["title"]) == (first["rank"], first["title"])
+        assert f"{first['paper_id']}: unexpected IndexError" in f"{broken['why']}"
+
+
+def failing_for(paper_id: str, function: Any) -> Any:
+    def call(row: Any, *more: Any, **named: Any) -> Any:
+        if row["paper_id"] == paper_id:
+            raise IndexError("planted")
+        return function(row, *more, **named)
+
+    return call

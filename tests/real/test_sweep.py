@@ -2,6 +2,8 @@
 
 import random
 import re
+from dataclasses import replace
+from datetime import UTC, datetime, time
 from itertools import chain, islice
 from pathlib import Path
 
@@ -10,14 +12,27 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from paper_assets.sources.bulk_files import read_papers
+from tests.invented_papers import MONDAY
 from tests.real.odd_papers import generated_text, huge_papers, odd_papers, paper_saying
 from tests.real.renderers import Sweep, raw_mathematics, sweep
+from tests.real.views import Asked, ask_everything, fill
 
 _SECONDS = 10  # of processor time for one paper and renderer; a quadratic search takes minutes
 _OWN_COMMAND = re.compile(  # of authors: what they stand for is not known, so formulas with them are shown as written
     r"\\(?:St|cO|pmean|CFS|rmg|calX|CifarSEDDFID|CifarMtwoSFID|nstar)(?![A-Za-z])"
 )
 _GENERATED = 300
+_MONDAY = datetime.combine(MONDAY, time(9), UTC)
+# A title may be no query, and there is no earlier list to compare with.
+_MAY_REFUSE = (
+    "page search",
+    "command find",
+    "MCP search_desk",
+    "MCP ask_desk",
+    "page question",
+    "command ask",
+    "command changed",
+)
 
 
 def hold(done: Sweep) -> None:
@@ -25,6 +40,25 @@ def hold(done: Sweep) -> None:
     print(done)
     assert done.raised == []
     assert done.slowest[0] < _SECONDS, done
+
+
+def answered(asked: Asked) -> None:
+    """Print the counts; fail if an answer was not sound or a view, command or tool refused that may not."""
+    print(asked)
+    assert asked.wrong == []
+    assert [name for name in asked.refused if not name.startswith(_MAY_REFUSE)] == []
+
+
+def test_odd_papers_are_shown_by_every_view_command_and_tool(tmp_path: Path) -> None:
+    papers = [*odd_papers()]
+    answered(ask_everything(fill(tmp_path, papers), papers[::4]))
+
+
+@pytest.mark.shared_data
+def test_recorded_odd_papers_are_shown_by_every_view_command_and_tool(tmp_path: Path, shared_data: Path) -> None:
+    file = shared_data / "arxiv_odd_records" / "records.jsonl.gz"
+    papers = [replace(each, published=_MONDAY) for each in islice(read_papers(file, on_fault=print), 0, None, 25)]
+    answered(ask_everything(fill(tmp_path, papers), papers[::4]))
 
 
 def test_odd_papers_are_shown_by_every_renderer() -> None:

@@ -8,6 +8,7 @@ from mcp.server.mcpserver import Context
 from mcp_types import CallToolResult
 from pydantic import Field
 
+from paper_assets.errors import named_error
 from paper_assets.interfaces.mcp.calls import MOST_CHARACTERS, Calls, open_warehouse, paged, profile_meant, text_page
 from paper_assets.interfaces.mcp.tool_types import (
     Day,
@@ -143,13 +144,16 @@ class ProductTools:
         from paper_assets.rewriting.loop import standing, state_of
 
         config = self.settings.rewriting
-        state = state_of(item, config=config)
+        try:
+            state, stands = state_of(item, config=config), standing(item, config=config)
+        except Exception as error:  # of one rewrite; the others are listed
+            state, stands = None, f"{named_error(error, f'the rewrite of {item.paper_id} for {item.target_level}')}"
         return {
             "item": item.item,
             "paper_id": item.paper_id,
             "title": item.title,
             "level": item.target_level,
-            "standing": standing(item, config=config),
+            "standing": stands,
             "score": state and state.current_score,
             "attempts": len(item.attempts),
             "text": state and state.current_text,
