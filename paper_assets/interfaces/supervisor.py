@@ -1,5 +1,8 @@
 """Run the daemon, Dagster's UI and the desk together: restart what dies, end everything as a whole, keep one log.
 
+Dagster's daemon does nothing until the clock passes its last tick again, so it is started anew after the clock was set
+back.
+
 The processes of Dagster form one tree that `defs/dev.py` ends as a whole; this module starts it and the desk, and both
 end when this process disappears, killed or not.
 """
@@ -26,6 +29,7 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 60.0  # seconds before a child is started ag
 _STABLE = 60.0  # seconds after which a child that dies is started again at once
 _END_WITHIN = 10.0  # seconds that children have after SIGTERM; Dagster's tree ends within eight
 _POLL = 0.2
+_SET_BACK = 60.0  # seconds by which a clock is set back; less only delays the next tick
 _CHILD = "--child"
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 _LEVELS = (
@@ -36,10 +40,11 @@ _LEVELS = (
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """A program to keep running, under the name that the log gives it."""
+    """A program to keep running, under the name that the log gives it; `goes_by_the_clock`: see the module."""
 
     name: str
     command: tuple[str, ...]
+    goes_by_the_clock: bool = False
 
 
 @dataclass(slots=True)
@@ -54,7 +59,10 @@ class _Child:
 
 @dataclass(slots=True)
 class _Log:
-    """One file with levels; `shown` receives what a person at the terminal wants to see."""
+    """One file with levels; `shown` receives what a person at the terminal wants to see.
+
+    A full disk or a closed terminal loses lines, never the services.
+    """
 
     file: Path
     shown: Callable[[str], None]
@@ -63,39 +71,62 @@ class _Log:
     def write(self, level: str, name: str, text: str, *, show: bool) -> None:
         line = f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} {level} {name}: {text}"
         with self.lock:
-            if self.file.exists() and self.file.stat().st_size > _LONGEST_LOG:
-                self.file.replace(self.file.with_name(f"{self.file.name}.1"))
-            with self.file.open("a", encoding="utf-8", errors="replace") as log:
-                log.write(f"{line}\n")
+            with suppress(OSError):
+                if self.file.exists() and self.file.stat().st_size > _LONGEST_LOG:
+                    self.file.replace(self.file.with_name(f"{self.file.name}.1"))
+                with self.file.open("a", encoding="utf-8", errors="replace") as log:
+                    log.write(f"{line}\n")
             if show:
-                self.shown(line)
+                with suppress(OSError):
+                    self.shown(line)
 
 
 def services(*, port: int, graph_port: int) -> tuple[Service, ...]:
     """Return what `up` runs: Dagster's daemon and UI, and the desk."""
     as_child = (sys.executable, "-m", "paper_assets.interfaces.supervisor", _CHILD)
     return (
-        Service("dagster", (sys.executable, "-m", "paper_assets.defs.dev", "-p", str(graph_port))),
+        Service("dagster", (sys.executable, "-m", "paper_assets.defs.dev", "-p", str(graph_port)), True),
         Service("desk", (*as_child, "desk", "--port", str(port))),
     )
 
 
 def supervise(
-    wanted: Sequence[Service], home: Path, environ: Mapping[str, str], *, say: Callable[[str], None], verbose: bool
+    wanted: Sequence[Service],
+    home: Path,
+    environ: Mapping[str, str],
+    *,
+    say: Callable[[str], None],
+    verbose: bool,
+    clock: Callable[[], float] = time.time,
 ) -> int:
-    """Run the services until a signal asks for the end; return the exit code. Raises InvalidInput if one `up` runs."""
+    """Run the services until a signal asks for the end or the parent ends; return the exit code.
+
+    Started by nohup it continues without its terminal and its parent. Raises InvalidInput if one `up` runs.
+    """
     make_private_folder(home)
     received: list[int] = []
+    survives_terminal = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda number, _frame: received.append(number))
+    if survives_terminal:  # a handler that does nothing: the children, which end with this process, must not inherit it
+        signal.signal(signal.SIGHUP, lambda number, _frame: None)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
+    parent, offset = os.getppid(), clock() - time.monotonic()
     log = _Log(home / LOG, say)
     try:
         with store_lock(home / "up", deadline=0.5):
             children = [_Child(service) for service in wanted]
             log.write("INFO", "up", f"starting {', '.join(each.name for each in wanted)}", show=True)
             try:
-                while not received:
+                while not received and (survives_terminal or os.getppid() == parent):
+                    before, offset = offset, clock() - time.monotonic()
+                    if offset < before - _SET_BACK:
+                        concerned = [child for child in children if child.service.goes_by_the_clock]
+                        names = ", ".join(child.service.name for child in concerned)
+                        log.write("WARNING", "up", f"the clock was set back; starting {names} again", show=True)
+                        _end(concerned, log)
+                        for child in concerned:
+                            child.process = None
                     for child in children:
                         _keep_running(child, environ, log, verbose=verbose)
                     time.sleep(_POLL)

@@ -53,6 +53,19 @@ def test_a_fetch_that_waits_for_arxiv_ends_when_told_to_and_is_not_begun_again_b
     assert len(arxiv.requests) == 1
 
 
+def test_a_command_started_by_nohup_goes_on_when_its_terminal_closes(arxiv: LoopbackArxiv, tmp_path: Path) -> None:
+    handler = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        process = Desk(tmp_path).start("fetch", "--day", f"{DAY}", **asking(arxiv))
+    finally:
+        signal.signal(signal.SIGHUP, handler)
+    wait_until_it_asks(process, arxiv)
+    process.send_signal(signal.SIGHUP)
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=PATIENCE)
+    assert process.returncode == 128 + signal.SIGTERM
+
+
 def test_a_fetch_that_was_killed_holds_no_slot_and_the_same_command_goes_on(
     arxiv: LoopbackArxiv, tmp_path: Path
 ) -> None:

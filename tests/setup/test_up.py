@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from paper_assets.interfaces.supervisor import LOG
 from paper_assets.stores.locks import is_alive
 from tests.desk import PATIENCE
 
@@ -25,9 +26,10 @@ import os, sys
 from pathlib import Path
 from paper_assets.interfaces import supervisor
 supervisor._END_WITHIN = 2.0
-services = [supervisor.Service(f"s{at}", (sys.executable, "-c", code)) for at, code in enumerate(sys.argv[2:])]
+services = [supervisor.Service(f"s{at}", (sys.executable, "-c", code), at == 0) for at, code in enumerate(sys.argv[2:])]
+clock = Path(sys.argv[1], "clock")
 sys.exit(supervisor.supervise(services, Path(sys.argv[1]), os.environ, say=lambda line: print(line, flush=True),
-                              verbose=True))
+                              verbose=True, clock=lambda: float(clock.read_text()) if clock.exists() else 1e9))
 """
 
 
@@ -99,6 +101,52 @@ def test_a_second_one_for_the_same_home_is_refused(tmp_path: Path) -> None:
             out, _ = second.communicate(timeout=PATIENCE)
             assert "is running already" in out
             assert second.returncode == 1
+
+
+def test_a_clock_that_is_set_back_starts_again_only_what_goes_by_it(tmp_path: Path) -> None:
+    with up(tmp_path, _SERVICE, _SERVICE):
+        wait(lambda: len(pids(tmp_path, "s0")) == len(pids(tmp_path, "s1")) == 1)
+        (tmp_path / "new").write_text("999990000", "utf-8")
+        (tmp_path / "new").rename(tmp_path / "clock")
+        wait(lambda: len(pids(tmp_path, "s0")) == 2)
+        assert "WARNING up: the clock was set back; starting s0 again" in log(tmp_path)
+        assert not is_alive(pids(tmp_path, "s0")[0]) and is_alive(pids(tmp_path, "s1")[0])
+
+
+def test_a_full_disk_loses_lines_of_the_log_and_no_service(tmp_path: Path) -> None:
+    (tmp_path / LOG).symlink_to("/dev/full")
+    with up(tmp_path, f"print('x' * 200_000, flush=True); {_SERVICE}") as process:
+        assert process.stdout is not None
+        told = ""
+        while "service at work" not in told:
+            told += process.stdout.readline()
+        process.terminate()
+        assert process.wait(timeout=PATIENCE) == 128 + signal.SIGTERM
+    [pid] = re.findall(r"up: s0 runs as process (\d+)", told)
+    assert not is_alive(int(pid))
+
+
+def test_started_by_nohup_it_outlives_its_terminal(tmp_path: Path) -> None:
+    handler = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with up(tmp_path, _SERVICE) as process:
+            wait(lambda: bool(pids(tmp_path, "s0")))
+            process.send_signal(signal.SIGHUP)
+            os.kill(pids(tmp_path, "s0")[0], signal.SIGHUP)  # the services end with it, so they do not ignore it
+            wait(lambda: len(pids(tmp_path, "s0")) == 2)
+            process.terminate()
+            assert process.wait(timeout=PATIENCE) == 128 + signal.SIGTERM
+    finally:
+        signal.signal(signal.SIGHUP, handler)
+
+
+def test_it_ends_with_the_process_that_started_it(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", _PROGRAM, str(tmp_path), _SERVICE]
+    with subprocess.Popen([sys.executable, "-c", f"import subprocess; subprocess.call({command!r})"]) as parent:
+        wait(lambda: bool(pids(tmp_path, "s0")))
+        parent.kill()
+    wait(lambda: not is_alive(pids(tmp_path, "s0")[0]))
+    assert "INFO up: ending" in log(tmp_path)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="processes are looked up in /proc")

@@ -34,11 +34,19 @@ _cleanups: list[Callable[[], None]] = []
 def end_on_signals() -> None:
     """Make the three signals end this process with exit code 128 + their number. Call it in the main thread.
 
-    Child processes inherit the blocked signals; those that live longer than a moment must unblock them.
+    A command that was started by nohup goes on when its terminal closes. Child processes inherit the blocked signals;
+    those that live longer than a moment must unblock them.
     """
-    signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
-    atexit.register(_restore_signals)
-    Thread(target=_wait, name="stopping", daemon=True).start()
+    signals = ending_signals()
+    signal.pthread_sigmask(signal.SIG_BLOCK, signals)
+    atexit.register(_restore_signals, signals)
+    Thread(target=_wait, args=(signals,), name="stopping", daemon=True).start()
+
+
+def ending_signals() -> tuple[signal.Signals, ...]:
+    """Return the signals that end a command: without SIGHUP if it was started by nohup."""
+    by_nohup = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    return tuple(each for each in _SIGNALS if not (by_nohup and each is signal.SIGHUP))
 
 
 def before_the_end(cleanup: Callable[[], None]) -> None:
@@ -103,8 +111,8 @@ def _append_traceback(error: BaseException, what: str) -> Path | None:
     return file
 
 
-def _wait() -> None:
-    number = signal.sigwait(_SIGNALS)
+def _wait(signals: tuple[signal.Signals, ...]) -> None:
+    number = signal.sigwait(signals)
     last = Thread(target=_clean_up, daemon=True)
     last.start()
     last.join(timeout=_CLEANUP_SECONDS)
@@ -121,8 +129,8 @@ def _clean_up() -> None:
             cleanup()
 
 
-def _restore_signals() -> None:
+def _restore_signals(signals: tuple[signal.Signals, ...]) -> None:
     """Restore the system's own handling: while the interpreter shuts down, the waiting thread no longer runs."""
-    for number in _SIGNALS:
+    for number in signals:
         signal.signal(number, signal.SIG_DFL)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, signals)
