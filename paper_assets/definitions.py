@@ -17,8 +17,8 @@ from paper_assets.defs.sensors import decision_sensor
 
 defs = dg.Definitions(
     assets=ASSETS,
-    sensors=[conditions, decision_sensor, abandoned_runs],
-    schedules=[daily_fetch, weekly_repair],
+    sensors=[conditions, decision_sensor, abandoned_runs, daily_fetch],
+    schedules=[weekly_repair],
     resources={"workspace": workspace_resource()},
     executor=dg.in_process_executor,
 )

@@ -14,9 +14,10 @@ import re
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from datetime import date
+from datetime import date, time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
+from zoneinfo import ZoneInfo
 
 from platformdirs import user_data_path
 from pydantic import (
@@ -38,6 +39,12 @@ if TYPE_CHECKING:
 
 
 Config = TypeVar("Config", bound="DataclassInstance")
+
+# Not settings: stores/kept_settings.py provides them and models/llm_config.py reads them. Where the use of the language
+# model is recorded, the current month, and why the kept language model cannot be read.
+LLM_USE_FOLDER = "PAPER_ASSETS_LLM_USE_FOLDER"
+LLM_MONTH = "PAPER_ASSETS_LLM_MONTH"
+LLM_FAULT = "PAPER_ASSETS_LLM_FAULT"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +70,35 @@ def _listed(value: object) -> object:
 
 def _day(value: object) -> object:
     return date.fromisoformat(value) if isinstance(value, str) else value
+
+
+def _time(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    hour, _, minute = value.partition(":")
+    if not (hour.isdecimal() and minute.isdecimal() and len(minute) == 2):
+        raise ValueError("not a time of day")
+    return time(int(hour), int(minute))
+
+
+def _weekdays(value: object) -> object:
+    """Expand `mon-fri` and `mon,wed`, also across the end of the week (`sat-mon`), in the order of the week."""
+    if not isinstance(value, str):
+        return value
+    chosen: set[str] = set()
+    for part in value.lower().split(","):
+        first, *last = (WEEKDAYS.index(name.strip()[:3]) for name in part.split("-", 1))
+        end = last[0] if last else first
+        chosen |= {WEEKDAYS[(first + step) % 7] for step in range((end - first) % 7 + 1)}
+    return tuple(name for name in WEEKDAYS if name in chosen)
+
+
+def _zone(name: str) -> str:
+    try:
+        ZoneInfo(name)
+    except (OSError, KeyError, ValueError):
+        raise ValueError("no such time zone") from None
+    return name
 
 
 def _whole_number(value: object) -> object:
@@ -99,6 +135,12 @@ ServerAddress = Annotated[
     Expected("an address like http://host:8000"),
 ]
 Switch = Annotated[bool, Expected("on or off")]
+WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+TimeOfDay = Annotated[time, BeforeValidator(_time), Expected("a time of day like 06:30")]
+Weekdays = Annotated[
+    tuple[str, ...], BeforeValidator(_weekdays), Field(min_length=1), Expected("weekdays like mon-fri or mon,wed")
+]
+TimeZone = Annotated[str, AfterValidator(_zone), Expected("a time zone like UTC or Europe/Berlin")]
 Day = Annotated[date, BeforeValidator(_day), Expected("a day like 2025-01-01")]
 
 
@@ -325,6 +367,11 @@ class Settings(BaseModel):
     first_day: Day = date(2025, 1, 1)  # first partition; earlier papers are kept but have no partition
     sources: Names = ("arxiv",)  # whose days are fetched, by the names in sources/table.py
     categories: Names = ("cs.CL", "cs.LG")  # what the schedule fetches, SPEC S1
+    # When the daily fetch runs: the time of day in the time zone, on these weekdays. 06:30 UTC is hours after arXiv's
+    # announcement in every season.
+    fetch_at: TimeOfDay = time(6, 30)
+    fetch_weekdays: Weekdays = WEEKDAYS
+    time_zone: TimeZone = "UTC"
     embedding_model: str = "all-MiniLM-L6-v2"
     dask: ClusterAddress = ""  # scheduler of a Dask cluster that embeds and scores (X4); "" for this process alone
     archive: Annotated[str, AfterValidator(_archive)] = ARCHIVE  # collection of best practices in use

@@ -4,7 +4,8 @@ Belongs here: when. Not here: what is made (assets.py), and what a tick of the s
 """
 
 import re
-from datetime import date, timedelta
+from collections.abc import Callable, Collection
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import dagster as dg
@@ -13,6 +14,8 @@ from dagster import AutomationCondition
 from paper_assets.defs import resources
 from paper_assets.defs.sensors import ConditionsSensor
 from paper_assets.pipeline.step import Trigger
+from paper_assets.settings import Settings
+from paper_assets.setup.fetch_hours import last_due, next_due
 from paper_assets.stores.papers import paper_counts
 from paper_assets.stores.warehouse import Warehouse
 
@@ -190,15 +193,54 @@ def _fetch(days: list[date], name: str) -> dg.RunRequest:
     )
 
 
-@dg.schedule(
-    description="Fetches the papers of day D on D+2, when arXiv has announced them; all later steps follow.",
-    cron_schedule="30 6 * * *",
+def due_days(due: datetime, fetched: Collection[str]) -> list[date]:
+    """Return the days to fetch at a due moment, ascending: the newest announced one and those missed before it.
+
+    `fetched`: days that were fetched at any time. On the first fetch of a home nothing was missed; later it is all days
+    since the last one that was fetched, at most `REPAIRED_DAYS`, whatever the reason: a weekend without a fetch, or a
+    machine that was off or asleep.
+    """
+    newest = fetched_day(due.astimezone(UTC).date())
+    known = [day for text in fetched if _DAY.fullmatch(text) and (day := date.fromisoformat(text)) < newest]
+    first = max(known) + timedelta(days=1) if known else newest
+    days = (newest - first).days
+    return [newest - timedelta(days=back) for back in range(min(days, REPAIRED_DAYS - 1), -1, -1)]
+
+
+def daily_tick(
+    cursor: str | None, now: datetime, settings: Settings, fetched: Callable[[], Collection[str]]
+) -> dg.SensorResult:
+    """Request the fetch once for each due moment; the cursor is the last moment that was handled.
+
+    A machine that slept or was off through several moments catches up with one request when it is back. A new home
+    waits for its first due moment.
+    """
+    upcoming = f"The next fetch is due on {next_due(settings, now):%A, %Y-%m-%d %H:%M} UTC"
+    handled = datetime.fromisoformat(cursor) if cursor else None
+    if handled is None or handled > now:  # new, or the clock was set back
+        return dg.SensorResult(skip_reason=f"{upcoming}.", cursor=now.isoformat())
+    due = last_due(settings, now)
+    if due <= handled:
+        return dg.SensorResult(skip_reason=f"{upcoming}.", cursor=cursor)
+    return dg.SensorResult(run_requests=[_fetch(due_days(due, fetched()), "daily")], cursor=due.isoformat())
+
+
+# A sensor and not a schedule: its hours are a setting that a reader changes on the page while the daemon runs, and
+# Dagster's schedules catch up only with the last moment that was missed. See docs/decisions.md.
+@dg.sensor(
+    description="Fetches the papers of day D on D+2, when arXiv has announced them, at the hours of the settings, and "
+    "the days that were missed before; all later steps follow.",
     target=dg.AssetSelection.assets("arxiv_papers"),
-    default_status=dg.DefaultScheduleStatus.RUNNING,
-    execution_timezone="UTC",
+    default_status=dg.DefaultSensorStatus.RUNNING,
+    minimum_interval_seconds=resources.sensor_seconds(12),
 )
-def daily_fetch(context: dg.ScheduleEvaluationContext) -> dg.RunRequest:
-    return _fetch([fetched_day(context.scheduled_execution_time.date())], "daily")
+def daily_fetch(context: dg.SensorEvaluationContext) -> dg.SensorResult:
+    return daily_tick(
+        context.cursor,
+        datetime.now(UTC),
+        resources.current_settings(),
+        lambda: context.instance.get_materialized_partitions(dg.AssetKey("arxiv_papers")),
+    )
 
 
 @dg.schedule(

@@ -12,9 +12,18 @@ import dagster as dg
 from paper_assets.defs.abandoned_runs import process_tag
 from paper_assets.defs.run_queue import BACKLOG, QUEUE
 from paper_assets.pipeline.workspace import Workspace, open_workspace
-from paper_assets.settings import default_folder, load_settings
+from paper_assets.settings import Settings, default_folder, load_settings
+from paper_assets.stores.kept_settings import kept_environment
 
-settings = load_settings(os.environ, Path.cwd(), default_folder=default_folder(os.environ, Path.cwd()))
+
+def current_settings() -> Settings:
+    """Read the settings now: hours and weekdays of the daily fetch may have changed on the page since the start."""
+    given = load_settings(os.environ, Path.cwd(), default_folder=default_folder(os.environ, Path.cwd()))
+    kept = kept_environment(os.environ, given.home, lambda: datetime.now(UTC))
+    return load_settings(kept, Path.cwd(), default_folder=default_folder(os.environ, Path.cwd()))
+
+
+settings = current_settings()
 
 
 def sensor_seconds(ticks: int) -> int:

@@ -304,7 +304,16 @@ def _analysis(
         if seconds <= 0:
             raise LLMError(f"the time for this call is over after {done} answers; they are kept: ask again to go on")
         user = introduced(f"{what},", "text", f"{head}\n\n{text}".strip())
-        answer = llm.ask(config, system=system, user=user, schema=schema, budget=budget, cache=cache, deadline=seconds)
+        answer = llm.ask(
+            config,
+            system=system,
+            user=user,
+            schema=schema,
+            purpose="analyses of papers",
+            budget=budget,
+            cache=cache,
+            deadline=seconds,
+        )
         return answer.value
 
     parts = parts_of(content, most_bytes=room)

@@ -24,7 +24,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import PydanticCustomError
 
 from paper_assets.errors import LLMError, LLMRateLimited, LLMUnreachable
-from paper_assets.models.llm_config import Budget, LLMConfig, Usage
+from paper_assets.models.llm_config import Budget, LLMConfig, Usage, check_month
 from paper_assets.models.llm_providers import Prompt, Reply, SchemaRefused, TryFailed, exchange, load
 from paper_assets.text.cleaning import encodable, without_controls
 
@@ -214,6 +214,7 @@ def ask(
     user: str,
     schema: type[Value],
     prompt_version: str = "",
+    purpose: str = "other",
     budget: Budget | None = None,
     cache: AnswerCache | None = None,
     deadline: float | None = None,
@@ -221,6 +222,8 @@ def ask(
     sleep: Callable[[float], None] = time.sleep,
 ) -> Completion[Value]:
     """Ask once and return a value of `schema`. `deadline`: seconds for all of it (default: the config's).
+
+    `purpose` names the use in the record of the month.
 
     Raises LLMConfigError, LLMBudgetReached or LLMError, each with one line and, as `usage`, what was spent.
     """
@@ -234,12 +237,12 @@ def ask(
     prompt = Prompt(system=_instructions(system, schema), turns=(encodable(user),), schema=wire_schema(schema))
     load(config)
     try:
-        text, prompt = _complete(config, prompt, meters=meters, ends=ends, clock=clock, sleep=sleep)
+        text, prompt = _complete(config, prompt, purpose=purpose, meters=meters, ends=ends, clock=clock, sleep=sleep)
         try:
             value = read_answer(text, schema)
         except ValidationError as fault:
             prompt = _repair(prompt, answer=text, fault=fault)
-            text, _ = _complete(config, prompt, meters=meters, ends=ends, clock=clock, sleep=sleep)
+            text, _ = _complete(config, prompt, purpose=purpose, meters=meters, ends=ends, clock=clock, sleep=sleep)
             value = read_answer(text, schema)
     except ValidationError as fault:
         error = LLMError(f"{config.named} twice gave an answer that does not fit: {_faults(fault, most=1)}")
@@ -305,6 +308,7 @@ def _complete(
     config: LLMConfig,
     prompt: Prompt,
     *,
+    purpose: str,
     meters: Sequence[Budget],
     ends: float,
     clock: Callable[[], float],
@@ -322,6 +326,7 @@ def _complete(
         if left <= 0:
             said = f"{tries} tries; last: {last or 'no time for a try'}"
             raise _final_error(f"{config.named} gave no answer before the deadline ({said})", last)
+        check_month(config)
         for meter in meters:
             meter.take_call()
         try:
@@ -343,6 +348,8 @@ def _complete(
             continue
         for meter in meters:
             meter.add_tokens(reply.input_tokens, reply.output_tokens)
+        if config.monthly:
+            config.monthly.add(purpose, reply.input_tokens, reply.output_tokens)
         return _whole(config, reply), prompt
     raise _final_error(f"{config.named} failed {tries} times; last: {last}", last)
 

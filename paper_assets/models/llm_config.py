@@ -1,17 +1,22 @@
-"""Configure which language model is asked, where, and with what limits, and keep a run within its budget (SPEC I3, G5).
+"""Configure which language model is asked, where, and with what limits (SPEC I3, G5).
+
+A run has a budget, and a month may have a limit for all processes together.
 
 Precedence: tool parameter > environment > default.
 """
 
 import math
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from threading import Lock
 from typing import Literal, get_args
 from urllib.parse import urlsplit
 
 from paper_assets.errors import LLMBudgetReached, LLMConfigError
+from paper_assets.settings import LLM_FAULT, LLM_MONTH, LLM_USE_FOLDER
 
 Provider = Literal["openai", "anthropic", "ollama"]
 PROVIDERS: tuple[Provider, ...] = get_args(Provider)
@@ -41,6 +46,9 @@ class LLMConfig:
     budget_tokens: int = 1_000_000  # per run
     price_in: float | None = None  # per million tokens, in any currency; None: unknown, and so is the cost
     price_out: float | None = None
+    month_tokens: int | None = None  # limit of a calendar month (UTC), of all processes; None: no limit
+    month_cost: float | None = None  # the same in the currency of the prices
+    monthly: "MonthlyUse | None" = None  # where the use of the month is recorded; None: it is not
 
     @property
     def named(self) -> str:
@@ -52,10 +60,12 @@ def llm_config(environ: Mapping[str, str], *, provider: str | None = None, model
     """Read the LLM to ask. An empty variable counts as unset. Raises LLMConfigError: not configured, or invalid.
 
     Variables in addition to those of I3: PAPER_ASSETS_LLM_TIMEOUT and _DEADLINE (seconds), _CALLS and _TOKENS (budget
-    of a run), _PRICE_IN and _PRICE_OUT (per million tokens). The URL is read from the environment only: a tool
-    parameter could send the key to another server.
+    of a run), _PRICE_IN and _PRICE_OUT (per million tokens), _MONTH_TOKENS and _MONTH_COST (limit of a month). The URL
+    is read from the environment only: a tool parameter could send the key to another server.
     """
     given = {name: value.strip() for name, value in environ.items() if value.strip()}
+    if LLM_FAULT in given and "LLM_PROVIDER" not in given:
+        raise LLMConfigError(given[LLM_FAULT])
     name = (provider or given.get("LLM_PROVIDER", "openai")).strip().lower()
     known = next((each for each in PROVIDERS if each == name), None)
     if known is None:
@@ -65,6 +75,14 @@ def llm_config(environ: Mapping[str, str], *, provider: str | None = None, model
     name = (model or "").strip() or given.get(f"{prefix}_MODEL", default_model)
     if not name.isprintable() or len(name) > 200:
         raise LLMConfigError(f"{prefix}_MODEL must be the name of a model, got {name[:40]!r}")
+    prices = [_price(given, f"PAPER_ASSETS_LLM_PRICE_{way}") for way in ("IN", "OUT")]
+    month_cost = _price(given, "PAPER_ASSETS_LLM_MONTH_COST")
+    if month_cost is not None and None in prices:
+        raise LLMConfigError(
+            "a monthly limit in money needs the prices of the model: set PAPER_ASSETS_LLM_PRICE_IN and "
+            "PAPER_ASSETS_LLM_PRICE_OUT, or limit the tokens"
+        )
+    month_tokens = _price(given, "PAPER_ASSETS_LLM_MONTH_TOKENS")
     return LLMConfig(
         provider=known,
         model=name,
@@ -75,8 +93,11 @@ def llm_config(environ: Mapping[str, str], *, provider: str | None = None, model
         deadline=_number(given, "PAPER_ASSETS_LLM_DEADLINE", LLMConfig.deadline, least=0.1),
         budget_calls=int(_number(given, "PAPER_ASSETS_LLM_CALLS", LLMConfig.budget_calls, least=0)),
         budget_tokens=int(_number(given, "PAPER_ASSETS_LLM_TOKENS", LLMConfig.budget_tokens, least=0)),
-        price_in=_price(given, "PAPER_ASSETS_LLM_PRICE_IN"),
-        price_out=_price(given, "PAPER_ASSETS_LLM_PRICE_OUT"),
+        price_in=prices[0],
+        price_out=prices[1],
+        month_tokens=None if month_tokens is None else int(month_tokens),
+        month_cost=month_cost,
+        monthly=monthly_use(given),
     )
 
 
@@ -184,6 +205,85 @@ class Budget:
                 input_tokens=used.input_tokens + input_tokens,
                 output_tokens=used.output_tokens + output_tokens,
             )
+
+
+@dataclass(frozen=True, slots=True)
+class MonthlyUse:
+    """Count the tokens of one month (`2026-11`) in a file with a line for each exchange, of all processes.
+
+    A line is appended in one write, which needs no lock and survives a kill of any process.
+    """
+
+    file: Path
+    month: str
+
+    def add(self, purpose: str, input_tokens: int, output_tokens: int) -> None:
+        """Record one exchange. Raises LLMConfigError where the file cannot be written: without it no limit holds."""
+        try:
+            self.file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            handle = os.open(self.file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+            try:
+                os.write(handle, f"{purpose}\t{input_tokens}\t{output_tokens}\n".encode())
+            finally:
+                os.close(handle)
+        except OSError as fault:
+            raise LLMConfigError(f"{self.file} cannot be written: {fault.strerror}; check permissions") from None
+
+    def by_purpose(self) -> dict[str, Usage]:
+        """Return what was used for each purpose, in alphabetical order."""
+        try:
+            lines = self.file.read_text(encoding="utf-8").splitlines()
+        except FileNotFoundError:
+            return {}
+        except (OSError, UnicodeDecodeError) as fault:
+            reason = getattr(fault, "strerror", None) or "it is not text"
+            raise LLMConfigError(f"{self.file} cannot be read: {reason}; check permissions") from None
+        found: dict[str, Usage] = {}
+        for purpose, *counts in (line.split("\t") for line in lines):
+            if len(counts) == 2 and all(count.isdecimal() for count in counts):
+                before = found.get(purpose, Usage())
+                found[purpose] = Usage(
+                    calls=before.calls + 1,
+                    input_tokens=before.input_tokens + int(counts[0]),
+                    output_tokens=before.output_tokens + int(counts[1]),
+                )
+        return dict(sorted(found.items()))
+
+    def total(self) -> Usage:
+        """Return what was used in all."""
+        uses = self.by_purpose().values()
+        return Usage(
+            calls=sum(use.calls for use in uses),
+            input_tokens=sum(use.input_tokens for use in uses),
+            output_tokens=sum(use.output_tokens for use in uses),
+        )
+
+
+def monthly_use(environ: Mapping[str, str]) -> MonthlyUse | None:
+    """Return the record of the current month; None where the environment names no folder for it."""
+    folder, month = environ.get(LLM_USE_FOLDER, ""), environ.get(LLM_MONTH, "")
+    return MonthlyUse(Path(folder) / f"{month}.tsv", month) if folder and month else None
+
+
+def check_month(config: LLMConfig) -> None:
+    """Raise LLMBudgetReached once the limit of the month is reached.
+
+    Tokens are known only from an answer, so the calls that are under way may exceed it.
+    """
+    if config.monthly is None or (config.month_tokens is None and config.month_cost is None):
+        return
+    used = config.monthly.total()
+    tokens, price = used.input_tokens + used.output_tokens, cost(config, used)
+    if config.month_tokens is not None and tokens >= config.month_tokens:
+        reached = f"{tokens:,} of {config.month_tokens:,} tokens"
+    elif config.month_cost is not None and price is not None and price >= config.month_cost:
+        reached = f"{price:.2f} of {config.month_cost:.2f} at your prices"
+    else:
+        return
+    raise LLMBudgetReached(
+        f"the monthly limit of the language model is reached ({reached} in {config.monthly.month}); raise it in the "
+        "settings on the page or with `paper-assets llm set --monthly-limit`"
+    )
 
 
 def cost(config: LLMConfig, usage: Usage) -> float | None:

@@ -240,7 +240,9 @@ def _model(config: LLMConfig, warehouse: Warehouse, budget: Budget) -> AskModel:
     kept = StoredAnswers(warehouse)
 
     def ask(*, system: str, user: str, schema: type[Value]) -> Completion[Value]:
-        return llm.ask(config, system=system, user=user, schema=schema, budget=budget, cache=kept)
+        return llm.ask(
+            config, system=system, user=user, schema=schema, purpose="answers to questions", budget=budget, cache=kept
+        )
 
     return ask
 

@@ -8,7 +8,7 @@ again from them and unfinished files are removed. Repair computes nothing again.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from datetime import date, datetime
+from datetime import date
 from itertools import chain
 from pathlib import Path
 
@@ -21,7 +21,6 @@ from paper_assets.pipeline.step import Grid, Partition, Step, stale
 from paper_assets.pipeline.steps import STEPS
 from paper_assets.pipeline.workspace import Workspace
 from paper_assets.sources.table import sources_of_days
-from paper_assets.stores.answers import Use, use_since
 from paper_assets.stores.digests import digest_path, unfinished_profiles
 from paper_assets.stores.harvests import DayTrouble, day_troubles
 from paper_assets.stores.locks import sweep_notes
@@ -35,8 +34,7 @@ class Health:
     """The state of the installation.
 
     `troubles`: days that lack papers. `late`: by profile, the outdated assets of its last day. `faults`: by profile,
-    why it cannot be read. `waiting`: by profile, rewrites that wait for a decision. `use`: what the language model used
-    since the beginning of the month (`since`).
+    why it cannot be read. `waiting`: by profile, rewrites that wait for a decision.
     """
 
     held: Summary
@@ -44,8 +42,6 @@ class Health:
     late: Mapping[str, tuple[str, ...]]
     faults: Mapping[str, str]
     waiting: Mapping[str, int]
-    use: Sequence[Use]
-    since: date
 
 
 def health(workspace: Workspace) -> Health:
@@ -62,7 +58,6 @@ def _health(workspace: Workspace) -> Health:
     except InvalidProfile as fault:
         found = ProfilesFound({}, {f"{settings.profiles_dir}": str(fault)})
     sources = [source.prefix for source in sources_of_days(settings) if source.prefix]
-    month = workspace.clock().date().replace(day=1)
     return Health(
         held=held,
         troubles=day_troubles(warehouse, sources=sources),
@@ -78,8 +73,6 @@ def _health(workspace: Workspace) -> Health:
         },
         faults=found.faults,
         waiting=waiting_by_profile(warehouse, config=settings.rewriting),
-        use=use_since(warehouse, datetime(month.year, month.month, 1)),  # noqa: DTZ001  # stored times are UTC
-        since=month,
     )
 
 

@@ -296,7 +296,7 @@ def _waits_for(workspace: Workspace, partition: Partition) -> str | None:
     wanted = usable_profile(workspace, partition.of_profile).content.rewriting
     if wanted.target_levels and wanted.papers and workspace.load_verifier().model is None:
         levels = ", ".join(wanted.target_levels)
-        return f"no rewrites for {levels}: no language model is set up; set LLM_PROVIDER and its key"
+        return f"no rewrites for {levels}: no language model is set up; set it up with `paper-assets llm set`"
     return None
 
 

@@ -38,6 +38,7 @@ from paper_assets.stores.answers import (
     records_of,
 )
 from paper_assets.stores.digests import code_state
+from paper_assets.stores.kept_settings import kept_environment
 from paper_assets.stores.vectors import VectorIndex
 from paper_assets.stores.warehouse import Warehouse
 
@@ -137,6 +138,7 @@ def open_workspace(settings: Settings, environ: Mapping[str, str], *, clock: Clo
     """Create the workspace of one set of settings; `environ` configures the language model, if any (I3). Opens nothing
     yet.
     """
+    environ = kept_environment(environ, settings.home, clock)
     code_state()  # as this process has loaded it, for what is remembered of digests
     warehouse = Warehouse(settings.warehouse_path, deadline=settings.store_deadline)
 

@@ -258,7 +258,7 @@ def open_verifier(
 
     budget = Budget(calls=config.budget_calls, tokens=config.budget_tokens)
     return Verifier(
-        ask=partial(llm.ask, config, budget=budget),
+        ask=partial(llm.ask, config, purpose="checks of doubtful papers", budget=budget),
         model=config.model,
         known=known,
         keep=lambda verdicts: keep(verdicts, config.model),

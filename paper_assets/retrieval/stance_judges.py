@@ -142,7 +142,15 @@ def open_llm_judge(
     spent = budget or Budget(calls=config.budget_calls, tokens=config.budget_tokens)
 
     def ask(*, system: str, user: str, schema: type[StanceLabels]) -> Completion[StanceLabels]:
-        return llm.ask(config, system=system, user=user, schema=schema, budget=spent, deadline=deadline())
+        return llm.ask(
+            config,
+            system=system,
+            user=user,
+            schema=schema,
+            purpose="stances for and against",
+            budget=spent,
+            deadline=deadline(),
+        )
 
     return llm_judge(ask, model=config.model, known=known, keep=lambda answers: keep(answers, config.model))
 

@@ -92,8 +92,8 @@ def open_writer(
         return Writer(ask=no, ask_critic=no, model=None, archive=archive, clock=clock, config=config)
     budget = Budget(calls=provider.budget_calls, tokens=provider.budget_tokens)
     return Writer(
-        ask=partial(llm.ask, provider, budget=budget, cache=cache),
-        ask_critic=partial(llm.ask, critic, budget=budget, cache=cache),
+        ask=partial(llm.ask, provider, purpose="rewrites", budget=budget, cache=cache),
+        ask_critic=partial(llm.ask, critic, purpose="rewrites", budget=budget, cache=cache),
         model=provider.model,
         archive=archive,
         clock=clock,

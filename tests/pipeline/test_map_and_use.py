@@ -1,6 +1,6 @@
-"""What the page asks of the pipeline: where papers lie, and what the language model took."""
+"""What the page asks of the pipeline: where papers lie."""
 
-from datetime import date, datetime
+from datetime import date
 from pathlib import Path
 
 import numpy as np
@@ -9,13 +9,10 @@ import pytest
 from paper_assets.errors import NotComputed
 from paper_assets.paper import embedded_text, papers_from_table, text_hash
 from paper_assets.pipeline.paper_map import paper_map
-from paper_assets.stores.answers import use_since
 from paper_assets.stores.embeddings import keep_vectors
 from paper_assets.stores.papers import papers_between
 from paper_assets.stores.rankings import ranked_between
-from paper_assets.stores.warehouse import Warehouse
 from tests.mcp.ranked_desk import ranked_desk
-from tests.stores.invented_warehouse import fill
 
 
 def test_like_papers_lie_near_each_other_and_the_same_papers_at_the_same_place(tmp_path: Path) -> None:
@@ -36,12 +33,3 @@ def test_like_papers_lie_near_each_other_and_the_same_papers_at_the_same_place(t
     assert paper_map(warehouse, "traffic", *days, model="invented") == found
     with pytest.raises(NotComputed, match="too few papers"):
         paper_map(warehouse, "traffic", *days, model="another model")
-
-
-def test_the_tokens_of_rewrites_and_checks_are_counted_from_a_moment_on(tmp_path: Path) -> None:
-    warehouse = Warehouse(tmp_path / "warehouse.duckdb", deadline=5)
-    fill(warehouse)
-    everything = {use.purpose: use for use in use_since(warehouse, datetime(2020, 1, 1))}  # noqa: DTZ001
-    assert everything["rewrites"].calls > 0 and everything["rewrites"].input_tokens > 0
-    nothing = use_since(warehouse, datetime(2030, 1, 1))  # noqa: DTZ001
-    assert [(use.calls, use.input_tokens, use.output_tokens) for use in nothing] == [(0, 0, 0), (0, 0, 0)]

@@ -9,7 +9,6 @@ import os
 import sys
 from contextlib import suppress
 from importlib import import_module
-from pathlib import Path
 from typing import Any, NoReturn
 
 import typer
@@ -24,8 +23,6 @@ from paper_assets.interfaces.cli.process import (
     keep_tracebacks_in_the_log,
     log_unexpected,
 )
-from paper_assets.settings import default_folder
-from paper_assets.setup.keys import kept_variables
 from paper_assets.stores.locks import make_files_private
 
 # Otherwise pydantic searches every installed package for plugins before it builds the first class.
@@ -86,6 +83,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "review": ("servers", "desk", "Open the desk in a browser: today's papers, evidence, rewrites, profiles."),
     "up": ("daily", "up", "Run Dagster's daemon and UI and the desk together, and restart what dies."),
     "service": ("daily", "service", "Run `paper-assets up` after every login, by systemd (Linux) or launchd (macOS)."),
+    "morning": ("daily", "morning", "Show or change at which hour and on which days the newest papers are fetched."),
     "github-actions": (
         "daily",
         "github_actions",
@@ -164,17 +162,6 @@ def program() -> NoReturn:
         sys.stdout.flush()
         sys.stderr.flush()
     os._exit(code if isinstance(code, int) else int(bool(code)))
-
-
-def _read_kept_keys() -> None:
-    """Add what `llm set` has kept to the environment, for this process and those that it starts."""
-    try:
-        home = os.environ.get("PAPER_ASSETS_HOME", "").strip() or default_folder(os.environ, Path.cwd()) / "data"
-        for name, value in kept_variables(Path(home)).items():
-            if not os.environ.get(name, "").strip():
-                os.environ[name] = value
-    except PaperAssetsError as error:
-        print(f"warning: the kept language model is not used: {error}", file=sys.stderr)
 
 
 def main() -> None:

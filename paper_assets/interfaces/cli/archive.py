@@ -1,6 +1,5 @@
 """`archive`: the best practices that later rewrites learn from (SPEC 4)."""
 
-import os
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, replace
@@ -14,6 +13,7 @@ import typer
 from paper_assets.errors import AmbiguousId, InvalidInput, LLMError, ModelUnavailable, PaperNotFound
 from paper_assets.interfaces.cli.terminal import (
     AsJson,
+    environment,
     open_warehouse,
     print_json,
     print_table,
@@ -260,9 +260,9 @@ def _items(archive: Archive, paper_ids: list[str], level: str) -> list[NewItem]:
 
 def _writer(settings: Settings, archive: Archive | None) -> Writer:
     """Return a writer that uses no cached answers, because time and tokens are measured. Raises LLMConfigError."""
-    llm_config(os.environ)
+    llm_config(environment())
     return open_writer(
-        os.environ,
+        environment(),
         archive=archive,
         cache=None,
         clock=lambda: datetime.now(UTC),

@@ -1,6 +1,5 @@
 """Answer questions from the stored papers: `paper-assets ask`, and `paper-assets answers` for saved answers."""
 
-import os
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Annotated
@@ -10,6 +9,7 @@ import typer
 from paper_assets.errors import InvalidInput, ModelUnavailable
 from paper_assets.interfaces.cli.terminal import (
     AsJson,
+    environment,
     open_warehouse,
     print_json,
     progress_bar,
@@ -144,12 +144,14 @@ def _answer(warehouse: Warehouse, question: str, options: QuestionOptions) -> An
         warn(f"warning: {fault}; only words are compared")
         embedder = None
     with progress_bar("papers") as bar:
-        prepared = prepare_question(settings, os.environ, warehouse, question, options, embedder=embedder, progress=bar)
+        prepared = prepare_question(
+            settings, environment(), warehouse, question, options, embedder=embedder, progress=bar
+        )
     if prepared.config and prepared.passages:
         most = prepared.estimate
         model = prepared.config.model
         warn(f"Asking {model}: at most {most.calls} calls, about {most.input_tokens:,} tokens of prompts")
-    answer = answer_question(prepared, settings, os.environ, warehouse, options, embedder=embedder)
+    answer = answer_question(prepared, settings, environment(), warehouse, options, embedder=embedder)
     for note in answer.notes:
         warn(f"note: {note}")
     return answer

@@ -5,14 +5,18 @@ import platform
 import shutil
 import subprocess
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
+from zoneinfo import ZoneInfo
 
 import typer
 
 from paper_assets.errors import InvalidInput, PaperAssetsError, StoreUnwritable
 from paper_assets.interfaces import supervisor
 from paper_assets.interfaces.cli.terminal import dagster_home, read_settings, say, warn
+from paper_assets.settings import Settings, load_settings
+from paper_assets.setup.fetch_hours import cron_in_utc, hours_in_words, keep_hours, next_due, replaced_hours
 from paper_assets.setup.service_files import (
     LABEL,
     NAME,
@@ -32,7 +36,6 @@ service = typer.Typer(
 )
 _KEPT = ("PAPER_ASSETS_", "OUTPUT_DIR", "PDF_DIR")  # settings that a service needs; keys stay out of its file
 _SECRETS = ("KEY", "PASSWORD", "TOKEN", "SECRET")
-_WEEKDAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
 
 Port = Annotated[int, typer.Option(min=1, max=65535, help="Port of the desk.")]
 GraphPort = Annotated[int, typer.Option(min=1, max=65535, help="Port of Dagster's UI.")]
@@ -103,8 +106,12 @@ def remove() -> None:
 
 def github_actions(
     package: Annotated[str, typer.Option(help="What pip installs: a version, a wheel or an address.")] = "paper-assets",
-    at: Annotated[str, typer.Option(metavar="HH:MM", help="Time of day in UTC.")] = "05:30",
-    weekdays: Annotated[str, typer.Option(help="Days of the week, such as mon-fri or mon,wed.")] = "mon-fri",
+    at: Annotated[
+        str | None, typer.Option(metavar="HH:MM", help="Time of day in UTC; default: the hours of `morning`.")
+    ] = None,
+    weekdays: Annotated[
+        str | None, typer.Option(help="Days of the week, such as mon-fri or mon,wed; default: those of `morning`.")
+    ] = None,
     days: Annotated[
         int,
         typer.Option(
@@ -114,14 +121,10 @@ def github_actions(
     replace: Annotated[bool, typer.Option("--replace", help="Overwrite an existing workflow.")] = False,
 ) -> None:
     """Write a GitHub workflow that fetches, ranks, sends and publishes the digests every morning."""
-    hour, _, minute = at.partition(":")
-    if not (hour.isdecimal() and minute.isdecimal() and int(hour) < 24 and int(minute) < 60):
-        raise InvalidInput(f"--at must be a time of day such as 05:30, got {at[:20]!r}")
     if '"' in package or "\n" in package or "$" in package:
         raise InvalidInput("--package must be a requirement that pip accepts, without quotation marks or $")
-    text = github_workflow(
-        package=package, minute=int(minute), hour=int(hour), weekdays=_cron_weekdays(weekdays), days=days
-    )
+    minute, hour, cron_days = cron_in_utc(_hours(at, weekdays, "UTC" if at else None), datetime.now(UTC))
+    text = github_workflow(package=package, minute=minute, hour=hour, weekdays=cron_days, days=days)
     file = Path.cwd() / WORKFLOW_PATH
     if file.exists() and not replace:
         raise InvalidInput(f"{file} exists; --replace overwrites it")
@@ -132,14 +135,44 @@ def github_actions(
     )
 
 
-def _cron_weekdays(text: str) -> str:
-    parts = []
-    for part in text.lower().split(","):
-        ends = [end.strip()[:3] for end in part.split("-")]
-        if not 1 <= len(ends) <= 2 or any(end not in _WEEKDAYS for end in ends):
-            raise InvalidInput(f"--weekdays must be days such as mon-fri or mon,wed, got {text[:40]!r}")
-        parts.append("-".join(str(_WEEKDAYS.index(end)) for end in ends))
-    return ",".join(parts)
+def morning(
+    at: Annotated[str | None, typer.Option(metavar="HH:MM", help="Time of day, such as 06:30.")] = None,
+    weekdays: Annotated[str | None, typer.Option(help="Days of the week, such as mon-fri or mon,wed.")] = None,
+    zone: Annotated[str | None, typer.Option(help="Time zone, such as UTC or Europe/Berlin.")] = None,
+) -> None:
+    """Show or change when `up` and the service fetch the newest papers. A running one follows within a minute."""
+    settings = read_settings()
+    if (at, weekdays, zone) != (None, None, None):
+        if replaced := replaced_hours(os.environ):
+            raise InvalidInput(f"{', '.join(replaced)} in the environment sets the hours; remove it first")
+        wanted = _hours(at, weekdays, zone)
+        settings = keep_hours(
+            settings.home,
+            at=f"{wanted.fetch_at:%H:%M}",
+            weekdays=",".join(wanted.fetch_weekdays),
+            zone=wanted.time_zone,
+            working_dir=Path.cwd(),
+        )
+    due = next_due(settings, datetime.now(UTC)).astimezone(ZoneInfo(settings.time_zone))
+    say(f"The newest papers are fetched at {hours_in_words(settings)}, while `paper-assets up` or the service runs.")
+    say(f"Next: {due:%A, %Y-%m-%d %H:%M}. A machine that was off or asleep then catches up as soon as it is back.")
+
+
+def _hours(at: str | None, weekdays: str | None, zone: str | None) -> Settings:
+    """The hours of the settings with these changes. Raises InvalidInput that names the option."""
+    now = read_settings()
+    given = {
+        "PAPER_ASSETS_FETCH_AT": at or f"{now.fetch_at:%H:%M}",
+        "PAPER_ASSETS_FETCH_WEEKDAYS": weekdays or ",".join(now.fetch_weekdays),
+        "PAPER_ASSETS_TIME_ZONE": zone or now.time_zone,
+    }
+    try:
+        return load_settings(given, Path.cwd())
+    except InvalidInput as fault:
+        text = str(fault)
+        for variable, option in zip(given, ("--at", "--weekdays", "--zone"), strict=True):
+            text = text.replace(variable, option)
+        raise InvalidInput(text) from None
 
 
 def _program() -> list[str]:

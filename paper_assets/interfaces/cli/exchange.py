@@ -12,6 +12,7 @@ from paper_assets.errors import InvalidInput, NotComputed, PaperAssetsError
 from paper_assets.interfaces.cli.terminal import (
     AsJson,
     ProfileName,
+    environment,
     open_warehouse,
     print_json,
     print_table,
@@ -127,7 +128,7 @@ def deliver(
     as_json: AsJson = False,
 ) -> None:
     """Send a profile's digest to the channels in its delivery.json."""
-    workspace = open_workspace(read_settings(), os.environ, clock=lambda: datetime.now(UTC))
+    workspace = open_workspace(read_settings(), environment(), clock=lambda: datetime.now(UTC))
     wanted = parse_day(day, "--day") if day else latest_ranking_day(workspace.warehouse, profile)
     if wanted is None:
         raise NotComputed(f"no ranking for profile {profile[:60]!r}; run `paper-assets run --profile PROFILE` first")

@@ -1,6 +1,5 @@
 """Bring the lists up to date on the same Dagster instance as the UI. Importing this imports Dagster."""
 
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -17,13 +16,7 @@ from paper_assets.errors import InvalidInput, InvalidProfile, NotComputed, Paper
 from paper_assets.interfaces.cli.process import before_the_end, log_unexpected
 from paper_assets.interfaces.cli.rewriting import rewrites_of_day
 from paper_assets.interfaces.cli.stamp import stamp_files
-from paper_assets.interfaces.cli.terminal import (
-    counted,
-    dagster_home,
-    progress_bar,
-    read_settings,
-    warn,
-)
+from paper_assets.interfaces.cli.terminal import counted, dagster_home, environment, progress_bar, read_settings, warn
 from paper_assets.interfaces.ranking_answers import shown_ranking
 from paper_assets.pipeline import embeddings, gatekeeper
 from paper_assets.pipeline.health import repair
@@ -46,7 +39,7 @@ def open_desk() -> Iterator[tuple[Workspace, Any]]:
     Raises StoreError for faults of the instance's files, InvalidInput for its settings.
     """
     home = dagster_home()
-    workspace = open_workspace(read_settings(), os.environ, clock=lambda: datetime.now(UTC))
+    workspace = open_workspace(read_settings(), environment(), clock=lambda: datetime.now(UTC))
     instance = open_instance(home)
     before_the_end(lambda: cancel_process_runs(instance))
     with explained(home):

@@ -2,12 +2,11 @@
 
 import os
 import sys
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from enum import StrEnum
 from typing import Annotated
 
 import typer
-from pydantic import BaseModel
 from typer.completion import get_completion_script
 
 from paper_assets.errors import InvalidInput
@@ -16,14 +15,26 @@ from paper_assets.interfaces.cli.terminal import (
     AsJson,
     counted,
     dagster_home,
+    environment,
     print_json,
     print_table,
     read_settings,
     say,
 )
-from paper_assets.models.llm_config import LLMConfig, cost, llm_config
+from paper_assets.models.llm_config import cost, llm_config
 from paper_assets.setup.doctor import Installation, examine
-from paper_assets.setup.keys import forget_variables, keep_variables, kept_variables
+from paper_assets.setup.language_model import (
+    KEYLESS,
+    PRICE_IN,
+    PRICE_OUT,
+    SENT_AWAY,
+    USES,
+    chosen_variables,
+    limit_in_words,
+    try_model,
+    with_limit,
+)
+from paper_assets.stores.kept_settings import forget_variables, keep_variables, kept_variables
 
 
 def doctor(
@@ -35,7 +46,7 @@ def doctor(
     A configured language model is asked one short question.
     """
     installation = Installation(
-        settings=read_settings(), environ=dict(os.environ), dagster_home=dagster_home(), online=not offline
+        settings=read_settings(), environ=environment(), dagster_home=dagster_home(), online=not offline
     )
     found = examine(installation)
     problems = [each for each in found if each.state == "problem"]
@@ -58,15 +69,6 @@ llm = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
 )
-_USES = (
-    "A language model is optional. It checks papers whose relevance is doubtful, judges stances and answers of your "
-    "questions, and rewrites abstracts; titles and abstracts are sent to its provider."
-)
-_KEYLESS = "ollama"
-
-
-class _Answer(BaseModel):
-    ok: bool
 
 
 @llm.command(name="set")
@@ -81,48 +83,77 @@ def set_model(
     price_in: Annotated[float | None, typer.Option(min=0, help="Price of a million tokens sent.")] = None,
     price_out: Annotated[float | None, typer.Option(min=0, help="Price of a million tokens received.")] = None,
     tokens: Annotated[int | None, typer.Option(min=0, help="Limit of tokens for one run.")] = None,
+    monthly_limit: Annotated[
+        str | None,
+        typer.Option(
+            metavar="AMOUNT",
+            help="Limit of a month: `2000000 tokens`, `5 money` (at the prices) or `none`. Alone, it changes only this.",
+        ),
+    ] = None,
     test: Annotated[bool, typer.Option(help="Ask one short question before anything is saved.")] = True,
 ) -> None:
     """Save provider, model and key in a file that only you can read, after a test call.
 
     The key is never an option, because other users of a machine can see the options of a command.
     """
+    home = read_settings().home
+    kept = kept_variables(home)
+    others = (provider, model, url, key_from, price_in, price_out, tokens)
+    if monthly_limit is not None and kept and not any(value not in (None, "") for value in others):
+        variables = with_limit(kept, monthly_limit)
+        keep_variables(home, variables)
+        return say(f"The monthly limit is now: {limit_in_words(llm_config(variables))}.")
     asking = sys.stdin.isatty()
-    say(_USES)
+    say("A language model is optional. It")
+    for use in USES:
+        say(f"  {use.what}: about {use.sent + use.received:,} tokens for {use.unit};")
+    say(SENT_AWAY)
     if provider is None:
         if not asking:
             raise InvalidInput("say which provider: --provider openai, anthropic or ollama")
         provider = str(typer.prompt("Provider (openai, anthropic, ollama)", default="openai"))
-    provider = provider.strip().lower()
-    prefix = provider.upper()
-    variables = {"LLM_PROVIDER": provider}
-    if model:
-        variables[f"{prefix}_MODEL"] = model.strip()
-    if url:
-        variables[f"{prefix}_BASE_URL"] = url.strip()
-    if provider != _KEYLESS:
-        variables[f"{prefix}_API_KEY"] = _key(key_from, asking=asking)
-    for name, value in (("PRICE_IN", price_in), ("PRICE_OUT", price_out), ("TOKENS", tokens)):
-        if value is not None:
-            variables[f"PAPER_ASSETS_LLM_{name}"] = f"{value:g}" if isinstance(value, float) else f"{value}"
+    variables = chosen_variables(
+        kept,
+        provider=provider,
+        model=model,
+        url=url,
+        key="" if provider.strip().lower() == KEYLESS else _key(key_from, asking=asking),
+        price_in="" if price_in is None else f"{price_in:g}",
+        price_out="" if price_out is None else f"{price_out:g}",
+        tokens="" if tokens is None else f"{tokens}",
+        monthly=monthly_limit,
+    )
     config = llm_config(variables)
     if test:
-        _try(config)
-    file = keep_variables(read_settings().home, variables)
+        used = try_model(variables, environment())
+        price = cost(config, used)
+        priced = f", {price:.4f} at your prices" if price is not None else ""
+        say(f"The test call worked and used {used.input_tokens + used.output_tokens} tokens{priced}.")
+    file = keep_variables(home, variables)
     say(f"{config.named}, model {config.model}, is kept in {file}, which only you can read.")
+    say(f"Monthly limit: {limit_in_words(config)}.")
 
 
 @llm.command()
 def show() -> None:
-    """Show which language model is used, without its key."""
-    settings = read_settings()
-    kept = kept_variables(settings.home)
-    config = llm_config({**kept, **os.environ})
+    """Show which language model is used, what it used this month, and its limits, without its key."""
+    kept = kept_variables(read_settings().home)
+    config = llm_config(environment())
     limits = f"at most {config.budget_tokens:,} tokens and {config.budget_calls} calls in a run"
     say(f"{config.named}, model {config.model}, {limits}")
-    replaced = sorted(name for name in kept if os.environ.get(name, kept[name]) != kept[name])
+    if config.monthly:
+        used = config.monthly.total()
+        price = cost(config, used)
+        priced = f" ({price:.2f} at your prices)" if price is not None else ""
+        say(
+            f"{used.input_tokens + used.output_tokens:,} tokens in {config.monthly.month}{priced}; "
+            f"monthly limit: {limit_in_words(config)}"
+        )
+    replaced = sorted(name for name in kept if os.environ.get(name, "").strip() not in ("", kept[name]))
     if replaced:
         say(f"The environment replaces what is kept: {', '.join(replaced)}")
+    if config.price_in is None or config.price_out is None:
+        say(f"To see costs, give the prices to `llm set`, or set {PRICE_IN} and {PRICE_OUT}.")
 
 
 @llm.command()
@@ -140,21 +171,6 @@ def _key(variable: str | None, *, asking: bool) -> str:
     if not asking:
         raise InvalidInput("name the variable that holds the key: --key-from OPENAI_API_KEY")
     return str(typer.prompt("Key", hide_input=True)).strip()
-
-
-def _try(config: LLMConfig) -> None:
-    """Ask one short question and say what it cost. Raises LLMError."""
-    from paper_assets.models.llm import ask
-
-    done = ask(
-        replace(config, deadline=30.0, try_timeout=30.0, tries=1),
-        system="You test a connection.",
-        user='Answer with {"ok": true}.',
-        schema=_Answer,
-    )
-    price = cost(config, done.usage)
-    used = done.usage.input_tokens + done.usage.output_tokens
-    say(f"The test call worked and used {used} tokens{f', {price:.4f} at your prices' if price is not None else ''}.")
 
 
 PROGRAM = "paper-assets"

@@ -1,6 +1,5 @@
 """Commands about single papers: search the sources, fetch one with its text, let a language model read it."""
 
-import os
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,6 +8,7 @@ import typer
 from paper_assets.errors import InvalidArxivId, InvalidInput
 from paper_assets.interfaces.cli.terminal import (
     AsJson,
+    environment,
     open_warehouse,
     print_json,
     print_table,
@@ -153,7 +153,7 @@ def _show_list(title: str, result: SearchResult) -> None:
 
 
 def _clients(progress: Progress = ignore_progress) -> Clients:
-    return open_clients(read_settings(), os.environ, warehouse=open_warehouse(), progress=progress)
+    return open_clients(read_settings(), environment(), warehouse=open_warehouse(), progress=progress)
 
 
 def _named(text: str) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from paper_assets.errors import InvalidInput, InvalidProfile, PaperAssetsError
 from paper_assets.interfaces.cli.terminal import (
     AsJson,
     counted,
+    environment,
     open_warehouse,
     print_json,
     print_table,
@@ -279,7 +280,7 @@ def _entries(library: list[Path] | None) -> list[Entry]:
 def _workspace() -> "Workspace":
     from paper_assets.pipeline.workspace import open_workspace
 
-    return open_workspace(read_settings(), os.environ, clock=_now)
+    return open_workspace(read_settings(), environment(), clock=_now)
 
 
 def _proposed(draft: ProfileDraft, entries: Sequence[Entry]) -> list[str]:

@@ -1,6 +1,5 @@
 """Commands about rankings: rank papers from a file, explain a rank, show changes."""
 
-import os
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,6 +13,7 @@ from paper_assets.interfaces.cli.terminal import (
     AsJson,
     PaperId,
     ProfileName,
+    environment,
     open_warehouse,
     print_json,
     read_settings,
@@ -57,7 +57,7 @@ def rank(
         _papers(papers),
         settings=settings,
         warehouse=warehouse,
-        environ=os.environ,
+        environ=environment(),
         embed=remembering_embedder(settings, warehouse),
         as_of=parse_day(as_of, "--as-of") if as_of else now.date(),
         now=now,

@@ -1,7 +1,6 @@
 """The command about evidence: retrieve documents for a plan, side by side or all together (SPEC R2, R3)."""
 
 import logging
-import os
 import sys
 from functools import cache
 from pathlib import Path
@@ -13,6 +12,7 @@ from paper_assets.errors import InvalidInput, ModelUnavailable, PaperAssetsError
 from paper_assets.interfaces.cli.ask import print_answer
 from paper_assets.interfaces.cli.terminal import (
     AsJson,
+    environment,
     open_warehouse,
     print_json,
     print_table,
@@ -76,8 +76,8 @@ def retrieve(
         )
 
     corpus = Corpus(warehouse=warehouse, embedder=embedder, config=settings.retrieval)
-    judge = open_judge(settings, os.environ, warehouse)
-    daily = DailyAnswers(settings=settings, environ=os.environ, warehouse=warehouse)
+    judge = open_judge(settings, environment(), warehouse)
+    daily = DailyAnswers(settings=settings, environ=environment(), warehouse=warehouse)
     with log_handler(logging.StreamHandler(sys.stderr) if verbose else logging.NullHandler()):
         answers = [
             written_plan(asked, daily.answer(asked, as_of=caller.as_of, embedder=embedder), caller=caller)

@@ -1,6 +1,5 @@
 """`rewrite`: rewrite a paper's abstract for a level; a person decides where the critic is unsure (SPEC 4)."""
 
-import os
 import shlex
 import sys
 from collections import Counter
@@ -14,7 +13,16 @@ from typing import Annotated
 import typer
 
 from paper_assets.errors import InvalidInput, ModelUnavailable, PaperNotFound
-from paper_assets.interfaces.cli.terminal import AsJson, PaperId, open_warehouse, print_json, read_settings, say, warn
+from paper_assets.interfaces.cli.terminal import (
+    AsJson,
+    PaperId,
+    environment,
+    open_warehouse,
+    print_json,
+    read_settings,
+    say,
+    warn,
+)
 from paper_assets.models.embedder import load_embedder
 from paper_assets.paper_id import split_paper_id
 from paper_assets.rewriting import loop
@@ -184,7 +192,7 @@ def _writer(settings: Settings, warehouse: Warehouse) -> Writer:
         embedder = None
     index = VectorIndex(settings.vectors_place, deadline=settings.store_deadline)
     return open_writer(
-        os.environ,
+        environment(),
         archive=archive_of(settings, warehouse, index, embedder),
         cache=StoredAnswers(warehouse),
         clock=lambda: datetime.now(UTC),

@@ -1,6 +1,5 @@
 """Commands that serve: the desk as a page (`start`, `desk`), the MCP server, and both over HTTP for a lab's people."""
 
-import os
 import re
 import sys
 import threading
@@ -11,7 +10,7 @@ from typing import Annotated
 import typer
 
 from paper_assets.errors import InvalidInput
-from paper_assets.interfaces.cli.terminal import AsJson, print_json, print_table, read_settings, say
+from paper_assets.interfaces.cli.terminal import AsJson, environment, print_json, print_table, read_settings, say
 from paper_assets.interfaces.mcp import server as mcp_server
 from paper_assets.profile import profile_folders
 from paper_assets.stores.profiles import add_person, people_file, read_people, remove_person
@@ -27,7 +26,7 @@ PersonName = Annotated[str, typer.Argument(metavar="NAME", help="Name of the per
 
 def mcp() -> None:
     """Serve assistants over MCP on standard input and output. The log goes to standard error."""
-    mcp_server.serve(read_settings(), os.environ)
+    mcp_server.serve(read_settings(), environment())
 
 
 def desk(
@@ -41,7 +40,7 @@ def serve_desk(port: int, announce: Callable[[str], None]) -> None:
     """Serve the page to this machine until a signal ends the process; `announce` gets the line with its address."""
     from paper_assets.interfaces.page.app import serve as serve_page  # not for the MCP server's start
 
-    serve_page(read_settings(), os.environ, port=port, say=announce)
+    serve_page(read_settings(), environment(), port=port, say=announce)
 
 
 def serve(
@@ -56,7 +55,7 @@ def serve(
     """Serve the desk and MCP over HTTP for a lab, with a token for each person."""
     from paper_assets.interfaces.lab import serve as serve_lab  # not for the MCP server's start
 
-    serve_lab(read_settings(), os.environ, host=host, port=port, names=allow_host or (), say=say)
+    serve_lab(read_settings(), environment(), host=host, port=port, names=allow_host or (), say=say)
 
 
 @people.command()

@@ -1,13 +1,12 @@
 """Stamp the answers of `run` and `status`, so that an unchanged desk is answered without Dagster."""
 
 import json
-import os
 from collections.abc import Sequence
 from datetime import UTC, date, datetime
 from hashlib import sha256
 from pathlib import Path
 
-from paper_assets.interfaces.cli.terminal import dagster_home, read_settings
+from paper_assets.interfaces.cli.terminal import dagster_home, environment, read_settings
 from paper_assets.models import minilm
 from paper_assets.settings import Settings
 
@@ -20,7 +19,7 @@ def stamp_key(profile: str | None, first: date | None, last: date | None) -> str
 
     That is settings, environment and today's date. A hash, because API keys are among them.
     """
-    environ = {name: value for name, value in os.environ.items() if name not in _IGNORED}
+    environ = {name: value for name, value in environment().items() if name not in _IGNORED}
     parts = [profile, first, last, datetime.now(UTC).date(), repr(read_settings()), f"{dagster_home()}", environ]
     return sha256(json.dumps(parts, sort_keys=True, default=str).encode("utf-8", "surrogateescape")).hexdigest()
 

@@ -5,7 +5,6 @@ it takes longer than everything else here. `status` keeps stamps too, for desks 
 """
 
 import json
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from datetime import UTC, date, datetime
@@ -19,6 +18,7 @@ from paper_assets.interfaces.cli.terminal import (
     AsJson,
     counted,
     dagster_home,
+    environment,
     open_warehouse,
     print_json,
     print_table,
@@ -129,7 +129,7 @@ def _compared(settings: Settings, warehouse: Warehouse, last: Mapping[str, date]
     from paper_assets.pipeline.step import Partition
     from paper_assets.pipeline.workspace import open_workspace
 
-    workspace = open_workspace(settings, os.environ, clock=lambda: datetime.now(UTC))
+    workspace = open_workspace(settings, environment(), clock=lambda: datetime.now(UTC))
     named = minilm.NAME if settings.embedding_model == minilm.NAME else None
     workspace = replace(workspace, warehouse=warehouse, assumed_model=named)
 

@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,6 +15,7 @@ import typer
 from paper_assets.interfaces.values import numbers_or_null
 from paper_assets.progress import Progress
 from paper_assets.settings import Settings, default_folder, load_settings
+from paper_assets.stores.kept_settings import KeptEnvironment, kept_environment
 from paper_assets.text.cleaning import without_controls
 
 if TYPE_CHECKING:
@@ -25,8 +27,15 @@ PaperId = Annotated[str, typer.Argument(metavar="PAPER_ID", help="Id of the pape
 
 
 def read_settings() -> Settings:
-    """Read the settings from this process's environment."""
-    return load_settings(os.environ, Path.cwd(), default_folder=default_folder(os.environ, Path.cwd()))
+    """Read the settings from this process's environment, and behind it from the files of the data folder."""
+    return load_settings(environment(), Path.cwd(), default_folder=default_folder(os.environ, Path.cwd()))
+
+
+def environment() -> KeptEnvironment:
+    """Return this process's environment, and behind it what was chosen on the page or by `llm set`."""
+    given = os.environ.get("PAPER_ASSETS_HOME", "").strip()
+    home = Path(given).expanduser() if given else default_folder(os.environ, Path.cwd()) / "data"
+    return kept_environment(os.environ, home.absolute(), lambda: datetime.now(UTC))
 
 
 def dagster_home() -> Path:

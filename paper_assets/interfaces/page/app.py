@@ -30,6 +30,7 @@ from paper_assets.interfaces.page import (
     papers,
     rewrites,
     search,
+    settings,
     today,
     welcome,
 )
@@ -55,6 +56,7 @@ ROUTES: tuple[tuple[str, Callable[[Request], Response] | None, Callable[[Request
     ("/welcome", welcome.show_welcome, welcome.make_profile),
     ("/welcome/preview", None, welcome.preview_welcome),
     ("/p/{profile}/first", first_papers.show_first, first_papers.fetch_first),
+    ("/settings", settings.show_settings, settings.save_settings),
     ("/work", None, first_papers.do_work),
     ("/work/leave-example", None, first_papers.leave_example),
     ("/work/stop", None, first_papers.stop_work),

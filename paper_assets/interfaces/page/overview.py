@@ -5,6 +5,7 @@ Health shows each problem together with the command that fixes it.
 
 from collections.abc import Mapping
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -13,13 +14,14 @@ from starlette.responses import RedirectResponse, Response
 from paper_assets.errors import InvalidProfile, PaperAssetsError
 from paper_assets.interfaces.background import last_job
 from paper_assets.interfaces.page.desk import Desk, Unshown, desk_of, isolate, may_see, now, page, person_of
+from paper_assets.interfaces.page.settings import hours_of, is_kept_running, model_use
 from paper_assets.interfaces.page.welcome import removed_of
-from paper_assets.models.llm_config import Usage, cost, llm_config
 from paper_assets.pipeline.health import health
 from paper_assets.pipeline.profiles import ProfilesFound, find_profiles
 from paper_assets.pipeline.rewrites import waiting_by_profile
 from paper_assets.settings import default_folder
 from paper_assets.setup.example import holds_only_the_example
+from paper_assets.setup.fetch_hours import hours_in_words, next_due
 from paper_assets.stores.harvests import missing_days
 from paper_assets.stores.papers import summary
 
@@ -82,12 +84,6 @@ def show_health(request: Request) -> Response:
     except PaperAssetsError as fault:
         runs, no_runs = [], str(fault)
     whole = None if isinstance(found, Unshown) else found
-    use = whole.use if whole else ()
-    spent = Usage(
-        calls=sum(each.calls for each in use),
-        input_tokens=sum(each.input_tokens for each in use),
-        output_tokens=sum(each.output_tokens for each in use),
-    )
     return page(
         request,
         "health.html.jinja",
@@ -97,8 +93,10 @@ def show_health(request: Request) -> Response:
         missing=missing_days(whole.troubles) if whole else (),
         runs=[] if isinstance(runs, Unshown) else runs,
         no_runs=no_runs,
-        spent=spent,
-        price=_price(desk, spent),
+        model=isolate("The use of the language model", lambda: model_use(desk)),
+        hours=hours_in_words(settings := hours_of(desk)),
+        next_fetch=next_due(settings, now()).astimezone(ZoneInfo(settings.time_zone)),
+        fetching=is_kept_running(desk),
         home=desk.settings.home,
         sending=[name for name in desk.profiles() if (desk.settings.profiles_dir / name / "delivery.json").is_file()]
         if desk.settings.profiles_dir.is_dir()
@@ -123,10 +121,3 @@ def _runs(desk: Desk) -> list[object]:
 
     folder = Path(desk.environ.get("DAGSTER_HOME") or default_folder(desk.environ, Path.cwd()) / "dagster_home")
     return list(latest_runs(folder, most=_MOST_RUNS)) if (folder / _HISTORY).is_dir() else []
-
-
-def _price(desk: Desk, spent: Usage) -> float | None:
-    try:
-        return cost(llm_config(desk.environ), spent)
-    except PaperAssetsError:
-        return None

@@ -1,0 +1,323 @@
+"""Settings of the desk: when the newest papers are fetched, and the language model with its cost and limit.
+
+They are kept in the data folder and take effect at once, in the daemon too. Variables of the environment go before
+them, and the page then says so.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo, available_timezones
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
+from paper_assets.errors import InvalidInput, LLMError, PaperAssetsError, StoreBusy
+from paper_assets.interfaces.page.desk import Desk, desk_of, now, page, person_of, redirect_with_note
+from paper_assets.models.llm_config import PROVIDERS, LLMConfig, Usage, check_month, cost, llm_config, monthly_use
+from paper_assets.settings import WEEKDAYS, Settings, load_settings
+from paper_assets.setup import language_model as models
+from paper_assets.setup.fetch_hours import (
+    DAY_NAMES,
+    hours_in_words,
+    keep_hours,
+    local_zone,
+    next_due,
+    replaced_hours,
+)
+from paper_assets.stores.kept_settings import (
+    KeptEnvironment,
+    forget_variables,
+    keep_variables,
+    kept_environment,
+    kept_variables,
+)
+from paper_assets.stores.locks import store_lock
+
+_PROVIDER_NAMES: Mapping[str, str] = {
+    "openai": "OpenAI, or a server with its protocol",
+    "anthropic": "Anthropic",
+    "ollama": "Ollama on your machine (no key, no cost)",
+}
+_MODEL_FIELDS = ("provider", "model", "url", "price_in", "price_out", "amount", "unit")
+_COMMON_ZONES = ("UTC", "America/Los_Angeles", "America/New_York", "Europe/London", "Europe/Berlin", "Asia/Seoul")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Form:
+    """What was submitted, and faults by field."""
+
+    values: Mapping[str, Any] = field(default_factory=dict)
+    faults: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelUse:
+    """What the language model used this month, and how far that is from the limit. `reached`: why no call is made."""
+
+    config: LLMConfig
+    named: str
+    uses: Mapping[str, Usage]
+    total: Usage
+    price: float | None
+    limit: str
+    reached: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class NoModel:
+    """Why there is no language model."""
+
+    fault: str
+
+
+def show_settings(request: Request) -> Response:
+    """Show the settings as they are."""
+    _operator_only(request)
+    return _page(request, _Form())
+
+
+def save_settings(request: Request) -> Response:
+    """Keep the hours of the fetch, or the language model after its test call; a fault is shown beside its field."""
+    _operator_only(request)
+    action = str(request.state.form.get("action", ""))
+    actions = {"morning": _save_morning, "model": _save_model, "limit": _save_limit, "forget": _forget_model}
+    if action not in actions:
+        raise InvalidInput("the settings have no such action")
+    return actions[action](request)
+
+
+def environ_of(desk: Desk) -> KeptEnvironment:
+    """Return the desk's environment with the kept settings behind it, as they are now."""
+    return kept_environment(desk.environ, desk.settings.home, now)
+
+
+def hours_of(desk: Desk) -> Settings:
+    """Return the settings as they are now; the desk's own are those of its start."""
+    return load_settings(environ_of(desk), Path.cwd())
+
+
+def is_kept_running(desk: Desk) -> bool:
+    """Return whether `paper-assets up` runs for this home, and with it the daily fetch."""
+    try:
+        with store_lock(desk.settings.home / "up", deadline=0.0):
+            return False
+    except StoreBusy:
+        return True
+
+
+def model_use(desk: Desk) -> ModelUse | NoModel:
+    """Return what the language model used this month, or why there is none."""
+    try:
+        config = llm_config(environ_of(desk))
+    except PaperAssetsError as fault:
+        text = str(fault)
+        return NoModel(
+            "No language model is set up; everything works without one" if "not configured" in text else text
+        )
+    uses = config.monthly.by_purpose() if config.monthly else {}
+    total = config.monthly.total() if config.monthly else Usage()
+    try:
+        check_month(config)
+        reached = None
+    except LLMError as fault:
+        reached = str(fault)
+    return ModelUse(
+        config=config,
+        named=f"{config.named}, model {config.model}",
+        uses=uses,
+        total=total,
+        price=cost(config, total),
+        limit=models.limit_in_words(config),
+        reached=reached,
+    )
+
+
+def _save_morning(request: Request) -> Response:
+    desk, form = desk_of(request), request.state.form
+    weekdays = [day for day in WEEKDAYS if day in form.getlist("weekday")]
+    values = {"at": str(form.get("at", "")), "weekdays": weekdays, "zone": str(form.get("zone", ""))}
+    faults = {}
+    if not weekdays:
+        faults["weekday"] = "Choose at least one day."
+    for name, variable, words in (
+        ("at", "PAPER_ASSETS_FETCH_AT", "Write a time of day such as 06:30."),
+        ("zone", "PAPER_ASSETS_TIME_ZONE", "Choose a time zone of the list."),
+    ):
+        try:
+            load_settings({variable: values[name].strip() or "?"}, Path.cwd())
+        except InvalidInput:
+            faults[name] = words
+    if faults:
+        return _page(request, _Form(values=values, faults=faults), status=400)
+    settings = keep_hours(
+        desk.settings.home,
+        at=values["at"],
+        weekdays=",".join(weekdays),
+        zone=values["zone"],
+        working_dir=Path.cwd(),
+    )
+    due = next_due(settings, now()).astimezone(ZoneInfo(settings.time_zone))
+    note = f"Saved. The newest papers are fetched at {hours_in_words(settings)}; next: {due:%A %H:%M}."
+    return redirect_with_note(request, "/settings", note)
+
+
+def _save_model(request: Request) -> Response:
+    desk, form = desk_of(request), request.state.form
+    values = {name: str(form.get(name, "")).strip() for name in _MODEL_FIELDS}
+    kept = _kept(desk)
+    try:
+        variables = models.chosen_variables(
+            kept,
+            provider=values["provider"],
+            model=values["model"],
+            url=values["url"],
+            key=str(form.get("key", "")),
+            price_in=values["price_in"],
+            price_out=values["price_out"],
+            tokens=kept.get("PAPER_ASSETS_LLM_TOKENS", ""),
+            monthly=_limit(values),
+        )
+        used = models.try_model(variables, environ_of(desk))
+    except PaperAssetsError as fault:
+        return _page(request, _Form(values=values, faults={_field_of(str(fault)): _said(fault)}), status=400)
+    keep_variables(desk.settings.home, variables)
+    config = llm_config(variables)
+    price = cost(config, used)
+    priced = f" and cost {price:.4f}" if price is not None else ""
+    note = (
+        f"Saved: {config.named}, model {config.model}. The test call worked; it used "
+        f"{used.input_tokens + used.output_tokens} tokens{priced}."
+    )
+    return redirect_with_note(request, "/settings#model", note)
+
+
+def _save_limit(request: Request) -> Response:
+    desk, form = desk_of(request), request.state.form
+    values = {name: str(form.get(name, "")).strip() for name in _MODEL_FIELDS}
+    try:
+        variables = models.with_limit(_kept(desk), _limit(values))
+    except PaperAssetsError as fault:
+        return _page(request, _Form(values=values, faults={_field_of(str(fault)): _said(fault)}), status=400)
+    keep_variables(desk.settings.home, variables)
+    note = f"Saved. Monthly limit: {models.limit_in_words(llm_config(variables))}."
+    return redirect_with_note(request, "/settings#model", note)
+
+
+def _forget_model(request: Request) -> Response:
+    forget_variables(desk_of(request).settings.home)
+    return redirect_with_note(request, "/settings#model", "The language model and its key are removed.")
+
+
+def _limit(values: Mapping[str, str]) -> str:
+    """The monthly limit as `monthly_limit` reads it."""
+    return f"{values['amount']} {values['unit']}" if values["amount"] else "none"
+
+
+def _field_of(fault: str) -> str:
+    """Return the field that a fault is about."""
+    for word, name in (
+        ("_API_KEY", "key"),
+        ("refused the key", "key"),
+        ("prices of the model", "price_in"),
+        ("PRICE_IN", "price_in"),
+        ("PRICE_OUT", "price_out"),
+        ("monthly limit", "amount"),
+        ("number of tokens", "amount"),
+        ("knows no model", "model"),
+        ("_MODEL must", "model"),
+        ("cannot be reached", "url"),
+        ("_BASE_URL", "url"),
+        ("is not a provider", "provider"),
+    ):
+        if word in fault:
+            return name
+    return "model-fault"
+
+
+def _said(fault: PaperAssetsError) -> str:
+    """Write a fault for a form, whose fields have names and no variables."""
+    text = str(fault)
+    if "the LLM is not configured" in text:
+        return "Enter the key (any text for a server that asks for none). Nothing was saved."
+    for variable, word in (
+        ("PAPER_ASSETS_LLM_PRICE_IN", "the price of tokens sent"),
+        ("PAPER_ASSETS_LLM_PRICE_OUT", "the price of tokens received"),
+    ):
+        text = text.replace(variable, word)
+    for provider in PROVIDERS:
+        for part, word in (("API_KEY", "the key"), ("MODEL", "the model"), ("BASE_URL", "the address")):
+            text = text.replace(f"{provider.upper()}_{part}", word)
+    return f"{text[:1].upper()}{text[1:]}. Nothing was saved."
+
+
+def _kept(desk: Desk) -> dict[str, str]:
+    """The kept language model; none where the file cannot be used, which is then replaced."""
+    try:
+        return kept_variables(desk.settings.home)
+    except InvalidInput:
+        return {}
+
+
+def _model_values(kept: Mapping[str, str]) -> dict[str, str]:
+    provider = kept.get("LLM_PROVIDER", "openai")
+    prefix = provider.upper()
+    cost_limit, tokens = kept.get(models.MONTH_COST, ""), kept.get(models.MONTH_TOKENS, "")
+    return {
+        "provider": provider,
+        "model": kept.get(f"{prefix}_MODEL", ""),
+        "url": kept.get(f"{prefix}_BASE_URL", ""),
+        "price_in": kept.get(models.PRICE_IN, ""),
+        "price_out": kept.get(models.PRICE_OUT, ""),
+        "amount": cost_limit or tokens,
+        "unit": "money" if cost_limit else "tokens",
+    }
+
+
+def _page(request: Request, form: _Form, *, status: int = 200) -> Response:
+    desk = desk_of(request)
+    environ, kept = environ_of(desk), _kept(desk)
+    settings = hours_of(desk)
+    here = local_zone(desk.environ)
+    values = {
+        "at": f"{settings.fetch_at:%H:%M}",
+        "weekdays": settings.fetch_weekdays,
+        "zone": settings.time_zone,
+        **_model_values(kept),
+        **form.values,
+    }
+    zones = dict.fromkeys((settings.time_zone, here, *_COMMON_ZONES, *sorted(available_timezones())))
+    use = model_use(desk)
+    config = use.config if isinstance(use, ModelUse) else None
+    return page(
+        request,
+        "settings.html.jinja",
+        status=status,
+        values=values,
+        faults=form.faults,
+        zones=list(zones),
+        here=here,
+        days=list(zip(WEEKDAYS, DAY_NAMES, strict=True)),
+        hours=hours_in_words(settings),
+        next_fetch=next_due(settings, now()).astimezone(ZoneInfo(settings.time_zone)),
+        running=is_kept_running(desk),
+        fixed_hours=replaced_hours(desk.environ),
+        providers=_PROVIDER_NAMES,
+        uses=[
+            (use, cost(config, Usage(calls=1, input_tokens=use.sent, output_tokens=use.received)) if config else None)
+            for use in models.USES
+        ],
+        sent_away=models.SENT_AWAY,
+        model=use,
+        kept_model=bool(kept),
+        has_key=any(name.endswith("_API_KEY") for name in kept),
+        fixed_model=sorted(name for name in kept if desk.environ.get(name, "").strip() not in ("", kept[name])),
+        month=monthly_use(environ),
+    )
+
+
+def _operator_only(request: Request) -> None:
+    if person_of(request):  # in a lab they concern everybody
+        raise HTTPException(404)

@@ -1,0 +1,132 @@
+"""Keep settings that a reader chose on the page or by a command in files of the data folder that only their user reads.
+
+Two files: the language model with its key, and the hours of the daily fetch. A variable of the environment goes before
+the files. They are read again when they change, so a running page, daemon or server needs no restart. To keep another
+setting, add its name to the pattern of its file.
+"""
+
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from paper_assets.errors import InvalidInput, StoreUnwritable
+from paper_assets.settings import LLM_FAULT, LLM_MONTH, LLM_USE_FOLDER
+from paper_assets.stores.locks import make_private_folder
+
+_OTHERS = 0o077
+
+
+@dataclass(frozen=True, slots=True)
+class KeptFile:
+    """A file of variables: its name in the home, and the names that it may hold."""
+
+    name: str
+    variable: re.Pattern[str]
+
+
+LANGUAGE_MODEL = KeptFile(
+    "llm.env", re.compile(r"((?:LLM|OPENAI|ANTHROPIC|OLLAMA|PAPER_ASSETS_LLM)_[A-Z0-9_]{1,40})=(.*)")
+)
+MORNING = KeptFile("morning.env", re.compile(r"(PAPER_ASSETS_(?:FETCH_AT|FETCH_WEEKDAYS|TIME_ZONE))=(.*)"))
+_USE = "llm-use"  # folder of the home: what was used of the language model, a file for each month
+
+
+def kept_variables(home: Path, kept: KeptFile = LANGUAGE_MODEL) -> dict[str, str]:
+    """Return the variables of the file; none without one. Raises InvalidInput if others can read it."""
+    file = home / kept.name
+    try:
+        text = file.read_text(encoding="utf-8")
+        mode = file.stat().st_mode
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeDecodeError) as fault:
+        raise InvalidInput(f"{file} cannot be read: {getattr(fault, 'strerror', None) or 'it is not text'}") from None
+    if mode & _OTHERS:
+        raise InvalidInput(f"{file} can be read by others; run `chmod 600 {file}`")
+    found = (kept.variable.fullmatch(line.strip()) for line in text.splitlines() if line.strip() and line[0] != "#")
+    return {match[1]: match[2] for match in found if match}
+
+
+def keep_variables(home: Path, variables: Mapping[str, str], kept: KeptFile = LANGUAGE_MODEL) -> Path:
+    """Replace the file. Raises InvalidInput for a value with a line break, StoreUnwritable."""
+    for name, value in variables.items():
+        if not kept.variable.fullmatch(f"{name}={value}") or not value.isprintable():
+            raise InvalidInput(f"{name} holds a line break or a control character")
+    file = home / kept.name
+    unfinished = home / f".{kept.name}.new"
+    try:
+        make_private_folder(home)
+        unfinished.unlink(missing_ok=True)
+        with os.fdopen(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as new:
+            new.write("# Written by paper-assets; variables of the environment go before these.\n")
+            new.writelines(f"{name}={value}\n" for name, value in variables.items())
+        unfinished.replace(file)
+    except OSError as fault:
+        raise StoreUnwritable(f"{file} cannot be written: {fault.strerror}; check permissions") from None
+    return file
+
+
+def forget_variables(home: Path, kept: KeptFile = LANGUAGE_MODEL) -> bool:
+    """Remove the file; False if there is none."""
+    try:
+        (home / kept.name).unlink()
+    except FileNotFoundError:
+        return False
+    except OSError as fault:
+        raise StoreUnwritable(f"{home / kept.name} cannot be removed: {fault.strerror}") from None
+    return True
+
+
+class KeptEnvironment(Mapping[str, str]):
+    """The environment with the kept settings behind it, as the files have them at the time of the look.
+
+    It also says where the use of the language model is recorded, and the current month (UTC).
+    """
+
+    def __init__(self, environ: Mapping[str, str], home: Path, clock: Callable[[], datetime]) -> None:
+        self._environ = environ
+        self._home = home
+        self._clock = clock
+        self._read: dict[str, tuple[object, dict[str, str]]] = {}
+
+    def __getitem__(self, name: str) -> str:
+        own = self._environ.get(name)
+        if own is not None and own.strip():
+            return own
+        behind = self._behind()  # an empty variable counts as unset
+        return behind[name] if own is None or name in behind else own
+
+    def __iter__(self) -> Iterator[str]:
+        return iter({**self._behind(), **self._environ})
+
+    def __len__(self) -> int:
+        return len({**self._behind(), **self._environ})
+
+    def __repr__(self) -> str:
+        return f"KeptEnvironment({str(self._home)!r})"  # never a key
+
+    def _behind(self) -> dict[str, str]:
+        found = {LLM_USE_FOLDER: str(self._home / _USE), LLM_MONTH: f"{self._clock():%Y-%m}"}
+        for kept in (LANGUAGE_MODEL, MORNING):
+            try:
+                state = (self._home / kept.name).stat()
+            except OSError:
+                continue
+            stamp = (state.st_mtime_ns, state.st_size, state.st_ino, state.st_mode)
+            known = self._read.get(kept.name)
+            if known is None or known[0] != stamp:
+                try:
+                    known = (stamp, kept_variables(self._home, kept))
+                except InvalidInput as fault:
+                    known = (stamp, {LLM_FAULT: f"{fault}"} if kept is LANGUAGE_MODEL else {})
+                self._read[kept.name] = known
+            found |= known[1]
+        return found
+
+
+def kept_environment(environ: Mapping[str, str], home: Path, clock: Callable[[], datetime]) -> KeptEnvironment:
+    """Return the environment with the kept settings of a home behind it; such an environment as it is."""
+    return environ if isinstance(environ, KeptEnvironment) else KeptEnvironment(environ, home, clock)

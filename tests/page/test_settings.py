@@ -1,0 +1,163 @@
+"""Test the settings: the hours of the fetch, and the language model with its test call, limit and use in Health."""
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser
+from starlette.testclient import TestClient
+
+from paper_assets.interfaces.page.app import build_app
+from paper_assets.interfaces.page.desk import Desk as PageDesk
+from paper_assets.models.llm_config import llm_config
+from paper_assets.settings import load_settings
+from paper_assets.stores.kept_settings import LANGUAGE_MODEL, kept_environment, kept_variables
+from tests.desk import Desk
+from tests.loopback_llm import KEY, fault, loopback_llm, says
+from tests.page.browser import axe_script, keep_picture, serious_findings, visitor
+from tests.page.invented_desk import served
+
+TOKEN = "a-token-of-this-test"
+MORNING = {"token": TOKEN, "action": "morning", "at": "07:15", "weekday": ["mon", "fri"], "zone": "Asia/Seoul"}
+
+
+@pytest.fixture
+def desk(tmp_path) -> Desk:  # type: ignore[no-untyped-def]
+    return Desk(tmp_path)
+
+
+@pytest.fixture
+def client(desk: Desk) -> Iterator[TestClient]:
+    settings = load_settings(desk.environment, desk.folder)
+    app = build_app(PageDesk(settings=settings, environ=desk.environment, token=TOKEN))
+    with TestClient(app, base_url="http://127.0.0.1") as client:
+        client.headers["origin"] = "http://127.0.0.1"
+        yield client
+
+
+def model_form(url: str, **more: str) -> dict[str, str]:
+    return {
+        "token": TOKEN,
+        "action": "model",
+        "provider": "openai",
+        "url": url,
+        "key": KEY,
+        "amount": "",
+        "unit": "tokens",
+        **more,
+    }
+
+
+def test_the_hours_are_saved_and_said_everywhere(desk: Desk, client: TestClient) -> None:
+    saved = client.post("/settings", data=MORNING)
+    assert "at 07:15 (Asia/Seoul) on Monday and Friday" in saved.text
+    assert "07:15 (Asia/Seoul) on Monday and Friday" in client.get("/health").text
+    assert "07:15 (Asia/Seoul) on Monday and Friday" in desk.run("morning")
+
+
+@pytest.mark.parametrize(
+    ("change", "field", "words"),
+    [
+        ({"weekday": []}, "weekday", "Choose at least one day."),
+        ({"at": ""}, "at", "Write a time of day such as 06:30."),
+        ({"zone": "Mars"}, "zone", "Choose a time zone of the list."),
+    ],
+)
+def test_a_wrong_hour_is_explained_beside_its_field(
+    client: TestClient, change: dict[str, str], field: str, words: str
+) -> None:
+    refused = client.post("/settings", data={**MORNING, **change})
+    assert refused.status_code == 400
+    assert f'id="{field}-fault" role="alert">{words}' in refused.text
+    assert "06:30 (UTC) every day" in client.get("/settings").text
+
+
+def test_a_model_is_saved_after_its_test_call_and_its_key_is_never_shown(desk: Desk, client: TestClient) -> None:
+    with loopback_llm(lambda request: says({"ok": True})) as server:
+        url = server.config("openai").base_url
+        saved = client.post("/settings", data=model_form(url, price_in="2", price_out="10", amount="5", unit="money"))
+        assert "The test call worked; it used 110 tokens and cost 0.0003" in saved.text
+        assert "Monthly limit: 5.00 at your prices" in saved.text
+        again = client.post("/settings", data=model_form(url, key="", amount="100", unit="tokens"))  # with the same key
+        assert again.status_code == 200, again.text
+    home = desk.folder / "data"
+    assert kept_variables(home)["OPENAI_API_KEY"] == KEY
+    assert (home / LANGUAGE_MODEL.name).stat().st_mode & 0o777 == 0o600
+    health = client.get("/health").text
+    assert "the monthly limit of the language model is reached (220 of 100 tokens" in health
+    assert "test calls</th><td>2</td>" in health
+    assert KEY not in saved.text + again.text + health + client.get("/settings").text
+    raised = client.post("/settings", data=model_form(url, key="", action="limit", amount="1000000"))
+    assert "Monthly limit: 1,000,000 tokens" in raised.text
+    assert "is reached" not in client.get("/health").text
+    client.post("/settings", data={"token": TOKEN, "action": "forget"})
+    assert "No language model is set up" in client.get("/settings").text
+
+
+def test_an_address_of_another_server_needs_its_own_key(desk: Desk, client: TestClient) -> None:
+    with loopback_llm(lambda request: says({"ok": True})) as server:
+        client.post("/settings", data=model_form(server.config("openai").base_url))
+        refused = client.post("/settings", data=model_form("http://127.0.0.1:9/v1", key=""))
+        assert refused.status_code == 400
+        assert 'id="key-fault"' in refused.text
+        assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"price_in": "cheap"}, "price_in"),
+        ({"amount": "5", "unit": "money"}, "price_in"),
+        ({"amount": "lots"}, "amount"),
+        ({"url": "not an address"}, "url"),
+        ({"url": "http://127.0.0.1:9/v1"}, "url"),
+        ({"provider": "oracle"}, "provider"),
+        ({"key": ""}, "key"),
+        ({"key": "two words"}, "key"),
+    ],
+)
+def test_a_fault_is_beside_its_field_and_nothing_is_saved(
+    desk: Desk, client: TestClient, change: dict[str, str], field: str
+) -> None:
+    with loopback_llm(lambda request: says({"ok": True})) as server:
+        refused = client.post("/settings", data={**model_form(server.config("openai").base_url), **change})
+    assert refused.status_code == 400
+    assert f'id="{field}-fault"' in refused.text
+    assert "Nothing was saved." in refused.text
+    assert "PAPER_ASSETS" not in refused.text.partition('id="model"')[2]
+    assert kept_variables(desk.folder / "data") == {}
+
+
+def test_a_key_that_is_refused_is_not_saved(desk: Desk, client: TestClient) -> None:
+    with loopback_llm(fault(401)) as server:
+        refused = client.post("/settings", data=model_form(server.config("openai").base_url))
+    assert refused.status_code == 400
+    assert 'id="key-fault"' in refused.text
+    assert kept_variables(desk.folder / "data") == {}
+
+
+def test_what_is_saved_is_used_by_a_running_desk_at_once(desk: Desk, client: TestClient) -> None:
+    environ = client.app.state.desk.workspace.access.environ  # type: ignore[attr-defined]
+    with loopback_llm(lambda request: says({"ok": True})) as server:
+        client.post("/settings", data=model_form(server.config("openai").base_url))
+    assert llm_config(environ).api_key == KEY
+    assert kept_environment(environ, desk.folder, lambda: None) is environ  # type: ignore[arg-type,return-value]
+
+
+def test_the_settings_can_be_used_with_the_keyboard_and_have_no_serious_findings(desk: Desk, browser: Browser) -> None:
+    script = axe_script()
+    with served(desk) as page, loopback_llm(lambda request: says({"ok": True})) as server:
+        for width in (1280, 390):
+            with visitor(browser, width=width) as tab:
+                tab.goto(f"{page.url}/settings")
+                keep_picture(tab, f"settings-{width}")
+                if script:
+                    assert serious_findings(tab, script) == []
+                tab.focus("#provider")
+                tab.keyboard.press("Tab")
+                tab.keyboard.type(KEY)
+                tab.keyboard.press("Tab")
+                tab.keyboard.press("Tab")
+                tab.keyboard.type(server.config("openai").base_url)
+                tab.keyboard.press("Enter")
+                tab.wait_for_function("document.getElementById('said').textContent.includes('The test call worked')")
+                keep_picture(tab, f"settings-saved-{width}")

@@ -1,0 +1,88 @@
+"""Test the hours of the daily fetch: weekdays, time zones with their summer time, and what a user writes."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from paper_assets.errors import InvalidInput
+from paper_assets.settings import Settings, load_settings
+from paper_assets.setup.fetch_hours import cron_in_utc, hours_in_words, keep_hours, last_due, local_zone, next_due
+from paper_assets.stores.kept_settings import kept_environment
+from tests.desk import Desk
+
+
+def hours(at: str = "06:30", weekdays: str = "mon-sun", zone: str = "UTC") -> Settings:
+    variables = {
+        "PAPER_ASSETS_FETCH_AT": at,
+        "PAPER_ASSETS_FETCH_WEEKDAYS": weekdays,
+        "PAPER_ASSETS_TIME_ZONE": zone,
+    }
+    return load_settings(variables, Path("/home"))
+
+
+def moment(text: str) -> datetime:
+    return datetime.fromisoformat(text).replace(tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("settings", "now", "last", "following"),
+    [
+        (hours(), "2026-11-25 06:29", "2026-11-24 06:30", "2026-11-25 06:30"),
+        (hours(), "2026-11-25 06:30", "2026-11-25 06:30", "2026-11-26 06:30"),
+        (hours(weekdays="mon-fri"), "2026-11-29 12:00", "2026-11-27 06:30", "2026-11-30 06:30"),
+        (hours(weekdays="wed"), "2026-11-24 12:00", "2026-11-18 06:30", "2026-11-25 06:30"),
+        (hours(weekdays="sat-mon"), "2026-11-25 12:00", "2026-11-23 06:30", "2026-11-28 06:30"),
+        (hours(zone="Europe/Berlin"), "2026-10-24 12:00", "2026-10-24 04:30", "2026-10-25 05:30"),  # end of summer time
+        (hours("00:10", "mon", "Asia/Seoul"), "2026-11-25 12:00", "2026-11-22 15:10", "2026-11-29 15:10"),
+    ],
+)
+def test_the_due_moments_around_now(settings: Settings, now: str, last: str, following: str) -> None:
+    assert last_due(settings, moment(now)) == moment(last)
+    assert next_due(settings, moment(now)) == moment(following)
+
+
+def test_the_workflow_of_github_gets_the_hours_in_its_own_zone() -> None:
+    now = moment("2026-11-25 12:00")
+    assert cron_in_utc(hours(weekdays="mon-fri"), now) == (30, 6, "1,2,3,4,5")
+    assert cron_in_utc(hours("00:10", "mon,sun", "Asia/Seoul"), now) == (10, 15, "0,6")
+    assert cron_in_utc(hours("20:00", "sat", "America/Los_Angeles"), now) == (0, 4, "0")
+
+
+def test_hours_are_kept_and_read_again_and_the_environment_goes_before_them(tmp_path: Path) -> None:
+    keep_hours(tmp_path, at="7:05", weekdays="mon,tue,wed", zone="Europe/Berlin", working_dir=tmp_path)
+    environ = kept_environment({}, tmp_path, lambda: moment("2026-11-25 12:00"))
+    assert hours_in_words(load_settings(environ, tmp_path)) == "07:05 (Europe/Berlin) on Monday to Wednesday"
+    keep_hours(tmp_path, at="08:00", weekdays="sun,mon", zone="UTC", working_dir=tmp_path)
+    assert hours_in_words(load_settings(environ, tmp_path)) == "08:00 (UTC) on Monday and Sunday"
+    own = kept_environment({"PAPER_ASSETS_FETCH_AT": "09:00"}, tmp_path, lambda: moment("2026-11-25 12:00"))
+    assert load_settings(own, tmp_path).fetch_at.hour == 9
+
+
+@pytest.mark.parametrize(
+    ("at", "weekdays", "zone"), [("24:00", "mon", "UTC"), ("6", "mon", "UTC"), ("06:30", "", "UTC")]
+)
+def test_wrong_hours_are_refused_and_not_kept(tmp_path: Path, at: str, weekdays: str, zone: str) -> None:
+    with pytest.raises(InvalidInput):
+        keep_hours(tmp_path, at=at, weekdays=weekdays, zone=zone, working_dir=tmp_path)
+    assert not (tmp_path / "morning.env").exists()
+
+
+def test_the_zone_of_the_machine_is_found_or_is_utc(tmp_path: Path) -> None:
+    assert local_zone({"TZ": ":Europe/Paris"}) == "Europe/Paris"
+    link = tmp_path / "localtime"
+    link.symlink_to("/usr/share/zoneinfo/Asia/Tokyo")
+    assert local_zone({}, link) == "Asia/Tokyo"
+    assert local_zone({"TZ": "Mars/Base"}, tmp_path / "none") == "UTC"
+
+
+def test_the_command_shows_and_changes_the_hours_and_the_workflow_follows(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    assert "06:30 (UTC) every day" in desk.run("morning")
+    said = desk.run("morning", "--at", "07:15", "--weekdays", "mon-fri", "--zone", "Asia/Seoul")
+    assert "07:15 (Asia/Seoul) on Monday to Friday" in said
+    desk.run("github-actions")
+    workflow = (tmp_path / ".github" / "workflows" / "paper-assets.yml").read_text("utf-8")
+    assert 'cron: "15 22 * * 0,1,2,3,4"' in workflow
+    assert "--at must be a time of day" in desk.refused("morning", "--at", "soon")
+    assert "remove it first" in desk.refused("morning", "--at", "08:00", PAPER_ASSETS_FETCH_AT="09:00")
