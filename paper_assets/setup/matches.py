@@ -118,7 +118,7 @@ def matches(workspace: Workspace, draft: ProfileDraft) -> Matches:
     """
     content = draft_content(draft)
     if not is_present(workspace.warehouse.path) or (last := latest_day(workspace.warehouse)) is None:
-        return Matches(note="No papers are stored yet, so there is no preview.")
+        return Matches(note="The list appears here once papers are stored; the next page fetches them.")
     first = last - timedelta(days=_WINDOW - 1)
     stored = papers_between(workspace.warehouse, first, last)
     profile = Profile(name=DRAFT, content=content)

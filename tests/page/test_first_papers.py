@@ -201,7 +201,7 @@ def test_from_an_empty_home_to_today_by_keyboard(
         began = time.monotonic()
         view.goto(page.url)
         keys.type("#interests", TEXTS[0])
-        keys.press("summary")
+        keys.press("#more summary")
         keys.type("#other_categories", "cs.LG cs.CL stat.ML")
         keys.type("#name", "traffic")
         keys.press("#name")

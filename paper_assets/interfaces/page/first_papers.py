@@ -49,6 +49,7 @@ def show_first(request: Request) -> Response:
         default=_DEFAULT_DAYS,
         stored=stored,
         interval=desk.settings.request_interval,
+        newest=now().date() - timedelta(days=2),
         ranked=latest_ranking_day(desk.warehouse, profile) is not None,
     )
 

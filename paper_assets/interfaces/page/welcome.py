@@ -3,11 +3,9 @@
 The preview shows what the draft finds among the stored papers; nothing is stored until the profile is made.
 """
 
-import tempfile
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 from starlette.exceptions import HTTPException
@@ -15,34 +13,44 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from paper_assets.digests.plain_text import in_words
-from paper_assets.errors import InvalidInput, PaperAssetsError
+from paper_assets.errors import InvalidInput
+from paper_assets.interfaces.page import liked_form
 from paper_assets.interfaces.page.desk import (
     Desk,
     Unshown,
+    count_of,
     desk_of,
     isolate,
     now,
     page,
     person_of,
+    profile_of,
     readable_title,
     redirect_with_note,
 )
-from paper_assets.library.entries import Entry
-from paper_assets.library.formats import read_library
+from paper_assets.interfaces.page.liked_form import (
+    FieldFault,
+    OwnPapers,
+    about_field,
+    find_own_papers,
+    library_of,
+    liked_ids,
+    local_zotero,
+    own_papers,
+    wants_search,
+)
 from paper_assets.setup import profiles as services
-from paper_assets.setup.categories import category_name, check_category
+from paper_assets.setup.categories import all_categories, category_name, check_category
 from paper_assets.setup.draft import (
     LikedWork,
     ProfileDraft,
     check_name,
     proposed_name,
-    read_references,
     split_lines,
 )
 from paper_assets.setup.matches import Matches, matches, proposed_categories
 
-FIELDS = ("name", "interests", "secondary", "papers", "keywords", "authors", "other_categories")
-_LIBRARIES = (".bib", ".ris", ".json")
+FIELDS = ("name", "interests", "secondary", "keywords", "authors", "other_categories", *liked_form.FIELDS)
 
 
 def show_welcome(request: Request) -> Response:
@@ -56,41 +64,107 @@ def show_welcome(request: Request) -> Response:
 def preview_welcome(request: Request) -> Response:
     """Show the form again with the proposed categories and what the draft finds; stores nothing."""
     _operator_only(request)
-    values = _values(request)
+    values, own = _values(request), own_papers(request)
     try:
-        draft = _draft(values, name="preview")
+        draft = _draft(values, name="preview", own=own)
+    except FieldFault as fault:
+        shown = {"fault": "Correct the marked field to see the preview."}
+        return _page(request, values, own=own, faults={fault.field: f"{fault}"}, preview=shown)
     except InvalidInput as fault:
-        return _page(request, values, preview={"fault": str(fault)})
+        return _page(request, values, own=own, preview={"fault": str(fault)})
     if not (draft.interests or draft.secondary or draft.papers):
-        return _page(request, values, preview={})
-    found = isolate("The preview", lambda: _previewed(request, draft))
-    return _page(request, values, preview={"fault": f"{found}."} if isinstance(found, Unshown) else found)
+        return _page(request, values, own=own, preview={})
+    found = isolate("The preview", lambda: _previewed(request, draft, own))
+    shown = {"fault": f"{found}."} if isinstance(found, Unshown) else found
+    return _page(request, values, own=own, preview=shown)
+
+
+def show_own_papers(request: Request) -> Response:
+    """Show the form again with the papers that arXiv has by the author whose name was typed."""
+    _operator_only(request)
+    values, own = _values(request), own_papers(request)
+    try:
+        if not values["own_name"]:
+            raise FieldFault("own_name", "write your name first")
+        own = find_own_papers(desk_of(request), values["own_name"])
+    except FieldFault as fault:
+        return _page(request, values, own=own, faults={fault.field: f"{fault}"}, status=400)
+    return _page(request, values, own=own)
 
 
 def make_profile(request: Request) -> Response:
-    """Make the profile and show it; a wrong answer is explained beside the form."""
+    """Make the profile and show it; a wrong answer is explained beside its field."""
     _operator_only(request)
-    desk, values = desk_of(request), _values(request)
+    desk, values, own = desk_of(request), _values(request), own_papers(request)
+    if wants_search(request, own):
+        return show_own_papers(request)
     place = place_of(desk)
     try:
         taken = services.profile_names(place)
-        first = next(iter(split_lines(values["interests"])), "my papers")
-        name = check_name(values["name"] or proposed_name(first, taken=taken) or "my-papers", taken=taken)
-        library = _library(request)
-        draft = _draft(values, name=name)
+        first = next(iter(split_lines(values["interests"])), values["own_name"] or "my papers")
+        with about_field("name"):
+            name = check_name(values["name"] or proposed_name(first, taken=taken) or "my-papers", taken=taken)
+        draft = _draft(values, name=name, own=own)
+        library = library_of(request)
         form = request.state.form
         if not draft.categories and not form.getlist("offered"):
             works = [LikedWork(title=entry.title, abstract=entry.abstract) for entry in library if entry.title]
             proposed = proposed_categories(desk.workspace, draft.interests, [*draft.papers, *works])
-            draft = replace(draft, categories=tuple(each.code for each in proposed))
+            codes = [*own.categories, *(each.code for each in proposed)]
+            draft = replace(draft, categories=tuple(dict.fromkeys(codes)))
         created = services.create_profile(place, draft, now=now(), library=library)
+    except FieldFault as fault:
+        said = "Could not make the profile: correct the marked field."
+        return _page(request, values, own=own, faults={fault.field: f"{fault}"}, fault=said, status=400)
     except InvalidInput as fault:
-        return _page(request, values, fault=f"Could not make the profile: {fault}", status=400)
+        return _page(request, values, own=own, fault=f"Could not make the profile: {fault}.", status=400)
     said = [f"Profile {name} is made."]
     if created.imported:
         said.append(f"{len(created.imported.new)} works of your library are liked.")
     said += [f"Note: {note}." for note in created.notes[:3]]
     return redirect_with_note(request, f"/p/{name}/first", " ".join(said))
+
+
+def show_add(request: Request) -> Response:
+    """Show the form that adds liked papers to a profile."""
+    _operator_only(request)
+    return _add_page(request, dict.fromkeys(liked_form.FIELDS, ""), OwnPapers())
+
+
+def find_for_profile(request: Request) -> Response:
+    """Show the form that adds papers again, with those that arXiv has by the author whose name was typed."""
+    _operator_only(request)
+    values, own = _liked_values(request), own_papers(request)
+    try:
+        if not values["own_name"]:
+            raise FieldFault("own_name", "write your name first")
+        return _add_page(request, values, find_own_papers(desk_of(request), values["own_name"]))
+    except FieldFault as fault:
+        return _add_page(request, values, own, faults={fault.field: f"{fault}"}, status=400)
+
+
+def add_papers(request: Request) -> Response:
+    """Like the papers of the form for a profile; a wrong answer is explained beside its field."""
+    _operator_only(request)
+    desk, profile = desk_of(request), profile_of(request)
+    values, own = _liked_values(request), own_papers(request)
+    if wants_search(request, own):
+        return find_for_profile(request)
+    try:
+        papers = (*liked_ids(values["papers"]), *own.works)
+        library = library_of(request)
+        if not papers and not library:
+            raise FieldFault("papers", "name a paper, choose a file or a Zotero library, or find your own papers")
+        draft = ProfileDraft(name=profile, papers=papers)
+        added = services.add_to_profile(place_of(desk), profile, draft, now=now(), library=library)
+    except FieldFault as fault:
+        return _add_page(request, values, own, faults={fault.field: f"{fault}"}, status=400)
+    said = [f"{count_of(len(papers), 'paper')} added." if papers else ""]
+    if added.imported:
+        read, new = added.imported.read, len(added.imported.new)
+        said.append(f"{count_of(read, 'work')} of the library read, {new} newly liked.")
+    said += [f"Note: {note}." for note in added.notes[:3]]
+    return redirect_with_note(request, f"/p/{profile}/profile", " ".join(filter(None, said)))
 
 
 def rename(request: Request) -> Response:
@@ -144,55 +218,43 @@ def _managed(request: Request) -> tuple[str, str]:
 
 def _values(request: Request) -> dict[str, str]:
     form = request.state.form
-    values = {name: str(form.get(name, "")).strip() for name in FIELDS}
+    values = {name: str(form.get(name, "")).strip() for name in (*FIELDS, "zotero_local")}
     return {**values, "checked": " ".join(map(check_category, form.getlist("category")))}
 
 
-def _draft(values: Mapping[str, str], *, name: str) -> ProfileDraft:
-    """Return the draft of the submitted values. Raises InvalidInput for an invalid paper id or category."""
-    references = read_references(values["papers"])
-    if references.unreadable:
-        raise InvalidInput(
-            f"{references.unreadable[0]!r} names no paper; give an arXiv id such as 1706.03762, a DOI or a link"
-        )
+def _liked_values(request: Request) -> dict[str, str]:
+    form = request.state.form
+    names = (*liked_form.FIELDS, "zotero_local")
+    return {name: str(form.get(name, "")).strip() for name in names}
+
+
+def _draft(values: Mapping[str, str], *, name: str, own: OwnPapers) -> ProfileDraft:
+    """Return the draft of the submitted values. Raises FieldFault for an invalid paper id or category."""
     typed = values["other_categories"].replace(",", " ").split()
+    with about_field("other_categories"):
+        others = [check_category(each) for each in typed]
     return ProfileDraft(
         name=name,
         interests=split_lines(values["interests"]),
         secondary=split_lines(values["secondary"]),
         keywords=split_lines(values["keywords"].replace(",", "\n")),
         authors=split_lines(values["authors"]),
-        papers=tuple(LikedWork(paper_id=each) for each in references.ids),
-        categories=tuple(dict.fromkeys([*values.get("checked", "").split(), *map(check_category, typed)])),
+        papers=(*liked_ids(values["papers"]), *own.works),
+        categories=tuple(dict.fromkeys([*values.get("checked", "").split(), *others])),
     )
 
 
-def _library(request: Request) -> list[Entry]:
-    """Return the entries of the uploaded files. Raises InvalidInput that names the file as the reader knows it."""
-    entries: list[Entry] = []
-    for name, content in getattr(request.state, "uploads", {}).get("library", ()):
-        suffix = Path(name).suffix.lower()
-        if suffix not in _LIBRARIES:
-            raise InvalidInput(f"{name[:60]} is not a .bib, .ris or CSL-JSON (.json) file")
-        with tempfile.TemporaryDirectory(prefix="paper-assets-") as folder:
-            file = Path(folder) / f"library{suffix}"
-            file.write_bytes(content)
-            try:
-                entries += read_library(file)
-            except PaperAssetsError as fault:
-                raise InvalidInput(str(fault).replace(str(file), name[:60])) from None
-    return entries
-
-
-def _previewed(request: Request, draft: ProfileDraft) -> dict[str, Any]:
+def _previewed(request: Request, draft: ProfileDraft, own: OwnPapers) -> dict[str, Any]:
     desk, form = desk_of(request), request.state.form
-    proposed = proposed_categories(desk.workspace, (*draft.interests, *draft.secondary), draft.papers)
+    found = proposed_categories(desk.workspace, (*draft.interests, *draft.secondary), draft.papers)
+    known = all_categories()
+    of_own = [known[code] for code in own.categories if code in known]
+    proposed = dict.fromkeys([*of_own, *found])
     offered, checked = set(form.getlist("offered")), set(form.getlist("category"))
-    found = matches(desk.workspace, replace(draft, categories=()))
     return {
         "fault": None,
         "categories": [(each, each.code in checked or each.code not in offered) for each in proposed],
-        **_shown(found),
+        **_shown(matches(desk.workspace, replace(draft, categories=()))),
     }
 
 
@@ -215,6 +277,8 @@ def _page(
     request: Request,
     values: Mapping[str, str],
     *,
+    own: OwnPapers | None = None,
+    faults: Mapping[str, str] | None = None,
     fault: str | None = None,
     preview: Mapping[str, Any] | None = None,
     status: int = 200,
@@ -226,9 +290,31 @@ def _page(
         "welcome.html.jinja",
         status=status,
         values=values,
+        own=own or OwnPapers(),
+        zotero_file=local_zotero(desk_of(request).environ),
+        faults=faults or {},
         fault=fault,
         preview=preview,
         checked=[(code, category_name(code)) for code in checked],
         first=not desk_of(request).settings.profiles_dir.is_dir() or not desk_of(request).profiles(),
         kept_days=services.KEPT_DAYS,
+    )
+
+
+def _add_page(
+    request: Request,
+    values: Mapping[str, str],
+    own: OwnPapers,
+    *,
+    faults: Mapping[str, str] | None = None,
+    status: int = 200,
+) -> Response:
+    return page(
+        request,
+        "add.html.jinja",
+        status=status,
+        values=values,
+        own=own,
+        zotero_file=local_zotero(desk_of(request).environ),
+        faults=faults or {},
     )
