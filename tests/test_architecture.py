@@ -141,7 +141,7 @@ SERVICES = {
     "retrieval": {"blocks", "desk_search", "search", "sides", "snapshot", "stance_judges"},
     "rewriting": {"best_practices", "loop", "migration", "recall", "writing"},
     "digests": set(),
-    "setup": {"doctor", "example", "keys", "matches", "profiles"},
+    "setup": {"doctor", "example", "fetch_hours", "language_model", "matches", "profiles"},
 }
 # Functions of stores, sources and models that neither read nor write anything, and a module used for a constant.
 PURE_HELPERS = {"html_of", "page_of", "source_of", "estimated_tokens", "minilm"}

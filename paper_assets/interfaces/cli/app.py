@@ -83,7 +83,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "review": ("servers", "desk", "Open the desk in a browser: today's papers, evidence, rewrites, profiles."),
     "up": ("daily", "up", "Run Dagster's daemon and UI and the desk together, and restart what dies."),
     "service": ("daily", "service", "Run `paper-assets up` after every login, by systemd (Linux) or launchd (macOS)."),
-    "morning": ("daily", "morning", "Show or change at which hour and on which days the newest papers are fetched."),
+    "morning": ("daily", "morning", "Show or change when `up` and the service fetch the newest papers."),
     "github-actions": (
         "daily",
         "github_actions",

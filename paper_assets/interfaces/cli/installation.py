@@ -87,7 +87,7 @@ def set_model(
         str | None,
         typer.Option(
             metavar="AMOUNT",
-            help="Limit of a month: `2000000 tokens`, `5 money` (at the prices) or `none`. Alone, it changes only this.",
+            help="Limit of a month: `2000000 tokens`, `5 money` (at the prices), `none`. Alone, it changes only this.",
         ),
     ] = None,
     test: Annotated[bool, typer.Option(help="Ask one short question before anything is saved.")] = True,
