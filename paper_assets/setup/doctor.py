@@ -28,7 +28,7 @@ from paper_assets.errors import (
 )
 from paper_assets.models.embedder import load_embedder
 from paper_assets.models.llm import ask
-from paper_assets.models.llm_config import llm_config
+from paper_assets.models.llm_config import check_month, llm_config
 from paper_assets.paper_id import split_paper_id
 from paper_assets.pipeline.profiles import find_profiles
 from paper_assets.settings import Settings
@@ -200,13 +200,20 @@ def _llm(installation: Installation) -> list[Finding]:
     except LLMConfigError as fault:
         if "is not configured" in str(fault):
             return [_unused("language model", "not configured; everything works without one")]
-        return [_problem("language model", str(fault), "correct the variable")]
+        return [_problem("language model", str(fault), "correct it in the settings of the page or by `llm set`")]
+    if not installation.online:
+        return []
+    try:
+        check_month(config)
+    except LLMError as fault:
+        return [_warning("language model", str(fault), "raise the limit, or wait for the next month")]
     try:
         done = ask(
             replace(config, deadline=_SECONDS, try_timeout=_SECONDS, tries=1),
             system="You test a connection.",
             user='Answer with {"ok": true}.',
             schema=_Answer,
+            purpose="test calls",
         )
     except LLMError as fault:
         return [_problem("language model", str(fault), f"check the key, the model {config.model} and the address")]
@@ -267,7 +274,7 @@ CHECKS: Mapping[str, Callable[[Installation], list[Finding]]] = {
     "ports": _ports,
     "proxy": _online(_proxy),
     "arXiv": _online(_arxiv),
-    "language model": _online(_llm),
+    "language model": _llm,
     "Zotero": _online(_zotero),
     "mail": _online(_mail),
 }

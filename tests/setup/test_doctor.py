@@ -5,13 +5,15 @@ import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
-from paper_assets.settings import load_settings
+from paper_assets.settings import LLM_MONTH, LLM_USE_FOLDER, load_settings
 from paper_assets.setup import doctor
 from paper_assets.setup.doctor import Finding, Installation, examine
+from paper_assets.stores.kept_settings import keep_variables, kept_environment
 from tests.desk import Desk
 from tests.loopback import Answer, Request, serving
 from tests.loopback_llm import KEY, fault, loopback_llm, says
@@ -191,3 +193,27 @@ def test_the_command_prints_the_findings_as_json_and_fails_where_there_is_a_prob
     assert process.returncode == 1
     assert "fix: fix the file" in out
     assert "Traceback" not in err
+
+
+def test_a_kept_key_that_others_can_read_is_named_without_asking_anyone(desk: Desk) -> None:
+    file = keep_variables(desk.folder / "data", {"LLM_PROVIDER": "openai", "OPENAI_API_KEY": KEY})
+    file.chmod(0o644)
+    with installed(desk) as installation:
+        kept = kept_environment(installation.environ, desk.folder / "data", lambda: datetime(2026, 11, 25, tzinfo=UTC))
+        found = {each.name: each for each in examine(replace(installation, environ=kept, online=False))}
+    assert found["language model"].state == "problem"
+    assert f"chmod 600 {file}" in found["language model"].detail
+
+
+def test_a_monthly_limit_that_is_reached_is_named_and_no_call_is_made(desk: Desk) -> None:
+    use = desk.folder / "use" / "2026-11.tsv"
+    use.parent.mkdir()
+    use.write_text("checks\t90\t10\n", encoding="utf-8")
+    limit = {"PAPER_ASSETS_LLM_MONTH_TOKENS": "100", LLM_USE_FOLDER: str(use.parent), LLM_MONTH: "2026-11"}
+    with loopback_llm(says({"ok": True})) as server:
+        url = server.config("openai").base_url
+        with installed(desk, OPENAI_API_KEY=KEY, OPENAI_BASE_URL=url, **limit) as installation:
+            found = {each.name: each for each in examine(installation)}
+        assert server.requests == []
+    assert found["language model"].state == "warning"
+    assert "monthly limit" in found["language model"].detail
