@@ -180,7 +180,8 @@ def _kept(text: str, chosen: set[str]) -> OwnPaper | None:
         return None
     if not all(isinstance(value, str) for value in values) or not read_references(values[0]).ids:
         return None
-    return OwnPaper(*values, categories, chosen=values[0] in chosen)
+    paper_id, title, abstract, authors, year = values
+    return OwnPaper(paper_id, title, abstract, authors, year, categories, chosen=paper_id in chosen)
 
 
 def _uploads(request: Request) -> list[tuple[str, bytes]]:

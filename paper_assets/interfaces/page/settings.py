@@ -138,7 +138,7 @@ def model_use(desk: Desk) -> ModelUse | NoModel:
 def _save_morning(request: Request) -> Response:
     desk, form = desk_of(request), request.state.form
     weekdays = [day for day in WEEKDAYS if day in form.getlist("weekday")]
-    values = {"at": str(form.get("at", "")), "weekdays": weekdays, "zone": str(form.get("zone", ""))}
+    typed = {"at": str(form.get("at", "")), "zone": str(form.get("zone", ""))}
     faults = {}
     if not weekdays:
         faults["weekday"] = "Choose at least one day."
@@ -147,16 +147,16 @@ def _save_morning(request: Request) -> Response:
         ("zone", "PAPER_ASSETS_TIME_ZONE", "Choose a time zone of the list."),
     ):
         try:
-            load_settings({variable: values[name].strip() or "?"}, Path.cwd())
+            load_settings({variable: typed[name].strip() or "?"}, Path.cwd())
         except InvalidInput:
             faults[name] = words
     if faults:
-        return _page(request, _Form(values=values, faults=faults), status=400)
+        return _page(request, _Form(values={**typed, "weekdays": weekdays}, faults=faults), status=400)
     settings = keep_hours(
         desk.settings.home,
-        at=values["at"],
+        at=typed["at"],
         weekdays=",".join(weekdays),
-        zone=values["zone"],
+        zone=typed["zone"],
         working_dir=Path.cwd(),
     )
     due = next_due(settings, now()).astimezone(ZoneInfo(settings.time_zone))

@@ -114,8 +114,8 @@ def make_profile(request: Request) -> Response:
             draft = replace(draft, categories=tuple(dict.fromkeys(codes)))
         created = services.create_profile(place, draft, now=now(), library=library)
     except FieldFault as fault:
-        said = "Could not make the profile: correct the marked field."
-        return _page(request, values, own=own, faults={fault.field: f"{fault}"}, fault=said, status=400)
+        marked = "Could not make the profile: correct the marked field."
+        return _page(request, values, own=own, faults={fault.field: f"{fault}"}, fault=marked, status=400)
     except InvalidInput as fault:
         return _page(request, values, own=own, fault=f"Could not make the profile: {fault}.", status=400)
     said = [f"Profile {name} is made."]
