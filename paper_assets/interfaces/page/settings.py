@@ -1,7 +1,7 @@
 """Settings of the desk: when the newest papers are fetched, and the language model with its cost and limit.
 
 They are kept in the data folder and take effect at once, in the daemon too. Variables of the environment go before
-them, and the page then says so.
+them; the page then names them.
 """
 
 from collections.abc import Mapping
@@ -319,5 +319,5 @@ def _page(request: Request, form: _Form, *, status: int = 200) -> Response:
 
 
 def _operator_only(request: Request) -> None:
-    if person_of(request):  # in a lab they concern everybody
+    if person_of(request):  # in a lab they concern all people
         raise HTTPException(404)
