@@ -5,6 +5,7 @@ Belongs here: when. Not here: what is made (assets.py), and what a tick of the s
 
 import re
 from collections.abc import Callable, Collection
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
@@ -21,6 +22,9 @@ from paper_assets.stores.warehouse import Warehouse
 
 ANNOUNCED_AFTER = timedelta(days=2)  # a day's papers appear in the API when announced, up to two days later (S1)
 REPAIRED_DAYS = 14  # S1
+TRY_AGAIN = timedelta(minutes=30)  # after a fetch failed, with Dagster's own retries
+KEEP_TRYING = timedelta(hours=12)
+_FETCH = "paper_assets/fetch"  # tag: which fetch a run is a try of
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
@@ -183,10 +187,12 @@ def repaired_days(scheduled: date) -> list[date]:
     return [last - timedelta(days=back) for back in range(REPAIRED_DAYS - 1, -1, -1)]
 
 
-def _fetch(days: list[date], name: str) -> dg.RunRequest:
+def _fetch(days: list[date], name: str, *, attempt: int = 1) -> dg.RunRequest:
+    key = f"{name}-{days[-1]}"
     return dg.RunRequest(
-        run_key=f"{name}-{days[-1]}",
+        run_key=key if attempt == 1 else f"{key}-{attempt}",
         tags={
+            _FETCH: key,
             "dagster/asset_partition_range_start": days[0].isoformat(),
             "dagster/asset_partition_range_end": days[-1].isoformat(),
         },
@@ -207,22 +213,52 @@ def due_days(due: datetime, fetched: Collection[str]) -> list[date]:
     return [newest - timedelta(days=back) for back in range(min(days, REPAIRED_DAYS - 1), -1, -1)]
 
 
+@dataclass(frozen=True, slots=True)
+class Tries:
+    """How often a fetch was tried, whether the last try failed, and when its state last changed."""
+
+    number: int
+    failed: bool
+    at: datetime
+
+
 def daily_tick(
-    cursor: str | None, now: datetime, settings: Settings, fetched: Callable[[], Collection[str]]
+    cursor: str | None,
+    now: datetime,
+    settings: Settings,
+    *,
+    fetched: Callable[[], Collection[str]],
+    tries: Callable[[str], Tries | None] = lambda key: None,
 ) -> dg.SensorResult:
     """Request the fetch once for each due moment; the cursor is the last moment that was handled.
 
-    A machine that slept or was off through several moments catches up with one request when it is back. A new home
-    waits for its first due moment.
+    A machine that slept or was off through several moments catches up with one request when it is back. A fetch whose
+    runs all failed, because a machine that wakes has no network yet, is requested again every `TRY_AGAIN` for
+    `KEEP_TRYING`. A new home waits for its first due moment. `tries` looks up the runs of a fetch by its key.
     """
     upcoming = f"The next fetch is due on {next_due(settings, now):%A, %Y-%m-%d %H:%M} UTC"
     handled = datetime.fromisoformat(cursor) if cursor else None
     if handled is None or handled > now:  # new, or the clock was set back
         return dg.SensorResult(skip_reason=f"{upcoming}.", cursor=now.isoformat())
     due = last_due(settings, now)
-    if due <= handled:
-        return dg.SensorResult(skip_reason=f"{upcoming}.", cursor=cursor)
-    return dg.SensorResult(run_requests=[_fetch(due_days(due, fetched()), "daily")], cursor=due.isoformat())
+    if due > handled:
+        return dg.SensorResult(run_requests=[_fetch(due_days(due, fetched()), "daily")], cursor=due.isoformat())
+    if now - due < KEEP_TRYING:
+        last = tries(f"daily-{fetched_day(due.astimezone(UTC).date())}")
+        if last and last.failed and now - last.at >= TRY_AGAIN:
+            again = _fetch(due_days(due, fetched()), "daily", attempt=last.number + 1)
+            return dg.SensorResult(run_requests=[again], cursor=cursor)
+    return dg.SensorResult(skip_reason=f"{upcoming}.", cursor=cursor)
+
+
+def _tries(instance: dg.DagsterInstance, key: str) -> Tries | None:
+    records = instance.get_run_records(dg.RunsFilter(tags={_FETCH: key}), limit=20)
+    if not records:
+        return None
+    newest = max(records, key=lambda record: record.update_timestamp)
+    changed = newest.update_timestamp
+    at = changed if changed.tzinfo else changed.replace(tzinfo=UTC)
+    return Tries(len(records), newest.dagster_run.status is dg.DagsterRunStatus.FAILURE, at)
 
 
 # A sensor and not a schedule: its hours are a setting that a reader changes on the page while the daemon runs, and
@@ -239,7 +275,8 @@ def daily_fetch(context: dg.SensorEvaluationContext) -> dg.SensorResult:
         context.cursor,
         datetime.now(UTC),
         resources.current_settings(),
-        lambda: context.instance.get_materialized_partitions(dg.AssetKey("arxiv_papers")),
+        fetched=lambda: context.instance.get_materialized_partitions(dg.AssetKey("arxiv_papers")),
+        tries=lambda key: _tries(context.instance, key),
     )
 
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import dagster as dg
 
-from paper_assets.defs.automation import daily_tick, due_days
+from paper_assets.defs import automation
+from paper_assets.defs.automation import Tries, daily_tick, due_days
 from paper_assets.settings import Settings, load_settings
 
 
@@ -19,7 +20,7 @@ def moment(text: str) -> datetime:
 
 
 def tick(now: str, cursor: str | None, *, weekdays: str = "mon-sun", fetched: Collection[str] = ()) -> dg.SensorResult:
-    return daily_tick(cursor, moment(now), hours(weekdays), lambda: fetched)
+    return daily_tick(cursor, moment(now), hours(weekdays), fetched=lambda: fetched)
 
 
 def requested(result: dg.SensorResult) -> list[tuple[str, str]]:
@@ -56,7 +57,7 @@ def test_on_monday_the_papers_of_a_weekend_without_a_fetch_are_fetched() -> None
 def test_hours_that_are_moved_on_do_not_fetch_twice_on_one_day() -> None:
     handled = moment("2026-11-25 06:30").isoformat()
     settings = load_settings({"PAPER_ASSETS_FETCH_AT": "12:00"}, Path("/home"))
-    again = daily_tick(handled, moment("2026-11-25 12:01"), settings, lambda: ["2026-11-23"])
+    again = daily_tick(handled, moment("2026-11-25 12:01"), settings, fetched=lambda: ["2026-11-23"])
     first = tick("2026-11-25 06:31", moment("2026-11-24 06:30").isoformat())
     keys = [[request.run_key for request in result.run_requests or ()] for result in (first, again)]
     assert keys[0] == keys[1]  # Dagster starts one run for a key
@@ -73,3 +74,37 @@ def test_at_most_two_weeks_are_fetched() -> None:
     assert due_days(due, ["2026-01-01"]) == [date(2026, 11, 10) + timedelta(days=number) for number in range(14)]
     assert due_days(due, []) == [date(2026, 11, 23)]
     assert due_days(due, ["2026-11-23", "2026-11-30", "no day"]) == [date(2026, 11, 23)]
+
+
+def test_a_fetch_that_failed_is_tried_again_every_half_hour_until_the_evening() -> None:
+    handled = moment("2026-11-25 06:30").isoformat()
+
+    def after(now: str, tries: Tries | None) -> list[str | None]:
+        result = daily_tick(handled, moment(now), hours(), fetched=lambda: ["2026-11-22"], tries=lambda key: tries)
+        return [request.run_key for request in result.run_requests or ()]
+
+    failed = Tries(3, True, moment("2026-11-25 06:40"))
+    assert after("2026-11-25 07:00", failed) == []
+    assert after("2026-11-25 07:10", failed) == ["daily-2026-11-23-4"]
+    assert after("2026-11-25 18:31", failed) == []
+    assert after("2026-11-25 07:10", Tries(1, False, moment("2026-11-25 06:40"))) == []
+    assert after("2026-11-25 07:10", None) == []
+
+
+def test_the_runs_of_a_fetch_are_found_by_its_key(tmp_path: Path) -> None:
+    with dg.DagsterInstance.local_temp(str(tmp_path)) as instance:
+        assert automation._tries(instance, "daily-2026-11-23") is None
+        job = dg.define_asset_job("fails", selection="broken")
+
+        @dg.asset
+        def broken() -> None:
+            raise RuntimeError
+
+        definitions = dg.Definitions(assets=[broken], jobs=[job]).resolve_job_def("fails")
+        definitions.execute_in_process(
+            instance=instance, raise_on_error=False, tags={"paper_assets/fetch": "daily-2026-11-23"}
+        )
+        found = automation._tries(instance, "daily-2026-11-23")
+    assert found is not None
+    assert (found.number, found.failed) == (1, True)
+    assert abs(datetime.now(UTC) - found.at) < timedelta(hours=1)
