@@ -163,7 +163,10 @@ def open_instance(dagster_home: Path) -> dg.DagsterInstance:
                     left.unlink()
                 return _opened(dagster_home)
     except OSError as fault:
-        raise StoreUnwritable(f"{dagster_home} cannot be used: {fault.strerror}; set DAGSTER_HOME") from None
+        place = fault.filename or dagster_home
+        raise StoreUnwritable(
+            f"{place} cannot be used: {fault.strerror}; check permissions or set DAGSTER_HOME"
+        ) from None
 
 
 def _is_former(settings: bytes) -> bool:
@@ -183,7 +186,7 @@ def _opened(dagster_home: Path) -> dg.DagsterInstance:
         with server_errors_explained(os.environ):
             instance = dg.DagsterInstance.get()
     except Exception as fault:  # reading YAML and configuration can raise anything
-        if _of_sqlite(fault) or isinstance(fault, PaperAssetsError):
+        if _of_sqlite(fault) or isinstance(fault, PaperAssetsError | OSError):
             raise
         raise _bad_settings(dagster_home, fault) from None
     # Dagster opens its files when it needs them; these queries find a damaged one now.

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from paper_assets.errors import PaperAssetsError
+from paper_assets.defs.instance import open_instance
+from paper_assets.errors import PaperAssetsError, StoreUnwritable
 from paper_assets.interfaces.cli.app import app
 from tests.desk import GRAPHS, SPEECH, Desk, week
 from tests.faults.storm import inputs
@@ -181,3 +182,9 @@ def test_damaged_files_of_dagsters_are_a_line_each(desk: Desk) -> None:
     for database in (home / "history").rglob("*.db"):
         database.write_bytes(b"a letter" * 1_000)
     assert f"{home}/history/runs.db is damaged" in desk.refused("run")
+
+
+def test_a_history_that_cannot_be_made_is_named_and_the_settings_are_not_blamed(tmp_path: Path) -> None:
+    (tmp_path / "history").write_text("", encoding="utf-8")
+    with pytest.raises(StoreUnwritable, match=rf"^{tmp_path}/history.* cannot be used: .*; check permissions"):
+        open_instance(tmp_path)
