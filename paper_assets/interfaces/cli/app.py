@@ -9,6 +9,7 @@ import os
 import sys
 from contextlib import suppress
 from importlib import import_module
+from pathlib import Path
 from typing import Any, NoReturn
 
 import typer
@@ -22,6 +23,7 @@ from paper_assets.interfaces.cli.process import (
     end_on_signals,
     keep_tracebacks_in_the_log,
     log_unexpected,
+    prepare_streams,
 )
 from paper_assets.stores.locks import make_files_private
 
@@ -150,6 +152,7 @@ def program() -> NoReturn:
     A regular interpreter exit would take half a second longer, and libraries would print what they have not freed.
     """
     gc.set_threshold(_ALLOCATIONS)
+    prepare_streams()
     end_on_signals()
     keep_tracebacks_in_the_log()
     make_files_private()
@@ -170,6 +173,11 @@ def main() -> None:
         from typer.completion import completion_init
 
         completion_init()  # register the shells, because no command of ours adds Typer's own options for it
+    try:
+        Path.cwd()
+    except OSError:
+        print("error: the folder in which you are was removed; change to another one (cd)", file=sys.stderr)
+        sys.exit(1)
     try:
         app(complete_var=COMPLETE_VARIABLE)
     except PaperAssetsError as error:

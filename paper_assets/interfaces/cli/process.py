@@ -14,6 +14,7 @@ import traceback
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
+from io import TextIOWrapper
 from pathlib import Path
 from threading import Thread
 
@@ -29,6 +30,22 @@ ERROR_LOG = "errors.log"  # in the data folder
 _MAX_LOG_BYTES = 1_000_000  # then the log starts again
 
 _cleanups: list[Callable[[], None]] = []
+
+
+def prepare_streams() -> None:
+    """Open streams that the caller closed, so that no database gets their numbers; write UTF-8 into files and pipes.
+
+    A terminal of another encoding shows a question mark for what it lacks.
+    """
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest free number, which is this one
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(number, "w" if number else "r", encoding="utf-8", closefd=False))
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(encoding=None if sys.stdout.isatty() else "utf-8", errors="replace")
 
 
 def end_on_signals() -> None:

@@ -1,0 +1,63 @@
+"""A command goes on without the streams, the encoding or the folder that it is usually started with."""
+
+import os
+import subprocess
+
+import pytest
+
+from tests.desk import COMMAND, PATIENCE, Desk
+from tests.mcp.ranked_desk import DAYS, ranked_desk
+
+TITLE = "Étude of “traffic” 語"
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory: pytest.TempPathFactory) -> Desk:
+    desk = ranked_desk(tmp_path_factory.mktemp("streams"))
+    with desk.warehouse.writing() as connection:
+        connection.execute("update candidates set title = ? where paper_id = '2603.00203'", [TITLE])
+    return desk
+
+
+def shell(desk: Desk, line: str, **environ: str) -> "subprocess.CompletedProcess[bytes]":
+    """Run a line of shell in which "$@" is the command; nothing may end in a stack trace."""
+    done = subprocess.run(
+        ["sh", "-c", line, "sh", *COMMAND],
+        cwd=desk.folder,
+        env={**os.environ, **desk.environment, **environ},
+        capture_output=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+    assert b"Traceback" not in done.stderr and b"unexpected" not in done.stderr, done.stderr
+    return done
+
+
+def test_a_file_is_utf_8_in_any_locale(desk: Desk) -> None:
+    for environ in ({"PYTHONIOENCODING": "ascii"}, {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}):
+        done = shell(desk, f'"$@" explain traffic 2603.00203 --day {DAYS[-1]}', **environ)
+        assert done.returncode == 0
+        assert TITLE in done.stdout.decode("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [
+        ('"$@" status >&-', 0),
+        ('"$@" status <&- >&- 2>&-', 0),
+        ('"$@" explain traffic x 2>&-', 1),
+        ('"$@" profile new other --interest trams <&-', 0),
+        ('"$@" profile new <&-', 1),
+    ],
+)
+def test_a_closed_stream_stops_no_command_and_opens_no_way_into_the_database(desk: Desk, line: str, code: int) -> None:
+    assert shell(desk, line).returncode == code
+    assert shell(desk, '"$@" status').returncode == 0
+
+
+def test_a_command_in_a_folder_that_was_removed_says_so(desk: Desk) -> None:
+    gone = desk.folder / "gone"
+    gone.mkdir()
+    done = shell(desk, f'cd {gone} && rmdir {gone} && "$@" status')
+    assert done.returncode == 1
+    assert done.stderr.decode() == "error: the folder in which you are was removed; change to another one (cd)\n"
