@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from paper_assets.digests.plain_text import in_words
 from paper_assets.errors import InvalidArxivId, InvalidInput, NotComputed, PaperNotFound, named_error
@@ -33,6 +33,7 @@ from paper_assets.text.words import normal_form
 if TYPE_CHECKING:
     from paper_assets.ranking.changes import Changes
 
+P = ParamSpec("P")
 T = TypeVar("T")
 _MAX_MATCHES = 12
 _GONE: Mapping[str, Any] = {"title": "(no longer stored)", "authors": []}  # ranked once, then removed from the papers
@@ -81,8 +82,8 @@ def shown_ranking(warehouse: Warehouse, profile: str, day: date) -> dict[str, An
                 "relevance": row["semantic_relevance"],
                 "learned": row["learned"],
                 "tags": row["tags"],
-                "sum": _or_fault(row, lambda row=row: order_as_sum(row, stored.header)),
-                "why": _listed(_or_fault(row, lambda row=row: _reasons(row, stored, papers.get(row["paper_id"])))),
+                "sum": _or_fault(row["paper_id"], order_as_sum, row, stored.header),
+                "why": _listed(_or_fault(row["paper_id"], _reasons, row, stored, papers.get(row["paper_id"]))),
             }
             for row in rows
         ],
@@ -93,12 +94,12 @@ def _reasons(row: Mapping[str, Any], stored: StoredRanking, paper: Mapping[str, 
     return why(row, stored.header, scored=stored.rows.num_rows, texts=_texts(paper))
 
 
-def _or_fault(row: Mapping[str, Any], make: Callable[[], T]) -> T | str:
-    """Return what `make` returns for a listed paper; after an unexpected error a line that names it."""
+def _or_fault(paper_id: str, make: Callable[P, T], *given: P.args, **named: P.kwargs) -> T | str:
+    """Return what `make` returns for a listed paper; after an unexpected error a line that names the paper."""
     try:
-        return make()
+        return make(*given, **named)
     except Exception as error:
-        return f"{named_error(error, row['paper_id'])}"
+        return f"{named_error(error, paper_id)}"
 
 
 def _listed(said: list[str] | str) -> list[str]:
@@ -124,8 +125,8 @@ def brief_ranking(warehouse: Warehouse, profile: str, day: date) -> dict[str, An
                 "paper_id": row["paper_id"],
                 "title": known[row["paper_id"]]["title"],
                 "authors": _first_author(known[row["paper_id"]]["authors"]),
-                "summary": _or_fault(row, lambda row=row: _summary(known[row["paper_id"]].get("abstract") or "")),
-                "why": _or_fault(row, lambda row=row: why_briefly(row, stored.header)),
+                "summary": _or_fault(row["paper_id"], _summary, known[row["paper_id"]].get("abstract") or ""),
+                "why": _or_fault(row["paper_id"], why_briefly, row, stored.header),
             }
             for row in rows
         ],
