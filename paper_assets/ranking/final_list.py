@@ -30,6 +30,9 @@ Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
 
+_ROUNDING = 1e-9  # points of log odds
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edge:
     """The probability from which on a higher one counts less: each point of log odds beyond it takes `slope`, all of
@@ -160,7 +163,8 @@ def match_of(row: Mapping[str, Any], header: Mapping[str, Any]) -> float | None:
         return None
     probability = probability_of(row)
     rest: float = row["final"] - header["weights"]["semantic_relevance"] * probability
-    return points_above(probability, header) + float(nudge * (rest - header["nudge_from"]))
+    match = points_above(probability, header) + float(nudge * (rest - header["nudge_from"]))
+    return match if abs(match) > _ROUNDING else 0.0  # the paper at the threshold: no -0.00
 
 
 def points_above(probability: float, header: Mapping[str, Any]) -> float:
