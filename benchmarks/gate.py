@@ -24,8 +24,8 @@ from pathlib import Path
 from benchmarks.mutate_and_judge import Good, from_file, from_folder, held_back
 from paper_assets.models.embedder import Embedder, load_embedder
 from paper_assets.paper import Paper
-from paper_assets.rewriting.faithfulness import unsupported
-from paper_assets.rewriting.gate import compare_sentences, settled
+from paper_assets.rewriting.faithfulness import Unsupported, unsupported
+from paper_assets.rewriting.gate import compare_sentences, doubted_claims, settled
 from paper_assets.rewriting.policy import LEVELS
 from paper_assets.rewriting.prompts import SUBSCORES, Critique
 from paper_assets.rewriting.writing import new_item
@@ -103,7 +103,7 @@ def perfect(text: Text) -> Critique:
             "verdict": "invented" if text.distorted and claim in text.distorted else "supported",
             "original": original[start:end][:600],
         }
-        for claim in _doubted(text)
+        for claim in _doubted(text).all
     ]
     return Critique.model_validate({"sentences": sentences, "claims": claims, **dict.fromkeys(SUBSCORES, 19)})
 
@@ -115,14 +115,14 @@ def held_by_critic(text: Text) -> bool:
 
 def held_by_both(text: Text, reasons: Sequence[str]) -> bool:
     """Return whether the text is held back after the critic has answered what code did not find in the original."""
-    critique = perfect(text)
-    found = settled(text.item, text.text, critique, _doubted(text))
-    left = [reason for reason in reasons if reason.removeprefix(_MISSING) not in found]
-    return bool(left) or held_by_critic(text)
+    critique, found = perfect(text), _doubted(text)
+    claims = doubted_claims(found, critique, settled(text.item, text.text, critique, found.all))
+    other = any(not reason.startswith(_MISSING) for reason in reasons)
+    return other or bool(claims) or held_by_critic(text)
 
 
-def _doubted(text: Text) -> tuple[str, ...]:
-    return unsupported(f"{text.item.title}\n{text.item.original_text}", text.text, language=text.item.language).all
+def _doubted(text: Text) -> Unsupported:
+    return unsupported(f"{text.item.title}\n{text.item.original_text}", text.text, language=text.item.language)
 
 
 def main() -> int:
@@ -171,10 +171,10 @@ def main() -> int:
 
 def why(text: Text, texts: Sequence[Text], embedder: Embedder | None) -> tuple[str, ...]:
     """Return why code holds a text back, claim by claim; the originals of the nearest other papers are its examples."""
-    found = unsupported(f"{text.item.title}\n{text.item.original_text}", text.text, language=text.item.language)
+    found = _doubted(text)
     originals = {each.item.paper_id: each.item.original_text for each in texts}
     reasons = held_back(text.item, text.text, embedder, originals)
-    return (*reasons[: len(reasons) - bool(found.all)], *(f"{_MISSING}{claim}" for claim in found.all))
+    return (*reasons[: len(reasons) - bool(found.certain)], *(f"{_MISSING}{claim}" for claim in found.certain))
 
 
 def _groups(texts: Sequence[Text], of: Callable[[Text], str]) -> list[tuple[str, list[Text]]]:

@@ -103,7 +103,7 @@ def held_back(item: NewItem, text: str, embedder: Embedder | None, originals: Ma
         near = np.argsort(-(vectors[1:] @ vectors[0]), kind="stable")[:_SHOWN]
         others = {name: others[name] for name in np.array(list(others))[near]}
     fits = likeness(embedder, title=item.title, original=item.original_text, text=text, others=others)
-    return (*stops(item, text, likeness=fits), *claimed(found.all))
+    return (*stops(item, text, likeness=fits), *claimed(found.certain))
 
 
 def criticised(critic: Critic | None, item: NewItem, text: str) -> int | None:

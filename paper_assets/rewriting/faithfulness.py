@@ -5,6 +5,10 @@ The meaning of sentences is not judged. Different spellings of the same thing ma
 "about 90"), an acronym and its expansion. Numbers of another kind, unit or scale differ: 12 % is not 12 times, 500 ms
 not 500 s, and no number is itself times 100. Precision and recall on synthetic corruptions are in docs/evaluation.md
 (`python -m benchmarks.faithfulness`).
+
+Rules cannot know every form, so what may be another form of something in the original is `uncertain`: number words and
+single digits, a number that the original has with a unit or sign, and acronyms of two or three letters. These are
+questions to the critic and hold nothing back without its answer.
 """
 
 import re
@@ -13,7 +17,7 @@ from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from itertools import groupby, pairwise, takewhile
 
-from paper_assets.rewriting.names import new_names, squeezed, words_of
+from paper_assets.rewriting.names import is_short_acronym, new_names, squeezed, words_of
 from paper_assets.rewriting.quantities import DECIMAL_COMMA, Kind, Quantity, plain, quantities
 from paper_assets.text.languages import language_of
 from paper_assets.text.words import FUNCTION_WORDS, stem, stems_in
@@ -24,7 +28,7 @@ _SCALES = (1e3, 1e6, 1e9)
 _PERCENTILE = re.compile(r"\b[pP](\d\d(?:\.\d+)?)\b|\b(\d\d(?:\.\d+)?)th percentile")
 _VERSION = re.compile(r"\b[vV](\d+)\b")
 _CENTS = re.compile(r"\s?(?:cents?\b|¢)", re.IGNORECASE)
-_OUT_OF = re.compile(r"\s(?:in|of|out of|von|aus)\s(?:every\s)?(?:about\s)?")
+_OUT_OF = re.compile(r"\s(?:[a-z]+\s)?(?:in|of|out of|von|aus)\s(?:every\s)?(?:about\s)?")
 _HEDGED = 0.06  # relative tolerance for a number with "about"
 _BOUNDED = 0.1  # relative tolerance for the round number of "less than"
 _SHARE = 0.035  # tolerance of a share in words: "a third" for 35 %
@@ -43,6 +47,7 @@ _ONE_TO_ONE = re.compile(r"(?<!\d)1:1(?!\d)")
 _TWO_EQUAL = re.compile(r"\b(?:two|both)\b[^.;,]{0,30}\bequal", re.IGNORECASE)
 _AFTER = 30  # characters after a percentage in which "points" may be
 _COUNTED = 10  # least count of which a half is one
+_SMALL = 12  # greatest number word that is part of everyday phrases: one in ten, a dozen
 _PREFIXES = {"n": 1e-9, "µ": 1e-6, "μ": 1e-6, "m": 1e-3, "k": 1e3, "M": 1e6, "G": 1e9}
 _PREFIXED = re.compile(r"\s?(?P<prefix>[nµμmkMG])(?P<unit>[A-Z]|eV|g)(?![A-Za-z])")
 _BEFORE = 60  # characters before a share in which its noun may be: "memory falls by half"
@@ -55,10 +60,15 @@ class Unsupported:
 
     numbers: tuple[str, ...]
     names: tuple[str, ...]
+    uncertain: frozenset[str] = frozenset()  # those that may be in the original in another form
 
     @property
     def all(self) -> tuple[str, ...]:
         return self.numbers + self.names
+
+    @property
+    def certain(self) -> tuple[str, ...]:
+        return tuple(claim for claim in self.all if claim not in self.uncertain)
 
 
 def unsupported(original: str, rewrite: str, *, language: str = "en") -> Unsupported:
@@ -67,8 +77,14 @@ def unsupported(original: str, rewrite: str, *, language: str = "en") -> Unsuppo
     """
     spoken = _ENGLISH if language == _ENGLISH else language_of(original) or _ENGLISH
     source, text = plain(original, language=spoken), plain(rewrite, language=language)
+    numbers = dict(_new_numbers(source, text, language))
+    names = tuple(new_names(source, text, language=language))
     return Unsupported(
-        numbers=tuple(_new_numbers(source, text, language)), names=tuple(new_names(source, text, language=language))
+        numbers=tuple(numbers),
+        names=names,
+        uncertain=frozenset(
+            (*(shown for shown, sure in numbers.items() if not sure), *filter(is_short_acronym, names))
+        ),
     )
 
 
@@ -77,7 +93,8 @@ def claim_key(claim: str) -> str:
     return " ".join(claim.casefold().split())
 
 
-def _new_numbers(source: str, text: str, language: str) -> Iterator[str]:
+def _new_numbers(source: str, text: str, language: str) -> Iterator[tuple[str, bool]]:
+    """Yield the numbers of `text` that `source` lacks, and whether they are in no other form in it."""
     source = _VERSION.sub(r"\g<0> (\1)", _PERCENTILE.sub(_spelt_percentile, source))
     known, said = quantities(source), quantities(text)
     if language != _ENGLISH:
@@ -123,7 +140,24 @@ def _new_numbers(source: str, text: str, language: str) -> Iterator[str]:
         ):
             continue
         reported.add((each.value, each.kinds))
-        yield each.shown.replace(".", ",") if language in DECIMAL_COMMA else each.shown
+        sure = _contradicts(each, counted) or _miscounts(each, text) or not _has_other_form(each, known)
+        yield each.shown.replace(".", ",") if language in DECIMAL_COMMA else each.shown, sure
+
+
+def _has_other_form(each: Quantity, known: Sequence[Quantity]) -> bool:
+    """Return whether a number is a small one in words or a single digit, or the original has its value while only one
+    of the two has a unit or sign.
+    """
+    bare = each.kinds == {"count"} and each.unit is None
+    if each.decimals is None:
+        return each.value <= _SMALL or not bare
+    if bare and each.value < _COUNTED and each.decimals == 0:
+        return True
+    return any(
+        _near(one.value, each, decimals=one.decimals)
+        for one in known
+        if bare != (one.kinds == {"count"} and one.unit is None)
+    )
 
 
 def _spelt_percentile(found: re.Match[str]) -> str:

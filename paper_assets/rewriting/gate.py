@@ -2,7 +2,7 @@
 
 Code checks what it can know: language, length, copies, readability, numbers and names. Whether a sentence says what
 the original says is a question to the critic (`compare_sentences`), and so is what a number or name means that code did
-not find there (`settled`); its verdict counts only with words of the original.
+not find there (`settled`, `doubted_claims`); its verdict counts only with words of the original.
 Each check gives its reason in words. A person may release a text by accepting it; accepted numbers and names count as
 accepted in every rewrite of the same paper.
 
@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from textwrap import shorten
 
-from paper_assets.rewriting.faithfulness import claim_key
+from paper_assets.rewriting.faithfulness import Unsupported, claim_key
 from paper_assets.rewriting.measures import (
     CLEARLY_BETTER,
     LEAST_FIT,
@@ -148,6 +148,18 @@ def settled(item: NewItem, text: str, critique: Critique, doubted: Collection[st
         elif answers[0].verdict == "supported" and quoted_sentence(answers[0].original, original):
             found[claim] = f"“{claim}” stands for “{_brief(answers[0].original)}”"
     return found
+
+
+def doubted_claims(found: Unsupported, critique: Critique, answered: Collection[str]) -> tuple[str, ...]:
+    """Return the numbers and names that hold a rewrite back: those that are certainly missing and that the critic did
+    not settle, and uncertain ones that it finds changed or invented.
+    """
+    wrong = {claim_key(each.claim) for each in critique.claims if each.verdict in ("changed", "invented")}
+    return tuple(
+        claim
+        for claim in found.all
+        if claim not in answered and (claim not in found.uncertain or claim_key(claim) in wrong)
+    )
 
 
 def direction_note(attempt: Attempt) -> str | None:

@@ -326,6 +326,8 @@ def _signed(text: str, found: Quantity) -> Quantity:
     end, kinds, unit = found.end, found.kinds, None
     if sign and sign["percent"]:
         end, kinds = sign.end(), frozenset({"percent"})
+        if sign["percent"].strip(" -") in ("point", "points"):
+            kinds = frozenset({"percent", "count"})  # "0.2 points" for 0.2 macro-F1
     elif sign and sign["times"]:
         end, kinds = sign.end(), frozenset({"times"})
         if sign["times"].strip() == "times" and not _COMPARES.match(text, end):

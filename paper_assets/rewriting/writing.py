@@ -20,7 +20,7 @@ from paper_assets.models.llm_config import Budget, Usage, cost, critic_config, l
 from paper_assets.paper import Paper
 from paper_assets.rewriting.best_practices import Archive, likeness_of, retrieve_best_practices
 from paper_assets.rewriting.faithfulness import unsupported
-from paper_assets.rewriting.gate import compare_sentences, settled, stops
+from paper_assets.rewriting.gate import compare_sentences, doubted_claims, settled, stops
 from paper_assets.rewriting.measures import lix
 from paper_assets.rewriting.policy import Level
 from paper_assets.rewriting.prompts import (
@@ -146,7 +146,9 @@ def write_attempt(writer: Writer, item: NewItem, earlier: Sequence[Attempt], *, 
         writer.ask_critic, critic_question(item, text, found, readability=measured), Critique, f"attempt {number}"
     )
     answered = settled(item, text, judged.value, found.all)
-    doubted = tuple(claim for claim in found.all if claim not in answered)
+    doubted = doubted_claims(found, judged.value, answered)
+    unchecked = [claim for claim in found.all if claim not in answered and claim not in doubted]
+    notes = (*answered.values(), *([f"not found and not checked: {', '.join(unchecked)}"] if unchecked else []))
     compared = compare_sentences(item, text, judged.value.sentences, doubted=doubted)
     embedder = writer.archive.embedder if writer.archive else None
     keywords = (without_controls(word).replace(",", " ").strip() for word in drafted.value.keywords)
@@ -155,7 +157,7 @@ def write_attempt(writer: Writer, item: NewItem, earlier: Sequence[Attempt], *, 
         text=text,
         keywords=tuple(dict.fromkeys(word for word in keywords if word))[:_MOST_KEYWORDS],
         score=total(judged.value),
-        critique=without_controls("\n".join((*answered.values(), in_words(judged.value)))).strip(),
+        critique=without_controls("\n".join((*notes, in_words(judged.value)))).strip(),
         unsupported=doubted,
         examples=tuple(example.id for example in examples[: writer.config.examples]) if shown else (),
         model=drafted.model,

@@ -238,3 +238,23 @@ def test_a_decimal_comma_and_grouping_points_are_read_in_languages_that_have_the
     text = "HeatCast ist um 14,2 Prozent besser auf 1.500 CPU-Kernen, mit 5,7 Mio. Fahrten für 9 Cent (0,09 US-Dollar)."
     assert unsupported(original, text, language="de").all == ()
     assert unsupported(original, "Er ist um 41,2 % besser.", language="de").all == ("41,2 %",)
+
+
+@pytest.mark.parametrize(
+    ("said", "certain"),
+    [
+        ("It wins on five tasks.", True),  # the original counts tasks: three
+        ("It is twice as much work.", False),
+        ("Almost 22 were wrong.", False),  # 22.4 %
+        ("22.4 times as many were wrong.", True),
+        ("The score is 0.35 points better.", False),  # of another kind
+        ("It runs on 512 GPUs.", True),
+        ("The CI is wide.", False),
+        ("It beats GPT-5 and RoBERTa.", True),
+        ("It was tried on MNIST.", True),
+    ],
+)
+def test_only_what_has_no_other_form_in_the_original_is_certainly_missing(said: str, certain: bool) -> None:
+    original = "The model wins on three tasks. Errors fall to 22.4%. It gains 0.35 macro-F1."
+    found = unsupported(original, said)
+    assert bool(found.certain) == certain, found

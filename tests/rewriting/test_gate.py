@@ -384,3 +384,22 @@ def test_a_text_whose_unknown_name_the_critic_explains_passes_and_is_archived(ar
     assert standing(done, config=CONFIG) == "passed"
     assert done.attempts[0].unsupported == () and "“GPUs” explains" in done.attempts[0].critique
     assert [each.text for each in best_practices(archive.warehouse, archive.collection)] == [text]
+
+
+@pytest.mark.parametrize(
+    ("claims", "held", "note"),
+    [([], (), "not checked: GPUs"), ([{"claim": "GPUs", "verdict": "invented"}], ("GPUs",), "")],
+)
+def test_a_short_acronym_is_a_question_that_holds_a_text_only_if_the_critic_says_so(
+    archive: Archive, claims: list[dict[str, str]], held: tuple[str, ...], note: str
+) -> None:
+    text = GOOD.replace("a program named FlockNet", "a program for GPUs named FlockNet")
+
+    def answer(request: Request) -> Step:
+        return says({"claims": claims, **verdict(96)} if is_critic(request) else {"text": text, "keywords": ["sheep"]})
+
+    [item] = opened(archive.warehouse, LONG)
+    with loopback_llm(answer) as server:
+        done = advance(archive.warehouse, writer_of(server, archive=archive), item.item)
+    assert done.attempts[0].unsupported == held and note in done.attempts[0].critique
+    assert (standing(done, config=CONFIG) == "passed") == (not held)
