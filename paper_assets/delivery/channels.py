@@ -48,7 +48,7 @@ class _Part(BaseModel):
 
 
 class MailOptions(_Part):
-    """The recipients of the digest; all addresses are visible to all recipients."""
+    """The recipients of the digest; each gets a separate mail and sees no other address."""
 
     to: Annotated[
         list[Annotated[str, StringConstraints(pattern=_ADDRESS)]], Field(min_length=1, max_length=_MOST_RECIPIENTS)

@@ -111,7 +111,11 @@ def _evidence(answer: Evidence) -> str:
     for side in answer.sides:
         lines += ["", side.name, *_lines(side.gap or "")]
         for passage in side.passages:
-            lines += ["", *_lines(f"- {passage.title}"), *_lines(str(passage.quote or passage.text or ""), indent="  ")]
+            lines += [
+                "",
+                _hanging("- ", str(passage.title)),
+                *_lines(str(passage.quote or passage.text or ""), indent="  "),
+            ]
             lines += [f"  {passage.url}"] if passage.url else []
     return "\n".join(lines)
 

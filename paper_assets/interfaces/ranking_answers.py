@@ -10,7 +10,7 @@ from paper_assets.errors import InvalidArxivId, InvalidInput, NotComputed, Paper
 from paper_assets.library.formats import write_papers
 from paper_assets.models.embedder import known_name, load_embedder
 from paper_assets.paper import papers_from_table
-from paper_assets.paper_id import split_paper_id
+from paper_assets.paper_id import split_paper_id, unversioned
 from paper_assets.pipeline.ranking_call import rank_and_filter_papers
 from paper_assets.ranking.explain import order_as_sum, what_was_missing, why, why_briefly, why_removed
 from paper_assets.ranking.final_list import match_of
@@ -339,3 +339,15 @@ def citations(
         rows = ranking(warehouse, day, profile).rows
         ids = rows.filter(rows.column("shown")).column("paper_id").to_pylist()
     return write_papers(papers_from_table(papers_by_id(warehouse, ids)), name)
+
+
+def citations_of(warehouse: Warehouse, paper_ids: Sequence[str], name: str) -> str:
+    """Return the citations of stored papers, in the order in which they were given, each once.
+
+    Raises InvalidInput, InvalidArxivId, PaperNotFound.
+    """
+    ids = list(dict.fromkeys(unversioned(paper_id) for paper_id in paper_ids))
+    papers = papers_from_table(papers_by_id(warehouse, ids))
+    if missing := set(ids) - {paper.paper_id for paper in papers}:
+        raise PaperNotFound(f"not stored: {', '.join(sorted(missing))}")
+    return write_papers(sorted(papers, key=lambda paper: ids.index(paper.paper_id)), name)

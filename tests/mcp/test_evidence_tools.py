@@ -67,6 +67,12 @@ def test_each_side_gets_as_many_documents_or_says_why_not(host: RawHost) -> None
     assert any("startdate" in note for note in told["notes"])
 
 
+def test_sides_that_nobody_asked_for_are_said_to_be_no_stances(host: RawHost) -> None:
+    assert any("contradicts" in note for note in host.call("retrieve_balanced", question="speech")["notes"])
+    sides = ["cs.LG", "cs.CL"]
+    assert not any("contradicts" in note for note in host.call("retrieve_balanced", question="x", sides=sides)["notes"])
+
+
 def test_a_condition_that_an_answer_cannot_repeat_is_refused_and_a_long_one_fits(host: RawHost) -> None:
     def asked(count: int) -> dict[str, object]:
         days = list(range(20260300, 20260300 + count))

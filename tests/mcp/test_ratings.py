@@ -1,5 +1,6 @@
 """Ratings over MCP: only where the operator allows it, only of the profile that is asked about."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,13 @@ def test_a_list_can_be_taken_to_a_reference_manager(host: RawHost) -> None:
     told = host.call("export_citations", profile="traffic", style="ris")
     assert told["text"].count("TY  - ") == 2 and f"https://arxiv.org/abs/{TRAFFIC}" in told["text"]
     assert (told["total"], told["next_offset"]) == (len(told["text"]), None)
+
+
+def test_papers_that_were_found_are_cited_in_their_order_and_a_missing_one_is_named(host: RawHost) -> None:
+    told = host.call("export_citations", paper_ids=["2603.00203v1", "2603.00103", TRAFFIC])
+    assert re.findall(r"eprint = {(.+?)}", told["text"]) == [TRAFFIC, "2603.00103"]
+    assert "2501.99999" in host.refused("export_citations", paper_ids=[TRAFFIC, "2501.99999"])["message"]
+    assert "paper_ids" in host.refused("export_citations", paper_ids=[TRAFFIC], profile="traffic")["message"]
 
 
 @pytest.fixture(scope="module")

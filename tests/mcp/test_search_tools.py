@@ -2,6 +2,8 @@
 
 import pytest
 
+from paper_assets.interfaces.mcp.search_tools import paper_row
+from paper_assets.retrieval.desk_search import FoundPaper
 from paper_assets.stores.documents import Document, replace_documents
 from tests.desk import Desk
 from tests.mcp.raw_host import RawHost
@@ -61,8 +63,32 @@ def test_a_private_text_is_neither_found_nor_quoted(host: RawHost) -> None:
 def test_a_question_is_answered_in_one_call_with_quotes_of_stored_papers(host: RawHost) -> None:
     answer = host.call("ask_desk", question="How is traffic on road networks predicted?")
     assert answer["kind"] == "extractive" and answer["answered"]
+    assert not any(each.get("text") == cited["quote"] for each in answer["sentences"] for cited in each["citations"])
     quoted = {cited["paper_id"]: cited["quote"] for each in answer["sentences"] for cited in each["citations"]}
     assert "2603.00203" in quoted
     for paper_id, quote in quoted.items():
         fetched = host.call("search_desk", query=f'"{" ".join(quote.split()[:6])}"')
         assert paper_id in {each["paper_id"] for each in fetched["papers"]}
+
+
+def test_a_long_list_of_authors_shows_the_one_that_was_searched() -> None:
+    found = FoundPaper(
+        paper_id="2603.00203",
+        title="Of tolls",
+        abstract="",
+        authors=("Ada Berg", "Bo Chen", "Cy Dorn", "Eve Falk", "Zhang, Mei"),
+        published=None,
+        categories=(),
+        score=None,
+        passage="",
+        collection="abstract",
+        hits=(),
+    )
+    assert paper_row(found)["authors"] == ["Ada Berg", "Bo Chen", "Cy Dorn", "and 2 more"]
+    assert paper_row(found, wanted=("zhang",))["authors"] == [
+        "Ada Berg",
+        "Bo Chen",
+        "Cy Dorn",
+        "Zhang, Mei",
+        "and 1 more",
+    ]

@@ -13,6 +13,7 @@ import typer
 from paper_assets.errors import AmbiguousId, InvalidInput, LLMError, ModelUnavailable, PaperNotFound
 from paper_assets.interfaces.cli.terminal import (
     AsJson,
+    counted,
     environment,
     open_warehouse,
     print_json,
@@ -71,7 +72,7 @@ def list_practices(
     # Of all in the collection, so that what is shown is accepted; whole ids would be cut in a narrow terminal.
     ids = unique_beginnings([each.id for each in best_practices(open_warehouse(), name)])
     print_table(
-        f"{name}: {len(found)} best practices",
+        f"{name}: {counted(len(found), 'best practice')}",
         ["id", "paper", "level", "score", "keywords", "rewrite"],
         [
             (ids[each.id], each.paper_id, each.target_level, each.score, ", ".join(each.keywords), _short(each.text))
@@ -184,7 +185,7 @@ def _print_compared(
         paired = {each.of: {"mean": each.mean, "interval": _interval(each)} for each in differences}
         return print_json({**{name.replace(" ", "_"): side for name, side in sides.items()}, "differences": paired})
     print_table(
-        f"{with_examples.papers} papers for {level}",
+        f"{counted(with_examples.papers, 'paper')} for {level}",
         ["", "mean score", "mean attempts", "examples shown", "tokens in", "tokens out", "seconds"],
         [
             (

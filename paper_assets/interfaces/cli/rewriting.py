@@ -218,7 +218,8 @@ def _show(warehouse: Warehouse, item: str, config: RewritingConfig, *, as_json: 
         say(f"held back: {reason}")
     if note := direction_note(shown):
         say(note)
-    say(f"attempt {state.attempt}, score {state.current_score}. The critic: {state.feedback}")
+    critique = f". The critic: {state.feedback}" if state.feedback.strip() else ""
+    say(f"attempt {state.attempt}, score {state.current_score}{critique}")
     if current.note:
         say(current.note)
     if state.decision_required:

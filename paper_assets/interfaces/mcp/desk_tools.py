@@ -174,18 +174,24 @@ class DeskTools:
         profile: Profile = None,
         day: Day = None,
         rated: Annotated[Literal["worth", "later", "no"] | None, Field(description="Instead: rated so.")] = None,
+        paper_ids: Annotated[list[Words] | None, Field(max_length=100, description="Instead: these.")] = None,
         style: Literal["bibtex", "ris", "csl-json"] = "bibtex",
         offset: Offset = 0,
     ) -> Annotated[CallToolResult, CitationsExported]:
-        """Export a ranking for a reference manager."""
-        from paper_assets.interfaces.ranking_answers import citations
+        """Export a ranking, or any papers, for a reference manager."""
+        from paper_assets.interfaces.ranking_answers import citations, citations_of
 
         def work(_: Progress) -> Mapping[str, Any]:
             if rated and not self.settings.rating_over_mcp:
                 raise InvalidInput(
                     "rated: ratings are not open to assistants; PAPER_ASSETS_RATING_OVER_MCP=yes opens them"
                 )
-            text = citations(self._warehouse, self._profile(profile), style, day=_day(day, "day"), rated=rated)
+            if paper_ids is not None:
+                if profile or day or rated:
+                    raise InvalidInput("paper_ids: give either papers or a profile with its day or rating")
+                text = citations_of(self._warehouse, paper_ids, style)
+            else:
+                text = citations(self._warehouse, self._profile(profile), style, day=_day(day, "day"), rated=rated)
             part = text_page(text, offset=offset, limit=MOST_CHARACTERS - 1_000)
             return {"text": part.items[0], "total": part.total, "next_offset": part.next_offset}
 

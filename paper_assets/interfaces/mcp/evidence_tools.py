@@ -37,6 +37,10 @@ DataTypes = Annotated[
     Field(description="Default abstract."),
 ]
 SearchMethod = Literal["hybrid", "vector", "lexical"] | None
+_NOT_FOR_AND_AGAINST = (
+    'the sides are values of side_field; for and against a claim: sides=[{"name": "for", "stance": "supports"}, '
+    '{"name": "against", "stance": "contradicts"}], or ask_desk with for_and_against'
+)
 Graded = Annotated[bool, Field(description="Passages, not links.")]
 
 
@@ -62,7 +66,7 @@ class EvidenceTools:
         generation_required: Graded = False,
         offset: Offset = 0,
     ) -> Annotated[CallToolResult, RetrieveStandardAnswer]:
-        """Find the stored documents that answer a question best; `shortfall` says why they are few."""
+        """Find the stored documents that answer a question best."""
 
         def work(progress: Progress) -> Mapping[str, Any]:
             plan = self._plan(
@@ -95,7 +99,7 @@ class EvidenceTools:
         generation_required: Graded = False,
         offset: Offset = 0,
     ) -> Annotated[CallToolResult, RetrieveBalancedAnswer]:
-        """Find as many documents for each side of a question; `shortfall` says why one has fewer.
+        """Find as many documents for each side of a question.
 
         For and against a claim: two sides with a stance.
         """
@@ -117,6 +121,8 @@ class EvidenceTools:
             )
             answer = self._answered(plan, progress, balanced=True)
             found = answer.pop("sides")
+            if sides is None:
+                answer["notes"] = [*answer["notes"], _NOT_FOR_AND_AGAINST]
             return paged(answer, "sides", found, offset=offset)
 
         return await self.calls.answer(ctx, "retrieve_balanced", work)

@@ -3,7 +3,8 @@
 No caller is the owner of a private text here: such texts are neither searched nor quoted.
 """
 
-from collections.abc import Mapping, Set
+import re
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -41,12 +42,12 @@ class SearchTools:
             Words | None,
             Field(description='Words, "phrases", author:, category:, from:, to:, is:worth, has:code, in:PROFILE.'),
         ] = None,
-        like: Annotated[Words | None, Field(description="Instead: id of a paper; finds similar ones.")] = None,
+        like: Annotated[Words | None, Field(description="Instead: id of a paper like them.")] = None,
         profile: Profile = None,
         limit: Annotated[int, Field(ge=1, le=100, description="Papers in an answer.")] = 10,
         offset: Offset = 0,
     ) -> Annotated[CallToolResult, SearchDeskAnswer]:
-        """Search the stored papers by meaning and words, best first, each with its sentence that fits best."""
+        """Search the stored papers by meaning and words, best first, each with its best sentence."""
 
         def work(progress: Progress) -> Mapping[str, Any]:
             from paper_assets.retrieval.desk_search import search_desk, similar_papers
@@ -62,11 +63,14 @@ class SearchTools:
                 if paper is None:
                     raise PaperNotFound(f"{like[:60]} is not stored; search_papers looks at arXiv itself")
                 similar = similar_papers(corpus, paper, limit=limit)
-                return paged({"matching": None, "notes": []}, "papers", [_row(each) for each in similar], offset=offset)
+                return paged(
+                    {"matching": None, "notes": []}, "papers", [paper_row(each) for each in similar], offset=offset
+                )
             parsed = parse_search_query(query or "")
             self._check(parsed.profile, profile, parsed.data_types)
             found = search_desk(corpus, parsed, profile=profile, offset=offset, limit=limit, private=False)
-            rows = paged({"matching": found.matching}, "papers", [_row(each) for each in found.papers], offset=0)
+            papers = [paper_row(each, wanted=parsed.authors) for each in found.papers]
+            rows = paged({"matching": found.matching}, "papers", papers, offset=0)
             shown = offset + len(rows["papers"])
             more = found.more or len(rows["papers"]) < len(found.papers)
             return {**rows, "next_offset": shown if more else None, "notes": list(found.notes)}
@@ -103,7 +107,11 @@ class SearchTools:
             answer = answer_question(
                 prepared, self.settings, self.environ, corpus.warehouse, options, embedder=corpus.embedder
             )
-            return answer_record(answer)
+            record = answer_record(answer)
+            for sentence in record["sentences"]:  # a quotation is not sent twice
+                if [cited["quote"] for cited in sentence["citations"]] == [sentence["text"]]:
+                    del sentence["text"]
+            return record
 
         return await self.calls.answer(ctx, "ask_desk", work)
 
@@ -134,15 +142,24 @@ class SearchTools:
             raise InvalidInput("in:rewrites: rewrites belong to profiles and are not searched here")
 
 
-def _row(paper: "FoundPaper") -> dict[str, Any]:
-    """Return what an assistant needs to choose; fetch_paper has the abstract."""
-    more = len(paper.authors) - _SHOWN_AUTHORS
+def paper_row(paper: "FoundPaper", *, wanted: Sequence[str] = ()) -> dict[str, Any]:
+    """Return what an assistant needs to choose; fetch_paper has the abstract. `wanted`: authors of the query, who are
+    shown wherever they are in the list.
+    """
+    first, others = paper.authors[:_SHOWN_AUTHORS], paper.authors[_SHOWN_AUTHORS:]
+    sought = [set(_words_of_name(name)) for name in wanted]
+    first += tuple(name for name in others if any(words <= set(_words_of_name(name)) for words in sought))
+    more = len(paper.authors) - len(first)
     return {
         "paper_id": paper.paper_id,
         "title": paper.title,
-        "authors": [*paper.authors[:_SHOWN_AUTHORS], *([f"and {more} more"] if more > 0 else [])],
+        "authors": [*first, *([f"and {more} more"] if more > 0 else [])],
         "published": paper.published.date().isoformat() if paper.published else None,
         "categories": list(paper.categories),
         "score": None if paper.score is None else round(paper.score, 3),
         "passage": paper.passage,
     }
+
+
+def _words_of_name(name: str) -> list[str]:
+    return re.findall(r"\w+", name.casefold())

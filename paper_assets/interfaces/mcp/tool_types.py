@@ -274,7 +274,10 @@ class AskDeskAnswer(TypedDict):
     question: str
     answered: bool
     kind: Annotated[str, Field(description="written by a language model, or extractive: quoted.")]
-    sentences: Annotated[list[dict[str, Any]], Field(description="text, stance, citations: paper_id, title, quote.")]
+    sentences: Annotated[
+        list[dict[str, Any]],
+        Field(description="text unless it is the quote, stance, citations: paper_id, title, quote."),
+    ]
     dropped_sentences: Annotated[int, Field(description="Left out: their quote is not in the source.")]
     examined_passages: int
     model: str | None
