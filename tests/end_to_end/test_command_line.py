@@ -149,6 +149,7 @@ def test_explain_says_what_each_dimension_brought_and_what_was_missing(desk: Des
     left_out = json.loads(desk.run("explain", "graphs", "2603.00104", "--json"))
     assert not left_out["score"]["shown"]
     assert any("Not among the first" in sentence and "short of" in sentence for sentence in left_out["why"])
+    assert "there is no profile 'graph'" in desk.refused("explain", "graph", "2603.00103")
 
 
 def test_changed_says_who_entered_and_what_moved_them(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from paper_assets.interfaces.cli.terminal import (
 )
 from paper_assets.interfaces.ranking_answers import citations
 from paper_assets.interfaces.values import parse_day
+from paper_assets.learning.ratings import check_profile
 from paper_assets.library.entries import Entry, import_library
 from paper_assets.library.formats import read_library
 from paper_assets.library.zotero import ALL_WORKS, Selection, zotero_file, zotero_web
@@ -99,7 +100,9 @@ def cite(
     form: Annotated[str, typer.Option("--format", help="bibtex, ris or csl-json.")] = "bibtex",
 ) -> None:
     """Print a profile's ranking, or its rated papers, for a reference manager."""
-    text = citations(open_warehouse(), profile, form, day=parse_day(day, "--day") if day else None, rated=rated)
+    warehouse = open_warehouse()
+    check_profile(warehouse, profile, read_settings().profiles_dir)
+    text = citations(warehouse, profile, form, day=parse_day(day, "--day") if day else None, rated=rated)
     print(without_controls(text), end="")
 
 

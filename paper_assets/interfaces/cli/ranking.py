@@ -22,6 +22,7 @@ from paper_assets.interfaces.cli.terminal import (
 from paper_assets.interfaces.ranking_answers import explanation, list_changes, ranked_now, remembering_embedder
 from paper_assets.interfaces.ranking_parameters import with_ranking_options
 from paper_assets.interfaces.values import parse_day
+from paper_assets.learning.ratings import check_profile
 from paper_assets.pipeline.ranking_call import RankingFiles
 from paper_assets.small_files import read_json
 
@@ -82,7 +83,9 @@ def explain(
     as_json: AsJson = False,
 ) -> None:
     """Explain the rank of a paper for a profile, or why it is not in the list."""
-    explained = explanation(open_warehouse(), profile, paper_id, day=parse_day(day, "--day") if day else None)
+    warehouse = open_warehouse()
+    check_profile(warehouse, profile, read_settings().profiles_dir)
+    explained = explanation(warehouse, profile, paper_id, day=parse_day(day, "--day") if day else None)
     if as_json:
         return print_json(explained)
     title = (explained["candidate"] or {}).get("title", "")
@@ -104,8 +107,10 @@ def changed(
     """Show which papers entered, left or moved in a profile's list, and why. Since the day before, or the last edit."""
     from paper_assets.ranking.changes import sentences  # imports what finds causes, which `rank` does not need
 
+    warehouse = open_warehouse()
+    check_profile(warehouse, profile, read_settings().profiles_dir)
     listed = list_changes(
-        open_warehouse(),
+        warehouse,
         profile,
         day=parse_day(day, "--day") if day else None,
         before=parse_day(before, "--before") if before else None,
