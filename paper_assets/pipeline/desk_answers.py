@@ -111,6 +111,8 @@ def prepare_question(
             config = llm_config(environ)
         except LLMConfigError as fault:
             notes.append(f"quoted without a language model: {fault}")
+    if options.sides and config is None:
+        notes.append("for and against are not separated: quotations without a language model are not judged")
     return PreparedQuestion(
         question=question,
         passages=tuple(passages),

@@ -71,6 +71,14 @@ def test_a_question_is_answered_in_one_call_with_quotes_of_stored_papers(host: R
         assert paper_id in {each["paper_id"] for each in fetched["papers"]}
 
 
+def test_an_answer_that_cannot_separate_for_and_against_says_so(host: RawHost) -> None:
+    asked = "Is traffic on road networks predicted?"
+    assert any(
+        "for and against" in note for note in host.call("ask_desk", question=asked, for_and_against=True)["notes"]
+    )
+    assert not any("for and against" in note for note in host.call("ask_desk", question=asked)["notes"])
+
+
 def test_a_long_list_of_authors_shows_the_one_that_was_searched() -> None:
     found = FoundPaper(
         paper_id="2603.00203",
