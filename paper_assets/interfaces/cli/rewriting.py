@@ -160,7 +160,9 @@ def _go_on(settings: Settings, warehouse: Warehouse, item: str, *, ask: bool) ->
     try:
         while True:
             state = steps.send(said)
-            say(f"attempt {state.attempt} of at most {state.max_retries}: {state.current_score} ({state.status})")
+            held = next((line for line in state.feedback.splitlines() if line.startswith("held back")), "")
+            held = f", {held.rstrip('. ')}" if held and state.status == "FAIL" else ""
+            say(f"attempt {state.attempt} of at most {state.max_retries}: {state.current_score} ({state.status}){held}")
             said = _ask(state) if state.decision_required and attended else None
             if state.decision_required and said is None:
                 return

@@ -1,5 +1,6 @@
 """Tools for stored rankings: the lists, the reasons, and what changed in them (SPEC I1)."""
 
+import json
 from collections import Counter
 from collections.abc import Mapping, Set
 from dataclasses import asdict, dataclass, fields
@@ -192,6 +193,8 @@ class DeskTools:
                 text = citations_of(self._warehouse, paper_ids, style)
             else:
                 text = citations(self._warehouse, self._profile(profile), style, day=_day(day, "day"), rated=rated)
+            if style == "csl-json":  # without the indentation, which costs a third of the tokens
+                text = json.dumps(json.loads(text), ensure_ascii=False, separators=(",", ":"))
             part = text_page(text, offset=offset, limit=MOST_CHARACTERS - 1_000)
             return {"text": part.items[0], "total": part.total, "next_offset": part.next_offset}
 
