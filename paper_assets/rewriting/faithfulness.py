@@ -6,8 +6,8 @@ The meaning of sentences is not judged. Different spellings of the same thing ma
 not 500 s, and no number is itself times 100. Precision and recall on synthetic corruptions are in docs/evaluation.md
 (`python -m benchmarks.faithfulness`).
 
-Rules cannot know every form, so what may be another form of something in the original is `uncertain`: number words and
-single digits, a number that the original has with a unit or sign, and acronyms of two or three letters. These are
+Rules cannot know every form, so what may be another form of something in the original is `uncertain`: shares and
+factors in words, a number that the original has with a unit or sign, and acronyms of two or three letters. These are
 questions to the critic and hold nothing back without its answer.
 """
 
@@ -47,7 +47,6 @@ _ONE_TO_ONE = re.compile(r"(?<!\d)1:1(?!\d)")
 _TWO_EQUAL = re.compile(r"\b(?:two|both)\b[^.;,]{0,30}\bequal", re.IGNORECASE)
 _AFTER = 30  # characters after a percentage in which "points" may be
 _COUNTED = 10  # least count of which a half is one
-_SMALL = 12  # greatest number word that is part of everyday phrases: one in ten, a dozen
 _PREFIXES = {"n": 1e-9, "µ": 1e-6, "μ": 1e-6, "m": 1e-3, "k": 1e3, "M": 1e6, "G": 1e9}
 _PREFIXED = re.compile(r"\s?(?P<prefix>[nµμmkMG])(?P<unit>[A-Z]|eV|g)(?![A-Za-z])")
 _BEFORE = 60  # characters before a share in which its noun may be: "memory falls by half"
@@ -145,13 +144,11 @@ def _new_numbers(source: str, text: str, language: str) -> Iterator[tuple[str, b
 
 
 def _has_other_form(each: Quantity, known: Sequence[Quantity]) -> bool:
-    """Return whether a number is a small one in words or a single digit, or the original has its value while only one
-    of the two has a unit or sign.
+    """Return whether a number is a share or factor in words ("half", "twice"), or the original has its value while
+    only one of the two has a unit or sign.
     """
     bare = each.kinds == {"count"} and each.unit is None
-    if each.decimals is None:
-        return each.value <= _SMALL or not bare
-    if bare and each.value < _COUNTED and each.decimals == 0:
+    if each.decimals is None and not bare:
         return True
     return any(
         _near(one.value, each, decimals=one.decimals)
