@@ -1,7 +1,8 @@
 """Run the daemon, Dagster's UI and the desk together: restart what dies, end everything as a whole, keep one log.
 
 Dagster's daemon does nothing until the clock passes its last tick again, so it is started anew after the clock was set
-back.
+back. Neither Dagster's daemon nor its UI starts a code server again that was killed: each tick says that it is
+unreachable. If such lines come for a minute, Dagster is started anew.
 
 The processes of Dagster form one tree that `defs/dev.py` ends as a whole; this module starts it and the desk, and both
 end when this process disappears, killed or not.
@@ -29,6 +30,10 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 60.0  # seconds before a child is started ag
 _STABLE = 60.0  # seconds after which a child that dies is started again at once
 _END_WITHIN = 10.0  # seconds that children have after SIGTERM; Dagster's tree ends within eight
 _POLL = 0.2
+_STUCK = 60.0  # seconds for which a program says that it cannot work before it is started again
+_SILENCE = (
+    45.0  # seconds without such a line after which it works again; Dagster's sensors tick at least twice as often
+)
 _SET_BACK = 60.0  # seconds by which a clock is set back; less only delays the next tick
 _CHILD = "--child"
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
@@ -40,11 +45,16 @@ _LEVELS = (
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """A program to keep running, under the name that the log gives it; `goes_by_the_clock`: see the module."""
+    """A program to keep running, under the name that the log gives it.
+
+    `goes_by_the_clock`: see the module. `stuck_sign`: a text in a line of its output by which it says that it cannot
+    work; empty if there is none.
+    """
 
     name: str
     command: tuple[str, ...]
     goes_by_the_clock: bool = False
+    stuck_sign: str = ""
 
 
 @dataclass(slots=True)
@@ -55,6 +65,22 @@ class _Child:
     next_start: float = 0.0
     pause: float = _FIRST_PAUSE
     restarts: int = 0
+    stuck_since: float | None = None  # the first of a series of lines with the sign
+    stuck_until: float = 0.0  # the last one
+
+    def note(self, line: str) -> None:
+        """Note whether a line of the output says that the program cannot work."""
+        sign, now = self.service.stuck_sign, time.monotonic()
+        if sign and sign in line:
+            if self.stuck_since is None or now - self.stuck_until > _SILENCE:
+                self.stuck_since = now
+            self.stuck_until = now
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether the program runs and has said for `_STUCK` seconds that it cannot work."""
+        since = self.stuck_since
+        return self.process is not None and since is not None and self.stuck_until - since >= _STUCK
 
 
 @dataclass(slots=True)
@@ -85,7 +111,12 @@ def services(*, port: int, graph_port: int) -> tuple[Service, ...]:
     """Return what `up` runs: Dagster's daemon and UI, and the desk."""
     as_child = (sys.executable, "-m", "paper_assets.interfaces.supervisor", _CHILD)
     return (
-        Service("dagster", (sys.executable, "-m", "paper_assets.defs.dev", "-p", str(graph_port)), True),
+        Service(
+            "dagster",
+            (sys.executable, "-m", "paper_assets.defs.dev", "-p", str(graph_port)),
+            goes_by_the_clock=True,
+            stuck_sign="DagsterUserCodeUnreachableError",
+        ),
         Service("desk", (*as_child, "desk", "--port", str(port))),
     )
 
@@ -125,8 +156,11 @@ def supervise(
                         names = ", ".join(child.service.name for child in concerned)
                         log.write("WARNING", "up", f"the clock was set back; starting {names} again", show=True)
                         _end(concerned, log)
-                        for child in concerned:
-                            child.process = None
+                    for child in children:
+                        if child.is_stuck:
+                            why = f"{child.service.name} has not been able to work for {_STUCK:g} s; starting it again"
+                            log.write("ERROR", "up", why, show=True)
+                            _end([child], log)
                     for child in children:
                         _keep_running(child, environ, log, verbose=verbose)
                     time.sleep(_POLL)
@@ -164,24 +198,29 @@ def _keep_running(child: _Child, environ: Mapping[str, str], log: _Log, *, verbo
         errors="replace",
         start_new_session=True,  # Ctrl-C at the terminal reaches this process only, which ends the others in order
     )
-    child.began = now
+    child.began, child.stuck_since = now, None
     log.write("INFO", "up", f"{name} runs as process {child.process.pid}", show=verbose)
-    threading.Thread(target=_copy, args=(child.process, name, log, verbose), daemon=True).start()
+    threading.Thread(target=_copy, args=(child, log, verbose), daemon=True).start()
 
 
-def _copy(process: "subprocess.Popen[str]", name: str, log: _Log, verbose: bool) -> None:
+def _copy(child: _Child, log: _Log, verbose: bool) -> None:
     """Copy what a child prints into the log, with its level; errors, warnings and addresses are shown too."""
-    assert process.stdout is not None  # noqa: S101
+    process, name = child.process, child.service.name
+    assert process is not None and process.stdout is not None  # noqa: S101
     for line in process.stdout:
         text = _COLOURS.sub("", line).rstrip()
         if text:
+            if process is child.process:
+                child.note(text)
             level = next((level for level, sign in _LEVELS if sign.search(text)), "INFO")
             log.write(level, name, text, show=verbose or level != "INFO" or "http://127.0.0.1" in text)
 
 
 def _end(children: Sequence[_Child], log: _Log) -> None:
-    """End all children: SIGTERM, and SIGKILL to those that are left after `_END_WITHIN` seconds."""
+    """End children: SIGTERM, and SIGKILL to those that are left after `_END_WITHIN` seconds."""
     running = [child.process for child in children if child.process is not None]
+    for child in children:
+        child.process = None
     for process in running:
         with suppress(ProcessLookupError):
             process.terminate()

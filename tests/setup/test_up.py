@@ -17,6 +17,7 @@ from paper_assets.stores.locks import is_alive
 from tests.desk import PATIENCE
 
 _SERVICE = "import time; print('service at work', flush=True); time.sleep(900)"
+_UNREACHABLE = "import time\nwhile True: print('the code server is unreachable', flush=True); time.sleep(0.1)"
 _STUBBORN = (
     "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('warning: I stay', flush=True); "
     "time.sleep(900)"
@@ -26,7 +27,11 @@ import os, sys
 from pathlib import Path
 from paper_assets.interfaces import supervisor
 supervisor._END_WITHIN = 2.0
-services = [supervisor.Service(f"s{at}", (sys.executable, "-c", code), at == 0) for at, code in enumerate(sys.argv[2:])]
+supervisor._STUCK = 2.0
+services = [
+    supervisor.Service(f"s{at}", (sys.executable, "-c", code), at == 0, "unreachable" if at == 0 else "")
+    for at, code in enumerate(sys.argv[2:])
+]
 clock = Path(sys.argv[1], "clock")
 sys.exit(supervisor.supervise(services, Path(sys.argv[1]), os.environ, say=lambda line: print(line, flush=True),
                               verbose=True, clock=lambda: float(clock.read_text()) if clock.exists() else 1e9))
@@ -111,6 +116,13 @@ def test_a_clock_that_is_set_back_starts_again_only_what_goes_by_it(tmp_path: Pa
         wait(lambda: len(pids(tmp_path, "s0")) == 2)
         assert "WARNING up: the clock was set back; starting s0 again" in log(tmp_path)
         assert not is_alive(pids(tmp_path, "s0")[0]) and is_alive(pids(tmp_path, "s1")[0])
+
+
+def test_a_service_that_says_that_it_cannot_work_is_started_again_and_no_other(tmp_path: Path) -> None:
+    with up(tmp_path, _UNREACHABLE, _UNREACHABLE):
+        wait(lambda: len(pids(tmp_path, "s0")) == 2)
+        assert "ERROR up: s0 has not been able to work for 2 s; starting it again" in log(tmp_path)
+        assert not is_alive(pids(tmp_path, "s0")[0]) and len(pids(tmp_path, "s1")) == 1
 
 
 def test_a_full_disk_loses_lines_of_the_log_and_no_service(tmp_path: Path) -> None:
