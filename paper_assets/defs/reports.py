@@ -61,7 +61,7 @@ def separate_events(asset: str, reports: Mapping[str, Report]) -> Iterator[dg.As
 
 
 def metadata_of(report: Report) -> dict[str, Any]:
-    """Return a report's values as Dagster shows them; one that cannot be drawn is a line that says so."""
+    """Return a report's values as Dagster shows them; for one that cannot be drawn, a line names the error."""
     return {name: _drawn_or_fault(name, value) for name, value in report.values.items()}
 
 

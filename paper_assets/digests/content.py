@@ -31,7 +31,7 @@ from paper_assets.digests.plain_text import in_letters, sentence
 from paper_assets.errors import named_error
 from paper_assets.paper import Paper
 from paper_assets.profile import ProfileContent
-from paper_assets.ranking.changes import Changes, Move
+from paper_assets.ranking.changes import Changes, Move, difference_in_words
 from paper_assets.ranking.filters import FILTERS
 from paper_assets.ranking.final_list import probability_of
 from paper_assets.ranking.keywords import distinct, keywords_in, paper_texts
@@ -74,14 +74,6 @@ _BEFORE_THE_REASON = (
     "already shown: ",
 )  # of a paper that left the list; the heading contains that already
 _NOT_SHOWN = ("as_of", "quiet")  # the page shows both in its date and headline
-# What a ranking was computed from, in words; the other names speak for themselves.
-_LINEAGE = {
-    "model": "embedding model",
-    "llm_model": "language model",
-    "llm_prompt": "prompt of the language model",
-    "code_version": "version of the ranking",
-    "top_k": "places in the list",
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,8 +109,8 @@ def change_set(changes: Changes, *, since: str, titles: Mapping[str, str]) -> Ch
         moved=tuple((title(move), move.before or 0, move.after or 0, _why(move)) for move in changes.moved),
         left=tuple((reason, tuple(papers)) for reason, papers in left.items()),
         otherwise=tuple(
-            "the profile was edited" if name == "profile_hash" else f"{_in_words(name)}: {_shown(old)} → {_shown(new)}"
-            for name, (old, new) in changes.lineage.items()
+            one_line(difference_in_words(name, *values))
+            for name, values in changes.lineage.items()
             if name not in _NOT_SHOWN
         ),
     )
@@ -135,14 +127,6 @@ def _why_removed(move: Move) -> str:
     for start in _BEFORE_THE_REASON:
         why = why.removeprefix(start)
     return why
-
-
-def _in_words(name: str) -> str:
-    return _LINEAGE.get(name, name.replace("_", " "))
-
-
-def _shown(value: object) -> str:
-    return "none" if value is None else one_line(str(value))
 
 
 _MOST_UNDER_THE_LINE = 3

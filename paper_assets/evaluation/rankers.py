@@ -24,7 +24,7 @@ BM25_K1, BM25_B = 1.5, 0.75
 
 
 def bm25(labelled: LabelledSet) -> Scorer:
-    """Score by BM25 over title and abstract with `bm25s`; documents without any word of the query are not in the
+    """Score by BM25 over title and abstract with `bm25s`; documents that share no word with the query are not in the
     list.
     """
     import bm25s

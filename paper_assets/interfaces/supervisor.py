@@ -1,8 +1,8 @@
 """Run the daemon, Dagster's UI and the desk together: restart what dies, end everything as a whole, keep one log.
 
-Dagster's daemon does nothing until the clock passes its last tick again, so it is started anew after the clock was set
-back. Neither Dagster's daemon nor its UI starts a code server again that was killed: each tick says that it is
-unreachable. If such lines come for a minute, Dagster is started anew.
+Dagster's daemon does nothing until the clock passes its last tick again, so it is started again after the clock was
+set back. Neither Dagster's daemon nor its UI starts a code server again that was killed: each tick says that it is
+unreachable. If such lines come for a minute, Dagster is started again.
 
 The processes of Dagster form one tree that `defs/dev.py` ends as a whole; this module starts it and the desk, and both
 end when this process disappears, killed or not.
@@ -31,9 +31,7 @@ _STABLE = 60.0  # seconds after which a child that dies is started again at once
 _END_WITHIN = 10.0  # seconds that children have after SIGTERM; Dagster's tree ends within eight
 _POLL = 0.2
 _STUCK = 60.0  # seconds for which a program says that it cannot work before it is started again
-_SILENCE = (
-    45.0  # seconds without such a line after which it works again; Dagster's sensors tick at least twice as often
-)
+_SILENCE = 90.0  # seconds without such a line after which it works again; the daemon looks every 60 seconds
 _SET_BACK = 60.0  # seconds by which a clock is set back; less only delays the next tick
 _CHILD = "--child"
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
@@ -47,14 +45,14 @@ _LEVELS = (
 class Service:
     """A program to keep running, under the name that the log gives it.
 
-    `goes_by_the_clock`: see the module. `stuck_sign`: a text in a line of its output by which it says that it cannot
-    work; empty if there is none.
+    `goes_by_the_clock`: see the module. `stuck_signs`: texts in lines of its output by which it says that it cannot
+    work.
     """
 
     name: str
     command: tuple[str, ...]
     goes_by_the_clock: bool = False
-    stuck_sign: str = ""
+    stuck_signs: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -70,8 +68,8 @@ class _Child:
 
     def note(self, line: str) -> None:
         """Note whether a line of the output says that the program cannot work."""
-        sign, now = self.service.stuck_sign, time.monotonic()
-        if sign and sign in line:
+        now = time.monotonic()
+        if any(sign in line for sign in self.service.stuck_signs):
             if self.stuck_since is None or now - self.stuck_until > _SILENCE:
                 self.stuck_since = now
             self.stuck_until = now
@@ -115,7 +113,7 @@ def services(*, port: int, graph_port: int) -> tuple[Service, ...]:
             "dagster",
             (sys.executable, "-m", "paper_assets.defs.dev", "-p", str(graph_port)),
             goes_by_the_clock=True,
-            stuck_sign="DagsterUserCodeUnreachableError",
+            stuck_signs=("DagsterUserCodeUnreachableError", "Error loading repository location"),
         ),
         Service("desk", (*as_child, "desk", "--port", str(port))),
     )

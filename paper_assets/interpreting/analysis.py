@@ -58,7 +58,7 @@ related_work: one entry for each important work: its name, what it does, and how
 }
 
 _NOTES = """\
-You read one part of a scientific paper that is too long to be read at once. Take notes for somebody who will write
+You read one part of a scientific paper that is too long to be read at once. Take notes for a colleague who will write
 about the whole paper from the notes alone: facts, numbers with what they measure, names of methods, data and works.
 Leave a list empty where the part says nothing on its matter."""
 

@@ -162,7 +162,7 @@ def library_judged(cosines: Floats | None, tfidf: Floats | None, *, calibration:
     """Return the logit (n,) by liked papers from cosines and TF-IDF cosines (m, n), and how near each of them is (m,
     n).
 
-    The root mean square over the nearest ones lies between their mean and the nearest: few papers of several topics
+    The root mean square over the nearest ones is between their mean and the nearest: few papers of several topics
     are served by the nearest, many of one topic by all of them. As with interests, how near is near by meaning depends
     on what the other candidates are.
     """

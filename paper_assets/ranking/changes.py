@@ -13,7 +13,7 @@ import pyarrow as pa
 from paper_assets.ranking.causes import Cause, why
 from paper_assets.ranking.two_rankings import ADDED, TwoRankings, asked_of
 
-__all__ = ["ADDED", "Cause", "Changes", "Move", "changes_between", "sentences"]
+__all__ = ["ADDED", "Cause", "Changes", "Move", "changes_between", "difference_in_words", "sentences"]
 
 _LINEAGE = (
     "profile_hash",
@@ -31,6 +31,21 @@ _LINEAGE = (
     "line",
     "quiet",
 )
+# What a ranking was computed from, in words; the other names speak for themselves.
+_NAMES = {
+    "model": "embedding model",
+    "llm_model": "language model",
+    "code_version": "version of the ranking",
+    "top_k": "places in the list",
+    "line": "threshold",
+}
+# Values that mean nothing to a reader: hashes.
+_HASHES = {
+    "profile_hash": "the profile was edited",
+    "preferences": "what the ratings teach has changed",
+    "calibration": "the calibration of relevance has changed",
+    "llm_prompt": "the prompt of the language model has changed",
+}
 _ALSO = 2  # further causes that are named for a paper
 
 
@@ -120,6 +135,12 @@ def _move(paper_id: str, before: int | None, after: int | None, compared: TwoRan
     )
 
 
+def difference_in_words(name: str, before: object, after: object) -> str:
+    """Return what two rankings were computed from and differs, an item of `Changes.lineage`, in words."""
+    shown = ("none" if value is None else str(value) for value in (before, after))
+    return _HASHES.get(name) or f"{_NAMES.get(name, name.replace('_', ' '))}: {' → '.join(shown)}"
+
+
 def sentences(changes: Changes, titles: Mapping[str, str]) -> list[str]:
     """Return the changes in words, one line a paper, and last what the rankings were computed from, where that
     differs.
@@ -137,5 +158,5 @@ def sentences(changes: Changes, titles: Mapping[str, str]) -> list[str]:
         papers = "1 paper that was" if len(shown) == 1 else f"{len(shown)} papers that were"
         lines.append(f"left: {papers} already shown on an earlier day ({', '.join(move.paper_id for move in shown)})")
     lines += [f"moved: {line(move)}" for move in changes.moved]
-    lines += [f"{name.replace('_', ' ')}: {old} → {new}" for name, (old, new) in changes.lineage.items()]
+    lines += [difference_in_words(name, *values) for name, values in changes.lineage.items()]
     return lines or ["nothing has changed"]

@@ -85,8 +85,8 @@ def same_person(names: Sequence[str], preferred: Sequence[str]) -> Bools:
 
 
 def _may_be(names: pa.Array, preferred: Sequence[str]) -> Bools:
-    """Return (n,) which names are to be compared with care: those not in ASCII, and those that hold the last word of
-    a preferred one. Many are asked by few passes in C, so that few take the steps of `name_form`.
+    """Return (n,) which names are to be compared with care: those not in ASCII, and those that contain the last word of
+    a preferred one. A few passes in C settle most names, so that few take the steps of `name_form`.
     """
     may: Bools = ~pc.string_is_ascii(names).to_numpy(zero_copy_only=False)
     plain = pc.ascii_lower(names)

@@ -1,7 +1,7 @@
 """Relevance: how near a paper is to a profile's interests by meaning (SPEC G4, G17) and by keywords (G6).
 
 The interest mode says what papers are compared with, and how the comparisons become one relevance. A profile is seen in
-up to three views. `seed`: one text with all interests. `lanes`: each interest by itself. `library`: each liked paper.
+up to three views. `seed`: one text with all interests. `lanes`: each interest separately. `library`: each liked paper.
 `hybrid` looks through several views (`hybrid_of`, all that the profile can serve), by meaning and by words. Relevance
 is then a calibrated probability (`calibration.py`), and a threshold separates what is worth reading. The mode `seed`
 alone is the original arithmetic, a cosine to a text in which interests appear 3, 2 and 1 times; it has no threshold.

@@ -163,7 +163,7 @@ def test_changed_says_who_entered_and_what_moved_them(tmp_path: Path) -> None:
     desk.profile("graphs", {**GRAPHS, "interests": SPEECH["interests"]})
     desk.run("run", "--since", DAYS[1])
     edited = desk.run("changed", "graphs", "--edit")
-    assert "entered: – → 1" in edited and "profile hash:" in edited
+    assert "entered: – → 1" in edited and "the profile was edited" in edited
 
 
 def test_evaluate_measures_the_modes_and_compares_two(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ from paper_assets.interfaces import supervisor
 supervisor._END_WITHIN = 2.0
 supervisor._STUCK = 2.0
 services = [
-    supervisor.Service(f"s{at}", (sys.executable, "-c", code), at == 0, "unreachable" if at == 0 else "")
+    supervisor.Service(f"s{at}", (sys.executable, "-c", code), at == 0, ("unreachable",) if at == 0 else ())
     for at, code in enumerate(sys.argv[2:])
 ]
 clock = Path(sys.argv[1], "clock")

@@ -134,7 +134,10 @@ def deliver(
     workspace = open_workspace(read_settings(), environment(), clock=lambda: datetime.now(UTC))
     wanted = parse_day(day, "--day") if day else latest_ranking_day(workspace.warehouse, profile)
     if wanted is None:
-        raise NotComputed(f"no ranking for profile {profile[:60]!r}; run `paper-assets run --profile PROFILE` first")
+        name = profile[:60]
+        raise NotComputed(
+            f"no ranking for profile {name!r}; run `paper-assets run --profile {shlex.quote(name)}` first"
+        )
     found = parcel(workspace.warehouse, profile, wanted, settings=workspace.settings)
     tried = send(workspace, found, again=again)
     if not tried:
