@@ -1,6 +1,7 @@
 """Exchange with other programs: import a library, export citations, send digests."""
 
 import os
+import shlex
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
