@@ -17,12 +17,13 @@ import pyarrow as pa
 import pytest
 
 from paper_assets.paper import Paper, papers_to_table
-from paper_assets.profile import Profile, profile_content
+from paper_assets.profile import Profile, RankingOptions, profile_content
 from paper_assets.ranking.changes import Move, changes_between
 from paper_assets.ranking.filters import FilterCriteria, filter_papers
 from paper_assets.ranking.rank import RankingTask, rank
 from paper_assets.settings import ScoringConfig
 from paper_assets.sources.bulk_files import read_papers
+from tests.ranking.plain_relevance import days_line
 
 FIRST, DAYS, WINDOW, TOP_K = date(2026, 2, 24), 31, 7, 5
 
@@ -83,9 +84,13 @@ class Subscriber:
         return Ranked(as_of, papers, removed, found.rows.to_pylist(), found.header)
 
 
-def by_the_rule(rows: list[dict[str, Any]], header: dict[str, Any], days: dict[str, date]) -> list[str]:
+def by_the_rule(
+    rows: list[dict[str, Any]], header: dict[str, Any], days: dict[str, date], options: RankingOptions
+) -> list[str]:
     """The list without places for lanes."""
     line = header.get("line")
+    if header.get("line_rule"):
+        line = days_line([row["semantic_relevance"] for row in rows], options)
 
     def score(row: dict[str, Any]) -> tuple[Any, ...]:
         return -row["final"], -days[row["paper_id"]].toordinal(), row["paper_id"]
@@ -128,11 +133,11 @@ def undone(move: Move, before: Ranked, after: Ranked, subscriber: Subscriber) ->
         if kinds <= {"shown", "window", "removed", "came"}:
             return again.listed
     if cause.kind == "lane":
-        return by_the_rule(after.rows, after.header, days)
+        return by_the_rule(after.rows, after.header, days, subscriber.profile.content.ranking)
     old = {row["paper_id"]: row for row in before.rows}
     others = "others" in kinds
     rows = [old.get(row["paper_id"], row) if (row["paper_id"] == m) != others else row for row in again.rows]
-    return by_the_rule(rows, after.header, days)
+    return by_the_rule(rows, after.header, days, subscriber.profile.content.ranking)
 
 
 def is_true(move: Move, before: Ranked, after: Ranked, subscriber: Subscriber) -> bool:
