@@ -282,13 +282,20 @@ def _now(warehouse: Warehouse, profile: str) -> dict[str, Rating]:
     return {each.paper_id: each for each in last_ratings(warehouse, profile)}
 
 
+def _has_file(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:  # a name longer than the file system has
+        return False
+
+
 def check_profile(warehouse: Warehouse, profile: str, profiles_dir: Path) -> None:
     """Check that the profile exists or has existed: a removed one keeps its rankings and ratings.
 
     Raises InvalidProfile.
     """
     if PROFILE_NAME.fullmatch(profile) and (
-        (profiles_dir / profile / "profile.json").exists()
+        _has_file(profiles_dir / profile / "profile.json")
         or rating_history(warehouse, profile)
         or ranking_days(warehouse, profile)
     ):

@@ -11,7 +11,7 @@ from tests.desk import Desk
 from tests.lab.invented_lab import FORM, LATEST, Lab, call
 
 GETS = [path for path, get, _ in ROUTES if get]
-FOR_ALL = [path for path in GETS if "health" in path or path.endswith("/first")]  # for who keeps the desk
+FOR_ALL = [path for path in GETS if "health" in path or path.endswith(("/first", "/add"))]  # for who keeps the desk
 POSTS = [path for path, _, post in ROUTES if post]
 TOLD_TO_NOBODY = ("traffic", "speech", "2603.", "ada", "bob", "Traceback")
 

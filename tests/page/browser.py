@@ -87,7 +87,7 @@ def keep_picture(page: BrowserPage, name: str) -> None:
 
 _SMALL_TARGETS = """() => {
   const fields = 'input:not([type=hidden], [type=checkbox], [type=radio], [type=file])';
-  const touched = `button, select, summary, .views a, .which a, .chip, .pages a, ${fields}`;
+  const touched = `button:not([aria-hidden]), select, summary, .views a, .which a, .chip, .pages a, ${fields}`;
   return [...document.querySelectorAll(touched)].filter((each) => {
     const box = each.getBoundingClientRect();
     return each.checkVisibility() && box.width && box.height && (box.height < 43.5 || box.width < 43.5);

@@ -81,9 +81,9 @@ class SearchTools:
         self,
         ctx: Context,
         question: Annotated[Words, Field(min_length=1, max_length=2_000)],
-        for_and_against: Annotated[bool, Field(description="Answer for and against separately.")] = False,
+        for_and_against: Annotated[bool, Field(description="Answer for and against apart.")] = False,
         fetch: Annotated[int, Field(ge=0, le=20, description="Full texts to fetch first.")] = 0,
-        extractive: Annotated[bool, Field(description="Quote only; no language model here.")] = False,
+        extractive: Annotated[bool, Field(description="Quote only; no language model.")] = False,
     ) -> Annotated[CallToolResult, AskDeskAnswer]:
         """Answer a question from the stored papers, every sentence with a verbatim quote of its source."""
 
