@@ -1,6 +1,7 @@
 """Provide fixtures for all tests: the recorded real data beside the checkout, and a browser."""
 
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +15,10 @@ if TYPE_CHECKING:
 # A slow machine must not fail a test; nothing is kept between runs.
 settings.register_profile("here", deadline=None, database=None)
 settings.load_profile("here")
+
+# Commands started under nohup go on at SIGHUP; the tests expect what a terminal's commands do.
+if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 ROOT = Path(__file__).parent.parent
 

@@ -52,8 +52,8 @@ def visitor(browser: Browser, *, width: int = 1280, **more: Any) -> Iterator[Bro
         yield page
     finally:
         context.close()
-    assert asked == [], "the page asked another host"
-    assert complaints == []
+    assert asked == [], f"the page asked another host: {asked}"
+    assert complaints == [], complaints
 
 
 def axe_script() -> str | None:

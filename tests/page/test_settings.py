@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, expect
 from starlette.testclient import TestClient
 
 from paper_assets.interfaces.page.app import build_app
@@ -159,5 +159,5 @@ def test_the_settings_can_be_used_with_the_keyboard_and_have_no_serious_findings
                 tab.keyboard.press("Tab")
                 tab.keyboard.type(server.config("openai").base_url)
                 tab.keyboard.press("Enter")
-                tab.wait_for_function("document.getElementById('said').textContent.includes('The test call worked')")
+                expect(tab.locator("#said")).to_contain_text("The test call worked")
                 keep_picture(tab, f"settings-saved-{width}")

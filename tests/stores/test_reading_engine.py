@@ -75,6 +75,7 @@ def test_what_memory_does_not_hold_is_spilled_to_the_systems_folder_and_not_wher
     monkeypatch.setattr("paper_assets.stores.warehouse._ENGINES", {})
     with attached(_made(tmp_path / "kept.duckdb")) as connection:
         connection.execute("set memory_limit = '60MB'")
+        connection.execute("set threads = 1")  # several of them may pin more than that at the same moment
         connection.execute(
             "select sum(length(text)) from (select repeat('x', 100) as text, hash(range) as key "
             "from range(1500000) order by key desc)"
