@@ -15,11 +15,11 @@ demo: $(VENV)/installed   ## import the bundled example, embed and rank it, show
 test: $(VENV)/installed   ## run every test, on three processes because many of them wait
 	$(BIN)/python -m pytest -n 3 --dist worksteal
 
-# What a developer runs while working: no whole processes, no browser, no daemon, no cluster.
-QUICK := tests --ignore tests/end_to_end --ignore tests/faults --ignore tests/page --ignore tests/defs --ignore tests/mcp \
+# What a developer runs while working: no whole processes, no browser, no daemon, no cluster, no recorded data.
+QUICK := tests -m 'not shared_data' --ignore tests/end_to_end --ignore tests/faults --ignore tests/page --ignore tests/defs --ignore tests/mcp \
   --ignore tests/cluster --ignore tests/scale --ignore tests/cli --ignore tests/test_wheel.py --ignore tests/test_benchmarks.py
 
-quick: $(VENV)/installed  ## run the tests that need no other process, in under two minutes on two cores
+quick: $(VENV)/installed  ## run the tests that need no other process and no recorded data, in a few minutes
 	$(BIN)/python -m pytest -n 2 --dist worksteal $(QUICK)
 
 dev: $(VENV)/installed    ## open the Dagster UI on the same data, with sensors and schedules running
