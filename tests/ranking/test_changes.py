@@ -2,7 +2,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from paper_assets.ranking.changes import changes_between
+from paper_assets.ranking.changes import changes_between, difference_in_words
 from paper_assets.stores.rankings import ranking_schema
 from paper_assets.weights import DIMENSIONS
 
@@ -82,3 +82,9 @@ def test_a_soft_penalty_counts_as_a_part() -> None:
 def test_another_profile_content_is_named_as_lineage() -> None:
     same = rows(("a", {}))
     assert compared(same, same, profile_hash="new").lineage == {"profile_hash": (None, "new")}
+
+
+def test_what_lists_were_computed_from_is_said_without_hashes() -> None:
+    assert difference_in_words("preferences", None, "a83e109bdcb2") == "what the ratings teach has changed"
+    assert difference_in_words("llm_model", None, "m") == "language model: none → m"
+    assert difference_in_words("line", 0.2, 0.31) == "threshold: 0.2 → 0.31"
