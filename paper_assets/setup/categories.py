@@ -1,6 +1,7 @@
 """The categories of arXiv: their codes and names, and which of them fit a reader's words or papers.
 
-To add a category, add a line to `arxiv_categories.tsv`: code, name, and the subjects that the name does not say.
+To add a category, add a line to `arxiv_categories.tsv`: code, name, and what its papers are about, as short phrases
+between commas. An interest is compared with each phrase, so a phrase should read like an interest.
 """
 
 from collections import Counter
@@ -20,7 +21,7 @@ _LEAST_SHARE = 0.15  # of the similar papers; a category of fewer is theirs by c
 
 @dataclass(frozen=True, slots=True)
 class Category:
-    """A category of arXiv. `subjects` are words for searching that the name lacks."""
+    """A category of arXiv. `subjects`: phrases between commas that say what its papers are about."""
 
     code: str
     name: str
@@ -30,9 +31,9 @@ class Category:
         return f"{self.code} {self.name}"
 
     @property
-    def text(self) -> str:
-        """The text that interests are compared with."""
-        return f"{self.name}: {self.subjects}" if self.subjects else self.name
+    def phrases(self) -> tuple[str, ...]:
+        """The name and each subject: the texts that interests are compared with."""
+        return (self.name, *(phrase.strip() for phrase in self.subjects.split(",") if phrase.strip()))
 
 
 @cache
@@ -88,7 +89,7 @@ def by_words(texts: Sequence[str]) -> list[Category]:
     """Propose the categories whose names and subjects share most words with the texts; none where no word is shared."""
     asked = {stem(word) for text in texts for word in words_in(text) if asks(word)}
     scored = [
-        (len(asked & {stem(word) for word in words_in(each.text) if asks(word)}), -place, each)
+        (len(asked & {stem(word) for word in words_in(" ".join(each.phrases)) if asks(word)}), -place, each)
         for place, each in enumerate(all_categories().values())
     ]
     best = sorted((each for each in scored if each[0]), reverse=True, key=lambda each: each[:2])

@@ -3,8 +3,14 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
+from functools import cache
+from itertools import accumulate
+
+import numpy as np
+from numpy.typing import NDArray
 
 from paper_assets.errors import InvalidInput, ModelUnavailable, NotComputed
+from paper_assets.models.embedder import Embedder
 from paper_assets.paper import papers_from_table
 from paper_assets.pipeline.preview import Preview, preview
 from paper_assets.pipeline.workspace import Workspace
@@ -24,8 +30,10 @@ from paper_assets.small_files import is_present
 from paper_assets.stores.papers import latest_day, papers_between, papers_by_id
 
 _SIMILAR = 40  # stored papers per interest whose categories vote
-_BY_MEANING = 3  # categories proposed by their names
-_LEAST_COSINE = 0.25  # between an interest and a category's name; below, "gardening" would be proposed q-bio.PE
+_BY_MEANING = 3  # categories proposed by their phrases
+_MOST_BY_MEANING = 6  # the same for several texts
+_LEAST_COSINE = 0.25 # between an interest and a category's phrase
+_LEAST_RATIO = 0.7  # of that to the best category's; both chosen on titles whose primary category is known
 _WINDOW = 7  # days of papers that matches are counted in
 DRAFT = "draft"  # the name of a profile in a preview; nothing is stored under it
 
@@ -64,7 +72,7 @@ class Matches:
 def proposed_categories(
     workspace: Workspace, texts: Sequence[str], papers: Sequence[LikedWork] = ()
 ) -> tuple[Category, ...]:
-    """Propose categories for interests and liked papers: those of similar stored papers, then those with similar names.
+    """Propose categories for interests and liked papers: of similar stored papers, then those with similar phrases.
 
     Raises StoreError.
     """
@@ -99,16 +107,29 @@ def _categories_of_similar(corpus: Corpus, text: str) -> list[Sequence[str]]:
 
 
 def _by_meaning(workspace: Workspace, texts: Sequence[str]) -> list[Category]:
-    """Return the categories whose names mean most nearly what the texts say; none without a model."""
+    """Return the categories with a phrase that means nearly what a text says, the best of each text first.
+
+    Without a model there are none.
+    """
     try:
         embedder = workspace.load_embedder()
     except ModelUnavailable:
         return []
+    categories, first, phrases = _category_vectors(embedder)
+    best = np.maximum.reduceat(embedder.encode(list(texts)) @ phrases.T, first, axis=1)  # texts x categories
+    least = np.maximum(_LEAST_COSINE, _LEAST_RATIO * best.max(axis=1))
+    order = np.argsort(-best, axis=1, kind="stable")[:, :_BY_MEANING]
+    in_turns = [(text, at) for place in order.T for text, at in enumerate(place)]  # each text's best first
+    near = dict.fromkeys(categories[at] for text, at in in_turns if best[text, at] >= least[text])
+    return list(near)[: min(max(_BY_MEANING, len(texts) + 1), _MOST_BY_MEANING)]
+
+
+@cache
+def _category_vectors(embedder: Embedder) -> tuple[list[Category], list[int], NDArray[np.float32]]:
+    """Return the categories, the index of each one's first phrase, and the phrases' vectors; half a second."""
     categories = list(all_categories().values())
-    matrix = embedder.encode([each.text for each in categories])
-    best = (embedder.encode(list(texts)) @ matrix.T).max(axis=0)
-    order = sorted(range(len(categories)), key=lambda at: -best[at])
-    return [categories[at] for at in order[:_BY_MEANING] if best[at] >= _LEAST_COSINE]
+    ends = list(accumulate(len(each.phrases) for each in categories))
+    return categories, [0, *ends[:-1]], embedder.encode([phrase for each in categories for phrase in each.phrases])
 
 
 def matches(workspace: Workspace, draft: ProfileDraft) -> Matches:

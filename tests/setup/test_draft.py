@@ -1,13 +1,17 @@
 """Test that what a reader types becomes a valid profile, or one clear line."""
 
 import json
+from datetime import UTC, date, datetime
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from paper_assets.errors import InvalidInput
+from paper_assets.pipeline.workspace import Workspace, open_workspace
 from paper_assets.profile import PROFILE_NAME, profile_content
+from paper_assets.settings import Settings
 from paper_assets.setup.categories import all_categories, by_votes, by_words, category_name, check_category
 from paper_assets.setup.draft import (
     LikedWork,
@@ -19,6 +23,7 @@ from paper_assets.setup.draft import (
     proposed_name,
     read_references,
 )
+from paper_assets.setup.matches import proposed_categories
 
 
 @pytest.mark.parametrize(
@@ -114,3 +119,32 @@ def test_categories_are_proposed_by_words_and_by_similar_papers() -> None:
     assert by_words(["zzz"]) == []
     votes = [["cs.CL", "cs.LG"]] * 8 + [["cs.LG"]] * 2 + [["math.NT"]]
     assert [each.code for each in by_votes(votes)] == ["cs.CL", "cs.LG"]
+
+
+def empty_desk(folder: Path) -> Workspace:
+    return open_workspace(
+        Settings(home=folder, first_day=date(2026, 1, 1)), {}, clock=lambda: datetime(2026, 3, 2, tzinfo=UTC)
+    )
+
+
+@pytest.mark.parametrize(
+    ("interest", "code"),
+    [
+        ("text-to-image diffusion models", "cs.CV"),
+        ("robust tokenization for language models", "cs.CL"),
+        ("traffic forecasting", "cs.LG"),
+        ("exoplanet atmospheres", "astro-ph.EP"),
+        ("speech synthesis", "eess.AS"),
+    ],
+)
+def test_an_empty_desk_proposes_where_papers_on_an_interest_are_filed(interest: str, code: str, tmp_path: Path) -> None:
+    proposed = proposed_categories(empty_desk(tmp_path), [interest])
+    assert code in {each.code for each in proposed}
+    assert len(proposed) <= 4
+
+
+def test_each_of_several_interests_proposes_its_category(tmp_path: Path) -> None:
+    proposed = proposed_categories(
+        empty_desk(tmp_path), ["gravitational waves", "speech synthesis", "robot grasping", "option pricing"]
+    )
+    assert {"gr-qc", "eess.AS", "cs.RO", "q-fin.CP"} <= {each.code for each in proposed}

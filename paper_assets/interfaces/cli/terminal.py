@@ -73,17 +73,23 @@ def warn(text: str) -> None:
 
 
 def print_table(title: str, header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    """Print a table that fits the terminal."""
+    """Print a title and, unless there are no rows, a table that fits the terminal."""
     from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
 
-    table = Table(title=escape(without_controls(title)), title_justify="left")
+    console = Console()
+    console.print(
+        escape(without_controls(title)), style="italic", highlight=False
+    )  # a table's title is as narrow as the table
+    if not rows:
+        return
+    table = Table()
     for name in header:
         table.add_column(name)
     for row in rows:
         table.add_row(*(escape(without_controls(str(value))) for value in row))
-    Console().print(table)
+    console.print(table)
 
 
 _LINE_EVERY = 10.0  # seconds between two lines of progress in a log
