@@ -150,7 +150,7 @@ def unavailable(error: LLMError) -> Ask:
     """Replace an LLM that cannot be set up: the check reports the reason if there are papers to check."""
 
     def ask(*, system: str, user: str, schema: type[Verdicts]) -> "Completion[Verdicts]":
-        raise error
+        raise error.with_traceback(None)  # otherwise it keeps alive every ranking that met it
 
     return ask
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+import weakref
 from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -370,6 +371,18 @@ def test_no_key_says_why_and_only_if_there_was_something_to_ask() -> None:
     result = check(papers(1), [0.5], nobody)
     assert result.relevance.tolist() == [0.5]
     assert "OPENAI_API_KEY" in (result.warning or "")
+
+
+def test_a_missing_model_keeps_no_earlier_ranking_in_memory() -> None:
+    nobody, kept = unavailable(LLMConfigError("no language model")), list[weakref.ref[Any]]()
+    for _ in range(3):
+        relevance = np.array([0.5])
+        kept.append(weakref.ref(relevance))
+        result = check_relevance(
+            papers_to_table(papers(1)), relevance, INTERESTS, ask=nobody, model="m", scoring=ScoringConfig()
+        )
+        assert result.warning
+    assert [each() is None for each in kept[:2]] == [True, True]
 
 
 def test_verdicts_in_the_warehouse_spare_the_second_run_its_calls(tmp_path: Path) -> None:
