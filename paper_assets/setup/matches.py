@@ -32,7 +32,7 @@ from paper_assets.stores.papers import latest_day, papers_between, papers_by_id
 _SIMILAR = 40  # stored papers per interest whose categories vote
 _BY_MEANING = 3  # categories proposed by their phrases
 _MOST_BY_MEANING = 6  # the same for several texts
-_LEAST_COSINE = 0.25 # between an interest and a category's phrase
+_LEAST_COSINE = 0.25  # between an interest and a category's phrase
 _LEAST_RATIO = 0.7  # of that to the best category's; both chosen on titles whose primary category is known
 _WINDOW = 7  # days of papers that matches are counted in
 DRAFT = "draft"  # the name of a profile in a preview; nothing is stored under it
