@@ -17,7 +17,7 @@ test: $(VENV)/installed   ## run every test, on three processes because many of 
 
 # What a developer runs while working: no whole processes, no browser, no daemon, no cluster, no recorded data.
 QUICK := tests -m 'not shared_data' --ignore tests/end_to_end --ignore tests/faults --ignore tests/page --ignore tests/defs --ignore tests/mcp \
-  --ignore tests/cluster --ignore tests/scale --ignore tests/cli --ignore tests/test_wheel.py --ignore tests/test_benchmarks.py
+  --ignore tests/cluster --ignore tests/scale --ignore tests/test_wheel.py --ignore tests/test_benchmarks.py
 
 quick: $(VENV)/installed  ## run the tests that need no other process and no recorded data, in a few minutes
 	$(BIN)/python -m pytest -n 2 --dist worksteal $(QUICK)

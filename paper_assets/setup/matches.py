@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
-from functools import cache
+from functools import lru_cache
 from itertools import accumulate
 
 import numpy as np
@@ -33,7 +33,7 @@ _SIMILAR = 40  # stored papers per interest whose categories vote
 _BY_MEANING = 3  # categories proposed by their phrases
 _MOST_BY_MEANING = 6  # the same for several texts
 _LEAST_COSINE = 0.25  # between an interest and a category's phrase
-_LEAST_RATIO = 0.7  # of that to the best category's; both chosen on titles whose primary category is known
+_LEAST_RATIO = 0.7  # of that cosine to the best category's; chosen on titles whose primary category is known
 _WINDOW = 7  # days of papers that matches are counted in
 DRAFT = "draft"  # the name of a profile in a preview; nothing is stored under it
 
@@ -124,7 +124,7 @@ def _by_meaning(workspace: Workspace, texts: Sequence[str]) -> list[Category]:
     return list(near)[: min(max(_BY_MEANING, len(texts) + 1), _MOST_BY_MEANING)]
 
 
-@cache
+@lru_cache(maxsize=1)
 def _category_vectors(embedder: Embedder) -> tuple[list[Category], list[int], NDArray[np.float32]]:
     """Return the categories, the index of each one's first phrase, and the phrases' vectors; half a second."""
     categories = list(all_categories().values())

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from paper_assets.interfaces.cli.terminal import print_table
 from paper_assets.paper import paper_from_mapping
 from paper_assets.pipeline.step import Grid
 from paper_assets.pipeline.steps import STEPS
@@ -259,3 +260,13 @@ def test_a_database_held_by_another_process_is_named_with_its_holder(desk: Desk)
     with desk.warehouse.writing():
         line = desk.refused("status", PAPER_ASSETS_STORE_DEADLINE="0.2")
     assert str(os.getpid()) in line
+
+
+def test_a_title_longer_than_the_table_stays_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    title = f"{'a-long-name-of-a-profile-' * 4}, 2026-03-02: 0 of 625 candidates"
+    print_table(title, ["#", "paper"], [])
+    assert capsys.readouterr().out.splitlines() == [title]
+    print_table(title, ["#", "paper"], [(1, "Rust Belt Graphs")])
+    shown = capsys.readouterr().out
+    assert shown.splitlines()[0] == title
+    assert "Rust Belt Graphs" in shown

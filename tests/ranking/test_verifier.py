@@ -374,12 +374,12 @@ def test_no_key_says_why_and_only_if_there_was_something_to_ask() -> None:
 
 
 def test_a_missing_model_keeps_no_earlier_ranking_in_memory() -> None:
-    nobody, kept = unavailable(LLMConfigError("no language model")), list[weakref.ref[Any]]()
+    ask, kept = unavailable(LLMConfigError("no language model")), list[weakref.ref[Any]]()
     for _ in range(3):
         relevance = np.array([0.5])
         kept.append(weakref.ref(relevance))
         result = check_relevance(
-            papers_to_table(papers(1)), relevance, INTERESTS, ask=nobody, model="m", scoring=ScoringConfig()
+            papers_to_table(papers(1)), relevance, INTERESTS, ask=ask, model="m", scoring=ScoringConfig()
         )
         assert result.warning
     assert [each() is None for each in kept[:2]] == [True, True]

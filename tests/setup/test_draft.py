@@ -24,6 +24,7 @@ from paper_assets.setup.draft import (
     read_references,
 )
 from paper_assets.setup.matches import proposed_categories
+from paper_assets.sources.bulk_files import read_papers
 
 
 @pytest.mark.parametrize(
@@ -148,3 +149,14 @@ def test_each_of_several_interests_proposes_its_category(tmp_path: Path) -> None
         empty_desk(tmp_path), ["gravitational waves", "speech synthesis", "robot grasping", "option pricing"]
     )
     assert {"gr-qc", "eess.AS", "cs.RO", "q-fin.CP"} <= {each.code for each in proposed}
+
+
+@pytest.mark.shared_data
+def test_of_recorded_titles_most_have_their_primary_category_proposed(tmp_path: Path, shared_data: Path) -> None:
+    desk = empty_desk(tmp_path)
+    papers = list(read_papers(shared_data / "arxiv_papers" / "papers.jsonl.gz"))[::40]
+    proposed = [{each.code for each in proposed_categories(desk, [paper.title])} for paper in papers]
+    right = [paper.primary_category in codes for paper, codes in zip(papers, proposed, strict=True)]
+    assert len(papers) > 200
+    assert sum(right) >= 0.7 * len(papers)
+    assert sum(map(len, proposed)) <= 4 * len(papers)

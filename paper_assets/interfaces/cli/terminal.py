@@ -79,9 +79,8 @@ def print_table(title: str, header: Sequence[str], rows: Sequence[Sequence[objec
     from rich.table import Table
 
     console = Console()
-    console.print(
-        escape(without_controls(title)), style="italic", highlight=False
-    )  # a table's title is as narrow as the table
+    # Not as the table's own title, which would be broken at the width of the table.
+    console.print(escape(without_controls(title)), style="italic", highlight=False, soft_wrap=True)
     if not rows:
         return
     table = Table()
