@@ -44,14 +44,16 @@ _LEFT_OUT = {each.code: each.counted for each in FILTERS}
 
 
 def headline(shown: int, ranked: int, *, quiet: bool) -> str:
-    """Return how many of the `ranked` papers there are to read; on a quiet day the sentence mentions it."""
+    """Return how many papers there are to read; on a day with `ranked` papers that is quiet, say so.
+
+    How many there were is in `window`, which follows it.
+    """
     if quiet and ranked:
         papers = {0: "no paper is", 1: "one paper is"}.get(shown, f"{in_letters(shown)} papers are")
-        return f"A quiet day: {papers} likely to interest you, of {ranked:,}"
+        return f"A quiet day: {papers} likely to interest you"
     if not shown:
         return "Nothing to read today"
-    papers = "One paper" if shown == 1 else f"{shown} papers"
-    return f"{papers} to read" if shown == ranked else f"{papers} to read, of {ranked:,}"
+    return "One paper to read" if shown == 1 else f"{shown} papers to read"
 
 
 def window(papers: int, reasons: Mapping[str, int]) -> str:
@@ -77,36 +79,53 @@ _NOT_SHOWN = ("as_of", "quiet")  # the page shows both in its date and headline
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ChangeSet:
-    """The changes since an earlier ranking (`since`), grouped by reason.
+class Moved:
+    """A paper of two lists, with its ranks `before` and `after`; 0 in a list that does not contain it."""
 
-    `entered`: reason and ranks; `moved`: title, rank before and after, reason; `left`: reason, and title and former
-    rank of each paper; `otherwise`: other changes, such as an edited profile or another model.
+    paper_id: str
+    title: str
+    url: str | None
+    before: int
+    after: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeSet:
+    """The changes since an earlier ranking (`since`), each with its reason; those who entered or left grouped by it.
+
+    `otherwise`: other changes, such as an edited profile or another model.
     """
 
     since: str
-    entered: tuple[tuple[str, tuple[int, ...]], ...]
-    moved: tuple[tuple[str, int, int, str], ...]
-    left: tuple[tuple[str, tuple[tuple[str, int], ...]], ...]
+    entered: tuple[tuple[str, tuple[Moved, ...]], ...]
+    moved: tuple[tuple[str, Moved], ...]
+    left: tuple[tuple[str, tuple[Moved, ...]], ...]
     otherwise: tuple[str, ...]
 
 
 def change_set(changes: Changes, *, since: str, titles: Mapping[str, str]) -> ChangeSet | None:
     """Describe the changes for a reader; None if there is nothing that a reader would notice."""
 
-    def title(move: Move) -> str:
-        return title_line(titles.get(move.paper_id, ""), move.paper_id)
+    def moved(move: Move) -> Moved:
+        links = links_of(Paper(paper_id=move.paper_id, title="", abstract="", authors=()))
+        return Moved(
+            paper_id=move.paper_id,
+            title=title_line(titles.get(move.paper_id, ""), move.paper_id),
+            url=links[0].url if links else None,
+            before=move.before or 0,
+            after=move.after or 0,
+        )
 
-    entered: dict[str, list[int]] = {}
+    entered: dict[str, list[Moved]] = {}
     for move in changes.entered:
-        entered.setdefault(_why(move), []).append(move.after or 0)
-    left: dict[str, list[tuple[str, int]]] = {}
+        entered.setdefault(_why(move), []).append(moved(move))
+    left: dict[str, list[Moved]] = {}
     for move in changes.left:
-        left.setdefault(_why_removed(move), []).append((title(move), move.before or 0))
+        left.setdefault(_why_removed(move), []).append(moved(move))
     found = ChangeSet(
         since=since,
-        entered=tuple((reason, tuple(places)) for reason, places in entered.items()),
-        moved=tuple((title(move), move.before or 0, move.after or 0, _why(move)) for move in changes.moved),
+        entered=tuple((reason, tuple(papers)) for reason, papers in entered.items()),
+        moved=tuple((_why(move), moved(move)) for move in changes.moved),
         left=tuple((reason, tuple(papers)) for reason, papers in left.items()),
         otherwise=tuple(
             one_line(difference_in_words(name, *values))

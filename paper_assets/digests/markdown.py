@@ -58,6 +58,12 @@ def _address(url: str) -> Markup:
     return Markup(url)  # noqa: S704
 
 
+def _linked(paper: Any) -> Markup:
+    """Write the title of a paper or passage, as a link where its address is known."""
+    title = escape_markdown(str(paper.title))
+    return Markup(f"[{title}]({paper.url})" if paper.url else title)  # noqa: S704  # the title is escaped
+
+
 @cache
 def _template() -> jinja2.Template:
     environment = jinja2.Environment(  # noqa: S701  # HTML's escapes would show; `finalize` does Markdown's
@@ -68,5 +74,5 @@ def _template() -> jinja2.Template:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters |= {"in_words": in_words, "address": _address}
+    environment.filters |= {"in_words": in_words, "address": _address, "linked": _linked}
     return environment.get_template("digest.md.jinja")

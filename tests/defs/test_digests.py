@@ -159,7 +159,7 @@ def test_the_page_says_what_changed_since_the_ranked_day_before_and_since_an_edi
     assert since_monday.since == "since 2 March 2026"
     [(reason, gone)] = since_monday.left
     assert reason == "it was in your list on an earlier day"
-    assert {title for title, _ in gone} == {"Loud frogs", "Quiet frogs & <toads>"}
+    assert {paper.title for paper in gone} == {"Loud frogs", "Quiet frogs & <toads>"}
     graph.ranked(TUESDAY, ranking_mode="novelty")
     digest = write_digest(graph.warehouse, "ponds", TUESDAY, settings=graph.settings).digest
     assert digest.changes[1].since == "since this day was last ranked"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from paper_assets.digests.content import ChangeSet, Digest, digest_of
+from paper_assets.digests.content import ChangeSet, Digest, Moved, digest_of
 from paper_assets.digests.evidence import Passage
 from paper_assets.digests.html import html_page
 from paper_assets.digests.markdown import markdown_page
@@ -263,15 +263,42 @@ def changed(before: list[dict[str, Any]], after: list[dict[str, Any]], **header:
     return told.changes
 
 
+def moved(number: int, before: int, after: int) -> Moved:
+    paper_id = f"2603.{number:05d}"
+    url = f"https://arxiv.org/abs/{paper_id}"
+    return Moved(paper_id=paper_id, title=f"On ponds, part {number}", url=url, before=before, after=after)
+
+
+def test_the_papers_of_a_change_are_links_in_page_and_markdown() -> None:
+    before = [row(1, "2603.00001"), row(2, "2603.00009")]
+    after = [row(1, "2603.00002"), row(2, "2603.00001", final=0.26, semantic_relevance=0.2)]
+    then, now = ranking_of(before), ranking_of(after)
+    found = changes_between(then.rows, now.rows, headers=(then.header, now.header), removed={})
+    made = digest(*map(paper, (1, 2, 9)), rows=after, changes=[("since yesterday", found)])
+    html, markdown = (render(made).partition("What changed")[2] for render in (html_page, markdown_page))
+    assert '<a href="#paper-2603.00002">1</a>' in html
+    for number in (1, 9):
+        url = f"https://arxiv.org/abs/2603.0000{number}"
+        assert f'<a href="{url}">On ponds, part {number}</a>' in html
+        assert f"[On ponds, part {number}]({url})" in markdown
+
+
+def test_the_headline_leaves_the_number_of_papers_to_the_sentence_that_follows_it() -> None:
+    papers = [paper(number) for number in range(1, 4)]
+    rows = [row(rank, each.paper_id, shown=rank <= 2) for rank, each in enumerate(papers, 1)]
+    made = digest(*papers, rows=rows)
+    assert f"{made.headline}. {made.window}" == "2 papers to read. 3 new papers, none filtered out."
+
+
 def test_who_came_who_left_and_who_moved_is_told_with_the_reason() -> None:
     before = [row(1, "2603.00001"), row(2, "2603.00009"), row(3, "2603.00008")]
     [told] = changed(before, [row(1, "2603.00002"), row(2, "2603.00001", final=0.26, semantic_relevance=0.2)])
     assert told.since == "since yesterday"
-    assert told.entered == (("new among the candidates", (1,)),)
-    assert told.moved == (("On ponds, part 1", 1, 2, "relevance to your interests -0.180"),)
+    assert told.entered == (("new among the candidates", (moved(2, 0, 1),)),)
+    assert told.moved == (("relevance to your interests -0.180", moved(1, 1, 2)),)
     assert told.left == (
-        ("it was in your list on an earlier day", (("On ponds, part 9", 2),)),
-        ("no longer in the window", (("On ponds, part 8", 3),)),
+        ("it was in your list on an earlier day", (moved(9, 2, 0),)),
+        ("no longer in the window", (moved(8, 3, 0),)),
     )
 
 
@@ -282,20 +309,14 @@ def test_a_paper_that_has_left_the_window_keeps_its_title() -> None:
     seen = [candidate("2603.00001", title="as the candidates wrote it")]
     day = stored([paper(1), paper(8)], rows=after, candidates=seen, changes=[("since yesterday", found)])
     [told] = digest_of(day, config=RewritingConfig()).changes
-    assert told.left == (("no longer in the window", (("On ponds, part 8", 2),)),)
+    assert told.left == (("no longer in the window", (moved(8, 2, 0),)),)
 
 
 def test_a_paper_that_moved_only_because_of_others_is_not_said_to_have_changed() -> None:
     before = [row(1, "2603.00009"), row(2, "2603.00001")]
     [told] = changed(before, [row(1, "2603.00001", final=0.4109, semantic_relevance=0.703)])
-    assert told.moved == (
-        (
-            "On ponds, part 1",
-            2,
-            1,
-            "its score is the same; others came or went: 1 paper above it is already shown",
-        ),
-    )
+    reason = "its score is the same; others came or went: 1 paper above it is already shown"
+    assert told.moved == ((reason, moved(1, 2, 1)),)
 
 
 def test_an_edited_profile_is_said_in_words_and_an_unchanged_list_not_at_all() -> None:
@@ -315,14 +336,14 @@ def test_a_quiet_day_says_so_and_names_what_stands_under_the_line() -> None:
     papers = [paper(number) for number in range(1, 7)]
     rows = [row(rank, each.paper_id, shown=rank <= 2, below_line=rank > 2) for rank, each in enumerate(papers, 1)]
     page = digest(*papers, rows=rows, line=0.65, above_line=2, quiet=True)
-    assert page.headline == "A quiet day: two papers are likely to interest you, of 6"
+    assert page.headline == "A quiet day: two papers are likely to interest you"
     assert [entry.rank for entry in page.entries] == [1, 2]
     assert [under.title for under in page.under_the_line] == [each.title for each in papers[2:5]]
     for text in (markdown_page(page), html_page(page)):
         assert "Below the threshold" in text
         assert "0.60" in text
     nothing = digest(*papers[2:], rows=[{**each, "shown": False} for each in rows[2:]], line=0.65, quiet=True)
-    assert nothing.headline == "A quiet day: no paper is likely to interest you, of 4"
+    assert nothing.headline == "A quiet day: no paper is likely to interest you"
     assert digest(*papers[:2], rows=rows[:2]).under_the_line == ()
 
 

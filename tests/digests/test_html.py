@@ -1,6 +1,7 @@
 """The page is self-contained, and a paper's text never becomes markup."""
 
 import re
+from hashlib import sha256
 from html.parser import HTMLParser
 from itertools import pairwise
 from urllib.parse import urlsplit
@@ -11,10 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paper_assets.digests.html import html_page, title_and_body
+from paper_assets.pipeline.digests import CODE_VERSION
 from paper_assets.text.cleaning import one_line, without_controls
 from paper_assets.text.tex import readable, without_mathml
 from tests.digests.invented import HOSTILE, answer, attempt, cited, digest, document, paper, rewrite, row, written
 
+PAGES = ("6", "b942ec0c8a127be4")  # the version of the pages, and the fingerprint of one with every part
 VOID = {"meta", "link", "img", "br", "hr", "input"}
 
 
@@ -166,3 +169,8 @@ def test_the_bar_of_a_score_never_leaves_its_frame() -> None:
 def test_a_penalty_is_written_with_a_minus_sign_and_not_with_a_hyphen() -> None:
     page = html_page(digest(paper(), rows=[row(1, "2603.00001", soft_penalty=-0.15)]))
     assert "−0.150" in page and "None" not in page
+
+
+def test_pages_that_change_have_a_new_version() -> None:
+    made = CODE_VERSION, sha256(page(" says $n\\log n$").encode()).hexdigest()[:16]
+    assert made == PAGES, "raise CODE_VERSION of pipeline/digests.py, so that Dagster shows which pages are older"

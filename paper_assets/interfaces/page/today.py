@@ -173,15 +173,11 @@ def _changes(request: Request) -> Response:
     edit = since == "edit" or (not since and not earlier)
     before = parse_day(since, "since") if since and not edit else (earlier[0] if earlier else None)
     words = "since this day was last ranked" if edit else f"since {in_words(before)}" if before else ""
-    shown: dict[str, Any] = {"change": None, "edits": (), "titles": {}, "none": None}
+    shown: dict[str, Any] = {"change": None, "edits": (), "none": None}
     try:
         listed = list_changes(desk.warehouse, profile, day=day, before=None if edit else before, edit=edit)
-        titles = {
-            move.after: readable_title(listed.titles.get(move.paper_id, move.paper_id))
-            for move in listed.changes.entered
-        }
         found = change_set(listed.changes, since=words, titles=listed.titles)
-        shown |= {"change": found, "edits": listed.edits, "titles": titles}
+        shown |= {"change": found, "edits": listed.edits}
     except NotComputed as fault:
         shown["none"] = f"{fault}."
     return page(
