@@ -12,7 +12,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from paper_assets.digests.entry import (
     Entry,
@@ -33,7 +32,6 @@ from paper_assets.paper import Paper
 from paper_assets.profile import ProfileContent
 from paper_assets.ranking.changes import Changes, Move, difference_in_words
 from paper_assets.ranking.filters import FILTERS
-from paper_assets.ranking.final_list import probability_of
 from paper_assets.ranking.keywords import distinct, keywords_in, paper_texts
 from paper_assets.settings import RewritingConfig
 from paper_assets.stores.rankings import StoredRanking
@@ -148,7 +146,6 @@ def _why_removed(move: Move) -> str:
     return why
 
 
-_MOST_UNDER_THE_LINE = 3
 Thing = TypeVar("Thing")
 Made = TypeVar("Made")
 
@@ -173,15 +170,6 @@ class Stored:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class UnderTheLine:
-    """A paper just below the threshold on a quiet day, with the probability that it is on topic."""
-
-    title: str
-    url: str | None
-    probability: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Rewritten:
     """A paper that was rewritten but is not in the list."""
 
@@ -194,9 +182,9 @@ class Rewritten:
 class Digest:
     """One profile's page of a day.
 
-    `window`: what was new and what was filtered out. `remarks`: how the list was ranked. `under_the_line`: on a quiet
-    day, the papers below the threshold. `also_rewritten`: rewrites of papers that are not in the list. `updated`: when
-    the content last changed, UTC.
+    `window`: what was new and what was filtered out. `remarks`: how the list was ranked. `maybe`: on a quiet day, the
+    papers below the threshold that follow the list. `also_rewritten`: rewrites of papers in neither. `updated`:
+    when the content last changed, UTC.
     """
 
     profile: str
@@ -205,7 +193,7 @@ class Digest:
     headline: str
     window: str
     entries: tuple[Entry, ...]
-    under_the_line: tuple[UnderTheLine, ...]
+    maybe: tuple[Entry, ...]
     warnings: tuple[str, ...]
     remarks: tuple[str, ...]
     changes: tuple[ChangeSet, ...]
@@ -224,8 +212,8 @@ def digest_of(stored: Stored, *, config: RewritingConfig) -> Digest:
         if version := version_of(item, config=config):
             versions.setdefault(item.paper_id, []).append(version)
     ranking, header = stored.ranking, stored.ranking.header
-    shown = ranking.rows.filter(ranking.rows.column("shown")).to_pylist()
-    places = {row["paper_id"]: row["rank"] for row in shown}
+    shown, maybe = ranking.listed, ranking.maybe
+    places = {row["paper_id"]: row["rank"] for row in (*shown, *maybe)}
     reasons = Counter(str(row["reason"]).partition(":")[0] for row in stored.candidates if not row["passed"])
     notes = header["comparison_notes"]
     titles = {row["paper_id"]: row["title"] for row in stored.candidates}
@@ -233,9 +221,9 @@ def digest_of(stored: Stored, *, config: RewritingConfig) -> Digest:
     matched = matches_of(stored.content, [stored.papers[each] for each in places if each in stored.papers])
     orders = order_notes(shown, header)
     faults: list[str] = []
-    entries = _each(
-        shown,
-        lambda row: entry_of(
+
+    def entry(row: Mapping[str, Any]) -> Entry:
+        return entry_of(
             row,
             _paper(row["paper_id"], stored, titles),
             ranking,
@@ -243,10 +231,12 @@ def digest_of(stored: Stored, *, config: RewritingConfig) -> Digest:
             versions=versions.get(row["paper_id"], ()),
             matched=matched.get(row["paper_id"], Matched()),
             order=orders.get(row["paper_id"]),
-        ),
-        named=lambda row: one_line(row["paper_id"]),
-        faults=faults,
-    )
+        )
+
+    def entries(rows: Sequence[Mapping[str, Any]]) -> tuple[Entry, ...]:
+        return _each(rows, entry, named=lambda row: one_line(row["paper_id"]), faults=faults)
+
+    listed, below = entries(shown), entries(maybe)
     changes = _each(
         stored.changes,
         lambda change: change_set(change[1], since=change[0], titles=titles),
@@ -268,8 +258,8 @@ def digest_of(stored: Stored, *, config: RewritingConfig) -> Digest:
         updated=_updated(stored, versions),
         headline=headline(len(shown), ranking.rows.num_rows, quiet=header.get("quiet", False)),
         window=window(len(stored.candidates), reasons),
-        entries=entries,
-        under_the_line=_under_the_line(stored, titles) if header.get("quiet") else (),
+        entries=listed,
+        maybe=below,
         warnings=(*(one_line(line) for line in header["warnings"]), *faults),
         remarks=_remarks(header, stored.answers),
         changes=tuple(found for found in changes if found),
@@ -318,19 +308,6 @@ def _remarks(header: Mapping[str, Any], answers: Sequence[Mapping[str, Any]]) ->
         *remarks_on(answers),
     )
     return tuple(sentence(line) for line in lines if line)
-
-
-def _under_the_line(stored: Stored, titles: Mapping[str, str]) -> tuple[UnderTheLine, ...]:
-    rows = stored.ranking.rows
-    following = rows.filter(pc.invert(rows.column("shown"))).slice(0, _MOST_UNDER_THE_LINE).to_pylist()
-    return tuple(
-        UnderTheLine(
-            title=title_line(titles.get(row["paper_id"], ""), row["paper_id"]),
-            url=links[0].url if (links := links_of(_paper(row["paper_id"], stored, titles))) else None,
-            probability=probability_of(row),
-        )
-        for row in following
-    )
 
 
 def _paper(paper_id: str, stored: Stored, titles: Mapping[str, str]) -> Paper:

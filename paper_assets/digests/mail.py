@@ -61,12 +61,9 @@ def mail_text(digest: Digest, *, desk: str | None = None) -> str:
         *(_hanging(f"{entry.rank}. ", f"{entry.title}: {summaries[entry.paper_id]}") for entry in digest.entries),
         *(_paper(entry) for entry in digest.entries),
     ]
-    if digest.under_the_line:
-        listed = [
-            _hanging("- ", f"{each.title} ({each.probability:.2f})") + (f"\n  {each.url}" if each.url else "")
-            for each in digest.under_the_line
-        ]
-        parts.append("\n".join(["Below the threshold, less probably on topic", "", *listed]))
+    if digest.maybe:
+        parts.append("Maybe: below the threshold, the best match first")
+        parts += [_paper(entry) for entry in digest.maybe]
     parts += [_evidence(each) for each in digest.evidence]
     if desk and is_public(desk):
         parts.append(f"Rate, ask and decide on the desk:\n{desk}")

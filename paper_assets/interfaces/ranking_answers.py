@@ -61,33 +61,42 @@ def newest_ranking(warehouse: Warehouse, profile: str) -> date:
 
 def shown_ranking(warehouse: Warehouse, profile: str, day: date) -> dict[str, Any]:
     """Return the shown papers of a stored ranking with titles and reasons; one deleted since then has no authors.
+    `maybe`: on a quiet day, the papers below the threshold.
 
     Raises NotComputed.
     """
     stored = ranking(warehouse, day, profile)
-    rows = stored.rows.filter(stored.rows.column("shown")).to_pylist()
-    papers = {row["paper_id"]: row for row in papers_by_id(warehouse, [row["paper_id"] for row in rows]).to_pylist()}
+    papers = _papers_of(warehouse, stored)
+
+    def shown(row: Mapping[str, Any]) -> dict[str, Any]:
+        paper = papers.get(row["paper_id"])
+        return {
+            "rank": row["rank"],
+            "paper_id": row["paper_id"],
+            **{name: (paper or _GONE)[name] for name in ("title", "authors")},
+            "score": row["final"],
+            "match": match_of(row, stored.header),
+            "relevance": row["semantic_relevance"],
+            "learned": row["learned"],
+            "tags": row["tags"],
+            "sum": _or_fault(row["paper_id"], order_as_sum, row, stored.header),
+            "why": _listed(_or_fault(row["paper_id"], _reasons, row, stored, paper)),
+        }
+
     return {
         "profile": profile,
         "day": f"{day}",
         **_about(stored),
         "file": stored.header["output_path"],
-        "papers": [
-            {
-                "rank": row["rank"],
-                "paper_id": row["paper_id"],
-                **{name: papers.get(row["paper_id"], _GONE)[name] for name in ("title", "authors")},
-                "score": row["final"],
-                "match": match_of(row, stored.header),
-                "relevance": row["semantic_relevance"],
-                "learned": row["learned"],
-                "tags": row["tags"],
-                "sum": _or_fault(row["paper_id"], order_as_sum, row, stored.header),
-                "why": _listed(_or_fault(row["paper_id"], _reasons, row, stored, papers.get(row["paper_id"]))),
-            }
-            for row in rows
-        ],
+        "papers": [shown(row) for row in stored.listed],
+        "maybe": [shown(row) for row in stored.maybe],
     }
+
+
+def _papers_of(warehouse: Warehouse, stored: StoredRanking) -> dict[str, dict[str, Any]]:
+    """Return by id the papers of the list and, on a quiet day, those below it, as far as they are stored."""
+    ids = [row["paper_id"] for row in (*stored.listed, *stored.maybe)]
+    return {row["paper_id"]: row for row in papers_by_id(warehouse, ids).to_pylist()}
 
 
 def _reasons(row: Mapping[str, Any], stored: StoredRanking, paper: Mapping[str, Any] | None) -> list[str]:
@@ -112,24 +121,25 @@ def brief_ranking(warehouse: Warehouse, profile: str, day: date) -> dict[str, An
     Raises NotComputed.
     """
     stored = ranking(warehouse, day, profile)
-    rows = stored.rows.filter(stored.rows.column("shown")).to_pylist()
-    papers = {row["paper_id"]: row for row in papers_by_id(warehouse, [row["paper_id"] for row in rows]).to_pylist()}
-    known = {row["paper_id"]: papers.get(row["paper_id"], _GONE) for row in rows}
+    papers = _papers_of(warehouse, stored)
+
+    def brief(row: Mapping[str, Any]) -> dict[str, Any]:
+        paper = papers.get(row["paper_id"], _GONE)
+        return {
+            "rank": row["rank"],
+            "paper_id": row["paper_id"],
+            "title": paper["title"],
+            "authors": _first_author(paper["authors"]),
+            "summary": _or_fault(row["paper_id"], _summary, paper.get("abstract") or ""),
+            "why": _or_fault(row["paper_id"], why_briefly, row, stored.header),
+        }
+
     return {
         "profile": profile,
         "day": f"{day}",
         **_about(stored),
-        "papers": [
-            {
-                "rank": row["rank"],
-                "paper_id": row["paper_id"],
-                "title": known[row["paper_id"]]["title"],
-                "authors": _first_author(known[row["paper_id"]]["authors"]),
-                "summary": _or_fault(row["paper_id"], _summary, known[row["paper_id"]].get("abstract") or ""),
-                "why": _or_fault(row["paper_id"], why_briefly, row, stored.header),
-            }
-            for row in rows
-        ],
+        "papers": [brief(row) for row in stored.listed],
+        "maybe": [brief(row) for row in stored.maybe],
     }
 
 
@@ -336,8 +346,7 @@ def citations(
         day = day or latest_ranking_day(warehouse, profile)
         if day is None:
             raise NotComputed(f"profile {profile!r} has no ranking yet; run `paper-assets run` first")
-        rows = ranking(warehouse, day, profile).rows
-        ids = rows.filter(rows.column("shown")).column("paper_id").to_pylist()
+        ids = [row["paper_id"] for row in ranking(warehouse, day, profile).listed]
     return write_papers(papers_from_table(papers_by_id(warehouse, ids)), name)
 
 

@@ -21,6 +21,8 @@ from paper_assets.paper_id import unversioned
 from paper_assets.stores.warehouse import Warehouse, value_of
 from paper_assets.weights import DIMENSIONS
 
+_MOST_MAYBE = 5  # papers below the threshold that follow the list of a quiet day
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredRanking:
@@ -33,6 +35,18 @@ class StoredRanking:
     inputs: str
     header: dict[str, Any]
     rows: pa.Table
+
+    @property
+    def listed(self) -> list[dict[str, Any]]:
+        """Return the rows of the list, by rank."""
+        return self.rows.filter(self.rows.column("shown")).to_pylist()
+
+    @property
+    def maybe(self) -> list[dict[str, Any]]:
+        """Return on a quiet day the rows that follow the list, below the threshold, by rank; none on another (G17b)."""
+        if not self.header.get("quiet"):
+            return []
+        return self.rows.filter(pc.invert(self.rows.column("shown"))).slice(0, _MOST_MAYBE).to_pylist()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -338,13 +338,14 @@ def test_a_quiet_day_says_so_and_names_what_stands_under_the_line() -> None:
     page = digest(*papers, rows=rows, line=0.65, above_line=2, quiet=True)
     assert page.headline == "A quiet day: two papers are likely to interest you"
     assert [entry.rank for entry in page.entries] == [1, 2]
-    assert [under.title for under in page.under_the_line] == [each.title for each in papers[2:5]]
+    assert [(each.rank, each.title) for each in page.maybe] == [(n, papers[n - 1].title) for n in range(3, 7)]
     for text in (markdown_page(page), html_page(page)):
-        assert "Below the threshold" in text
-        assert "0.60" in text
+        below = text.partition("Maybe")[2]
+        assert "below the threshold" in below
+        assert all(each.title in below and each.abstract.partition(".")[0] in below for each in papers[2:])
     nothing = digest(*papers[2:], rows=[{**each, "shown": False} for each in rows[2:]], line=0.65, quiet=True)
     assert nothing.headline == "A quiet day: no paper is likely to interest you"
-    assert digest(*papers[:2], rows=rows[:2]).under_the_line == ()
+    assert digest(*papers[:2], rows=rows[:2]).maybe == ()
 
 
 LOUD = "Frogs are loud at night, and $x < 2$ of them sleep."

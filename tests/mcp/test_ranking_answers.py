@@ -8,11 +8,13 @@ import pytest
 
 from paper_assets.errors import PaperNotFound
 from paper_assets.interfaces import ranking_answers
+from paper_assets.interfaces.cli.run import show_ranking
 from paper_assets.interfaces.ranking_answers import brief_ranking, explanation, shown_ranking
 from paper_assets.paper import paper_from_mapping
 from paper_assets.profile import load_profile
 from paper_assets.stores.paper_merging import merge_papers
 from paper_assets.stores.profiles import keep_profile
+from paper_assets.stores.rankings import ranking
 from tests.mcp.ranked_desk import DAYS, ranked_desk
 
 
@@ -26,6 +28,26 @@ def test_a_ranked_paper_that_is_no_longer_stored_keeps_its_place_and_its_reasons
     kept = [line for line in before[0]["why"] if line not in words]
     assert after == [{**before[0], "title": "(no longer stored)", "authors": [], "why": kept}, before[1]]
     assert len(words) == 1
+
+
+def test_on_a_quiet_day_terminal_and_assistants_get_the_papers_below_the_threshold(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    desk, day = ranked_desk(tmp_path), date.fromisoformat(DAYS[-1])
+    below = [row["paper_id"] for row in ranking(desk.warehouse, day, "traffic").rows.to_pylist() if not row["shown"]]
+    lists = (shown_ranking, brief_ranking)
+    assert below and [shown(desk.warehouse, "traffic", day)["maybe"] for shown in lists] == [[], []]
+    with desk.warehouse.writing() as connection:
+        connection.execute("update ranking_sets set header = json_merge_patch(header, '{\"quiet\": true}')")
+    for shown in lists:
+        maybe = shown(desk.warehouse, "traffic", day)["maybe"]
+        assert [each["paper_id"] for each in maybe] == below[:5]
+        assert all(each["title"] and each["why"] for each in maybe)
+    monkeypatch.setenv("COLUMNS", "200")
+    ran = {"days_ranked": 0, "rewrites": {}, "digest": "", **shown_ranking(desk.warehouse, "traffic", day)}
+    show_ranking(ran, with_why=False)
+    printed = capsys.readouterr().out.partition("below the threshold")[2]
+    assert all(each in printed for each in below[:5])
 
 
 @pytest.mark.parametrize(

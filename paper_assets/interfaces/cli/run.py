@@ -69,8 +69,20 @@ def show_ranking(shown: Mapping[str, Any], *, with_why: bool) -> None:
         warn(f"warning: {warning}")
     worth = ", a quiet day" if shown["quiet"] else ""
     count = f"{len(shown['papers'])} of {counted(shown['scored'], 'candidate')}"
+    _print_papers(f"{shown['profile']}, {shown['day']}: {count}{worth} ({state})", shown["papers"], shown)
+    if shown["maybe"]:
+        _print_papers("maybe: below the threshold, the best match first", shown["maybe"], shown)
+    if with_why:
+        for paper in (*shown["papers"], *shown["maybe"]):
+            say(f"{paper['rank']}. {paper['sum']}")
+    if shown["rewrites"]:
+        say(f"rewrites: {', '.join(f'{count} {standing}' for standing, count in shown['rewrites'].items())}")
+    say(f"file: {shown['file']}\ndigest: {shown['digest']}\n")
+
+
+def _print_papers(title: str, papers: Sequence[Mapping[str, Any]], shown: Mapping[str, Any]) -> None:
     print_table(
-        f"{shown['profile']}, {shown['day']}: {count}{worth} ({state})",
+        title,
         ["#", *(("score", "relevance") if shown["line"] is None else ("match", "on topic")), "paper", "tags"],
         [
             (
@@ -80,12 +92,6 @@ def show_ranking(shown: Mapping[str, Any], *, with_why: bool) -> None:
                 f"{paper['paper_id']}  {paper['title']}",
                 ", ".join(paper["tags"]),
             )
-            for paper in shown["papers"]
+            for paper in papers
         ],
     )
-    if with_why:
-        for paper in shown["papers"]:
-            say(f"{paper['rank']}. {paper['sum']}")
-    if shown["rewrites"]:
-        say(f"rewrites: {', '.join(f'{count} {standing}' for standing, count in shown['rewrites'].items())}")
-    say(f"file: {shown['file']}\ndigest: {shown['digest']}\n")

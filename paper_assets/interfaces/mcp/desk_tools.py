@@ -128,7 +128,10 @@ class DeskTools:
         def work(_: Progress) -> Mapping[str, Any]:
             name = self._profile(profile)
             shown = brief_ranking(self._warehouse, name, _day(day, "day") or newest_ranking(self._warehouse, name))
-            papers = [{**paper, "url": page_of(paper["paper_id"])} for paper in shown.pop("papers")]
+            papers, shown["maybe"] = (
+                [{**paper, "url": page_of(paper["paper_id"])} for paper in shown[name]] for name in ("papers", "maybe")
+            )
+            del shown["papers"]
             return paged(shown, "papers", papers, offset=offset, most=_MOST_OF_A_LIST)
 
         return await self.calls.answer(ctx, "todays_ranking", work)

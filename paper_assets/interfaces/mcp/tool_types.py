@@ -129,6 +129,7 @@ class TodaysRanking(TypedDict):
     learning: Annotated[str | None, Field(description="How much the reader's ratings count, and why.")]
     questions: Annotated[list[str], Field(description="Papers about which a rating would teach most.")]
     papers: Annotated[list[dict[str, Any]], Field(description="summary: a sentence of the abstract. why: the match.")]
+    maybe: Annotated[list[dict[str, Any]], Field(description="On a quiet day: papers below the threshold.")]
     total: int
     next_offset: int | None
     warnings: list[str]

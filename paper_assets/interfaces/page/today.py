@@ -5,13 +5,12 @@ The week shows the lists of the last seven ranked days in one view, with "All se
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date
 from hashlib import sha256
 from itertools import groupby
 from typing import Any
 
-import pyarrow.compute as pc
 from markupsafe import Markup, escape
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
@@ -50,7 +49,6 @@ from paper_assets.text.abstracts import key_sentence
 LAYOUTS = ("compact", "comfortable")
 _LAYOUT_COOKIE, _A_YEAR = "layout", 365 * 24 * 3600
 _MOST_DAYS = 30  # earlier days offered to compare with
-_MOST_MAYBE = 5  # papers below the threshold on a quiet day
 _PLACE = re.compile(r"\b[Nn]o\. ([0-9]+)")
 _MOST_REASONS = 2  # in a compact row
 _NO_REASONS = ("VERY_RECENT", "NO_CODE")  # true of most papers of a day
@@ -77,9 +75,9 @@ def show_day(request: Request) -> Response:
         ratings = ratings_by_id(warehouse, profile)
         state = _state(warehouse, profile, day)
         listed = [entry.paper_id for entry in digest.entries]
-        maybe = _maybe(warehouse, stored)
-        questions = _questions(warehouse, stored, {*listed, *(each.paper_id for each in maybe)})  # each paper once
-        papers = papers_from_table(papers_by_id(warehouse, listed))
+        below = [entry.paper_id for entry in digest.maybe]
+        questions = _questions(warehouse, stored, {*listed, *below})  # each paper once
+        papers = papers_from_table(papers_by_id(warehouse, [*listed, *below]))
         effect = day_effect(warehouse, stored)
         teach = teaches(stored.header, ratings)
         seen = seen_papers(warehouse, profile)
@@ -102,13 +100,12 @@ def show_day(request: Request) -> Response:
         questions=questions,
         rows={paper.paper_id: row_of(paper) for paper in papers},
         on_topic=_on_topic(stored),
-        maybe=maybe,
         base=f"/p/{profile}",
         effect=effect,
         teach=teach,
         seen=seen,
         left=sum(each not in ratings and each not in seen for each in listed),
-        shared=paper_list(papers),
+        shared=paper_list(paper for paper in papers if paper.paper_id not in below),
         waiting=sum(version.waits for entry in digest.entries for version in entry.versions),
         state=state,
     )
@@ -238,22 +235,10 @@ def _questions(warehouse: Warehouse, stored: StoredRanking, listed: set[str]) ->
 
 
 def _on_topic(stored: StoredRanking) -> dict[str, float]:
-    """The probability that each listed paper is on topic; nothing where the list was made without probabilities."""
+    """The probability that each paper of the list, or below it, is on topic; none if it was made without any."""
     if stored.header.get("line") is None:
         return {}
-    shown = stored.rows.filter(stored.rows.column("shown")).to_pylist()
-    return {row["paper_id"]: probability_of(row) for row in shown}
-
-
-def _maybe(warehouse: Warehouse, stored: StoredRanking) -> list[PaperRow]:
-    """Return on a quiet day the papers just below the threshold, each with the probability that it is on topic."""
-    if not stored.header.get("quiet"):
-        return []
-    others = stored.rows.filter(pc.invert(stored.rows.column("shown"))).to_pylist()
-    best = sorted(others, key=probability_of, reverse=True)[:_MOST_MAYBE]
-    probable = {row["paper_id"]: probability_of(row) for row in best}
-    papers = papers_from_table(papers_by_id(warehouse, list(probable)))
-    return [replace(row_of(paper), score=probable[paper.paper_id]) for paper in papers]
+    return {row["paper_id"]: probability_of(row) for row in (*stored.listed, *stored.maybe)}
 
 
 def ratings_part(warehouse: Warehouse, profile: str | None) -> str:
