@@ -157,19 +157,32 @@ def html_with_mathml(text: str, *, marked: Sequence[tuple[int, int]] = ()) -> st
 
     `marked`: the spans [start, end) to put into `<mark>`; one that touches a formula or an accent is left out.
     """
-    if marked:
-        text = _with_marks(text, marked)
-    if _has_tex(text):
-        words, formulas = _taken_apart(text)
-        found = _put_together(
-            escape(_plain_words(words)), [_html_formula(written, source) for written, source in formulas]
-        )
-    else:
-        found = escape(text)
-    if marked:
-        start, end = ("<mark>", "</mark>") if found.count(_MARK_START) == found.count(_MARK_END) else ("", "")
-        found = found.replace(_MARK_START, start).replace(_MARK_END, end)
-    return found
+    plain = _html(text)
+    if not marked:
+        return plain
+    found = _html_marked(text, marked)
+    if _without_marks(found) != plain:  # a span that ends within TeX, and hides it
+        kept = [span for span in marked if _without_marks(_html_marked(text, [span])) == plain]
+        found = _html_marked(text, kept)
+    return found if _without_marks(found) == plain else plain
+
+
+def _html(text: str) -> str:
+    if not _has_tex(text):
+        return escape(text)
+    words, formulas = _taken_apart(text)
+    return _put_together(escape(_plain_words(words)), [_html_formula(written, source) for written, source in formulas])
+
+
+def _html_marked(text: str, marked: Sequence[tuple[int, int]]) -> str:
+    found = _html(_with_marks(text, marked))
+    whole = found.count(_MARK_START) == found.count(_MARK_END)
+    start, end = ("<mark>", "</mark>") if whole else ("", "")
+    return found.replace(_MARK_START, start).replace(_MARK_END, end)
+
+
+def _without_marks(html: str) -> str:
+    return html.replace("<mark>", "").replace("</mark>", "")
 
 
 def formula_spans(text: str) -> list[tuple[int, int]]:

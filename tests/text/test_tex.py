@@ -166,3 +166,15 @@ def test_marks_never_change_the_text_or_leave_a_tag_open(text: str, marked: list
 
 def test_names_of_functions_keep_their_distance() -> None:
     assert '<mi>n</mi><mo lspace="0.167em" rspace="0.167em">log</mo><mi>n</mi>' in html_with_mathml(r"$n\log n$ steps")
+
+
+@pytest.mark.parametrize(
+    "text", [r"Schr\"odinger-cat states", r"Schr{\'{e}}dinger-cat", r"\emph{a b}-c", r"\url{http://a.b/c}"]
+)
+def test_a_mark_that_ends_within_tex_leaves_the_tex_readable(text: str) -> None:
+    plain = html_with_mathml(text)
+    spans = [(start, end) for start in range(len(text)) for end in range(start + 1, len(text) + 1)]
+    assert {re.sub("</?mark>", "", html_with_mathml(text, marked=[each])) for each in spans} == {plain}
+    first, broken = (0, 1), (1, text.index("\\") + 2)
+    if text[0] != "\\":
+        assert html_with_mathml(text, marked=[first, broken]).startswith(f"<mark>{text[0]}</mark>")
