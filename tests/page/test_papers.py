@@ -107,3 +107,17 @@ def test_a_neutral_remark_on_evidence_is_not_shown_as_a_warning(page_of_a_year: 
         shown = page.evaluate(probe + "const found = getComputedStyle(p).color; p.remove(); return found; }", warning)
         assert remark.evaluate("element => getComputedStyle(element).color") != shown
         expect(page.locator("#answer")).not_to_contain_text("`")
+
+
+def test_a_label_of_the_map_covers_no_dot_on_a_phone_where_there_is_room(
+    page_of_a_year: Page, browser: Browser
+) -> None:
+    covered = """() => [...document.querySelectorAll('.chart .label')].flatMap((label) => {
+      const box = label.getBoundingClientRect();
+      return [...document.querySelectorAll('.chart circle')].map((each) => each.getBoundingClientRect()).filter((dot) =>
+        dot.left < box.right - 1 && dot.right > box.left + 1 && dot.top < box.bottom - 4 && dot.bottom > box.top + 4);
+    }).length"""
+    with visitor(browser, width=390) as page:
+        page.goto(f"{page_of_a_year.today}/map?span=month")
+        expect(page.locator(".chart .label")).to_have_count(2)
+        assert page.evaluate(covered) == 0

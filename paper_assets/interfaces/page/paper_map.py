@@ -19,9 +19,11 @@ _SPANS = {"day": 1, "month": 31}
 _COLOURS = 8  # interests with a separate colour; more cannot be distinguished
 _LONGEST_LABEL = 34  # characters
 _WIDTH, _HEIGHT = 100, 70  # of the map, in its own units
-_LETTER, _LINE = 1.25, 2.4  # width of a letter and height of a label
-_ABOVE, _BELOW = -2.6, 4.4  # from the centre of a dot to the base line of a label above or below it
-_DOT = 1.9  # half the width of the largest dot, with its edge
+# On a phone, where letters and dots are largest on the map (desk.css): what is free there is free on a wide screen.
+_LETTER, _LINE = 1.95, 3.0  # width of a letter, and height of a label above its base line
+_DESCENT = 0.8  # of letters below the base line
+_BESIDE = (-4.4, 6.6, -8.0, 10.2)  # from the centre of a dot to the base line of a label above or below it
+_DOT = 3.5  # half the width of the largest dot, with its edge
 _MOST_TRIED = 24  # papers beside which a label is tried
 _SHELF = 0.4  # from this probability on a paper belongs to its interest, where the ranking has no threshold
 
@@ -45,7 +47,7 @@ class Group:
         """The label's left, top, right and bottom in the map's units."""
         width = _LETTER * len(self.label)
         left = _WIDTH * self.x - {"start": 0.0, "middle": 0.5, "end": 1.0}[self.anchor] * width
-        return left, _HEIGHT * self.y - _LINE, left + width, _HEIGHT * self.y
+        return left, _HEIGHT * self.y - _LINE, left + width, _HEIGHT * self.y + _DESCENT
 
     @property
     def label(self) -> str:
@@ -115,7 +117,7 @@ def _groups(papers: Sequence[PlacedPaper], interests: Sequence[str], threshold: 
     for lane, those in members.items():
         near_first = sorted(those, key=lambda each: each.paper.relevance, reverse=True)[:_MOST_TRIED]
         group = Group(lane=lane, papers=tuple(those))
-        tried = [replace(group, x=each.x, y=each.y + dy / _HEIGHT) for each in near_first for dy in (_ABOVE, _BELOW)]
+        tried = [replace(group, x=each.x, y=each.y + dy / _HEIGHT) for each in near_first for dy in _BESIDE]
         groups.append(min(tried, key=lambda label: _covered(label, papers, groups), default=group))
     return groups
 
@@ -124,8 +126,8 @@ def _covered(label: Group, papers: Sequence[PlacedPaper], groups: Sequence[Group
     """Return how many dots a label would cover; a label that covers another one or leaves the map counts as many."""
     left, top, right, bottom = label.box
     found = sum(
-        left - _DOT < _WIDTH * each.x < right + _DOT and top - _DOT < _HEIGHT * each.y < bottom + _DOT
-        for each in papers
+        left - reach < _WIDTH * each.x < right + reach and top - reach < _HEIGHT * each.y < bottom + reach
+        for each, reach in ((each, _DOT * (0.7 + each.paper.relevance) / 1.7) for each in papers)
     )
     for other in groups:
         if other.lane and other.papers:
