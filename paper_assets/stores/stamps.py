@@ -92,22 +92,24 @@ def _files(root: Path) -> Iterator[tuple[str, tuple[int, ...]]]:
         found = root.stat()
     except FileNotFoundError:
         return
-    if not root.is_dir():
-        if found.st_size:  # a database's log appears and disappears; an empty one counts as absent
-            yield str(root), _state_of(found)
-        return
-    for folder, folders, names in os.walk(root, onerror=_refuse, followlinks=True):
-        folders[:] = sorted(set(folders) - {_NOT_READ})
-        yield folder, ()
-        for name in sorted(names):
-            path = Path(folder, name)
+    if root.is_dir():
+        yield from _below(f"{root}")
+    elif found.st_size:  # a database's log appears and disappears; an empty one counts as absent
+        yield f"{root}", _state_of(found)
+
+
+def _below(folder: str) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """Yield a folder and everything below it, without a Path for each of ten thousand files. Raises OSError."""
+    yield folder, ()
+    with os.scandir(folder) as found:
+        entries = sorted(found, key=lambda entry: entry.name)
+    for entry in entries:
+        if not entry.is_dir():
             with suppress(FileNotFoundError):  # a broken link, or removed since
-                yield str(path), _state_of(path.stat())
+                yield entry.path, _state_of(entry.stat())
+        elif entry.name != _NOT_READ:
+            yield from _below(entry.path)
 
 
 def _state_of(found: os.stat_result) -> tuple[int, ...]:
     return found.st_dev, found.st_ino, found.st_mode, found.st_size, found.st_mtime_ns, found.st_ctime_ns
-
-
-def _refuse(fault: OSError) -> None:
-    raise fault
