@@ -170,8 +170,8 @@ def test_no_folder_or_module_has_a_meaningless_name() -> None:
     assert not names & {"utils", "util", "helpers", "helper", "manager", "base", "common", "misc"}
 
 
-def test_importing_the_graph_loads_no_model_and_no_vector_store() -> None:
-    heavy = "torch, chromadb, matplotlib, openvino, sentence_transformers, transformers"
+def test_importing_the_graph_loads_no_model_no_vector_store_and_no_reader_of_pdfs_and_phone_numbers() -> None:
+    heavy = "torch, chromadb, matplotlib, openvino, sentence_transformers, transformers, pypdfium2, phonenumbers"
     code = (
         "import sys, paper_assets.defs.runs, paper_assets.defs.automation; "
         f"print([name for name in '{heavy}'.split(', ') if name in sys.modules])"

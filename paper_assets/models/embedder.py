@@ -173,7 +173,7 @@ def _load_minilm(folder: Path) -> Embedder:
     def one(text: str) -> np.ndarray:
         ((ids, _cut),) = minilm.word_pieces(tokenizer, [text])
         with minilm.one_blas_thread():
-            return _unit(minilm.token_vectors(weights, ids[None], minilm.NUMPY).sum(1))[0]
+            return _unit(minilm.vector_sum(weights, ids)[None])[0]
 
     def one_by_one(texts: list[str]) -> bool:
         return sum(len(ids) for ids, _cut in minilm.word_pieces(tokenizer, texts)) <= FEW_PIECES

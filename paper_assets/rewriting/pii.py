@@ -9,8 +9,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from phonenumbers import Leniency, PhoneNumberMatcher
-
 MASK = "***"
 
 _REGIONS = ("KR", "US")  # numbers of other countries need a +
@@ -142,6 +140,8 @@ def _phones(text: str) -> Iterator[tuple[int, int]]:
     open_to_view = _COVERED.sub(_covered, _GROUPS.sub(_widths_covered, read))
     if not _MAY_HOLD_A_PHONE.search(open_to_view):
         return
+    from phonenumbers import Leniency, PhoneNumberMatcher  # imported only for texts that need it
+
     for region in _REGIONS:
         for match in PhoneNumberMatcher(open_to_view, region, leniency=Leniency.EXACT_GROUPING):
             if _is_no_phone(text, match.start, match.end):

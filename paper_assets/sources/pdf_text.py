@@ -10,15 +10,15 @@ import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
-
-import pypdfium2
-from pypdfium2 import PdfDocument, PdfiumError
+from typing import TYPE_CHECKING, Any
 
 from paper_assets.errors import PdfFetchFailed
 from paper_assets.paper_id import MARGIN_STAMP
 from paper_assets.sources.limited_reading import answer_parent, read_in_child
 from paper_assets.text.cleaning import without_controls
+
+if TYPE_CHECKING:
+    from pypdfium2 import PdfDocument
 
 MOST_BYTES = 50_000_000  # bytes of one file; nearly all papers have less than a tenth
 MOST_PAGES = 500  # pages of one file, theses included
@@ -63,6 +63,8 @@ def pages_of(content: bytes, *, named: str, most_pages: int, most_characters: in
 
     pdfium is not thread-safe, not even between two documents. Raises PdfFetchFailed.
     """
+    import pypdfium2  # needed by the child process alone
+
     try:
         document = pypdfium2.PdfDocument(content)
     except pypdfium2.PdfiumError as error:
@@ -152,7 +154,7 @@ def _refuse_others(content: bytes, named: str) -> None:
         raise PdfFetchFailed(f"{named} is cut off before its end; fetch or copy it again")
 
 
-def _pages(document: PdfDocument, named: str, most_pages: int, most_characters: int) -> list[str]:
+def _pages(document: "PdfDocument", named: str, most_pages: int, most_characters: int) -> list[str]:
     count = len(document)
     if count == 0:
         raise PdfFetchFailed(f"{named} has no pages; fetch or save it again")
@@ -166,7 +168,9 @@ def _pages(document: PdfDocument, named: str, most_pages: int, most_characters: 
     return pages
 
 
-def _page(document: PdfDocument, at: int, named: str) -> str:
+def _page(document: "PdfDocument", at: int, named: str) -> str:
+    from pypdfium2 import PdfiumError
+
     opened: list[Any] = []
     try:
         opened.append(document[at])

@@ -125,10 +125,11 @@ def _newest(target: Path, latest: int) -> list[tuple[date, str]]:
 def days_with_pages(target: Path) -> list[date]:
     """Return the days for which a profile's folder holds a page, ascending; empty without a folder."""
     found = []
-    for path in target.glob("*.html"):
-        if named := _PAGE.fullmatch(path.name):
-            with suppress(ValueError):  # a user's file such as 2026-99-99.html
-                found.append(date.fromisoformat(named[1]))
+    with suppress(FileNotFoundError, NotADirectoryError), os.scandir(target) as entries:
+        for entry in entries:
+            if named := _PAGE.fullmatch(entry.name):
+                with suppress(ValueError):  # a user's file such as 2026-99-99.html
+                    found.append(date.fromisoformat(named[1]))
     return sorted(found)
 
 

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -184,6 +185,22 @@ def test_few_texts_do_not_wait_for_a_large_library():
         print([name for name in large if name in sys.modules])
     """)
     assert seen == "[]"
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="this system does not bind a process to one core")
+def test_a_text_has_the_same_bits_on_one_core_and_on_all(embedder):
+    texts = [" ".join(WORDS * 20)[:length] for length in (20, 200, 400, 900, 1800)]
+    kernel = {name: value for name, value in os.environ.items() if name.startswith("OPENBLAS_")}  # decides on the bits
+    on_one_core = fresh_process(
+        f"""
+        import os
+        os.sched_setaffinity(0, {{min(os.sched_getaffinity(0))}})
+        from paper_assets.models.embedder import load_embedder
+        print([load_embedder()._one(text).tobytes().hex() for text in {texts!r}])
+        """,
+        **kernel,
+    )
+    assert on_one_core == str([embedder._one(text).tobytes().hex() for text in texts])
 
 
 def test_importing_openvino_reports_to_nobody(tmp_path):

@@ -10,6 +10,7 @@ import typer
 
 from paper_assets.defs.history_files import is_idle
 from paper_assets.errors import PaperAssetsError
+from paper_assets.interfaces.cli.process import importing
 from paper_assets.interfaces.cli.stamp import stamp_key
 from paper_assets.interfaces.cli.terminal import (
     AsJson,
@@ -49,7 +50,8 @@ def run(
     current = stamped_answer(read_settings().warehouse_path, "run", key) if is_idle(dagster_home()) else None
     if current is not None:
         return show(current)
-    from paper_assets.interfaces.cli.graph_run import bring_up_to_date  # imports Dagster
+    with importing():
+        from paper_assets.interfaces.cli.graph_run import bring_up_to_date  # imports Dagster
 
     end(bring_up_to_date(profile, first, last, show=show, key=key))
 
