@@ -141,13 +141,17 @@ class ProductTools:
         return await self.calls.answer(ctx, "best_practices", work)
 
     def _rewrite(self, item: "RewriteItem") -> dict[str, Any]:
+        from paper_assets.rewriting.gate import not_checked, open_questions
         from paper_assets.rewriting.loop import standing, state_of
 
         config = self.settings.rewriting
         try:
             state, stands = state_of(item, config=config), standing(item, config=config)
+            shown = state and item.attempts[state.attempt - 1]
+            unchecked = not_checked(open_questions(item, shown)) if shown else None
         except Exception as error:  # of one rewrite; the others are listed
-            state, stands = None, f"{named_error(error, f'the rewrite of {item.paper_id} for {item.target_level}')}"
+            state, unchecked = None, None
+            stands = f"{named_error(error, f'the rewrite of {item.paper_id} for {item.target_level}')}"
         return {
             "item": item.item,
             "paper_id": item.paper_id,
@@ -158,4 +162,5 @@ class ProductTools:
             "attempts": len(item.attempts),
             "text": state and state.current_text,
             "feedback": state and state.feedback,
+            "unchecked": unchecked,
         }
