@@ -113,12 +113,15 @@ def brief_ranking(warehouse: Warehouse, profile: str, day: date) -> dict[str, An
     """
     stored = ranking(warehouse, day, profile)
     rows = stored.rows.filter(stored.rows.column("shown")).to_pylist()
-    papers = {row["paper_id"]: row for row in papers_by_id(warehouse, [row["paper_id"] for row in rows]).to_pylist()}
-    known = {row["paper_id"]: papers.get(row["paper_id"], _GONE) for row in rows}
+    about = _about(stored)
+    ids = dict.fromkeys([*(row["paper_id"] for row in rows), *about["questions"]])
+    papers = {row["paper_id"]: row for row in papers_by_id(warehouse, list(ids)).to_pylist()}
+    known = {paper_id: papers.get(paper_id, _GONE) for paper_id in ids}
     return {
         "profile": profile,
         "day": f"{day}",
-        **_about(stored),
+        **about,
+        "questions": [{"paper_id": each, "title": known[each]["title"]} for each in about["questions"]],
         "papers": [
             {
                 "rank": row["rank"],
