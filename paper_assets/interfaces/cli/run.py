@@ -23,6 +23,7 @@ from paper_assets.interfaces.cli.terminal import (
 )
 from paper_assets.interfaces.values import parse_day
 from paper_assets.stores.stamps import stamped_answer
+from paper_assets.text.tex import readable
 
 
 def run(
@@ -77,7 +78,7 @@ def show_ranking(shown: Mapping[str, Any], *, with_why: bool) -> None:
                 paper["rank"],
                 f"{paper['score']:.3f}" if paper["match"] is None else f"{paper['match']:.2f}",
                 f"{paper['relevance']:.2f}",
-                f"{paper['paper_id']}  {paper['title']}",
+                f"{paper['paper_id']}  {readable(paper['title'])}",
                 ", ".join(paper["tags"]),
             )
             for paper in shown["papers"]
