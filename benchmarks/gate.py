@@ -5,11 +5,13 @@
 `gate.toml` has 20 invented papers, of each three honest rewrites (16 papers in English, 4 in German), and places of
 these rewrites with a distorted wording; --texts reads another file of that form, as `gate_fresh.toml`. --data adds the
 24 rewrites of `rewrites.jsonl`, and 51 places of these reversed, and said in other words (`retold.jsonl`). --pairs adds
-a file of rewrites as honest texts (as in mutate_and_judge.py). Code alone is compared with a critic scripted as
-perfect, which knows every distorted place and finds nothing else, and with both together: what code did not find in the
-original is then a question that this critic answers. So "both" shows what the critic's answers can do, not what a real
-model answers. A distorted text that is held for what its honest twin is held for counts as missed. Exits with 1 where
-code holds more than one in ten honest rewrites, or critic and code let a distortion pass.
+a file of rewrites as honest texts (as in mutate_and_judge.py).
+
+Columns: `code` stops the text by itself; `asks`: code does not stop it and has a question about a number or name, which
+without an answer keeps it out of the archive; `critic`: a critic scripted as perfect, which knows every distorted place
+and finds nothing else; `both`: code, and this critic's answers to its questions too. So "both" shows what answers can
+do, not what a real model answers. A distorted text that is held for what its honest twin is held for counts as missed.
+Exits with 1 where code holds more than one in ten honest rewrites, or critic and code let a distortion pass.
 """
 
 import argparse
@@ -18,7 +20,7 @@ import sys
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from benchmarks.mutate_and_judge import Good, from_file, from_folder, held_back
@@ -121,6 +123,12 @@ def held_by_both(text: Text, reasons: Sequence[str]) -> bool:
     return other or bool(claims) or held_by_critic(text)
 
 
+def _asks(text: Text) -> bool:
+    """Return whether code has a question about a number or name that it does not have about the honest twin."""
+    honest = _doubted(replace(text, text=text.honest)).all if text.honest else ()
+    return bool({*_doubted(text).all} - {*honest})
+
+
 def _doubted(text: Text) -> Unsupported:
     return unsupported(f"{text.item.title}\n{text.item.original_text}", text.text, language=text.item.language)
 
@@ -150,11 +158,11 @@ def main() -> int:
     def by_code(text: Text) -> bool:
         return bool(reasons[text])
 
-    print(f"{'honest':28} {'texts':>6} {'code':>12} {'critic':>12} {'both':>12}")
+    print(f"{'honest':28} {'texts':>6} {'code':>12} {'asks':>12} {'critic':>12} {'both':>12}")
     for name, group in _groups(honest, lambda each: f"{each.kind}, {each.item.language}, {each.item.target_level}"):
         print(_line(name, group, reasons))
     print(_line("all honest", honest, reasons), end="\n\n")
-    print(f"{'distorted':28} {'texts':>6} {'code':>12} {'critic':>12} {'both':>12}")
+    print(f"{'distorted':28} {'texts':>6} {'code':>12} {'asks':>12} {'critic':>12} {'both':>12}")
     for name, group in _groups(distorted, lambda each: each.kind):
         print(_line(name, group, reasons))
     print(_line("all distorted", distorted, reasons), end="\n\n")
@@ -185,6 +193,7 @@ def _groups(texts: Sequence[Text], of: Callable[[Text], str]) -> list[tuple[str,
 def _line(name: str, texts: Sequence[Text], reasons: Mapping[Text, Sequence[str]]) -> str:
     found = (
         sum(bool(reasons[text]) for text in texts),
+        sum(not reasons[text] and _asks(text) for text in texts),
         sum(map(held_by_critic, texts)),
         sum(held_by_both(text, reasons[text]) for text in texts),
     )

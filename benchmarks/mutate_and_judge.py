@@ -8,12 +8,13 @@ are those on which the rules were developed, --half 1 those held out, separated 
 id. FILE: a JSON object a line with `title`, `original`, `rewrite` and `level`, and `language` where it is not English;
 with neither the finished rewrites of this home. Each rewrite is corrupted in every way of
 benchmarks/corruptions.py, and replaced by unusable texts. Shown for each kind: what the gate
-holds back, the AUC of the critic's total (1: every good rewrite scores above every corrupted one), and the share that
-would pass critic and gate together. The critic is the one that is set up (LLM_CRITIC_PROVIDER, LLM_CRITIC_MODEL,
+holds back, what it holds back or has a question about (which is not archived without an answer), the AUC of the
+critic's total (1: every good rewrite scores above every corrupted one), and the share that would pass critic and gate
+together. The critic is the one that is set up (LLM_CRITIC_PROVIDER, LLM_CRITIC_MODEL,
 LLM_PROVIDER). What asking it costs is printed first: it is shown at most --most-calls texts, all good ones and of each
 kind as many; with --plan that is all, with --gate-only the critic is not called. Exits with 1 where an unusable text
-passes the checks, one with a wrong number or name in more than five of a hundred cases, or where a good rewrite is
-held back.
+passes the checks, where code neither stops nor asks about a wrong number or name in more than five of a hundred cases,
+or where a good rewrite is held back.
 """
 
 import argparse
@@ -65,10 +66,13 @@ _NAMES = (
 
 @dataclass(frozen=True)
 class Judged:
-    """What became of one text; `score` None where no critic was asked, `why` empty where the gate lets it through."""
+    """What became of one text; `score` None where no critic was asked, `why` empty where the gate lets it through;
+    `asks`: whether code found a number or name missing.
+    """
 
     why: tuple[str, ...]
     score: int | None = None
+    asks: bool = False
 
     @property
     def held(self) -> bool:
@@ -104,6 +108,11 @@ def held_back(item: NewItem, text: str, embedder: Embedder | None, originals: Ma
         others = {name: others[name] for name in np.array(list(others))[near]}
     fits = likeness(embedder, title=item.title, original=item.original_text, text=text, others=others)
     return (*stops(item, text, likeness=fits), *claimed(found.certain))
+
+
+def asks(item: NewItem, text: str) -> bool:
+    """Whether code did not find a number or name of the text in the original."""
+    return bool(unsupported(f"{item.title}\n{item.original_text}", text, language=item.language).all)
 
 
 def criticised(critic: Critic | None, item: NewItem, text: str) -> int | None:
@@ -223,26 +232,33 @@ def measure(
 ) -> int:
     """Judge, print the table; 1 where a target is missed."""
     originals = {item.paper_id: item.original_text for item, _ in goods}
-    good = [Judged(held_back(*each, embedder, originals), criticised(critic, *each)) for each in goods]
+    good = [Judged(held_back(*each, embedder, originals), criticised(critic, *each), asks(*each)) for each in goods]
     failed = any(one.held for one in good)
-    print(f"{len(goods)} good rewrites, of which the gate holds back {sum(one.held for one in good)}")
+    print(f"{len(goods)} good rewrites, of which the gate holds back {sum(one.held for one in good)} "
+          f"and has questions about {sum(one.asks and not one.held for one in good)}")  # fmt: skip
     for (item, _), one in zip(goods, good, strict=True):
         if one.held:
             print(f"   held back: {item.paper_id} {item.target_level}: {one.why}")
-    print(f"{'corruption':24} {'texts':>6} {'held back':>10} {'AUC':>6} {'would pass':>11}")
+    print(f"{'corruption':24} {'texts':>6} {'held back':>10} {'or asked':>9} {'AUC':>6} {'would pass':>11}")
     everything: list[Judged] = []
     share = critic.left // len(bad) if critic else 0  # of each kind as many
     for kind, texts in bad.items():
         judged = [
-            Judged(held_back(*text, embedder, originals), criticised(critic if place < share else None, *text))
+            Judged(
+                held_back(*text, embedder, originals),
+                criticised(critic if place < share else None, *text),
+                asks(*text),
+            )
             for place, text in enumerate(texts)
         ]
         everything += judged
         if kind not in BY_MEANING:
-            failed |= sum(one.held for one in judged) < (1 if kind in UNUSABLE else _LEAST_HELD) * len(judged)
+            failed |= sum(one.held or one.asks for one in judged) < (1 if kind in UNUSABLE else _LEAST_HELD) * len(
+                judged
+            )
         print(_line(kind, good, judged, config))
         for (item, text), one in zip(texts, judged, strict=True):
-            if show and not one.held:
+            if show and not (one.held or one.asks):
                 print(f"   missed: {item.paper_id} {item.target_level}: {_changed(goods, item, text)}")
     print(_line("all", good, everything, config))
     if critic and critic.fault:
@@ -289,7 +305,8 @@ def _line(kind: str, good: list[Judged], bad: list[Judged], config: RewritingCon
     scores = [one.score for one in bad if one.score is not None]
     passes = sum(not one.held and (one.score is None or one.score >= config.passes) for one in bad) / len(bad)
     told = f"{auc([one.score for one in good if one.score is not None], scores):6.3f}" if scores else f"{'–':>6}"
-    return f"{kind:24} {len(bad):6} {held:10.1%} {told} {passes:11.1%}"
+    asked = sum(one.held or one.asks for one in bad) / len(bad)
+    return f"{kind:24} {len(bad):6} {held:10.1%} {asked:9.1%} {told} {passes:11.1%}"
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from paper_assets.ranking.explain import order_as_sum, order_parts, why
 from paper_assets.ranking.final_list import order_value, tenth
 from paper_assets.ranking.keywords import BETWEEN_FIELDS, distinct, keywords_in, paper_texts
 from paper_assets.ranking.tags import CONTRASTIVE_IN_WORDS, IN_WORDS, SOFT_PENALTY
-from paper_assets.rewriting.gate import direction_note, held_back, listed, unaccepted
+from paper_assets.rewriting.gate import direction_note, held_back, listed, not_checked, open_questions, unaccepted
 from paper_assets.rewriting.loop import step_of
 from paper_assets.rewriting.policy import Wait
 from paper_assets.settings import RewritingConfig
@@ -318,7 +318,8 @@ def _doubts(item: RewriteItem, kept: Attempt) -> tuple[str, ...]:
     lines = [f"Not in the original: {listed(open_claims)}."] if open_claims else []
     lines += [f"Not in the original, accepted by a person: {listed(accepted)}."] if accepted else []
     lines += [f"Accepted by a person, although {reason}." for reason in kept.stopped]
-    lines += [f"{note.capitalize()}."] if (note := direction_note(kept)) else []
+    notes = (not_checked(open_questions(item, kept)), direction_note(kept))
+    lines += [f"{note[0].upper()}{note[1:]}." for note in notes if note]
     return tuple(one_line(line) for line in lines)
 
 

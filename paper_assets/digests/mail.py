@@ -146,7 +146,7 @@ def _lines(text: str, *, first: str | None = None, indent: str = "") -> list[str
 
 _STYLES: Mapping[str, str] = {
     "body": "margin:0;padding:0;background:#ffffff;",
-    "page": "max-width:600px;margin:0 auto;padding:16px;color:#23211d;"
+    "page": "max-width:600px;margin:0 auto;padding:16px;color:#23211d;overflow-wrap:anywhere;word-break:break-word;"
     "font:16px/1.5 -apple-system,'Segoe UI',Roboto,Helvetica,Arial,sans-serif;",
     "h1": "margin:0;font-size:22px;line-height:1.25;",
     "h2": "margin:0;font-size:18px;line-height:1.35;",

@@ -94,9 +94,9 @@ def shown_ranking(warehouse: Warehouse, profile: str, day: date) -> dict[str, An
 
 
 def _papers_of(warehouse: Warehouse, stored: StoredRanking) -> dict[str, dict[str, Any]]:
-    """Return by id the papers of the list and, on a quiet day, those below it, as far as they are stored."""
-    ids = [row["paper_id"] for row in (*stored.listed, *stored.maybe)]
-    return {row["paper_id"]: row for row in papers_by_id(warehouse, ids).to_pylist()}
+    """Return by id the stored papers among those of the list, the questions and, on a quiet day, those below it."""
+    ids = [*(row["paper_id"] for row in (*stored.listed, *stored.maybe)), *_about(stored)["questions"]]
+    return {row["paper_id"]: row for row in papers_by_id(warehouse, list(dict.fromkeys(ids))).to_pylist()}
 
 
 def _reasons(row: Mapping[str, Any], stored: StoredRanking, paper: Mapping[str, Any] | None) -> list[str]:
@@ -121,7 +121,7 @@ def brief_ranking(warehouse: Warehouse, profile: str, day: date) -> dict[str, An
     Raises NotComputed.
     """
     stored = ranking(warehouse, day, profile)
-    papers = _papers_of(warehouse, stored)
+    papers, about = _papers_of(warehouse, stored), _about(stored)
 
     def brief(row: Mapping[str, Any]) -> dict[str, Any]:
         paper = papers.get(row["paper_id"], _GONE)
@@ -137,7 +137,8 @@ def brief_ranking(warehouse: Warehouse, profile: str, day: date) -> dict[str, An
     return {
         "profile": profile,
         "day": f"{day}",
-        **_about(stored),
+        **about,
+        "questions": [{"paper_id": each, "title": papers.get(each, _GONE)["title"]} for each in about["questions"]],
         "papers": [brief(row) for row in stored.listed],
         "maybe": [brief(row) for row in stored.maybe],
     }

@@ -167,7 +167,7 @@ def _read_bibtex(text: str) -> Sequence[Mapping[str, Any]]:
         strings = "\n".join(each[0] for each in _BIBTEX_STRING.finditer(text))
         ends = [each.start() for each in begins[1:]] + [len(text)]
         parts = [text[begin.start() : end] for begin, end in zip(begins, ends, strict=True)]
-        alone = [_parsed_bibtex(f"{strings}\n{part}") for part in parts]
+        alone = [_parsed_bibtex(f"{strings}\n{_BIBTEX_STRING.sub('', part)}") for part in parts]
         found = [
             entry for entries, begin in zip(alone, begins, strict=True) for entry in entries if _same(entry, begin)
         ]

@@ -60,14 +60,21 @@ class Undelivered:
 def deliver(workspace: Workspace, parcel: Parcel, *, again: bool = False) -> list[Delivery]:
     """Send the digest on every channel of its profile that has not had it; return the state of each channel.
 
-    `again`: also where it was sent before or the outcome is unknown. A failure is recorded, not raised. Raises
-    InvalidProfile for an unreadable `delivery.json`, StoreError.
+    `again`: also where the outcome is unknown, or, if it is known for every channel, where it was sent. A failure is
+    recorded, not raised. Raises InvalidProfile for an unreadable `delivery.json`, StoreError.
     """
     digest, warehouse = parcel.digest, workspace.warehouse
     options = load_delivery(workspace.settings.profiles_dir, digest.profile)
     ways: dict[str, Callable[[Workspace, DeliveryOptions, Parcel], str | None]] = {MAIL: _mail, WEBHOOK: _webhook}
+    before = {
+        each.channel: each.state
+        for each in deliveries(warehouse, [digest.profile], since=digest.day)
+        if each.day == digest.day and each.channel in options.channels
+    }
+    unknown = "sending" in before.values()
     for channel in options.channels:
-        if not claim(warehouse, digest.profile, digest.day, channel, now=workspace.clock(), again=again):
+        repeat = again and not (unknown and before.get(channel) == "sent")
+        if not claim(warehouse, digest.profile, digest.day, channel, now=workspace.clock(), again=repeat):
             continue
         state: State = "sent"
         try:

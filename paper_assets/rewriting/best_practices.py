@@ -17,7 +17,7 @@ from paper_assets.models.embedder import Embedder
 from paper_assets.paper import text_hash
 from paper_assets.progress import Progress, ignore_progress
 from paper_assets.rewriting.faithfulness import claim_key, unsupported
-from paper_assets.rewriting.gate import claimed, stops
+from paper_assets.rewriting.gate import NOT_CHECKED, claimed, not_checked, open_questions, stops, unaccepted
 from paper_assets.rewriting.measures import Likeness, clean_keywords, copied_share, keywords_of, likeness
 from paper_assets.rewriting.pii import mask_pii
 from paper_assets.rewriting.recall import best_fitting, remembered
@@ -138,8 +138,8 @@ def archive_rewrite(
     config = archive.config
     if score < config.archived:
         return _refused(f"score {score} is below {config.archived}")
-    if not released and (held := _held_back(archive, item, text, shown, accepted)):
-        return _refused(f"held back by the gate: {'; '.join(held)}")
+    if not released and (reason := _held_back(archive, item, text, shown, accepted)):
+        return _refused(reason)
     text, original_text = (mask_pii(each) if config.mask_pii else each for each in (text, item.original_text))
     if not text.strip() or not original_text.strip():
         return _refused("there is no text")
@@ -241,10 +241,13 @@ def _synced(archive: Archive) -> str | None:
 
 def _held_back(
     archive: Archive, item: NewItem, text: str, shown: Sequence[BestPractice], accepted: Collection[str]
-) -> tuple[str, ...]:
+) -> str | None:
+    """Return why the gate refuses a text: what stops it, or else questions that nobody has answered (B2)."""
     found = unsupported(f"{item.title}\n{item.original_text}", text, language=item.language)
     fits = likeness_of(archive.embedder, item, text, shown)
-    return (*stops(item, text, likeness=fits), *claimed(found.all, accepted))
+    if held := (*stops(item, text, likeness=fits), *claimed(found.certain, accepted)):
+        return f"held back by the gate: {'; '.join(held)}"
+    return not_checked(unaccepted(found.all, accepted))
 
 
 def _refused(reason: str) -> Archived:
@@ -277,18 +280,21 @@ def archive_kept(archive: Archive, item: RewriteItem, kept: Attempt) -> str:
 
 
 def offer_again(archive: Archive) -> int:
-    """Offer again every finished rewrite that was refused only because there was no embedding model; return their
-    number.
+    """Offer again every finished rewrite that was refused only because there was no embedding model, or because of open
+    questions that a person has answered since; return their number.
 
     A rewrite that a person has removed is not offered again: its item has another note. An interrupted call is simply
     repeated, because the archive takes the same rewrite only once. Raises StoreError.
     """
     if archive.embedder is None:
         return 0
-    refused = f"{_REFUSED}{NO_MODEL}"
-    items = items_with_note(archive.warehouse, refused)
-    for item in items:
-        if item.kept_attempt is not None:
-            note = archive_kept(archive, item, item.kept_attempt)
-            change_note(archive.warehouse, item.item, before=refused, after=note)
-    return len(items)
+    unjudged = items_with_note(archive.warehouse, f"{_REFUSED}{NO_MODEL}")
+    asked = items_with_note(archive.warehouse, f"{_REFUSED}{NOT_CHECKED}")
+    offered = 0
+    for item in (*unjudged, *asked):
+        kept = item.kept_attempt
+        if kept is None or (item in asked and open_questions(item, kept)):
+            continue
+        change_note(archive.warehouse, item.item, before=item.note or "", after=archive_kept(archive, item, kept))
+        offered += 1
+    return offered

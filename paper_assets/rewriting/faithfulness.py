@@ -6,9 +6,9 @@ The meaning of sentences is not judged. Different spellings of the same thing ma
 not 500 s, and no number is itself times 100. Precision and recall on synthetic corruptions are in docs/evaluation.md
 (`python -m benchmarks.faithfulness`).
 
-Rules cannot know every form, so what may be another form of something in the original is `uncertain`: shares and
-factors in words, a number that the original has with a unit or sign, and acronyms of two or three letters. These are
-questions to the critic and hold nothing back without its answer.
+Rules cannot know every form. `certain` are only numbers in digits that the original has in no reading: neither in
+another form nor as a difference, ratio or remainder of its numbers. Everything else, every name included, is a question
+to the critic and holds nothing back without its answer.
 """
 
 import re
@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from itertools import groupby, pairwise, takewhile
 
-from paper_assets.rewriting.names import is_short_acronym, new_names, squeezed, words_of
+from paper_assets.rewriting.names import new_names, squeezed, words_of
 from paper_assets.rewriting.quantities import DECIMAL_COMMA, Kind, Quantity, plain, quantities
 from paper_assets.text.languages import language_of
 from paper_assets.text.words import FUNCTION_WORDS, stem, stems_in
@@ -45,6 +45,8 @@ _OF_WHAT = re.compile(
 _JOINED = re.compile(r"[A-Za-zΑ-ω)]\s?[-+=]\s?$")
 _ONE_TO_ONE = re.compile(r"(?<!\d)1:1(?!\d)")
 _TWO_EQUAL = re.compile(r"\b(?:two|both)\b[^.;,]{0,30}\bequal", re.IGNORECASE)
+_SMALL = 12  # largest count that is a question whatever the original has
+_YEARS = range(1900, 2100)
 _AFTER = 30  # characters after a percentage in which "points" may be
 _COUNTED = 10  # least count of which a half is one
 _PREFIXES = {"n": 1e-9, "µ": 1e-6, "μ": 1e-6, "m": 1e-3, "k": 1e3, "M": 1e6, "G": 1e9}
@@ -55,19 +57,17 @@ _NUMBERED = re.compile(r"\((?:[1-9]|i{1,3}|iv|v|[a-g])\)")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unsupported:
-    """Numbers and names as the rewrite writes them, each once, in order."""
+    """Numbers and names as the rewrite writes them, each once, in order; `certain`: the numbers in no reading of the
+    original.
+    """
 
     numbers: tuple[str, ...]
     names: tuple[str, ...]
-    uncertain: frozenset[str] = frozenset()  # those that may be in the original in another form
+    certain: tuple[str, ...] = ()
 
     @property
     def all(self) -> tuple[str, ...]:
         return self.numbers + self.names
-
-    @property
-    def certain(self) -> tuple[str, ...]:
-        return tuple(claim for claim in self.all if claim not in self.uncertain)
 
 
 def unsupported(original: str, rewrite: str, *, language: str = "en") -> Unsupported:
@@ -77,13 +77,10 @@ def unsupported(original: str, rewrite: str, *, language: str = "en") -> Unsuppo
     spoken = _ENGLISH if language == _ENGLISH else language_of(original) or _ENGLISH
     source, text = plain(original, language=spoken), plain(rewrite, language=language)
     numbers = dict(_new_numbers(source, text, language))
-    names = tuple(new_names(source, text, language=language))
     return Unsupported(
         numbers=tuple(numbers),
-        names=names,
-        uncertain=frozenset(
-            (*(shown for shown, sure in numbers.items() if not sure), *filter(is_short_acronym, names))
-        ),
+        names=tuple(new_names(source, text, language=language)),
+        certain=tuple(shown for shown, certain in numbers.items() if certain),
     )
 
 
@@ -93,7 +90,7 @@ def claim_key(claim: str) -> str:
 
 
 def _new_numbers(source: str, text: str, language: str) -> Iterator[tuple[str, bool]]:
-    """Yield the numbers of `text` that `source` lacks, and whether they are in no other form in it."""
+    """Yield the numbers of `text` that `source` lacks, and whether it has them in no reading."""
     source = _VERSION.sub(r"\g<0> (\1)", _PERCENTILE.sub(_spelt_percentile, source))
     known, said = quantities(source), quantities(text)
     if language != _ENGLISH:
@@ -139,22 +136,66 @@ def _new_numbers(source: str, text: str, language: str) -> Iterator[tuple[str, b
         ):
             continue
         reported.add((each.value, each.kinds))
-        sure = _contradicts(each, counted) or _miscounts(each, text) or not _has_other_form(each, known)
-        yield each.shown.replace(".", ",") if language in DECIMAL_COMMA else each.shown, sure
+        certain = not (_may_be_other_form(each, known) or _may_be_computed(each, known))
+        yield each.shown.replace(".", ",") if language in DECIMAL_COMMA else each.shown, certain
 
 
-def _has_other_form(each: Quantity, known: Sequence[Quantity]) -> bool:
-    """Return whether a number is a share or factor in words ("half", "twice"), or the original has its value while
-    only one of the two has a unit or sign.
+def _may_be_other_form(each: Quantity, known: Sequence[Quantity]) -> bool:
+    """Return whether a number is in words, is small enough to count or explain something ("1 is perfect agreement"), is
+    a year without its century, or the original has it, if of something else or without its unit or sign.
     """
     bare = each.kinds == {"count"} and each.unit is None
-    if each.decimals is None and not bare:
+    if each.decimals is None or (bare and abs(each.value) <= _SMALL):
         return True
     return any(
-        _near(one.value, each, decimals=one.decimals)
+        _supports(one, each, share=_SHARE)
+        or ((bare or (one.kinds == {"count"} and one.unit is None)) and _near(one.value, each, decimals=one.decimals))
         for one in known
-        if bare != (one.kinds == {"count"} and one.unit is None)
-    )
+    ) or any(_close(one.value % 100, each.value) for one in known if one.value in _YEARS)
+
+
+def _may_be_computed(each: Quantity, known: Sequence[Quantity]) -> bool:
+    """Return whether a number is the remainder or inverse of one in the original, or the difference, ratio or relative
+    change of two that are near each other, rounded as it is written.
+    """
+    if each.unit is not None:
+        return any(
+            one.unit == each.unit and _is_rounded(abs(one.value - other.value), each)
+            for one, other in _neighbours(known)
+        )
+    values = [value for one in known for value in _alone(one)]
+    values += [value for one, other in _neighbours(known) for value in _together(one, other)]
+    if "percent" in each.kinds:
+        values = [100 * value for value in values] + values
+    return any(_is_rounded(abs(value), each) for value in values)
+
+
+def _alone(one: Quantity) -> Iterator[float]:
+    share = one.value / 100 if "percent" in one.kinds else one.value
+    if 0 < share < 1:
+        yield 1 - share
+    if one.value and "count" not in one.kinds:
+        yield 1 / share
+
+
+def _together(one: Quantity, other: Quantity) -> Iterator[float]:
+    yield one.value - other.value
+    for above, below in ((one.value, other.value), (other.value, one.value)):
+        if below:
+            yield above / below
+            yield above / below - 1
+
+
+def _neighbours(known: Sequence[Quantity]) -> Iterator[tuple[Quantity, Quantity]]:
+    """Yield the pairs of numbers of one kind and unit with at most one other between them; years are left out."""
+    known = [one for one in known if one.value not in _YEARS]
+    for one, other in (*pairwise(known), *zip(known, known[2:], strict=False)):
+        if one.unit == other.unit and not one.kinds.isdisjoint(other.kinds):
+            yield one, other
+
+
+def _is_rounded(value: float, each: Quantity) -> bool:
+    return _close(round(value, each.decimals), abs(each.value)) if each.decimals is not None else False
 
 
 def _spelt_percentile(found: re.Match[str]) -> str:

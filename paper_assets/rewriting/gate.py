@@ -1,8 +1,10 @@
 """Hold back rewrites for reasons that no score overrules (B2): between critic and pass, and before the archive. Pure.
 
-Code checks what it can know: language, length, copies, readability, numbers and names. Whether a sentence says what
-the original says is a question to the critic (`compare_sentences`), and so is what a number or name means that code did
-not find there (`settled`, `doubted_claims`); its verdict counts only with words of the original.
+A rewrite is stopped by code for plain contradictions only: language, length, a refusal, a copy, readability, another
+text, a number that the original has in no reading. Whether a sentence says what the original says is a question to the
+critic (`compare_sentences`), and so is a number or name that code did not find there (`settled`, `doubted_claims`); its
+verdict counts only with words of the original. A question without an answer (`open_questions`) stops nothing and costs
+no attempt: the rewrite is shown with it, and is archived when the critic or a person has accepted it.
 Each check gives its reason in words. A person may release a text by accepting it; accepted numbers and names count as
 accepted in every rewrite of the same paper.
 
@@ -15,7 +17,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from textwrap import shorten
 
-from paper_assets.rewriting.faithfulness import Unsupported, claim_key
+from paper_assets.rewriting.faithfulness import Unsupported, claim_key, unsupported
 from paper_assets.rewriting.measures import (
     CLEARLY_BETTER,
     LEAST_FIT,
@@ -38,6 +40,7 @@ _UNSPACED = re.compile(r"[぀-ヿ㐀-鿿฀-๿]")
 _FEWEST_WORDS = 40  # least number of distinct words to judge the topic
 _MOST_LETTERS = 160  # of a sentence shown in a reason
 _SHOWN = 5  # numbers and names shown in a reason
+NOT_CHECKED = "not found in the original, not checked"
 
 _REFUSALS = re.compile(
     r"""
@@ -151,15 +154,27 @@ def settled(item: NewItem, text: str, critique: Critique, doubted: Collection[st
 
 
 def doubted_claims(found: Unsupported, critique: Critique, answered: Collection[str]) -> tuple[str, ...]:
-    """Return the numbers and names that hold a rewrite back: those that are certainly missing and that the critic did
-    not settle, and uncertain ones that it finds changed or invented.
+    """Return the numbers and names that hold a rewrite back: numbers in no reading of the original, unless the critic
+    settled them, and what it finds changed or invented.
     """
     wrong = {claim_key(each.claim) for each in critique.claims if each.verdict in ("changed", "invented")}
     return tuple(
-        claim
-        for claim in found.all
-        if claim not in answered and (claim not in found.uncertain or claim_key(claim) in wrong)
+        claim for claim in found.all if claim not in answered and (claim in found.certain or claim_key(claim) in wrong)
     )
+
+
+def open_questions(item: RewriteItem, attempt: Attempt) -> tuple[str, ...]:
+    """Return the numbers and names that code did not find in the original and that neither the critic nor a person has
+    answered. They do not hold the text back, but it is not archived.
+    """
+    found = unsupported(f"{item.title}\n{item.original_text}", attempt.text, language=item.language)
+    answered = {*attempt.unsupported, *attempt.disputed}
+    return unaccepted([claim for claim in found.all if claim not in answered], item.accepted)
+
+
+def not_checked(claims: Sequence[str]) -> str | None:
+    """Return the sentence for open questions; None without any."""
+    return f"{NOT_CHECKED}: {listed(claims)}" if claims else None
 
 
 def direction_note(attempt: Attempt) -> str | None:

@@ -15,7 +15,7 @@ from paper_assets.errors import InvalidInput, StoreError
 from paper_assets.models.embedder import Embedder
 from paper_assets.rewriting.best_practices import Archive, archive_kept
 from paper_assets.rewriting.faithfulness import claim_key
-from paper_assets.rewriting.gate import doubts, held_back, is_stuck, stopped_attempts
+from paper_assets.rewriting.gate import doubts, held_back, is_stuck, open_questions, stopped_attempts
 from paper_assets.rewriting.policy import (
     DECISIONS,
     Decision,
@@ -243,7 +243,8 @@ def decide(
     if waits and keep_decision(warehouse, item, attempt, decision, now=now, written=len(current.attempts)):
         decided = rewrite_item(warehouse, item)
         if decision == "accept":
-            claims = decided.attempts[attempt - 1].unsupported
+            accepted = decided.attempts[attempt - 1]
+            claims = (*accepted.unsupported, *open_questions(decided, accepted))
             accept_claims(warehouse, decided.paper_id, map(claim_key, claims), now=now)
         if decision == "accept" and decided.attempts[attempt - 1].score < config.archived:
             _closed(warehouse, decided, config=config, archive=None)
@@ -254,11 +255,19 @@ def decide(
 def release(warehouse: Warehouse, item: str, claim: str, *, now: datetime) -> Response:
     """Accept a number or name in every rewrite of the item's paper; attempts held back only for it continue."""
     current = rewrite_item(warehouse, item)
-    doubted = {claim_key(each) for attempt in current.attempts for each in attempt.unsupported}
-    if claim_key(claim) not in doubted:
+    if not is_doubted(current, claim):
         return Response(counted=False, note=f"{_named(current)}: {claim!r} is not in doubt; nothing was changed")
     accept_claims(warehouse, current.paper_id, [claim_key(claim)], now=now)
     return Response(counted=True, note=f"{claim!r} is accepted in every rewrite of {current.paper_id}")
+
+
+def is_doubted(item: RewriteItem, claim: str) -> bool:
+    """Return whether a number or name holds an attempt of the item back, or is an open question about it."""
+    return any(
+        claim_key(claim) == claim_key(each)
+        for attempt in item.attempts
+        for each in (*attempt.unsupported, *open_questions(item, attempt))
+    )
 
 
 def cancel(warehouse: Warehouse, item: str) -> Response:

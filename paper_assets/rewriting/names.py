@@ -59,15 +59,6 @@ def new_names(source: str, text: str, *, language: str = _ENGLISH) -> Iterator[s
             yield word
 
 
-def is_short_acronym(word: str) -> bool:
-    """Return whether a name is an acronym of two or three letters, or a compound of one: too short to know what it
-    abbreviates.
-    """
-    marked = [part for part in _parts(_name_in(word)) if _is_marked(part)]
-    letters = [part.removesuffix("s") for part in marked]
-    return bool(letters) and all(part.isalpha() and part.isupper() and len(part) < _LONG_ACRONYM for part in letters)
-
-
 def words_of(text: str) -> list[str]:
     """Return the words of a text as they are written, GPT-4 as one."""
     return WORD.findall(text)

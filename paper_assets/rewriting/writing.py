@@ -147,8 +147,6 @@ def write_attempt(writer: Writer, item: NewItem, earlier: Sequence[Attempt], *, 
     )
     answered = settled(item, text, judged.value, found.all)
     doubted = doubted_claims(found, judged.value, answered)
-    unchecked = [claim for claim in found.all if claim not in answered and claim not in doubted]
-    notes = (*answered.values(), *([f"not found and not checked: {', '.join(unchecked)}"] if unchecked else []))
     compared = compare_sentences(item, text, judged.value.sentences, doubted=doubted)
     embedder = writer.archive.embedder if writer.archive else None
     keywords = (without_controls(word).replace(",", " ").strip() for word in drafted.value.keywords)
@@ -157,7 +155,7 @@ def write_attempt(writer: Writer, item: NewItem, earlier: Sequence[Attempt], *, 
         text=text,
         keywords=tuple(dict.fromkeys(word for word in keywords if word))[:_MOST_KEYWORDS],
         score=total(judged.value),
-        critique=without_controls("\n".join((*notes, in_words(judged.value)))).strip(),
+        critique=without_controls("\n".join((*answered.values(), in_words(judged.value)))).strip(),
         unsupported=doubted,
         examples=tuple(example.id for example in examples[: writer.config.examples]) if shown else (),
         model=drafted.model,

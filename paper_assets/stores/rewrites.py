@@ -122,10 +122,10 @@ def items_for(warehouse: Warehouse, paper_id: str, target_level: str) -> list[Re
 
 
 def items_with_note(warehouse: Warehouse, note: str) -> list[RewriteItem]:
-    """Return finished items with exactly this note, the oldest first."""
+    """Return finished items whose note begins like this, the oldest first."""
     return _select_items(
         warehouse,
-        "select item from rewrite_items where outcome is not null and note = ? order by opened_at, item",
+        "select item from rewrite_items where outcome is not null and starts_with(note, ?) order by opened_at, item",
         [note],
     )
 

@@ -147,6 +147,15 @@ def test_a_rewrite_says_that_a_machine_wrote_it_which_one_and_what_is_doubtful()
     assert "Written by a language model (actor-1)" in text and "Not in the original: 42%." in text
 
 
+def test_a_rewrite_says_which_name_was_neither_found_nor_checked() -> None:
+    kept = replace(attempt(1, 93), text="Zorvax likes this paper.")
+    item = rewrite("public", kept, outcome="passed", kept=1)
+    [version] = digest(paper(), rewrites=[item]).entries[0].versions
+    assert version.doubts == ("Not found in the original, not checked: Zorvax.", "Direction not checked.")
+    [version] = digest(paper(), rewrites=[replace(item, accepted=frozenset({"zorvax"}))]).entries[0].versions
+    assert version.doubts == ("Direction not checked.",)
+
+
 def test_a_rewrite_that_the_gate_holds_back_waits_and_says_why() -> None:
     attempts = [replace(attempt(n, 96), stopped=("3 words, where 120 to 200 were asked for",)) for n in range(1, 6)]
     [version] = digest(paper(), rewrites=[rewrite("public", *attempts)]).entries[0].versions

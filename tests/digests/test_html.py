@@ -68,7 +68,7 @@ def page(said: str, url: str = "https://example.org/a.pdf") -> str:
                 answer({text: [document(content=f"{text} x", title=text, url=url)]}, question=text, notes=[text]),
                 written(cited(text, text, title=text, section=text, paper_id="none"), notes=[text], model=text),
             ],
-            rewrites=[rewrite("public", attempt(1, 95, text.replace("\n", " ")), outcome="passed", kept=1)],
+            rewrites=[rewrite("public", attempt(1, 95, text.replace("\n", " ") + " Zorvax"), outcome="passed", kept=1)],
         )
     )
 

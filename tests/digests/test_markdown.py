@@ -50,7 +50,7 @@ def test_hostile_papers_give_the_page_no_other_shape(text: str) -> None:
                     answer({said: [document(content=said, title=f"x{said}")]}, question=f"x{said}"),
                     written(cited(f"x{said}", f"x{said}", title=f"x{said}", section=f"x{said}")),
                 ],
-                rewrites=[rewrite("public", attempt(1, 95, said), outcome="passed", kept=1)],
+                rewrites=[rewrite("public", attempt(1, 95, f"{said} Zorvax"), outcome="passed", kept=1)],
             )
         )
 

@@ -71,4 +71,6 @@ def test_a_harvest_of_recorded_pages_killed_twice_holds_row_for_row_what_an_undi
         assert len(oai.queries) == requests + 2  # only the two interrupted pages were read twice
     assert outcome["resumed"] == 31
     assert harvested(killed) == harvested(whole)
+    with recorded_oai(pages, each=2) as oai:
+        assert "submitted before --from and not stored 2" in whole.run(*RECORDED, *SETS, **environ(oai))
     assert (len(harvested(whole)), undisturbed["left_out"], undisturbed["faults"]) == (9, 2, 0)

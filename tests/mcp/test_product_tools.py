@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from datetime import date
+from pathlib import Path
 
 import pytest
 
@@ -64,7 +65,24 @@ def test_a_digest_is_read_page_by_page_by_tool_and_by_address(host: RawHost) -> 
     rest = host.call("read_digest", profile="traffic", offset=100)
     assert told["text"][100:] == rest["text"]
     [content] = host.request("resources/read", {"uri": ADDRESS})["result"]["contents"]
-    assert (content["text"], content["mimeType"]) == (told["text"], "text/markdown")
+    assert content["mimeType"] == "text/markdown"
+    whole = content["text"].split("\n\n")
+    assert [each for each in whole if not each.startswith("Why this rank: ")] == told["text"].split("\n\n"), (
+        "explain_rank has the explanations"
+    )
+    assert len(whole) > len(told["text"].split("\n\n"))
+
+
+def test_a_page_of_a_long_digest_ends_with_a_paragraph_within_fifteen_hundred_tokens(tmp_path: Path) -> None:
+    desk = ranked_desk(tmp_path, top_k=60, papers_a_day=60)
+    settings = load_settings(desk.environment, desk.folder)
+    write_digest(desk.warehouse, "traffic", date.fromisoformat(DAYS[-1]), settings=settings)
+    with raw_host(desk) as host:
+        host.handshake()
+        told = host.call("read_digest", profile="traffic", day=DAYS[-1])
+        assert len(told["text"]) <= 1_500 * 3.6 and told["text"].endswith("\n\n")
+        rest = host.call("read_digest", profile="traffic", offset=told["next_offset"])
+        assert rest["text"] and told["next_offset"] == len(told["text"]) < told["total"]
 
 
 def test_the_digests_there_are_can_be_listed_newest_first(host: RawHost) -> None:

@@ -10,7 +10,9 @@ from paper_assets.pipeline.workspace import open_workspace
 from paper_assets.profile import load_profile
 from paper_assets.retrieval.stance import no_judge
 from paper_assets.settings import load_settings
+from paper_assets.stores.rewrite_progress import finish, keep_attempt
 from paper_assets.stores.rewrites import rewrite_item
+from tests.digests.invented import attempt
 from tests.loopback_llm import loopback_llm
 from tests.page.browser import keep_picture, visitor
 from tests.page.invented_desk import LATEST, PROFILE, Page, served, waiting_item
@@ -141,3 +143,17 @@ def test_a_question_is_answered_for_and_against_unless_the_reader_chooses_otherw
         expect(page.locator("#answer h2")).to_have_text("Do roads help?")
         expect(page.locator("#answer")).not_to_contain_text("cs.LG")
         expect(page.locator("#answer")).not_to_contain_text("`")
+
+
+def test_a_name_that_was_not_checked_is_marked_and_can_be_accepted(page_of_a_year: Page, browser: Browser) -> None:
+    item, desk = waiting_item(page_of_a_year.desk), page_of_a_year.desk
+    keep_attempt(desk.warehouse, item.item, attempt(2, 97, "Zorvax says that roads are full."))
+    finish(desk.warehouse, item.item, outcome="passed", kept=2, note="not archived")
+    with visitor(browser) as page:
+        page.goto(f"{page_of_a_year.url}/p/{PROFILE}/rewrites/{item.item}")
+        expect(page.locator("p.text mark")).to_have_text("Zorvax")
+        expect(page.locator(".hint").first).to_contain_text("not found in the original, not checked: Zorvax")
+        page.get_by_role("button", name="Accept Zorvax").click()
+        expect(page.get_by_role("status")).to_contain_text("Accepted in every rewrite of")
+        expect(page.locator("p.text mark")).to_have_count(0)
+    assert rewrite_item(desk.warehouse, item.item).accepted >= {"zorvax"}

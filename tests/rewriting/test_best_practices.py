@@ -384,7 +384,7 @@ def test_another_model_embeds_the_originals_anew_and_finds_them(archive: Archive
         ("I'm sorry, but I cannot help with that request.", "a refusal"),
         ("\u200b\u200c\u2060" * 300, "no visible text"),
         ("It works well.", "3 words, where 120 to 200 were asked for"),
-        ("Nine farms in Finland were counted.", "not in the original: nine, Finland"),
+        ("On 4,071 farms sheep were counted.", "not in the original: 4,071"),
     ],
 )
 def test_whoever_calls_nothing_is_archived_that_the_gate_holds_back_unless_a_person_released_it(
@@ -398,7 +398,10 @@ def test_whoever_calls_nothing_is_archived_that_the_gate_holds_back_unless_a_per
     assert keep(archive, original, text.replace("\u200b", "x")).id, "released"
 
 
-def test_a_claim_that_a_person_has_accepted_for_the_paper_holds_nothing_back_at_the_archive(archive: Archive) -> None:
+def test_a_name_that_nobody_answered_for_keeps_a_text_out_of_the_archive_until_a_person_accepts_it(
+    archive: Archive,
+) -> None:
     text = "Nobody had counted so many sheep. Zorvax counts them with a small sieve."
-    assert "Zorvax" in str(keep(archive, "We count sheep with a sieve.", text, released=False).refused)
+    refused = keep(archive, "We count sheep with a sieve.", text, released=False).refused
+    assert refused == "not found in the original, not checked: Zorvax"
     assert keep(archive, "We count sheep with a sieve.", text, released=False, accepted=["zorvax"]).id

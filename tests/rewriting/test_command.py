@@ -84,6 +84,14 @@ def test_a_cancelled_rewrite_is_taken_up_again_on_demand(command: Command) -> No
         assert len(server.requests) == 2
 
 
+def test_a_finished_rewrite_says_what_was_not_checked_and_releasing_it_archives_the_rewrite(command: Command) -> None:
+    with loopback_llm(Play(96, text="Zorvax needs a small memory to count sheep")) as server:
+        out, _ = command("2603.00001", "--level", "expert", server=server)
+        assert "not found in the original, not checked: Zorvax\n" in out and "expert --release Zorvax" in out
+        out, _ = command("2603.00001", "--level", "expert", "--release", "Zorvax", server=server)
+        assert "archived as " in out and "not checked: Zorvax" not in out and len(server.requests) == 2
+
+
 def test_a_word_on_what_was_never_begun_begins_nothing(command: Command, desk: Desk) -> None:
     for word in (("--accept", "1"), ("--retry", "1"), ("--cancel",), ("--reopen",)):
         assert "there is no rewrite" in command("2603.00001", "--level", "public", *word, fails=True)[1]

@@ -6,8 +6,16 @@ from pathlib import Path
 import pytest
 
 from paper_assets.paper import Paper
-from paper_assets.rewriting.best_practices import Archive
-from paper_assets.rewriting.gate import compare_sentences, direction_note, held_back, length_in_words, settled, stops
+from paper_assets.rewriting.best_practices import Archive, offer_again
+from paper_assets.rewriting.gate import (
+    compare_sentences,
+    direction_note,
+    held_back,
+    length_in_words,
+    open_questions,
+    settled,
+    stops,
+)
 from paper_assets.rewriting.loop import advance, decide, release, standing, state_of
 from paper_assets.rewriting.measures import lix
 from paper_assets.rewriting.prompts import SUBSCORES, Critique, JudgedSentence, personas
@@ -77,9 +85,9 @@ SIX = {
     "a few words": ("It works well.", "3 words"),
     "the original": (LONG.abstract, "the original over again"),
     "Korean for an English reader": (KOREAN, "not in English"),
-    "invented figures and names": (
-        GOOD.replace("three farms", "nine farms in Finland").replace("97.5 percent", "99.9 percent"),
-        "not in the original: nine, 99.9, Finland",
+    "invented figures": (
+        GOOD.replace("97.5 percent", "99.9 percent").replace("40 milliseconds", "470 milliseconds"),
+        "not in the original: 99.9, 470",
     ),
     "zero-width characters": ("\u200b\u200c\u2060" * 300, "no visible text"),
 }
@@ -160,12 +168,12 @@ def test_the_best_that_the_gate_lets_through_goes_before_what_it_holds_back(arch
 
 
 def test_a_person_may_accept_what_is_held_back_and_the_claims_are_remembered_for_the_paper(archive: Archive) -> None:
-    text = SIX["invented figures and names"][0]
+    text = SIX["invented figures"][0]
     item = rewritten(archive.warehouse, text, archive=archive)
     assert standing(item, config=CONFIG) == "waiting for a decision"
     done = decide(archive.warehouse, item.item, 2, "accept", now=NOW, config=CONFIG)
     assert done.counted, done.note
-    assert rewrite_item(archive.warehouse, item.item).accepted == {"99.9", "finland", "nine"}
+    assert rewrite_item(archive.warehouse, item.item).accepted == {"99.9", "470"}
     with loopback_llm() as server:
         closed = advance(archive.warehouse, writer_of(server, archive=archive), item.item)
     assert (closed.outcome, closed.kept, kept(archive)) == ("accepted", 2, [text])
@@ -174,7 +182,7 @@ def test_a_person_may_accept_what_is_held_back_and_the_claims_are_remembered_for
 
 
 def test_what_was_accepted_for_one_paper_is_not_for_another(archive: Archive) -> None:
-    text = SIX["invented figures and names"][0]
+    text = SIX["invented figures"][0]
     item = rewritten(archive.warehouse, text)
     decide(archive.warehouse, item.item, 2, "accept", now=NOW, config=CONFIG)
     other = rewritten(archive.warehouse, text, paper=replace(LONG, paper_id="2603.00078"))
@@ -182,11 +190,10 @@ def test_what_was_accepted_for_one_paper_is_not_for_another(archive: Archive) ->
 
 
 def test_single_numbers_and_names_can_be_released_and_the_rewrite_goes_on_by_itself(archive: Archive) -> None:
-    item = rewritten(archive.warehouse, SIX["invented figures and names"][0], archive=archive)
+    item = rewritten(archive.warehouse, SIX["invented figures"][0], archive=archive)
     unknown = release(archive.warehouse, item.item, "Norway", now=NOW)
     assert not unknown.counted and "'Norway' is not in doubt" in unknown.note
-    for claim in ("nine", "FINLAND"):
-        assert release(archive.warehouse, item.item, claim, now=NOW).counted
+    assert release(archive.warehouse, item.item, "470", now=NOW).counted
     stands = rewrite_item(archive.warehouse, item.item)
     assert held_back(stands, stands.attempts[0]) == ("not in the original: 99.9",)
     release(archive.warehouse, item.item, "99.9", now=NOW)
@@ -307,7 +314,7 @@ def test_the_rewrite_says_which_sentences_nobody_compared_with_the_original(arch
 
 
 def test_a_text_held_only_for_what_the_critic_found_in_the_original_costs_no_second_attempt(archive: Archive) -> None:
-    text = GOOD.replace("a program named FlockNet", "a program named Shepherdess")
+    text = GOOD.replace("on video", "on 480 videos")
     count = len(sentence_spans(text))
 
     def answer(request: Request) -> Step:
@@ -321,7 +328,7 @@ def test_a_text_held_only_for_what_the_critic_found_in_the_original_costs_no_sec
         waits = advance(archive.warehouse, writer_of(server, archive=archive), item.item)
         assert len(server.requests) == 2
     assert standing(waits, config=CONFIG) == "waiting for a decision"
-    assert (waits.attempts[0].disputed, waits.attempts[0].unchecked) == (("Shepherdess",), 0)
+    assert (waits.attempts[0].disputed, waits.attempts[0].unchecked) == (("480",), 0)
 
 
 def test_a_text_that_the_critic_finds_changed_is_not_kept_however_often_it_is_written(archive: Archive) -> None:
@@ -386,20 +393,35 @@ def test_a_text_whose_unknown_name_the_critic_explains_passes_and_is_archived(ar
     assert [each.text for each in best_practices(archive.warehouse, archive.collection)] == [text]
 
 
-@pytest.mark.parametrize(
-    ("claims", "held", "note"),
-    [([], (), "not checked: GPUs"), ([{"claim": "GPUs", "verdict": "invented"}], ("GPUs",), "")],
-)
-def test_a_short_acronym_is_a_question_that_holds_a_text_only_if_the_critic_says_so(
-    archive: Archive, claims: list[dict[str, str]], held: tuple[str, ...], note: str
-) -> None:
-    text = GOOD.replace("a program named FlockNet", "a program for GPUs named FlockNet")
+def answering_claims(text: str, *claims: dict[str, str]):  # type: ignore[no-untyped-def]
+    """An actor who writes this text, and a critic who likes it and answers these claims."""
+    return lambda request: says(
+        {"claims": claims, **verdict(96)} if is_critic(request) else {"text": text, "keywords": ["sheep"]}
+    )
 
-    def answer(request: Request) -> Step:
-        return says({"claims": claims, **verdict(96)} if is_critic(request) else {"text": text, "keywords": ["sheep"]})
 
+WITH_NAME = GOOD.replace("a program named FlockNet", "a program by Acme named FlockNet")
+
+
+def test_a_name_without_an_answer_costs_no_attempt_and_is_archived_when_a_person_accepts_it(archive: Archive) -> None:
     [item] = opened(archive.warehouse, LONG)
-    with loopback_llm(answer) as server:
+    with loopback_llm(answering_claims(WITH_NAME)) as server:
         done = advance(archive.warehouse, writer_of(server, archive=archive), item.item)
-    assert done.attempts[0].unsupported == held and note in done.attempts[0].critique
-    assert (standing(done, config=CONFIG) == "passed") == (not held)
+        assert len(server.requests) == 2
+    assert (standing(done, config=CONFIG), kept(archive)) == ("passed", [])
+    assert open_questions(done, done.attempts[0]) == ("Acme",)
+    assert done.note == "not archived: not found in the original, not checked: Acme"
+    assert offer_again(archive) == 0, "nobody has answered"
+    assert release(archive.warehouse, item.item, "acme", now=NOW).counted
+    assert (offer_again(archive), kept(archive)) == (1, [WITH_NAME])
+    assert offer_again(archive) == 0
+    again = rewrite_item(archive.warehouse, item.item)
+    assert again.note and again.note.startswith("archived as ") and open_questions(again, again.attempts[0]) == ()
+
+
+def test_a_name_that_the_critic_finds_invented_holds_the_text_back(archive: Archive) -> None:
+    [item] = opened(archive.warehouse, LONG)
+    with loopback_llm(answering_claims(WITH_NAME, {"claim": "Acme", "verdict": "invented"})) as server:
+        done = advance(archive.warehouse, writer_of(server, archive=archive), item.item)
+    assert done.attempts[0].unsupported == ("Acme",) and standing(done, config=CONFIG) == "waiting for a decision"
+    assert open_questions(done, done.attempts[0]) == ()

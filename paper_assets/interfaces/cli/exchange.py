@@ -128,7 +128,9 @@ def _outcome(delivery: Delivery) -> dict[str, str | None]:
 def deliver(
     profile: ProfileName,
     day: Annotated[str | None, typer.Option(metavar="YYYY-MM-DD", help="Day; default: the newest.")] = None,
-    again: Annotated[bool, typer.Option("--again", help="Send again what was sent before, or may have been.")] = False,
+    again: Annotated[
+        bool, typer.Option("--again", help="Send again what may have been sent, else what was sent.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Send a profile's digest to the channels in its delivery.json."""

@@ -196,8 +196,15 @@ def harvest(
     say(_counts(outcome))
 
 
+_COUNTED = {"left_out": "submitted before --from and not stored", "resumed": "pages read by an earlier call"}
+
+
 def _counts(outcome: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in outcome.items() if value or name == "read")
+    return ", ".join(
+        f"{_COUNTED.get(name, name.replace('_', ' '))} {value}"
+        for name, value in outcome.items()
+        if value or name == "read"
+    )
 
 
 def fetch_and_rank(days: int, only: str | None) -> None:

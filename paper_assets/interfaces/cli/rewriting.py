@@ -26,8 +26,8 @@ from paper_assets.interfaces.cli.terminal import (
 from paper_assets.models.embedder import load_embedder
 from paper_assets.paper_id import split_paper_id
 from paper_assets.rewriting import loop
-from paper_assets.rewriting.best_practices import archive_of
-from paper_assets.rewriting.gate import direction_note, held_back, unaccepted
+from paper_assets.rewriting.best_practices import Archive, archive_of, offer_again
+from paper_assets.rewriting.gate import direction_note, held_back, not_checked, open_questions, unaccepted
 from paper_assets.rewriting.loop import OptimizerState, embed_published, rewriting, standing, state_of, step_of
 from paper_assets.rewriting.policy import LEVELS, Decision, Wait
 from paper_assets.rewriting.prompts import persona
@@ -80,7 +80,7 @@ def rewrite(
         item = meant(lambda stored: stored.outcome == "cancelled")
         result = loop.take_up_again(warehouse, item)
     elif release is not None:
-        item = meant(lambda stored: stored.outcome is None)
+        item = meant(lambda stored: loop.is_doubted(stored, release))
         result = loop.release(warehouse, item, release, now=now)
     else:
         task = loop.stored_task(warehouse, _task(warehouse, paper_id, level, language))
@@ -93,7 +93,7 @@ def rewrite(
     if result is not None:
         say(result.note)
     if not cancel:
-        _go_on(settings, warehouse, item, ask=not as_json)
+        _go_on(settings, warehouse, item, ask=not as_json, released=release is not None)
     _show(warehouse, item, settings.rewriting, as_json=as_json)
 
 
@@ -145,12 +145,14 @@ def _task(warehouse: Warehouse, paper_id: str, level: str, language: str | None)
     return new_item(paper, known, language=language)
 
 
-def _go_on(settings: Settings, warehouse: Warehouse, item: str, *, ask: bool) -> None:
+def _go_on(settings: Settings, warehouse: Warehouse, item: str, *, ask: bool, released: bool) -> None:
     """Write until the item is done or waits; at a terminal, ask the person who sits there."""
     current = rewrite_item(warehouse, item)
     attended = ask and sys.stdin.isatty()
     if current.outcome is not None:  # closed by the decision just made, or long ago
         _embed(settings, warehouse)
+        if released and current.note:  # it may have been the last question about it
+            offer_again(_archive(settings, warehouse))
         return
     if _waiting_attempt(current, settings.rewriting) is not None and not attended:
         return
@@ -186,16 +188,20 @@ def _ask(state: OptimizerState) -> Decision | None:
     return "retry" if answer in ("r", "retry") else None
 
 
-def _writer(settings: Settings, warehouse: Warehouse) -> Writer:
+def _archive(settings: Settings, warehouse: Warehouse) -> Archive:
     try:
         embedder = load_embedder(settings.embedding_model)
     except ModelUnavailable as fault:
         warn(f"warning: {fault}; examples are found by words only")
         embedder = None
     index = VectorIndex(settings.vectors_place, deadline=settings.store_deadline)
+    return archive_of(settings, warehouse, index, embedder)
+
+
+def _writer(settings: Settings, warehouse: Warehouse) -> Writer:
     return open_writer(
         environment(),
-        archive=archive_of(settings, warehouse, index, embedder),
+        archive=_archive(settings, warehouse),
         cache=StoredAnswers(warehouse),
         clock=lambda: datetime.now(UTC),
         config=settings.rewriting,
@@ -218,12 +224,17 @@ def _show(warehouse: Warehouse, item: str, config: RewritingConfig, *, as_json: 
     say(f"written by {shown.model}{f', judged by {shown.critic}' if shown.critic else ''}{_readable(current, shown)}")
     for reason in held_back(current, shown):
         say(f"held back: {reason}")
-    if note := direction_note(shown):
-        say(note)
+    questions = open_questions(current, shown)
+    for note in (not_checked(questions), direction_note(shown)):
+        if note:
+            say(note)
     critique = f". The critic: {state.feedback}" if state.feedback.strip() else ""
     say(f"attempt {state.attempt}, score {state.current_score}{critique}")
     if current.note:
         say(current.note)
+    if questions and current.outcome is not None and current.note:
+        command = f"paper-assets rewrite {current.paper_id} --level {current.target_level}"
+        say(f"accept what the original says in other words: {command} --release {shlex.quote(questions[0])}")
     if state.decision_required:
         claims = unaccepted(shown.unsupported, current.accepted)
         release = f", --release {shlex.quote(claims[0])}" if claims else ""

@@ -24,6 +24,7 @@ from paper_assets.interfaces.cli.terminal import (
 )
 from paper_assets.interfaces.values import parse_day
 from paper_assets.stores.stamps import stamped_answer
+from paper_assets.text.tex import readable
 
 
 def run(
@@ -91,7 +92,7 @@ def _print_papers(title: str, papers: Sequence[Mapping[str, Any]], shown: Mappin
                 paper["rank"],
                 f"{paper['score']:.3f}" if paper["match"] is None else f"{paper['match']:.2f}",
                 f"{paper['relevance']:.2f}",
-                f"{paper['paper_id']}  {paper['title']}",
+                f"{paper['paper_id']}  {readable(paper['title'])}",
                 ", ".join(paper["tags"]),
             )
             for paper in papers

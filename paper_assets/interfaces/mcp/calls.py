@@ -307,8 +307,10 @@ def paged(
 
 
 def text_page(text: str, *, offset: int, limit: int) -> Page:
-    """Return the characters offset..offset + limit of a text, as one item."""
+    """Return at most `limit` characters of a text from an offset, as one item, up to the end of a paragraph."""
     part = text[offset : offset + limit]
+    if offset + limit < len(text) and (ends := part.rfind("\n\n", limit // 2)) > 0:
+        part = part[: ends + 2]
     ends = offset + len(part)
     return Page(items=[part], total=len(text), next_offset=ends if part and ends < len(text) else None)
 

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from paper_assets.stores.warehouse import Warehouse
 
 _MOST_OF_A_LIST = 5_400  # characters of todays_ranking: at most 1,500 tokens of the large models' tokenizers
+_ARXIV_PAGE = "https://arxiv.org/abs/{paper_id}"  # once for a list: it would be a sixth of its tokens
 _MOST_REMOVED = 20  # removed papers in one answer; the others are counted
 _WINDOW_DAYS = 7  # stored papers that are ranked where none are given
 
@@ -61,6 +62,10 @@ def _argument(field: FieldInfo) -> Any:
         return kind | None
     described = Field(description=field.description)
     return Annotated[Annotated[kind, *field.metadata] | None if field.metadata else kind | None, described]
+
+
+def _arxiv_page(paper: Mapping[str, Any]) -> str:
+    return _ARXIV_PAGE.format(paper_id=paper["paper_id"])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,10 +134,16 @@ class DeskTools:
             name = self._profile(profile)
             shown = brief_ranking(self._warehouse, name, _day(day, "day") or newest_ranking(self._warehouse, name))
             papers, shown["maybe"] = (
-                [{**paper, "url": page_of(paper["paper_id"])} for paper in shown[name]] for name in ("papers", "maybe")
+                [
+                    paper
+                    if page_of(paper["paper_id"]) == _arxiv_page(paper)
+                    else {**paper, "url": page_of(paper["paper_id"])}
+                    for paper in shown[name]
+                ]
+                for name in ("papers", "maybe")
             )
             del shown["papers"]
-            return paged(shown, "papers", papers, offset=offset, most=_MOST_OF_A_LIST)
+            return paged({**shown, "url": _ARXIV_PAGE}, "papers", papers, offset=offset, most=_MOST_OF_A_LIST)
 
         return await self.calls.answer(ctx, "todays_ranking", work)
 

@@ -1,5 +1,6 @@
 """Tools for profiles, digests, rewrites and best practices (SPEC I9)."""
 
+import re
 from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -9,7 +10,7 @@ from mcp_types import CallToolResult
 from pydantic import Field
 
 from paper_assets.errors import named_error
-from paper_assets.interfaces.mcp.calls import MOST_CHARACTERS, Calls, open_warehouse, paged, profile_meant, text_page
+from paper_assets.interfaces.mcp.calls import Calls, open_warehouse, paged, profile_meant, text_page
 from paper_assets.interfaces.mcp.tool_types import (
     Day,
     DigestRead,
@@ -27,7 +28,13 @@ from paper_assets.settings import Settings
 if TYPE_CHECKING:
     from paper_assets.stores.rewrites import RewriteItem
 
+_MOST_OF_A_DIGEST = 5_000  # characters of a page: at most 1,500 tokens of the large models' tokenizers
+_EXPLANATION = re.compile(r"^Why this rank: .*\n\n?", re.MULTILINE)  # most of a digest; explain_rank gives it
 Level = Literal["public", "student", "expert"]
+
+
+def _without_explanations(text: str) -> str:
+    return _EXPLANATION.sub("", text)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,13 +78,13 @@ class ProductTools:
     async def read_digest(
         self, ctx: Context, profile: Profile = None, day: Day = None, offset: Offset = 0
     ) -> Annotated[CallToolResult, DigestRead]:
-        """Read the page of a day: ranking and why, contrast, evidence, rewrites."""
+        """Read the page of a day: ranking, contrast, evidence, rewrites."""
         from paper_assets.interfaces.mcp.resources import digest_text
 
         def work(_: Progress) -> Mapping[str, Any]:
             name = profile_meant(open_warehouse(self.calls, self.settings), profile, self.only)
             read, text = digest_text(self.settings, name, parse_day(day, "day") if day else None)
-            part = text_page(text, offset=offset, limit=MOST_CHARACTERS - 1_000)
+            part = text_page(_without_explanations(text), offset=offset, limit=_MOST_OF_A_DIGEST)
             return {
                 "profile": name,
                 "day": f"{read}",
@@ -141,13 +148,17 @@ class ProductTools:
         return await self.calls.answer(ctx, "best_practices", work)
 
     def _rewrite(self, item: "RewriteItem") -> dict[str, Any]:
+        from paper_assets.rewriting.gate import not_checked, open_questions
         from paper_assets.rewriting.loop import standing, state_of
 
         config = self.settings.rewriting
         try:
             state, stands = state_of(item, config=config), standing(item, config=config)
+            shown = state and item.attempts[state.attempt - 1]
+            unchecked = not_checked(open_questions(item, shown)) if shown else None
         except Exception as error:  # of one rewrite; the others are listed
-            state, stands = None, f"{named_error(error, f'the rewrite of {item.paper_id} for {item.target_level}')}"
+            state, unchecked = None, None
+            stands = f"{named_error(error, f'the rewrite of {item.paper_id} for {item.target_level}')}"
         return {
             "item": item.item,
             "paper_id": item.paper_id,
@@ -158,4 +169,5 @@ class ProductTools:
             "attempts": len(item.attempts),
             "text": state and state.current_text,
             "feedback": state and state.feedback,
+            "unchecked": unchecked,
         }

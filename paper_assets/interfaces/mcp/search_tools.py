@@ -64,13 +64,13 @@ class SearchTools:
                     raise PaperNotFound(f"{like[:60]} is not stored; search_papers looks at arXiv itself")
                 similar = similar_papers(corpus, paper, limit=limit)
                 return paged(
-                    {"matching": None, "notes": []}, "papers", [paper_row(each) for each in similar], offset=offset
+                    {"compared": None, "notes": []}, "papers", [paper_row(each) for each in similar], offset=offset
                 )
             parsed = parse_search_query(query or "")
             self._check(parsed.profile, profile, parsed.data_types)
             found = search_desk(corpus, parsed, profile=profile, offset=offset, limit=limit, private=False)
             papers = [paper_row(each, wanted=parsed.authors) for each in found.papers]
-            rows = paged({"matching": found.matching}, "papers", papers, offset=0)
+            rows = paged({"compared": found.matching}, "papers", papers, offset=0)
             shown = offset + len(rows["papers"])
             more = found.more or len(rows["papers"]) < len(found.papers)
             return {**rows, "next_offset": shown if more else None, "notes": list(found.notes)}

@@ -127,7 +127,8 @@ class TodaysRanking(TypedDict):
     above_line: int | None
     quiet: Annotated[bool, Field(description="Fewer papers than places were worth it.")]
     learning: Annotated[str | None, Field(description="How much the reader's ratings count, and why.")]
-    questions: Annotated[list[str], Field(description="Papers about which a rating would teach most.")]
+    questions: Annotated[list[dict[str, str]], Field(description="Papers about which a rating would teach most.")]
+    url: Annotated[str, Field(description="Address of each paper that names no other.")]
     papers: Annotated[list[dict[str, Any]], Field(description="summary: a sentence of the abstract. why: the match.")]
     maybe: Annotated[list[dict[str, Any]], Field(description="On a quiet day: papers below the threshold.")]
     total: int
@@ -267,7 +268,7 @@ class SearchDeskAnswer(TypedDict):
     papers: Annotated[list[dict[str, Any]], Field(description="With the passage that fits best.")]
     total: int
     next_offset: int | None
-    matching: Annotated[int | None, Field(description="Papers that meet the filters.")]
+    compared: Annotated[int | None, Field(description="Papers that meet the filters and were compared.")]
     notes: list[str]
 
 

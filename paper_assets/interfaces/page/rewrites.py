@@ -30,10 +30,10 @@ from paper_assets.interfaces.page.desk import (
 )
 from paper_assets.pipeline.rewrites import publish_vectors
 from paper_assets.rewriting import loop
-from paper_assets.rewriting.best_practices import archive_of
+from paper_assets.rewriting.best_practices import archive_of, offer_again
 from paper_assets.rewriting.best_practices import remove as remove_from
 from paper_assets.rewriting.faithfulness import Piece, marked
-from paper_assets.rewriting.gate import direction_note, held_back
+from paper_assets.rewriting.gate import direction_note, held_back, listed, not_checked, open_questions
 from paper_assets.rewriting.loop import advance, run_to_end, state_of, step_of
 from paper_assets.rewriting.policy import DECISIONS, LEVELS, Step, Wait, Write
 from paper_assets.rewriting.writing import Writer
@@ -85,6 +85,7 @@ def show_rewrite(request: Request) -> Response:
     shown = item.attempts[state.attempt - 1] if state else None
     against = request.query_params.get("against", "before" if shown and shown.attempt > 1 else "original")
     before = item.attempts[shown.attempt - 2] if shown and shown.attempt > 1 and against == "before" else None
+    questions = open_questions(item, shown) if shown else ()
     auto = item.outcome is None and model is not None and request.query_params.get("auto") == "1"
     return page(
         request,
@@ -93,7 +94,8 @@ def show_rewrite(request: Request) -> Response:
         level=LEVELS_IN_WORDS.get(item.target_level, item.target_level),
         stage_in_words=_status(item, step, model=model, auto=auto),
         held=held_back(item, shown) if shown else (),
-        direction=direction_note(shown) if shown else None,
+        notes=[note for note in (not_checked(questions), direction_note(shown) if shown else None) if note],
+        questions=questions,
         waits=step.attempt if isinstance(step, Wait) else None,
         unfinished=isinstance(step, Write),
         auto=auto,
@@ -101,7 +103,9 @@ def show_rewrite(request: Request) -> Response:
         attempt=shown,
         against="before" if before else "original",
         pieces=whole_formulas(
-            marked(shown.text, before.text if before else item.original_text, shown.unsupported) if shown else ()
+            marked(shown.text, before.text if before else item.original_text, (*shown.unsupported, *questions))
+            if shown
+            else ()
         ),
         marks=(config.enough, config.asks, config.passes, config.archived),
         stage=_stage(item),
@@ -149,6 +153,16 @@ def decide_rewrite(request: Request) -> Response:
         note = response.note
         if response.counted:
             note += _resume(desk, name, advance)
+    elif decision == "release":
+        kept = item.kept_attempt
+        claims = open_questions(item, kept) if kept else ()
+        for claim in claims:
+            loop.release(warehouse, name, claim, now=now())
+        note = (
+            f"accepted in every rewrite of {item.paper_id}: {listed(claims)}" if claims else "nothing was in question"
+        )
+        if claims:
+            offer_again(archive_of(desk.settings, warehouse, desk.workspace.vector_index, desk.workspace.embedder()))
     elif decision == "cancel":
         note = loop.cancel(warehouse, name).note
     elif decision == "reopen":
@@ -158,7 +172,7 @@ def decide_rewrite(request: Request) -> Response:
             desk, name, run_to_end
         )
     else:
-        raise InvalidInput(f"a decision is accept, retry, auto, cancel or reopen, got {decision[:40]!r}")
+        raise InvalidInput(f"a decision is accept, retry, release, auto, cancel or reopen, got {decision[:40]!r}")
     watched = "?auto=1" if decision == "auto" and _model(desk) is not None else ""
     return redirect_with_note(request, f"/p/{profile}/rewrites/{name}{watched}", f"{note[:1].upper()}{note[1:]}.")
 
