@@ -6,10 +6,11 @@
 
 A reader rates what the list shows of one half of the papers (drawn at random), grades 2 and 3 worth reading, lower ones
 not; the other half, in which nothing was rated, is ranked and judged by nDCG@10. `learning` is what a reader gets: the
-model weighed by the evidence (L3), `always` the whole model, `share` how much of it counts. A `random` reader rates by
-chance, one half worth reading. `only no`, `only worth`: up to eight ratings of one kind. Other rankers are trained on
-the same ratings; `blended`: their z-scores added to those of the formula's log odds, as alone they do not know the
-profile. Differences to the list without ratings are paired by reader, with 95 % bootstrap intervals over readers.
+models weighed by the evidence (L3), `always` their average in full, `share` how much of it counts. A `random` reader
+rates by chance, one half worth reading. `only no`, `only worth`: up to eight ratings of one kind. Other rankers are
+trained on the same ratings; `blended`: their z-scores added to those of the formula's log odds, as alone they do not
+know the profile. Differences to the list without ratings are paired by reader, with 95 % bootstrap intervals over
+readers.
 
 An author's profile is their first two papers. They rate their own earlier papers worth reading, and the others that the
 list shows not; all later papers are ranked, and the author's own ones are right.
@@ -334,7 +335,8 @@ def learned(reader: Reader, rated: Rows, liked: NDArray[np.bool_], *, weight: fl
         liked=said,
         weights=dict.fromkeys(said, weight),
     )
-    return train(known), weigh(known, learning="auto").share
+    evidence = weigh(known, learning="auto")
+    return train(known, evidence.strengths), evidence.share
 
 
 def asked_rows(reader: Reader, seen: Rows, listed: Rows, count: int) -> Rows:
