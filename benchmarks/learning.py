@@ -2,13 +2,18 @@
 
     python -m benchmarks.learning --lists DIR --papers FILE [--rounds 3] [--narrow]     # judged lists
     python -m benchmarks.learning --set FOLDER [--each 2] [--rounds 1]                  # labelled: queries of a profile
+    python -m benchmarks.learning --authors FILE [--rounds 1]                           # authors of these papers
 
 A reader rates what the list shows of one half of the papers (drawn at random), grades 2 and 3 worth reading, lower ones
 not; the other half, in which nothing was rated, is ranked and judged by nDCG@10. `learning` is what a reader gets: the
-model weighed by the evidence (L3), `always` the whole model, `share` how much of it counts. A `random` reader rates by
-chance, one half worth reading. `only no`, `only worth`: up to eight ratings of one kind. Other rankers are trained on
-the same ratings; `blended`: their z-scores added to those of the formula's log odds, as alone they do not know the
-profile. Differences to the list without ratings are paired by reader, with 95 % bootstrap intervals over readers.
+models weighed by the evidence (L3), `always` their average in full, `share` how much of it counts. A `random` reader
+rates by chance, one half worth reading. `only no`, `only worth`: up to eight ratings of one kind. Other rankers are
+trained on the same ratings; `blended`: their z-scores added to those of the formula's log odds, as alone they do not
+know the profile. Differences to the list without ratings are paired by reader, with 95 % bootstrap intervals over
+readers.
+
+An author's profile is their first two papers. They rate their own earlier papers worth reading, and the others that the
+list shows not; all later papers are ranked, and the author's own ones are right.
 
 `first set`: after the twelve answers that a new reader is asked for (L5), beside `random set`, twelve random ones out
 of the same papers, and the twelve at the top of the list. `opened`: no rating; of the first 20 papers the reader opens
@@ -26,6 +31,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from benchmarks.author_readers import author_readers, without_name
 from paper_assets.evaluation.final_lists import OWN, judged_day, newest_judged_day
 from paper_assets.evaluation.fitting import held_out_fits, parts_of
 from paper_assets.evaluation.judged_lists import ON_TOPIC, UNJUDGED, load_judged_lists, scratch_warehouse
@@ -34,7 +40,7 @@ from paper_assets.evaluation.metrics import bootstrap_mean, exponential_gain, nd
 from paper_assets.learning.preference_model import SIGNAL_WEIGHTS, rated_papers, train, weigh
 from paper_assets.learning.questions import FIRST_SET, questions
 from paper_assets.models.embedder import load_embedder
-from paper_assets.paper import Paper, papers_to_table
+from paper_assets.paper import Paper, embedded_text, papers_from_table, papers_to_table
 from paper_assets.profile import Interests, Profile, RankingOptions, profile_content
 from paper_assets.ranking.calibration import Calibration
 from paper_assets.ranking.preferences import Preferences, log_odds, scaled
@@ -63,6 +69,15 @@ class Reader:
     grades: NDArray[np.int64]
     as_of: date
     calibration: Calibration | None
+    earlier: NDArray[np.bool_] | None = None  # (n,) the papers that can be rated; None: a half drawn at random
+
+    def rated_first(self, seen: Rows, ranking: Ranking) -> Rows:
+        """Return the judged rows in the order of the list; an author's own papers are before the others."""
+        order = self.order(seen, ranking)
+        order = order[self.grades[order] != UNJUDGED]
+        if self.earlier is None:
+            return order
+        return order[np.argsort(self.grades[order] < ON_TOPIC, kind="stable")]
 
     def ranking(self, rows: Rows, preferences: Preferences | None = None) -> Ranking:
         return rank(
@@ -157,14 +172,43 @@ def labelled_readers(folder: Path, embed: Embed, *, queries_each: int = 4) -> It
         )
 
 
+def authors(papers: Path, embed: Embed) -> Iterator[Reader]:
+    stored = list(read_papers(papers))
+    for author in author_readers(stored):
+        liked = {paper.paper_id for paper in author.liked}
+        candidates = papers_to_table(
+            without_name([paper for paper in stored if paper.day and paper.paper_id not in liked], author.name)
+        )
+        known = papers_from_table(candidates)
+        own = {paper.paper_id for paper in (*author.earlier, *author.later)}
+        record = {
+            "interests": {"papers": [{"title": paper.title, "abstract": paper.abstract} for paper in author.liked]},
+            "ranking": {"top_k": 10},
+        }
+        content = profile_content(record, source="benchmark")
+        queries = interest_queries(content.interests, options=content.ranking, scoring=ScoringConfig())
+        days = [paper.day or date.min for paper in known]
+        yield Reader(
+            profile=Profile(name="reader", content=content),
+            options=content.ranking,
+            queries=queries,
+            query_vectors=embed(queries.texts),
+            papers=candidates,
+            vectors=embed([embedded_text(paper.title, paper.abstract) for paper in known]),
+            grades=np.array([ON_TOPIC if paper.paper_id in own else 0 for paper in known]),
+            as_of=max(days),
+            calibration=None,
+            earlier=np.array([day < author.split for day in days]),
+        )
+
+
 def judge(reader: Reader, seed: int, *, ask: bool) -> dict[tuple[str, int], float]:
     """Return nDCG@10 of the unseen half by list and number of ratings, and how much learning counted."""
     chance = np.random.default_rng([seed, len(reader.grades)])
-    first = chance.random(len(reader.grades)) < 0.5
+    first = chance.random(len(reader.grades)) < 0.5 if reader.earlier is None else reader.earlier
     seen, unseen = np.flatnonzero(first), np.flatnonzero(~first)
     plain = reader.ranking(seen)
-    listed = reader.order(seen, plain)
-    listed = listed[reader.grades[listed] != UNJUDGED]
+    listed = reader.rated_first(seen, plain)
     by_formula = reader.ranking(unseen)
     order = reader.order(unseen, by_formula)
     without = reader.ndcg(order, unseen)
@@ -291,7 +335,8 @@ def learned(reader: Reader, rated: Rows, liked: NDArray[np.bool_], *, weight: fl
         liked=said,
         weights=dict.fromkeys(said, weight),
     )
-    return train(known), weigh(known, learning="auto").share
+    evidence = weigh(known, learning="auto")
+    return train(known, evidence.strengths), evidence.share
 
 
 def asked_rows(reader: Reader, seen: Rows, listed: Rows, count: int) -> Rows:
@@ -368,6 +413,7 @@ def main() -> None:
     parser.add_argument("--lists", type=Path)
     parser.add_argument("--papers", type=Path)
     parser.add_argument("--set", type=Path)
+    parser.add_argument("--authors", type=Path)
     parser.add_argument("--each", type=int, default=4, help="queries of a profile, with --set")
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--narrow", action="store_true", help="the profile names the first of the reader's interests")
@@ -380,11 +426,12 @@ def main() -> None:
     def embed(texts: list[str]) -> NDArray[np.float32]:
         return remembered_vectors(warehouse, texts, model=model.name, encode=model.encode)
 
-    readers = (
-        labelled_readers(given.set, embed, queries_each=given.each)
-        if given.set
-        else judged_readers(given.lists, given.papers, embed, narrow=given.narrow)
-    )
+    if given.set:
+        readers = labelled_readers(given.set, embed, queries_each=given.each)
+    elif given.authors:
+        readers = authors(given.authors, embed)
+    else:
+        readers = judged_readers(given.lists, given.papers, embed, narrow=given.narrow)
     report([[judge(reader, seed, ask=given.ask) for seed in range(given.rounds)] for reader in readers])
 
 

@@ -15,7 +15,7 @@ Row = Mapping[str, Any]
 class Moved:
     """A paper that the ratings moved into or out of a list: by how much (probability), by which words and rated papers.
 
-    A word begins with + or -, as in the stored ranking.
+    A word begins with + or -, as in the stored ranking. A rated paper is not named as near itself.
     """
 
     paper_id: str
@@ -67,5 +67,5 @@ def _moved(row: Row) -> Moved:
         paper_id=row["paper_id"],
         by=learned_of(row),
         words=tuple(row.get("learned_words") or ()),
-        near=tuple(row.get("learned_near") or ()),
+        near=tuple(each for each in row.get("learned_near") or () if each != row["paper_id"]),
     )

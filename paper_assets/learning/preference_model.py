@@ -1,21 +1,21 @@
-"""Train a linear model of what a reader rates worth reading, and weigh it by how well it predicts (SPEC L2, L3).
+"""Train linear models of what a reader rates worth reading, and weigh them by how well they predict (SPEC L2, L3).
 
 Bayesian logistic regression around the formula. A paper's log odds are those of the formula plus a linear function of
 its vector, its TF-IDF words and its dimensions, whose weights have normal priors of mean 0: without ratings they are 0,
 and each rating moves them a little. A bias and a slope are fitted with them and not used later. They account for a
 reader who is stricter than the formula, or for a formula that is too certain, which does not change the order of papers
-and would empty the list. The model is solved in the dual, so that the cost of 1,000 ratings does not depend on the
-number of words: scikit-learn's logistic regression supports neither an offset nor separate penalties.
+and would empty the list. There are three models, from a cautious to a bold one: the larger the variance of the priors,
+the further a rating moves similar papers. Each is solved in the dual, so that the cost of 1,000 ratings does not depend
+on the number of words: scikit-learn's logistic regression supports neither an offset nor separate penalties.
 
-The weight comes from Bayesian model averaging between two models: the formula alone, and the formula with what was
-learned. Each block of ratings is predicted from the earlier ones, once by the formula (stricter or milder, sharper or
-blunter, as the earlier ratings suggest) and once with what they taught about words, vectors and dimensions. The sum of
-the differences in log probability is the log of the Bayes factor (Dawid 1984, prequential): it grows with a consistent
-reader's ratings and falls without end with a random reader's. With the prior probability `PRIOR` it gives the share
-that learning counts, which has no threshold: the shift of a paper's log odds is multiplied by it. The first few ratings
-count less, because they may move the list at random: n of them by n / (n + `FIRST_FEW`). `PRIOR`, `SHARPNESS` and
-`FIRST_FEW` were chosen on simulated readers by leave-one-reader-out (docs/evaluation.md;
-`python -m benchmarks.learning`).
+The weights come from Bayesian model averaging between the formula alone and the three models. Each block of ratings is
+predicted from the earlier ones, once by the formula (stricter or milder, sharper or blunter, as the earlier ratings
+suggest) and by each model with what they taught about words, vectors and dimensions. The sum of a model's differences
+in log probability is the log of its Bayes factor (Dawid 1984, prequential): it grows with a consistent reader's ratings
+and falls without end with a random reader's. With the prior probabilities `PRIORS` it gives what each model counts,
+without a threshold: the shift of a paper's log odds is the sum of theirs. The first few ratings count less, because
+they may move the list at random: n of them by n / (n + `FIRST_FEW`). `PRIORS`, `SHARPNESS` and `FIRST_FEW` were chosen
+on simulated readers by leave-one-reader-out (docs/evaluation.md; `python -m benchmarks.learning`).
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -38,7 +38,7 @@ from paper_assets.weights import DIMENSIONS
 Floats = NDArray[np.float64]
 
 # Prior variances, measured on judged lists and CACM (docs/evaluation.md).
-TEXT_VARIANCE = 5.0  # of the weights of vectors and of words, each
+TEXT_VARIANCES = 5.0, 20.0, 80.0  # of the weights of vectors and of words, each: from a cautious to a bold model
 DIMENSION_VARIANCE = 0.25
 SLOPE_VARIANCE, SLOPE_UNIT = 1.0, 4.0  # of the factor of the formula's log odds, per SLOPE_UNIT of them
 BIAS_VARIANCE = 3.0  # the more, the less ratings of one kind alone teach
@@ -67,13 +67,12 @@ class RatedPapers:
     dimensions: Floats
 
 
-def kernel(rated: RatedPapers) -> Floats:
-    """Return the prior covariance (n, n) of what the ratings teach, without bias and slope."""
-    vectors = rated.vectors.astype(np.float64)
-    own = rated.dimensions
-    alike: Floats = TEXT_VARIANCE * (vectors @ vectors.T) + DIMENSION_VARIANCE * (own @ own.T)
-    alike += TEXT_VARIANCE * (rated.words @ rated.words.T).toarray()
-    return alike
+def kernels(rated: RatedPapers) -> tuple[Floats, ...]:
+    """Return each model's prior covariance (n, n) of what the ratings teach, without bias and slope."""
+    vectors, own = rated.vectors.astype(np.float64), rated.dimensions
+    text: Floats = vectors @ vectors.T + (rated.words @ rated.words.T).toarray()
+    dimensions = DIMENSION_VARIANCE * (own @ own.T)
+    return tuple(variance * text + dimensions for variance in TEXT_VARIANCES)
 
 
 def nuisance(rated: RatedPapers) -> Floats:
@@ -143,18 +142,23 @@ def recalibrated(odds: Floats, liked: NDArray[np.bool_], weights: Floats, *, lat
     return later + features(later) @ found
 
 
-def train(rated: RatedPapers) -> Preferences:
-    """Train on all ratings; without any, return a model that moves nothing."""
-    pull = (
-        pulls(kernel(rated) + nuisance(rated), rated.odds, rated.liked, rated.weights)
-        if len(rated.ids)
-        else np.zeros(0)
-    )
-    dimensions = DIMENSION_VARIANCE * (pull @ rated.dimensions)
-    words = TEXT_VARIANCE * (rated.words.T @ pull) if len(pull) else np.zeros(len(rated.stems))
+def train(rated: RatedPapers, strengths: Sequence[float] = ()) -> Preferences:
+    """Train on all ratings and average the models by `strengths` (default: as before any evidence).
+
+    Without ratings, return a model that moves nothing.
+    """
+    shares = strengths or _relative((0.0,) * len(PRIORS))
+    text, own = np.zeros(len(rated.ids)), np.zeros(len(rated.ids))  # dual weights, text with its variance
+    if len(rated.ids):
+        unlearned = nuisance(rated)
+        for share, variance, covariance in zip(shares, TEXT_VARIANCES, kernels(rated), strict=True):
+            pull = share * pulls(covariance + unlearned, rated.odds, rated.liked, rated.weights)
+            text, own = text + variance * pull, own + DIMENSION_VARIANCE * pull
+    dimensions = own @ rated.dimensions
+    words = rated.words.T @ text if len(text) else np.zeros(len(rated.stems))
     order = sorted(np.flatnonzero(words).tolist(), key=lambda at: (-abs(words[at]), rated.stems[at]))
-    vector = TEXT_VARIANCE * (pull @ rated.vectors.astype(np.float64))
-    version = sha256(b"".join(part.tobytes() for part in (vector, words, dimensions, pull)))
+    vector = text @ rated.vectors.astype(np.float64)
+    version = sha256(b"".join(part.tobytes() for part in (vector, words, dimensions, text)))
     version.update(" ".join(rated.ids).encode())
     return Preferences(
         vector=vector,
@@ -162,7 +166,7 @@ def train(rated: RatedPapers) -> Preferences:
         dimensions=dimensions,
         rated=rated.ids,
         vectors=rated.vectors,
-        pull=pull,
+        pull=text,
         version=version.hexdigest()[:12],
     )
 
@@ -202,9 +206,10 @@ def rated_papers(
     )
 
 
-PRIOR = 0.9  # probability, before any evidence, that the ratings teach something about other papers
-SHARPNESS = 2.0  # power of the Bayes factor; a plug-in prediction from few ratings understates the evidence
-FIRST_FEW = 3.0
+PRIORS = 0.7, 0.1, 0.05  # probability of each model before any evidence; the rest is the formula's
+PRIOR = sum(PRIORS)  # that the ratings teach something about other papers
+SHARPNESS = 4.0  # power of the Bayes factor; a plug-in prediction from few ratings understates the evidence
+FIRST_FEW = 6.0
 _SIGNAL = 0.2  # of a rating, in counting the first few
 _FIRST_BLOCK, _GROWTH, _GROWTH_LATER, _LATER = 1, 1.15, 2.0, 50
 _WEIGHT_PRECISION = 1e-4  # of log odds; finer changes no share that is shown
@@ -217,7 +222,8 @@ class Evidence:
     """The ratings learned from (`worth`, `no`), the gain in log probability, and pairs in order without and with it.
 
     `signals`: papers that the reader opened, cited or put on the shelf without rating them. A pair is one later rating
-    worth reading and one not; `learning` is the profile's option.
+    worth reading and one not; `learning` is the profile's option. `gain` is that of the models together, `strengths`
+    (their sum is 1) how much each of them counts beside the others.
     """
 
     worth: int
@@ -228,6 +234,7 @@ class Evidence:
     without: float = 0.0
     with_learning: float = 0.0
     learning: str = "auto"
+    strengths: Sequence[float] = ()
 
     @property
     def share(self) -> float:
@@ -272,30 +279,54 @@ def weigh(rated: RatedPapers, *, learning: str) -> Evidence:
     )
     if len(rated.liked) <= _FIRST_BLOCK:
         return evidence
-    covariance = nuisance(rated) + kernel(rated)
-    gain, pairs, in_order, pull = 0.0, 0, np.zeros(2), np.zeros(0)
+    unlearned = nuisance(rated)
+    covariances = [covariance + unlearned for covariance in kernels(rated)]
+    gains, pairs, in_order = np.zeros(len(covariances)), 0, np.zeros(2)
+    found = [np.zeros(0) for _ in covariances]
     for start, end in _blocks(len(rated.liked)):
         before, now = slice(0, start), slice(start, end)
-        liked, weights, known = rated.liked[now], rated.weights, explicit[now]
-        pull = np.concatenate([pull, np.zeros(start - len(pull))])
-        pull = pulls(
-            covariance[before, before],
-            rated.odds[before],
-            rated.liked[before],
-            weights[before],
-            start=pull,
-            precision=_WEIGHT_PRECISION,
+        odds, weights, known = rated.odds[now], rated.weights, explicit[now]
+        found = [
+            pulls(
+                covariance[before, before],
+                rated.odds[before],
+                rated.liked[before],
+                weights[before],
+                start=np.concatenate([pull, np.zeros(start - len(pull))]),
+                precision=_WEIGHT_PRECISION,
+            )
+            for covariance, pull in zip(covariances, found, strict=True)
+        ]
+        plain = recalibrated(rated.odds[before], rated.liked[before], weights[before], later=odds)
+        learned = np.array(
+            [odds + covariance[now, before] @ pull for covariance, pull in zip(covariances, found, strict=True)]
         )
-        predicted = (
-            recalibrated(rated.odds[before], rated.liked[before], weights[before], later=rated.odds[now]),
-            rated.odds[now] + covariance[now, before] @ pull,
-        )
-        gains = _log_probability(predicted[1], liked) - _log_probability(predicted[0], liked)
-        gain += float((weights[now] * gains).sum())
+        liked = rated.liked[now]
         worth, no = liked & known, ~liked & known
         pairs += int(worth.sum()) * int(no.sum())
-        in_order += [_in_order(odds[worth], odds[no]) for odds in (rated.odds[now], predicted[1])]
-    return replace(evidence, gain=gain, pairs=pairs, without=float(in_order[0]), with_learning=float(in_order[1]))
+        average = np.array(_relative(gains)) @ learned
+        in_order += [_in_order(each[worth], each[no]) for each in (odds, average)]
+        gains += (_log_probability(learned, liked) - _log_probability(plain, liked)) @ weights[now]
+    return replace(
+        evidence,
+        gain=_together(gains),
+        pairs=pairs,
+        without=float(in_order[0]),
+        with_learning=float(in_order[1]),
+        strengths=_relative(gains),
+    )
+
+
+def _relative(gains: Sequence[float] | Floats) -> tuple[float, ...]:
+    """Return how much each model counts beside the others after these gains; the sum is 1."""
+    bounded = SHARPNESS * np.array(gains)
+    weights = np.array(PRIORS) * np.exp(bounded - bounded.max())
+    return tuple((weights / weights.sum()).tolist())
+
+
+def _together(gains: Floats) -> float:
+    """Return the gain of one model that has the models' prior and their likelihood."""
+    return float(np.log(np.array(PRIORS) / PRIOR @ np.exp(SHARPNESS * (gains - gains.max()))) / SHARPNESS + gains.max())
 
 
 def _papers(count: int) -> str:

@@ -1,9 +1,10 @@
 """Choose papers whose rating would teach most (SPEC L5): questions for a day, and a first set for a new reader.
 
 A rating moves the log odds of similar papers. The model's prior says by how much: the covariance of two papers' shifts
-is `TEXT_VARIANCE` times their cosine. The next paper to ask about is the one whose answer is expected to reduce the
-variance of the shifts most, summed over the papers near the reader's interests and weighted by their probability of
-being worth reading. Each chosen paper counts as answered for the next choice, so that the choices are spread.
+is the most cautious model's text variance times their cosine. The next paper to ask about is the one whose answer is
+expected to reduce the variance of the shifts most, summed over the papers near the reader's interests and weighted by
+their probability of being worth reading. Each chosen paper counts as answered for the next choice, so that the choices
+are spread.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -12,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from paper_assets.learning.preference_model import TEXT_VARIANCE
+from paper_assets.learning.preference_model import TEXT_VARIANCES
 from paper_assets.ranking.final_list import probability_of
 
 Floats = NDArray[np.float64]
@@ -22,6 +23,7 @@ FIRST_SET = 12  # papers of the view for a new reader
 FEW_RATINGS = 10  # with fewer the reader is new
 _NEIGHBOURHOOD = 300  # papers, the most probable ones
 _NOT_SURE = 0.05, 0.95  # outside, the answer is known well enough
+_TEXT_VARIANCE = TEXT_VARIANCES[0]
 _NOISE = 4.0  # variance of what one rating says of log odds, 1 / (p (1 - p)) at p = 0.5
 
 
@@ -72,11 +74,11 @@ def most_informative(
     `vectors` (n, d) are unit vectors, `probability` (n,) of being worth reading, `known` (k, d) those of rated papers.
     """
     unit = vectors.astype(np.float64)
-    covariance = TEXT_VARIANCE * (unit @ unit.T)
+    covariance = _TEXT_VARIANCE * (unit @ unit.T)
     if len(known):
         rated = known.astype(np.float64)
-        cross = TEXT_VARIANCE * (unit @ rated.T)
-        among = TEXT_VARIANCE * (rated @ rated.T) + _NOISE * np.eye(len(rated))
+        cross = _TEXT_VARIANCE * (unit @ rated.T)
+        among = _TEXT_VARIANCE * (rated @ rated.T) + _NOISE * np.eye(len(rated))
         covariance -= cross @ np.linalg.solve(among, cross.T)
     noise = 1.0 / np.clip(probability * (1.0 - probability), 0.01, None)
     left, chosen = allowed.copy(), list[int]()

@@ -105,7 +105,7 @@ def _interests(warehouse: Warehouse, profile: Profile) -> Interests:
 
 
 NAME = "preference_model"
-CODE_VERSION = "3"  # raise it when the training or the weighing changes
+CODE_VERSION = "4"  # raise it when the training or the weighing changes
 _ANY_DAY = date(2000, 1, 1)  # recency is not learned from, so any day will do
 _NOTHING = "nothing rated"
 
@@ -198,7 +198,8 @@ def _make(workspace: Workspace, partitions: Sequence[Partition], wanted: frozens
             return False
         profile = usable_profile(workspace, name)
         rated = _rated(workspace, profile, embedder)
-        trained, evidence = train(rated), weigh(rated, learning=profile.content.ranking.learning)
+        evidence = weigh(rated, learning=profile.content.ranking.learning)
+        trained = train(rated, evidence.strengths)
         replace_model(
             warehouse,
             StoredModel(

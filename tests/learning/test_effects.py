@@ -34,6 +34,12 @@ def test_papers_that_came_and_went_are_named_with_what_moved_them() -> None:
     assert went.paper_id == "pushed out"
 
 
+def test_a_rated_paper_is_not_named_as_near_itself() -> None:
+    rows = [row(1, "2603.00001", 0.4, 0.4, shown=True), row(2, "sank", 0.2, -0.1, shown=False)]
+    effect = ratings_effect(rows, HEADER)
+    assert effect and [(each.paper_id, each.near) for each in effect.came] == [("2603.00001", ())]
+
+
 def test_a_paper_that_sank_below_the_threshold_went_even_if_no_other_came() -> None:
     rows = [row(1, "stays", 0.9, 0.05, shown=True), row(2, "sank", 0.7, -0.4, shown=False)]
     effect = ratings_effect(rows, HEADER)
