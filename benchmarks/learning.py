@@ -22,10 +22,11 @@ the full text of 60 % of those worth reading and of 10 % of the others.
 
 import argparse
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -135,7 +136,7 @@ def judged_readers(lists: Path, papers: Path, embed: Embed, *, narrow: bool) -> 
 
 
 def labelled_readers(folder: Path, embed: Embed, *, queries_each: int = 4) -> Iterator[Reader]:
-    labelled, scoring = load_labelled_set(folder), ScoringConfig()
+    labelled = load_labelled_set(folder)
     day = date(2026, 1, 1)
     papers = papers_to_table(
         Paper(
@@ -157,19 +158,7 @@ def labelled_readers(folder: Path, embed: Embed, *, queries_each: int = 4) -> It
             known = labelled.judgements[query.query_id]
             grades[known.positions[known.grades > 0]] = ON_TOPIC
         record = {"interests": {"primary": [query.text.strip()[:1000] for query in part]}, "ranking": {"top_k": 10}}
-        content = profile_content(record, source="benchmark")
-        queries = interest_queries(content.interests, options=content.ranking, scoring=scoring)
-        yield Reader(
-            profile=Profile(name="reader", content=content),
-            options=content.ranking,
-            queries=queries,
-            query_vectors=embed(queries.texts),
-            papers=papers,
-            vectors=vectors,
-            grades=grades,
-            as_of=day,
-            calibration=None,
-        )
+        yield _made_reader(record, embed, papers=papers, vectors=vectors, grades=grades, as_of=day)
 
 
 def authors(papers: Path, embed: Embed) -> Iterator[Reader]:
@@ -185,21 +174,30 @@ def authors(papers: Path, embed: Embed) -> Iterator[Reader]:
             "interests": {"papers": [{"title": paper.title, "abstract": paper.abstract} for paper in author.liked]},
             "ranking": {"top_k": 10},
         }
-        content = profile_content(record, source="benchmark")
-        queries = interest_queries(content.interests, options=content.ranking, scoring=ScoringConfig())
         days = [paper.day or date.min for paper in known]
-        yield Reader(
-            profile=Profile(name="reader", content=content),
-            options=content.ranking,
-            queries=queries,
-            query_vectors=embed(queries.texts),
+        yield _made_reader(
+            record,
+            embed,
             papers=candidates,
             vectors=embed([embedded_text(paper.title, paper.abstract) for paper in known]),
             grades=np.array([ON_TOPIC if paper.paper_id in own else 0 for paper in known]),
             as_of=max(days),
-            calibration=None,
             earlier=np.array([day < author.split for day in days]),
         )
+
+
+def _made_reader(record: Mapping[str, Any], embed: Embed, **given: Any) -> Reader:
+    """Return the reader of a profile that the benchmark has made; `given`: what it reads and its grades."""
+    content = profile_content(record, source="benchmark")
+    queries = interest_queries(content.interests, options=content.ranking, scoring=ScoringConfig())
+    return Reader(
+        profile=Profile(name="reader", content=content),
+        options=content.ranking,
+        queries=queries,
+        query_vectors=embed(queries.texts),
+        calibration=None,
+        **given,
+    )
 
 
 def judge(reader: Reader, seed: int, *, ask: bool) -> dict[tuple[str, int], float]:

@@ -42,9 +42,9 @@ _LEFT_OUT = {each.code: each.counted for each in FILTERS}
 
 
 def headline(shown: int, ranked: int, *, quiet: bool) -> str:
-    """Return how many papers there are to read; on a day with `ranked` papers that is quiet, say so.
+    """Return a sentence on how many papers there are to read, and whether the day is quiet.
 
-    How many there were is in `window`, which follows it.
+    The number of papers that were `ranked` is in `window`, which follows it.
     """
     if quiet and ranked:
         papers = {0: "no paper is", 1: "one paper is"}.get(shown, f"{in_letters(shown)} papers are")

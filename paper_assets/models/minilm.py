@@ -157,8 +157,9 @@ def vector_sum(weights: dict[str, np.ndarray], ids: np.ndarray) -> np.ndarray:
 
     if len(halves) == 1:
         return vectors(halves[0]).sum(0)
-    with ThreadPoolExecutor(len(halves)) as pool:
-        return np.concatenate(list(pool.map(vectors, halves))).sum(0)
+    with ThreadPoolExecutor(1) as pool:
+        second = pool.submit(vectors, halves[1])  # where no thread can be started, this fails before anything waits
+        return np.concatenate([vectors(halves[0]), second.result()]).sum(0)
 
 
 def _embedding(half: slice, words: np.ndarray, positions: np.ndarray, ids: np.ndarray) -> np.ndarray:

@@ -242,7 +242,7 @@ def _synced(archive: Archive) -> str | None:
 def _held_back(
     archive: Archive, item: NewItem, text: str, shown: Sequence[BestPractice], accepted: Collection[str]
 ) -> str | None:
-    """Return why the gate refuses a text: what stops it, or else questions that nobody has answered (B2)."""
+    """Return why the gate refuses a text: what stops it, or else its open questions (B2)."""
     found = unsupported(f"{item.title}\n{item.original_text}", text, language=item.language)
     fits = likeness_of(archive.embedder, item, text, shown)
     if held := (*stops(item, text, likeness=fits), *claimed(found.certain, accepted)):
