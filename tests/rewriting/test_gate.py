@@ -411,7 +411,7 @@ def test_a_name_without_an_answer_costs_no_attempt_and_is_archived_when_a_person
     assert (standing(done, config=CONFIG), kept(archive)) == ("passed", [])
     assert open_questions(done, done.attempts[0]) == ("Acme",)
     assert done.note == "not archived: not found in the original, not checked: Acme"
-    assert offer_again(archive) == 0, "nobody has answered"
+    assert offer_again(archive) == 0, "the question is open"
     assert release(archive.warehouse, item.item, "acme", now=NOW).counted
     assert (offer_again(archive), kept(archive)) == (1, [WITH_NAME])
     assert offer_again(archive) == 0
