@@ -193,7 +193,7 @@ def shares_of(
 ) -> NDArray[np.float64]:
     """Compute the scores of `bm25` from counts (q, n) and the lengths of the texts."""
     total = len(lengths)
-    mean = max(float(lengths.mean()), 1.0) if total else 1.0
+    mean = (float(lengths.mean()) if total else 0.0) or 1.0
     scores, whole = np.zeros(total), 0.0
     for word, column in zip(words, times, strict=True):
         held = np.flatnonzero(column)

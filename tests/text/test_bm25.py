@@ -39,6 +39,15 @@ def test_scores_are_in_proportion_to_those_of_bm25s_built_over_these_rows_alone(
     assert (found > 0).tolist() == (expected > 0).tolist()
 
 
+def test_texts_without_words_shorten_the_mean_length_as_in_bm25s() -> None:
+    part = [[], [], ["graph"], ["graph", "graph"]]
+    plain = bm25s.BM25(k1=1.2, b=0.4, method="lucene")
+    plain.index(part, show_progress=False)
+    expected = plain.get_scores(["graph"])
+    found = bm25(index_words([" ".join(words) for words in part]), "graph", k1=1.2, b=0.4)
+    np.testing.assert_allclose(found / found.sum(), expected / expected.sum(), atol=1e-6)
+
+
 def test_a_text_of_mean_length_with_every_asked_word_once_has_a_known_share_and_saying_more_still_counts() -> None:
     scores = bm25(index_words(["graph tree", "graph loop", "bee bee"]), "graph tree", k1=1.2, b=B)
     assert scores[0] == pytest.approx(1 / 2.2)
