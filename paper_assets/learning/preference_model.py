@@ -208,8 +208,8 @@ def rated_papers(
 
 PRIORS = 0.7, 0.1, 0.05  # probability of each model before any evidence; the rest is the formula's
 PRIOR = sum(PRIORS)  # that the ratings teach something about other papers
-SHARPNESS = 4.0  # power of the Bayes factor; a plug-in prediction from few ratings understates the evidence
-FIRST_FEW = 6.0
+SHARPNESS = 3.0  # power of the Bayes factor; a plug-in prediction from few ratings understates the evidence
+FIRST_FEW = 5.0
 _SIGNAL = 0.2  # of a rating, in counting the first few
 _FIRST_BLOCK, _GROWTH, _GROWTH_LATER, _LATER = 1, 1.15, 2.0, 50
 _WEIGHT_PRECISION = 1e-4  # of log odds; finer changes no share that is shown
