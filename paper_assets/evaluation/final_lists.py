@@ -142,6 +142,7 @@ def final_list(
             scoring=scoring,
             queries=queries,
             vectors=Vectors(papers=day.vectors, queries=embed(queries.texts)),
+            never_empty=True,
         ),
         calibration=calibration,
     )

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from paper_assets.ranking.final_list import ScoredPapers, arrange, learned_of, probability_of, rules_of
+from paper_assets.ranking.final_list import arrange, learned_of, scored_papers
 
 Row = Mapping[str, Any]
 
@@ -35,23 +35,13 @@ class RatingsEffect:
 def ratings_effect(rows: Sequence[Row], header: Mapping[str, Any]) -> RatingsEffect | None:
     """Compare a stored ranking's list with the list that its scores give without what was learned.
 
-    Returns None if nothing learned counts in it. Places reserved for an interest and the contrasting paper stay
-    unchanged.
+    Returns None if nothing learned counts in it. The contrasting paper stays unchanged.
     """
     if not any(learned_of(row) for row in rows):
         return None
     ordered = sorted(rows, key=lambda row: row["rank"])
     learned = np.array([learned_of(row) for row in ordered])
-    lanes, shown = set(header.get("lane_places") or {}), sum(bool(row["shown"]) for row in ordered)
-    papers = ScoredPapers(
-        member=np.ones(len(ordered), dtype=bool),
-        probability=np.array([probability_of(row) for row in ordered]),
-        final=np.array([row["final"] for row in ordered]),
-        tie=np.arange(len(ordered)),
-        lanes=np.array([row["paper_id"] in lanes for row in ordered]),
-        pick=np.array([bool(header.get("contrastive_info")) and at == shown - 1 for at in range(len(ordered))]),
-        rules=rules_of(header, otherwise=max(shown, 1)),
-    )
+    papers = scored_papers(ordered, header)
     weight = header["weights"]["semantic_relevance"]
     without = arrange(replace(papers, probability=papers.probability - learned, final=papers.final - weight * learned))
     listed = np.array([bool(row["shown"]) for row in ordered])

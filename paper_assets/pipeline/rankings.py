@@ -14,7 +14,7 @@ from paper_assets.paper import embedded_text, papers_from_table
 from paper_assets.pipeline.day_inputs import CODE_VERSION, ProfileDay, considered_day, ranking_version
 from paper_assets.pipeline.preferences import current_preferences, preferences_inputs, profile_queries, query_vectors
 from paper_assets.profile import Profile
-from paper_assets.ranking.filters import FilterCriteria, filter_papers
+from paper_assets.ranking.filters import FilterCriteria, any_shown_before, filter_papers
 from paper_assets.ranking.preferences import Preferences
 from paper_assets.ranking.rank import (
     KEYWORD,
@@ -97,6 +97,7 @@ def day_task(
             pdf_names=profile.pdf_names,
             preferences=preferences,
             considered=considered,
+            never_empty=not any_shown_before(judged),
         ),
         partial(_vectors, warehouse, profile, embedder),
     )

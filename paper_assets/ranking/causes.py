@@ -30,6 +30,7 @@ from paper_assets.ranking.two_rankings import (
     LEARNED,
     Bools,
     TwoRankings,
+    asked_of,
     candidates_edited,
     differences,
     newer_version,
@@ -350,6 +351,7 @@ def _as_before(two: TwoRankings, papers: ScoredPapers, which: Bools) -> ScoredPa
         papers,
         probability=np.where(which, two.old.probability, papers.probability),
         final=np.where(which, two.old.final + two.reweighed[0], papers.final),
+        serves=np.where(which[:, None], two.old.serves, papers.serves),
     )
 
 
@@ -358,8 +360,8 @@ def _before_the_edit(two: TwoRankings, papers: ScoredPapers) -> ScoredPapers:
     weights.
     """
     papers = replace(papers, rules=two.old.rules)
-    if two.differs("top_k"):
-        papers = replace(papers, lanes=papers.lanes | (two.old.lanes & papers.member))
+    if asked_of(two.headers[0]).get("line") != asked_of(two.headers[1]).get("line"):
+        papers = replace(papers, serves=np.where(two.common[:, None], two.old.serves, papers.serves))
     if two.headers[0].get("include_contrastive") != two.headers[1].get("include_contrastive"):
         papers = replace(papers, pick=two.old.pick & papers.member)
     if not two.recomputed:
@@ -372,6 +374,7 @@ def _before_the_edit(two: TwoRankings, papers: ScoredPapers) -> ScoredPapers:
         papers,
         probability=np.where(two.common, two.old.probability, papers.probability),
         final=np.where(two.common, two.old.final, papers.final),
+        serves=np.where(two.common[:, None], two.old.serves, papers.serves),
         lanes=two.old.lanes,
         pick=two.old.pick,
     )
@@ -387,18 +390,23 @@ def _without_new_ratings(two: TwoRankings, papers: ScoredPapers) -> ScoredPapers
 
 def _claims(two: TwoRankings, at: int) -> Iterator[_Possible]:
     """Yield the places that papers have whatever their score."""
-    settled = two.now.listed & ~two.new.lanes & ~two.new.pick  # needs no such place any more
-    fresh, former = two.new.lanes & ~two.old.lanes, two.old.lanes & two.common & ~two.new.lanes & ~settled
+    then, now = (two.has_lane_place(side) for side in (0, 1))
+    settled = two.now.listed & ~now & ~two.new.pick  # needs no such place any more
+    fresh, former = now & ~then, then & two.common & ~now & ~settled
+
+    def kept(papers: ScoredPapers) -> ScoredPapers:
+        return replace(papers, serves=np.zeros_like(papers.serves), lanes=(papers.lanes | (then & now)) & ~fresh)
+
     if fresh.any():
         yield _Possible(
             kind="lane",
-            undo=lambda papers: replace(papers, lanes=papers.lanes & ~fresh),
+            undo=kept,
             describe=lambda _: by_lane(two, at, fresh, 1),
         )
     if former.any():
         yield _Possible(
             kind="lane",
-            undo=lambda papers: replace(papers, lanes=(papers.lanes & ~fresh) | former),
+            undo=lambda papers: replace(kept(papers), lanes=kept(papers).lanes | former),
             describe=lambda _: by_lane(two, at, former, 0),
         )
     pick = two.old.pick & two.common & ~settled
@@ -422,11 +430,12 @@ def _own_parts(two: TwoRankings, at: int, *, recomputed: bool) -> Iterator[_Poss
             continue  # what it would be under the old interests or by the old model is not known: one cause
 
         def undo(papers: ScoredPapers, name: str = name, by: float = by) -> ScoredPapers:
-            final, probability = papers.final.copy(), papers.probability.copy()
+            final, probability, serves = papers.final.copy(), papers.probability.copy(), papers.serves.copy()
             final[at] -= by
             if name == "semantic_relevance":
                 probability[at] += old[name] - new[name]
-            return replace(papers, final=final, probability=probability)
+                serves[at] = two.old.serves[at]
+            return replace(papers, final=final, probability=probability, serves=serves)
 
         def describe(_: ReadingList, kind: str = kind, words: str = words, name: str = name) -> Cause:
             return Cause(kind=kind, words=words, part=name)
@@ -446,7 +455,7 @@ def _went(two: TwoRankings, at: int) -> Iterator[_Possible]:
             return replace(
                 _as_before(two, papers, which),
                 member=papers.member | which,
-                lanes=papers.lanes | (two.old.lanes & (papers.member | which)),
+                lanes=papers.lanes | (two.old.lanes & which),
                 pick=papers.pick if papers.pick.any() else papers.pick | (two.old.pick & which),
             )
 

@@ -19,7 +19,7 @@ from paper_assets.ranking.final_list import (
     order_value,
     points_above,
     probability_of,
-    rules_of,
+    scored_papers,
     tenth,
 )
 from paper_assets.ranking.scoring import REWARDED, final_scores
@@ -150,7 +150,7 @@ def what_was_missing(paper_id: str, rows: Sequence[Mapping[str, Any]], header: M
     row, line = rows[at], header.get("line")
     if row["shown"]:
         return None
-    papers = _papers(rows, header)
+    papers = scored_papers(rows, header)
     shown = sum(each["shown"] for each in rows)
     probability, weight = probability_of(row), header["weights"]["semantic_relevance"]
     if line is not None and probability < line:
@@ -321,20 +321,6 @@ def _against_threshold(probability: float, line: float) -> str:
 def _below_threshold(probability: float, line: float) -> str:
     digits = 2 if f"{probability:.2f}" != f"{line:.2f}" else 4
     return f"{probability:.{digits}f}, {line:.2f} is needed"
-
-
-def _papers(rows: Sequence[Mapping[str, Any]], header: Mapping[str, Any]) -> ScoredPapers:
-    """Return the rows as they were arranged; at equal scores their order is kept."""
-    places = header.get("lane_places") or {}
-    return ScoredPapers(
-        member=np.ones(len(rows), dtype=np.bool_),
-        probability=np.array([probability_of(row) for row in rows]),
-        final=np.array([row["final"] for row in rows]),
-        tie=np.array([row["rank"] for row in rows]),
-        lanes=np.array([row["paper_id"] in places for row in rows], dtype=np.bool_),
-        pick=np.array(["CONTRASTIVE_PICK" in row["tags"] for row in rows], dtype=np.bool_),
-        rules=rules_of(header, otherwise=max(sum(row["shown"] for row in rows), 1)),
-    )
 
 
 def _listed_with(

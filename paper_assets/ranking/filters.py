@@ -220,5 +220,10 @@ def filter_papers(table: pa.Table, criteria: FilterCriteria) -> pa.Table:
     return pa.table(columns)
 
 
+def any_shown_before(judged: pa.Table) -> bool:
+    """Return whether an earlier list of the window has shown one of the papers (`filter_papers`'s rows)."""
+    return bool(pc.any(pc.equal(judged.column("reason"), "ALREADY_SHOWN"), min_count=0).as_py())
+
+
 def _where(removed: NDArray[np.bool_]) -> Details:
     return dict.fromkeys(np.flatnonzero(removed).tolist(), "")

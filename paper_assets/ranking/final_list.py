@@ -8,7 +8,7 @@ list. Without a threshold (mode `seed`, no profile) the final score alone decide
 match go by tenths of probability and by final score within a tenth (`nudge` is None).
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -53,6 +53,7 @@ class LineRule:
     lowest: float
     right: float
     slack: float
+    never_empty: bool = False  # the most probable paper is in if it reaches `lowest`, whatever is expected
 
     def line(self, probability: Floats) -> float:
         """Return the threshold for papers of these probabilities: the probability of the last one in."""
@@ -60,7 +61,9 @@ class LineRule:
         missing = np.flatnonzero(np.cumsum(self.right - falling) > self.slack)
         if not len(missing):
             return self.lowest
-        return float(falling[missing[0] - 1]) if missing[0] else max(self.right - self.slack, self.lowest)
+        if missing[0] or self.never_empty:
+            return float(falling[max(missing[0] - 1, 0)])
+        return max(self.right - self.slack, self.lowest)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,13 +90,15 @@ class ListRules:
 class ScoredPapers:
     """n papers: which of them are candidates, their probability, final score, age rank and claims to a place.
 
-    `tie`: (n,) who comes first at equal scores, lowest first. `lanes` (n,): has a lane's place; `pick` (n,): is it.
+    `tie`: (n,) who comes first at equal scores, lowest first. `serves` (n, lanes): the probability by each interest
+    alone, 0 where it is too low. `lanes` (n,): has a place whatever its score; `pick` (n,): is the contrastive pick.
     """
 
     member: Bools
     probability: Floats
     final: Floats
     tie: Ints
+    serves: Floats
     lanes: Bools
     pick: Bools
     rules: ListRules
@@ -120,6 +125,43 @@ def rules_of(header: Mapping[str, Any], *, otherwise: int = 1) -> ListRules:
         edge=edge_of(header),
         line_rule=LineRule(**header["line_rule"]) if header.get("line_rule") else None,
     )
+
+
+def interests_served(header: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the interests that a paper of the ranking serves, in the profile's order."""
+    return tuple(interest for interest, _ in header.get("serves") or ())
+
+
+def scored_papers(
+    rows: Sequence[Mapping[str, Any] | None], header: Mapping[str, Any], *, interests: Sequence[str] = ()
+) -> ScoredPapers:
+    """Return a stored ranking's rows as they were arranged; at equal scores their order here decides.
+
+    A row that is None is not a candidate. `interests`: the columns of `serves`; by default those of the header.
+    """
+    columns = {interest: at for at, interest in enumerate(interests or interests_served(header))}
+    at = {row["paper_id"]: number for number, row in enumerate(rows) if row}
+    serves = np.zeros((len(rows), len(columns)))
+    for interest, papers in header.get("serves") or ():
+        for paper_id, value in papers.items():
+            serves[at[paper_id], columns[interest]] = value
+    # Rankings stored before do not say which interests a paper serves, only who got a place.
+    places = () if "serves" in header else header.get("lane_places") or ()
+    found = ScoredPapers(
+        member=np.array([row is not None for row in rows], dtype=np.bool_),
+        probability=np.array([probability_of(row) if row else 0.0 for row in rows]),
+        final=np.array([row["final"] if row else 0.0 for row in rows]),
+        tie=np.arange(len(rows)),
+        serves=serves,
+        lanes=np.array([row is not None and row["paper_id"] in places for row in rows], dtype=np.bool_),
+        pick=np.array([row is not None and "CONTRASTIVE_PICK" in row["tags"] for row in rows], dtype=np.bool_),
+        rules=rules_of(header, otherwise=max(sum(bool(row and row["shown"]) for row in rows), 1)),
+    )
+    if not places:
+        return found
+    # One that is shown though lower ones are not stays because no other serves its interest.
+    shown = np.array([row is not None and row["shown"] for row in rows], dtype=np.bool_)
+    return replace(found, lanes=found.lanes | (shown & ~arrange(found).listed))
 
 
 def edge_of(header: Mapping[str, Any]) -> Edge | None:
@@ -203,10 +245,13 @@ def arrange(papers: ScoredPapers) -> ReadingList:
         else:
             group = matches(probability, final, nudge=rules.nudge, weight=rules.weight, edge=rules.edge)
         order = np.lexsort((tie, -final, -group, ~(first & above), ~above))
-    rows, above = rows[order], above[order]
-    pick, lanes = pick[order], papers.lanes[rows] & above & ~pick[order]
+    rows, above, pick = rows[order], above[order], pick[order]
+    unpicked, places = np.flatnonzero(~pick), min(places, int((above & ~pick).sum()))
+    serves = np.where(above[:, None], papers.serves[rows], 0.0)
+    chosen, _ = with_every_lane(unpicked, serves, places=places, most=rules.for_lanes)
     inside = np.zeros(len(rows), dtype=bool)
-    inside[np.flatnonzero(above & ~pick)[:places]] = True
+    inside[chosen[:places]] = True
+    lanes = papers.lanes[rows] & above & ~pick
     late = np.flatnonzero(lanes & ~inside)[: rules.for_lanes]
     free = places - int(inside.sum())
     leaving = np.flatnonzero(inside & ~lanes)[::-1][: max(len(late) - free, 0)]

@@ -115,6 +115,7 @@ def rank_papers(
             scoring=scoring,
             queries=queries,
             pdf_names=reader.pdf_names,
+            never_empty=True,
         ),
         partial(_embedded, embed=backends.embed),
     )

@@ -58,7 +58,7 @@ class RankingTask:
     """What `rank` takes, read from the stores; `vectors` of the candidates and queries, None where words alone judge.
 
     `considered`: the last day whose list could have shown these papers to the same wishes; None if there is none.
-    `warnings` belong to the result.
+    `never_empty`: the best paper is shown even if it is doubtful. `warnings` belong to the result.
     """
 
     candidates: pa.Table
@@ -71,6 +71,7 @@ class RankingTask:
     pdf_names: tuple[str, ...] = ()
     preferences: Preferences | None = None
     considered: date | None = None
+    never_empty: bool = False
     warnings: tuple[str, ...] = ()
 
 
@@ -208,7 +209,7 @@ def rank(task: RankingTask, *, verifier: Verifier | None = None, calibration: Ca
     if considered.any():
         relevance = replace(relevance, values=shifted(relevance.values, np.where(considered, _CONSIDERED, 0.0)))
     facts = _facts(candidates, words, content, considered, task=task)
-    scored = _scored(candidates, texts, facts, relevance, options=options, vectors=vectors, queries=queries)
+    scored = _scored(candidates, texts, facts, relevance, task=task, vectors=vectors, queries=queries)
     shift = None
     if preferences and candidates.num_rows:
         shift = shift_of(
@@ -253,6 +254,7 @@ def rank(task: RankingTask, *, verifier: Verifier | None = None, calibration: Ca
             "lane_places": dict(
                 sorted((ids[row].as_py(), relevance.names[at]) for row, at in found.lane_places.items())
             ),
+            "serves": _serves(relevance, ids),
             "contrastive_info": found.pick.info if found.pick else None,
             "comparison_notes": _notes(candidates, found, vectors, scoring=scoring),
             **_check_record(check, verifier),
@@ -362,12 +364,12 @@ def _scored(
     facts: TagFacts,
     relevance: Relevance,
     *,
-    options: RankingOptions,
+    task: RankingTask,
     vectors: NDArray[np.float32] | None,
     queries: InterestQueries | None,
 ) -> Scored:
     """Return everything that the order depends on."""
-    scoring = facts.scoring
+    options, scoring = task.options, facts.scoring
     return Scored(
         paper_ids=candidates.column("paper_id"),
         texts=texts,
@@ -383,16 +385,18 @@ def _scored(
         edge=Edge(probability=scoring.idea_edge, slope=scoring.idea_slope, most=scoring.idea_most)
         if queries and queries.calibrated and options.purpose == "idea_generation"
         else None,
-        line_rule=_line_rule(queries, options, scoring),
+        line_rule=_line_rule(queries, task),
     ).with_relevance(relevance.values)
 
 
-def _line_rule(queries: InterestQueries | None, options: RankingOptions, scoring: ScoringConfig) -> LineRule | None:
+def _line_rule(queries: InterestQueries | None, task: RankingTask) -> LineRule | None:
     """How the threshold follows from the papers; None where there is none, and where the options set one."""
+    options, scoring = task.options, task.scoring
     if queries is None or queries.line is None or options.line is not None:
         return None
     right = scoring.literature_review_right if options.purpose == "literature_review" else scoring.list_right
-    return LineRule(lowest=queries.line, right=right, slack=scoring.list_slack * options.top_k)
+    slack = scoring.list_slack * options.top_k
+    return LineRule(lowest=queries.line, right=right, slack=slack, never_empty=task.never_empty)
 
 
 def _rows(
@@ -456,6 +460,15 @@ def _line(scored: Scored, *, top_k: int, calibration: Calibration) -> dict[str, 
         "quiet": above is not None and above < top_k,
         "calibration": None if scored.line is None else calibration.version,
     }
+
+
+def _serves(relevance: Relevance, ids: pa.ChunkedArray) -> list[tuple[str, dict[str, float]]]:
+    """Return each interest that papers serve, in the profile's order, with their probability by it alone."""
+    return [
+        (name, {ids[row].as_py(): float(relevance.serves[row, at]) for row in np.flatnonzero(relevance.serves[:, at])})
+        for at, name in enumerate(relevance.names[: relevance.serves.shape[1]])
+        if relevance.serves[:, at].any()
+    ]
 
 
 def _nudge(scored: Scored, content: ProfileContent | None) -> dict[str, Any]:

@@ -1,7 +1,6 @@
 """Two rankings of one profile over the papers of both: scores as arrays, and what differs between their headers."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import date
 from functools import cached_property
 from typing import Any
@@ -12,11 +11,10 @@ from numpy.typing import NDArray
 from paper_assets.profile import Profile, profile_to_mapping
 from paper_assets.ranking.final_list import (
     ReadingList,
-    ScoredPapers,
     arrange,
+    interests_served,
     learned_of,
-    probability_of,
-    rules_of,
+    scored_papers,
 )
 from paper_assets.weights import DIMENSIONS
 
@@ -118,7 +116,11 @@ class TwoRankings:
         self.ids = sorted({*self.rows[0], *self.rows[1]}, key=lambda each: (-ordinal(days.get(each)), each))
         self.at = {paper_id: number for number, paper_id in enumerate(self.ids)}
         self.edited = headers[0].get("profile_hash") != headers[1].get("profile_hash")
-        self.old, self.new = (self._papers(side) for side in (0, 1))
+        interests = tuple(dict.fromkeys(each for header in reversed(headers) for each in interests_served(header)))
+        self.old, self.new = (
+            scored_papers([rows.get(each) for each in self.ids], header, interests=interests)
+            for rows, header in zip(self.rows, headers, strict=True)
+        )
         self.common = self.old.member & self.new.member
         # What other weights do to a sum, of a paper as it was and as it is.
         self.reweighed = tuple(
@@ -189,24 +191,10 @@ class TwoRankings:
         """Whether both are rankings of one day."""
         return not self.differs("as_of")
 
-    def _papers(self, side: int) -> ScoredPapers:
-        rows, header = self.rows[side], self.headers[side]
-        of = [rows.get(paper_id) for paper_id in self.ids]
-        places = header.get("lane_places") or {}
-        papers = ScoredPapers(
-            member=np.array([row is not None for row in of], dtype=np.bool_),
-            probability=np.array([probability_of(row) if row else 0.0 for row in of]),
-            final=np.array([row["final"] if row else 0.0 for row in of]),
-            tie=np.arange(len(of)),
-            lanes=np.array([paper_id in places for paper_id in self.ids], dtype=np.bool_),
-            pick=np.array([row is not None and "CONTRASTIVE_PICK" in row["tags"] for row in of], dtype=np.bool_),
-            rules=rules_of(header, otherwise=max(sum(row["shown"] for row in rows.values()), 1)),
-        )
-        if not places:
-            return papers
-        # One that is shown though lower ones are not stays because no other serves its interest.
-        shown = np.array([row is not None and row["shown"] for row in of], dtype=np.bool_)
-        return replace(papers, lanes=papers.lanes | (shown & ~arrange(papers).listed))
+    def has_lane_place(self, side: int) -> Bools:
+        """Return which papers have a lane's place in the earlier (0) or later (1) list."""
+        places = self.headers[side].get("lane_places") or {}
+        return np.array([paper_id in places for paper_id in self.ids], dtype=np.bool_)
 
 
 def asked_of(header: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -51,7 +51,8 @@ class Day:
 
     @property
     def header(self) -> dict[str, Any]:
-        options = self.options
+        options, least = self.options, least_of(self.options)
+        candidates = [each for each in self.papers.values() if each["paper_id"] not in self.removed]
         return {
             "as_of": self.as_of.isoformat(),
             "profile_hash": f"{options.taste} {options.hard}",
@@ -64,7 +65,21 @@ class Day:
             "weights": dict(zip(PARTS, WEIGHTS[options.purpose], strict=True)),
             "code_version": options.code,
             "lane_places": self.lane_places,
+            "serves": [
+                (
+                    interest,
+                    {each["paper_id"]: p for each in candidates if (p := each["serves"][options.taste][at]) >= least},
+                )
+                for at, interest in enumerate(INTERESTS)
+            ]
+            if self.lanes
+            else [],
         }
+
+
+def least_of(options: Options) -> float:
+    """The probability from which on a paper serves an interest."""
+    return 0.4 if options.line is None else options.line
 
 
 def probability(paper: dict[str, Any], options: Options) -> float:
@@ -109,7 +124,7 @@ def ranked(day: Day) -> Day:
             order += sorted(lower, key=lambda each: (-probability(each, options), *by_score(each)))
         places = min(places, sum(above(each) for each in candidates))
         inside, given = order[:places], dict[str, str]()
-        least = 0.4 if options.line is None else options.line
+        least = least_of(options)
 
         def serves(paper: dict[str, Any], lane: int) -> bool:
             return above(paper) and paper["serves"][options.taste][lane] >= least
@@ -211,11 +226,11 @@ def invented_paper(number: int, day: date, chance: random.Random) -> dict[str, A
 
 
 def history(
-    chance: random.Random, *, days: int = 4, window: int = 3, each_day: int = 5, claims: bool = True
+    chance: random.Random, *, days: int = 4, window: int = 3, each_day: int = 5, lanes: bool = True, picks: bool = True
 ) -> list[Day]:
     """Consecutive days of one profile, on which papers come, change and are judged, and the profile is edited.
 
-    `claims`: with places for lanes, and for a contrastive pick.
+    `lanes`, `picks`: with places for lanes, and for a contrastive pick.
     """
     first, number = date(2026, 3, 1), 0
     options = Options(
@@ -223,7 +238,7 @@ def history(
         line=chance.choice([0.4, 0.4, 0.5, None]),
         mode=chance.choice(["balanced", "balanced", "novelty"]),
         purpose=chance.choice(list(WEIGHTS)),
-        pick=claims and chance.random() < 0.3,
+        pick=picks and chance.random() < 0.3,
     )
     known: dict[str, dict[str, Any]] = {}
     found: list[Day] = []
@@ -234,7 +249,7 @@ def history(
             known[paper["paper_id"]] = paper
         if found:
             known = {paper_id: _a_day_later(paper, chance) for paper_id, paper in known.items()}
-            options = _edited(options, chance, claims=claims)
+            options = _edited(options, chance, picks=picks)
         papers = {
             paper_id: paper
             for paper_id, paper in known.items()
@@ -244,7 +259,7 @@ def history(
         removed = {paper_id: "ALREADY_SHOWN" for paper_id in papers if paper_id in shown and chance.random() < 0.9}
         if options.hard:
             removed |= {paper_id: "BLACKLIST_KEYWORD:mud" for paper_id, paper in papers.items() if paper["flagged"]}
-        day = Day(as_of=as_of, options=options, papers=copy.deepcopy(papers), removed=removed, lanes=claims)
+        day = Day(as_of=as_of, options=options, papers=copy.deepcopy(papers), removed=removed, lanes=lanes)
         found.append(ranked(day))
     return found
 
@@ -268,7 +283,7 @@ def _a_day_later(paper: dict[str, Any], chance: random.Random) -> dict[str, Any]
     return paper
 
 
-def _edited(options: Options, chance: random.Random, *, claims: bool) -> Options:
+def _edited(options: Options, chance: random.Random, *, picks: bool) -> Options:
     options = copy.copy(options)
     luck = chance.random()
     if luck < 0.06:
@@ -281,7 +296,7 @@ def _edited(options: Options, chance: random.Random, *, claims: bool) -> Options
         options.purpose = "general" if options.purpose == "literature_review" else "literature_review"
     elif luck < 0.30 and options.line is not None:
         options.line = 0.4 if options.line == 0.5 else 0.5
-    elif luck < 0.36 and claims:
+    elif luck < 0.36 and picks:
         options.pick = not options.pick
     return options
 
@@ -322,7 +337,9 @@ def without(cause: Any, paper_id: str, before: Day, after: Day) -> Day:
                 day.papers[each] = before.papers[each]
         case "lane" if paper_id in after.lane_places or set(cause.papers) & set(after.lane_places):
             day.lanes = False
+            day.forced = tuple(each for each in before.lane_places if each in after.lane_places)
         case "lane":
+            day.lanes = False
             day.forced = tuple(each for each in before.lane_places if each in candidates[1])
         case "pick" if before.options.pick and paper_id == before.picked:
             day.forced_pick, day.options = paper_id, copy.copy(day.options)

@@ -268,13 +268,15 @@ def usual_line(options: RankingOptions) -> float:
     return 0.15 if options.purpose == "literature_review" else 0.2
 
 
-def days_line(relevance: list[float], options: RankingOptions) -> float:
+def days_line(relevance: list[float], options: RankingOptions, *, never_empty: bool = False) -> float:
     """The threshold of a day: let in the most probable papers while enough of them are expected to be on topic."""
     right, slack = 0.5 if options.purpose == "literature_review" else 0.6, 0.03 * options.top_k
     line, expected = max(right - slack, usual_line(options)), 0.0  # if none is let in
     falling = sorted((p for p in relevance if p >= usual_line(options)), reverse=True)
     for p in falling:
         expected += right - p
+        if expected > slack and never_empty and p == falling[0]:
+            return p
         if expected > slack:
             return line
         line = p

@@ -222,6 +222,13 @@ def test_a_list_goes_as_far_down_as_enough_of_it_is_expected_to_be_right(
     line = RULE.line(np.array(probabilities))
     assert sum(p >= line for p in probabilities) == listed_ones
     assert RULE.line(np.array(probabilities[::-1])) == line
+    first_list = replace(RULE, never_empty=True).line(np.array(probabilities))
+    assert sum(p >= first_list for p in probabilities) == (listed_ones or sum(p == 0.44 for p in probabilities))
+
+
+def test_the_best_paper_of_a_list_that_may_not_be_empty_still_needs_the_lowest_probability() -> None:
+    rule = replace(RULE, never_empty=True)
+    assert [rule.line(np.array(each)) for each in ([0.21, 0.2], [0.19])] == [0.21, 0.2]
 
 
 def test_the_list_follows_the_threshold_of_its_day_and_is_arranged_the_same_again() -> None:
@@ -235,6 +242,7 @@ def test_the_list_follows_the_threshold_of_its_day_and_is_arranged_the_same_agai
             probability=papers.relevance,
             final=found.final,
             tie=np.arange(3),
+            serves=np.zeros((3, 0)),
             lanes=np.zeros(3, dtype=bool),
             pick=np.zeros(3, dtype=bool),
             rules=ListRules(

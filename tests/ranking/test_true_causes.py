@@ -50,10 +50,10 @@ def true(move: Move, before: Day, after: Day) -> bool:
     return bool(place > move.after if move.before > move.after else place < move.after)
 
 
-def judged(seed: int, *, claims: bool) -> tuple[Counter[str], list[Any]]:
+def judged(seed: int, *, lanes: bool = True, picks: bool = False) -> tuple[Counter[str], list[Any]]:
     """How many moves have which kind of deciding cause, and those for which it is not true."""
     counts, false = Counter[str](), []
-    days = history(random.Random(seed), claims=claims)
+    days = history(random.Random(seed), lanes=lanes, picks=picks)
     for before, after in pairwise(days):
         changes = compared(before, after)
         for move in (*changes.entered, *changes.left, *changes.moved):
@@ -65,22 +65,22 @@ def judged(seed: int, *, claims: bool) -> tuple[Counter[str], list[Any]]:
 
 @given(st.integers(0, 2**32))
 def test_with_the_deciding_cause_undone_no_paper_would_have_entered_left_or_moved_so(seed: int) -> None:
-    _, false = judged(seed, claims=False)
+    _, false = judged(seed, lanes=False)
     assert not false
 
 
-def test_so_it_is_with_places_for_lanes_and_picks_but_where_another_paper_would_have_been_given_one() -> None:
-    """Whom else an interest or a contrast would have suited is not stored: there the twin may know better."""
+def test_so_it_is_with_places_for_lanes_and_picks_but_in_one_case_of_five_hundred() -> None:
+    """Which other papers would have been a contrast is not stored, and a lane's place may hang on several causes."""
     counts, false = Counter[str](), []
     for seed in range(80):
-        more, wrong = judged(seed, claims=True)
+        more, wrong = judged(seed, picks=True)
         counts, false = counts + more, [*false, *wrong]
     assert counts["lane"] > 10 and counts["pick"] > 10
-    assert len(false) <= 0.01 * counts.total()
+    assert len(false) <= 0.002 * counts.total()
 
 
 def test_every_kind_of_cause_is_met_in_these_histories() -> None:
     met = Counter[str]()
     for seed in range(60):
-        met += judged(seed, claims=False)[0]
+        met += judged(seed)[0]
     assert set(met) >= {"shown", "new", "window", "removed", "version", "verdict", "came", "edit", "dimension"}

@@ -79,6 +79,7 @@ class Subscriber:
                 options=self.profile.content.ranking,
                 as_of=as_of,
                 scoring=ScoringConfig(),
+                never_empty="ALREADY_SHOWN" not in removed.values(),
             )
         )
         return Ranked(as_of, papers, removed, found.rows.to_pylist(), found.header)
@@ -90,7 +91,8 @@ def by_the_rule(
     """The list without places for lanes."""
     line = header.get("line")
     if header.get("line_rule"):
-        line = days_line([row["semantic_relevance"] for row in rows], options)
+        rule = header["line_rule"]
+        line = days_line([row["semantic_relevance"] for row in rows], options, never_empty=rule["never_empty"])
 
     def score(row: dict[str, Any]) -> tuple[Any, ...]:
         return -row["final"], -days[row["paper_id"]].toordinal(), row["paper_id"]
