@@ -13,8 +13,9 @@ The figures of coefficients on profiles that they have not seen: `paper-assets e
 
 import argparse
 import json
+import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -41,6 +42,7 @@ from paper_assets.ranking.relevance import cosines
 from paper_assets.ranking.term_matching import paper_words, tfidf_cosines
 from paper_assets.settings import ScoringConfig
 from paper_assets.sources.bulk_files import read_papers
+from paper_assets.text import acronyms
 from paper_assets.text.words import asks, singular, stem, words_in
 
 BACKGROUND_WEIGHT = 1000  # candidates; 300 to 3000 do as well, and without any twenty papers are misjudged
@@ -49,6 +51,11 @@ LIKED = (1, 2, 3, 5, 8)  # relevant papers of one profile that are taken as like
 DRAWS = 3
 LEFT = 4  # relevant papers that must remain
 DEADLINE = 600.0
+FEWEST_DEFINITIONS = 3  # papers that define an acronym
+SAME_MEANING = 0.6  # of the papers that define it
+AS_A_WORD = 0.1  # of the times in capitals that it may occur in small letters
+_WORD = re.compile(r"[A-Za-z0-9]+")
+_BRACKET = re.compile(r"\(\s*([A-Z][A-Za-z0-9]*[A-Z0-9]s?|[A-Z]{2,}s?)\s*[),;]")
 
 
 @dataclass(frozen=True)
@@ -110,6 +117,51 @@ def background_of(papers: Sequence[Paper]) -> tuple[str, str]:
     return _lines(stems), _lines(words)
 
 
+def acronyms_of(papers: Sequence[Paper]) -> str:
+    """The lines of `acronyms.tsv`: acronyms that enough papers define, nearly always alike, and nearly always write in
+    capitals.
+    """
+    defined: dict[str, Counter[str]] = {}
+    written, as_words = Counter[str](), Counter[str]()
+    for paper in papers:
+        text = f"{paper.title} . {paper.abstract}"
+        for acronym, meaning in {*_definitions_in(text)}:
+            defined.setdefault(acronym, Counter())[meaning] += 1
+        for word in _WORD.findall(text):
+            (written if sum(map(str.isupper, word)) > 1 else as_words)[singular(word.lower())] += 1
+    rows = []
+    for acronym, meanings in sorted(defined.items()):
+        by_words = Counter[tuple[str, ...]]()
+        for meaning, count in meanings.items():
+            by_words[tuple(map(singular, meaning.split()))] += count
+        words, count = by_words.most_common(1)[0]
+        usual = count >= FEWEST_DEFINITIONS and count >= SAME_MEANING * by_words.total()
+        if usual and as_words[acronym] <= AS_A_WORD * (written[acronym] + 1):
+            alike = [each for each in meanings if tuple(map(singular, each.split())) == words]
+            rows.append(f"{acronym}\t{max(alike, key=lambda each: (meanings[each], each))}\t{count}\n")
+    return "".join(rows)
+
+
+def _definitions_in(text: str) -> Iterator[tuple[str, str]]:
+    """Yield (acronym, meaning) of each "long form (LF)", as Schwartz and Hearst (2003) find them: the acronym's letters
+    in their order in the words before the bracket, from the right, its first letter at the start of a word.
+    """
+    for bracket in _BRACKET.finditer(text):
+        acronym = bracket[1].removesuffix("s").lower()
+        words = [word.lower() for word in _WORD.findall(text[: bracket.start()])]
+        before = " ".join(words[-min(2 * len(acronym), len(acronym) + 5) :])
+        at = len(before)
+        for number, letter in reversed([*enumerate(acronym)]):
+            at = before.rfind(letter, 0, at)
+            while number == 0 and at > 0 and before[at - 1] != " ":
+                at = before.rfind(letter, 0, at)
+            if at < 0:
+                break
+        else:
+            if acronym not in before[at:].split():
+                yield acronym, before[at:]
+
+
 def _lines(holders: Mapping[str, int]) -> str:
     return "".join(f"{one}\t{count}\n" for one, count in sorted(holders.items()) if count >= FEWEST_HOLDERS)
 
@@ -163,6 +215,8 @@ def main() -> None:
         contents = {COEFFICIENTS: json.dumps(record, indent=2, sort_keys=True) + "\n", FREQUENCIES: stems, WORDS: words}
         for name, content in contents.items():
             Path(str(files("paper_assets.ranking") / name)).write_text(content, encoding="utf-8")
+        table = Path(str(files("paper_assets.text") / acronyms.TABLE))
+        table.write_text(acronyms_of(papers), encoding="utf-8")
 
 
 if __name__ == "__main__":

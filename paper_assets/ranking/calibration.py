@@ -9,8 +9,8 @@ Arrays are (interests, papers); all sums run over interests in a fixed order.
 
 The coefficients are data of the package: `calibration.json` holds them, `stem_frequencies.tsv` and
 `word_frequencies.tsv` the background that words are valued by. `python -m benchmarks.calibrate` makes them and prints
-the figures that speak for them; a hash of their content is stored with every ranking. Every coefficient but the
-intercepts is at least 0: a paper nearer to what is sought is never less probable.
+the figures that speak for them. A hash of their content, and of the acronyms, is stored with every ranking. Every
+coefficient but the intercepts is at least 0: a paper nearer to what is sought is never less probable.
 """
 
 import json
@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paper_assets.ranking.term_matching import Background
+from paper_assets.text import acronyms
 
 COEFFICIENTS, FREQUENCIES, WORDS = "calibration.json", "stem_frequencies.tsv", "word_frequencies.tsv"
 
@@ -92,7 +93,7 @@ def calibration_from(record: Mapping[str, Any], *, frequencies: str, words: str)
         words=_counts(words),
         weight=record["background_weight"],
     )
-    content = json.dumps(record, sort_keys=True) + frequencies + words
+    content = json.dumps(record, sort_keys=True) + frequencies + words + acronyms.table_text()
     return Calibration(
         **parts,
         **record["library"],

@@ -2,7 +2,7 @@
 
 The terms of an interest are its words and its pairs of neighbouring words. A word matches in singular and plural and in
 British and American spelling, but not in a derived form (`optimizers` is not `optimize`); a pair matches adjacent
-words; the title counts more.
+words; an acronym counts as the phrase that it stands for (`SAE` as "sparse autoencoder"); the title counts more.
 Liked papers are compared by stems. What a word is worth (its idf) comes from the candidates together with a background
 of many papers, so that a ranking of twenty papers and one of a week value a word alike. All sums of a paper run over
 its words in an order that no other paper decides: scores are the same to the bit in any order of papers.
@@ -12,7 +12,6 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from paper_assets.ranking.keywords import BETWEEN_FIELDS, paper_texts
+from paper_assets.text.acronyms import acronyms_of_phrases, spelled_out
 from paper_assets.text.bm25 import CountedWords
 from paper_assets.text.forward_index import IndexedTexts, indexed
 from paper_assets.text.words import asks, normal_form, singular, spellings, stems_in, word_forms, words_of_normal
@@ -70,10 +70,14 @@ def paper_words(papers: pa.Table) -> PaperWords:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Term:
-    """One word of an interest, or two adjacent ones if `second` is given."""
+    """One word of an interest, or two adjacent ones if `second` is given.
+
+    `acronyms`: those of the interest's phrases that hold all of it; one of them in a paper counts as the term.
+    """
 
     first: str
     second: str | None = None
+    acronyms: frozenset[str] = frozenset()
 
     @property
     def words(self) -> str:
@@ -83,19 +87,27 @@ class Term:
 
 def terms_of(text: str) -> list[Term]:
     """Return the content words of a text and its pairs of neighbours, each once; no pair reaches across a mark or a
-    small word.
+    small word. An acronym is replaced by the words that it stands for.
     """
-    found: dict[Term, None] = {}
+    found: dict[tuple[str, str | None], frozenset[str]] = {}
     spelled: dict[str, str] = {}  # as the text spells a word first
     for part in _BETWEEN_PHRASES.split(normal_form(text)):
-        phrase = [singular(word) if asks(word) else None for word in words_of_normal(part)]
-        for word in filter(None, phrase):
-            for each in spellings(word):
-                spelled.setdefault(each, word)
-        phrase = [spelled[word] if word else None for word in phrase]
-        found |= {Term(first=word): None for word in phrase if word}
-        found |= {Term(first=one, second=two): None for one, two in pairwise(phrase) if one and two}
-    return list(found)
+        words = spelled_out(words_of_normal(part))
+        known: list[str | None] = []
+        for word in words:
+            one = singular(word) if asks(word) else None
+            if one:
+                for each in spellings(one):
+                    spelled.setdefault(each, one)
+            known.append(spelled[one] if one else None)
+        phrases = acronyms_of_phrases(words)
+        for size in (1, 2):
+            for at in range(len(known) - size + 1):
+                one, two = known[at], known[at + 1] if size == 2 else None
+                if one and (two or size == 1):
+                    own = {acronym for start, end, acronym in phrases if start <= at and at + size <= end}
+                    found[one, two] = found.get((one, two), frozenset()) | own
+    return [Term(first=first, second=second, acronyms=acronyms) for (first, second), acronyms in found.items()]
 
 
 def term_scores(words: PaperWords, texts: Sequence[str], *, background: Background) -> Floats:
@@ -140,18 +152,21 @@ def matched_terms(interest: str, title: str, abstract: str) -> tuple[tuple[str, 
         words = (r"(?![^\W_])[\W_]+").join(
             f"(?:{'|'.join(map(re.escape, _forms(word)))})" for word in (term.first, term.second) if word
         )
-        pattern = re.compile(rf"(?<![^\W_]){words}(?![^\W_])")
-        found = next((field for field, text in enumerate(texts) if pattern.search(text)), None)
+        short = "|".join(re.escape(form) for acronym in sorted(term.acronyms) for form in _forms(acronym))
+        pattern = re.compile(rf"(?<![^\W_])(?:{words}{f'|({short})' if short else ''})(?![^\W_])")
+        found = next(((field, hit) for field, text in enumerate(texts) if (hit := pattern.search(text))), None)
         if found is not None:
+            field, hit = found
             named.append(term)
-            where[found].append(term.words)
+            where[field].append(f"{term.words} ({singular(hit[1]).upper()})" if short and hit[1] else term.words)
     return tuple(where[0]), tuple(where[1])
 
 
 def _times_of(terms: Sequence[Term], words: PaperWords) -> dict[Term, Floats]:
     """Return how often each paper holds each term, with what the title adds."""
     count = len(words)
-    key = {word: min(spellings(word)) for term in terms for word in (term.first, term.second) if word}
+    asked_for = [(term.first, term.second, *term.acronyms) for term in terms]
+    key = {word: min(spellings(word)) for words_of_term in asked_for for word in words_of_term if word}
     single = list(dict.fromkeys(key.values()))
     groups = [_forms(word) for word in single]
     held = {
@@ -172,6 +187,8 @@ def _times_of(terms: Sequence[Term], words: PaperWords) -> dict[Term, Floats]:
                 title, _, abstract = text.partition(BETWEEN_FIELDS)
                 in_title[row] = len(pattern.findall(title))
                 everywhere[row] = in_title[row] + len(pattern.findall(abstract))
+        for acronym in sorted(term.acronyms):
+            everywhere, in_title = everywhere + held[key[acronym]][0], in_title + held[key[acronym]][1]
         times[term] = everywhere + (_TITLE_TIMES - 1) * in_title
     return times
 
@@ -193,7 +210,8 @@ def _idf_of(term: Term, held: int, count: int, background: Background) -> float:
     known = [
         sum(background.words.get(each, 0) for each in spellings(word)) for word in (term.first, term.second) if word
     ]
-    expected = known[0] if term.second is None else _PAIR_SHARE * min(known)
+    short = sum(background.words.get(acronym, 0) for acronym in term.acronyms)
+    expected = short + (known[0] if term.second is None else _PAIR_SHARE * min(known))
     df = held + background.weight * expected / background.papers
     return float(np.log1p((count + background.weight - df + 0.5) / (df + 0.5)))
 

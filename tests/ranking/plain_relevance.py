@@ -26,6 +26,12 @@ WORD_HOLDERS = dict(
 )
 SCORING = ScoringConfig()
 COSINES = DATA["cosines"]
+MEANINGS = {
+    acronym: meaning.split()
+    for acronym, meaning, _ in (
+        line.split("\t") for line in (FOLDER.parent / "text" / "acronyms.tsv").read_text(encoding="utf-8").splitlines()
+    )
+}
 HOLDERS = dict(line.split("\t") for line in (FOLDER / "stem_frequencies.tsv").read_text(encoding="utf-8").splitlines())
 SMALL_WORDS = {"of", "the", "with", "a", "an", "for", "and", "on"}  # of those that the tests use
 ENDINGS = [
@@ -79,15 +85,31 @@ def idf(one: str, papers: list[Counter[str]]) -> float:
 Term = tuple[str, ...]
 
 
+def spelled_out(part: str) -> list[str]:
+    """A text's words in the singular, acronyms replaced by what they mean."""
+    words = [singular(word) for word in re.findall(r"[^\W_]+", part)]
+    return [singular(each) for word in words for each in MEANINGS.get(word, [word])]
+
+
 def terms(text: str) -> list[Term]:
     """A text's content words, and the pairs of them that follow each other with nothing but a space between."""
     found: list[Term] = []
     for part in re.split(r"[^\w\s'+#-]+", plain(text)):
-        words = [singular(word) for word in re.findall(r"[^\W_]+", part)]
-        kept = [word if len(word) > 1 and word not in SMALL_WORDS else "" for word in words]
+        kept = [word if len(word) > 1 and word not in SMALL_WORDS else "" for word in spelled_out(part)]
         found += [(word,) for word in kept if word]
         found += [(one, two) for one, two in pairwise(kept) if one and two]
     return list(dict.fromkeys(found))
+
+
+def shorter(text: str, term: Term) -> list[str]:
+    """The acronyms of a text's phrases that hold the whole term."""
+    found = []
+    for acronym, meaning in MEANINGS.items():
+        phrase = [singular(word) for word in meaning]
+        inside = times(phrase, term)
+        if inside and any(times(spelled_out(part), tuple(phrase)) for part in re.split(r"[^\w\s'+#-]+", plain(text))):
+            found.append(acronym)
+    return found
 
 
 def times(words: list[str], term: Term) -> int:
@@ -101,12 +123,17 @@ def said(papers: list[tuple[str, str]], text: str) -> list[float] | None:
     if not asked:
         return None
     fields = [[[singular(word) for word in re.findall(r"[^\W_]+", plain(field))] for field in one] for one in papers]
-    often = [{term: 3 * times(title, term) + times(abstract, term) for term in asked} for title, abstract in fields]
+    forms: dict[Term, list[Term]] = {term: [term, *((each,) for each in shorter(text, term))] for term in asked}
+    often = [
+        {term: sum(3 * times(title, form) + times(abstract, form) for form in forms[term]) for term in asked}
+        for title, abstract in fields
+    ]
     weight, count = DATA["background_weight"], len(papers)
     worth = {}
     for term in asked:
         known = [int(WORD_HOLDERS.get(word, 0)) for word in term]
-        share = (known[0] if len(term) == 1 else 0.25 * min(known)) / DATA["background_papers"]
+        short = sum(int(WORD_HOLDERS.get(form[0], 0)) for form in forms[term][1:])
+        share = (short + (known[0] if len(term) == 1 else 0.25 * min(known))) / DATA["background_papers"]
         held = sum(one[term] > 0 for one in often) + weight * share
         worth[term] = math.log1p((count + weight - held + 0.5) / (held + 0.5)) ** 2
     length = math.sqrt(sum(worth.values()))

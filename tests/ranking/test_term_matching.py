@@ -174,3 +174,16 @@ def test_the_words_of_an_interest_that_a_paper_holds_are_named_where_they_are() 
     assert found == (("optimal transport",), ("barycenter", "optimizer"))
     assert matched_terms("state space", "A state", "The space of a state") == (("state",), ("space",))
     assert matched_terms("the of", title, abstract) == ((), ())
+
+
+def test_an_acronym_and_the_phrase_that_it_stands_for_find_each_other() -> None:
+    papers = [("Steering with SAEs", "words"), ("Sparse autoencoders", "words"), ("An autoencoder", "words")]
+    by_phrase, by_acronym = scores(papers, "sparse autoencoders", "SAE").T
+    assert by_phrase[0] > by_phrase[2] and by_phrase[1] > by_phrase[2]
+    assert np.array_equal(by_phrase, by_acronym)
+    assert matched_terms("sparse autoencoders", *papers[0]) == (("sparse autoencoder (SAE)",), ())
+
+
+def test_an_acronym_counts_only_for_an_interest_that_holds_the_whole_phrase() -> None:
+    found = scores([("Steering with SAEs", "words")], "sparse networks", "autoencoders", "sparse, autoencoders")
+    assert not found.any()

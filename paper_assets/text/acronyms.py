@@ -1,0 +1,56 @@
+"""Acronyms that abstracts define ("sparse autoencoders (SAEs)"), so that either form of an interest finds the other.
+
+`acronyms.tsv` holds an acronym, what it means, and how many papers of the background define it so. It leaves out
+acronyms of several meanings and those that are words (`map`, `clip`). `python -m benchmarks.calibrate` makes it.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+
+from paper_assets.text.words import singular, spellings, words_in
+
+TABLE = "acronyms.tsv"
+
+
+@cache
+def table_text() -> str:
+    """Return the table as it is in the package: acronym, meaning and number of papers, separated by tabs."""
+    return (files("paper_assets.text") / TABLE).read_text(encoding="utf-8")
+
+
+@cache
+def meanings() -> Mapping[str, tuple[str, ...]]:
+    """Return the words of each acronym's meaning; acronyms in lower case and in the singular."""
+    rows = (line.split("\t") for line in table_text().splitlines())
+    return {acronym: tuple(words_in(meaning)) for acronym, meaning, _ in rows}
+
+
+def spelled_out(words: Sequence[str]) -> list[str]:
+    """Return the words with each acronym replaced by the words that it means."""
+    return [each for word in words for each in meanings().get(singular(word), (word,))]
+
+
+def acronyms_of_phrases(words: Sequence[str]) -> list[tuple[int, int, str]]:
+    """Return (start, end, acronym) of each phrase among the words that an acronym stands for."""
+    forms = tuple(map(_form, words))
+    return [
+        (start, start + len(meaning), acronym)
+        for start, form in enumerate(forms)
+        for acronym, meaning in _meanings_by_first_word().get(form, ())
+        if forms[start : start + len(meaning)] == meaning
+    ]
+
+
+@cache
+def _meanings_by_first_word() -> Mapping[str, list[tuple[str, tuple[str, ...]]]]:
+    found: dict[str, list[tuple[str, tuple[str, ...]]]] = {}
+    for acronym, meaning in meanings().items():
+        forms = tuple(map(_form, meaning))
+        found.setdefault(forms[0], []).append((acronym, forms))
+    return found
+
+
+def _form(word: str) -> str:
+    """Return one form for singular and plural in British and American spelling."""
+    return min(spellings(singular(word)))
