@@ -143,12 +143,17 @@ def acronyms_of(papers: Sequence[Paper]) -> str:
 
 
 def _definitions_in(text: str) -> Iterator[tuple[str, str]]:
-    """Yield (acronym, meaning) of each "long form (LF)", as Schwartz and Hearst (2003) find them: the acronym's letters
-    in their order in the words before the bracket, from the right, its first letter at the start of a word.
+    """Yield (acronym, meaning) of each "long form (LF)": the words before the bracket whose first letters it consists
+    of, or else as Schwartz and Hearst (2003) find them: its letters in their order, from the right, the first at the
+    start of a word.
     """
     for bracket in _BRACKET.finditer(text):
         acronym = bracket[1].removesuffix("s").lower()
-        words = [word.lower() for word in _WORD.findall(text[: bracket.start()])]
+        words = words_in(text[: bracket.start()])
+        last = words[-len(acronym) :]
+        if "".join(word[0] for word in last) == acronym:
+            yield acronym, " ".join(last)
+            continue
         before = " ".join(words[-min(2 * len(acronym), len(acronym) + 5) :])
         at = len(before)
         for number, letter in reversed([*enumerate(acronym)]):
