@@ -25,6 +25,8 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
+from functools import cached_property
+from hashlib import md5
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +44,7 @@ from paper_assets.learning.preference_model import SIGNAL_WEIGHTS, rated_papers,
 from paper_assets.learning.questions import FIRST_SET, questions
 from paper_assets.models.embedder import load_embedder
 from paper_assets.paper import Paper, embedded_text, papers_from_table, papers_to_table
+from paper_assets.pipeline.preferences import OTHERS
 from paper_assets.profile import Interests, Profile, RankingOptions, profile_content
 from paper_assets.ranking.calibration import Calibration
 from paper_assets.ranking.preferences import Preferences, log_odds, scaled
@@ -71,6 +74,22 @@ class Reader:
     as_of: date
     calibration: Calibration | None
     earlier: NDArray[np.bool_] | None = None  # (n,) the papers that can be rated; None: a half drawn at random
+
+    @cached_property
+    def days(self) -> NDArray[Any]:
+        """Return the day of each paper."""
+        return self.papers["published"].to_numpy().astype("datetime64[D]")
+
+    @cached_property
+    def drawn(self) -> Rows:
+        """Return all rows in the order in which the graph draws papers beside the rated ones."""
+        ids = self.papers["paper_id"].to_pylist()
+        return np.array(sorted(range(len(ids)), key=lambda row: md5(ids[row].encode()).digest()), dtype=np.int64)
+
+    def others(self, rated: Rows, seen: Rows) -> Rows:
+        """Return the seen papers of the rated papers' days among which the formula judges these, as in the graph."""
+        allowed = np.isin(self.drawn, seen) & ~np.isin(self.drawn, rated)
+        return self.drawn[allowed & np.isin(self.days[self.drawn], self.days[rated])][:OTHERS]
 
     def rated_first(self, seen: Rows, ranking: Ranking) -> Rows:
         """Return the judged rows in the order of the list; an author's own papers are before the others."""
@@ -222,7 +241,7 @@ def judge(reader: Reader, seed: int, *, ask: bool) -> dict[tuple[str, int], floa
             ("", reader.grades[rated] >= ON_TOPIC),
             ("random", chance.random(count) < 0.5),
         ):
-            shifted_list(reader, rated, liked, unseen, name=name, count=count, figures=figures)
+            shifted_list(reader, rated, liked, unseen, seen=seen, name=name, count=count, figures=figures)
         for name, scores in retrained(reader, rated, unseen).items():
             figures[name, count] = reader.ndcg(unseen[np.argsort(-scores, kind="stable")], unseen)
             blended = standardised(scores) + standardised(formula)
@@ -234,7 +253,7 @@ def judge(reader: Reader, seed: int, *, ask: bool) -> dict[tuple[str, int], floa
                 )
                 top = listed[~np.isin(listed, chosen)][: count - len(chosen)]
                 mixed = chance.permutation(np.concatenate([top, chosen]))
-                whole, share = learned(reader, mixed, reader.grades[mixed] >= ON_TOPIC)
+                whole, share = learned(reader, mixed, reader.grades[mixed] >= ON_TOPIC, seen=seen)
                 taught = scaled(whole, share)
                 figures[name, count] = reader.ndcg(reader.order(unseen, reader.ranking(unseen, taught)), unseen)
     new_reader(reader, chance, seen, listed, unseen, figures, without)
@@ -244,7 +263,7 @@ def judge(reader: Reader, seed: int, *, ask: bool) -> dict[tuple[str, int], floa
         if len(rated) >= 5:
             figures["without", 8] = without
             of_kind = np.full(len(rated), name == "worth")
-            shifted_list(reader, rated, of_kind, unseen, name=f"only {name}", count=8, figures=figures)
+            shifted_list(reader, rated, of_kind, unseen, seen=seen, name=f"only {name}", count=8, figures=figures)
     return figures
 
 
@@ -260,7 +279,7 @@ def new_reader(
     """Add the figures of a first set of answers, and of papers that were opened and not rated."""
 
     def figure(rated: Rows, liked: NDArray[np.bool_], weight: float = 1.0) -> float:
-        taught = scaled(*learned(reader, rated, liked, weight=weight))
+        taught = scaled(*learned(reader, rated, liked, seen=seen, weight=weight))
         return reader.ndcg(reader.order(unseen, reader.ranking(unseen, taught)), unseen)
 
     worth = reader.grades >= ON_TOPIC
@@ -304,12 +323,13 @@ def shifted_list(
     liked: NDArray[np.bool_],
     unseen: Rows,
     *,
+    seen: Rows,
     name: str,
     count: int,
     figures: dict[tuple[str, int], float],
 ) -> None:
     """Add the figures of the list as it counts, of the whole model, and the share."""
-    whole, share = learned(reader, rated, liked)
+    whole, share = learned(reader, rated, liked, seen=seen)
     for each, counts in (("learning", share), ("always", 1.0)):
         key = f"{name}, {each}" if name else each
         figures[key, count] = reader.ndcg(reader.order(unseen, reader.ranking(unseen, scaled(whole, counts))), unseen)
@@ -323,12 +343,15 @@ def standardised(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     return found
 
 
-def learned(reader: Reader, rated: Rows, liked: NDArray[np.bool_], *, weight: float = 1.0) -> tuple[Preferences, float]:
+def learned(
+    reader: Reader, rated: Rows, liked: NDArray[np.bool_], *, seen: Rows, weight: float = 1.0
+) -> tuple[Preferences, float]:
+    """Return the average in full, and its share, after these ratings of papers out of the `seen` ones."""
     papers = reader.papers.take(rated)
     said = dict(zip(papers["paper_id"].to_pylist(), liked.tolist(), strict=True))
     known = rated_papers(
         papers,
-        reader.ranking(rated).rows,
+        reader.ranking(np.concatenate([rated, reader.others(rated, seen)])).rows,
         reader.vectors[rated],
         liked=said,
         weights=dict.fromkeys(said, weight),
@@ -343,7 +366,7 @@ def asked_rows(reader: Reader, seen: Rows, listed: Rows, count: int) -> Rows:
     judged = seen[reader.grades[seen] != UNJUDGED]
     while len(answered) < count // 4:
         rated = np.array([*listed[: max(count // 2, 4)], *answered])
-        whole, share = learned(reader, rated, reader.grades[rated] >= ON_TOPIC)
+        whole, share = learned(reader, rated, reader.grades[rated] >= ON_TOPIC, seen=seen)
         found = chosen_rows(reader, reader.ranking(seen, scaled(whole, share)), judged, rated.tolist())
         if not len(found):
             break

@@ -260,12 +260,7 @@ class Evidence:
         if not self.gain:
             return f"{counts}; later ratings will show how well they predict what you like."
         how = "about as well as" if abs(self.gain) < _HARDLY else "better than" if self.gain > 0 else "worse than"
-        pairs = (
-            f", and put {self.with_learning:g} of {self.pairs} pairs in the right order ({self.without:g} without)"
-            if self.pairs
-            else ""
-        )
-        return f"{counts}; earlier ratings predicted later ones {how} the profile alone ({self.gain:+.2f}){pairs}."
+        return f"{counts}; earlier ratings predicted later ones {how} the profile alone."
 
 
 def weigh(rated: RatedPapers, *, learning: str) -> Evidence:

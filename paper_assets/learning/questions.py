@@ -37,7 +37,8 @@ def questions(
 ) -> list[str]:
     """Return the ids of the papers to ask about, out of the rows of a ranking with a threshold.
 
-    Papers without a vector are left out, and shown ones, which can be rated in the list, unless `shown_too`.
+    Papers without a vector are left out. Without `shown_too` also shown ones, which can be rated in the list. With it,
+    the most probable papers complete the set where fewer than `count` are uncertain enough to ask about.
     """
     near = sorted(
         (row for row in rows if row["paper_id"] in vectors), key=lambda row: (-probability_of(row), row["rank"])
@@ -58,6 +59,9 @@ def questions(
     chosen = most_informative(
         np.array([vectors[row["paper_id"]] for row in near]), probability, allowed, known=np.array(known), count=count
     )
+    if shown_too:
+        rest = [at for at in range(len(near)) if near[at]["paper_id"] not in rated and at not in chosen]
+        chosen += rest[: count - len(chosen)]
     return [near[at]["paper_id"] for at in chosen]
 
 

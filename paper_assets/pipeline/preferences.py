@@ -7,13 +7,12 @@ Belongs here: from the stored ratings to a stored model, and from that to what a
 is trained and weighed (learning/), how it moves a ranking (ranking/preferences.py).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import date
 from hashlib import sha256
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from paper_assets.learning.preference_model import SIGNAL_WEIGHTS, Evidence, RatedPapers, rated_papers, train, weigh
@@ -45,7 +44,7 @@ from paper_assets.ranking.preferences import (
 from paper_assets.ranking.rank import RankingTask, Vectors, rank
 from paper_assets.ranking.relevance import InterestQueries, interest_queries, liked_ids
 from paper_assets.settings import Settings
-from paper_assets.stores.embeddings import remembered_vectors, vectors_of
+from paper_assets.stores.embeddings import embedded_with_others, remembered_vectors, vectors_of
 from paper_assets.stores.feedback import StoredModel, last_ratings, model_inputs, replace_model, stored_model
 from paper_assets.stores.papers import papers_by_id
 from paper_assets.stores.warehouse import Warehouse
@@ -105,7 +104,8 @@ def _interests(warehouse: Warehouse, profile: Profile) -> Interests:
 
 
 NAME = "preference_model"
-CODE_VERSION = "4"  # raise it when the training or the weighing changes
+CODE_VERSION = "5"  # raise it when the training or the weighing changes
+OTHERS = 500  # papers among which the formula judges the rated ones, about as many as a list has candidates
 _ANY_DAY = date(2000, 1, 1)  # recency is not learned from, so any day will do
 _NOTHING = "nothing rated"
 
@@ -222,17 +222,24 @@ def _make(workspace: Workspace, partitions: Sequence[Partition], wanted: frozens
 
 
 def _rated(workspace: Workspace, profile: Profile, embedder: Embedder | None) -> RatedPapers:
-    """Return the rated papers in the order of rating, without those that were removed or have no vector yet."""
+    """Return the rated papers in the order of rating, without those that were removed or have no vector yet.
+
+    The formula judges them among other papers, as it does in a list: how near is near depends on these.
+    """
     warehouse = workspace.warehouse
     teaching = _teaching(workspace, profile.name)
     liked, weights = lessons(teaching, profile)
-    papers = papers_by_id(warehouse, list(liked) if embedder else [])
-    vectors, found, asked = np.zeros((0, 0), dtype=np.float32), np.zeros(0, dtype=np.bool_), None
-    queries = profile_queries(warehouse, profile, settings=workspace.settings)
+    compared = [each for each, _ in _compared(warehouse, profile, liked, model=embedder.name)] if embedder else []
+    embedded = set(compared)
+    papers = papers_by_id(
+        warehouse, [*(each for each in liked if each in embedded), *(each for each in compared if each not in liked)]
+    )
+    queries, vectors = profile_queries(warehouse, profile, settings=workspace.settings), None
     if embedder and papers.num_rows:
-        vectors, found = vectors_of(warehouse, papers.column("paper_id").to_pylist(), model=embedder.name)
-        asked = query_vectors(warehouse, profile, queries, embedder)
-    papers, vectors = papers.filter(pa.array(found)), vectors[found]
+        vectors = Vectors(
+            papers=vectors_of(warehouse, papers.column("paper_id").to_pylist(), model=embedder.name)[0],
+            queries=query_vectors(warehouse, profile, queries, embedder),
+        )
     by_formula = rank(
         RankingTask(
             candidates=papers,
@@ -242,36 +249,43 @@ def _rated(workspace: Workspace, profile: Profile, embedder: Embedder | None) ->
             scoring=workspace.settings.scoring,
             queries=queries,
             pdf_names=profile.pdf_names,
-            vectors=None if asked is None or not papers.num_rows else Vectors(papers=vectors, queries=asked),
+            vectors=vectors,
         )
     )
+    count = sum(paper_id in liked for paper_id in papers.column("paper_id").to_pylist())
     return rated_papers(
-        papers,
+        papers.slice(0, count),
         by_formula.rows,
-        vectors,
+        vectors.papers[:count] if vectors else np.zeros((0, 0), dtype=np.float32),
         liked=liked,
         weights=weights,
         without_words=teaching.forgotten.words,
     )
 
 
+def _compared(warehouse: Warehouse, profile: Profile, rated: Collection[str], *, model: str) -> list[tuple[str, str]]:
+    """Return (id, text hash) of the rated papers with a vector, and of others of their days.
+
+    A new day changes nothing here until one of its papers is rated.
+    """
+    categories = profile.content.feed.categories
+    return embedded_with_others(warehouse, list(rated), categories=categories, most=OTHERS, model=model)
+
+
 def _inputs_of(workspace: Workspace, name: str) -> str:
     warehouse, profile = workspace.warehouse, usable_profile(workspace, name)
-    teaching = _teaching(workspace, name)
-    rated = list(
-        dict.fromkeys([each.paper_id for each in teaching.ratings] + [each.paper_id for each in teaching.signals])
-    )
-    if not rated and name not in model_inputs(warehouse):
+    teaching, model = _teaching(workspace, name), workspace.embedding_model()
+    if not teaching.ratings and not teaching.signals and name not in model_inputs(warehouse):
         return _NOTHING
-    papers = papers_from_table(papers_by_id(warehouse, rated))
-    texts = sorted(embedded_text(paper.title, paper.abstract) for paper in papers)
+    compared = _compared(warehouse, profile, lessons(teaching, profile)[0], model=model) if model else []
     parts = (
         CODE_VERSION,
         teaching.version,
         profile.content_hash,
-        workspace.embedding_model() or "",
+        model or "",
         standard_calibration().version,
-        *texts,
+        *profile_queries(warehouse, profile, settings=workspace.settings).texts,
+        *(" ".join(each) for each in compared),
     )
     return sha256("\n".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:32]
 

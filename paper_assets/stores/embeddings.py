@@ -150,6 +150,45 @@ def vectors_of(warehouse: Warehouse, paper_ids: Sequence[str], *, model: str) ->
     return matrix, found
 
 
+def embedded_with_others(
+    warehouse: Warehouse, paper_ids: Sequence[str], *, categories: Sequence[str] | None, most: int, model: str
+) -> list[tuple[str, str]]:
+    """Return (id, text hash) of those of the papers that have a vector, then of at most `most` others of their days.
+
+    The others have a vector and, with `categories`, any of these. Which ones depends on their ids alone, so that they
+    stay the same until these days themselves change.
+    """
+    requested = pa.table({"paper_id": pa.array(paper_ids, pa.string())})
+    with warehouse.reading() as connection:
+        connection.register("requested", requested)
+        return connection.execute(
+            """
+            with embedded as (
+                select paper_id, day, categories, text_hash, paper_id in (from requested) as asked
+                from papers
+                semi join (from embeddings where model = $model) using (text_hash)
+                where paper_id in (from requested)
+                    or day in (select day from papers semi join requested using (paper_id))
+            ),
+            others as (
+                select paper_id, text_hash
+                from embedded
+                where not asked and ($categories::varchar[] is null or list_has_any(categories, $categories))
+                order by md5(paper_id)
+                limit $most
+            )
+            select paper_id, text_hash
+            from (
+                select paper_id, text_hash, true as asked from embedded where asked
+                union all
+                select paper_id, text_hash, false from others
+            )
+            order by asked desc, paper_id
+            """,
+            {"model": model, "categories": None if categories is None else list(categories), "most": most},
+        ).fetchall()
+
+
 def remembered_vectors(
     warehouse: Warehouse, texts: Sequence[str], *, model: str, encode: Callable[[list[str]], np.ndarray]
 ) -> np.ndarray:

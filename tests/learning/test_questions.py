@@ -54,6 +54,18 @@ def test_the_first_set_is_spread_over_all_topics_and_may_hold_shown_papers() -> 
     assert len(set(asked)) == FIRST_SET and min(counts) >= 3
 
 
+def test_the_first_set_is_complete_even_if_few_papers_are_near_the_interests() -> None:
+    rows, vectors = papers(0.01)
+    rows = [{**each, "semantic_relevance": 0.04 if each["paper_id"] == "roads 9" else 0.01} for each in rows]
+    rows[4]["semantic_relevance"] = 0.6
+    rated = {"roads 3"}
+    asked = questions(rows, rated, vectors=vectors, count=FIRST_SET, shown_too=True)
+    assert asked[:2] == ["graphs 4", "roads 9"], "the uncertain one, then the most probable"
+    assert len(set(asked)) == FIRST_SET and not rated & set(asked)
+    few = {each: vectors[each] for each in list(vectors)[:7]}
+    assert len(questions(rows, rated, vectors=few, count=FIRST_SET, shown_too=True)) == 7
+
+
 def test_each_choice_reduces_the_expected_variance_most() -> None:
     """The plain twin: condition a Gaussian on each paper in turn, and compare."""
     vectors = np.array([vector(topic, number) for topic in range(3) for number in range(4)])

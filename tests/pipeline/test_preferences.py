@@ -19,6 +19,7 @@ from paper_assets.pipeline.workspace import open_workspace
 from paper_assets.ranking.changes import changes_between
 from paper_assets.ranking.explain import recompute, why
 from paper_assets.stores.feedback import NewRating, append_ratings, stored_model
+from paper_assets.stores.paper_merging import merge_papers
 from paper_assets.stores.rankings import StoredRanking, previous_ranking
 from tests.pipeline.test_rankings import Day, paper
 from tests.ranking.invented import AS_OF
@@ -186,6 +187,33 @@ def test_a_model_is_trained_again_for_another_last_word_and_not_for_the_same(day
     assert learn(day) == [ANN]
     second = stored_model(day.warehouse, "ann")
     assert first and second and first.version != second.version and len(second.rated) == 19
+
+
+def test_papers_of_a_rated_day_change_the_model_and_those_of_a_new_day_do_not(day: Day) -> None:
+    said(day)
+    learn(day)
+    first = stored_model(day.warehouse, "ann")
+    day.add(replace(paper(300, "A new day's walk in nature"), published=NOW))
+    assert learn(day) == [], "no paper of that day is rated"
+    day.add(*(paper(400 + at, f"Walks in nature: {word}") for at, word in enumerate(WORDS)))
+    assert learn(day) == [ANN], "what is near the interests is judged by the papers of the day"
+    second = stored_model(day.warehouse, "ann")
+    assert first and second and first.version != second.version
+    assert first.rated == second.rated, "and only rated papers teach"
+
+
+def test_a_rated_paper_teaches_as_soon_as_it_has_a_vector(day: Day) -> None:
+    merge_papers(day.warehouse, [paper(300, "A walk without a vector")])
+    said(day)
+    folder = day.settings.profiles_dir
+    rate(day.warehouse, "ann", "2603.00300", "worth", given_in="page", now=NOW, profiles_dir=folder)
+    learn(day)
+    without = stored_model(day.warehouse, "ann")
+    assert without and "2603.00300" not in without.rated
+    day.add()
+    assert learn(day) == [ANN]
+    embedded = stored_model(day.warehouse, "ann")
+    assert embedded and "2603.00300" in embedded.rated
 
 
 def test_a_rating_given_while_the_model_is_made_is_learned_from_afterwards(day: Day) -> None:

@@ -9,6 +9,7 @@ import pytest
 from paper_assets.errors import InvalidInput
 from paper_assets.stores.embeddings import (
     days_without_vectors,
+    embedded_with_others,
     keep_vectors,
     remembered_vectors,
     texts_without_vector,
@@ -145,3 +146,26 @@ def test_a_text_embedded_once_is_never_encoded_again(tmp_path: Path) -> None:
     assert vectors("left", "right", "left") == [[1, 0], [0, 1], [1, 0]]
     assert vectors("right", "left one", "left") == [[0, 1], [1, 0], [1, 0]]
     assert asked == [["left", "right"], ["left one"]]
+
+
+def test_papers_are_compared_with_others_of_their_days_that_new_days_do_not_replace(
+    warehouse: Warehouse,
+) -> None:
+    def compared(most: int = 9, categories: list[str] | None = None) -> list[str]:
+        found = embedded_with_others(warehouse, ["b", "a"], categories=categories, most=most, model="m")
+        return [paper_id for paper_id, _ in found]
+
+    undated, on_maths = paper("b", None), paper("maths", categories=("math.CO",))
+    merge_papers(warehouse, [paper("a"), undated, on_maths, *papers_of(MONDAY, 6)])
+    embed(warehouse, MONDAY, MONDAY)
+    merge_papers(warehouse, [paper("without vector")])
+    all_of_monday = [*(f"2601.05{number:03d}" for number in range(6)), "maths"]
+    assert compared() == ["a", *all_of_monday]
+    assert compared(categories=["cs.CL", "cs.LG"]) == ["a", *all_of_monday[:-1]]
+    few = compared(most=3)
+    assert len(few) == 4 and set(few) < {"a", *all_of_monday}
+    merge_papers(warehouse, papers_of(TUESDAY, 6))
+    embed(warehouse, TUESDAY, TUESDAY)
+    assert compared(most=3) == few
+    embed(warehouse, None, None)
+    assert compared() == ["a", "b", *all_of_monday, "without vector"]
