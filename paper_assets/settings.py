@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from datetime import date, time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Literal, Protocol, TypeVar, runtime_checkable
 from zoneinfo import ZoneInfo
 
 from platformdirs import user_data_path
@@ -447,6 +447,14 @@ _VARIABLES = {
 }
 
 
+@runtime_checkable
+class FilesBehind(Protocol):
+    """An environment in which files give some of the variables."""
+
+    def file_of(self, variable: str) -> Path | None:
+        """Return the file that gives the variable, or None."""
+
+
 def variables() -> dict[str, str]:
     """Return the environment variables that are read, and the setting that each one gives."""
     named = {_VARIABLES.get(name, f"PAPER_ASSETS_{name.upper()}"): name for name in Settings.model_fields}
@@ -472,7 +480,9 @@ def load_settings(environ: Mapping[str, str], working_dir: Path, *, default_fold
         name = str(error.errors()[0]["loc"][0])
         variable = next(variable for variable, setting in variables().items() if setting == name)
         wanted = next(each.words for each in Settings.model_fields[name].metadata if isinstance(each, Expected))
-        raise InvalidInput(f"{variable} must be {wanted}, got {given[name][:40]!r}") from None
+        file = environ.file_of(variable) if isinstance(environ, FilesBehind) else None
+        place = f" in {file}; correct that line" if file else ""
+        raise InvalidInput(f"{variable} must be {wanted}, got {given[name][:40]!r}{place}") from None
 
 
 NAME = "paper-assets"

@@ -7,7 +7,8 @@ checkout. All processes form one group, runs included. Runs that were in progres
 next start, and the next daemon retries them.
 
 Two processes watch the group. The supervisor ends it on Ctrl-C, SIGTERM, SIGHUP and when its own parent disappears. The
-guard ends it when the supervisor itself is killed: it reads from a pipe that only the supervisor holds open.
+guard ends it when the supervisor itself is killed: it reads from a pipe that only the supervisor holds open. A guard
+that was killed is started again.
 """
 
 import ctypes
@@ -27,6 +28,7 @@ GRACE = 4.0  # seconds between SIGTERM and SIGKILL
 LIMIT = 8.0  # seconds for the whole end
 _KILLED_WITHIN = 2.0  # seconds that the system needs at most to remove killed processes
 _POLL = 0.25  # seconds
+_GUARD_PAUSE = 1.0  # seconds from one start of the guard to the next, should it be killed
 _PR_SET_CHILD_SUBREAPER = 36  # prctl(2), Linux: orphans of the group become children of the supervisor
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -43,20 +45,33 @@ def supervise(command: Sequence[str], *, guard: Sequence[str], afterwards: Calla
             signal.signal(number, lambda number, _frame: received.append(number))
     parent = os.getppid()
     _adopt_orphans()
-    watched, held = os.pipe()
-    with subprocess.Popen([*guard], stdin=watched, start_new_session=True) as guarding:
-        os.close(watched)
-        group = subprocess.Popen([*command], process_group=0, stdin=subprocess.DEVNULL)
-        _tell(held, f"{group.pid}")
-        while group.poll() is None and not received and (survives_terminal or os.getppid() == parent):
-            time.sleep(_POLL)
-        end_group(group.pid, afterwards=afterwards, interrupted=lambda: len(received) > 1)
-        _tell(held, "ended")
-        os.close(held)
-        guarding.wait()
+    guarding, held = _start_guard(guard)
+    began = time.monotonic()
+    group = subprocess.Popen([*command], process_group=0, stdin=subprocess.DEVNULL)
+    _tell(held, f"{group.pid}")
+    while group.poll() is None and not received and (survives_terminal or os.getppid() == parent):
+        time.sleep(_POLL)
+        if guarding.poll() is not None and time.monotonic() > began + _GUARD_PAUSE:
+            os.close(held)
+            guarding, held = _start_guard(guard)
+            began = time.monotonic()
+            _tell(held, f"{group.pid}")
+    end_group(group.pid, afterwards=afterwards, interrupted=lambda: len(received) > 1)
+    _tell(held, "ended")
+    os.close(held)
+    guarding.wait()
     if received:
         return 0 if received[0] == signal.SIGINT else 128 + received[0]
     return group.poll() or 0
+
+
+def _start_guard(guard: Sequence[str]) -> "tuple[subprocess.Popen[bytes], int]":
+    """Start the guard; return it, and the end of its pipe that only this process holds open."""
+    watched, held = os.pipe()
+    try:
+        return subprocess.Popen([*guard], stdin=watched, start_new_session=True), held
+    finally:
+        os.close(watched)
 
 
 def guard_group(afterwards: Callable[[Event], None]) -> None:

@@ -141,8 +141,21 @@ jobs:
           key: paper-assets-${{{{ github.run_id }}}}
       - name: Collect the pages
         run: |
-          mkdir -p site
+          mkdir -p site desk/home/output/digests
           cp -R desk/home/output/digests/. site/
+          find site -name '.*' -type f -delete
+          {{
+            echo '<!doctype html><html lang="en"><meta charset="utf-8">'
+            echo '<meta name="viewport" content="width=device-width"><title>Papers of the day</title>'
+            for profile in profiles/*/; do
+              name=$(basename "$profile")
+              echo "<h1>$name</h1><ul>"
+              for page in $(ls -r "site/$name" 2>/dev/null | grep '\\.html$'); do
+                echo "<li><a href='$name/$page'>${{page%.html}}</a></li>"
+              done
+              echo '</ul>'
+            done
+          }} > site/index.html
       - uses: actions/upload-pages-artifact@v3
         with:
           path: site

@@ -21,21 +21,25 @@ _OTHERS = 0o077
 
 @dataclass(frozen=True, slots=True)
 class KeptFile:
-    """A file of variables: its name in the home, and the names that it may hold."""
+    """A file of variables: its name in the home, the names that it may hold, and whether one of them is a key."""
 
     name: str
     variable: re.Pattern[str]
+    secret: bool
 
 
 LANGUAGE_MODEL = KeptFile(
-    "llm.env", re.compile(r"((?:LLM|OPENAI|ANTHROPIC|OLLAMA|PAPER_ASSETS_LLM)_[A-Z0-9_]{1,40})=(.*)")
+    "llm.env", re.compile(r"((?:LLM|OPENAI|ANTHROPIC|OLLAMA|PAPER_ASSETS_LLM)_[A-Z0-9_]{1,40})=(.*)"), secret=True
 )
-MORNING = KeptFile("morning.env", re.compile(r"(PAPER_ASSETS_(?:FETCH_AT|FETCH_WEEKDAYS|TIME_ZONE))=(.*)"))
+MORNING = KeptFile(
+    "morning.env", re.compile(r"(PAPER_ASSETS_(?:FETCH_AT|FETCH_WEEKDAYS|TIME_ZONE))=(.*)"), secret=False
+)
+_KEPT_FILES = (LANGUAGE_MODEL, MORNING)
 _USE = "llm-use"  # folder of the home: what was used of the language model, a file for each month
 
 
 def kept_variables(home: Path, kept: KeptFile = LANGUAGE_MODEL) -> dict[str, str]:
-    """Return the variables of the file; none without one. Raises InvalidInput if others can read it."""
+    """Return the variables of the file; none without one. Raises InvalidInput if others can read a key."""
     file = home / kept.name
     try:
         text = file.read_text(encoding="utf-8")
@@ -44,7 +48,7 @@ def kept_variables(home: Path, kept: KeptFile = LANGUAGE_MODEL) -> dict[str, str
         return {}
     except (OSError, UnicodeDecodeError) as fault:
         raise InvalidInput(f"{file} cannot be read: {getattr(fault, 'strerror', None) or 'it is not text'}") from None
-    if mode & _OTHERS:
+    if kept.secret and mode & _OTHERS:
         raise InvalidInput(f"{file} can be read by others; run `chmod 600 {file}`")
     found = (kept.variable.fullmatch(line.strip()) for line in text.splitlines() if line.strip() and line[0] != "#")
     return {match[1]: match[2] for match in found if match}
@@ -88,7 +92,7 @@ class KeptEnvironment(Mapping[str, str]):
 
     def __init__(self, environ: Mapping[str, str], home: Path, clock: Callable[[], datetime]) -> None:
         self._environ = environ
-        self._home = home
+        self.home = home
         self._clock = clock
         self._read: dict[str, tuple[object, dict[str, str]]] = {}
 
@@ -106,20 +110,26 @@ class KeptEnvironment(Mapping[str, str]):
         return len({**self._behind(), **self._environ})
 
     def __repr__(self) -> str:
-        return f"KeptEnvironment({str(self._home)!r})"  # never a key
+        return f"KeptEnvironment({str(self.home)!r})"  # never a key
+
+    def file_of(self, variable: str) -> Path | None:
+        """Return the file that gives the variable, or None where the environment or nothing gives it."""
+        if (self._environ.get(variable) or "").strip() or variable not in self._behind():
+            return None
+        return next((self.home / kept.name for kept in _KEPT_FILES if kept.variable.fullmatch(f"{variable}=")), None)
 
     def _behind(self) -> dict[str, str]:
-        found = {LLM_USE_FOLDER: str(self._home / _USE), LLM_MONTH: f"{self._clock():%Y-%m}"}
-        for kept in (LANGUAGE_MODEL, MORNING):
+        found = {LLM_USE_FOLDER: str(self.home / _USE), LLM_MONTH: f"{self._clock():%Y-%m}"}
+        for kept in _KEPT_FILES:
             try:
-                state = (self._home / kept.name).stat()
+                state = (self.home / kept.name).stat()
             except OSError:
                 continue
             stamp = (state.st_mtime_ns, state.st_size, state.st_ino, state.st_mode)
             known = self._read.get(kept.name)
             if known is None or known[0] != stamp:
                 try:
-                    known = (stamp, kept_variables(self._home, kept))
+                    known = (stamp, kept_variables(self.home, kept))
                 except InvalidInput as fault:
                     known = (stamp, {LLM_FAULT: f"{fault}"} if kept is LANGUAGE_MODEL else {})
                 self._read[kept.name] = known

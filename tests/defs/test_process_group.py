@@ -52,6 +52,10 @@ def processes(mark: Path) -> list[int]:
     return found
 
 
+def guards(mark: Path) -> list[int]:
+    return [pid for pid in processes(mark) if b"\0guard\0" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+
+
 def seconds_until_ended(mark: Path) -> float:
     began = time.monotonic()
     while left := processes(mark):
@@ -61,7 +65,7 @@ def seconds_until_ended(mark: Path) -> float:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="lists processes by /proc")
-@pytest.mark.parametrize("way", ["SIGINT", "SIGTERM", "SIGHUP", "SIGKILL", "parent killed"])
+@pytest.mark.parametrize("way", ["SIGINT", "SIGTERM", "SIGHUP", "SIGKILL", "parent killed", "guard killed first"])
 def test_no_member_outlives_its_supervisor(way: str, tmp_path: Path) -> None:
     record = tmp_path / "record"
     command = [sys.executable, "-c", _SUPERVISOR, "supervisor", str(record)]
@@ -78,7 +82,13 @@ def test_no_member_outlives_its_supervisor(way: str, tmp_path: Path) -> None:
         assert process.poll() is None
         assert time.monotonic() - began < PATIENCE, (out.read_text("utf-8"), processes(tmp_path))
         time.sleep(0.1)
-    process.send_signal(signal.SIGKILL if way == "parent killed" else signal.Signals[way])
+    if way == "guard killed first":
+        [guard] = guards(tmp_path)
+        os.kill(guard, signal.SIGKILL)
+        while guards(tmp_path) in ([], [guard]):
+            assert time.monotonic() - began < PATIENCE
+            time.sleep(0.1)
+    process.send_signal(signal.Signals[way] if way in signal.Signals.__members__ else signal.SIGKILL)
     process.wait(timeout=PATIENCE)
     assert seconds_until_ended(tmp_path) < LIMIT + 2
     assert record.read_text("utf-8") == "ended", "what follows the end was done"

@@ -54,6 +54,15 @@ def test_the_hours_are_saved_and_said_everywhere(desk: Desk, client: TestClient)
     assert "07:15 (Asia/Seoul) on Monday and Friday" in desk.run("morning")
 
 
+def test_wrong_hours_in_the_file_are_named_and_replaced(desk: Desk, client: TestClient) -> None:
+    client.post("/settings", data=MORNING)
+    file = desk.folder / "data" / "morning.env"
+    file.write_text("PAPER_ASSETS_FETCH_AT=25:99\n", encoding="utf-8")
+    for address in ("/settings", "/health"):
+        assert f"{file}; correct that line" in client.get(address).text
+    assert "07:15 (Asia/Seoul)" in client.post("/settings", data=MORNING).text
+
+
 @pytest.mark.parametrize(
     ("change", "field", "words"),
     [

@@ -1,6 +1,7 @@
 """Test the files for systemd, launchd and GitHub with the readers of these programs."""
 
 import plistlib
+import re
 import shutil
 import subprocess
 import sys
@@ -65,6 +66,22 @@ def test_the_workflow_keeps_the_desk_between_runs_and_calls_commands_that_exist(
         steps[used.index("actions/cache/save@v4")]["with"]["path"]
     )
     assert any("paper-assets start --days 3" in step.get("run", "") for step in steps)
+
+
+def test_the_published_pages_begin_with_an_index_of_the_digests_newest_first(tmp_path: Path) -> None:
+    workflow = yaml.safe_load(github_workflow(package="paper-assets", minute=30, hour=5, weekdays="*", days=3))
+    [collect] = [step["run"] for step in workflow["jobs"]["digest"]["steps"] if step.get("name") == "Collect the pages"]
+    (tmp_path / "profiles" / "frogs").mkdir(parents=True)
+    (tmp_path / "profiles" / "new").mkdir()  # without a digest so far
+    digests = tmp_path / "desk" / "home" / "output" / "digests" / "frogs"
+    digests.mkdir(parents=True)
+    for name in ("2026-03-02.html", "2026-03-03.html", "2026-03-03.md", ".writing.lock"):
+        (digests / name).touch()
+    subprocess.run(["bash", "-e", "-c", collect], cwd=tmp_path, check=True)
+    index = (tmp_path / "site" / "index.html").read_text("utf-8")
+    assert re.findall("href='(.*?)'", index) == ["frogs/2026-03-03.html", "frogs/2026-03-02.html"]
+    assert "<h1>new</h1>" in index
+    assert not (tmp_path / "site" / "frogs" / ".writing.lock").exists()
 
 
 def test_the_service_is_installed_shown_and_removed(tmp_path: Path) -> None:

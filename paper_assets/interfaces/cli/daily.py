@@ -14,7 +14,7 @@ import typer
 
 from paper_assets.errors import InvalidInput, PaperAssetsError, StoreUnwritable
 from paper_assets.interfaces import supervisor
-from paper_assets.interfaces.cli.terminal import dagster_home, read_settings, say, warn
+from paper_assets.interfaces.cli.terminal import dagster_home, environment, read_settings, say, warn
 from paper_assets.settings import Settings, load_settings
 from paper_assets.setup.fetch_hours import cron_in_utc, hours_in_words, keep_hours, next_due, replaced_hours
 from paper_assets.setup.service_files import (
@@ -141,13 +141,14 @@ def morning(
     zone: Annotated[str | None, typer.Option(help="Time zone, such as UTC or Europe/Berlin.")] = None,
 ) -> None:
     """Show or change when `up` and the service fetch the newest papers. A running one follows within a minute."""
-    settings = read_settings()
-    if (at, weekdays, zone) != (None, None, None):
+    if (at, weekdays, zone) == (None, None, None):
+        settings = read_settings()
+    else:
         if replaced := replaced_hours(os.environ):
             raise InvalidInput(f"{', '.join(replaced)} in the environment sets the hours; remove it first")
         wanted = _hours(at, weekdays, zone)
         settings = keep_hours(
-            settings.home,
+            environment().home,
             at=f"{wanted.fetch_at:%H:%M}",
             weekdays=",".join(wanted.fetch_weekdays),
             zone=wanted.time_zone,
@@ -160,11 +161,14 @@ def morning(
 
 def _hours(at: str | None, weekdays: str | None, zone: str | None) -> Settings:
     """The hours of the settings with these changes. Raises InvalidInput that names the option."""
-    now = read_settings()
+    now = environment()
     given = {
-        "PAPER_ASSETS_FETCH_AT": at or f"{now.fetch_at:%H:%M}",
-        "PAPER_ASSETS_FETCH_WEEKDAYS": weekdays or ",".join(now.fetch_weekdays),
-        "PAPER_ASSETS_TIME_ZONE": zone or now.time_zone,
+        variable: option or now.get(variable, "")
+        for variable, option in (
+            ("PAPER_ASSETS_FETCH_AT", at),
+            ("PAPER_ASSETS_FETCH_WEEKDAYS", weekdays),
+            ("PAPER_ASSETS_TIME_ZONE", zone),
+        )
     }
     try:
         return load_settings(given, Path.cwd())

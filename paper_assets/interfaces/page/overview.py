@@ -84,6 +84,7 @@ def show_health(request: Request) -> Response:
     except PaperAssetsError as fault:
         runs, no_runs = [], str(fault)
     whole = None if isinstance(found, Unshown) else found
+    settings, wrong_hours = hours_of(desk)
     return page(
         request,
         "health.html.jinja",
@@ -94,7 +95,8 @@ def show_health(request: Request) -> Response:
         runs=[] if isinstance(runs, Unshown) else runs,
         no_runs=no_runs,
         model=isolate("The use of the language model", lambda: model_use(desk)),
-        hours=hours_in_words(settings := hours_of(desk)),
+        hours=hours_in_words(settings),
+        wrong_hours=wrong_hours,
         next_fetch=next_due(settings, now()).astimezone(ZoneInfo(settings.time_zone)),
         fetching=is_kept_running(desk),
         home=desk.settings.home,

@@ -94,9 +94,12 @@ def environ_of(desk: Desk) -> KeptEnvironment:
     return kept_environment(desk.environ, desk.settings.home, now)
 
 
-def hours_of(desk: Desk) -> Settings:
-    """Return the settings as they are now; the desk's own are those of its start."""
-    return load_settings(environ_of(desk), Path.cwd())
+def hours_of(desk: Desk) -> tuple[Settings, str | None]:
+    """Return the settings as they are now, and what is wrong with them; then they are those of the desk's start."""
+    try:
+        return load_settings(environ_of(desk), Path.cwd()), None
+    except InvalidInput as fault:
+        return desk.settings, str(fault)
 
 
 def is_kept_running(desk: Desk) -> bool:
@@ -279,7 +282,7 @@ def _model_values(kept: Mapping[str, str]) -> dict[str, str]:
 def _page(request: Request, form: _Form, *, status: int = 200) -> Response:
     desk = desk_of(request)
     environ, kept = environ_of(desk), _kept(desk)
-    settings = hours_of(desk)
+    settings, wrong_hours = hours_of(desk)
     here = local_zone(desk.environ)
     values = {
         "at": f"{settings.fetch_at:%H:%M}",
@@ -301,6 +304,7 @@ def _page(request: Request, form: _Form, *, status: int = 200) -> Response:
         here=here,
         days=list(zip(WEEKDAYS, DAY_NAMES, strict=True)),
         hours=hours_in_words(settings),
+        wrong_hours=wrong_hours,
         next_fetch=next_due(settings, now()).astimezone(ZoneInfo(settings.time_zone)),
         running=is_kept_running(desk),
         fixed_hours=replaced_hours(desk.environ),
