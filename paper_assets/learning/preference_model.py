@@ -265,7 +265,7 @@ class Evidence:
             if self.pairs
             else ""
         )
-        return f"{counts}; earlier ratings predicted later ones {how} the profile alone ({self.gain:+.2f}){pairs}."
+        return f"{counts}; earlier ratings predicted later ones {how} the profile alone{pairs}."
 
 
 def weigh(rated: RatedPapers, *, learning: str) -> Evidence:

@@ -1,10 +1,10 @@
 r"""Show TeX in titles and abstracts as a reader expects it: `$\neq$` is ≠, `R$^2$` is R², `\emph{word}` is word.
 
 arXiv's metadata is plain text in which authors write some TeX. Only what is certainly TeX is changed: mathematics
-between dollars (by pandoc's rule, so that "from $5 to $6" keeps its dollars), `\(…\)` and `\[…\]`, accents, and
-commands outside mathematics. A command that is not known there is often an author's own, for the name of a method: it
-is shown as its name without the backslash, and as the content of its braces where it has any (`_COMMAND`). Everything
-else stays as it was written, also a formula with a command that is not known.
+between dollars (by pandoc's rule, so that "from $5 to $6" keeps its dollars), `\(…\)` and `\[…\]`, and outside
+mathematics accents, dashes, quotation marks and commands. A command that is not known there is often an author's own,
+for the name of a method: it is shown as its name without the backslash, or as the content of its braces where it has
+any (`_COMMAND`). Everything else stays as it was written, also a formula with a command that is not known.
 
 `readable` returns characters, for terminals, mail and assistants; `html_with_mathml` returns HTML with MathML, for
 pages. Both are total: they never raise, and what cannot be read, is too long or too deeply nested is shown as its
@@ -23,6 +23,7 @@ _LONGEST_FORMULA = 2_000  # characters
 _MOST_FORMULAS = 300  # of one text
 _DEEPEST = 40  # groups within groups
 
+_MARK_START, _MARK_END = "\ue003", "\ue004"  # private characters around a marked span
 _OPEN, _CLOSE = "\ue000", "\ue001"  # private characters around the number of a formula
 _MATHS = re.compile(
     # Each alternative scans to the next mark of its kind only, so that no text makes the search quadratic.
@@ -58,8 +59,11 @@ _HELD_SPACE = "\ue002"  # a private character in place of the spaces in a formul
 _MATH_ELEMENT = re.compile(r'<math [^>]*?alttext="([^"]*)"[^>]*>.*?</math>', re.DOTALL)
 _SPACE = re.compile(r"\s")
 _MARK = re.compile(f"{_OPEN}([0-9]+){_CLOSE}")
-_MARK_START, _MARK_END = "\ue003", "\ue004"  # private characters around a marked span
 _COMMAND_BEFORE = re.compile(r"\\[^\sA-Za-z]?\{?$")  # the span is a command's name, or the letter of an accent
+_BESIDE = rf"[\w()%{_OPEN}{_CLOSE}{_MARK_START}{_MARK_END}]"
+_DASH = re.compile(rf"(?<={_BESIDE})(---?)(?={_BESIDE})|(?<= )(---?)(?= )")
+_ADDRESSES = re.compile(r"((?:\w+://|www\.)\S*)")  # their dashes are their own
+_QUOTED = re.compile(r"``([^`']{1,400}?)''")
 _TIE = re.compile(r"(?<!\\)~(?=\\)|(?<=\})~|(?<=[A-Za-z])~(?=[(\[A-Za-z])")
 _TOUCHING = re.compile(rf"(\\[A-Za-z]+)(?=\\(?:{_FONTS})\s?\{{)")  # as in \in\mathbb{N}
 # The braces contain no others, so inner commands are converted first; a path of Windows is not TeX.
@@ -236,9 +240,12 @@ def _with_marks(text: str, marked: Sequence[tuple[int, int]]) -> str:
     return text
 
 
+_SIGNS_OF_TEX = ("$", "\\", "--", "``")
+
+
 def _has_tex(text: str) -> bool:
     private = _OPEN in text or _HELD_SPACE in text
-    return ("$" in text or "\\" in text) and len(text) <= LONGEST_TEXT and not private
+    return any(sign in text for sign in _SIGNS_OF_TEX) and len(text) <= LONGEST_TEXT and not private
 
 
 def _taken_apart(text: str) -> tuple[str, list[tuple[str, str]]]:
@@ -272,7 +279,13 @@ def _words_alone(source: str) -> str | None:
 
 
 def _plain_words(text: str) -> str:
-    """Convert accents, fonts and links outside mathematics to characters."""
+    """Convert dashes, quotation marks, accents, fonts and links outside mathematics to characters."""
+    if "--" in text:
+        text = "".join(
+            part if at % 2 else _DASH.sub(lambda found: "—" if "---" in found[0] else "–", part)
+            for at, part in enumerate(_ADDRESSES.split(text))
+        )
+    text = _QUOTED.sub(r"“\1”", text) if "``" in text else text
     if "\\" not in text:
         return text
     text = _ACCENTED.sub(_accented, text)

@@ -51,6 +51,8 @@ def test_mathematics_and_commands_become_characters(written: str, read: str) -> 
         (r"O(N \cdot K), s\in\mathbb{N}, 2.5{\times}, 9{,}800\%", "O(N · K), s∈ N, 2.5×, 9,800%"),
         (r"\ding{182} first, \jump{$_k$} and \emph{unclosed", "❶ first, jumpₖ and  unclosed"),
         (r"$\mathrm{Schr\"odinger}$'s cat, \v Skoda", "Schrödinger's cat, Škoda"),
+        ("noisy--clean, 1.2--1.8x -- as ``loud frogs'' do---often", "noisy–clean, 1.2–1.8x – as “loud frogs” do—often"),
+        ("run --fast, see https://p.test/a--b", "run --fast, see https://p.test/a--b"),
         (r"C:\ponds\new beside \ours", r"C:\ponds\new beside ours"),
     ],
 )
