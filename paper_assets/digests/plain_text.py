@@ -8,6 +8,7 @@ from datetime import date
 from urllib.parse import quote, urlsplit
 
 from paper_assets.text.cleaning import one_line
+from paper_assets.text.sentences import cut_with_ellipsis
 
 _MONTHS = (
     "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
@@ -35,7 +36,7 @@ def lead(text: str, most: int) -> str:
     ends = [found.end() for found in _SENTENCE_END.finditer(text, 0, most + 1) if found.end() <= most]
     if ends and ends[-1] >= most // 2:
         return text[: ends[-1]]
-    return f"{text[: most - 1].rsplit(' ', 1)[0]}…"
+    return cut_with_ellipsis(text, most)
 
 
 def sentence(text: str) -> str:

@@ -1,5 +1,7 @@
 """Read BibTeX, RIS and CSL-JSON into entries, and write papers in these formats. Add a format as a line in FORMATS.
 
+RIS and CSL-JSON are written with TeX as Unicode characters, because their readers show TeX as it is; BibTeX keeps it.
+
 Reading uses bibtexparser and rispy; a file that cannot be read is an error that names the file. An entry of BibTeX that
 cannot be read does not affect the others: it becomes an `Entry` with a fault.
 
@@ -333,9 +335,9 @@ def _write_ris(papers: Sequence[Paper]) -> str:
         [
             {
                 "type_of_reference": "GEN",
-                "title": one_line(paper.title),
+                "title": readable(one_line(paper.title)),
                 "authors": [_ris_name(split_name(name)) for name in paper.authors if is_name(name)],
-                "abstract": one_line(paper.abstract),
+                "abstract": readable(one_line(paper.abstract)),
                 "urls": [page_of(paper.paper_id) or ""],
                 **({"year": f"{paper.day.year}"} if paper.day else {}),
                 **({"doi": doi} if (doi := _doi(paper)) else {}),
@@ -389,9 +391,9 @@ def _write_csl(papers: Sequence[Paper]) -> str:
         {
             "id": key,
             "type": "article",
-            "title": one_line(paper.title),
+            "title": readable(one_line(paper.title)),
             "author": [_csl_name(split_name(name)) for name in paper.authors if is_name(name)],
-            "abstract": one_line(paper.abstract),
+            "abstract": readable(one_line(paper.abstract)),
             "URL": page_of(paper.paper_id) or "",
             **({"issued": {"date-parts": [[paper.day.year, paper.day.month, paper.day.day]]}} if paper.day else {}),
             **({"DOI": doi} if (doi := _doi(paper)) else {}),

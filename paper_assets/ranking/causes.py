@@ -206,8 +206,16 @@ def ratings(two: TwoRankings, at: int) -> Cause:
     """Return what the reader's ratings taught, and by how much it moves this paper."""
     old, new = (rows.get(two.ids[at]) for rows in two.rows)
     then, now = (learned_of(row) if row else 0.0 for row in (old, new))
-    moved = f": they move its probability by {now:+.2f} instead of {then:+.2f}" if abs(now - then) > NOTICED else ""
+    moved = f", which {_influence(then, now)}" if abs(now - then) > NOTICED else ""
     return Cause(kind="ratings", words=f"what your ratings taught{moved}", part=LEARNED)
+
+
+def _influence(then: float, now: float) -> str:
+    """Describe how ratings move a paper's probability, and how they did before: lowers its probability by 0.02."""
+    if abs(now) <= NOTICED:
+        return f"no longer {'raises' if then > 0 else 'lowers'} its probability by {abs(then):.2f}"
+    before = f" (before it {'raised' if then > 0 else 'lowered'} it by {abs(then):.2f})" if abs(then) > NOTICED else ""
+    return f"{'raises' if now > 0 else 'lowers'} its probability by {abs(now):.2f}{before}"
 
 
 def edit(two: TwoRankings, at: int) -> Cause:

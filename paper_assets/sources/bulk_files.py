@@ -158,7 +158,7 @@ def paper_from_record(record: object) -> Paper:
     """Read a paper of any size from a record of any known shape, this project's or arXiv's. Raises InvalidPaper."""
     if not isinstance(record, Mapping):
         return paper_from_mapping(record)
-    values = dict(record) if "paper_id" in record else _from_arxiv(record)
+    values = {**record, "authors": _plain_names(record)} if "paper_id" in record else _from_arxiv(record)
     comment, abstract = _text(values.get("comment")), _text(values.get("abstract"))
     if "withdrawn" not in values:
         values["withdrawn"] = is_withdrawn(comment, abstract)
@@ -217,6 +217,14 @@ def _authors(record: Mapping[str, Any]) -> tuple[object, list[str]]:
     if isinstance(authors, list) and all(isinstance(name, str) for name in authors):
         authors = [plain for name in authors if (plain := plain_tex(name))]
     return authors, []
+
+
+def _plain_names(record: Mapping[str, Any]) -> object:
+    """Return the authors of this project's record with TeX's accents as Unicode characters."""
+    names = record.get("authors")
+    if not isinstance(names, list):
+        return names
+    return [plain_tex(name) if isinstance(name, str) and "\\" in name else name for name in names]
 
 
 def _iso(value: object) -> object:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from math import exp
 
-from paper_assets.text.sentences import sentence_spans
+from paper_assets.text.sentences import cut_with_ellipsis, sentence_spans
 
 PARTS = ("problem", "task", "idea", "result")
 _LIKELY = 0.35  # the least probability with which a part is named in an abstract
@@ -219,4 +219,4 @@ def _standing_alone(sentence: str) -> str:
 
 
 def _cut(sentence: str) -> str:
-    return sentence if len(sentence) <= _LONGEST else f"{sentence[: _LONGEST - 1].rsplit(' ', 1)[0]}…"
+    return cut_with_ellipsis(sentence, _LONGEST)

@@ -15,6 +15,18 @@ _SAME = str.maketrans(
 _AROUND = " \t\r\n\"'.…"  # what a model puts around a quotation; the words between are what counts
 _FEWEST_LETTERS = 8  # of a quotation that is not the whole text: any text contains fewer
 
+_ELLIPSES = ("…", "...", r"\ldots", r"\dots", " ")
+
+
+def cut_with_ellipsis(text: str, most: int) -> str:
+    """Cut a text at a word if it has more than `most` characters, and end it with one ellipsis."""
+    if len(text) <= most:
+        return text
+    head = text[: most - 1].rsplit(" ", 1)[0]
+    while head.endswith(_ELLIPSES):  # the authors' own
+        head = next(head.removesuffix(end) for end in _ELLIPSES if head.endswith(end))
+    return f"{head}…"
+
 
 def sentence_spans(text: str) -> list[tuple[int, int]]:
     """Return start and end of each sentence, ascending, without the white space between them."""

@@ -1,8 +1,10 @@
 r"""Show TeX in titles and abstracts as a reader expects it: `$\neq$` is ≠, `R$^2$` is R², `\emph{word}` is word.
 
 arXiv's metadata is plain text in which authors write some TeX. Only what is certainly TeX is changed: mathematics
-between dollars (by pandoc's rule, so that "from $5 to $6" keeps its dollars), `\(…\)` and `\[…\]`, accents, and a few
-commands outside mathematics. Everything else stays as it was written.
+between dollars (by pandoc's rule, so that "from $5 to $6" keeps its dollars), `\(…\)` and `\[…\]`, and outside
+mathematics accents, dashes, quotation marks and commands. A command that is not known there is often an author's own,
+for the name of a method: it is shown as its name without the backslash, or as the content of its braces where it has
+any (`_COMMAND`). Everything else stays as it was written, also a formula with a command that is not known.
 
 `readable` returns characters, for terminals, mail and assistants; `html_with_mathml` returns HTML with MathML, for
 pages. Both are total: they never raise, and what cannot be read, is too long or too deeply nested is shown as its
@@ -21,6 +23,8 @@ _LONGEST_FORMULA = 2_000  # characters
 _MOST_FORMULAS = 300  # of one text
 _DEEPEST = 40  # groups within groups
 
+_MARK_START, _MARK_END = "\ue003", "\ue004"  # private characters around a marked span
+_OPEN, _CLOSE = "\ue000", "\ue001"  # private characters around the number of a formula
 _MATHS = re.compile(
     # Each alternative scans to the next mark of its kind only, so that no text makes the search quadratic.
     r"(?<!\\)\$(?=[^$\s\\]*\\)(?P<tight>[^$\s]+)\$(?=\d)"  # as in $\sim$25, which pandoc does not read
@@ -32,11 +36,12 @@ _MATHS = re.compile(
     r"|(?<!\\)\\\[(?P<bracket>(?:[^\\]|\\[^\[\]])+?)\\\]",
     re.DOTALL,
 )
-_FONT = re.compile(
-    r"\\(?:texttt|textsc|textsf|textit|textbf|textrm|textsl|textup|textnormal|text|emph|mathrm|mathbf|mathcal|mathbb"
-    r"|mathsf|mathit|operatorname|mbox|underline|uline|textcolor\s*\{[^{}]*\})\s*\{([^{}]*)\}"
+_FONTS = (
+    "texttt|textsc|textsf|textit|textbf|textrm|textsl|textup|textnormal|text|emph|mathrm|mathbf|mathcal|mathbb|mathsf|mathit"
+    "|operatorname|mbox|underline|uline"
 )
-_LINK = re.compile(r"\\(?:url|path)\s*\{([^{}]*)\}|\\href\s*\{([^{}]*)\}\s*\{([^{}]*)\}")
+_FONT = re.compile(rf"\\(?:{_FONTS}|textcolor\s*\{{[^{{}}]*\}})\s*\{{([^{{}}]*)\}}")
+_LINK = re.compile(r"\\(?:url|path)\s*\{([^{}]*)\}|\\href\s*\{([^{}]*)\}(?:\s*\{([^{}]*)\}|(?!\s*\{))")
 _OLD_FONT = re.compile(r"\{\\(?:rm|bf|it|sf|tt|sc|em|sl)\s+([^{}]*)\}")
 _FIGURES = re.compile(r"\\text(super|sub)script\s*\{([^{}]*)\}")
 _SHORTS = {
@@ -50,15 +55,47 @@ _SHORTS = {
     "textendash": "–",
 }
 _SHORT = re.compile(rf"\\({'|'.join(_SHORTS)})(?![A-Za-z])(?:\{{\}})?\.?")
-_OPEN, _CLOSE = "\ue000", "\ue001"  # private characters around the number of a formula
 _HELD_SPACE = "\ue002"  # a private character in place of the spaces in a formula
 _MATH_ELEMENT = re.compile(r'<math [^>]*?alttext="([^"]*)"[^>]*>.*?</math>', re.DOTALL)
 _SPACE = re.compile(r"\s")
 _MARK = re.compile(f"{_OPEN}([0-9]+){_CLOSE}")
-_MARK_START, _MARK_END = "\ue003", "\ue004"  # private characters around a marked span
 _COMMAND_BEFORE = re.compile(r"\\[^\sA-Za-z]?\{?$")  # the span is a command's name, or the letter of an accent
+_BESIDE = rf"[\w()%{_OPEN}{_CLOSE}{_MARK_START}{_MARK_END}]"
+_DASH = re.compile(rf"(?<={_BESIDE})(---?)(?={_BESIDE})|(?<= )(---?)(?= )")
+_ADDRESSES = re.compile(r"((?:\w+://|www\.)\S*)")  # their dashes are their own
+_QUOTED = re.compile(r"``([^`']{1,400}?)''")
+_TIE = re.compile(r"(?<!\\)~(?=\\)|(?<=\})~|(?<=[A-Za-z])~(?=[(\[A-Za-z])")
+_TOUCHING = re.compile(rf"(\\[A-Za-z]+)(?=\\(?:{_FONTS})\s?\{{)")  # as in \in\mathbb{N}
+# The braces contain no others, so inner commands are converted first; a path of Windows is not TeX.
+_COMMAND = re.compile(
+    r"(?<![^\s\"'(\[])[A-Za-z]:\\\S*"
+    r"|\\(?:(?P<cite>[Cc]ite[A-Za-z]*|(?:[Cc]|eq|auto|page|name|v)?ref))\*?\s?(?:\[[^\[\]{}]*\]){0,2}\{(?P<keys>[^{}]*)\}"
+    r"|\\(?P<name>[A-Za-z]+)\*?(?:\[[^\[\]{}]*\])?(?P<content>(?:\s?\{(?:[^{}\\]|\\[^A-Za-z{}])*\})+)"
+    r"|\\(?P<alone>[A-Za-z]{2,}|[A-Za-z](?=\}))(?![A-Za-z]|\s?\{)(?:~| (?=[.,;:)]))?"
+    rf"|(?<=[\w%){_CLOSE}])\\(?P<space>[,;:])(?=[\w({_OPEN}])"
+)
+_UNCLOSED = re.compile(r"\\[A-Za-z]{2,}\s?\{")
+_DEEPEST_COMMANDS = 6
+_ELSEWHERE = re.compile(rf"{_FONTS}|textcolor|text(?:super|sub)script|url|path|href")
+_WITHOUT_CONTENT = re.compile(  # with their arguments, which are lengths, colours, files and names of labels
+    r"label|color|pagecolor|[hv]space|vskip|hskip|includegraphics|begin|end|item|small|tiny|large|Large|footnotesize"
+    r"|normalsize|scriptsize|bf|it|rm|sf|tt|sc|em|sl|bfseries|itshape|ttfamily|scshape|xspace|protect|noindent|par|newline"
+    r"|linebreak|left|right|big|Big|bigl|bigr|Bigl|Bigr|fa[A-Z][A-Za-z]*|centering|maketitle|thanks|hfill|quad|qquad"
+)
+_SIGNS = {
+    "textasciitilde": "~", "textdegree": "°", "degree": "°", "percent": "%", "textmu": "µ", "texttimes": "×",
+    "textless": "<", "textgreater": ">", "textbar": "|", "textquotesingle": "'", "texttrademark": "™", "copyright": "©",
+    "textemdash": "—", "S": "§", "P": "¶", "aka": "a.k.a.", "wrt": "w.r.t.", "vs": "vs.", "and": ",", "LaTeX": "LaTeX",
+}  # fmt: skip
+_DROPPED = "\ue005"  # a private character where a command was dropped: the braces around it were only TeX's
+_DROPPED_GROUP = re.compile(f"\\{{([^{{}}]*{_DROPPED}[^{{}}]*)\\}}")
+_DROPPED_SPACE = re.compile(f"(?:(?<=[\\s({{])|^){_DROPPED} *| ?{_DROPPED}(?=[.,;:)])|{_DROPPED}")
+_SIGN_GROUP = re.compile(r"\{([×·±≈≤≥°%,])\}")  # as in 9{,}800
 _ESCAPED = re.compile(r"\\([&%$#_{}])")
 _ACCENTED = re.compile(r"\{?\\(['`^\"~=.]|[uvHckrdb](?![A-Za-z]))\s*(?:\{\s*(\\?[A-Za-z])\s*\}|(\\?[A-Za-z]))\}?")
+_ACCENT_OF_WORDS = re.compile(
+    r"\{?\\(['`^\"])(?:\{\s*(\\?[A-Za-z])\s*\}|(\\?[A-Za-z]))\}?"
+)  # in \mathrm{Schr\"odinger}
 _ACCENTS = {
     "'": "\u0301", "`": "\u0300", "^": "\u0302", '"': "\u0308", "~": "\u0303", "=": "\u0304", ".": "\u0307",
     "u": "\u0306", "v": "\u030c", "H": "\u030b", "c": "\u0327", "k": "\u0328", "r": "\u030a", "d": "\u0323",
@@ -203,9 +240,12 @@ def _with_marks(text: str, marked: Sequence[tuple[int, int]]) -> str:
     return text
 
 
+_SIGNS_OF_TEX = ("$", "\\", "--", "``")
+
+
 def _has_tex(text: str) -> bool:
     private = _OPEN in text or _HELD_SPACE in text
-    return ("$" in text or "\\" in text) and len(text) <= LONGEST_TEXT and not private
+    return any(sign in text for sign in _SIGNS_OF_TEX) and len(text) <= LONGEST_TEXT and not private
 
 
 def _taken_apart(text: str) -> tuple[str, list[tuple[str, str]]]:
@@ -239,25 +279,72 @@ def _words_alone(source: str) -> str | None:
 
 
 def _plain_words(text: str) -> str:
-    """Convert accents, fonts and links outside mathematics to characters."""
+    """Convert dashes, quotation marks, accents, fonts and links outside mathematics to characters."""
+    if "--" in text:
+        text = "".join(
+            part if at % 2 else _DASH.sub(lambda found: "—" if "---" in found[0] else "–", part)
+            for at, part in enumerate(_ADDRESSES.split(text))
+        )
+    text = _QUOTED.sub(r"“\1”", text) if "``" in text else text
     if "\\" not in text:
         return text
     text = _ACCENTED.sub(_accented, text)
     text = _LETTER.sub(lambda found: _LETTERS[found[1]], text)
-    text = _LINK.sub(lambda found: found[1] or found[3] or found[2] or "", text)
     text = _SHORT.sub(lambda found: _SHORTS[found[1]], text)
-    for _ in range(3):  # fonts within fonts
+    text = _TOUCHING.sub(r"\1 ", _TIE.sub(" ", text))
+    for _ in range(_DEEPEST_COMMANDS):
+        before = text
         text = _OLD_FONT.sub(r"\1", _FONT.sub(r"\1", text))
+        text = _DROPPED_GROUP.sub(r"\1", _SIGN_GROUP.sub(r"\1", _COMMAND.sub(_without_command, text)))
+        text = _LINK.sub(lambda found: found[1] or found[3] or found[2] or "", text)
         text = _FIGURES.sub(
             lambda found: _set(found[2], _HIGH, "^") if found[1] == "super" else _set(found[2], _LOW, "_"), text
         )
-    return _ESCAPED.sub(r"\1", text)
+        if text == before:
+            break
+    return _ESCAPED.sub(r"\1", _UNCLOSED.sub(" ", _DROPPED_SPACE.sub("", text)))
+
+
+def _without_command(found: re.Match[str]) -> str:
+    """Convert a command outside mathematics to the sign, the key, the content or the name that it is for a reader."""
+    if found["cite"]:
+        return f"[{found['keys'].strip()}]"
+    if found["space"]:
+        return " "
+    name = found["name"] or found["alone"]
+    if name is None or (found["content"] and _ELSEWHERE.fullmatch(name)):
+        return found[0]
+    after = " " if found[0].endswith("~") else ""
+    if _WITHOUT_CONTENT.fullmatch(name):
+        return f"{_DROPPED}{after}"
+    contents = [each.strip() for each in re.findall(r"\{([^{}]*)\}", found["content"] or "")]
+    if name in _SIGNS:
+        shown = " ".join([_SIGNS[name], *filter(None, contents)])
+    elif name == "ding":
+        shown = _dingbat(contents[0] if contents else "")
+    elif (formula := _formula("".join([f"\\{name}", *(f"{{{each}}}" for each in contents if each)]))) is not None:
+        shown = _as_characters(formula)
+    elif not any(map(str.isalnum, _MARK.sub("", "".join(contents)))):
+        shown = f"{name}{''.join(contents)}"
+    elif name.startswith("footnote"):
+        shown = f"{'' if found.string[: found.start()].endswith(' ') else ' '}({' '.join(contents)})"
+    else:
+        shown = f"{name if len(name) == 1 else ''}{' '.join(filter(None, contents))}"
+    return f"{shown}{after}"
+
+
+def _dingbat(number: str) -> str:
+    """Return the circled number that `\\ding{182}` prints, or nothing."""
+    code = int(number) if number.isdecimal() and len(number) == 3 else 0
+    if 172 <= code <= 181:
+        return chr(0x2460 + code - 172)
+    return chr(0x2776 + code - 182) if 182 <= code <= 211 else ""
 
 
 def _accented(found: re.Match[str]) -> str:
     letter = (found[2] or found[3]).lstrip("\\")
-    if found[1].isalpha() and not found[2] and not found[0].startswith("{"):
-        return found[0]  # \c o is an accent only in braces: "C:\convert" is a path
+    if found[1].isalpha() and not found[2] and not found[0].startswith("{") and " " not in found[0]:
+        return found[0]  # `\\c o` is an accent only with braces or a space: "C:\\convert" is a path
     joined = normalize("NFC", letter + _ACCENTS[found[1]])
     return joined if len(joined) == 1 else found[0]
 
@@ -271,6 +358,7 @@ def _formula(source: str) -> Element | None:
         return None
     if len(_PROSE.findall(source)) >= 2:  # dollars that do not belong together, with a sentence between them
         return None
+    source = _ACCENT_OF_WORDS.sub(_accented, source)
     for pattern, replacement in _REWRITTEN:
         source = pattern.sub(replacement, source)
     try:

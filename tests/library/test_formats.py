@@ -5,6 +5,7 @@ import json
 import re
 import sqlite3
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
 from itertools import islice
@@ -68,6 +69,15 @@ def test_what_is_written_is_read_again_as_the_same_papers(name: str, tmp_path: P
     assert [shown(entry.title) for entry in entries] == [shown(each.title) for each in papers]
     assert [shown(entry.abstract) for entry in entries] == [shown(each.abstract) for each in papers]
     assert [entry.year for entry in entries] == ["2026"] * 3
+
+
+def test_reference_managers_get_characters_and_bibtex_its_tex() -> None:
+    tex = replace(ODD, title=r"Schr\"odinger's $O(n^2)$ \emph{frogs}", abstract=r"\hs{} takes $\leq 2$ ponds.")
+    for name in ("ris", "csl-json"):
+        written = write_papers([tex], name)
+        assert "Schrödinger's O(n²) frogs" in written
+        assert "hs takes ≤ 2 ponds." in written
+    assert r"$O(n^2)$" in write_papers([tex], "bibtex")
 
 
 def shown(text: str) -> str:

@@ -176,6 +176,32 @@ def test_another_tab_shows_a_rating_without_a_reload(nothing_rated: Page, browse
         expect(page.get_by_role("status")).to_contain_text("Ratings from another tab")
 
 
+def test_undo_reverts_no_rating_of_another_tab(nothing_rated: Page, browser: Browser) -> None:
+    first, second = listed(nothing_rated)[:2]
+    with visitor(browser) as one:
+        one.goto(nothing_rated.today)
+        other = one.context.new_page()
+        other.goto(nothing_rated.today)
+        one.bring_to_front()
+        for key in "wl":
+            one.keyboard.press(key)
+        pressed(one, second, "later")
+        other.bring_to_front()
+        pressed(other, second, "later")  # seen there without a reload
+        other.keyboard.press("u")
+        expect(other.get_by_role("status")).to_contain_text("no rating to undo in this tab")
+        assert ratings(nothing_rated) == {first: "worth", second: "later"}
+        other.locator(f'[id="paper-{second}"] [data-word="no"]').click()
+        pressed(other, second, "no")
+        one.bring_to_front()
+        one.keyboard.press("u")
+        expect(one.get_by_role("status")).to_contain_text("that rating is kept")
+        pressed(one, second, "no")
+        one.keyboard.press("u")  # its own earlier rating
+        pressed(one, first, "none")
+    assert ratings(nothing_rated) == {second: "no"}
+
+
 def test_the_whole_list_can_be_worked_with_the_tab_key(nothing_rated: Page, browser: Browser) -> None:
     first = listed(nothing_rated)[0]
     with visitor(browser) as page:

@@ -105,6 +105,12 @@ def test_own_records_come_back_as_they_were(file):
     assert list(read_papers(file([paper_to_mapping(paper) for paper in papers]))) == papers
 
 
+def test_authors_of_own_records_have_no_tex(file):
+    record = {"paper_id": "2603.00001", "title": "T", "abstract": "A", "authors": [r"J\"urgen Te\v{s}i\'c", "Ada ~ B"]}
+    (paper,) = read_papers(file([record]))
+    assert paper.authors == ("Jürgen Tešić", "Ada ~ B")
+
+
 def test_an_own_record_without_them_gets_its_link_and_its_withdrawal(file):
     record = {"paper_id": "2603.00001", "title": "T", "abstract": "Withdrawn.", "authors": []}
     (paper,) = read_papers(file([{**record, "comment": "github.com/lab/tool"}]))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from paper_assets.text.sentences import quoted_sentence, sentence_spans
+from paper_assets.text.sentences import cut_with_ellipsis, quoted_sentence, sentence_spans
 
 TEXT = (
     "Retrieval and truth\n\nWe follow Moreau et al. in asking models twice. Retrieved passages cut “errors” by half — "
@@ -48,6 +48,13 @@ def test_a_quotation_is_the_whole_sentence_as_it_stands_in_the_text_or_nothing(
     quotation: str, found: str | None
 ) -> None:
     assert quoted_sentence(quotation, TEXT) == found
+
+
+@pytest.mark.parametrize("end", ["…", "...", r" \ldots"])
+def test_a_text_cut_after_its_own_ellipsis_ends_with_one(end: str) -> None:
+    text = f"Frogs, newts{end} and many others"
+    assert cut_with_ellipsis(text, len("Frogs, newts") + len(end) + 3) == "Frogs, newts…"
+    assert cut_with_ellipsis(text, 100) == text
 
 
 def test_a_short_text_may_be_quoted_whole() -> None:

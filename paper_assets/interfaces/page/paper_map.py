@@ -14,6 +14,7 @@ from paper_assets.learning.ratings import IN_WORDS, ratings_by_id
 from paper_assets.pipeline.paper_map import PlacedPaper, paper_map
 from paper_assets.pipeline.profiles import usable_profile
 from paper_assets.stores.rankings import ranking
+from paper_assets.text.sentences import cut_with_ellipsis
 
 _SPANS = {"day": 1, "month": 31}
 _COLOURS = 8  # interests with a separate colour; more cannot be distinguished
@@ -52,8 +53,7 @@ class Group:
     @property
     def label(self) -> str:
         """The interest, cut for the map."""
-        text = self.lane or ""
-        return text if len(text) <= _LONGEST_LABEL else f"{text[: _LONGEST_LABEL - 1].rsplit(' ', 1)[0]}…"
+        return cut_with_ellipsis(self.lane or "", _LONGEST_LABEL)
 
 
 def show_map(request: Request) -> Response:

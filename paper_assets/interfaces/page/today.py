@@ -10,6 +10,7 @@ from datetime import date
 from hashlib import sha256
 from itertools import groupby
 from typing import Any
+from urllib.parse import quote
 
 from markupsafe import Markup, escape
 from starlette.requests import Request
@@ -139,10 +140,19 @@ def ratings_state(request: Request) -> Response:
 
 
 def rate_paper(request: Request) -> Response:
-    """Keep, change or remove the reader's rating of a paper."""
+    """Keep, change or remove the reader's rating of a paper.
+
+    An undo names the rating that it reverts, `replaced`: if another tab changed it since, nothing is changed.
+    """
     desk, profile, form = desk_of(request), profile_of(request), request.state.form
     paper_id, rating = str(form.get("paper", "")), str(form.get("rating", ""))
     folder, moment = desk.settings.profiles_dir, now()
+    back = str(form.get("back", ""))
+    target = back if back.startswith(f"/p/{profile}/") or back == f"/p/{profile}" else f"/p/{profile}"
+    replaced = form.get("replaced")
+    if replaced and ratings_by_id(desk.warehouse, profile).get(paper_id, "none") != replaced:
+        note = "Nothing was undone: this paper was rated again elsewhere, and that rating is kept."
+        return redirect_with_note(request, f"{target}#paper-{quote(paper_id, safe=':/')}", note)
     if rating == "none":
         rated = take_back(desk.for_writing, profile, paper_id, given_in="page", now=moment, profiles_dir=folder)
     else:
@@ -152,8 +162,6 @@ def rate_paper(request: Request) -> Response:
     name = readable_title(rated.title or rated.paper_id)
     outcome = IN_WORDS[rated.rating] if rated.rating else "rating removed"
     note = f"{name}: {outcome}." if rated.changed else f"{name}: {outcome} already; nothing was changed."
-    back = str(form.get("back", ""))
-    target = back if back.startswith(f"/p/{profile}/") or back == f"/p/{profile}" else f"/p/{profile}"
     return redirect_with_note(request, f"{target}#paper-{rated.paper_id}", note)
 
 

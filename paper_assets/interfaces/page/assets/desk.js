@@ -55,7 +55,7 @@ function swap(id, page) {
 }
 
 // Ratings. They are sent one after the other, so that an undo never overtakes the rating that it reverts.
-const given = []; // the reader's latest ratings: { article, form fields, before }
+const given = []; // the ratings given in this tab: { article, form fields, before, rating }
 let queue = Promise.resolve();
 
 const ratingOf = (article) => article.dataset.rating || "none";
@@ -63,7 +63,7 @@ const ratingOf = (article) => article.dataset.rating || "none";
 function rate(article, rating, { undoing = false } = {}) {
   const form = article && article.querySelector("form.rate");
   if (!form) return;
-  const entry = { id: article.id, action: form.action, fields: fields(form), before: ratingOf(article) };
+  const entry = { id: article.id, action: form.action, fields: fields(form), before: ratingOf(article), rating };
   if (!undoing) given.push(entry);
   article.dataset.rating = rating;
   article.setAttribute("aria-busy", "true");
@@ -87,9 +87,10 @@ function showRowFault(article, message, again) {
   article.querySelector("form.rate").after(fault);
 }
 
-async function sendRating(entry, rating) {
+async function sendRating(entry, rating, replaced = null) {
   const body = new URLSearchParams(entry.fields);
   body.set("rating", rating);
+  if (replaced) body.set("replaced", replaced); // nothing is changed where another tab has given a different rating
   const failed = (message) => {
     if (given.includes(entry)) given.splice(given.indexOf(entry), 1);
     const article = document.getElementById(entry.id);
@@ -114,16 +115,16 @@ async function sendRating(entry, rating) {
   say(note);
 }
 
-// Revert the latest rating, also one that is still being sent, and nothing else.
+// Revert the latest rating of this tab, also one that is still being sent, and nothing else.
 function undo() {
   const last = given.pop();
-  if (!last) return say("There is no rating to undo.");
+  if (!last) return say("There is no rating to undo in this tab.");
   const article = document.getElementById(last.id);
   if (article) {
     article.dataset.rating = last.before;
     select(article);
   }
-  queue = queue.then(() => sendRating({ ...last, before: last.before }, last.before));
+  queue = queue.then(() => sendRating({ ...last, before: last.rating }, last.before, last.rating));
 }
 
 document.addEventListener("submit", (event) => {
