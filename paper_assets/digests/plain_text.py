@@ -35,7 +35,7 @@ def lead(text: str, most: int) -> str:
     ends = [found.end() for found in _SENTENCE_END.finditer(text, 0, most + 1) if found.end() <= most]
     if ends and ends[-1] >= most // 2:
         return text[: ends[-1]]
-    return f"{text[: most - 1].rsplit(' ', 1)[0]}…"
+    return f"{text[: most - 1].rsplit(' ', 1)[0].rstrip(',;:…')}…"
 
 
 def sentence(text: str) -> str:

@@ -219,4 +219,4 @@ def _standing_alone(sentence: str) -> str:
 
 
 def _cut(sentence: str) -> str:
-    return sentence if len(sentence) <= _LONGEST else f"{sentence[: _LONGEST - 1].rsplit(' ', 1)[0]}…"
+    return sentence if len(sentence) <= _LONGEST else f"{sentence[: _LONGEST - 1].rsplit(' ', 1)[0].rstrip(',;:…')}…"

@@ -1,8 +1,8 @@
 r"""Show TeX in titles and abstracts as a reader expects it: `$\neq$` is ≠, `R$^2$` is R², `\emph{word}` is word.
 
 arXiv's metadata is plain text in which authors write some TeX. Only what is certainly TeX is changed: mathematics
-between dollars (by pandoc's rule, so that "from $5 to $6" keeps its dollars), `\(…\)` and `\[…\]`, accents, and a few
-commands outside mathematics. Everything else stays as it was written.
+between dollars (by pandoc's rule, so that "from $5 to $6" keeps its dollars), `\(…\)` and `\[…\]`, quotation
+marks, accents, and a few commands outside mathematics. Everything else stays as it was written.
 
 `readable` returns characters, for terminals, mail and assistants; `html_with_mathml` returns HTML with MathML, for
 pages. Both are total: they never raise, and what cannot be read, is too long or too deeply nested is shown as its
@@ -57,6 +57,7 @@ _SPACE = re.compile(r"\s")
 _MARK = re.compile(f"{_OPEN}([0-9]+){_CLOSE}")
 _MARK_START, _MARK_END = "\ue003", "\ue004"  # private characters around a marked span
 _COMMAND_BEFORE = re.compile(r"\\[^\sA-Za-z]?\{?$")  # the span is a command's name, or the letter of an accent
+_QUOTED = re.compile(r"(?<!`)``(?!`)([^`]{1,400}?)''(?!')")
 _ESCAPED = re.compile(r"\\([&%$#_{}])")
 _ACCENTED = re.compile(r"\{?\\(['`^\"~=.]|[uvHckrdb](?![A-Za-z]))\s*(?:\{\s*(\\?[A-Za-z])\s*\}|(\\?[A-Za-z]))\}?")
 _ACCENTS = {
@@ -205,7 +206,7 @@ def _with_marks(text: str, marked: Sequence[tuple[int, int]]) -> str:
 
 def _has_tex(text: str) -> bool:
     private = _OPEN in text or _HELD_SPACE in text
-    return ("$" in text or "\\" in text) and len(text) <= LONGEST_TEXT and not private
+    return ("$" in text or "\\" in text or "``" in text) and len(text) <= LONGEST_TEXT and not private
 
 
 def _taken_apart(text: str) -> tuple[str, list[tuple[str, str]]]:
@@ -239,7 +240,8 @@ def _words_alone(source: str) -> str | None:
 
 
 def _plain_words(text: str) -> str:
-    """Convert accents, fonts and links outside mathematics to characters."""
+    """Convert quotation marks, accents, fonts and links outside mathematics to characters."""
+    text = _QUOTED.sub(r"“\1”", text)
     if "\\" not in text:
         return text
     text = _ACCENTED.sub(_accented, text)
