@@ -92,9 +92,15 @@ def _paper(entry: Entry) -> str:
     for version in entry.versions:
         lines += ["", *_lines(f"Rewritten {version.level} ({version.state})")]
         lines += [line for paragraph in version.paragraphs for line in _lines(paragraph, indent="  ")]
-    why = ", ".join(words for _, words in entry.tags)
-    lines += ["", *_lines(f"Why: {entry.sum}{f'; {why}' if why else ''}")]
+    lines += ["", *_lines(_why(entry))]
     return "\n".join(lines)
+
+
+def _why(entry: Entry) -> str:
+    """Return why a paper is listed, and the parts of its score: "Why: very recent. Score 2.50: on topic (+2.50)."."""
+    words = f"Why: {', '.join(words for _, words in entry.tags)}. " if entry.tags else ""
+    parts = ", ".join(f"{part.words} ({part.points:+.2f})" for part in entry.parts)
+    return f"{words}Score {entry.score:.2f}: {parts}."
 
 
 def _evidence(answer: Evidence) -> str:
@@ -165,5 +171,6 @@ _STYLES: Mapping[str, str] = {
 @cache
 def _template() -> jinja2.Template:
     made = environment()
+    made.filters["why"] = _why
     made.globals["styles"] = {name: Markup(text) for name, text in _STYLES.items()}  # noqa: S704  # ours
     return made.get_template("mail.html.jinja")

@@ -18,7 +18,7 @@ from difflib import SequenceMatcher
 from itertools import groupby, pairwise, takewhile
 
 from paper_assets.rewriting.names import new_names, squeezed, words_of
-from paper_assets.rewriting.quantities import DECIMAL_COMMA, Kind, Quantity, plain, quantities
+from paper_assets.rewriting.quantities import DECIMAL_COMMA, Kind, Quantity, plain, quantities, starts_of_ranges
 from paper_assets.text.languages import language_of
 from paper_assets.text.words import FUNCTION_WORDS, stem, stems_in
 
@@ -29,6 +29,7 @@ _PERCENTILE = re.compile(r"\b[pP](\d\d(?:\.\d+)?)\b|\b(\d\d(?:\.\d+)?)th percent
 _VERSION = re.compile(r"\b[vV](\d+)\b")
 _CENTS = re.compile(r"\s?(?:cents?\b|¢)", re.IGNORECASE)
 _OUT_OF = re.compile(r"\s(?:[a-z]+\s)?(?:in|of|out of|von|aus)\s(?:every\s)?(?:about\s)?")
+_PART_OF = re.compile(r"\s(?:out )?of (?:all )?(?:the )?")
 _HEDGED = 0.06  # relative tolerance for a number with "about"
 _BOUNDED = 0.1  # relative tolerance for the round number of "less than"
 _SHARE = 0.035  # tolerance of a share in words: "a third" for 35 %
@@ -77,9 +78,10 @@ def unsupported(original: str, rewrite: str, *, language: str = "en") -> Unsuppo
     spoken = _ENGLISH if language == _ENGLISH else language_of(original) or _ENGLISH
     source, text = plain(original, language=spoken), plain(rewrite, language=language)
     numbers = dict(_new_numbers(source, text, language))
+    percentiles = " ".join(f"p{found[1] or found[2]}" for found in _PERCENTILE.finditer(source))
     return Unsupported(
         numbers=tuple(numbers),
-        names=tuple(new_names(source, text, language=language)),
+        names=tuple(new_names(f"{source}\n{percentiles}", text, language=language)),
         certain=tuple(shown for shown, certain in numbers.items() if certain),
     )
 
@@ -93,6 +95,8 @@ def _new_numbers(source: str, text: str, language: str) -> Iterator[tuple[str, b
     """Yield the numbers of `text` that `source` lacks, and whether it has them in no reading."""
     source = _VERSION.sub(r"\g<0> (\1)", _PERCENTILE.sub(_spelt_percentile, source))
     known, said = quantities(source), quantities(text)
+    rates = list(_rates(known, source))
+    known += starts_of_ranges(known, source)
     if language != _ENGLISH:
         said = [replace(each, kinds=_ANY_KIND if each.kinds == {"count"} else each.kinds, counted=None)
                 for each in said if each.decimals is not None]  # fmt: skip
@@ -100,7 +104,7 @@ def _new_numbers(source: str, text: str, language: str) -> Iterator[tuple[str, b
     counted, lists = _by_counted(known), _lengths_of_lists(source)
     in_words = any(one.kinds == {"share"} and one.decimals is None for one in known)
     share = _SHARE_BESIDE_WORDS if in_words else _SHARE
-    together = _read_together(said, known, text)
+    together = _read_together(said, known, text, rates)
     reported: set[tuple[float, frozenset[str]]] = set()
     for each in said:
         if (each.value, each.kinds) in reported or each in together or _is_pronoun(each) or _is_formula(each, text):
@@ -109,6 +113,8 @@ def _new_numbers(source: str, text: str, language: str) -> Iterator[tuple[str, b
             _is_difference(each, text, known)
             or _is_part(each, known, source)
             or _is_prefixed(each, text, known, source)
+            or ("percent" in each.kinds and any(_is_rounded(100 * rate, each) for rate in rates))
+            or _is_year(each, text, known)
         ):
             continue
         if each.decimals is not None and each.before and squeezed(each.before + each.shown) in names:
@@ -246,9 +252,26 @@ def _is_pronoun(each: Quantity) -> bool:
     return each.shown == "one" and each.kinds == {"count"} and each.unit is None
 
 
-def _read_together(said: Sequence[Quantity], known: Sequence[Quantity], text: str) -> list[Quantity]:
+def _is_year(each: Quantity, text: str, known: Sequence[Quantity]) -> bool:
+    """Return whether it is the second year of a range: the 24 of 2015-24."""
+    first = re.search(r"\b((?:19|20)\d\d)[-/]$", text[max(0, each.start - 5) : each.start])
+    year = int(first[1]) // 100 * 100 + each.value if first and each.value < 100 else None
+    return any(one.value == year for one in known)
+
+
+def _rates(known: Sequence[Quantity], source: str) -> Iterator[float]:
+    """Yield the shares that the original gives as two counts: "71 of 90"."""
+    for one, other in pairwise(known):
+        if _PART_OF.fullmatch(source[one.end : other.start]) and 0 < one.value < other.value:
+            yield one.value / other.value
+
+
+def _read_together(
+    said: Sequence[Quantity], known: Sequence[Quantity], text: str, rates: Sequence[float]
+) -> list[Quantity]:
     """Return the numbers of pairs that the original has as one: "3 in 10,000" for 0.03 %, "four or five" for 4.6."""
     values = [one.value / 100 if "percent" in one.kinds else one.value for one in known]
+    values += rates
     found: list[Quantity] = []
     for one, other in pairwise(said):
         between = text[one.end : other.start]

@@ -159,9 +159,32 @@ def _is_initials_of(acronym: str, spaced: str) -> bool:
 
 
 def _initials_of_compounds(source: str) -> str:
-    """Return the initials of the hyphenated words, separated by spaces."""
-    compounds = (_parts(word) for word in words_of(source) if "-" in word)
-    return " ".join(f"-{''.join(squeezed(part)[:1] for part in parts)}-" for parts in compounds)
+    """Return the initials of the hyphenated words, alone and with the word before or after, separated by spaces.
+
+    "Whole-slide images" gives WSI, "learning-to-defer" LTD and L2D.
+    """
+    words = list(WORD.finditer(source))
+    found: list[str] = []
+    for place, word in enumerate(words):
+        if "-" not in word.group():
+            continue
+        parts = [squeezed(part) for part in _parts(word.group())]
+        alone = {"".join(part[:1] for part in parts), "".join("2" if part == "to" else part[:1] for part in parts)}
+        before = words[place - 1].group() if place and source[words[place - 1].end() : word.start()] == " " else ""
+        after = (
+            words[place + 1].group() if source[word.end() : word.end() + 1] == " " and place + 1 < len(words) else ""
+        )
+        found += [
+            f"-{first}{initials}{last}-"
+            for initials in alone
+            for first, last in (("", ""), (_initial_of_neighbour(before), ""), ("", _initial_of_neighbour(after)))
+        ]
+    return " ".join(found)
+
+
+def _initial_of_neighbour(word: str) -> str:
+    """Return the initial of a word that may belong to an acronym; of a short or hyphenated one nothing."""
+    return squeezed(word)[:1] if len(word) >= _LONG_WORD and "-" not in word else ""
 
 
 def _defined(text: str, spaced: str) -> set[str]:

@@ -7,7 +7,7 @@ Supported are digits in the spellings of papers (LaTeX, 1,000 and 1 000, 10^{6},
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise, takewhile
 from typing import Literal
@@ -30,7 +30,8 @@ _FACTORS = {
     "quadrupling": 4.0,
 }  # fmt: skip
 _HALVES = dict.fromkeys(("half", "halve", "halves", "halved", "halving"), 0.5)
-_PARTS = {"third": 3, "quarter": 4, "fourth": 4, "fifth": 5, "sixth": 6, "seventh": 7, "eighth": 8, "tenth": 10}
+_PARTS = {"third": 3, "quarter": 4, "fourth": 4, "fifth": 5, "sixth": 6, "seventh": 7, "eighth": 8, "ninth": 9,
+          "tenth": 10, "eleventh": 11, "twelfth": 12, "twentieth": 20, "hundredth": 100}  # fmt: skip
 _UNITS: dict[str, tuple[str, float]] = {
     **dict.fromkeys(("ns", "nanosecond", "nanoseconds"), ("time", 1e-9)),
     **dict.fromkeys(("us", "µs", "μs", "microsecond", "microseconds"), ("time", 1e-6)),
@@ -86,6 +87,8 @@ _SIGN = re.compile(
 )
 _COMPARES = re.compile(r"\s(?:as|more|less|fewer|higher|lower|faster|slower|larger|smaller|better|worse|its|the)\b")
 _RANGE = re.compile(r"\s*(?:,?\s*(?:to|and|or|versus|vs\.?|against)|up to|[-–/,±+]|\\pm|--)\s*(?:up to|from)?\s*")
+_INSTEAD = re.compile(r"\s(?:instead of|rather than|statt)\s")
+_SCALED = re.compile(r"(hundred|thousand|million|billion|trillion|[kKMBT]|bn)$")
 _HEDGE = re.compile(
     r"(?:about|around|roughly|nearly|almost|approximately|over|under|some|more than|less than|fewer than|at least|"
     r"up to|close to|just|well|below|above|exceeding|approx\.?|ca\.|circa|rund|etwa|fast|≈|∼|>|<)\s*(?:a\s+)?$",
@@ -105,6 +108,9 @@ _GREEK = re.compile(
 )
 _SUBSCRIPT = re.compile(r"(?<=[A-Za-z)\]])\$?_(?:\{([\d.]+)\}|(\d))\$?")  # Na$_{3.1}$, CO$_2$
 _HALF_UNIT = re.compile(r"(?:\s|-)(?:an?\s)?(second|minute|hour|day|week|month|year)\b")
+_QUARTERS_OF = re.compile(r"(?:an?|one|three) quarters? of an? (hour|year)\b", re.IGNORECASE)
+_FACTOR = re.compile(r"\b(?:factors? of|Faktor(?: von)?) (?:up to |about |around |roughly |bis zu |etwa |rund )?$")
+_POWER_OF_METRE = re.compile(r"(?:^|[^A-Za-z])[cdkmnµ]?m\^[-−]?$")  # m^3 has no number
 _NOT_TWICE = re.compile(r"\b(?:not|no|none|never|nobody|nothing|without|n['’]t)\b[^.,;:]*$", re.IGNORECASE)
 _LESS = re.compile(r"less|fewer|smaller|lower|reduc|faster|speed|shorter|cheaper|compress|sav|improve|accelerat")
 WORD = re.compile(r"[^\W_]+(?:['’.+#/_-][^\W_]+)*[+#]*")  # not `text/words.py`: GPT-4, C++ and O'Brien are one word
@@ -184,6 +190,7 @@ def plain(text: str, *, language: str = "en") -> str:
     text = text.translate({0x2010: "-", 0x2011: "-", 0x2012: "-", 0x2013: "-", 0x2212: "-"})
     for mark, digits in (("½", " 1/2"), ("⅓", " 1/3"), ("⅔", " 2/3"), ("¼", " 1/4"), ("¾", " 3/4"), ("％", "%")):
         text = text.replace(mark, digits)
+    text = re.sub(r"\\pm(?![A-Za-z])", " ± ", text)
     text = re.sub(r"\\(?:sim|simeq|approx|geq?|leq?|gtrsim|lesssim)(?![A-Za-z])", " ≈ ", text)
     text = re.sub(r"\\?\$?\\mu(?![A-Za-z])\$?\s?(?:\\?(?:mathrm|text)\s?\{)?", "µ", text)
     text = re.sub(r"\\\$\s?(?=\d)", "US dollar ", text)
@@ -191,6 +198,7 @@ def plain(text: str, *, language: str = "en") -> str:
     text = re.sub(r"(?<=\d)(?:\\[,;: !]|[\u00a0\u2009\u202f'’])(?=\d{3}(?!\d))", ",", text)  # 1\,000, 1 000, 1'000
     text = re.sub(r"(?<![\d.,])(\d{1,3}) (?=\d{3}(?!\d))", r"\1,", text)
     text = re.sub(r"\\[,;:! ]", " ", text)
+    text = re.sub(r"(?<=[A-Za-z])\^\{([-−]?\d)\}", r"^\1", text)  # GeV^{-1}
     text = re.sub(r"\\(?:d|t)?frac\s*\{(\d+)\}\s*\{(\d+)\}", r"\1/\2", text)
     return re.sub(r"\\(?:mathrm|mathbf|mathcal|text\w*|emph|operatorname|url)\s*\{([^{}]*)\}", r"\1", text)
 
@@ -210,13 +218,33 @@ def quantities(text: str) -> list[Quantity]:
         spread.append(each)
     for _ in range(3):  # a list "10, 20 and 30 %" is filled from its end
         for place, (one, other) in enumerate(pairwise(spread)):
-            if not _RANGE.fullmatch(text[one.end : other.start]):
+            between = text[one.end : other.start]
+            if (
+                _INSTEAD.fullmatch(between)
+                and one.unit
+                and other.kinds == {"count"}
+                and not (other.unit or other.counted)
+            ):
+                spread[place + 1] = replace(other, unit=one.unit)  # "20 min instead of 15"
+            if not _RANGE.fullmatch(between):
                 continue
             if one.kinds == {"count"} and one.unit is None and (other.kinds != {"count"} or other.unit):
                 spread[place] = replace(one, kinds=one.kinds | other.kinds, unit=other.unit)
             elif other.kinds == {"count"} and other.unit is None and "percent" in one.kinds:
                 spread[place + 1] = replace(other, kinds=other.kinds | one.kinds)
     return spread
+
+
+def starts_of_ranges(found: Sequence[Quantity], text: str) -> Iterator[Quantity]:
+    """Yield the first ends of ranges whose scale is written only once: the 7 billion of "7 to 70 billion"."""
+    for one, other in pairwise(found):
+        scale = _SCALED.search(other.shown)
+        bare = (
+            one.kinds == {"count"} and one.unit is None and one.decimals is not None and not _SCALED.search(one.shown)
+        )
+        if scale and bare and re.fullmatch(r"\s?(?:to|-|--)\s?", text[one.end : other.start]):
+            factor = _SCALES.get(scale[1]) or _SUFFIXES[scale[1].lower()]
+            yield replace(one, value=one.value * factor)
 
 
 def _in_digits(text: str) -> Iterator[Quantity]:
@@ -280,6 +308,17 @@ def _in_words(text: str) -> Iterator[Quantity]:
             yield Quantity(
                 value=0.5, kinds=frozenset({"count"}), shown=word, start=start, end=end, unit=unit, decimals=1
             )
+        elif follows == "quarter" and (time := _QUARTERS_OF.match(text, start)):
+            yield Quantity(
+                value=0.25 * ONES.get(word, 1.0),
+                kinds=frozenset({"count"}),
+                shown=time[0],
+                start=start,
+                end=time.end(),
+                unit=_UNITS[time[1].lower()],
+                decimals=2,
+            )
+            place += 1
         elif word == "half" and follows in ("a", "an"):
             scale = words[place + 2][0] if place + 2 < len(words) else ""
             if scale in _SCALES:
@@ -290,8 +329,10 @@ def _in_words(text: str) -> Iterator[Quantity]:
             value, kind, place = 1 / _PARTS[follows], "share", place + 1
         elif ONES.get(word, 0) > 1 and follows.removesuffix("s") in _PARTS and follows != "seconds":
             value, kind, place = ONES[word] / _PARTS[follows.removesuffix("s")], "share", place + 1
-        elif word in ("a", "an") and follows in _SCALES:
-            value, place = _SCALES[follows], place + 1
+        elif word in ("a", "an", "every") and follows in _SCALES:
+            value = 1.0
+            while place + 1 < len(words) and words[place + 1][0] in _SCALES:  # a hundred thousand
+                value, place = value * _SCALES[words[place + 1][0]], place + 1
         elif word.endswith("fold") and word.removesuffix("fold") in ONES | _TENS:
             value, kind = (ONES | _TENS)[word.removesuffix("fold")], "times"
         elif word in _TENS or word in ONES or word == "dozen":
@@ -332,6 +373,8 @@ def _signed(text: str, found: Quantity) -> Quantity:
         end, kinds = sign.end(), frozenset({"times"})
         if sign["times"].strip() == "times" and not _COMPARES.match(text, end):
             kinds = frozenset({"times", "count"})  # "tried 780 times"
+    elif kinds == {"count"} and _FACTOR.search(text[max(0, found.start - 25) : found.start]):
+        kinds = frozenset({"times", "count"})  # "a factor of 3.2" for 3.2x
     elif sign and sign["unit"]:
         written = sign["unit"].lstrip(" -")
         if written.lower() in _UNITS and (len(written) > 1 or _LETTERS.fullmatch(sign["unit"])):
@@ -381,7 +424,7 @@ def _inside_name(text: str, start: int) -> bool:
     touching = before.group() if before else ""
     if not touching:
         return False
-    if touching[-1].isalpha() or touching[-1] == "_":
+    if touching[-1].isalpha() or touching[-1] == "_" or _POWER_OF_METRE.search(touching):
         return True
     return touching[-1] in "-." and any(letter.isupper() for letter in touching)
 

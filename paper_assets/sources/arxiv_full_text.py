@@ -26,6 +26,7 @@ MOST_BYTES = 30_000_000  # of a page; the longest known have about 10 MB
 MOST_MEMORY = 4_000_000_000  # bytes of address space of the process that reads one text
 MOST_SECONDS = 60.0  # of CPU time, for the same process
 _LEAST_HTML = 500  # characters; less is a page that says that the conversion failed
+_DEEPEST_HTML, _LONGEST_HTML = 256, 10_000_000  # limits of libxml2: nested elements, bytes of one text
 _DROPPED = {
     *("script", "style", "nav", "header", "footer", "button", "svg", "img"),
     *("iframe", "object", "noscript", "template", "form", "head"),
@@ -67,6 +68,7 @@ def html_text(content: bytes, *, name: str) -> str:
         root = etree.fromstring(content, parser=parser)
     except (etree.XMLSyntaxError, ValueError):
         root = None
+    _check_whole(parser, name)
     article = None if root is None else next(root.iter("article"), None)
     if article is None:
         raise PdfFetchFailed(f"{name} is not the HTML page of a paper")
@@ -96,6 +98,15 @@ def html_text(content: bytes, *, name: str) -> str:
     if len(text) < _LEAST_HTML:
         raise PdfFetchFailed(f"{name} holds next to no text")
     return text
+
+
+def _check_whole(parser: etree.HTMLParser, name: str) -> None:
+    """Raise PdfFetchFailed if the parser stopped at a limit: what it has read until then is only a part of the page."""
+    beyond = [each.message or "" for each in parser.error_log if each.type == etree.ErrorTypes.ERR_RESOURCE_LIMIT]
+    if any("depth" in message for message in beyond):
+        raise PdfFetchFailed(f"{name} has elements nested more than {_DEEPEST_HTML} deep; not read")
+    if beyond:
+        raise PdfFetchFailed(f"{name} has a single text of more than {_LONGEST_HTML // 1_000_000} MB; not read")
 
 
 def _before(element: Any) -> str:
@@ -145,7 +156,7 @@ def latex_text(content: bytes, *, name: str) -> str:
     files = _files(content, name)
     main = _main(files)
     if main is None:
-        raise PdfFetchFailed(f"{name} holds no LaTeX document")
+        raise PdfFetchFailed(f"{name} holds no LaTeX document of at most {_MOST_FILE // 1_000_000} MB")
     whole = _with_files(main, files)
     body = _BODY.search(whole)
     if body is None:

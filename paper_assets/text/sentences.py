@@ -15,7 +15,7 @@ _SAME = str.maketrans(
 _AROUND = " \t\r\n\"'.…"  # what a model puts around a quotation; the words between are what counts
 _FEWEST_LETTERS = 8  # of a quotation that is not the whole text: any text contains fewer
 
-_ELLIPSES = ("…", "...", r"\ldots", r"\dots", " ")
+_BEFORE_ELLIPSIS = ("…", "...", r"\ldots", r"\dots", " ", ",", ";", ":")
 
 
 def cut_with_ellipsis(text: str, most: int) -> str:
@@ -23,8 +23,8 @@ def cut_with_ellipsis(text: str, most: int) -> str:
     if len(text) <= most:
         return text
     head = text[: most - 1].rsplit(" ", 1)[0]
-    while head.endswith(_ELLIPSES):  # the authors' own
-        head = next(head.removesuffix(end) for end in _ELLIPSES if head.endswith(end))
+    while head.endswith(_BEFORE_ELLIPSIS):
+        head = next(head.removesuffix(end) for end in _BEFORE_ELLIPSIS if head.endswith(end))
     return f"{head}…"
 
 

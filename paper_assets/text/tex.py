@@ -63,7 +63,7 @@ _COMMAND_BEFORE = re.compile(r"\\[^\sA-Za-z]?\{?$")  # the span is a command's n
 _BESIDE = rf"[\w()%{_OPEN}{_CLOSE}{_MARK_START}{_MARK_END}]"
 _DASH = re.compile(rf"(?<={_BESIDE})(---?)(?={_BESIDE})|(?<= )(---?)(?= )")
 _ADDRESSES = re.compile(r"((?:\w+://|www\.)\S*)")  # their dashes are their own
-_QUOTED = re.compile(r"``([^`']{1,400}?)''")
+_QUOTED = re.compile(r"(?<!`)``(?!`)([^`]{1,400}?)''(?!')")
 _TIE = re.compile(r"(?<!\\)~(?=\\)|(?<=\})~|(?<=[A-Za-z])~(?=[(\[A-Za-z])")
 _TOUCHING = re.compile(rf"(\\[A-Za-z]+)(?=\\(?:{_FONTS})\s?\{{)")  # as in \in\mathbb{N}
 # The braces contain no others, so inner commands are converted first; a path of Windows is not TeX.

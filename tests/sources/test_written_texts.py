@@ -59,6 +59,19 @@ def test_what_is_no_page_of_a_paper_is_refused_in_one_line(content: bytes) -> No
         html_text(content, name="the HTML")
 
 
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        (f"<p>{LONG}</p>" + "<div>" * 300 + f"<p>{LONG}</p>", "has elements nested more than 256 deep; not read"),
+        (f"<p>{'a b c d ' * 1_300_000}</p>", "has a single text of more than 10 MB; not read"),
+    ],
+    ids=["deep", "long"],
+)
+def test_a_page_beyond_a_limit_is_refused_with_the_limit_and_never_kept_in_part(body: str, reason: str) -> None:
+    with pytest.raises(PdfFetchFailed, match=rf"^the HTML {reason}$"):
+        html_text(f"<html><body><article>{body}</article></body></html>".encode(), name="the HTML")
+
+
 MAIN = r"""\documentclass{article} % \begin{document} in a comment
 \title[Kelp]{Kelp and tides}
 \begin{document}\maketitle

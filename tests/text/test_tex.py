@@ -32,6 +32,7 @@ from paper_assets.text.tex import html_with_mathml, readable
         (r"up by $+$0.03 at 4.8$\times$ speed", "up by +0.03 at 4.8× speed"),
         (r"$\tilde{\calX}$ and $\TildeΔ$", "𝒳̃ and Δ̃"),
         (r"we give $\textbf{the very first method (OMM)}$", "we give the very first method (OMM)"),
+        ("``tight'' and ``loose, that's all''", "“tight” and “loose, that's all”"),
         (r"\textcolor{red}{hot} \url{https://x.test/a_b}", "hot https://x.test/a_b"),
     ],
 )
