@@ -32,7 +32,8 @@ from paper_assets.stores.papers import latest_day, papers_between, papers_by_id
 _SIMILAR = 40  # stored papers per interest whose categories vote
 _BY_MEANING = 3  # categories proposed by their phrases
 _MOST_BY_MEANING = 6  # the same for several texts
-_LEAST_COSINE = 0.25  # between an interest and a category's phrase
+_SECOND_PHRASE = 0.4  # share of a category's second nearest phrase; chosen on 1,500 titles, others: docs/decisions.md
+_LEAST_COSINE = 0.25  # between an interest and a category's phrases
 _LEAST_RATIO = 0.7  # of that cosine to the best category's; chosen on titles whose primary category is known
 _WINDOW = 7  # days of papers that matches are counted in
 DRAFT = "draft"  # the name of a profile in a preview; nothing is stored under it
@@ -107,7 +108,7 @@ def _categories_of_similar(corpus: Corpus, text: str) -> list[Sequence[str]]:
 
 
 def _by_meaning(workspace: Workspace, texts: Sequence[str]) -> list[Category]:
-    """Return the categories with a phrase that means nearly what a text says, the best of each text first.
+    """Return the categories with phrases that mean nearly what a text says, the best of each text first.
 
     Without a model there are none.
     """
@@ -116,12 +117,19 @@ def _by_meaning(workspace: Workspace, texts: Sequence[str]) -> list[Category]:
     except ModelUnavailable:
         return []
     categories, first, phrases = _category_vectors(embedder)
-    best = np.maximum.reduceat(embedder.encode(list(texts)) @ phrases.T, first, axis=1)  # texts x categories
+    similar = np.split(embedder.encode(list(texts)) @ phrases.T, first[1:], axis=1)  # texts x phrases, by category
+    best = np.stack([_of_two_phrases(np.sort(each, axis=1)) for each in similar], axis=1)  # texts x categories
     least = np.maximum(_LEAST_COSINE, _LEAST_RATIO * best.max(axis=1))
     order = np.argsort(-best, axis=1, kind="stable")[:, :_BY_MEANING]
     in_turns = [(text, at) for place in order.T for text, at in enumerate(place)]  # each text's best first
     near = dict.fromkeys(categories[at] for text, at in in_turns if best[text, at] >= least[text])
     return list(near)[: min(max(_BY_MEANING, len(texts) + 1), _MOST_BY_MEANING)]
+
+
+def _of_two_phrases(similar: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return how near a category is, from its sorted similarities: the second phrase confirms the first."""
+    nearest, second = similar[:, -1], similar[:, max(similar.shape[1] - 2, 0)]
+    return (1.0 - _SECOND_PHRASE) * nearest + _SECOND_PHRASE * second
 
 
 @lru_cache(maxsize=1)
