@@ -7,12 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 
-from paper_assets.pipeline.preferences import liked_by, preferences_inputs, profile_queries
+from paper_assets.pipeline.preferences import liked_by, profile_queries
 from paper_assets.profile import Profile
 from paper_assets.ranking.calibration import standard_calibration
 from paper_assets.ranking.rank import candidate_fingerprint, ranking_fingerprint, wishes_fingerprint
 from paper_assets.ranking.relevance import liked_ids
 from paper_assets.settings import Settings
+from paper_assets.stores.feedback import model_inputs
 from paper_assets.stores.papers import day_fingerprints
 from paper_assets.stores.rankings import shown_by_day, wishes_by_day
 from paper_assets.stores.warehouse import Warehouse
@@ -40,45 +41,48 @@ class ProfileDay:
 
 def profile_day(warehouse: Warehouse, profile: Profile, as_of: date, *, settings: Settings) -> ProfileDay:
     """Gather a day's inputs: the window of `feed.window_days` ending on `as_of`, and what its earlier days showed."""
+    first = _first_of_window(profile, as_of)
     with warehouse.read_together() as opened:
-        papers, shown = _gathered(opened, profile, as_of, as_of)
+        papers = day_fingerprints(opened, first, as_of)
+        shown = shown_by_day(opened, {profile.name: (first, as_of)})[profile.name]
         liked = liked_by(opened, profile)
     return _profile_day(profile, as_of, papers=papers, shown=shown, liked=liked, settings=settings)
 
 
 def inputs_by_day(
     warehouse: Warehouse,
-    profile: Profile,
-    days: Sequence[date],
+    asked: Sequence[tuple[Profile, Sequence[date]]],
     *,
     model: str | None,
     llm: str | None,
     settings: Settings,
-) -> dict[date, tuple[str, str]]:
-    """Return the current input fingerprints of candidates and ranking for each of the ascending `days`.
+) -> dict[str, dict[date, tuple[str, str]]]:
+    """Return the current input fingerprints of candidates and ranking for each profile's ascending days, by name and
+    day.
 
     A day's inputs include what earlier days showed: they are valid as long as those days are current.
     """
-    papers, shown = _gathered(warehouse, profile, days[0], days[-1])
-    liked = liked_by(warehouse, profile)
-    texts = profile_queries(warehouse, profile, settings=settings).texts
-    preferences = preferences_inputs(warehouse, profile.name)
-    version = ranking_version()
-    wishes = wishes_by_day(warehouse, profile.name, _first_of_window(profile, days[0]), days[-1])
-    found = {}
-    for as_of in days:
-        day = _profile_day(profile, as_of, papers=papers, shown=shown, liked=liked, settings=settings)
-        ranked = ranking_fingerprint(
-            day.inputs,
-            options=profile.content.ranking,
-            texts=texts,
-            model=model,
-            llm=llm,
-            code_version=version,
-            preferences=preferences,
-            considered=_considered(profile, as_of, wishes),
-        )
-        found[as_of] = day.inputs, ranked
+    spans = {profile.name: (_first_of_window(profile, days[0]), days[-1]) for profile, days in asked}
+    shown, wishes = shown_by_day(warehouse, spans), wishes_by_day(warehouse, spans)
+    preferences, version = model_inputs(warehouse), ranking_version()
+    found: dict[str, dict[date, tuple[str, str]]] = {profile.name: {} for profile, _ in asked}
+    for profile, days in asked:
+        name = profile.name
+        papers, liked = day_fingerprints(warehouse, *spans[name]), liked_by(warehouse, profile)
+        texts = profile_queries(warehouse, profile, settings=settings).texts
+        for as_of in days:
+            day = _profile_day(profile, as_of, papers=papers, shown=shown[name], liked=liked, settings=settings)
+            ranked = ranking_fingerprint(
+                day.inputs,
+                options=profile.content.ranking,
+                texts=texts,
+                model=model,
+                llm=llm,
+                code_version=version,
+                preferences=preferences.get(name),
+                considered=_considered(profile, as_of, wishes[name]),
+            )
+            found[name][as_of] = day.inputs, ranked
     return found
 
 
@@ -87,7 +91,8 @@ def considered_day(warehouse: Warehouse, profile: Profile, as_of: date) -> date 
 
     Its papers had their chance of a place in that list. None if there is no such day, or if papers may be shown again.
     """
-    return _considered(profile, as_of, wishes_by_day(warehouse, profile.name, _first_of_window(profile, as_of), as_of))
+    spans = {profile.name: (_first_of_window(profile, as_of), as_of)}
+    return _considered(profile, as_of, wishes_by_day(warehouse, spans)[profile.name])
 
 
 def _considered(profile: Profile, as_of: date, wishes: Mapping[date, str | None]) -> date | None:
@@ -99,14 +104,6 @@ def _considered(profile: Profile, as_of: date, wishes: Mapping[date, str | None]
 
 def _first_of_window(profile: Profile, as_of: date) -> date:
     return as_of - timedelta(days=profile.content.feed.window_days - 1)
-
-
-def _gathered(
-    warehouse: Warehouse, profile: Profile, first: date, last: date
-) -> tuple[Mapping[date, str], dict[date, frozenset[str]]]:
-    """Return papers by content, and papers shown, of all days in the windows of first..last."""
-    earliest = _first_of_window(profile, first)
-    return day_fingerprints(warehouse, earliest, last), shown_by_day(warehouse, profile.name, earliest, last)
 
 
 def _profile_day(

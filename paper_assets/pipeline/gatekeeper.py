@@ -59,6 +59,7 @@ from paper_assets.ranking.rank import Ranking, RankingTask, rank
 from paper_assets.ranking.verifier import Verifier
 from paper_assets.stores.papers import papers_by_id
 from paper_assets.stores.rankings import (
+    Spans,
     StoredRanking,
     candidates,
     candidates_inputs,
@@ -395,34 +396,41 @@ def with_options(profile: Profile, options: Mapping[str, object]) -> Profile:
 
 def _inputs(workspace: Workspace, partitions: Sequence[Partition]) -> Mapping[Partition, str]:
     model, llm = workspace.embedding_model(), workspace.load_verifier().model
-    found: dict[Partition, str] = {}
-    for name, days in by_profile(partitions):
-        profile = with_options(usable_profile(workspace, name), workspace.options)
-        wanted = inputs_by_day(workspace.warehouse, profile, days, model=model, llm=llm, settings=workspace.settings)
-        found |= {Partition(day, name): " ".join(wanted[day]) for day in days}
-    return found
+    asked = [
+        (with_options(usable_profile(workspace, name), workspace.options), days)
+        for name, days in by_profile(partitions)
+    ]
+    found = inputs_by_day(workspace.warehouse, asked, model=model, llm=llm, settings=workspace.settings)
+    return {
+        Partition(day, name): " ".join(inputs) for name, of_days in found.items() for day, inputs in of_days.items()
+    }
 
 
 def _stored(workspace: Workspace, partitions: Sequence[Partition]) -> Mapping[Partition, str | None]:
     """Return what stored rankings were made from; one without its JSON file counts as missing."""
-    found: dict[Partition, str | None] = {}
-    for name, days in by_profile(partitions):
-        kept = stored_inputs(workspace.warehouse, name, days[0], days[-1])
-        files = output_paths(workspace.warehouse, name, days[0], days[-1])
-        whole = [day for day in days if day in kept and (file := files.get(day)) and Path(file).exists()]
-        found |= {Partition(day, name): " ".join(map(str, kept[day])) for day in whole}
+    spans, found = _spans(partitions), dict[Partition, str | None]()
+    with workspace.warehouse.read_together() as opened:
+        kept, files = stored_inputs(opened, spans), output_paths(opened, spans)
+    for each in partitions:
+        day, name = each.of_day, each.of_profile
+        if day in kept[name] and (file := files[name].get(day)) and Path(file).exists():
+            found[each] = " ".join(map(str, kept[name][day]))
     return found
 
 
 def _reported(workspace: Workspace, partitions: Sequence[Partition]) -> Mapping[str, Mapping[Partition, str]]:
     candidates: dict[Partition, str] = {}
     ranked: dict[Partition, str] = {}
-    for name, days in by_profile(partitions):
-        for day, (judged, scored) in stored_inputs(workspace.warehouse, name, days[0], days[-1]).items():
+    for name, of_days in stored_inputs(workspace.warehouse, _spans(partitions)).items():
+        for day, (judged, scored) in of_days.items():
             candidates[Partition(day, name)] = judged
             if scored is not None:
                 ranked[Partition(day, name)] = scored
     return {CANDIDATES: candidates, RANKINGS: ranked}
+
+
+def _spans(partitions: Sequence[Partition]) -> Spans:
+    return {name: (days[0], days[-1]) for name, days in by_profile(partitions)}
 
 
 _UPSTREAM = ("paper_embeddings", "research_profile", "preference_model")

@@ -5,6 +5,7 @@ Not here: what a profile is (profile.py), what Dagster knows of it (defs/profile
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -88,8 +89,12 @@ def profile_changes(known: Mapping[str, str | None], found: ProfilesFound) -> Pr
 def usable_profile(workspace: "Workspace", name: str) -> Profile:
     """Load the profile, or its last valid content if the folder is broken or missing (logged).
 
-    Raises InvalidProfile if there never was a valid one.
+    In a block of `read_together` it is loaded once. Raises InvalidProfile if there never was a valid one.
     """
+    return workspace.warehouse.once(("usable profile", name), partial(_loaded, workspace, name))
+
+
+def _loaded(workspace: "Workspace", name: str) -> Profile:
     try:
         return load_valid_profile(workspace.settings.profiles_dir / name)
     except InvalidProfile as fault:

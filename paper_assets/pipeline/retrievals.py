@@ -49,6 +49,7 @@ from paper_assets.sources.table import page_of
 from paper_assets.stores.chroma_collections import sync_documents
 from paper_assets.stores.documents import (
     DataType,
+    inputs_of_retrievals,
     origins_of,
     replace_retrievals,
     retrieval_inputs,
@@ -313,8 +314,9 @@ def _stored(workspace: Workspace, partitions: Sequence[Partition]) -> Mapping[Pa
     an empty set once.
     """
     found: dict[Partition, str | None] = {}
+    known = inputs_of_retrievals(workspace.warehouse, [(each.of_day, each.of_profile) for each in partitions])
     for each in partitions:
-        kept = retrieval_inputs(workspace.warehouse, each.of_day, each.of_profile)
+        kept = known.get((each.of_day, each.of_profile))
         empty = kept is None or not retrievals_of(workspace.warehouse, each.of_day, each.of_profile)
         asks = bool(usable_profile(workspace, each.of_profile).questions)
         found[each] = _NOTHING_ASKED if empty and not asks else kept

@@ -271,8 +271,9 @@ def _stored(workspace: Workspace, partitions: Sequence[Partition]) -> Mapping[Pa
     """Return partitions whose rewrites, and those decided on lately, are all finished or waiting for a person."""
     warehouse, found = workspace.warehouse, {}
     decided = decided_lately(warehouse, now=workspace.clock())
+    requested = items_of(warehouse, [(each.of_day, each.of_profile) for each in partitions])
     for each in partitions:
-        asked = items_of(warehouse, each.of_day, each.of_profile) or []
+        asked = requested.get((each.of_day, each.of_profile), [])
         items = rewrite_items(warehouse, dict.fromkeys([*asked, *decided]))
         config = workspace.settings.rewriting
         unfinished = any(

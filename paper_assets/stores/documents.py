@@ -367,6 +367,21 @@ def retrievals_of(warehouse: Warehouse, day: date, profile: str) -> list[dict[st
     return json.loads(text) if text else []
 
 
+def inputs_of_retrievals(warehouse: Warehouse, keys: Collection[tuple[date, str]]) -> dict[tuple[date, str], str]:
+    """Return the fingerprints of the inputs of stored answers by day and profile, for the `keys` that have any."""
+    with warehouse.reading() as connection:
+        rows = connection.execute(
+            """
+            with asked as (select unnest($days::date[]) as day, unnest($profiles::varchar[]) as profile)
+            select day, profile, inputs
+            from retrieval_sets
+            join asked using (day, profile)
+            """,
+            {"days": [day for day, _ in keys], "profiles": [profile for _, profile in keys]},
+        ).fetchall()
+    return {(day, profile): inputs for day, profile, inputs in rows}
+
+
 def retrieval_inputs(warehouse: Warehouse, day: date, profile: str) -> str | None:
     """Return the fingerprint of the inputs of the stored answers; None if there are none."""
     with warehouse.reading() as connection:

@@ -295,8 +295,7 @@ def stored_model(warehouse: Warehouse, profile: str) -> StoredModel | None:
 def model_inputs(warehouse: Warehouse) -> dict[str, str]:
     """Return the inputs fingerprint of each profile's model."""
     with warehouse.reading() as connection:
-        rows = connection.execute("select profile, inputs from preference_models").fetchall()
-    return dict(rows)
+        return dict(connection.execute("select profile, inputs from preference_models").fetchall())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

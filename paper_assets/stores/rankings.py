@@ -24,6 +24,10 @@ from paper_assets.weights import DIMENSIONS
 _MOST_MAYBE = 5  # papers below the threshold that follow the list of a quiet day
 
 
+# First and last day by profile. One query answers for all: a thousand queries take four seconds.
+Spans = Mapping[str, tuple[date, date]]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredRanking:
     """Represent a profile's ranking of a day: a header (JSON values) and all scored papers by rank
@@ -172,18 +176,40 @@ def ranking_header(warehouse: Warehouse, day: date, profile: str) -> Mapping[str
         return _read_header(_set(connection, day, profile)[1])
 
 
-def output_paths(warehouse: Warehouse, profile: str, first: date, last: date) -> dict[date, str | None]:
-    """Return the paths of the JSON files of the profile's rankings of first..last (None: not written yet), by day."""
+def output_paths(warehouse: Warehouse, spans: Spans) -> dict[str, dict[date, str | None]]:
+    """Return the paths of the JSON files of rankings (None: not written yet), by profile and day."""
     with warehouse.reading() as connection:
         rows = connection.execute(
             """
-            select day, header ->> '$.output_path'
+            with asked as (
+                select
+                    unnest($profiles::varchar[]) as profile,
+                    unnest($firsts::date[]) as first_day,
+                    unnest($lasts::date[]) as last_day
+            )
+            select profile, day, header ->> '$.output_path'
             from ranking_sets
-            where profile = ? and day between ? and ?
+            join asked using (profile)
+            where day between first_day and last_day
             """,
-            [profile, first, last],
+            _span_columns(spans),
         ).fetchall()
-    return dict(rows)
+    return _by_profile(spans, rows)
+
+
+def _span_columns(spans: Spans) -> dict[str, list[object]]:
+    return {
+        "profiles": [*spans],
+        "firsts": [first for first, _ in spans.values()],
+        "lasts": [last for _, last in spans.values()],
+    }
+
+
+def _by_profile(spans: Spans, rows: Sequence[tuple[str, date, Any]]) -> dict[str, dict[date, Any]]:
+    found: dict[str, dict[date, Any]] = {profile: {} for profile in spans}
+    for profile, day, value in rows:
+        found[profile][day] = value
+    return found
 
 
 def all_output_paths(warehouse: Warehouse) -> dict[tuple[str, date], str | None]:
@@ -409,32 +435,52 @@ def ranked_between(warehouse: Warehouse, profile: str, first: date, last: date) 
     ]
 
 
-def stored_inputs(warehouse: Warehouse, profile: str, first: date, last: date) -> dict[date, tuple[str, str | None]]:
-    """Return fingerprints of the profile's candidates and ranking (None: no ranking) by day, for the days that have
+def stored_inputs(warehouse: Warehouse, spans: Spans) -> dict[str, dict[date, tuple[str, str | None]]]:
+    """Return fingerprints of candidates and ranking (None: no ranking) by profile and day, for the days that have
     any.
     """
     with warehouse.reading() as connection:
         rows = connection.execute(
             """
-            select day, candidate_sets.inputs, ranking_sets.inputs
+            with asked as (
+                select
+                    unnest($profiles::varchar[]) as profile,
+                    unnest($firsts::date[]) as first_day,
+                    unnest($lasts::date[]) as last_day
+            )
+            select profile, day, candidate_sets.inputs, ranking_sets.inputs
             from candidate_sets
+            join asked using (profile)
             left join ranking_sets using (day, profile)
-            where profile = ? and day between ? and ?
-            order by day
+            where day between first_day and last_day
+            order by profile, day
             """,
-            [profile, first, last],
+            _span_columns(spans),
         ).fetchall()
-    return {day: (candidate, ranked) for day, candidate, ranked in rows}
+    return _by_profile(spans, [(profile, day, (candidate, ranked)) for profile, day, candidate, ranked in rows])
 
 
-def shown_by_day(warehouse: Warehouse, profile: str, first: date, last: date) -> dict[date, frozenset[str]]:
-    """Return the papers in the profile's top K, by day, for the days first..last that have a ranking."""
+def shown_by_day(warehouse: Warehouse, spans: Spans) -> dict[str, dict[date, frozenset[str]]]:
+    """Return the papers in the top K, by profile and day, for the days that have a ranking."""
     with warehouse.reading() as connection:
         rows = connection.execute(
-            "select day, list(paper_id) from rankings where profile = ? and shown and day between ? and ? group by day",
-            [profile, first, last],
+            """
+            with asked as (
+                select
+                    unnest($profiles::varchar[]) as profile,
+                    unnest($firsts::date[]) as first_day,
+                    unnest($lasts::date[]) as last_day
+            )
+            select profile, day, list(paper_id)
+            from rankings
+            join asked using (profile)
+            where shown and day between first_day and last_day
+                and day between list_min($firsts::date[]) and list_max($lasts::date[])
+            group by profile, day
+            """,
+            _span_columns(spans),
         ).fetchall()
-    return {day: frozenset(ids) for day, ids in rows}
+    return _by_profile(spans, [(profile, day, frozenset(ids)) for profile, day, ids in rows])
 
 
 def listed_by_day(warehouse: Warehouse, profile: str, days: Sequence[date]) -> dict[date, list[str]]:
@@ -453,16 +499,27 @@ def listed_by_day(warehouse: Warehouse, profile: str, days: Sequence[date]) -> d
     return dict(rows)
 
 
-def wishes_by_day(warehouse: Warehouse, profile: str, first: date, last: date) -> dict[date, str | None]:
-    """Return the fingerprint of the wishes that each ranking of the days first..last was made for (None: an older
-    ranking, which did not note it).
+def wishes_by_day(warehouse: Warehouse, spans: Spans) -> dict[str, dict[date, str | None]]:
+    """Return the fingerprint of the wishes that each ranking was made for, by profile and day (None: an older ranking,
+    which did not note it).
     """
     with warehouse.reading() as connection:
         rows = connection.execute(
-            "select day, header ->> '$.wishes' from ranking_sets where profile = ? and day between ? and ?",
-            [profile, first, last],
+            """
+            with asked as (
+                select
+                    unnest($profiles::varchar[]) as profile,
+                    unnest($firsts::date[]) as first_day,
+                    unnest($lasts::date[]) as last_day
+            )
+            select profile, day, header ->> '$.wishes'
+            from ranking_sets
+            join asked using (profile)
+            where day between first_day and last_day
+            """,
+            _span_columns(spans),
         ).fetchall()
-    return dict(rows)
+    return _by_profile(spans, rows)
 
 
 @cache

@@ -38,7 +38,7 @@ def replace_set(warehouse: Warehouse, day: date, profile: str, items: Sequence[N
     Returns False if nothing changed.
     """
     key, names = {"day": day, "profile": profile}, [item.item for item in items]
-    if items_of(warehouse, day, profile) == names:
+    if items_of(warehouse, [(day, profile)]).get((day, profile)) == names:
         return False
     with warehouse.writing() as connection:
         if items:

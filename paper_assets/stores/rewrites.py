@@ -3,7 +3,7 @@
 Writing is in rewrite_progress.py; `rewriting/policy.py` decides what follows from the state.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 from duckdb import DuckDBPyConnection
 
 from paper_assets.errors import NotComputed
-from paper_assets.stores.warehouse import Warehouse, read_time, value_of
+from paper_assets.stores.warehouse import Warehouse, read_time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,13 +188,19 @@ def _read(value: Any) -> Any:
     return read_time(value) if isinstance(value, datetime) else value
 
 
-def items_of(warehouse: Warehouse, day: date, profile: str) -> list[str] | None:
-    """Return the rewrites that the profile's day requests; None if none was ever requested."""
+def items_of(warehouse: Warehouse, keys: Collection[tuple[date, str]]) -> dict[tuple[date, str], list[str]]:
+    """Return the rewrites that days of profiles request, by day and profile, for the `keys` that requested any."""
     with warehouse.reading() as connection:
-        found: list[str] | None = value_of(
-            connection, "select items from rewrite_sets where day = ? and profile = ?", [day, profile]
-        )
-    return found
+        rows = connection.execute(
+            """
+            with asked as (select unnest($days::date[]) as day, unnest($profiles::varchar[]) as profile)
+            select day, profile, items
+            from rewrite_sets
+            join asked using (day, profile)
+            """,
+            {"days": [day for day, _ in keys], "profiles": [profile for _, profile in keys]},
+        ).fetchall()
+    return {(day, profile): items for day, profile, items in rows}
 
 
 def rewrites_of(warehouse: Warehouse, *, profile: str, day: date | None = None) -> list[RewriteItem]:

@@ -74,9 +74,9 @@ class Day:
 
     def stale_on(self, as_of: date) -> bool:
         wanted = inputs_by_day(
-            self.warehouse, self.profile, [as_of], model=self.embedder.name, llm=None, settings=self.settings
+            self.warehouse, [(self.profile, [as_of])], model=self.embedder.name, llm=None, settings=self.settings
         )
-        return stored_inputs(self.warehouse, "ann", as_of, as_of) != wanted
+        return stored_inputs(self.warehouse, {"ann": (as_of, as_of)}) != wanted
 
 
 def titles(stored: StoredRanking) -> list[str]:

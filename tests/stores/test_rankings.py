@@ -133,9 +133,9 @@ def test_days_and_inputs_of_a_profile_are_its_own(warehouse: Warehouse) -> None:
     assert ranking_days(warehouse, "p") == [MONDAY, WEDNESDAY]
     assert latest_ranking_day(warehouse, "p") == WEDNESDAY
     assert latest_ranking_day(warehouse, "p", until=TUESDAY) == MONDAY
-    assert stored_inputs(warehouse, "p", MONDAY, TUESDAY) == {
-        MONDAY: (f"{MONDAY} c", f"{MONDAY} r"),
-        TUESDAY: ("only candidates", None),
+    assert stored_inputs(warehouse, {"p": (MONDAY, TUESDAY), "q": (WEDNESDAY, WEDNESDAY)}) == {
+        "p": {MONDAY: (f"{MONDAY} c", f"{MONDAY} r"), TUESDAY: ("only candidates", None)},
+        "q": {},
     }
 
 
@@ -145,7 +145,10 @@ def test_only_the_top_places_count_as_shown(warehouse: Warehouse) -> None:
     keep(warehouse, WEDNESDAY, "p", "e")
     keep(warehouse, MONDAY, "q", "f")
     assert shown_ids(warehouse, "p", MONDAY, TUESDAY) == {"a", "b", "d"}
-    assert shown_by_day(warehouse, "p", TUESDAY, WEDNESDAY) == {TUESDAY: {"d"}, WEDNESDAY: {"e"}}
+    assert shown_by_day(warehouse, {"p": (TUESDAY, WEDNESDAY), "q": (MONDAY, MONDAY)}) == {
+        "p": {TUESDAY: {"d"}, WEDNESDAY: {"e"}},
+        "q": {MONDAY: {"f"}},
+    }
 
 
 def test_the_place_of_the_file_is_noted_in_the_header(warehouse: Warehouse, tmp_path: Path) -> None:

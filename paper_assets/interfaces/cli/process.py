@@ -35,16 +35,11 @@ _cleanups: list[Callable[[], None]] = []
 
 @contextmanager
 def importing() -> Iterator[None]:
-    """Import modules without searching for unreachable objects, and leave what they make out of every later search.
-
-    Imports leave nothing to find, and a search of all their objects takes a tenth of a second.
-    """
+    """Import modules without searching for unreachable objects: imports leave nothing to find."""
     gc.disable()
     try:
         yield
     finally:
-        gc.freeze()
-        atexit.register(gc.unfreeze)  # at a regular exit DuckDB's binding lists what has not been freed
         gc.enable()
 
 
