@@ -416,18 +416,22 @@ class Settings(BaseModel):
 
     @property
     def warehouse_path(self) -> Path:
+        """Return the DuckDB file with papers and results."""
         return self.home / "warehouse.duckdb"
 
     @property
     def rankings_dir(self) -> Path:
+        """Return the folder of the rankings that are written as JSON."""
         return self.output_dir / "rankings"
 
     @property
     def digests_dir(self) -> Path:
+        """Return the folder of the digest pages."""
         return self.output_dir / "digests"
 
     @property
     def vectors_path(self) -> Path:
+        """Return the folder of the Chroma collections."""
         return self.home / "chroma"
 
     @property

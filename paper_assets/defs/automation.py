@@ -271,6 +271,7 @@ def _tries(instance: dg.DagsterInstance, key: str) -> Tries | None:
     minimum_interval_seconds=resources.sensor_seconds(12),
 )
 def daily_fetch(context: dg.SensorEvaluationContext) -> dg.SensorResult:
+    """Request the fetch of today and of missed days, if it is due; the cursor has what was requested."""
     return daily_tick(
         context.cursor,
         datetime.now(UTC),
@@ -288,4 +289,5 @@ def daily_fetch(context: dg.SensorEvaluationContext) -> dg.SensorResult:
     execution_timezone="UTC",
 )
 def weekly_repair(context: dg.ScheduleEvaluationContext) -> dg.RunRequest:
+    """Request one run that fetches the last 14 days again."""
     return _fetch(repaired_days(context.scheduled_execution_time.date()), "weekly")

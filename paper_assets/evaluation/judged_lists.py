@@ -63,6 +63,7 @@ class JudgedProfile:
 
     @property
     def name(self) -> str:
+        """Return the name of the profile."""
         return self.profile.name
 
     def grades_of(self, paper_ids: list[str]) -> NDArray[np.int64]:

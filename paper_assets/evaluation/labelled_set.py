@@ -186,6 +186,7 @@ class LabelledSet:
 
     @property
     def judged_queries(self) -> tuple[Query, ...]:
+        """Return the queries that have judgements, in the order of the file."""
         return tuple(query for query in self.queries if query.query_id in self.judgements)
 
     def tie_order(self) -> NDArray[np.uint32]:

@@ -23,13 +23,24 @@ class Day(Protocol):
     """What a baseline sees of a judged day."""
 
     @property
-    def judged(self) -> JudgedProfile: ...
+    def judged(self) -> JudgedProfile:
+        """Return the profile, with the grades of its papers."""
+        ...
+
     @property
-    def candidates(self) -> pa.Table: ...
+    def candidates(self) -> pa.Table:
+        """Return the n papers of the day, a row each."""
+        ...
+
     @property
-    def vectors(self) -> NDArray[np.float32]: ...
+    def vectors(self) -> NDArray[np.float32]:
+        """Return the vectors (n, d) of the candidates, in their order."""
+        ...
+
     @property
-    def known(self) -> Mapping[str, tuple[str, str]]: ...
+    def known(self) -> Mapping[str, tuple[str, str]]:
+        """Return title and abstract of the liked papers by id."""
+        ...
 
 
 def bm25(day: Day, embed: Embed) -> Floats:

@@ -70,6 +70,7 @@ class Figures:
 
     @property
     def keys(self) -> list[tuple[str, str]]:
+        """Return the keys of `outcomes`, in their order."""
         return list(self.outcomes)
 
     @property

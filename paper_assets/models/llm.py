@@ -192,9 +192,13 @@ _NOT_ON_THE_WIRE = frozenset((*_NUMBER_BOUNDS, *_TEXT_BOUNDS, *_LIST_BOUNDS, "de
 class AnswerCache(Protocol):
     """Cache answers by content (I5); `stores/answers.py` keeps them in the warehouse."""
 
-    def get(self, key: str) -> str | None: ...
+    def get(self, key: str) -> str | None:
+        """Return the stored answer; None if there is none."""
+        ...
 
-    def put(self, key: str, answer: str, *, model: str, input_tokens: int, output_tokens: int) -> None: ...
+    def put(self, key: str, answer: str, *, model: str, input_tokens: int, output_tokens: int) -> None:
+        """Store an answer with the model that gave it and the tokens that it cost."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,30 +26,42 @@ _STEPS = 127  # levels of a component in one byte
 class Texts(Protocol):
     """The texts of a block."""
 
-    def all(self) -> pa.Array: ...
+    def all(self) -> pa.Array:
+        """Return the texts of all n documents, in their order."""
+        ...
 
-    def at(self, rows: Sequence[int]) -> list[str]: ...
+    def at(self, rows: Sequence[int]) -> list[str]:
+        """Return the texts of the rows, in the order of `rows`."""
+        ...
 
 
 class Fields(Protocol):
     """The metadata of the documents of a block."""
 
-    def at(self, rows: Sequence[int]) -> list[dict[str, Any]]: ...
+    def at(self, rows: Sequence[int]) -> list[dict[str, Any]]:
+        """Return the metadata of the rows, in the order of `rows`."""
+        ...
 
 
 class Vectors(Protocol):
     """The vectors (n, d) of a block, zeros for documents without one."""
 
-    def put(self, rows: NDArray[np.intp], matrix: NDArray[np.float32]) -> None: ...
+    def put(self, rows: NDArray[np.intp], matrix: NDArray[np.float32]) -> None:
+        """Replace the vectors of the rows (m,) by `matrix` (m, d)."""
+        ...
 
     def rough(self, asked: NDArray[np.float32], rows: NDArray[np.intp]) -> NDArray[np.float32]:
         """Return cosines of the rows, at most `tolerance` from the exact value."""
         ...
 
-    def exact(self, rows: NDArray[np.intp]) -> NDArray[np.float32]: ...
+    def exact(self, rows: NDArray[np.intp]) -> NDArray[np.float32]:
+        """Return the vectors (m, d) of the rows, as they were put."""
+        ...
 
     @property
-    def tolerance(self) -> float: ...
+    def tolerance(self) -> float:
+        """Return by how much a cosine of `rough` may differ from the exact one; 0 if it is exact."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

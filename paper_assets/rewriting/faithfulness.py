@@ -68,6 +68,7 @@ class Unsupported:
 
     @property
     def all(self) -> tuple[str, ...]:
+        """Return the numbers, then the names."""
         return self.numbers + self.names
 
 
