@@ -209,6 +209,7 @@ def test_from_an_empty_home_to_today_by_keyboard(
         keys.press("#fetch")
         attention = time.monotonic() - began
         expect(view.locator("#work")).to_be_visible()
+        expect(view.locator("meta[http-equiv]")).to_have_count(0)  # no timed refresh where scripts run
         keys.picture()
         view.wait_for_url("**/p/traffic?note*")
         expect(view.locator("article[id]").first).to_contain_text("Traffic forecasting")

@@ -15,7 +15,7 @@ from paper_assets.settings import load_settings
 from paper_assets.stores.rankings import ranking, ranking_inputs
 from tests.desk import Desk
 from tests.mcp.ranked_desk import NOBODY
-from tests.page.browser import keep_picture, visitor
+from tests.page.browser import axe_script, keep_picture, serious_findings, visitor
 from tests.page.invented_desk import CONTENT, LATEST, PROFILE, Page
 from tests.rewriting.scripted import NOW
 
@@ -93,6 +93,19 @@ def test_a_wrong_value_is_refused_and_marked_at_its_field(page_of_a_year: Page, 
         expect(page.locator("#own-weights-fault")).to_contain_text("they must sum to 1")
         expect(page.get_by_label("how recent it is")).to_have_value("0.9")
     assert file_of(page_of_a_year).read_bytes() == before
+
+
+def test_a_field_marked_while_typing_is_accessible(page_of_a_year: Page, browser: Browser) -> None:
+    with visitor(browser) as page:
+        page.goto(f"{page_of_a_year.today}/profile")
+        field = page.get_by_label("Papers per day", exact=True)
+        field.fill("0")
+        expect(field).to_have_attribute("aria-invalid", "true")
+        assert (script := axe_script()) is None or serious_findings(page, script) == []
+        field.fill("3")
+        expect(page.locator("#ranking-top_k-fault")).to_have_count(0)
+        expect(field).not_to_have_attribute("aria-invalid", "true")
+        field.fill("4")  # the stored value, so that nothing is unsaved
 
 
 def test_an_edit_made_elsewhere_is_overwritten_only_on_request(page_of_a_year: Page, browser: Browser) -> None:

@@ -18,6 +18,12 @@ if (said.textContent.trim()) say(said.textContent);
 const here = document.querySelector(".views [aria-current]");
 if (here) here.parentElement.scrollLeft = here.offsetLeft - here.parentElement.offsetLeft - 40;
 
+// A view with work in progress is loaded again; without scripts a <meta> does it.
+if (main().dataset.refresh) {
+  const [seconds, address] = main().dataset.refresh.split("; url=");
+  setTimeout(() => (address ? location.replace(address) : location.reload()), 1000 * Number(seconds));
+}
+
 async function fetched(address, options) {
   const answer = await fetch(address, { credentials: "same-origin", ...options });
   const text = await answer.text();
@@ -167,8 +173,11 @@ function showFieldFaults(form, page) {
     if (old) old.remove();
     if (fault) field.append(fault);
     field.querySelectorAll("input, textarea, select").forEach((input) => {
-      if (fault) { input.setAttribute("aria-invalid", "true"); input.setAttribute("aria-errormessage", fault.id); }
-      else { input.removeAttribute("aria-invalid"); input.removeAttribute("aria-errormessage"); }
+      const like = now && input.id && now.querySelector(`[id="${input.id}"]`);
+      for (const name of ["aria-invalid", "aria-errormessage", "aria-describedby"]) {
+        if (like && like.hasAttribute(name)) input.setAttribute(name, like.getAttribute(name));
+        else if (like) input.removeAttribute(name);
+      }
     });
   }
 }
