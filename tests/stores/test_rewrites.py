@@ -190,7 +190,7 @@ def test_a_profile_has_its_rewrites_in_the_order_asked_for_newest_day_first(ware
     assert [item.item for item in rewrites_of(warehouse, profile="ann")] == ["b", "a", "c"]
     assert rewrites_of(warehouse, profile="bob") == []
     assert ask(warehouse, MONDAY, "ann", ["a"])
-    assert items_of(warehouse, [(MONDAY, "ann"), (MONDAY, "nobody")]) == {(MONDAY, "ann"): ["a"]}
+    assert items_of(warehouse, [(MONDAY, "ann"), (MONDAY, "bob")]) == {(MONDAY, "ann"): ["a"]}
     assert asked_by(warehouse, ["a", "c"]) == {(MONDAY, "ann"): ["a"], (TUESDAY, "ann"): ["a"]}
 
 
