@@ -179,6 +179,7 @@ def record_of(calibration: Calibration) -> dict[str, Any]:
         "background_weight": calibration.background.weight,
         "cosines": asdict(calibration.cosines),
         "library_cosines": asdict(calibration.library_cosines),
+        "model": calibration.model,
         "library": {
             name: getattr(calibration, name) for name in ("library_base", "library_half", "library_share", "nearest")
         },

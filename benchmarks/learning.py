@@ -43,6 +43,7 @@ from paper_assets.evaluation.metrics import bootstrap_mean, exponential_gain, nd
 from paper_assets.learning.preference_model import SIGNAL_WEIGHTS, rated_papers, train, weigh
 from paper_assets.learning.questions import FIRST_SET, questions
 from paper_assets.models.embedder import load_embedder
+from paper_assets.models.minilm import NAME as MODEL
 from paper_assets.paper import Paper, embedded_text, papers_from_table, papers_to_table
 from paper_assets.pipeline.preferences import OTHERS
 from paper_assets.profile import Interests, Profile, RankingOptions, profile_content
@@ -109,7 +110,7 @@ class Reader:
                 scoring=ScoringConfig(),
                 queries=self.queries,
                 preferences=preferences,
-                vectors=Vectors(papers=self.vectors[rows], queries=self.query_vectors),
+                vectors=Vectors(papers=self.vectors[rows], queries=self.query_vectors, model=MODEL),
             ),
             calibration=self.calibration,
         )

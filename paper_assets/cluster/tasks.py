@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from paper_assets.cluster.client import Cluster, Connection, computed, connected
 from paper_assets.errors import PaperAssetsError
 from paper_assets.models.embedder import Batches, Embedder, load_embedder
-from paper_assets.ranking.rank import Ranking, RankingTask, Vectors, rank
+from paper_assets.ranking.rank import Ranking, RankingTask, rank
 from paper_assets.ranking.verifier import Verifier
 
 # Calls with at least this many texts are sent; below, connecting takes as long as computing: docs/scaling.md.
@@ -116,7 +116,7 @@ def rank_sent(sent: _Sent, snapshot: Snapshot) -> Ranking | PaperAssetsError:
     whole = replace(
         sent.task,
         candidates=snapshot.papers.take(pa.array(sent.rows)),
-        vectors=Vectors(papers=snapshot.vectors[sent.rows], queries=vectors.queries) if vectors else None,
+        vectors=replace(vectors, papers=snapshot.vectors[sent.rows]) if vectors else None,
     )
     try:
         return rank(whole, verifier=sent.verifier)

@@ -41,13 +41,16 @@ OWN = "own"  # the purpose that the profile itself names
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgedDay:
-    """One judged profile's day: the candidates (papers that passed the filters) and their unit vectors (n, d)."""
+    """One judged profile's day: the candidates (papers that passed the filters) and their unit vectors (n, d) by
+    `model`, if it is known.
+    """
 
     judged: JudgedProfile
     as_of: date
     options: RankingOptions
     candidates: pa.Table
     vectors: NDArray[np.float32]
+    model: str | None
     known: Mapping[str, tuple[str, str]]  # title and abstract of papers that the profile likes by their id
 
 
@@ -94,6 +97,7 @@ def judged_day(
     purpose: str,
     embed: Embed,
     scoring: ScoringConfig,
+    model: str | None = None,
     top_k: int | None = None,
 ) -> JudgedDay:
     """Return the profile's window ending on `as_of`, filtered as the graph does it, with nothing shown before."""
@@ -119,6 +123,7 @@ def judged_day(
         options=options,
         candidates=candidates,
         vectors=embed([embedded_text(*text) for text in texts]),
+        model=model,
         known={paper.paper_id: (paper.title, paper.abstract) for paper in known},
     )
 
@@ -141,7 +146,7 @@ def final_list(
             as_of=day.as_of,
             scoring=scoring,
             queries=queries,
-            vectors=Vectors(papers=day.vectors, queries=embed(queries.texts)),
+            vectors=Vectors(papers=day.vectors, queries=embed(queries.texts), model=day.model),
             never_empty=True,
         ),
         calibration=calibration,

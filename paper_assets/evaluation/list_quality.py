@@ -142,13 +142,15 @@ def judge_lists(
     as_of: date,
     embed: Embed,
     scoring: ScoringConfig,
+    model: str | None = None,
     top_k: int | None = None,
     leave_one_out: bool = False,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Figures:
     """Make and judge the named lists (none: all) for each purpose. Raises InvalidInput for an unknown name.
 
-    With `leave_one_out` each profile is ranked with coefficients that were fitted to all the others.
+    `model` names the model behind `embed`. With `leave_one_out` each profile is ranked with coefficients that were
+    fitted to all the others.
     """
     known = list_names(lists)
     for name in names:
@@ -172,7 +174,16 @@ def judge_lists(
         for judged in lists.profiles:
             progress(done, total)
             today = judged.as_of or as_of
-            day = judged_day(warehouse, judged, as_of=today, purpose=purpose, embed=embed, scoring=scoring, top_k=top_k)
+            day = judged_day(
+                warehouse,
+                judged,
+                as_of=today,
+                purpose=purpose,
+                embed=embed,
+                scoring=scoring,
+                model=model,
+                top_k=top_k,
+            )
             found = judged_lists_of(day, wanted, embed=embed, scoring=scoring, calibration=fits.get(judged.name))
             for name, listed in found.items():
                 made[name, purpose][judged.name] = listed
@@ -377,14 +388,16 @@ def figures_table(figures: Figures, *, judging: EvaluationConfig) -> tuple[list[
 
 
 def shipped_lists_table(
-    *, embed: Embed, scoring: ScoringConfig, judging: EvaluationConfig, deadline: float
+    *, embed: Embed, model: str | None, scoring: ScoringConfig, judging: EvaluationConfig, deadline: float
 ) -> tuple[list[str], list[tuple[str, ...]]]:
     """Return the table for the invented lists that come with the project, every list for the profiles' own purposes."""
     folder, papers = shipped_lists()
     lists = load_judged_lists(folder)
     with scratch_warehouse(read_papers(papers), deadline=deadline) as warehouse:
         as_of, _ = newest_judged_day(warehouse, lists)
-        figures = judge_lists(warehouse, lists, names=(), purposes=(), as_of=as_of, embed=embed, scoring=scoring)
+        figures = judge_lists(
+            warehouse, lists, names=(), purposes=(), as_of=as_of, embed=embed, model=model, scoring=scoring
+        )
     return figures_table(figures, judging=judging)
 
 

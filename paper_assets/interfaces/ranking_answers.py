@@ -309,7 +309,12 @@ def ranked_now(
         known=lambda keys: known_answers(warehouse, keys),
         keep=lambda verdicts, model: keep_answers(warehouse, verdicts, model=model),
     )
-    backends = Backends(embed=embed, find_papers=lambda ids: papers_by_id(warehouse, ids), verifier=verifier)
+    backends = Backends(
+        embed=embed,
+        model=known_name(settings.embedding_model),
+        find_papers=lambda ids: papers_by_id(warehouse, ids),
+        verifier=verifier,
+    )
     return rank_and_filter_papers(records, settings=settings, backends=backends, **call)
 
 

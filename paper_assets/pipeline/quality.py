@@ -38,11 +38,16 @@ _BASELINES = ("bm25", "tfidf", "random", "newest")
 def _make(workspace: Workspace, partitions: Sequence[Partition], wanted: frozenset[str]) -> Made:
     """Evaluate all rankers and lists, with intervals; `paper-assets evaluate` does the same for other sets."""
     labelled, judging = load_labelled_set(shipped_set()), EvaluationConfig()
-    embed, settings = workspace.load_embedder().encode, workspace.settings
+    embedder, settings = workspace.load_embedder(), workspace.settings
+    embed = embedder.encode
     judged = outcomes(labelled, (), embed=embed, scoring=settings.scoring, judging=judging)
     summary = {name: means(outcome, judging=judging) for name, outcome in judged.items()}
     lists = shipped_lists_table(
-        embed=embed, scoring=settings.scoring, judging=judging, deadline=settings.store_deadline
+        embed=embed,
+        model=embedder.name,
+        scoring=settings.scoring,
+        judging=judging,
+        deadline=settings.store_deadline,
     )
     return Made(new={WHOLE: True}, details=(labelled, summary, lists))
 

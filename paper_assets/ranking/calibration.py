@@ -15,7 +15,7 @@ coefficient but the intercepts is at least 0: a paper nearer to what is sought i
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
@@ -42,12 +42,13 @@ class Logit:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cosines:
     """What cosines of an interest (or of liked papers together) to papers are like: their mean and standard deviation,
-    which count as much as those of `weight` candidates.
+    which count as much as those of `weight` candidates, for another embedding model of `weight_elsewhere`.
     """
 
     mean: float
     spread: float
     weight: float
+    weight_elsewhere: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +74,16 @@ class Calibration:
     cosines: Cosines
     library_cosines: Cosines
     background: Background
+    model: str  # whose cosines these are
     version: str
+
+    def for_model(self, model: str | None) -> "Calibration":
+        """Return the calibration for vectors of a model (None: not known); of another one little is known."""
+        if model == self.model:
+            return self
+        cosines = replace(self.cosines, weight=self.cosines.weight_elsewhere)
+        library = replace(self.library_cosines, weight=self.library_cosines.weight_elsewhere)
+        return replace(self, cosines=cosines, library_cosines=library)
 
 
 @cache
@@ -100,6 +110,7 @@ def calibration_from(record: Mapping[str, Any], *, frequencies: str, words: str)
         cosines=Cosines(**record["cosines"]),
         library_cosines=Cosines(**record["library_cosines"]),
         background=background,
+        model=record["model"],
         version=sha256(content.encode()).hexdigest()[:12],
     )
 

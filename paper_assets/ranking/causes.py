@@ -37,6 +37,7 @@ from paper_assets.ranking.two_rankings import (
     ordinal,
 )
 
+_ROUNDING = 1e-9
 NOTICED = 0.005  # of a score or a probability: half of what is displayed
 _ALREADY_SHOWN = "ALREADY_SHOWN"  # the filter's code
 _FREES = ("shown", "window", "removed")
@@ -374,7 +375,8 @@ def _before_the_edit(two: TwoRankings, papers: ScoredPapers) -> ScoredPapers:
         papers = replace(papers, pick=two.old.pick & papers.member)
     if not two.recomputed:
         return papers
-    as_it_was = papers.final == two.old.final + two.reweighed[0]
+    # Undone part by part, a score is the earlier one but for rounding.
+    as_it_was = np.isclose(papers.final, two.old.final + two.reweighed[0], rtol=0.0, atol=_ROUNDING)
     papers = replace(papers, final=papers.final - np.where(as_it_was, two.reweighed[0], two.reweighed[1]))
     if two.weights_only:
         return papers

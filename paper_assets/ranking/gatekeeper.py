@@ -48,11 +48,13 @@ class Backends:
     Attributes:
         embed: gives unit rows for texts. If it is None, fails or gives no such rows, keyword matching takes over and
             the summary has a warning.
+        model: the name of the model behind `embed`, if it is known.
         find_papers: finds liked papers that are not among the given ones (such as `papers_by_id` of a warehouse).
         verifier: the LLM that checks papers of middling relevance; its failure is reported in the summary.
     """
 
     embed: Embed | None = None
+    model: str | None = None
     find_papers: FindPapers | None = None
     verifier: Verifier | None = None
 
@@ -117,7 +119,7 @@ def rank_papers(
             pdf_names=reader.pdf_names,
             never_empty=True,
         ),
-        partial(_embedded, embed=backends.embed),
+        partial(_embedded, embed=backends.embed, model=backends.model),
     )
     ranking = rank(task, verifier=backends.verifier)
     return ranking_result(
@@ -178,7 +180,7 @@ def _known_texts(
     return {paper_id: (paper.title, paper.abstract) for paper_id, paper in papers.items()}
 
 
-def _embedded(candidates: pa.Table, queries: InterestQueries, *, embed: Embed | None) -> Vectors:
+def _embedded(candidates: pa.Table, queries: InterestQueries, *, embed: Embed | None, model: str | None) -> Vectors:
     """Return vectors of the candidates and of `queries.texts`. Raises ModelUnavailable, StoreError."""
     if embed is None:
         raise ModelUnavailable("no embedding model was given")
@@ -196,7 +198,7 @@ def _embedded(candidates: pa.Table, queries: InterestQueries, *, embed: Embed | 
         raise ModelUnavailable(
             f"the embedding model gave no usable vectors (shape {vectors.shape}, {len(texts)} texts)"
         )
-    return Vectors(queries=vectors[: len(queries.texts)], papers=vectors[len(queries.texts) :])
+    return Vectors(queries=vectors[: len(queries.texts)], papers=vectors[len(queries.texts) :], model=model)
 
 
 def _as_json(record: Mapping[str, Any]) -> dict[str, Any]:

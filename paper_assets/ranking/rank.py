@@ -47,10 +47,14 @@ from paper_assets.weights import DIMENSIONS
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Vectors:
-    """Vectors of papers (n, d), aligned with the candidates, and of the texts of the queries (t, d)."""
+    """Vectors of papers (n, d), aligned with the candidates, and of the texts of the queries (t, d).
+
+    `model` names the model that made them; None: it is not known.
+    """
 
     papers: NDArray[np.float32]
     queries: NDArray[np.float32]
+    model: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,7 +197,7 @@ def rank(task: RankingTask, *, verifier: Verifier | None = None, calibration: Ca
     candidates, profile, options, scoring = task.candidates, task.profile, task.options, task.scoring
     queries, preferences, as_of = task.queries, task.preferences, task.as_of
     vectors = task.vectors.papers if task.vectors else None
-    calibration = calibration or standard_calibration()
+    calibration = (calibration or standard_calibration()).for_model(task.vectors.model if task.vectors else None)
     content = profile.content if profile else None
     if content and queries is None:
         queries = interest_queries(content.interests, options=options, scoring=scoring)

@@ -68,7 +68,15 @@ def test_the_final_list_is_the_one_that_the_graph_stores(mode: str, warehouse: W
         now=datetime(2026, 3, 12, tzinfo=UTC),
     )
     stored = ranking(warehouse, AS_OF, "frogs").rows
-    day = judged_day(warehouse, judged, as_of=AS_OF, purpose=OWN, embed=embedder.encode, scoring=settings.scoring)
+    day = judged_day(
+        warehouse,
+        judged,
+        as_of=AS_OF,
+        purpose=OWN,
+        embed=embedder.encode,
+        scoring=settings.scoring,
+        model=embedder.name,
+    )
     made = final_list(day, mode=mode, embed=embedder.encode, scoring=settings.scoring).rows
     assert made.sort_by("rank").to_pylist() == stored.sort_by("rank").select(made.column_names).to_pylist()
 

@@ -151,9 +151,9 @@ def said(papers: list[tuple[str, str]], text: str) -> list[float] | None:
 
 def standard_scores(cosines: list[float], known: dict[str, float] = COSINES) -> list[float]:
     """Distances from the mean in standard deviations, both drawn towards what is usual."""
-    whole = len(cosines) + known["weight"]
-    mean = (sum(cosines) + known["weight"] * known["mean"]) / whole
-    usual = known["weight"] * (known["spread"] ** 2 + (known["mean"] - mean) ** 2)
+    whole = len(cosines) + known["weight_elsewhere"]  # the model of the tests is invented
+    mean = (sum(cosines) + known["weight_elsewhere"] * known["mean"]) / whole
+    usual = known["weight_elsewhere"] * (known["spread"] ** 2 + (known["mean"] - mean) ** 2)
     spread = math.sqrt((sum((one - mean) ** 2 for one in cosines) + usual) / whole)
     return [(one - mean) / spread for one in cosines]
 

@@ -128,3 +128,15 @@ def test_an_interest_without_words_to_look_for_is_judged_by_its_meaning() -> Non
     meaning = CALIBRATION.interest_wordless
     near = standardized(own, CALIBRATION.cosines)[0]
     assert judged.logits[0] == pytest.approx(meaning.intercept + meaning.meaning * near)
+
+
+def test_among_papers_of_one_narrow_topic_the_near_ones_stay_probable_by_the_known_model() -> None:
+    cosines = np.random.default_rng(3).normal(0.14, 0.085, size=(1, 1000))
+    cosines[0, :60] = np.linspace(0.55, 0.45, 60)
+    narrow = cosines[:, :80]
+    no_words = np.zeros((1, 80))
+    known, other = (
+        probability(interests_judged(narrow, no_words, weights=(1.0,), calibration=each).logits[0, :60])
+        for each in (CALIBRATION, CALIBRATION.for_model("another-model"))
+    )
+    assert known.min() > 3 * other.max()

@@ -36,7 +36,7 @@ from paper_assets.interfaces.cli.terminal import (
 )
 from paper_assets.interfaces.ranking_answers import remembering_embedder
 from paper_assets.interfaces.values import parse_day
-from paper_assets.models.embedder import load_embedder
+from paper_assets.models.embedder import known_name, load_embedder
 from paper_assets.paper import papers_from_table
 from paper_assets.pipeline.quality import replayed_days
 from paper_assets.settings import EvaluationConfig, Settings
@@ -141,6 +141,7 @@ def show_lists(
             purposes=purposes,
             as_of=as_of or days[0][0],
             embed=remembering_embedder(settings, home),
+            model=known_name(settings.embedding_model),
             scoring=settings.scoring,
             top_k=top_k,
             leave_one_out=leave_one_out,
