@@ -18,7 +18,15 @@ from difflib import SequenceMatcher
 from itertools import groupby, pairwise, takewhile
 
 from paper_assets.rewriting.names import new_names, squeezed, words_of
-from paper_assets.rewriting.quantities import DECIMAL_COMMA, Kind, Quantity, plain, quantities, starts_of_ranges
+from paper_assets.rewriting.quantities import (
+    DECIMAL_COMMA,
+    Kind,
+    Quantity,
+    plain,
+    quantities,
+    starts_of_ranges,
+    units_alone,
+)
 from paper_assets.text.languages import language_of
 from paper_assets.text.words import FUNCTION_WORDS, stem, stems_in
 
@@ -30,6 +38,8 @@ _VERSION = re.compile(r"\b[vV](\d+)\b")
 _CENTS = re.compile(r"\s?(?:cents?\b|¢)", re.IGNORECASE)
 _OUT_OF = re.compile(r"\s(?:[a-z]+\s)?(?:in|of|out of|von|aus)\s(?:every\s)?(?:about\s)?")
 _PART_OF = re.compile(r"\s(?:out )?of (?:all )?(?:the )?")
+_OF_ALL = re.compile(r"\bof (?:the )?$", re.IGNORECASE)
+_THINGS = re.compile(r"\s[\w\s-]{1,40},\s")
 _HEDGED = 0.06  # relative tolerance for a number with "about"
 _BOUNDED = 0.1  # relative tolerance for the round number of "less than"
 _SHARE = 0.035  # tolerance of a share in words: "a third" for 35 %
@@ -48,6 +58,7 @@ _ONE_TO_ONE = re.compile(r"(?<!\d)1:1(?!\d)")
 _TWO_EQUAL = re.compile(r"\b(?:two|both)\b[^.;,]{0,30}\bequal", re.IGNORECASE)
 _SMALL = 12  # largest count that is a question whatever the original has
 _YEARS = range(1900, 2100)
+_POINTS = re.compile("point|punkt", re.IGNORECASE)
 _AFTER = 30  # characters after a percentage in which "points" may be
 _COUNTED = 10  # least count of which a half is one
 _PREFIXES = {"n": 1e-9, "µ": 1e-6, "μ": 1e-6, "m": 1e-3, "k": 1e3, "M": 1e6, "G": 1e9}
@@ -97,7 +108,7 @@ def _new_numbers(source: str, text: str, language: str) -> Iterator[tuple[str, b
     source = _VERSION.sub(r"\g<0> (\1)", _PERCENTILE.sub(_spelt_percentile, source))
     known, said = quantities(source), quantities(text)
     rates = list(_rates(known, source))
-    known += starts_of_ranges(known, source)
+    known += [*starts_of_ranges(known, source), *units_alone(source)]
     if language != _ENGLISH:
         said = [replace(each, kinds=_ANY_KIND if each.kinds == {"count"} else each.kinds, counted=None)
                 for each in said if each.decimals is not None]  # fmt: skip
@@ -128,8 +139,9 @@ def _new_numbers(source: str, text: str, language: str) -> Iterator[tuple[str, b
             and not _contradicts(each, counted)
         ):
             continue
-        measured = [one for one in known if each.unit and one.unit and _close(one.value, each.value)]
-        supporting = [one for one in measured or known if _supports(one, each, share=share)]
+        measured = [one for one in known if each.unit and one.unit]
+        others = measured if any(_close(one.value, each.value) for one in measured) else known
+        supporting = [one for one in others if _supports(one, each, share=share)]
         if language != _ENGLISH and not supporting:  # the words for thousand and million are not known
             larger = [replace(each, value=each.value * scale, hedged=True) for scale in _SCALES]
             supporting = [one for one in known for other in larger if _supports(one, other, share=share)]
@@ -222,7 +234,7 @@ def _is_formula(each: Quantity, text: str) -> bool:
 
 def _is_difference(each: Quantity, text: str, known: Sequence[Quantity]) -> bool:
     """Return whether it is the difference in points of two percentages of the original."""
-    if "percent" not in each.kinds or "point" not in text[each.start : each.end + _AFTER].lower():
+    if "percent" not in each.kinds or not _POINTS.search(text[each.start : each.end + _AFTER]):
         return False
     shares = {one.value for one in known if "percent" in one.kinds}
     return any(_close(round(one - other, 6), each.value) for one in shares for other in shares if one > other)
@@ -261,10 +273,16 @@ def _is_year(each: Quantity, text: str, known: Sequence[Quantity]) -> bool:
 
 
 def _rates(known: Sequence[Quantity], source: str) -> Iterator[float]:
-    """Yield the shares that the original gives as two counts: "71 of 90"."""
+    """Yield the shares that the original gives as two counts: "71 of 90", "of 90 cases, 71"."""
     for one, other in pairwise(known):
         if _PART_OF.fullmatch(source[one.end : other.start]) and 0 < one.value < other.value:
             yield one.value / other.value
+        elif (
+            0 < other.value < one.value
+            and _OF_ALL.search(source[max(0, one.start - 8) : one.start])
+            and _THINGS.fullmatch(source[one.end : other.start])
+        ):
+            yield other.value / one.value
 
 
 def _read_together(
@@ -372,6 +390,8 @@ def _supports(source: Quantity, said: Quantity, *, share: float) -> bool:
         return _near(source.value, said, decimals=source.decimals)  # "about four times as wide" for 4.12 Earth radii
     if "times" in said.kinds and "percent" in source.kinds and _close(source.value / 100 + 1, said.value):
         return True  # 100 % more is twice
+    if said.kinds == {"percent"} and "times" in source.kinds and source.value > 1:
+        return _close(100 * (source.value - 1), said.value)  # 70 % more for 1.7 times
     if said.kinds == {"count"} and said.decimals and not source.kinds.isdisjoint(("percent", "times")):
         return _close(source.value, said.value)  # a table's 93.7 for 93.7 %
     return False

@@ -24,6 +24,16 @@ _LONG_ACRONYM = 4  # letters; shorter ones fit some words of most abstracts by c
 _LONG_WORD = 4
 _INSIDE = frozenset(("of", "from", "for", "in", "by", "to", "at", "on", "and", "the"))
 _ENGLISH = "en"
+_PREFIXES = {
+    "atto": "a", "femto": "f", "pico": "p", "nano": "n", "micro": "µ", "milli": "m", "centi": "c", "kilo": "k",
+    "mega": "M", "giga": "G", "tera": "T", "peta": "P",
+}  # fmt: skip
+_UNITS = {
+    "ampere": "A", "byte": "B", "gram": "g", "hertz": "Hz", "joule": "J", "metre": "m", "meter": "m", "newton": "N",
+    "pascal": "Pa", "second": "s", "volt": "V", "watt": "W", "watthour": "Wh",
+}  # fmt: skip
+_UNIT_IN_WORDS = re.compile(f"({'|'.join(_PREFIXES)})({'|'.join(_UNITS)})s?")
+_COUNTED_COMPOUND = re.compile(r"^\d+(?:[.,]\d+)?-(?=[^\W\d_][a-zäöüß])")
 _NOUNS_HAVE_CAPITALS = frozenset(("de", "lb"))
 
 
@@ -37,7 +47,7 @@ def new_names(source: str, text: str, *, language: str = _ENGLISH) -> Iterator[s
     for run in _capitalised_runs(text):
         spelt_out = _spelling(run, acronyms, spaced)
         for place, (word, begins) in enumerate(run):
-            name = _name_in(word)
+            name = _name_in(_COUNTED_COMPOUND.sub("", word, count=1) if language in _NOUNS_HAVE_CAPITALS else word)
             letters = squeezed(name)
             if len(letters) < 2 or _AMOUNT.fullmatch(name) or place in spelt_out or letters in reported:
                 continue
@@ -85,7 +95,9 @@ def _known(source: str) -> set[str]:
     parts = [part for word in words for part in _parts(word)]
     known = {squeezed(word) for word in (*words, *parts)}
     known |= {_root(squeezed(word)) for word in (*words, *parts) if word[:1].isupper()}
-    return known | {squeezed(one + other) for one, other in pairwise(parts)}  # "GPT 4" for "GPT-4"
+    known |= {squeezed(one + other) for one, other in pairwise(parts)}  # "GPT 4" for "GPT-4"
+    units = filter(None, map(_UNIT_IN_WORDS.fullmatch, known))
+    return known | {squeezed(_PREFIXES[unit[1]] + _UNITS[unit[2]]) for unit in units}  # GHz for gigahertz
 
 
 def _capitalised_runs(text: str) -> Iterator[list[tuple[str, bool]]]:

@@ -36,13 +36,13 @@ _UNITS: dict[str, tuple[str, float]] = {
     **dict.fromkeys(("ns", "nanosecond", "nanoseconds"), ("time", 1e-9)),
     **dict.fromkeys(("us", "µs", "μs", "microsecond", "microseconds"), ("time", 1e-6)),
     **dict.fromkeys(("ms", "millisecond", "milliseconds"), ("time", 1e-3)),
-    **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), ("time", 1.0)),
-    **dict.fromkeys(("min", "mins", "minute", "minutes"), ("time", 60.0)),
-    **dict.fromkeys(("h", "hr", "hrs", "hour", "hours"), ("time", 3600.0)),
-    **dict.fromkeys(("day", "days"), ("time", 86_400.0)),
-    **dict.fromkeys(("week", "weeks"), ("time", 604_800.0)),
-    **dict.fromkeys(("month", "months"), ("time", 2_629_800.0)),
-    **dict.fromkeys(("year", "years"), ("time", 31_557_600.0)),
+    **dict.fromkeys(("s", "sec", "secs", "second", "seconds", "sekunde", "sekunden"), ("time", 1.0)),
+    **dict.fromkeys(("min", "mins", "minute", "minutes", "minuten"), ("time", 60.0)),
+    **dict.fromkeys(("h", "hr", "hrs", "hour", "hours", "stunde", "stunden"), ("time", 3600.0)),
+    **dict.fromkeys(("day", "days", "tag", "tage", "tagen"), ("time", 86_400.0)),
+    **dict.fromkeys(("week", "weeks", "wk", "wks", "woche", "wochen"), ("time", 604_800.0)),
+    **dict.fromkeys(("month", "months", "mo", "mos", "monat", "monate", "monaten"), ("time", 2_629_800.0)),
+    **dict.fromkeys(("year", "years", "yr", "yrs", "jahr", "jahre", "jahren"), ("time", 31_557_600.0)),
     **{f"{prefix}yr": ("time", 31_557_600.0 * scale) for prefix, scale in (("k", 1e3), ("m", 1e6), ("g", 1e9))},
     **dict.fromkeys(("byte", "bytes"), ("bytes", 1.0)),
     **dict.fromkeys(("kb", "kilobyte", "kilobytes"), ("bytes", 1e3)),
@@ -81,7 +81,7 @@ _SIGN = re.compile(
     r"""
     (?P<percent>\s?%|\s?[-]?(?:percent|per\ cent|pct)\b|\s?-?(?:percentage\ |\bpp\b|absolute\ |%-)?points?\b|\s?pp\b)
     |(?P<times>\s?(?:\\times|×)(?!\s*\d)|\s?[xX](?![\w])(?!\s*\d)|\s?-?fold\b|\s?-?times\b)
-    |(?P<unit>\s?-?(?:[a-zµμ]+|[KMGT]B|[kMG]?Hz|[kMG]yr)\b)
+    |(?P<unit>\s?-?(?:[A-Z]?[a-zµμ]+|[KMGT]B|[kMG]?Hz|[kMG]yr)\b)
     """,
     re.VERBOSE,
 )
@@ -91,23 +91,27 @@ _INSTEAD = re.compile(r"\s(?:instead of|rather than|statt)\s")
 _SCALED = re.compile(r"(hundred|thousand|million|billion|trillion|[kKMBT]|bn)$")
 _HEDGE = re.compile(
     r"(?:about|around|roughly|nearly|almost|approximately|over|under|some|more than|less than|fewer than|at least|"
-    r"up to|close to|just|well|below|above|exceeding|approx\.?|ca\.|circa|rund|etwa|fast|≈|∼|>|<)\s*(?:a\s+)?$",
+    r"up to|close to|just|well|below|above|exceeding|approx\.?|ca\.|circa|rund|etwa|fast|ungefähr|knapp|gut|über|"
+    r"mehr als|weniger als|bis zu|≈|∼|>|<)\s*(?:a\s+)?$",
     re.IGNORECASE,
 )
 _BOUND = re.compile(
-    r"(?:(?P<above>less than|fewer than|under|below|almost|nearly|up to|at most|<)"
-    r"|(?:more than|over|above|at least|exceeding|>))\s*(?:a\s+)?$",
+    r"(?:(?P<above>less than|fewer than|under|below|almost|nearly|up to|at most|knapp|fast|weniger als|bis zu|<)"
+    r"|(?:more than|over|above|at least|exceeding|gut|über|mehr als|mindestens|>))\s*(?:a\s+)?$",
     re.IGNORECASE,
 )
 _AND_A_HALF = re.compile(
     r"\b(one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\d+) and a half\b", re.IGNORECASE
 )
+_TIME = "(second|minute|hour|day|week|month|year)"
+_UNIT_AND_A_HALF = re.compile(rf"\b(?:(?:an?|one)\s)?{_TIME} and a half\b", re.IGNORECASE)
+_UNIT_ALONE = re.compile(rf"\b(?:an?|per|each|every)\s{_TIME}\b", re.IGNORECASE)
 _GREEK = re.compile(
     r"\\((?:[Aa]lpha|[Bb]eta|[Gg]amma|[Dd]elta|epsilon|zeta|eta|[Tt]heta|kappa|[Ll]ambda|nu|[Xx]i|[Pp]i|rho|[Ss]igma|tau|"
     r"[Pp]hi|chi|[Pp]si|[Oo]mega))(?![A-Za-z])"
 )
 _SUBSCRIPT = re.compile(r"(?<=[A-Za-z)\]])\$?_(?:\{([\d.]+)\}|(\d))\$?")  # Na$_{3.1}$, CO$_2$
-_HALF_UNIT = re.compile(r"(?:\s|-)(?:an?\s)?(second|minute|hour|day|week|month|year)\b")
+_HALF_UNIT = re.compile(rf"(?:\s|-)(?:an?\s)?{_TIME}\b")
 _QUARTERS_OF = re.compile(r"(?:an?|one|three) quarters? of an? (hour|year)\b", re.IGNORECASE)
 _FACTOR = re.compile(r"\b(?:factors? of|Faktor(?: von)?) (?:up to |about |around |roughly |bis zu |etwa |rund )?$")
 _POWER_OF_METRE = re.compile(r"(?:^|[^A-Za-z])[cdkmnµ]?m\^[-−]?$")  # m^3 has no number
@@ -187,6 +191,7 @@ def plain(text: str, *, language: str = "en") -> str:
     text = _GREEK.sub(lambda found: unicodedata.lookup(_letter(found[1])), text)
     text = _SUBSCRIPT.sub(lambda found: found[1] or found[2], text)
     text = _AND_A_HALF.sub(lambda found: f"{ONES.get(found[1].lower(), 0) or float(found[1]):g}.5", text)
+    text = _UNIT_AND_A_HALF.sub(r"1.5 \1s", text)
     text = text.translate({0x2010: "-", 0x2011: "-", 0x2012: "-", 0x2013: "-", 0x2212: "-"})
     for mark, digits in (("½", " 1/2"), ("⅓", " 1/3"), ("⅔", " 2/3"), ("¼", " 1/4"), ("¾", " 3/4"), ("％", "%")):
         text = text.replace(mark, digits)
@@ -245,6 +250,12 @@ def starts_of_ranges(found: Sequence[Quantity], text: str) -> Iterator[Quantity]
         if scale and bare and re.fullmatch(r"\s?(?:to|-|--)\s?", text[one.end : other.start]):
             factor = _SCALES.get(scale[1]) or _SUFFIXES[scale[1].lower()]
             yield replace(one, value=one.value * factor)
+
+
+def units_alone(text: str) -> Iterator[Quantity]:
+    """Yield the units of time without a number: "within a year" is within 12 months."""
+    for found in _UNIT_ALONE.finditer(text):
+        yield from quantities(f"1 {found[1]}")
 
 
 def _in_digits(text: str) -> Iterator[Quantity]:

@@ -262,6 +262,36 @@ def test_another_value_in_these_forms_is_still_a_question(text: str, asked: tupl
     assert unsupported(FORMS, text).all == asked
 
 
+PLAIN = (
+    "Of 27 outbreaks, 21 were preceded by a drop within a year. Growth is 1.7 times as fast, in 83% against 57%, at 90 "
+    "attojoules, after 1.5 seconds. A ten-minute schedule served 412,000 residents, after two weeks of 38 minutes."
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("A drop came first in 78%, within 12 mo. Growth is 70% higher, at 90 aJ, after a second and a half.", "en"),
+        ("Mehr als 400.000 Menschen haben einen 10-Minuten-Takt.", "de"),
+        ("Nach 14 Tagen zu 38 Minuten sind es 26 Prozentpunkte weniger.", "de"),
+    ],
+)
+def test_shares_of_counts_unit_symbols_and_german_units_are_no_questions(text: str, language: str) -> None:
+    assert unsupported(PLAIN, text, language=language).all == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "asked"),
+    [
+        ("A drop came first in 87%, within 13 mo, at 90 fJ. Growth is 170% higher.", "en", ("87%", "13", "170%", "fJ")),
+        ("Mehr als 600.000 Menschen haben einen 14-Minuten-Takt.", "de", ("600000", "14")),
+        ("Nach 38 Stunden sind es 36 Prozentpunkte weniger.", "de", ("38", "36")),
+    ],
+)
+def test_other_shares_and_units_are_still_questions(text: str, language: str, asked: tuple[str, ...]) -> None:
+    assert unsupported(PLAIN, text, language=language).all == asked
+
+
 @pytest.mark.parametrize(("text", "new"), [("It takes 80 ms.", ("80",)), ("It takes 310 s.", ("310",))])
 def test_another_unit_is_another_number_in_latex_and_with_one_letter(text: str, new: tuple[str, ...]) -> None:
     assert unsupported(MEASURED, text).numbers == new
