@@ -109,7 +109,8 @@ def test_a_comparison_names_papers_by_their_place() -> None:
         "shared_traits": ["ponds"],
         "differentiator": "2603.00001: dry; 2603.00011: wet",
     }
-    found = digest(paper(1), paper(11), comparison_notes=[note])
+    alike = {**note, "differentiator": "title and abstract show no difference"}
+    found = digest(paper(1), paper(11), comparison_notes=[note, alike])
     assert found.notes == ("No. 1 and no. 2 are similar (ponds). No. 1: dry; no. 2: wet.",)
 
 
@@ -203,7 +204,7 @@ def test_each_side_of_a_question_stands_with_its_documents_and_its_gap() -> None
     [question] = digest(paper(), answers=[found]).evidence
     loud, quiet = question.sides
     assert question.question == "Are frogs loud?"
-    assert (loud.passages[0].title, loud.passages[0].about) == ("Loud frogs", "2603.00009, 2026-03-11")
+    assert (loud.passages[0].title, loud.passages[0].about) == ("Loud frogs", "2603.00009, 11 March 2026")
     assert loud.passages[0].text == "Frogs are loud at night."
     assert (loud.gap, quiet.gap, quiet.passages) == (None, "the index is gone; none on quiet", ())
 
@@ -333,6 +334,14 @@ def test_an_edited_profile_is_said_in_words_and_an_unchanged_list_not_at_all() -
     assert changed(rows, rows, as_of="2026-03-13") == ()
     [told] = changed(rows, rows, profile_hash="b", llm_model="m")
     assert told.otherwise == ("the profile was edited", "language model: none → m")
+
+
+def test_what_a_papers_reason_names_is_not_said_a_second_time() -> None:
+    before = [row(1, "2603.00001", final=0.5), row(2, "2603.00002", final=0.4)]
+    after = [row(1, "2603.00002", final=0.6, learned=0.4), row(2, "2603.00001", final=0.5)]
+    [told] = changed(before, after, preferences="b", llm_model="m")
+    assert any("what your ratings taught" in reason for reason, _ in told.moved)
+    assert told.otherwise == ("language model: none → m",)
 
 
 def test_warnings_stand_on_the_page_and_the_absence_of_a_language_model_at_its_foot() -> None:
