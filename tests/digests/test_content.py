@@ -9,6 +9,7 @@ import pytest
 from paper_assets.digests.content import ChangeSet, Digest, Moved, digest_of
 from paper_assets.digests.evidence import Passage
 from paper_assets.digests.html import html_page
+from paper_assets.digests.mail import mail_text
 from paper_assets.digests.markdown import markdown_page
 from paper_assets.ranking.changes import changes_between
 from paper_assets.settings import RewritingConfig
@@ -357,9 +358,12 @@ def test_a_quiet_day_says_so_and_names_what_stands_under_the_line() -> None:
     assert page.headline == "A quiet day: two papers are likely to interest you"
     assert [entry.rank for entry in page.entries] == [1, 2]
     assert [(each.rank, each.title) for each in page.maybe] == [(n, papers[n - 1].title) for n in range(3, 7)]
-    for text in (markdown_page(page), html_page(page)):
+    for text in (markdown_page(page), html_page(page), " ".join(mail_text(page).split())):
         below = text.partition("Maybe")[2]
         assert "below the threshold" in below
+        assert all(
+            f"that it is on topic is {each}, 0.65 is needed" in below for each in ("0.60", "0.50", "0.40", "0.30")
+        )
         assert all(each.title in below and each.abstract.partition(".")[0] in below for each in papers[2:])
     nothing = digest(*papers[2:], rows=[{**each, "shown": False} for each in rows[2:]], line=0.65, quiet=True)
     assert nothing.headline == "A quiet day: no paper is likely to interest you"
