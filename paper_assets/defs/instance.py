@@ -271,16 +271,19 @@ STEP = "paper_assets/step"  # tag: the step that a run of the command line makes
 KEPT_LOGS = 500  # runs whose log the UI can still show; about 80 MB
 _LOGS = Path("history", "runs")
 _INDEX = "index"
+_ENDS = ("start", "end")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PastRun:
-    """One run: its status, what it made (assets, partitions), when it began and how many seconds it took."""
+    """One run: its status, what it made (assets, the keys of the first and the last partition), when it began and how
+    many seconds it took.
+    """
 
     run_id: str
     status: str
     assets: tuple[str, ...]
-    partition: str | None
+    partitions: tuple[str, ...]
     began: datetime | None
     seconds: float | None
 
@@ -291,14 +294,14 @@ def latest_runs(dagster_home: Path, *, most: int) -> list[PastRun]:
     found = []
     for record in instance.get_run_records(limit=most):
         run, tags = record.dagster_run, record.dagster_run.tags
-        span = tags.get("dagster/asset_partition_range_start"), tags.get("dagster/asset_partition_range_end")
+        keys = tags.get("dagster/partition"), *(tags.get(f"dagster/asset_partition_range_{end}") for end in _ENDS)
         found.append(
             PastRun(
                 run_id=run.run_id,
                 status=run.status.value.lower().replace("_", " "),
                 assets=tuple(sorted(key.to_user_string() for key in run.asset_selection or ()))
                 or tuple(filter(None, (tags.get(STEP),))),  # of a command, which runs a step as a job
-                partition=tags.get("dagster/partition") or (" to ".join(map(str, span)) if all(span) else None),
+                partitions=tuple(filter(None, keys)),
                 began=datetime.fromtimestamp(record.start_time, UTC) if record.start_time else None,
                 seconds=record.end_time - record.start_time if record.end_time and record.start_time else None,
             )

@@ -31,6 +31,7 @@ from paper_assets.errors import named_error
 from paper_assets.paper import Paper
 from paper_assets.profile import ProfileContent
 from paper_assets.ranking.changes import Changes, Move, difference_in_words
+from paper_assets.ranking.contrast import NO_DIFFERENCE
 from paper_assets.ranking.filters import FILTERS
 from paper_assets.ranking.keywords import distinct, keywords_in, paper_texts
 from paper_assets.settings import RewritingConfig
@@ -127,7 +128,7 @@ def change_set(changes: Changes, *, since: str, titles: Mapping[str, str]) -> Ch
         left=tuple((reason, tuple(papers)) for reason, papers in left.items()),
         otherwise=tuple(
             one_line(difference_in_words(name, *values))
-            for name, values in changes.lineage.items()
+            for name, values in changes.unnamed.items()
             if name not in _NOT_SHOWN
         ),
     )
@@ -263,7 +264,11 @@ def digest_of(stored: Stored, *, config: RewritingConfig) -> Digest:
         warnings=(*(one_line(line) for line in header["warnings"]), *faults),
         remarks=_remarks(header, stored.answers),
         changes=tuple(found for found in changes if found),
-        notes=tuple(same_way(note, places) for note in notes if note["relation"] != "contrastive"),
+        notes=tuple(
+            same_way(note, places)
+            for note in notes
+            if note["relation"] != "contrastive" and note["differentiator"] != NO_DIFFERENCE
+        ),
         evidence=evidence,
         also_rewritten=rewritten,
     )

@@ -13,7 +13,7 @@ from paper_assets.digests.plain_text import lead, paragraphs, sentence, web_addr
 from paper_assets.paper import Paper, papers_to_table
 from paper_assets.profile import ProfileContent
 from paper_assets.ranking.dimensions import same_person
-from paper_assets.ranking.explain import order_as_sum, order_parts, why
+from paper_assets.ranking.explain import below_threshold, order_as_sum, order_parts, why
 from paper_assets.ranking.final_list import order_value, tenth
 from paper_assets.ranking.keywords import BETWEEN_FIELDS, distinct, keywords_in, paper_texts
 from paper_assets.ranking.tags import CONTRASTIVE_IN_WORDS, IN_WORDS, SOFT_PENALTY
@@ -393,7 +393,7 @@ def entry_of(
         links=links_of(paper),
         score=order_value(row, header),
         sum=order_as_sum(row, header),
-        order=order,
+        order=order or below_threshold(row, header),
         parts=tuple(Part(name=name, words=words, points=by) for name, words, by in order_parts(row, header)),
         why=tuple(one_line(line) for line in why(row, header, scored=ranking.rows.num_rows, texts=texts)),
         tags=_tags(row, matched),

@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from typing import Any
 
-from paper_assets.digests.plain_text import count_of, lead, web_address
+from paper_assets.digests.plain_text import count_of, in_words, lead, web_address
 from paper_assets.retrieval.answers import stance_in_words
 from paper_assets.retrieval.cited_answer import Footnote, NumberedSentence, answer_from_record, numbered
 from paper_assets.sources.table import page_of
@@ -185,6 +186,8 @@ def _short(text: str, *, before: str = "") -> MathText:
 
 
 def _day(date_int: object) -> str:
-    """Format YYYYMMDD (R4) as YYYY-MM-DD."""
-    digits = str(date_int)
-    return f"{digits[:4]}-{digits[4:6]}-{digits[6:]}" if isinstance(date_int, int) and len(digits) == 8 else ""
+    """Return YYYYMMDD (R4) in words; empty if it is not a day."""
+    try:
+        return in_words(date(date_int // 10_000, date_int // 100 % 100, date_int % 100))  # type: ignore[operator]
+    except (TypeError, ValueError):
+        return ""

@@ -33,6 +33,7 @@ from paper_assets.ranking.keywords import paper_texts
 from paper_assets.ranking.preferences import Preferences, learned_features, log_odds
 from paper_assets.ranking.term_matching import unit_tfidf
 from paper_assets.text.bm25 import index_words
+from paper_assets.text.words import without_addresses
 from paper_assets.weights import DIMENSIONS
 
 Floats = NDArray[np.float64]
@@ -184,13 +185,14 @@ def rated_papers(
 
     `papers` (columns of `paper_schema()`) in the order of rating, the `rows` of a ranking of them by the formula alone,
     their vectors (n, d), and by id whether they are worth reading and the weight of that (1 where there is none).
-    Nothing is learned of the stems `without_words`.
+    Nothing is learned of the stems `without_words`, and of the words of addresses.
     """
     ids = papers.column("paper_id").to_pylist()
     place = {paper_id: row for row, paper_id in enumerate(rows.column("paper_id").to_pylist())}
     order = [place[paper_id] for paper_id in ids]
     dimensions = np.column_stack([rows.column(name).to_numpy() for name in DIMENSIONS])[order]
-    words, stems = unit_tfidf(index_words(paper_texts(papers)), background=standard_calibration().background)
+    texts = [without_addresses(text) for text in paper_texts(papers).to_pylist()]
+    words, stems = unit_tfidf(index_words(texts), background=standard_calibration().background)
     if without_words:
         kept = np.array([stem not in without_words for stem in stems], dtype=np.bool_)
         words, stems = words[:, np.flatnonzero(kept)], [stem for stem in stems if stem not in without_words]

@@ -20,7 +20,16 @@ from paper_assets.models.llm import Completion
 from paper_assets.models.llm_config import Budget, LLMConfig, llm_config
 from paper_assets.paper import papers_from_table
 from paper_assets.progress import Progress
-from paper_assets.retrieval.cited_answer import UNANSWERED, Answer, Citation, answer_record, cited_papers, numbered
+from paper_assets.retrieval.cited_answer import (
+    NEAREST,
+    UNANSWERED,
+    Answer,
+    Citation,
+    Footnote,
+    answer_record,
+    cited_papers,
+    numbered,
+)
 from paper_assets.retrieval.merge import Candidate, access
 from paper_assets.retrieval.plan import Plan, conditions_of, joined
 from paper_assets.retrieval.question_answering import (
@@ -205,28 +214,32 @@ def _with_sections(answer: Answer, warehouse: Warehouse) -> Answer:
             replace(each, citations=tuple(located(citation) for citation in each.citations))
             for each in answer.sentences
         ),
+        nearest=tuple(map(located, answer.nearest)),
     )
 
 
 def answer_as_markdown(answer: Answer, warehouse: Warehouse, *, bibtex: bool = True) -> str:
     """Write the answer as Markdown: numbered sentences, their quotations, and BibTeX entries of the papers."""
     lines = [f"# {answer.question}", ""]
-    if not answer.answered:
-        return "\n".join([*lines, UNANSWERED, ""])
     shown = numbered(answer)
+    if not answer.answered:
+        lines += [UNANSWERED, ""]
+        return "\n".join([*lines, NEAREST, "", *map(_quotation, shown.nearest), ""] if shown.nearest else lines)
     for side, sentences in shown.sides:
         lines += [f"## {side}", ""] if side else []
         lines += [f"- {each.text} {''.join(f'[{note.number}]' for note in each.notes)}" for each in sentences]
         lines.append("")
-    lines += ["## Quotations", ""]
-    for note in shown.footnotes:
-        section = f", section {note.section}" if note.section else ""
-        lines.append(f"{note.number}. “{note.quote}” — {note.title} ({note.paper_id}{section})")
+    lines += ["## Quotations", "", *map(_quotation, shown.footnotes)]
     papers = list(cited_papers(answer))
     if bibtex:
         stored = papers_from_table(papers_by_id(warehouse, papers))
         lines += ["", "## BibTeX", "", "```bibtex", write_papers(stored, "bibtex").rstrip(), "```"]
     return "\n".join([*lines, ""])
+
+
+def _quotation(note: Footnote) -> str:
+    section = f", section {note.section}" if note.section else ""
+    return f"{note.number}. “{note.quote}” — {note.title} ({note.paper_id}{section})"
 
 
 def _budget(config: LLMConfig, options: QuestionOptions) -> Budget:

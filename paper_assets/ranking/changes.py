@@ -46,6 +46,7 @@ _HASHES = {
     "calibration": "the calibration of relevance has changed",
     "llm_prompt": "the prompt of the language model has changed",
 }
+_NAMED_BY = {"profile_hash": "edit", "preferences": "ratings"}  # the kind of cause that says the same of a paper
 _ALSO = 2  # further causes that are named for a paper
 
 
@@ -80,6 +81,13 @@ class Changes:
     left: tuple[Move, ...]
     moved: tuple[Move, ...]
     lineage: Mapping[str, tuple[Any, Any]]
+
+    @property
+    def unnamed(self) -> Mapping[str, tuple[Any, Any]]:
+        """The lineage without what the reason of a paper already names."""
+        moves = (*self.entered, *self.left, *self.moved)
+        named = {cause.kind for move in moves for cause in move.causes[: move.decisive]}
+        return {name: values for name, values in self.lineage.items() if _NAMED_BY.get(name) not in named}
 
 
 def changes_between(
@@ -158,5 +166,5 @@ def sentences(changes: Changes, titles: Mapping[str, str]) -> list[str]:
         papers = "1 paper that was" if len(shown) == 1 else f"{len(shown)} papers that were"
         lines.append(f"left: {papers} already shown on an earlier day ({', '.join(move.paper_id for move in shown)})")
     lines += [f"moved: {line(move)}" for move in changes.moved]
-    lines += [difference_in_words(name, *values) for name, values in changes.lineage.items()]
+    lines += [difference_in_words(name, *values) for name, values in changes.unnamed.items()]
     return lines or ["nothing has changed"]

@@ -176,9 +176,12 @@ def comparison_notes(
     return [*notes, _contrast_note(contrast, paper_ids)] if contrast else notes
 
 
+NO_DIFFERENCE = "title and abstract show no difference"
+
+
 def _differentiator(own: Mapping[str, Sequence[str]]) -> str:
     parts = [f"{paper_id}: {', '.join(words[:_MOST_WORDS])}" for paper_id, words in own.items() if words]
-    return "; ".join(parts) or "title and abstract show no difference"
+    return "; ".join(parts) or NO_DIFFERENCE
 
 
 def _contrast_note(contrast: Contrast, paper_ids: Sequence[str]) -> dict[str, Any]:

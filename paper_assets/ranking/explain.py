@@ -318,6 +318,12 @@ def _against_threshold(probability: float, line: float) -> str:
     return f"Below the threshold: the probability that it is on topic is {_below_threshold(probability, line)}."
 
 
+def below_threshold(row: Mapping[str, Any], header: Mapping[str, Any]) -> str | None:
+    """Return why a row follows the list, in a sentence, whatever its match; None for a row above the threshold."""
+    line, probability = header.get("line"), probability_of(row)
+    return None if line is None or probability >= line else _against_threshold(probability, line)
+
+
 def _below_threshold(probability: float, line: float) -> str:
     digits = 2 if f"{probability:.2f}" != f"{line:.2f}" else 4
     return f"{probability:.{digits}f}, {line:.2f} is needed"

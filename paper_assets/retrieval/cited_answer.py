@@ -3,11 +3,12 @@
 Written by `question_answering.py`, shown by the page, the digest, the command line and MCP.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
 UNANSWERED = "The stored papers do not answer this."
+NEAREST = "The nearest sentences that were found; none answers the question for certain:"
 SIDES_IN_WORDS: Mapping[str | None, str] = {"supports": "For", "contradicts": "Against", None: ""}
 
 
@@ -36,7 +37,8 @@ class Answer:
     """An answer; `sentences` is empty where the stored papers do not answer.
 
     `dropped` sentences of the model had no citation that could be verified. `examined` passages were judged. `calls`
-    and tokens are what was paid for this answer: nothing for what was asked before.
+    and tokens are what was paid for this answer: nothing for what was asked before. `nearest` quotes what fits the
+    question best where a model found no answer.
     """
 
     question: str
@@ -49,6 +51,7 @@ class Answer:
     input_tokens: int = 0
     output_tokens: int = 0
     notes: tuple[str, ...] = ()
+    nearest: tuple[Citation, ...] = ()
 
     @property
     def answered(self) -> bool:
@@ -66,15 +69,7 @@ def answer_record(answer: Answer) -> dict[str, Any]:
             {
                 "text": sentence.text,
                 "stance": sentence.stance,
-                "citations": [
-                    {
-                        "paper_id": citation.paper_id,
-                        "title": citation.title,
-                        "quote": citation.quote,
-                        "section": citation.section,
-                    }
-                    for citation in sentence.citations
-                ],
+                "citations": _citation_records(sentence.citations),
             }
             for sentence in answer.sentences
         ],
@@ -85,7 +80,19 @@ def answer_record(answer: Answer) -> dict[str, Any]:
         "input_tokens": answer.input_tokens,
         "output_tokens": answer.output_tokens,
         "notes": list(answer.notes),
+        "nearest": _citation_records(answer.nearest),
     }
+
+
+def _citation_records(citations: Iterable[Citation]) -> list[dict[str, Any]]:
+    return [
+        {"paper_id": each.paper_id, "title": each.title, "quote": each.quote, "section": each.section}
+        for each in citations
+    ]
+
+
+def _citations(records: Iterable[Mapping[str, Any]]) -> tuple[Citation, ...]:
+    return tuple(Citation(**each, doc_id="") for each in records)
 
 
 def answer_from_record(record: Mapping[str, Any]) -> Answer:
@@ -94,7 +101,7 @@ def answer_from_record(record: Mapping[str, Any]) -> Answer:
         Sentence(
             text=each["text"],
             stance=each["stance"],
-            citations=tuple(Citation(**cited, doc_id="") for cited in each["citations"]),
+            citations=_citations(each["citations"]),
         )
         for each in record["sentences"]
     )
@@ -109,6 +116,7 @@ def answer_from_record(record: Mapping[str, Any]) -> Answer:
         input_tokens=record["input_tokens"],
         output_tokens=record["output_tokens"],
         notes=tuple(record["notes"]),
+        nearest=_citations(record.get("nearest", ())),  # answers kept before there were nearest sentences have none
     )
 
 
@@ -155,11 +163,14 @@ class NumberedSentence:
 
 @dataclass(frozen=True, slots=True)
 class NumberedAnswer:
-    """An answer as a reader sees it: its sentences by side (the side is empty without sides), and all footnotes."""
+    """An answer as a reader sees it: its sentences by side (the side is empty without sides), all footnotes, and the
+    nearest sentences where there is no answer.
+    """
 
     answer: Answer
     sides: tuple[tuple[str, tuple[NumberedSentence, ...]], ...]
     footnotes: tuple[Footnote, ...]
+    nearest: tuple[Footnote, ...]
 
 
 def numbered(answer: Answer) -> NumberedAnswer:
@@ -180,4 +191,8 @@ def numbered(answer: Answer) -> NumberedAnswer:
         answer=answer,
         sides=tuple((side, tuple(sentences)) for side, sentences in sides.items()),
         footnotes=tuple(known.values()),
+        nearest=tuple(
+            Footnote(number, each.paper_id, each.title, each.quote, each.section)
+            for number, each in enumerate(answer.nearest, 1)
+        ),
     )

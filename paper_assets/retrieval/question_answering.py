@@ -170,7 +170,8 @@ def written_answer(
     """Let the model judge the passages and write the answer; with `judge`, one part for each stance.
 
     Every sentence without a verified citation is dropped and counted. Where the model fails, the answer is extractive
-    and a note gives the reason. Private passages are not shown to the model.
+    and a note gives the reason. Where it finds no answer, the nearest sentences are quoted. Private passages are not
+    shown to the model.
     """
     notes: list[str] = []
     shown = [each for each in passages if each.metadata.get("access_level") == "public"]
@@ -201,6 +202,7 @@ def written_answer(
     except LLMError as fault:
         plain = extractive_answer(question, passages, embedder=embedder)
         return replace(plain, notes=(*notes, f"quoted without a language model: {fault}"))
+    nearest = () if sentences else extractive_answer(question, passages, embedder=embedder).sentences
     return Answer(
         question=question,
         kind="written",
@@ -209,6 +211,7 @@ def written_answer(
         examined=len(shown),
         model=model,
         notes=tuple(notes),
+        nearest=tuple(citation for each in nearest for citation in each.citations),
     )
 
 

@@ -55,6 +55,14 @@ HAS_NO_BORDERS = re.compile(f"[{NO_BORDERS}]")
 _WORD = re.compile(r"[^\W_]+")
 _ENDS_IN_LETTERS, _ENDS_IN_Y = re.compile(r"[a-z]{2}$"), re.compile(r"[^aeiou]y$")
 _HISSES, _HISSES_TWICE = re.compile(r"(?:s|x|z|ch|sh)$"), re.compile(r"(?:s|x|z|ch|sh)es$")
+# An address: with its scheme (also "https: //"), with www., of a host with a path, of GitHub's pages, or of mail.
+_ADDRESS = re.compile(
+    r"(?:https?\s?:\s?//|www\.)\s?\S+"
+    r"|(?<![\w.-])(?:[\w-]+\.)+[a-z]{2,}/\S*"
+    r"|(?<![\w.-])(?:[\w-]+\.)+github\.io\b"
+    r"|(?<![\w.+-])[\w.+-]+@(?:[\w-]+\.)+[a-z]{2,}",
+    re.IGNORECASE,
+)
 _BETWEEN_TEXTS = "\0"
 _TEXTS_AT_ONCE = 1024  # about 1.3 MB, which stay in the processor's cache
 _ASCII_BLANKS = str.maketrans({letter: " " for letter in map(chr, range(128)) if not letter.isalnum()})
@@ -95,6 +103,11 @@ def words_in(text: str) -> list[str]:
     if text.isascii():
         return text.lower().translate(_ASCII_BLANKS).split()
     return words_of_normal(normal_form(text))
+
+
+def without_addresses(text: str) -> str:
+    """Remove web and mail addresses: their words (http, a user's name) are not words of the text."""
+    return _ADDRESS.sub(" ", text)
 
 
 def word_forms(word: str) -> list[str]:

@@ -9,6 +9,7 @@ import pytest
 from paper_assets.digests.content import ChangeSet, Digest, Moved, digest_of
 from paper_assets.digests.evidence import Passage
 from paper_assets.digests.html import html_page
+from paper_assets.digests.mail import mail_text
 from paper_assets.digests.markdown import markdown_page
 from paper_assets.ranking.changes import changes_between
 from paper_assets.settings import RewritingConfig
@@ -109,7 +110,8 @@ def test_a_comparison_names_papers_by_their_place() -> None:
         "shared_traits": ["ponds"],
         "differentiator": "2603.00001: dry; 2603.00011: wet",
     }
-    found = digest(paper(1), paper(11), comparison_notes=[note])
+    alike = {**note, "differentiator": "title and abstract show no difference"}
+    found = digest(paper(1), paper(11), comparison_notes=[note, alike])
     assert found.notes == ("No. 1 and no. 2 are similar (ponds). No. 1: dry; no. 2: wet.",)
 
 
@@ -203,7 +205,7 @@ def test_each_side_of_a_question_stands_with_its_documents_and_its_gap() -> None
     [question] = digest(paper(), answers=[found]).evidence
     loud, quiet = question.sides
     assert question.question == "Are frogs loud?"
-    assert (loud.passages[0].title, loud.passages[0].about) == ("Loud frogs", "2603.00009, 2026-03-11")
+    assert (loud.passages[0].title, loud.passages[0].about) == ("Loud frogs", "2603.00009, 11 March 2026")
     assert loud.passages[0].text == "Frogs are loud at night."
     assert (loud.gap, quiet.gap, quiet.passages) == (None, "the index is gone; none on quiet", ())
 
@@ -335,6 +337,14 @@ def test_an_edited_profile_is_said_in_words_and_an_unchanged_list_not_at_all() -
     assert told.otherwise == ("the profile was edited", "language model: none → m")
 
 
+def test_what_a_papers_reason_names_is_not_said_a_second_time() -> None:
+    before = [row(1, "2603.00001", final=0.5), row(2, "2603.00002", final=0.4)]
+    after = [row(1, "2603.00002", final=0.6, learned=0.4), row(2, "2603.00001", final=0.5)]
+    [told] = changed(before, after, preferences="b", llm_model="m")
+    assert any("what your ratings taught" in reason for reason, _ in told.moved)
+    assert told.otherwise == ("language model: none → m",)
+
+
 def test_warnings_stand_on_the_page_and_the_absence_of_a_language_model_at_its_foot() -> None:
     found = digest(paper(), warnings=["keywords only"], llm_note="no key.")
     assert found.warnings == ("keywords only",)
@@ -348,9 +358,12 @@ def test_a_quiet_day_says_so_and_names_what_stands_under_the_line() -> None:
     assert page.headline == "A quiet day: two papers are likely to interest you"
     assert [entry.rank for entry in page.entries] == [1, 2]
     assert [(each.rank, each.title) for each in page.maybe] == [(n, papers[n - 1].title) for n in range(3, 7)]
-    for text in (markdown_page(page), html_page(page)):
+    for text in (markdown_page(page), html_page(page), " ".join(mail_text(page).split())):
         below = text.partition("Maybe")[2]
         assert "below the threshold" in below
+        assert all(
+            f"that it is on topic is {each}, 0.65 is needed" in below for each in ("0.60", "0.50", "0.40", "0.30")
+        )
         assert all(each.title in below and each.abstract.partition(".")[0] in below for each in papers[2:])
     nothing = digest(*papers[2:], rows=[{**each, "shown": False} for each in rows[2:]], line=0.65, quiet=True)
     assert nothing.headline == "A quiet day: no paper is likely to interest you"

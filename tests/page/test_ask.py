@@ -13,6 +13,7 @@ from paper_assets.profile import load_profile
 from paper_assets.retrieval.grading import similarity_grader
 from paper_assets.settings import load_settings
 from paper_assets.stores.documents import replace_retrievals, retrieval_inputs, retrievals_of
+from tests.answering_models import CHEATS, answering_model
 from tests.loopback_llm import Request, Says, loopback_llm, says
 from tests.page.browser import keep_picture, visitor
 from tests.page.invented_desk import LATEST, PROFILE, Page, served
@@ -86,6 +87,18 @@ def test_a_written_answer_states_its_cost_and_shows_only_quotations_that_are_in_
             page.reload()
             expect(page.locator(".written li")).to_have_count(1)
             assert len(llm.requests) == asked
+
+
+def test_what_was_found_stays_when_the_model_finds_no_answer(page_of_a_year: Page, browser: Browser) -> None:
+    with loopback_llm(answering_model(CHEATS["invents quotes"])) as llm:
+        environ = {**llm.environ("openai"), "OPENAI_MODEL": "cheat"}
+        with served(page_of_a_year.desk, **environ) as desk, visitor(browser) as page:
+            page.goto(f"{desk.today}/ask?question={quote_plus(QUESTION)}")
+            page.get_by_role("button", name="Write an answer").click()
+            expect(page.locator("#answer .verdict")).to_have_text("The stored papers do not answer this.")
+            expect(page.locator("#answer")).to_contain_text("none answers the question for certain")
+            expect(page.locator("#answer .footnotes blockquote").first).to_contain_text("traffic forecasting")
+            keep_picture(page, "ask-unanswered")
 
 
 def test_a_question_that_is_too_long_or_has_no_words_is_refused(page_of_a_year: Page, browser: Browser) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
+from paper_assets.defs.instance import PastRun
 from paper_assets.interfaces.page import evidence, overview, rewrites, today
 from paper_assets.interfaces.page.app import build_app
 from paper_assets.interfaces.page.desk import Desk
@@ -69,6 +70,23 @@ def test_health_is_shown_without_the_part_that_fails(client: TestClient, monkeyp
     answer = client.get("/health")
     assert answer.status_code == 200
     assert "The state of the profiles could not be shown" in answer.text and "Last runs" in answer.text
+
+
+@pytest.mark.parametrize(
+    ("keys", "words"),
+    [
+        (("2026-03-13|reader1", "2026-03-13|vision"), "13 March 2026, reader1 to vision"),
+        (("2026-03-02|vision", "2026-03-13|vision"), "2 March 2026 to 13 March 2026, vision"),
+        (("2026-03-13",), "13 March 2026"),
+        (("vision",), "vision"),
+    ],
+)
+def test_health_names_the_days_and_profiles_of_a_run_in_words(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch, keys: tuple[str, ...], words: str
+) -> None:
+    run = PastRun(run_id="1", status="success", assets=(), partitions=keys, began=None, seconds=1.0)
+    monkeypatch.setattr(overview, "_runs", lambda _: [run])
+    assert f"<td>{words}</td>" in client.get("/health").text
 
 
 def test_an_unexpected_fault_of_a_view_is_a_page_that_names_no_more_than_its_kind(

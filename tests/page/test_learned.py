@@ -72,7 +72,10 @@ def test_today_names_the_papers_that_ratings_brought_and_removed_and_a_word_can_
         first = page.get_by_role("button", name="Forget this: ").first
         word = (first.get_attribute("aria-label") or "").removeprefix("Forget this: ")
         first.click()
-        expect(page.get_by_role("status")).to_contain_text("Forgotten")
+        message = page.get_by_role("status")
+        expect(message).to_contain_text("Forgotten")
+        box, content = message.bounding_box(), page.locator("main").bounding_box()
+        assert box and content and box["y"] + box["height"] <= content["y"]  # the message covers no row
         [kept] = forgotten(warehouse, PROFILE).words
         assert word.startswith(kept[:4])
         page.get_by_role("button", name=f"Learn from it again: {word}").click()

@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import Browser, Dialog, expect
 from playwright.sync_api import Page as BrowserPage
 
@@ -161,3 +162,31 @@ def test_save_is_in_view_and_unsaved_changes_are_not_lost_without_a_warning(
         expect(page.get_by_role("status")).to_contain_text("No changes to save")
     assert asked == ["beforeunload"], "saving asks nothing"
     assert file_of(page_of_a_year).read_bytes() == before
+
+
+# Where the focused field and its label are, and the free part of the window: the bar of buttons covers the rest.
+_FOCUSED = """async () => {
+    for (const _ of [1, 2]) await new Promise(requestAnimationFrame);  // the browser scrolls in the next frame
+    const field = document.activeElement, bar = document.querySelector(".buttons"), label = (field.labels || [])[0];
+    const boxes = [field, label || field].map((each) => each.getBoundingClientRect());
+    return [field.id || field.name || field.tagName, Math.min(...boxes.map((box) => box.top)),
+            Math.max(...boxes.map((box) => box.bottom)),
+            bar && !bar.contains(field) ? bar.getBoundingClientRect().top : innerHeight, field.tagName === "BODY"];
+}"""
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("path", [f"/p/{PROFILE}/profile", f"/p/{PROFILE}/add", "/settings", "/welcome"])
+def test_a_field_that_tab_reaches_is_never_covered(
+    page_of_a_year: Page, browser: Browser, path: str, width: int
+) -> None:
+    with visitor(browser, width=width) as page:
+        page.goto(f"{page_of_a_year.url}{path}")
+        for key in ("Tab", "Shift+Tab"):
+            for _ in range(120):
+                page.keyboard.press(key)
+                name, top, bottom, free, at_the_end = page.evaluate(_FOCUSED)
+                if at_the_end:
+                    break
+                assert top >= -1 and bottom <= free + 1, f"{name} is covered: {top:.0f} to {bottom:.0f} of {free:.0f}"
+            assert at_the_end

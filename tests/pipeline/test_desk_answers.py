@@ -15,7 +15,7 @@ from paper_assets.pipeline.desk_answers import (
     answer_question,
     prepare_question,
 )
-from paper_assets.retrieval.cited_answer import UNANSWERED, Answer
+from paper_assets.retrieval.cited_answer import UNANSWERED, Answer, answer_from_record, answer_record
 from paper_assets.settings import load_settings
 from paper_assets.stores.warehouse import Warehouse
 from tests.answering_models import (
@@ -114,10 +114,13 @@ def test_a_model_that_obeys_is_shown_with_its_quotations(answer: Ask, warehouse:
 
 
 @pytest.mark.parametrize("cheat", CHEATS)
-def test_nothing_that_a_source_does_not_say_is_shown(answer: Ask, cheat: str) -> None:
+def test_nothing_that_a_source_does_not_say_is_shown(answer: Ask, warehouse: Warehouse, cheat: str) -> None:
     with loopback_llm(model(CHEATS[cheat])) as server:
         found = answer(server.environ("anthropic"), QuestionOptions())
     assert (found.sentences, found.answered) == ((), False) and found.dropped >= 3
+    assert {each.quote for each in found.nearest} >= {RAISED_SENTENCE, LOWERED_SENTENCE}
+    page = answer_as_markdown(answer_from_record(answer_record(found)), warehouse)
+    assert page.index("do not answer this") < page.index("none answers the question") < page.index(RAISED_SENTENCE)
 
 
 @pytest.mark.parametrize(

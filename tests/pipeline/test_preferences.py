@@ -137,6 +137,27 @@ def test_a_forgotten_word_or_paper_teaches_nothing(day: Day) -> None:
     assert after and "frog" not in after.words and "2603.00100" not in after.rated
 
 
+@pytest.mark.parametrize(
+    ("address", "word"),
+    [
+        ("at https://github.com/devin77/toadtool.", "devin77"),
+        ("at https: //www.toads.example/devin77", "devin77"),
+        ("at www.devin77.example", "devin77"),
+        ("at toads.example/devin77/data", "devin77"),
+        ("(devin77.github.io)", "devin77"),
+        ("devin77@toads.example", "devin77"),
+    ],
+)
+def test_words_of_addresses_are_not_learned_and_those_of_the_text_are(day: Day, address: str, word: str) -> None:
+    plain = paper(100, f"Notes of a walk: frogs and/or newts on JD.com at mAP@0.5 {address}")
+    day.add(replace(plain, version=2))
+    said(day)
+    learn(day)
+    model = stored_model(day.warehouse, "ann")
+    assert model and word not in model.words
+    assert {"frog", "newt", "jd", "map"} <= set(model.words)
+
+
 def test_erased_ratings_are_gone_from_the_model_and_the_ranking_is_as_it_was_to_the_byte(day: Day) -> None:
     before = day.ranked()
     said(day)

@@ -27,6 +27,7 @@ from paper_assets.pipeline.desk_answers import (
 )
 from paper_assets.profile import PROFILE_NAME
 from paper_assets.retrieval.cited_answer import (
+    NEAREST,
     UNANSWERED,
     Answer,
     answer_from_record,
@@ -193,7 +194,9 @@ def print_answer(answer: Answer) -> None:
             say(f"{side}:")
         for each in sentences:
             say(f"{each.text} {''.join(f'[{note.number}]' for note in each.notes)}")
-    for note in shown.footnotes:
+    if shown.nearest:
+        say(NEAREST)
+    for note in shown.footnotes or shown.nearest:
         if note.number == 1:
             say("")
         section = f", section {note.section}" if note.section else ""

@@ -74,7 +74,8 @@ def show_ranking(shown: Mapping[str, Any], *, with_why: bool) -> None:
     count = f"{len(shown['papers'])} of {counted(shown['scored'], 'candidate')}"
     _print_papers(f"{shown['profile']}, {shown['day']}: {count}{worth} ({state})", shown["papers"], shown)
     if shown["maybe"]:
-        _print_papers("maybe: below the threshold, the best match first", shown["maybe"], shown)
+        needed = "" if shown["line"] is None else f" (on topic {shown['line']:.2f} is needed)"
+        _print_papers(f"maybe: below the threshold{needed}, the best match first", shown["maybe"], shown)
     if with_why:
         for paper in (*shown["papers"], *shown["maybe"]):
             say(f"{paper['rank']}. {paper['sum']}")
@@ -91,7 +92,7 @@ def _print_papers(title: str, papers: Sequence[Mapping[str, Any]], shown: Mappin
             (
                 paper["rank"],
                 f"{paper['score']:.3f}" if paper["match"] is None else f"{paper['match']:.2f}",
-                f"{paper['relevance']:.2f}",
+                f"{paper['relevance'] + (paper['learned'] or 0.0):.2f}",
                 f"{paper['paper_id']}  {readable(paper['title'])}",
                 ", ".join(paper["tags"]),
             )

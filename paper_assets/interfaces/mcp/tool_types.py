@@ -287,3 +287,4 @@ class AskDeskAnswer(TypedDict):
     input_tokens: int
     output_tokens: int
     notes: list[str]
+    nearest: Annotated[list[dict[str, Any]], Field(description="Quotations where a model found no answer.")]

@@ -37,7 +37,7 @@ from paper_assets.pipeline.desk_answers import (
     answer_question,
     prepare_question,
 )
-from paper_assets.retrieval.cited_answer import UNANSWERED, Answer, answer_from_record, numbered
+from paper_assets.retrieval.cited_answer import NEAREST, UNANSWERED, Answer, answer_from_record, numbered
 from paper_assets.retrieval.question_answering import LONGEST_QUESTION
 from paper_assets.stores.answers import KeptAnswer, kept_answers
 
@@ -137,6 +137,7 @@ def show_ask(request: Request) -> Response:
         fetches=_FETCHES,
         longest=LONGEST_QUESTION,
         unanswered=UNANSWERED,
+        nearest=NEAREST,
         savable=bool(profile and asked.question and folder_of(desk, profile)),
         answers=kept[::-1],
         address=f"kept={number}" if number else asked.query,

@@ -3,7 +3,9 @@
 Health shows each problem together with the command that fixes it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from datetime import date
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -11,6 +13,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
+from paper_assets.digests.plain_text import in_words
 from paper_assets.errors import InvalidProfile, PaperAssetsError
 from paper_assets.interfaces.background import last_job
 from paper_assets.interfaces.page.desk import Desk, Unshown, desk_of, isolate, may_see, now, page, person_of
@@ -94,6 +97,7 @@ def show_health(request: Request) -> Response:
         missing=missing_days(whole.troubles) if whole else (),
         runs=[] if isinstance(runs, Unshown) else runs,
         no_runs=no_runs,
+        partitions_in_words=partitions_in_words,
         model=isolate("The use of the language model", lambda: model_use(desk)),
         hours=hours_in_words(settings),
         wrong_hours=wrong_hours,
@@ -115,6 +119,18 @@ def _late_in_words(late: Mapping[str, tuple[str, ...]]) -> dict[str, str]:
         words = list(dict.fromkeys(LATE_IN_WORDS.get(asset, asset.replace("_", " ")) for asset in assets))
         found[profile] = " and ".join(filter(None, (", ".join(words[:-1]), words[-1] if words else "")))
     return found
+
+
+def partitions_in_words(keys: Sequence[str]) -> str:
+    """Describe the first and the last partition of a run: 2 March 2026 to 4 March 2026, traffic."""
+    parts = [dict.fromkeys(ends) for ends in zip(*(key.split("|") for key in keys), strict=False)]
+    return ", ".join(" to ".join(_day_in_words(each) for each in ends) for ends in parts)
+
+
+def _day_in_words(key: str) -> str:
+    with suppress(ValueError):
+        return in_words(date.fromisoformat(key))
+    return key
 
 
 def _runs(desk: Desk) -> list[object]:

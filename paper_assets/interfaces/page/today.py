@@ -101,6 +101,7 @@ def show_day(request: Request) -> Response:
         questions=questions,
         rows={paper.paper_id: row_of(paper) for paper in papers},
         on_topic=_on_topic(stored),
+        needed=stored.header.get("line"),
         base=f"/p/{profile}",
         effect=effect,
         teach=teach,

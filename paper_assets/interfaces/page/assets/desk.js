@@ -6,17 +6,26 @@ const said = document.getElementById("said");
 let hiding;
 
 // The message at the bottom of the window. A fault stays until the next message; the rest disappears after a while.
+// That of a loaded page is above its content, covers nothing and stays.
 function say(text, fault = false) {
   clearTimeout(hiding);
   said.classList.toggle("fault", fault);
+  said.classList.remove("first");
   said.textContent = text;
   if (!fault && text) hiding = setTimeout(() => { said.textContent = ""; }, 8000);
 }
-if (said.textContent.trim()) say(said.textContent);
+if (said.textContent.trim() && getComputedStyle(said).position === "fixed") say(said.textContent);
+addEventListener("hashchange", () => { if (said.classList.contains("first")) say(""); });
 
 // On a phone the views are one row that scrolls: begin with the open one in sight.
 const here = document.querySelector(".views [aria-current]");
 if (here) here.parentElement.scrollLeft = here.offsetLeft - here.parentElement.offsetLeft - 40;
+
+// The browser scrolls to the caret of a field that Tab reaches; show the whole field with its label.
+document.addEventListener("keyup", (event) => {
+  const field = event.key === "Tab" && document.activeElement.closest(".field");
+  if (field) field.scrollIntoView({ block: "nearest" });
+});
 
 // A view with work in progress is loaded again; without scripts a <meta> does it.
 if (main().dataset.refresh) {
