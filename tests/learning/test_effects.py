@@ -15,6 +15,7 @@ def row(rank: int, paper_id: str, formula: float, learned: float | None, *, show
         "learned": learned,
         "final": 0.5 * (formula + (learned or 0.0)),
         "shown": shown,
+        "tags": [],
         "learned_words": ["+graph"] if learned else None,
         "learned_near": ["2603.00001"] if learned else None,
     }
