@@ -8,7 +8,7 @@ from datetime import date
 from hashlib import sha256
 from typing import Any
 
-from paper_assets.ingestion.fulltexts import bring_in_pdfs
+from paper_assets.interpreting.fulltexts import bring_in_pdfs
 from paper_assets.models.embedder import Embedder
 from paper_assets.pipeline.desk_answers import DailyAnswers
 from paper_assets.pipeline.profiles import remembered_profile, usable_profile
