@@ -94,11 +94,15 @@ class Exclude(_Part):
 
 
 class Keywords(_Part):
+    """Words that raise a paper, and words that remove or lower it."""
+
     must_include: list[Words] = []
     exclude: Exclude = Exclude()
 
 
 class Constraints(_Part):
+    """Conditions that remove a paper that does not meet them (G3)."""
+
     min_year: int | None = Field(None, ge=1900, le=9999)
     require_code: bool = False
 
@@ -137,6 +141,8 @@ class RankingOptions(_Part):
 
 
 class RewritingOptions(_Part):
+    """For which readers the first `papers` of each list are rewritten (no level: none), and in which language."""
+
     target_levels: list[Literal["public", "student", "expert"]] = []
     papers: int = Field(3, ge=0, le=100)
     language: str | None = Field(None, exclude_if=lambda language: language is None)  # None: that of the original (B11)

@@ -45,8 +45,7 @@ BELOW = {
     "evaluation": GROUND | {"models", "stores", "sources", "ranking"},
     "retrieval": GROUND | {"models", "stores", "sources"},
     "rewriting": GROUND | {"models", "stores", "sources", "retrieval"},
-    "ingestion": GROUND | {"models", "stores", "sources"},
-    "interpreting": GROUND | {"models", "stores", "sources", "retrieval", "ingestion"},
+    "interpreting": GROUND | {"models", "stores", "sources", "retrieval"},
     "learning": GROUND | {"models", "stores", "sources", "ranking"},
     "library": GROUND | {"stores", "sources", "learning"},
     "cluster": GROUND | {"models", "ranking"},
@@ -68,7 +67,7 @@ BELOW = {
     },
     "pipeline": GROUND
     | {"models", "stores", "sources", "ranking", "cluster", "evaluation", "retrieval", "rewriting"}
-    | {"ingestion", "interpreting", "digests", "delivery", "learning", "library"},
+    | {"interpreting", "digests", "delivery", "learning", "library"},
 }
 CORE = set(BELOW)
 EDGE = {"defs", "definitions", "interfaces"}
@@ -135,8 +134,7 @@ def test_the_core_reads_neither_the_clock_nor_the_environment(module: Path) -> N
 # Modules of these packages that read or write stores, files or other hosts: services. All others compute on what they
 # are given. A new module is pure, or is listed here.
 SERVICES = {
-    "ingestion": {"fulltexts"},
-    "interpreting": {"analysis", "clients", "lookup", "papers"},
+    "interpreting": {"analysis", "clients", "fulltexts", "lookup", "papers"},
     "learning": {"ratings"},
     "retrieval": {"blocks", "desk_search", "search", "sides", "snapshot", "stance_judges"},
     "rewriting": {"best_practices", "loop", "migration", "recall", "writing"},

@@ -266,6 +266,10 @@ def new_decisions(
     context: dg.SensorEvaluationContext,
     workspace: dg.ResourceParam[Workspace],
 ) -> dg.SensorResult:
+    """Request runs of the days and profiles whose rewrites have a new decision or were abandoned.
+
+    The cursor is the place of the last decision read. Skips with the store's message if the store cannot be read.
+    """
     settings, warehouse = workspace.settings, workspace.warehouse
     state = state_of(*files_of(settings.warehouse_path))
     place, now = int(context.cursor or 0), workspace.clock()

@@ -34,6 +34,8 @@ _INTEREST = frozenset(["interest", "lane", "aspect", "subtopic", "side"])
 
 
 class Judgement(NamedTuple):
+    """The grade that a document has for a query, or for one interest of it (None: for the query as a whole)."""
+
     query_id: str
     doc_id: str
     grade: float
@@ -141,6 +143,8 @@ _LANES = ("primary", "secondary", "exploratory")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
+    """A document of the set, read from whichever of the known column names its file has."""
+
     doc_id: str
     title: str
     abstract: str

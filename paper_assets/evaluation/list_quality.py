@@ -80,6 +80,20 @@ class Figures:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ListChoice:
+    """Which lists to judge: by name (none: all), for which purposes (none: the profile's), of how many papers (None: as
+    the profile asks).
+
+    With `leave_one_out` each profile is ranked with coefficients that were fitted to all the others.
+    """
+
+    names: Sequence[str] = ()
+    purposes: Sequence[str] = ()
+    top_k: int | None = None
+    leave_one_out: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CalibrationBin:
     """Candidates by relevance. `on_topic` takes unjudged papers for off topic, `of_judged` leaves them out."""
 
@@ -136,33 +150,29 @@ def list_figures(listed: JudgedList, judged: JudgedProfile) -> Floats:
 def judge_lists(
     warehouse: Warehouse,
     lists: JudgedLists,
+    choice: ListChoice,
     *,
-    names: Sequence[str],
-    purposes: Sequence[str],
     as_of: date,
     embed: Embed,
     scoring: ScoringConfig,
     model: str | None = None,
-    top_k: int | None = None,
-    leave_one_out: bool = False,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Figures:
-    """Make and judge the named lists (none: all) for each purpose. Raises InvalidInput for an unknown name.
+    """Make and judge the chosen lists of each profile on its day (one without a day: `as_of`).
 
-    `model` names the model behind `embed`. With `leave_one_out` each profile is ranked with coefficients that were
-    fitted to all the others.
+    `model` names the model behind `embed`. Raises InvalidInput for an unknown name or purpose.
     """
     known = list_names(lists)
-    for name in names:
+    for name in choice.names:
         if name not in known:
             raise InvalidInput(f"no list {name!r} for this set; choose among {', '.join(known)}")
-    for purpose in purposes:
+    for purpose in choice.purposes:
         if purpose not in PURPOSES:
             raise InvalidInput(f"no purpose {purpose!r}; choose among {', '.join(PURPOSES)}")
-    wanted, asked = list(dict.fromkeys(names)) or known, list(dict.fromkeys(purposes)) or [OWN]
+    wanted, asked = list(dict.fromkeys(choice.names)) or known, list(dict.fromkeys(choice.purposes)) or [OWN]
     made: dict[tuple[str, str], dict[str, JudgedList]] = {(name, of): {} for of in asked for name in wanted}
     fits: Mapping[str, Calibration] = {}
-    if leave_one_out:
+    if choice.leave_one_out:
         each = (
             (judged.name, judged_day(warehouse, judged, as_of=day, purpose="general", embed=embed, scoring=scoring))
             for judged in lists.profiles
@@ -182,7 +192,7 @@ def judge_lists(
                 embed=embed,
                 scoring=scoring,
                 model=model,
-                top_k=top_k,
+                top_k=choice.top_k,
             )
             found = judged_lists_of(day, wanted, embed=embed, scoring=scoring, calibration=fits.get(judged.name))
             for name, listed in found.items():
@@ -202,7 +212,7 @@ def judge_lists(
         lists=made,
         kinds={judged.name: judged.kind for judged in lists.profiles},
         days={judged.name: judged.as_of or as_of for judged in lists.profiles},
-        held_out=leave_one_out,
+        held_out=choice.leave_one_out,
     )
 
 
@@ -395,9 +405,7 @@ def shipped_lists_table(
     lists = load_judged_lists(folder)
     with scratch_warehouse(read_papers(papers), deadline=deadline) as warehouse:
         as_of, _ = newest_judged_day(warehouse, lists)
-        figures = judge_lists(
-            warehouse, lists, names=(), purposes=(), as_of=as_of, embed=embed, model=model, scoring=scoring
-        )
+        figures = judge_lists(warehouse, lists, ListChoice(), as_of=as_of, embed=embed, model=model, scoring=scoring)
     return figures_table(figures, judging=judging)
 
 

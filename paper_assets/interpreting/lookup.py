@@ -13,8 +13,8 @@ from typing import Literal
 from urllib.parse import unquote, urlsplit
 
 from paper_assets.errors import InvalidInput, PaperNotFound, PdfFetchFailed, SourceError, StoreBusy, StoreError
-from paper_assets.ingestion.fulltexts import PASSAGE, keep_fulltext
 from paper_assets.interpreting.clients import Clients
+from paper_assets.interpreting.fulltexts import PASSAGE, keep_fulltext
 from paper_assets.paper import Paper
 from paper_assets.paper_id import PaperId, is_text_of, names_version, pdf_address, split_arxiv_id, split_paper_id
 from paper_assets.sources.arxiv import ARXIV

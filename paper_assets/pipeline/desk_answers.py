@@ -10,8 +10,8 @@ from datetime import date
 from typing import Any
 
 from paper_assets.errors import InvalidInput, LLMConfigError, PaperAssetsError
-from paper_assets.ingestion.fulltexts import embed_passages
 from paper_assets.interpreting.clients import open_clients
+from paper_assets.interpreting.fulltexts import embed_passages
 from paper_assets.interpreting.papers import fetch_paper
 from paper_assets.library.formats import write_papers
 from paper_assets.models import llm

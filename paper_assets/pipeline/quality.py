@@ -6,7 +6,7 @@ is used.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
 
 from paper_assets.errors import InvalidInput
@@ -116,26 +116,33 @@ STEP = Step(
 )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplayOptions:
+    """How many days are replayed, with how many papers a day, in which interest mode (None: the profile's)."""
+
+    days: int
+    top_k: int
+    interest_mode: str | None = None
+
+
 def replayed_days(
     warehouse: Warehouse,
     lists: JudgedLists,
+    options: ReplayOptions,
     *,
     last: date,
-    days: int,
-    top_k: int,
-    interest_mode: str | None,
     embedder: Embedder,
     embed: Embed,
     settings: Settings,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Mapping[str, tuple[ReplayedDay, ...]]:
-    """Rank each profile's `days` days up to `last`, in order, without repeats and with K = `top_k`.
+    """Rank each profile's days up to `last`, in order and without repeats.
 
     Returns fewer days if the papers do not go back that far. `warehouse` is a scratch one: rankings are written to it
     and JSON files beside it. The papers of the days get the vectors of `embed`, which are those of `embedder`, cached
     or not.
     """
-    first = last - timedelta(days=days - 1)
+    first = last - timedelta(days=options.days - 1)
     home = warehouse.path.parent
     scratch = settings.model_copy(update={"home": home, "output_dir": home / "output", "first_day": date(1970, 1, 1)})
     _embed_papers(warehouse, lists, first, last, model=embedder.name, embed=embed)
@@ -146,7 +153,7 @@ def replayed_days(
     walk = [first + timedelta(days=number) for number in range((last - first).days + 1)]
     seen, done = {}, 0
     for judged in lists.profiles:
-        profile = _subscriber(judged, top_k=top_k, interest_mode=interest_mode)
+        profile = _subscriber(judged, options)
         found = []
         for day in walk:
             progress(done, len(walk) * len(lists.profiles))
@@ -156,12 +163,12 @@ def replayed_days(
     return seen
 
 
-def _subscriber(judged: JudgedProfile, *, top_k: int, interest_mode: str | None) -> Profile:
+def _subscriber(judged: JudgedProfile, options: ReplayOptions) -> Profile:
     """Return the profile as a daily reader would set it: K papers a day, no repeats."""
     content = judged.profile.content
-    options = ranking_options(judged.profile, {"top_k": top_k, "interest_mode": interest_mode})
+    ranking = ranking_options(judged.profile, {"top_k": options.top_k, "interest_mode": options.interest_mode})
     feed = content.feed.model_copy(update={"repeat": False})
-    return replace(judged.profile, content=content.model_copy(update={"ranking": options, "feed": feed}))
+    return replace(judged.profile, content=content.model_copy(update={"ranking": ranking, "feed": feed}))
 
 
 def _embed_papers(

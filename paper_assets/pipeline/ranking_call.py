@@ -12,8 +12,8 @@ from typing import Any
 from paper_assets.errors import InvalidInput, PaperAssetsError, StoreUnwritable
 from paper_assets.pipeline.profiles import load_valid_profile
 from paper_assets.profile import Profile, load_history
-from paper_assets.ranking.gatekeeper import Backends, Reader, rank_papers, ranking_options
-from paper_assets.ranking.result import failed_result
+from paper_assets.ranking.gatekeeper import Backends, rank_papers, ranking_options
+from paper_assets.ranking.result import Reader, failed_result
 from paper_assets.settings import Settings
 from paper_assets.small_files import is_folder, is_present
 from paper_assets.sources.pdf_files import pdf_files

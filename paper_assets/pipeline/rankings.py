@@ -27,7 +27,7 @@ from paper_assets.ranking.rank import (
     with_vectors,
 )
 from paper_assets.ranking.relevance import InterestQueries
-from paper_assets.ranking.result import ranking_result
+from paper_assets.ranking.result import Reader, ranking_result
 from paper_assets.ranking.unmatched import DAYS, preferences_of, sentences, unmet
 from paper_assets.ranking.verifier import Verifier
 from paper_assets.settings import Settings
@@ -285,12 +285,15 @@ def keep_file(warehouse: Warehouse, profile: Profile, as_of: date, *, settings: 
     now = datetime.fromisoformat(header["generated_at"])
     result = ranking_result(
         Ranking(rows=stored.rows, header=header),
+        Reader(
+            profile=profile,
+            profile_used=profile.name,
+            pdf_dir=profile.path / "pdf" if profile.path else None,
+            pdf_names=profile.pdf_names,
+        ),
         papers={paper.paper_id: paper for paper in papers_from_table(shown)},
         candidates=candidates(warehouse, as_of, profile.name),
         now=now,
-        profile_used=profile.name,
-        pdf_dir=profile.path / "pdf" if profile.path else None,
-        pdf_names=profile.pdf_names,
         warnings=header["warnings"],
     )
     folder = settings.rankings_dir

@@ -8,7 +8,7 @@ from datetime import date
 from hashlib import sha256
 from typing import Any
 
-from paper_assets.ingestion.fulltexts import bring_in_pdfs
+from paper_assets.interpreting.fulltexts import bring_in_pdfs
 from paper_assets.models.embedder import Embedder
 from paper_assets.pipeline.desk_answers import DailyAnswers
 from paper_assets.pipeline.profiles import remembered_profile, usable_profile
@@ -275,7 +275,6 @@ def _make(workspace: Workspace, partitions: Sequence[Partition], wanted: frozens
             partition.of_day,
             embedder=model,
             load_grader=workspace.load_grader,
-            grader=settings.cross_encoder,
             judge=judge,
             daily_answers=workspace.daily_answers,
             settings=settings,
@@ -298,7 +297,6 @@ def _inputs(workspace: Workspace, partitions: Sequence[Partition]) -> Mapping[Pa
                 profile,
                 each.of_day,
                 model=model,
-                grader=workspace.settings.cross_encoder,
                 judge=judge,
                 writer=workspace.daily_answers.model,
                 settings=workspace.settings,
@@ -335,7 +333,6 @@ def inputs_of(
     as_of: date,
     *,
     model: str | None,
-    grader: str,
     judge: str | None,
     writer: str | None,
     settings: Settings,
@@ -352,7 +349,7 @@ def inputs_of(
         "as_of": as_of.isoformat(),
         "held": {each: _document_state(warehouse, each, as_of, model) for each in _data_types(plans)},
         "model": model,
-        "grader": grader if any(plan.generation_required for plan in plans) else None,
+        "grader": settings.cross_encoder if any(plan.generation_required for plan in plans) else None,
         "judge": judge if any(plan.asks_for_stances for plan in plans) else None,
         "config": asdict(settings.retrieval),
         "code": CODE_VERSION,
@@ -368,21 +365,19 @@ def keep_retrievals(
     *,
     embedder: Embedder | None,
     load_grader: LoadGrader,
-    grader: str,
     judge: StanceJudge = NO_JUDGE,
     daily_answers: DailyAnswers,
     settings: Settings,
 ) -> bool:
     """Answer the profile's questions from what was stored on the day, and store the answers; False if nothing changed.
 
-    `grader`: the name of the model that `load_grader` loads. Raises InvalidProfile, StoreBusy.
+    `load_grader` loads the model named `settings.cross_encoder`. Raises InvalidProfile, StoreBusy.
     """
     inputs = inputs_of(
         warehouse,
         profile,
         as_of,
         model=embedder.name if embedder else None,
-        grader=grader,
         judge=judge.name,
         writer=daily_answers.model,
         settings=settings,

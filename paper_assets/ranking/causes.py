@@ -3,17 +3,17 @@
 A cause holds if with it alone undone, and all else as it is now, the paper would not have entered, would not have
 left, or would have moved less far. Causes that hold are ordered so:
 
-1. a lane's place or the contrastive pick, which lifts or displaces a paper whatever its score;
+1. a place reserved for an interest (a lane) or the contrastive pick, which moves a paper regardless of its score;
 2. the others by how far the paper would be from its place without them (a paper that was not a candidate: infinitely);
 3. where that is equal, in the order of `KINDS`.
 
-Where several would each do alone, so that none is enough, those that must be undone together are named together
-(`Causes.decisive` counts them). What can be told apart is undone apart: each part of the paper's own score, the papers
-that are gone by the reason why, new papers, other papers' scores. What cannot be is one cause: an edit of the profile,
-another model, calibration or version of the ranking change the scores of all at once.
+If no cause holds alone, because several had the same effect, the smallest group found that must be undone together is
+returned (`Causes.decisive` is its size). Everything that can be undone separately is one cause each: each part of the
+paper's own score, the papers that are gone (by reason), new papers, other papers' scores. An edit of the profile and
+another model, calibration or version of the ranking change all scores at once; each is one cause.
 
-One more kind of cause: a name in `KINDS`, and in `_may_hold` how to undo it, and a function that
-returns its words.
+To add a kind of cause: add its name to `KINDS` and yield it in `_possible_causes` with how to undo it and a function
+that describes it.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -52,7 +52,7 @@ _ADDED_IN_WORDS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cause:
-    """What moved a paper, in words, the other papers that caused it, or the part of the paper's own score."""
+    """What moved a paper: its kind (`KINDS`) and words, and the other papers or the part of its score responsible."""
 
     kind: str
     words: str
@@ -61,7 +61,7 @@ class Cause:
 
     @property
     def sentence(self) -> str:
-        """The words with the papers' ids, of many the first three."""
+        """The words, with the ids of the first three papers."""
         if not self.papers:
             return self.words
         return f"{self.words} ({', '.join(self.papers[:3])}{', …' if len(self.papers) > 3 else ''})"
@@ -72,7 +72,7 @@ OTHERS = Cause(kind="others", words="its score is the same; others came or went"
 
 
 def largest_part(two: TwoRankings, paper_id: str) -> Cause:
-    """Return what differs most in the paper's own score, without proof that it decided."""
+    """Return the part of the paper's own score that differs most; whether it changed the place is not checked."""
     parts = two.parts(paper_id)
     name = max(parts, key=lambda part: (abs(parts[part]), part), default=None)
     if name is None or abs(parts[name]) <= NOTICED:
@@ -81,7 +81,7 @@ def largest_part(two: TwoRankings, paper_id: str) -> Cause:
 
 
 def own_words(two: TwoRankings, at: int, name: str, by: float) -> tuple[str, str]:
-    """Return kind and words of one part of the paper's own score, which differs by `by`."""
+    """Return kind and words of the part `name` of the score of paper number `at`, which differs by `by`."""
     old, new = (rows[two.ids[at]] for rows in two.rows)
     dimension = f"{_part_in_words(name)} {by:+.3f}"
     then, now = probability_of(old), probability_of(new)
@@ -108,7 +108,7 @@ def own_words(two: TwoRankings, at: int, name: str, by: float) -> tuple[str, str
 
 
 def gone(two: TwoRankings, paper_id: str) -> Cause:
-    """Say why a paper of the earlier ranking is not a candidate any more."""
+    """Return why a paper of the earlier ranking is no longer a candidate."""
     reason = two.removed.get(paper_id)
     if reason is None:
         edited = candidates_edited(two.edits, ("feed",)) if two.edited else None
@@ -124,7 +124,7 @@ def gone(two: TwoRankings, paper_id: str) -> Cause:
 
 
 def come(two: TwoRankings, paper_id: str) -> Cause:
-    """Say why a paper that was not a candidate before is one now."""
+    """Return why a paper that was not a candidate is one now."""
     was = (two.removed_before or {}).get(paper_id)
     edited = candidates_edited(two.edits) if two.edited else None
     if was:
@@ -155,7 +155,7 @@ def by_lane(two: TwoRankings, at: int, which: Bools, side: int) -> Cause:
 
 
 def by_pick(two: TwoRankings, at: int) -> Callable[[ReadingList], Cause]:
-    """Return what to say of the contrastive pick."""
+    """Return the function that describes a change of the contrastive pick."""
 
     def describe(_: ReadingList) -> Cause:
         if two.new.pick[at]:
@@ -170,7 +170,7 @@ def by_pick(two: TwoRankings, at: int) -> Callable[[ReadingList], Cause]:
 
 
 def passed(two: TwoRankings, at: int) -> Callable[[ReadingList], Cause]:
-    """Return what to say of other papers whose scores changed."""
+    """Return the function that describes other papers whose scores changed: those that passed it, or fell below it."""
 
     def describe(without: ReadingList) -> Cause:
         over = two.common & (two.now.place < two.now.place[at]) & (without.place > without.place[at])
@@ -184,7 +184,10 @@ def passed(two: TwoRankings, at: int) -> Callable[[ReadingList], Cause]:
 
 
 def by_others(two: TwoRankings, kind: str, at: int, which: Bools, words: str, otherwise: Bools) -> Cause:
-    """Return a cause in other papers; `words` contain their number as `{papers}` or `{new}`."""
+    """Return a cause made of other papers: those of the mask `which`, or of `otherwise` if `which` has none.
+
+    `words` contain `{papers}` or `{new}` for their number, and may contain `{are}` for the verb.
+    """
     named = which if which.any() else otherwise
     order = sorted(np.flatnonzero(named), key=lambda each: (two.now.place[each], each))
     plural = "s" if len(order) != 1 else ""
@@ -204,7 +207,7 @@ def by_others(two: TwoRankings, kind: str, at: int, which: Bools, words: str, ot
 
 
 def ratings(two: TwoRankings, at: int) -> Cause:
-    """Return what the reader's ratings taught, and by how much it moves this paper."""
+    """Return the cause for what the reader's ratings taught, with how much that changes this paper's probability."""
     old, new = (rows.get(two.ids[at]) for rows in two.rows)
     then, now = (learned_of(row) if row else 0.0 for row in (old, new))
     moved = f", which {_influence(then, now)}" if abs(now - then) > NOTICED else ""
@@ -212,7 +215,7 @@ def ratings(two: TwoRankings, at: int) -> Cause:
 
 
 def _influence(then: float, now: float) -> str:
-    """Describe how ratings move a paper's probability, and how they did before: lowers its probability by 0.02."""
+    """Describe how ratings change a probability now, and before, such as "lowers its probability by 0.02"."""
     if abs(now) <= NOTICED:
         return f"no longer {'raises' if then > 0 else 'lowers'} its probability by {abs(then):.2f}"
     before = f" (before it {'raised' if then > 0 else 'lowered'} it by {abs(then):.2f})" if abs(then) > NOTICED else ""
@@ -220,7 +223,7 @@ def _influence(then: float, now: float) -> str:
 
 
 def edit(two: TwoRankings, at: int) -> Cause:
-    """Return what was edited, and what that did most to the paper's own score."""
+    """Return the cause for an edit, with the part of the paper's own score that it changed most."""
     words = " and ".join(two.recomputed or two.rules_differ)
     if two.recomputed and two.common[at] and (part := largest_part(two, two.ids[at])).part:
         words += f": {part.words}"
@@ -268,7 +271,7 @@ _FIRST = ("lane", "pick")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Causes:
-    """The causes found, the decisive one first; several of them decide only `together`."""
+    """The causes found, in the order of the module's docstring. The first `decisive` of them decide together."""
 
     all: tuple[Cause, ...]
     decisive: int = 1
@@ -276,16 +279,16 @@ class Causes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Possible:
-    """A possible cause: how to undo it, and how to describe it, given the list without it."""
+    """A possible cause. `undo` returns the later ranking's papers without it, `describe` the cause from their list."""
 
     kind: str
     undo: Callable[[ScoredPapers], ScoredPapers]
     describe: Callable[[ReadingList], Cause]
-    by: float = 0.0  # what it brought the paper's own score
+    by: float = 0.0  # points that it adds to the paper's own score
 
 
 def why(two: TwoRankings, paper_id: str, outcome: Outcome, places: tuple[int | None, int | None]) -> Causes:
-    """Return why the paper entered, left or moved from the first place to the second."""
+    """Return why the paper entered the list, left it, or moved from the first of the `places` to the second."""
     old, new = (rows.get(paper_id) for rows in two.rows)
     if new is None:
         return Causes(all=(gone(two, paper_id),))
@@ -301,9 +304,9 @@ def why(two: TwoRankings, paper_id: str, outcome: Outcome, places: tuple[int | N
         rose = (places[0] or 0) > (places[1] or 0)
         return bool(without.place[at] > two.now.place[at] if rose else without.place[at] < two.now.place[at])
 
-    if bool(two.now.listed[at]) != (outcome != "left"):  # a list by rules that are not known here
+    if bool(two.now.listed[at]) != (outcome != "left"):  # the stored list follows rules that are not known here
         return Causes(all=tuple(own) or (largest_part(two, paper_id),))
-    possible = list(_may_hold(two, at))
+    possible = list(_possible_causes(two, at))
     found = []
     for each in possible:
         without = arrange(each.undo(two.new))
@@ -323,8 +326,8 @@ def why(two: TwoRankings, paper_id: str, outcome: Outcome, places: tuple[int | N
     return Causes(all=tuple(together), decisive=len(together)) if together else Causes(all=(OTHERS,))
 
 
-def _may_hold(two: TwoRankings, at: int) -> Iterator[_Possible]:
-    """What may have moved a paper that is a candidate now: how to undo it alone, and what to"""
+def _possible_causes(two: TwoRankings, at: int) -> Iterator[_Possible]:
+    """Yield everything that may have moved paper number `at`, a candidate of the later ranking."""
     yield from _claims(two, at)
     recomputed = two.recomputed
     if recomputed or two.rules_differ:
@@ -337,7 +340,7 @@ def _may_hold(two: TwoRankings, at: int) -> Iterator[_Possible]:
         )
     if two.old.member[at]:
         yield from _own_parts(two, at, recomputed=bool(recomputed))
-    yield from _went(two, at)
+    yield from _gone_by_reason(two, at)
     came = two.new.member & ~two.old.member
     came[at] = False
     if came.any():
@@ -355,7 +358,7 @@ def _may_hold(two: TwoRankings, at: int) -> Iterator[_Possible]:
 
 
 def _as_before(two: TwoRankings, papers: ScoredPapers, which: Bools) -> ScoredPapers:
-    """Return the papers with their earlier parts, summed by today's weights."""
+    """Return the papers with the earlier parts for those of the mask `which`, summed with the later weights."""
     return replace(
         papers,
         probability=np.where(which, two.old.probability, papers.probability),
@@ -365,7 +368,9 @@ def _as_before(two: TwoRankings, papers: ScoredPapers, which: Bools) -> ScoredPa
 
 
 def _before_the_edit(two: TwoRankings, papers: ScoredPapers) -> ScoredPapers:
-    """Return the papers by the old rules; where scores were computed again, by old scores, and new papers by the old
+    """Return the papers by the old rules.
+
+    If the edit changed scores, papers of both rankings get their old scores, and new ones are summed with the old
     weights.
     """
     papers = replace(papers, rules=two.old.rules)
@@ -391,7 +396,7 @@ def _before_the_edit(two: TwoRankings, papers: ScoredPapers) -> ScoredPapers:
 
 
 def _without_new_ratings(two: TwoRankings, papers: ScoredPapers) -> ScoredPapers:
-    """Return the papers with what the ratings taught before; new papers with nothing."""
+    """Return the papers with what the ratings had taught before; new papers without any effect of ratings."""
     weight = two.headers[1]["weights"]["semantic_relevance"]
     pairs = [[rows.get(each) for rows in two.rows] for each in two.ids]
     by = np.array([learned_of(new) - (learned_of(old) if old else 0.0) if new else 0.0 for old, new in pairs])
@@ -399,9 +404,9 @@ def _without_new_ratings(two: TwoRankings, papers: ScoredPapers) -> ScoredPapers
 
 
 def _claims(two: TwoRankings, at: int) -> Iterator[_Possible]:
-    """Yield the places that papers have whatever their score."""
+    """Yield the changes of places that papers get regardless of their score: for an interest, and the pick."""
     then, now = (two.has_lane_place(side) for side in (0, 1))
-    settled = two.now.listed & ~now & ~two.new.pick  # needs no such place any more
+    settled = two.now.listed & ~now & ~two.new.pick  # listed for its score, so it no longer needs such a place
     fresh, former = now & ~then, then & two.common & ~now & ~settled
 
     def kept(papers: ScoredPapers) -> ScoredPapers:
@@ -434,10 +439,10 @@ def _own_parts(two: TwoRankings, at: int, *, recomputed: bool) -> Iterator[_Poss
     headers = (two.headers[1], two.headers[1]) if two.weights_only else two.headers
     for name, by in differences(old, new, headers).items():
         if name == LEARNED:
-            continue  # ratings move all papers at once: one cause
+            continue  # ratings change all papers at once: one cause, in `_possible_causes`
         kind, words = own_words(two, at, name, by)
         if recomputed and not two.weights_only:
-            continue  # what it would be under the old interests or by the old model is not known: one cause
+            continue  # the part by the old interests or the old model is not known, so the edit is the only cause
 
         def undo(papers: ScoredPapers, name: str = name, by: float = by) -> ScoredPapers:
             final, probability, serves = papers.final.copy(), papers.probability.copy(), papers.serves.copy()
@@ -453,8 +458,8 @@ def _own_parts(two: TwoRankings, at: int, *, recomputed: bool) -> Iterator[_Poss
         yield _Possible(kind=kind, undo=undo, describe=describe, by=by)
 
 
-def _went(two: TwoRankings, at: int) -> Iterator[_Possible]:
-    """Group the papers that are not candidates any more by the reason."""
+def _gone_by_reason(two: TwoRankings, at: int) -> Iterator[_Possible]:
+    """Yield one possible cause for each reason why papers are no longer candidates."""
     reasons = dict[tuple[str, str], Bools]()
     for row in np.flatnonzero(two.old.member & ~two.new.member):
         cause = gone(two, two.ids[row])
@@ -482,7 +487,10 @@ def _went(two: TwoRankings, at: int) -> Iterator[_Possible]:
 
 
 def _together(two: TwoRankings, possible: Sequence[_Possible], flips: Callable[[ReadingList], bool]) -> list[Cause]:
-    """Return the smallest set found of causes that must be undone together."""
+    """Return causes that change the outcome if all of them are undone; empty if undoing every possible one does not.
+
+    Undoes one more at a time in the order of `KINDS`, an edit last, then leaves out each that proves unnecessary.
+    """
     chosen: list[_Possible] = []
     papers = two.new
     for each in sorted(possible, key=lambda one: (one.kind == "edit", KINDS.index(one.kind))):

@@ -109,7 +109,7 @@ def why(
         )
         if name == "semantic_relevance":
             sentences += _relevance_in_words(row)
-            sentences += _words_in_words(row, texts)
+            sentences += _words_found(row, texts)
             sentences += _must_keyword_in_words(row, header)
             if "CONSIDERED_BEFORE" in row["tags"] and row["evaluation_method"] != "embedding+llm":
                 sentences.append("An earlier list considered it and did not show it, which lowers the probability.")
@@ -143,8 +143,8 @@ def why_briefly(row: Mapping[str, Any], header: Mapping[str, Any]) -> str:
 def what_was_missing(paper_id: str, rows: Sequence[Mapping[str, Any]], header: Mapping[str, Any]) -> str | None:
     """Return what a paper outside the list lacks, and what would have brought it in; None for one that is shown.
 
-    `rows` are all of the ranking. Every remedy that is named has been tried: with it, and all else as it is, the list
-    arranged again holds the paper.
+    `rows` are all of the ranking. Each remedy named is verified: the list is arranged again with that change alone, and
+    contains the paper.
     """
     at = next(number for number, row in enumerate(rows) if row["paper_id"] == paper_id)
     row, line = rows[at], header.get("line")
@@ -204,7 +204,7 @@ def as_sum(row: Mapping[str, Any], weights: Mapping[str, float]) -> str:
 
 
 def order_parts(row: Mapping[str, Any], header: Mapping[str, Any]) -> list[tuple[str, str, float]]:
-    """Return what the number is made of that a row's place goes by: (name, words, points), which add up to it."""
+    """Return the parts that add up to the number that orders the list (`order_value`): (name, words, points)."""
     weights, nudge = header["weights"], header.get("nudge")
     if nudge is None:
         return parts_of(row, weights)
@@ -222,7 +222,7 @@ def order_parts(row: Mapping[str, Any], header: Mapping[str, Any]) -> list[tuple
 
 
 def order_as_sum(row: Mapping[str, Any], header: Mapping[str, Any]) -> str:
-    """Return what a row's place goes by as one line of arithmetic: its match, or its score where there is none."""
+    """Return the number that orders the list as one line of arithmetic: the match, or the score where there is none."""
     match = match_of(row, header)
     if match is None:
         return as_sum(row, header["weights"])
@@ -243,13 +243,14 @@ def removed_in_words(reason: str) -> str:
 
 
 def _as_every_paper(name: str, row: Mapping[str, Any]) -> bool:
-    """Return whether every paper gets this mark because the profile has no such preference."""
+    """Return whether every paper has the full mark of this dimension because the profile has no such preference."""
     return name in _TAG_OF_WISH and row[name] == 1 and _TAG_OF_WISH[name] not in row["tags"]
 
 
 def _relevance_in_words(row: Mapping[str, Any]) -> list[str]:
-    """Return what relevance comes from, where it is a probability: by meaning, by words, for which interest, by
-    likeness.
+    """Return what the relevance is based on: meaning and words, the nearest interest, likeness to liked papers.
+
+    Empty for rankings that have no such parts.
     """
     named_parts = (("meaning", "by meaning"), ("words", "by words"))
     parts = " and ".join(f"{row[name]:.2f} {words}" for name, words in named_parts if row.get(name) is not None)
@@ -267,8 +268,8 @@ def _relevance_in_words(row: Mapping[str, Any]) -> list[str]:
     return sentences
 
 
-def _words_in_words(row: Mapping[str, Any], texts: tuple[str, str] | None) -> list[str]:
-    """Name the words of the nearest interest that title and abstract hold, where words had a say."""
+def _words_found(row: Mapping[str, Any], texts: tuple[str, str] | None) -> list[str]:
+    """Name the words of the nearest interest that title and abstract contain, if words counted."""
     if texts is None or not row.get("lane") or not row.get("words"):
         return []
     found = zip(matched_terms(row["lane"], *texts), ("in its title", "in its abstract"), strict=True)
@@ -277,7 +278,7 @@ def _words_in_words(row: Mapping[str, Any], texts: tuple[str, str] | None) -> li
 
 
 def _must_keyword_in_words(row: Mapping[str, Any], header: Mapping[str, Any]) -> list[str]:
-    """Say that a keyword raised the probability; not after a language model's verdict, nor in older rankings."""
+    """Return that a keyword raised the probability; empty after a language model's verdict and in older rankings."""
     raised = header.get("nudge") is not None and row["evaluation_method"] != "embedding+llm"
     if not (raised and _TAG_OF_WISH["must_keywords"] in row["tags"]):
         return []
@@ -285,7 +286,7 @@ def _must_keyword_in_words(row: Mapping[str, Any], header: Mapping[str, Any]) ->
 
 
 def _bonus_in_words(row: Mapping[str, Any], mode: str) -> str:
-    """Say what the mode and the purpose add."""
+    """Return how much the mode and the purpose add, and why."""
     survey = "SURVEY" in row["tags"]
     if mode in REWARDED:
         reason = f"The mode {mode} and the purpose literature_review add" if survey else f"The mode {mode} adds"
@@ -295,7 +296,7 @@ def _bonus_in_words(row: Mapping[str, Any], mode: str) -> str:
 
 
 def _learned_in_words(row: Mapping[str, Any], weight: float, texts: tuple[str, str] | None) -> list[str]:
-    """Return what the reader's ratings brought, by which words, and next to which rated papers."""
+    """Return by how much the reader's ratings changed the probability, by which words and which rated papers."""
     learned = learned_of(row)
     if not learned:
         return []
@@ -332,7 +333,7 @@ def _below_threshold(probability: float, line: float) -> str:
 def _listed_with(
     papers: ScoredPapers, at: int, *, probability: float | None = None, more: float = 0.0, weight: float = 0.0
 ) -> bool:
-    """Return whether the paper would be listed with another probability or with more points."""
+    """Return whether paper number `at` would be listed with another probability or with `more` points of score."""
     probabilities, final = papers.probability.copy(), papers.final.copy()
     if probability is not None:
         more += weight * (probability - probabilities[at])
@@ -356,12 +357,12 @@ def _probability_needed(papers: ScoredPapers, at: int, weight: float) -> float |
 
 
 def _best(papers: ScoredPapers) -> float:
-    """Return the probability that counts most."""
+    """Return the probability that orders a paper highest: 1, or the edge of the purpose."""
     return papers.rules.edge.probability if papers.rules.edge else 1.0
 
 
 def _last_for_its_score(rows: Sequence[Mapping[str, Any]], header: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Return the last of those shown that has its place neither for a lane nor as the pick."""
+    """Return the last paper shown that has its place for its score, and neither for an interest nor as the pick."""
     places = header.get("lane_places") or {}
     own = [
         row for row in rows if row["shown"] and "CONTRASTIVE_PICK" not in row["tags"] and row["paper_id"] not in places
@@ -370,8 +371,8 @@ def _last_for_its_score(rows: Sequence[Mapping[str, Any]], header: Mapping[str, 
 
 
 def _remedies(papers: ScoredPapers, at: int, row: Mapping[str, Any], header: Mapping[str, Any]) -> list[str]:
-    """Return the dimensions with their best mark, and the penalty, that would have brought the paper in; the largest
-    first.
+    """Return in words which dimensions at their best mark, or which penalty removed, would each have brought the paper
+    in, the largest first.
     """
     weights = header["weights"]
     room = {name: weights[name] * (_BEST.get(name, 1.0) - row[name]) for name in DIMENSIONS}

@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -31,7 +30,7 @@ from paper_assets.profile import Profile, RankingOptions
 from paper_assets.ranking.filters import FilterCriteria, filter_papers
 from paper_assets.ranking.rank import RankingTask, Vectors, rank, with_vectors
 from paper_assets.ranking.relevance import InterestQueries, interest_queries, liked_ids
-from paper_assets.ranking.result import ranking_result
+from paper_assets.ranking.result import Reader, ranking_result
 from paper_assets.ranking.verifier import Verifier
 from paper_assets.settings import ScoringConfig
 from paper_assets.sources.paper_fields import with_code_url
@@ -57,24 +56,6 @@ class Backends:
     model: str | None = None
     find_papers: FindPapers | None = None
     verifier: Verifier | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reader:
-    """The reader whom papers are ranked for.
-
-    Attributes:
-        profile: without one only recency and practicality count.
-        profile_used: how the caller named the profile, repeated in the summary.
-        read_ids: papers that are removed as already read.
-        pdf_dir: folder with the PDF files `pdf_names`.
-    """
-
-    profile: Profile | None = None
-    profile_used: str | None = None
-    read_ids: frozenset[str] = frozenset()
-    pdf_dir: Path | None = None
-    pdf_names: tuple[str, ...] = ()
 
 
 def rank_papers(
@@ -124,14 +105,12 @@ def rank_papers(
     ranking = rank(task, verifier=backends.verifier)
     return ranking_result(
         ranking,
+        reader,
         papers={paper_id: paper for paper_id, (paper, _) in kept.items()},
         originals={paper_id: _as_json(kept[paper_id][1]) for paper_id in ranking.shown.column("paper_id").to_pylist()},
         candidates=rows,
         now=now,
         input_count=len(records),
-        profile_used=reader.profile_used if profile else None,
-        pdf_dir=reader.pdf_dir,
-        pdf_names=reader.pdf_names,
         warnings=[*warnings, *task.warnings],
     )
 

@@ -230,12 +230,9 @@ def rank(task: RankingTask, *, verifier: Verifier | None = None, calibration: Ca
             candidates,
             relevance.values,
             queries.in_words,
-            ask=verifier.ask,
-            model=verifier.model or "",
+            verifier=verifier,
             scoring=scoring,
             asked_first=partial(asked_first, scored, options=options, scoring=scoring),
-            known=verifier.known,
-            keep=verifier.keep,
         )
         scored = scored.with_relevance(check.relevance)
         facts = replace(facts, llm_verified=check.verified)

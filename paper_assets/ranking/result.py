@@ -1,6 +1,7 @@
 """The answer of the gatekeeper as plain JSON values (SPEC G15)."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -8,20 +9,37 @@ from typing import Any
 import pyarrow as pa
 
 from paper_assets.paper import Paper, paper_to_mapping
+from paper_assets.profile import Profile
 from paper_assets.ranking.rank import Ranking
 from paper_assets.sources.pdf_files import local_pdfs
 from paper_assets.weights import DIMENSIONS
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reader:
+    """The reader whom papers are ranked for.
+
+    Attributes:
+        profile: without one only recency and practicality count.
+        profile_used: how the caller named the profile, repeated in the summary.
+        read_ids: papers that are removed as already read.
+        pdf_dir: folder with the PDF files `pdf_names`.
+    """
+
+    profile: Profile | None = None
+    profile_used: str | None = None
+    read_ids: frozenset[str] = frozenset()
+    pdf_dir: Path | None = None
+    pdf_names: tuple[str, ...] = ()
+
+
 def ranking_result(
     ranking: Ranking,
+    reader: Reader,
     *,
     papers: Mapping[str, Paper],
     candidates: pa.Table,
     now: datetime,
-    profile_used: str | None = None,
-    pdf_dir: Path | None = None,
-    pdf_names: Sequence[str] = (),
     originals: Mapping[str, Mapping[str, Any]] | None = None,
     input_count: int | None = None,
     warnings: Sequence[str] = (),
@@ -35,8 +53,10 @@ def ranking_result(
     header = ranking.header
     shown = ranking.shown.to_pylist()
     removed = candidates.filter(candidates.column("reason").is_valid()).to_pylist()
-    files = local_pdfs([row["paper_id"] for row in shown], pdf_names)
-    ranked = [_ranked_paper(row, papers[row["paper_id"]], ranking, originals or {}, files, pdf_dir) for row in shown]
+    files = local_pdfs([row["paper_id"] for row in shown], reader.pdf_names)
+    ranked = [
+        _ranked_paper(row, papers[row["paper_id"]], ranking, originals or {}, files, reader.pdf_dir) for row in shown
+    ]
     pick = [paper for paper in ranked if "CONTRASTIVE_PICK" in paper["tags"]]
     return {
         "success": True,
@@ -48,7 +68,7 @@ def ranking_result(
             "output_count": len(shown),
             "purpose": header["purpose"],
             "ranking_mode": header["ranking_mode"],
-            "profile_used": profile_used,
+            "profile_used": reader.profile_used if reader.profile else None,
             "llm_verification_used": header["llm_verification_used"],
             "llm_calls_made": header["llm_calls_made"],
             "llm_note": header["llm_note"],

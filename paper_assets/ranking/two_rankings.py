@@ -1,4 +1,4 @@
-"""Two rankings of one profile over the papers of both: scores as arrays, and what differs between their headers."""
+"""Compare two rankings of one profile: scores as arrays over the papers of both, and what differs in their headers."""
 
 from collections.abc import Mapping, Sequence
 from datetime import date
@@ -25,11 +25,11 @@ _NO_SCORE = (
     *("feed", "read", "constraints", "keywords.exclude.hard", "questions", "rewriting"),
     *("ranking.top_k", "ranking.line", "ranking.include_contrastive", "ranking.contrastive_type"),
 )
-UNKNOWN = "what was edited is not kept"
+UNKNOWN = "what was edited is not kept"  # shown where the earlier profile is not stored
 
 
 def profile_edits(before: Profile | None, after: Profile | None) -> dict[str, str] | None:
-    """Return what differs, in words, by key such as `ranking.top_k`; None if one of the contents is not known."""
+    """Return what differs in words, by key such as `ranking.top_k`; None if one of the profiles is not known."""
     if before is None or after is None:
         return None
     then, now = _leaves(profile_to_mapping(before)), _leaves(profile_to_mapping(after))
@@ -77,7 +77,7 @@ Bools = NDArray[np.bool_]
 Row = Mapping[str, Any]
 LEARNED = "learned"  # the part that ratings add, which has the weight of relevance
 ADDED = ("bonus", "soft_penalty", "diversity_penalty")  # parts of a score that have no weight
-_RECOMPUTED = {  # of a header: where one of these differs, all scores may
+_RECOMPUTED = {  # keys of a header: if one of them differs, every score may differ
     "model": "another embedding model",
     "calibration": "another calibration",
     "code_version": "another version of the ranking",
@@ -89,14 +89,16 @@ _RULES = {
     "include_contrastive": "a contrastive pick",
     "contrastive_type": "the kind of contrast",
 }
-_SAME = 1e-12  # a part that differs by less has not moved
+_SAME = 1e-12  # a part that differs by less is unchanged
 
 
 class TwoRankings:
-    """Two rankings' rows and headers over the papers of both, to ask why a place differs.
+    """Two rankings of one profile, to find why a paper's place differs.
 
-    `removed`, `removed_before`: filter reasons by paper id, now and then (None: not known). `days`: first submission.
-    `edits`: what was edited in the profile, as `profile_edits` returns it (None: edited, but not known what).
+    `ids` are the n papers of both, the newest first. Arrays and `ScoredPapers` have n rows in this order, and `at` is
+    the row of a paper. Pairs are (earlier, later). `removed`, `removed_before`: filter reasons by paper id of the
+    later and the earlier ranking (None: not known). `days`: of first submission. `edits`: what was edited in the
+    profile, as `profile_edits` returns it (None: not known).
     """
 
     def __init__(
@@ -122,14 +124,14 @@ class TwoRankings:
             for rows, header in zip(self.rows, headers, strict=True)
         )
         self.common = self.old.member & self.new.member
-        # What other weights do to a sum, of a paper as it was and as it is.
+        # (n,) by how much the later weights change the score of the earlier row, and of the later row.
         self.reweighed = tuple(
             np.array([self._reweighed(rows[each]) if each in rows else 0.0 for each in self.ids]) for rows in self.rows
         )
 
     @cached_property
     def now(self) -> ReadingList:
-        """The later list, arranged from its rows."""
+        """The later list, arranged again from its rows."""
         return arrange(self.new)
 
     def parts(self, paper_id: str) -> dict[str, float]:
@@ -141,7 +143,7 @@ class TwoRankings:
 
     @cached_property
     def recomputed(self) -> list[str]:
-        """What has changed the scores of all papers, in words."""
+        """What changed the scores of all papers, in words; empty if nothing did."""
         descriptions = [words for name, words in _RECOMPUTED.items() if self.differs(name)]
         options = [name for name in _OPTIONS if self.differs(name)]
         edits = scores_edited(self.edits) if self.edited else ""
@@ -151,7 +153,7 @@ class TwoRankings:
 
     @cached_property
     def weights_only(self) -> bool:
-        """Whether the scores have changed by other weights and nothing else."""
+        """Whether other weights are the only reason why all scores changed."""
         if any(self.differs(name) for name in (*_RECOMPUTED, *_OPTIONS) if name not in ("purpose", "weights")):
             return False
         edits = self.edits if self.edited else {}
@@ -161,7 +163,7 @@ class TwoRankings:
 
     @cached_property
     def rules_differ(self) -> list[str]:
-        """What has changed the list and no score, in words."""
+        """What changed the list without changing a score, in words; empty if nothing did."""
         then, now = (asked_of(header) for header in self.headers)
         found = [
             f"{words}: {_plain(then[name])} → {_plain(now[name])}"
@@ -171,7 +173,7 @@ class TwoRankings:
         return [f"the profile was edited ({'; '.join(found)})"] if found and self.edited else found
 
     def differs(self, name: str) -> bool:
-        """Return whether the headers differ in this."""
+        """Return whether the headers have different values for the key."""
         then, now = (header.get(name) for header in self.headers)
         return bool(then != now)
 
@@ -183,7 +185,7 @@ class TwoRankings:
 
     @property
     def line(self) -> float | None:
-        """The later list's line, a probability; None: it has none."""
+        """The threshold of the later list, a probability; None: it has none."""
         return self.new.rules.line
 
     @property
@@ -192,19 +194,19 @@ class TwoRankings:
         return not self.differs("as_of")
 
     def has_lane_place(self, side: int) -> Bools:
-        """Return which papers have a lane's place in the earlier (0) or later (1) list."""
+        """Return (n,) which papers have a place reserved for an interest in the earlier (0) or later (1) list."""
         places = self.headers[side].get("lane_places") or {}
         return np.array([paper_id in places for paper_id in self.ids], dtype=np.bool_)
 
 
 def asked_of(header: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A header whose line is what the options ask for, and not what it came to with the papers of the day."""
+    """Return the header with the threshold that the options ask for instead of the one that the day's papers gave."""
     rule = header.get("line_rule")
     return {**header, "line": rule["lowest"]} if rule else header
 
 
 def newer_version(old: Row, new: Row) -> str:
-    """Return in words that a version is newer; empty if it is the same or not known."""
+    """Return in words that the paper's version changed; empty if it is the same or not known."""
     versions = old.get("version"), new.get("version")
     if None in versions or versions[0] == versions[1]:
         return ""
@@ -221,8 +223,9 @@ def _parts(row: Row, header: Mapping[str, Any]) -> dict[str, float]:
 
 
 def differences(old: Row, new: Row, headers: tuple[Mapping[str, Any], Mapping[str, Any]]) -> dict[str, float]:
-    """Return by how much each part of a score, weighed as its header says, differs between two rows; only where it
-    does.
+    """Return by how much each part of a score differs between two rows, each weighted by its header.
+
+    Only parts that differ.
     """
     then, now = _parts(old, headers[0]), _parts(new, headers[1])
     return {name: now[name] - then[name] for name in now if abs(now[name] - then[name]) > _SAME}

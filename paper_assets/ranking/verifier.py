@@ -67,6 +67,20 @@ class Ask(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Verifier:
+    """The model to ask and its budget for one run; `model` is None if none can be asked.
+
+    `known` looks verdicts up by key. `keep` stores those of one batch by key: a score as JSON text, or null where the
+    model left a paper out, which is its answer and is not asked again.
+    """
+
+    ask: Ask
+    model: str | None
+    known: Callable[[Sequence[str]], Mapping[str, str]] = lambda keys: {}
+    keep: Callable[[Mapping[str, str]], None] = lambda verdicts: None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LLMCheck:
     """Relevance after the check, and what the check did; arrays are aligned with the candidates."""
 
@@ -88,25 +102,20 @@ def check_relevance(
     relevance: NDArray[np.float64],
     interests: Interests,
     *,
-    ask: Ask,
-    model: str,
+    verifier: Verifier,
     scoring: ScoringConfig,
     asked_first: Callable[[NDArray[np.int64]], NDArray[np.int64]] = lambda doubtful: doubtful,
-    known: Callable[[Sequence[str]], Mapping[str, str]] = lambda keys: {},
-    keep: Callable[[Mapping[str, str]], None] = lambda verdicts: None,
 ) -> LLMCheck:
-    """Let the LLM judge the papers whose relevance (n,) is in `scoring.llm_band`; never fails for its sake.
+    """Let the LLM judge the papers whose relevance (n,) is in `scoring.llm_band`. Its failures become a warning.
 
     `asked_first` puts their rows in the order in which they are asked about, so that a spent budget drops the last
-    ones, and leaves out those that no verdict could bring into the list. `known` looks verdicts up by key and `keep`
-    stores those of each batch (JSON text: a score, or null where the model left a paper out, which is its answer and
-    is not asked again).
+    ones, and leaves out those that no verdict could bring into the list.
     """
     low, high = scoring.llm_band
     doubtful = asked_first(np.flatnonzero((relevance >= low) & (relevance < high)))
     shown = {row: _shown(candidates, row, scoring) for row in doubtful.tolist()}
-    keys = {row: _key(candidates, row, text, interests, model=model) for row, text in shown.items()}
-    earlier = known(list(keys.values())) if keys else {}
+    keys = {row: _key(candidates, row, text, interests, model=verifier.model or "") for row, text in shown.items()}
+    earlier = verifier.known(list(keys.values())) if keys else {}
     verdicts = {row: _kept_score(earlier[key]) for row, key in keys.items() if key in earlier}
     cached = len(verdicts)
 
@@ -116,7 +125,8 @@ def check_relevance(
     for batch in batches:
         ids = [shown[row]["id"] for row in batch]
         try:
-            answer = ask(system=_SYSTEM, user=_question([shown[row] for row in batch], interests), schema=Verdicts)
+            user = _question([shown[row] for row in batch], interests)
+            answer = verifier.ask(system=_SYSTEM, user=user, schema=Verdicts)
             usage = _sum(usage, answer.usage)
             scores = scores_in(answer.value.verdicts, asked=ids)
             if not scores:
@@ -128,7 +138,7 @@ def check_relevance(
                 break
             continue
         judged = {row: scores.get(paper_id) for row, paper_id in zip(batch, ids, strict=True)}
-        keep({keys[row]: json.dumps(score) for row, score in judged.items()})
+        verifier.keep({keys[row]: json.dumps(score) for row, score in judged.items()})
         verdicts |= judged
 
     after = np.array(relevance, dtype=np.float64)
@@ -231,16 +241,6 @@ def _sum(usage: Usage, more: object) -> Usage:
         input_tokens=usage.input_tokens + more.input_tokens,
         output_tokens=usage.output_tokens + more.output_tokens,
     )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Verifier:
-    """The model to ask and its budget for one run; `model` is None if none can be asked."""
-
-    ask: Ask
-    model: str | None
-    known: Callable[[Sequence[str]], Mapping[str, str]] = lambda keys: {}
-    keep: Callable[[Mapping[str, str]], None] = lambda verdicts: None
 
 
 def open_verifier(

@@ -178,31 +178,41 @@ def ranking_header(warehouse: Warehouse, day: date, profile: str) -> Mapping[str
 
 def output_paths(warehouse: Warehouse, spans: Spans) -> dict[str, dict[date, str | None]]:
     """Return the paths of the JSON files of rankings (None: not written yet), by profile and day."""
+    return _from_headers(warehouse, spans, "$.output_path")
+
+
+def wishes_by_day(warehouse: Warehouse, spans: Spans) -> dict[str, dict[date, str | None]]:
+    """Return the fingerprint of the wishes that each ranking was made for, by profile and day (None: an older ranking,
+    which did not note it).
+    """
+    return _from_headers(warehouse, spans, "$.wishes")
+
+
+def _from_headers(warehouse: Warehouse, spans: Spans, path: str) -> dict[str, dict[date, str | None]]:
+    """Return the text at a JSON path of the headers of rankings, by profile and day; None where it is missing."""
     with warehouse.reading() as connection:
+        _register_spans(connection, spans)
         rows = connection.execute(
             """
-            with asked as (
-                select
-                    unnest($profiles::varchar[]) as profile,
-                    unnest($firsts::date[]) as first_day,
-                    unnest($lasts::date[]) as last_day
-            )
-            select profile, day, header ->> '$.output_path'
+            select profile, day, header ->> $path
             from ranking_sets
-            join asked using (profile)
+            join requested using (profile)
             where day between first_day and last_day
             """,
-            _span_columns(spans),
+            {"path": path},
         ).fetchall()
     return _by_profile(spans, rows)
 
 
-def _span_columns(spans: Spans) -> dict[str, list[object]]:
-    return {
-        "profiles": [*spans],
-        "firsts": [first for first, _ in spans.values()],
-        "lasts": [last for _, last in spans.values()],
+def _register_spans(connection: DuckDBPyConnection, spans: Spans) -> None:
+    """Make the spans available to queries as the table `requested` (profile, first_day, last_day)."""
+    firsts, lasts = zip(*spans.values(), strict=True) if spans else ((), ())
+    requested = {
+        "profile": pa.array([*spans], pa.string()),
+        "first_day": pa.array(firsts, pa.date32()),
+        "last_day": pa.array(lasts, pa.date32()),
     }
+    connection.register("requested", pa.table(requested))
 
 
 def _by_profile(spans: Spans, rows: Sequence[tuple[str, date, Any]]) -> dict[str, dict[date, Any]]:
@@ -440,22 +450,16 @@ def stored_inputs(warehouse: Warehouse, spans: Spans) -> dict[str, dict[date, tu
     any.
     """
     with warehouse.reading() as connection:
+        _register_spans(connection, spans)
         rows = connection.execute(
             """
-            with asked as (
-                select
-                    unnest($profiles::varchar[]) as profile,
-                    unnest($firsts::date[]) as first_day,
-                    unnest($lasts::date[]) as last_day
-            )
             select profile, day, candidate_sets.inputs, ranking_sets.inputs
             from candidate_sets
-            join asked using (profile)
+            join requested using (profile)
             left join ranking_sets using (day, profile)
             where day between first_day and last_day
             order by profile, day
-            """,
-            _span_columns(spans),
+            """
         ).fetchall()
     return _by_profile(spans, [(profile, day, (candidate, ranked)) for profile, day, candidate, ranked in rows])
 
@@ -463,22 +467,17 @@ def stored_inputs(warehouse: Warehouse, spans: Spans) -> dict[str, dict[date, tu
 def shown_by_day(warehouse: Warehouse, spans: Spans) -> dict[str, dict[date, frozenset[str]]]:
     """Return the papers in the top K, by profile and day, for the days that have a ranking."""
     with warehouse.reading() as connection:
+        _register_spans(connection, spans)
         rows = connection.execute(
             """
-            with asked as (
-                select
-                    unnest($profiles::varchar[]) as profile,
-                    unnest($firsts::date[]) as first_day,
-                    unnest($lasts::date[]) as last_day
-            )
             select profile, day, list(paper_id)
             from rankings
-            join asked using (profile)
+            join requested using (profile)
             where shown and day between first_day and last_day
                 and day between list_min($firsts::date[]) and list_max($lasts::date[])
             group by profile, day
             """,
-            _span_columns(spans),
+            {"firsts": [first for first, _ in spans.values()], "lasts": [last for _, last in spans.values()]},
         ).fetchall()
     return _by_profile(spans, [(profile, day, frozenset(ids)) for profile, day, ids in rows])
 
@@ -497,29 +496,6 @@ def listed_by_day(warehouse: Warehouse, profile: str, days: Sequence[date]) -> d
             {"profile": profile, "days": list(days)},
         ).fetchall()
     return dict(rows)
-
-
-def wishes_by_day(warehouse: Warehouse, spans: Spans) -> dict[str, dict[date, str | None]]:
-    """Return the fingerprint of the wishes that each ranking was made for, by profile and day (None: an older ranking,
-    which did not note it).
-    """
-    with warehouse.reading() as connection:
-        rows = connection.execute(
-            """
-            with asked as (
-                select
-                    unnest($profiles::varchar[]) as profile,
-                    unnest($firsts::date[]) as first_day,
-                    unnest($lasts::date[]) as last_day
-            )
-            select profile, day, header ->> '$.wishes'
-            from ranking_sets
-            join asked using (profile)
-            where day between first_day and last_day
-            """,
-            _span_columns(spans),
-        ).fetchall()
-    return _by_profile(spans, rows)
 
 
 @cache

@@ -17,6 +17,7 @@ from paper_assets.evaluation.list_quality import (
     METRICS,
     QUALITY,
     Figures,
+    ListChoice,
     against,
     by_kind,
     calibration,
@@ -55,12 +56,10 @@ def judge(
     return judge_lists(
         warehouse,
         lists,
-        names=names,
-        purposes=purposes,
+        ListChoice(names=names, purposes=purposes, top_k=top_k),
         as_of=AS_OF,
         embed=embed,
         scoring=ScoringConfig(),
-        top_k=top_k,
     )
 
 
@@ -206,7 +205,7 @@ def test_two_sets_are_judged_together_each_on_its_day_and_by_kind_of_reader(
     more = load_judged_lists(write_lists(tmp_path / "more", profiles=profiles, grades=grades))
     both = joined([(lists, AS_OF), (more, date(2026, 3, 11))])
     figures = judge_lists(
-        warehouse, both, names=["hybrid", "z-sum"], purposes=[], as_of=AS_OF, embed=embed, scoring=ScoringConfig()
+        warehouse, both, ListChoice(names=["hybrid", "z-sum"]), as_of=AS_OF, embed=embed, scoring=ScoringConfig()
     )
     assert (figures.days["frogs"], figures.days["one"]) == (AS_OF, date(2026, 3, 11))
     kinds = by_kind(figures)

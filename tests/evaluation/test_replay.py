@@ -16,7 +16,7 @@ from paper_assets.evaluation.judged_lists import (
     shown_papers,
 )
 from paper_assets.models.embedder import load_embedder
-from paper_assets.pipeline.quality import replayed_days
+from paper_assets.pipeline.quality import ReplayOptions, replayed_days
 from paper_assets.settings import load_settings
 from paper_assets.stores.warehouse import Warehouse
 from tests.evaluation.judged import paper, warehouse_of, write_lists
@@ -47,10 +47,8 @@ def replay(
         replayed_days(
             warehouse,
             lists,
+            ReplayOptions(days=days, top_k=top_k, interest_mode=mode),
             last=LAST,
-            days=days,
-            top_k=top_k,
-            interest_mode=mode,
             embedder=embedder,
             embed=embedder.encode,
             settings=load_settings({}, folder),

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
-from paper_assets.ingestion.fulltexts import bring_in_pdfs
+from paper_assets.interpreting.fulltexts import bring_in_pdfs
 from paper_assets.interpreting.papers import fetch_paper
 from paper_assets.stores.documents import count_documents, public_fulltext
 from paper_assets.stores.paper_merging import merge_papers

@@ -156,8 +156,7 @@ def test_the_verifier_keeps_the_embedding_scores_that_the_model_did_not_judge(mo
         papers_to_table(papers),
         relevance,
         Interests(primary=["counting sheep"]),
-        ask=verifier.ask,
-        model=verifier.model or "",
+        verifier=verifier,
         scoring=ScoringConfig(),
     )
     assert checked.doubtful == 2 and checked.usage.calls >= 2 and checked.usage.input_tokens > 500

@@ -98,9 +98,8 @@ def fill(folder: Path) -> Desk:
         LATEST,
         embedder=embedder,
         load_grader=lambda: similarity_grader(embedder),
-        grader="similarity",
         daily_answers=DailyAnswers(settings=settings, environ={}, warehouse=warehouse),
-        settings=settings,
+        settings=settings.model_copy(update={"cross_encoder": "similarity"}),
     )
     _repeat_the_first_day(desk, days=362)
     waiting, done = wanted_items(warehouse, profile, LATEST)

@@ -125,9 +125,8 @@ def test_a_question_that_is_kept_is_answered_in_sentences_every_day(page_of_a_ye
                 LATEST,
                 embedder=embedder,
                 load_grader=lambda: similarity_grader(embedder),
-                grader="similarity",
                 daily_answers=DailyAnswers(settings=settings, environ={}, warehouse=desk.warehouse),
-                settings=settings,
+                settings=settings.model_copy(update={"cross_encoder": "similarity"}),
             )
             page.goto(f"{page_of_a_year.url}/p/{PROFILE}/{LATEST}/evidence")
             answer = page.locator("section.question", has_text=QUESTION)

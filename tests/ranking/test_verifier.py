@@ -22,7 +22,7 @@ from paper_assets.models.llm import Completion, ask
 from paper_assets.models.llm_config import Budget, Usage, llm_config
 from paper_assets.paper import Paper, papers_to_table
 from paper_assets.profile import Interests
-from paper_assets.ranking.verifier import LLMCheck, Verdicts, check_relevance, scores_in, unavailable
+from paper_assets.ranking.verifier import LLMCheck, Verdicts, Verifier, check_relevance, scores_in, unavailable
 from paper_assets.settings import ScoringConfig
 from tests.loopback_llm import KEY, LoopbackLLM, Request, Says, fault, loopback_llm, says
 
@@ -71,8 +71,13 @@ def giving(score: object) -> Asked:
 
 def check(candidates: list[Paper], relevance: Sequence[float], ask: Any, **more: Any) -> LLMCheck:
     more = {"interests": INTERESTS, "model": "m", "scoring": ScoringConfig(), **more}
+    verifier = {name: more.pop(name) for name in ("model", "known", "keep") if name in more}
     return check_relevance(
-        papers_to_table(candidates), np.array(relevance, dtype=float), more.pop("interests"), ask=ask, **more
+        papers_to_table(candidates),
+        np.array(relevance, dtype=float),
+        more.pop("interests"),
+        verifier=Verifier(ask=ask, **verifier),
+        **more,
     )
 
 
@@ -379,7 +384,11 @@ def test_a_missing_model_keeps_no_earlier_ranking_in_memory() -> None:
         relevance = np.array([0.5])
         kept.append(weakref.ref(relevance))
         result = check_relevance(
-            papers_to_table(papers(1)), relevance, INTERESTS, ask=ask, model="m", scoring=ScoringConfig()
+            papers_to_table(papers(1)),
+            relevance,
+            INTERESTS,
+            verifier=Verifier(ask=ask, model="m"),
+            scoring=ScoringConfig(),
         )
         assert result.warning
     assert [each() is None for each in kept[:2]] == [True, True]

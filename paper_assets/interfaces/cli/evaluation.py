@@ -38,7 +38,7 @@ from paper_assets.interfaces.ranking_answers import remembering_embedder
 from paper_assets.interfaces.values import parse_day
 from paper_assets.models.embedder import known_name, load_embedder
 from paper_assets.paper import papers_from_table
-from paper_assets.pipeline.quality import replayed_days
+from paper_assets.pipeline.quality import ReplayOptions, replayed_days
 from paper_assets.settings import EvaluationConfig, Settings
 from paper_assets.stores.papers import papers_between, papers_by_id
 from paper_assets.stores.warehouse import Warehouse
@@ -116,13 +116,10 @@ def show_lists(
     sets: Sequence[JudgedLists],
     papers: Path | None,
     as_of: date | None,
-    names: list[str],
-    purposes: list[str],
+    choice: list_quality.ListChoice,
     against: str | None,
-    top_k: int | None,
     settings: Settings,
     *,
-    leave_one_out: bool,
     as_json: bool,
 ) -> None:
     """Judge the lists of `as_of` (None: the newest judged paper's day), each against one of them (None: the first)."""
@@ -137,14 +134,11 @@ def show_lists(
         figures = list_quality.judge_lists(
             warehouse,
             judged,
-            names=names,
-            purposes=purposes,
+            choice,
             as_of=as_of or days[0][0],
             embed=remembering_embedder(settings, home),
             model=known_name(settings.embedding_model),
             scoring=settings.scoring,
-            top_k=top_k,
-            leave_one_out=leave_one_out,
             progress=progress,
         )
     basis = against or figures.keys[0][0]
@@ -240,24 +234,20 @@ def show_replay(
     judged: JudgedLists,
     papers: Path | None,
     last: date | None,
-    mode: str | None,
-    days: int,
-    top_k: int,
+    options: ReplayOptions,
     settings: Settings,
     *,
     as_json: bool,
 ) -> None:
-    """Rank the `days` days up to `last` (None: the newest judged paper's), `top_k` papers a day."""
+    """Rank the days up to `last` (None: the newest judged paper's) and show what a subscriber would have seen."""
     home = open_warehouse()
     with _days_to_write(papers, home, judged, last, deadline=settings.store_deadline) as (warehouse, day):
         with progress_bar("replaying days") as progress:
             replayed = replayed_days(
                 warehouse,
                 judged,
+                options,
                 last=day,
-                days=days,
-                top_k=top_k,
-                interest_mode=mode,
                 embedder=load_embedder(settings.embedding_model),
                 embed=remembering_embedder(settings, home),
                 settings=settings,
@@ -271,8 +261,8 @@ def show_replay(
             {
                 "set": judged.name,
                 "last": f"{day}",
-                "days": days,
-                "k": top_k,
+                "days": options.days,
+                "k": options.top_k,
                 "profiles": [
                     {**asdict(found), "share": found.share, "lists": shown_papers(one, replayed[one.name], titles)}
                     for one, found in zip(judged.profiles, figures, strict=True)
@@ -280,7 +270,8 @@ def show_replay(
             }
         )
     header, rows = replay_table(figures)
-    print_table(f"{judged.name}: {days} days up to {day}, {top_k} papers a day, none twice", header, rows)
+    title = f"{judged.name}: {options.days} days up to {day}, {options.top_k} papers a day, none twice"
+    print_table(title, header, rows)
 
 
 @contextmanager
@@ -371,17 +362,9 @@ def evaluate(
     if replay:
         if len(sets) > 1:
             raise InvalidInput("--replay takes one --lists")
-        only = mode[0] if mode else None
-        return show_replay(sets[0], papers, day, only, days or _REPLAY_DAYS, k or _REPLAY_K, settings, as_json=as_json)
-    show_lists(
-        sets,
-        papers,
-        day,
-        mode or [],
-        purpose or [],
-        against,
-        k,
-        settings,
-        leave_one_out=leave_one_out,
-        as_json=as_json,
-    )
+        options = ReplayOptions(
+            days=days or _REPLAY_DAYS, top_k=k or _REPLAY_K, interest_mode=mode[0] if mode else None
+        )
+        return show_replay(sets[0], papers, day, options, settings, as_json=as_json)
+    choice = list_quality.ListChoice(names=mode or (), purposes=purpose or (), top_k=k, leave_one_out=leave_one_out)
+    show_lists(sets, papers, day, choice, against, settings, as_json=as_json)

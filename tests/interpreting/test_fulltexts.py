@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from paper_assets.errors import InvalidInput
-from paper_assets.ingestion import fulltexts as fulltext
-from paper_assets.ingestion.fulltexts import PASSAGE, PdfReport, bring_in_pdfs, keep_fulltext
+from paper_assets.interpreting import fulltexts as fulltext
+from paper_assets.interpreting.fulltexts import PASSAGE, PdfReport, bring_in_pdfs, keep_fulltext
 from paper_assets.models.embedder import Embedder, load_embedder
 from paper_assets.paper import Paper
 from paper_assets.retrieval.search import Corpus, search

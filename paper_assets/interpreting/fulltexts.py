@@ -1,4 +1,4 @@
-"""Split PDFs into passages and store them as documents of the type `fulltext` with their vectors (SPEC R1, M3)."""
+"""Cut full texts into passages and store them as documents of the type `fulltext` with their vectors (SPEC R1, M3)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
