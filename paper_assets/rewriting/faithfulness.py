@@ -6,11 +6,12 @@ The meaning of sentences is not judged. Different spellings of the same thing ma
 not 500 s, and no number is itself times 100. Precision and recall on synthetic corruptions are in docs/evaluation.md
 (`python -m benchmarks.faithfulness`).
 
-Rules cannot know every form. `certain` are only numbers in digits that the original has in no reading: neither in
-another form nor as a difference, ratio or remainder of its numbers. Everything else, every name included, is a question
-to the critic and holds nothing back without its answer.
+Rules cannot know every form. `certain` are only numbers whose digits the original has with another power of ten, sign
+or unit. Everything else, every computed number and every name included, is a question to the critic and holds nothing
+back without its answer.
 """
 
+import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -56,8 +57,8 @@ _OF_WHAT = re.compile(
 _JOINED = re.compile(r"[A-Za-zΑ-ω)]\s?[-+=]\s?$")
 _ONE_TO_ONE = re.compile(r"(?<!\d)1:1(?!\d)")
 _TWO_EQUAL = re.compile(r"\b(?:two|both)\b[^.;,]{0,30}\bequal", re.IGNORECASE)
-_SMALL = 12  # largest count that is a question whatever the original has
-_YEARS = range(1900, 2100)
+_TELLING = 2  # least digits, zeros at the ends aside, of a number that is recognised again in another power of ten
+_SAME = 1e-9  # of a power of ten
 _POINTS = re.compile("point|punkt", re.IGNORECASE)
 _AFTER = 30  # characters after a percentage in which "points" may be
 _COUNTED = 10  # least count of which a half is one
@@ -69,8 +70,8 @@ _NUMBERED = re.compile(r"\((?:[1-9]|i{1,3}|iv|v|[a-g])\)")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unsupported:
-    """Numbers and names as the rewrite writes them, each once, in order; `certain`: the numbers in no reading of the
-    original.
+    """Numbers and names as the rewrite writes them, each once, in order; `certain`: the numbers that the original
+    contradicts.
     """
 
     numbers: tuple[str, ...]
@@ -104,7 +105,7 @@ def claim_key(claim: str) -> str:
 
 
 def _new_numbers(source: str, text: str, language: str) -> Iterator[tuple[str, bool]]:
-    """Yield the numbers of `text` that `source` lacks, and whether it has them in no reading."""
+    """Yield the numbers of `text` that `source` lacks, and whether it contradicts them."""
     source = _VERSION.sub(r"\g<0> (\1)", _PERCENTILE.sub(_spelt_percentile, source))
     known, said = quantities(source), quantities(text)
     rates = list(_rates(known, source))
@@ -139,8 +140,9 @@ def _new_numbers(source: str, text: str, language: str) -> Iterator[tuple[str, b
             and not _contradicts(each, counted)
         ):
             continue
-        measured = [one for one in known if each.unit and one.unit]
-        others = measured if any(_close(one.value, each.value) for one in measured) else known
+        others = known
+        if each.unit and any(one.unit and _close(one.value, each.value) for one in known):
+            others = [one for one in known if one.unit and _is_same_measure(one.value, one.unit, each.value, each.unit)]
         supporting = [one for one in others if _supports(one, each, share=share)]
         if language != _ENGLISH and not supporting:  # the words for thousand and million are not known
             larger = [replace(each, value=each.value * scale, hedged=True) for scale in _SCALES]
@@ -155,62 +157,40 @@ def _new_numbers(source: str, text: str, language: str) -> Iterator[tuple[str, b
         ):
             continue
         reported.add((each.value, each.kinds))
-        certain = not (_may_be_other_form(each, known) or _may_be_computed(each, known))
-        yield each.shown.replace(".", ",") if language in DECIMAL_COMMA else each.shown, certain
+        shown = each.shown.replace(".", ",") if language in DECIMAL_COMMA else each.shown
+        yield shown, _is_contradicted(each, known)
 
 
-def _may_be_other_form(each: Quantity, known: Sequence[Quantity]) -> bool:
-    """Return whether a number is in words, is small enough to count or explain something ("1 is perfect agreement"), is
-    a year without its century, or the original has it, if of something else or without its unit or sign.
+def _is_contradicted(each: Quantity, known: Sequence[Quantity]) -> bool:
+    """Return whether the original has the digits of a number only with another power of ten, sign or unit: 40 % or
+    4,000 students for 400 students is a contradiction, 59 may be 28 + 31.
     """
-    bare = each.kinds == {"count"} and each.unit is None
-    if each.decimals is None or (bare and abs(each.value) <= _SMALL):
-        return True
-    return any(
-        _supports(one, each, share=_SHARE)
-        or ((bare or (one.kinds == {"count"} and one.unit is None)) and _near(one.value, each, decimals=one.decimals))
-        for one in known
-    ) or any(_close(one.value % 100, each.value) for one in known if one.value in _YEARS)
+    if each.decimals is None or each.digits < _TELLING or any(_supports(one, each, share=_SHARE) for one in known):
+        return False
+    same = [one for one in known if _close(one.value, each.value)]
+    if any(map(_is_bare, (each, *same))):
+        same = []
+    return bool(same) or any(_has_digits_of(one, each) for one in known)
 
 
-def _may_be_computed(each: Quantity, known: Sequence[Quantity]) -> bool:
-    """Return whether a number is the remainder or inverse of one in the original, or the difference, ratio or relative
-    change of two that are near each other, rounded as it is written.
-    """
-    if each.unit is not None:
-        return any(
-            one.unit == each.unit and _is_rounded(abs(one.value - other.value), each)
-            for one, other in _neighbours(known)
-        )
-    values = [value for one in known for value in _alone(one)]
-    values += [value for one, other in _neighbours(known) for value in _together(one, other)]
-    if "percent" in each.kinds:
-        values = [100 * value for value in values] + values
-    return any(_is_rounded(abs(value), each) for value in values)
+def _is_same_measure(value: float, unit: tuple[str, float], other: float, others: tuple[str, float]) -> bool:
+    """Return whether two numbers with units are exactly the same: a year and 12 months."""
+    return unit[0] == others[0] and _close(value * unit[1] / others[1], other)
 
 
-def _alone(one: Quantity) -> Iterator[float]:
-    share = one.value / 100 if "percent" in one.kinds else one.value
-    if 0 < share < 1:
-        yield 1 - share
-    if one.value and "count" not in one.kinds:
-        yield 1 / share
+def _is_bare(each: Quantity) -> bool:
+    return each.kinds == {"count"} and each.unit is None
 
 
-def _together(one: Quantity, other: Quantity) -> Iterator[float]:
-    yield one.value - other.value
-    for above, below in ((one.value, other.value), (other.value, one.value)):
-        if below:
-            yield above / below
-            yield above / below - 1
-
-
-def _neighbours(known: Sequence[Quantity]) -> Iterator[tuple[Quantity, Quantity]]:
-    """Yield the pairs of numbers of one kind and unit with at most one other between them; years are left out."""
-    known = [one for one in known if one.value not in _YEARS]
-    for one, other in (*pairwise(known), *zip(known, known[2:], strict=False)):
-        if one.unit == other.unit and not one.kinds.isdisjoint(other.kinds):
-            yield one, other
+def _has_digits_of(one: Quantity, each: Quantity) -> bool:
+    """Return whether two numbers of the same thing, kind and dimension differ only in the power of ten."""
+    if one.kinds.isdisjoint(each.kinds) or (_is_bare(each) and (each.counted is None or one.counted != each.counted)):
+        return False
+    (dimension, scale), (other, others) = each.unit or ("", 1.0), one.unit or ("", 1.0)
+    if dimension != other or one.value * each.value <= 0:
+        return False
+    power = math.log10(each.value * scale / (one.value * others))
+    return abs(power - round(power)) < _SAME and round(power) != 0
 
 
 def _is_rounded(value: float, each: Quantity) -> bool:

@@ -1,10 +1,11 @@
 """Hold back rewrites for reasons that no score overrules (B2): between critic and pass, and before the archive. Pure.
 
 A rewrite is stopped by code for plain contradictions only: language, length, a refusal, a copy, readability, another
-text, a number that the original has in no reading. Whether a sentence says what the original says is a question to the
-critic (`compare_sentences`), and so is a number or name that code did not find there (`settled`, `doubted_claims`); its
-verdict counts only with words of the original. A question without an answer (`open_questions`) stops nothing and costs
-no attempt: the rewrite is shown with it, and is archived when the critic or a person has accepted it.
+text, a number that the original has with another power of ten, sign or unit. Whether a sentence says what the original
+says is a question to the critic (`compare_sentences`), and so is a number or name that code did not find there
+(`settled`, `doubted_claims`); its verdict counts only with words of the original. A question without an answer
+(`open_questions`) stops nothing and costs no attempt: the rewrite is shown with it, and is archived when the critic or
+a person has accepted it.
 Each check gives its reason in words. A person may release a text by accepting it; accepted numbers and names count as
 accepted in every rewrite of the same paper.
 
@@ -154,7 +155,7 @@ def settled(item: NewItem, text: str, critique: Critique, doubted: Collection[st
 
 
 def doubted_claims(found: Unsupported, critique: Critique, answered: Collection[str]) -> tuple[str, ...]:
-    """Return the numbers and names that hold a rewrite back: numbers in no reading of the original, unless the critic
+    """Return the numbers and names that hold a rewrite back: numbers that the original contradicts, unless the critic
     settled them, and what it finds changed or invented.
     """
     wrong = {claim_key(each.claim) for each in critique.claims if each.verdict in ("changed", "invented")}

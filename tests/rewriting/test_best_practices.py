@@ -384,13 +384,13 @@ def test_another_model_embeds_the_originals_anew_and_finds_them(archive: Archive
         ("I'm sorry, but I cannot help with that request.", "a refusal"),
         ("\u200b\u200c\u2060" * 300, "no visible text"),
         ("It works well.", "3 words, where 120 to 200 were asked for"),
-        ("On 4,071 farms sheep were counted.", "not in the original: 4,071"),
+        ("On 4,700 farms sheep were counted.", "not in the original: 4,700"),
     ],
 )
 def test_whoever_calls_nothing_is_archived_that_the_gate_holds_back_unless_a_person_released_it(
     archive: Archive, text: str, reason: str
 ) -> None:
-    original = "We count sheep with a sieve, and it needs half of the memory of the best earlier method. " * 5
+    original = "On 47 farms a sieve counts sheep, and it needs half of the memory of the best earlier method. " * 5
     refused = keep(archive, original, text, released=False)
     assert refused.id is None and str(refused.refused).startswith("held back by the gate: ")
     assert reason in str(refused.refused)

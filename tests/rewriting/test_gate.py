@@ -42,7 +42,7 @@ LONG = replace(
         "counts "
         "97.5% of the sheep correctly and needs half of the memory of the best earlier method. It runs on a phone, "
         "where "
-        "one count takes 40 ms. The method assumes that sheep pass one at a time; at crowded gates the error doubles."
+        "one count takes 42 ms. The method assumes that sheep pass one at a time; at crowded gates the error doubles."
     ),
 )
 GOOD = (
@@ -54,7 +54,7 @@ GOOD = (
     "each animal it keeps a short note, so that none is counted twice. Old notes are thrown away first, which saves "
     "room.\n\n"
     "On 1,000 hours of video from three farms it counted 97.5 percent of the sheep correctly. It did so with half the "
-    "memory of the best method before it, and one count took 40 milliseconds. One thing must hold: the sheep have "
+    "memory of the best method before it, and one count took 42 milliseconds. One thing must hold: the sheep have "
     "to come "
     "one by one. Where many crowd the gate at once, the error doubles."
 )
@@ -85,9 +85,9 @@ SIX = {
     "a few words": ("It works well.", "3 words"),
     "the original": (LONG.abstract, "the original over again"),
     "Korean for an English reader": (KOREAN, "not in English"),
-    "invented figures": (
-        GOOD.replace("97.5 percent", "99.9 percent").replace("40 milliseconds", "470 milliseconds"),
-        "not in the original: 99.9, 470",
+    "misread figures": (
+        GOOD.replace("97.5 percent", "9.75 percent").replace("42 milliseconds", "4.2 milliseconds"),
+        "not in the original: 9.75, 4.2",
     ),
     "zero-width characters": ("\u200b\u200c\u2060" * 300, "no visible text"),
 }
@@ -168,12 +168,12 @@ def test_the_best_that_the_gate_lets_through_goes_before_what_it_holds_back(arch
 
 
 def test_a_person_may_accept_what_is_held_back_and_the_claims_are_remembered_for_the_paper(archive: Archive) -> None:
-    text = SIX["invented figures"][0]
+    text = SIX["misread figures"][0]
     item = rewritten(archive.warehouse, text, archive=archive)
     assert standing(item, config=CONFIG) == "waiting for a decision"
     done = decide(archive.warehouse, item.item, 2, "accept", now=NOW, config=CONFIG)
     assert done.counted, done.note
-    assert rewrite_item(archive.warehouse, item.item).accepted == {"99.9", "470"}
+    assert rewrite_item(archive.warehouse, item.item).accepted == {"9.75", "4.2"}
     with loopback_llm() as server:
         closed = advance(archive.warehouse, writer_of(server, archive=archive), item.item)
     assert (closed.outcome, closed.kept, kept(archive)) == ("accepted", 2, [text])
@@ -182,7 +182,7 @@ def test_a_person_may_accept_what_is_held_back_and_the_claims_are_remembered_for
 
 
 def test_what_was_accepted_for_one_paper_is_not_for_another(archive: Archive) -> None:
-    text = SIX["invented figures"][0]
+    text = SIX["misread figures"][0]
     item = rewritten(archive.warehouse, text)
     decide(archive.warehouse, item.item, 2, "accept", now=NOW, config=CONFIG)
     other = rewritten(archive.warehouse, text, paper=replace(LONG, paper_id="2603.00078"))
@@ -190,13 +190,13 @@ def test_what_was_accepted_for_one_paper_is_not_for_another(archive: Archive) ->
 
 
 def test_single_numbers_and_names_can_be_released_and_the_rewrite_goes_on_by_itself(archive: Archive) -> None:
-    item = rewritten(archive.warehouse, SIX["invented figures"][0], archive=archive)
+    item = rewritten(archive.warehouse, SIX["misread figures"][0], archive=archive)
     unknown = release(archive.warehouse, item.item, "Norway", now=NOW)
     assert not unknown.counted and "'Norway' is not in doubt" in unknown.note
-    assert release(archive.warehouse, item.item, "470", now=NOW).counted
+    assert release(archive.warehouse, item.item, "4.2", now=NOW).counted
     stands = rewrite_item(archive.warehouse, item.item)
-    assert held_back(stands, stands.attempts[0]) == ("not in the original: 99.9",)
-    release(archive.warehouse, item.item, "99.9", now=NOW)
+    assert held_back(stands, stands.attempts[0]) == ("not in the original: 9.75",)
+    release(archive.warehouse, item.item, "9.75", now=NOW)
     with loopback_llm() as server:
         done = advance(archive.warehouse, writer_of(server, archive=archive), item.item)
     assert (done.outcome, done.kept) == ("passed", 1)
@@ -314,7 +314,7 @@ def test_the_rewrite_says_which_sentences_nobody_compared_with_the_original(arch
 
 
 def test_a_text_held_only_for_what_the_critic_found_in_the_original_costs_no_second_attempt(archive: Archive) -> None:
-    text = GOOD.replace("on video", "on 480 videos")
+    text = GOOD.replace("97.5 percent", "9.75 percent")
     count = len(sentence_spans(text))
 
     def answer(request: Request) -> Step:
@@ -328,7 +328,7 @@ def test_a_text_held_only_for_what_the_critic_found_in_the_original_costs_no_sec
         waits = advance(archive.warehouse, writer_of(server, archive=archive), item.item)
         assert len(server.requests) == 2
     assert standing(waits, config=CONFIG) == "waiting for a decision"
-    assert (waits.attempts[0].disputed, waits.attempts[0].unchecked) == (("480",), 0)
+    assert (waits.attempts[0].disputed, waits.attempts[0].unchecked) == (("9.75",), 0)
 
 
 def test_a_text_that_the_critic_finds_changed_is_not_kept_however_often_it_is_written(archive: Archive) -> None:
