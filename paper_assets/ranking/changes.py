@@ -46,7 +46,12 @@ _HASHES = {
     "calibration": "the calibration of relevance has changed",
     "llm_prompt": "the prompt of the language model has changed",
 }
-_NAMED_BY = {"profile_hash": "edit", "preferences": "ratings"}  # the kind of cause that says the same of a paper
+# What a paper's reason says where it names the same.
+_NAMED_AS = {
+    "profile_hash": "the profile was edited",
+    "preferences": "what your ratings taught",
+    "calibration": "another calibration",
+}
 _ALSO = 2  # further causes that are named for a paper
 
 
@@ -86,8 +91,12 @@ class Changes:
     def unnamed(self) -> Mapping[str, tuple[Any, Any]]:
         """The lineage without what the reason of a paper already names."""
         moves = (*self.entered, *self.left, *self.moved)
-        named = {cause.kind for move in moves for cause in move.causes[: move.decisive]}
-        return {name: values for name, values in self.lineage.items() if _NAMED_BY.get(name) not in named}
+        reasons = " ".join(move.reason for move in moves)
+        return {
+            name: values
+            for name, values in self.lineage.items()
+            if name not in _NAMED_AS or _NAMED_AS[name] not in reasons
+        }
 
 
 def changes_between(

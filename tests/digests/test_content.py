@@ -343,6 +343,10 @@ def test_what_a_papers_reason_names_is_not_said_a_second_time() -> None:
     [told] = changed(before, after, preferences="b", llm_model="m")
     assert any("what your ratings taught" in reason for reason, _ in told.moved)
     assert told.otherwise == ("language model: none → m",)
+    again = [row(1, "2603.00002", final=0.6, semantic_relevance=0.8), row(2, "2603.00001", final=0.5)]
+    [told] = changed(before, again, calibration="b", llm_model="m")
+    assert any("another calibration" in reason for reason, _ in told.moved)
+    assert told.otherwise == ("language model: none → m",)
 
 
 def test_warnings_stand_on_the_page_and_the_absence_of_a_language_model_at_its_foot() -> None:

@@ -44,7 +44,7 @@ from paper_assets.learning.ratings import IN_WORDS, note_signal, ratings_of, wit
 from paper_assets.library.formats import FORMATS, write_papers
 from paper_assets.paper import Paper
 from paper_assets.paper_id import split_paper_id
-from paper_assets.ranking.explain import parts_of, removed_in_words
+from paper_assets.ranking.explain import below_threshold, parts_of, removed_in_words
 from paper_assets.retrieval.desk_search import similar_ids
 from paper_assets.stores.papers import find_paper
 from paper_assets.stores.rankings import DayOfPaper, latest_ranking_day, paper_history, ranking_header
@@ -94,25 +94,27 @@ def explained_paper(desk: Desk, profile: str, day: date, paper_id: str) -> dict[
         return {"verdict": outside, "score": None, "parts": (), "why": ()}
     score = explained["score"]
     parts: tuple[Part, ...] = ()
+    below = None
     if score:
-        weights = ranking_header(desk.warehouse, day, profile)["weights"]
-        parts = tuple(Part(name=name, words=words, points=by) for name, words, by in parts_of(score, weights))
+        header = ranking_header(desk.warehouse, day, profile)
+        below = below_threshold(score, header)
+        parts = tuple(Part(name=name, words=words, points=by) for name, words, by in parts_of(score, header["weights"]))
     return {
-        "verdict": _verdict(explained),
+        "verdict": _verdict(explained, below),
         "score": score["final"] if score else None,
         "parts": parts,
         "why": explained["why"],
     }
 
 
-def _verdict(explained: Mapping[str, Any]) -> str:
-    """Return the answer in one sentence."""
+def _verdict(explained: Mapping[str, Any], below: str | None) -> str:
+    """Return the answer in one sentence; `below`: that the paper is below the threshold."""
     row = explained["score"]
     if row is None:
         return "It is not in the list: a filter removed it."
     if row["shown"]:
         return f"It is number {row['rank']} of the list."
-    return "It is not in the list: its score is too low."
+    return f"It is not in the list. {below}" if below else "It is not in the list: its score is too low."
 
 
 def _shown(desk: Desk, paper_id: str) -> ShownPaper | None:
