@@ -82,6 +82,15 @@ def test_ratings_are_found_exported_and_changed_on_the_shelf(two_for_later: Page
         page.get_by_role("searchbox").fill("protein")
         page.keyboard.press("Enter")
         expect(page.locator(".found article")).to_have_count(1)
+        page.goto(f"{two_for_later.today}/shelf")
+        for left in (1, 0):
+            page.locator(".found article").first.get_by_role("button", name="Worth reading").click()
+            expect(page.locator(".found article")).to_have_count(left)
+        page.get_by_role("link", name="Shelf").click()
+        expect(page.get_by_role("link", name="Worth reading 2")).to_have_attribute("aria-current", "true")
+        for left in (1, 0):
+            page.locator(".found article").first.get_by_role("button", name="Later").click()
+            expect(page.locator(".found article")).to_have_count(left)
         page.get_by_role("link", name="Not for me").click()
         expect(page.get_by_text("This shelf is empty")).to_be_visible()
     assert set(ratings_by_id(two_for_later.desk.warehouse, PROFILE).values()) == {"later"}

@@ -7,6 +7,7 @@ import pytest
 from playwright.sync_api import Browser, Dialog, expect
 from playwright.sync_api import Page as BrowserPage
 
+from paper_assets.interfaces.page.desk import percent
 from paper_assets.models.embedder import load_embedder
 from paper_assets.pipeline.day_inputs import profile_day
 from paper_assets.pipeline.rankings import keep_candidates, keep_ranking
@@ -69,7 +70,7 @@ def test_a_preview_shows_what_the_run_then_stores_and_stores_nothing_itself(
         assert written["rewriting"] == CONTENT["rewriting"], "what was not edited stays as it was written"
         stored = ranked_by_a_run(desk)
         assert seen == [
-            (paper, f"{match:.3f}, on topic {probability:.2f}" + (", new" if "new" in figures else ""))
+            (paper, f"{percent(probability)} on topic, match {match:.2f}" + (", new" if "new" in figures else ""))
             for (paper, match, probability), (_, figures) in zip(stored, seen, strict=True)
         ]
     finally:

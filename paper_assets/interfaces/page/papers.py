@@ -193,10 +193,11 @@ def show_shelf(request: Request) -> Response:
 
 def _shelf(request: Request) -> Response:
     desk, profile, asked = desk_of(request), profile_of(request), request.query_params
-    shown = asked.get("show", SHELVES[0])
-    shown = shown if shown in SHELVES else SHELVES[0]
     text = one_line(asked.get("q", ""))[:300]
     rated = ratings_of(desk.warehouse, profile)[::-1]
+    counts = Counter(each.rating for each in rated)
+    shown = asked.get("show") or next((name for name in SHELVES if counts[name]), SHELVES[0])
+    shown = shown if shown in SHELVES else SHELVES[0]
     when = {each.paper_id: each.rated_at.date() for each in rated}
     chosen = [each.paper_id for each in rated if each.rating == shown]
     stored = stored_papers(desk, chosen)
@@ -210,7 +211,7 @@ def _shelf(request: Request) -> Response:
         shown=shown,
         text=text,
         shelves=[(name, IN_WORDS[name]) for name in SHELVES],
-        counts=Counter(each.rating for each in rated),
+        counts=counts,
         rows=[row_of(each) for each in papers[:_ON_A_SHELF]],
         found=len(papers),
         missing=len(chosen) - len(stored) if not text else 0,
@@ -218,7 +219,7 @@ def _shelf(request: Request) -> Response:
         ratings={each.paper_id: each.rating for each in rated},
         choices=CHOICES,
         state=ratings_part(desk.warehouse, profile),
-        back=f"{request.url.path}?{request.url.query}" if request.url.query else request.url.path,
+        back=f"{request.url.path}?{request.url.query or f'show={shown}'}",
     )
 
 

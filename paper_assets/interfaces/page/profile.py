@@ -357,10 +357,10 @@ def save_profile(request: Request) -> Response:
     except InvalidProfile as fault:
         return _page(request, replace(form, fault=f"Could not save the profile: {fault}"), status=400)
     note = (
-        "Profile saved. While `make dev` or `paper-assets up` runs, the list follows automatically; otherwise run "
+        "Profile saved. While paper-assets up runs, the list follows within a minute; otherwise run "
         f"paper-assets run --profile {profile}."
     )
-    return redirect_with_note(request, f"/p/{profile}/profile", note.replace("`", ""))
+    return redirect_with_note(request, f"/p/{profile}/profile", note)
 
 
 def _page(request: Request, form: _Form, *, status: int = 200) -> Response:
