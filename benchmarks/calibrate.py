@@ -118,8 +118,8 @@ def background_of(papers: Sequence[Paper]) -> tuple[str, str]:
 
 
 def acronyms_of(papers: Sequence[Paper]) -> str:
-    """The lines of `acronyms.tsv`: acronyms that enough papers define, nearly always alike, and nearly always write in
-    capitals.
+    """Return the lines of `acronyms.tsv`: acronyms that enough papers define, mostly with one meaning, and that are
+    rarely written in small letters.
     """
     defined: dict[str, Counter[str]] = {}
     written, as_words = Counter[str](), Counter[str]()
@@ -143,8 +143,10 @@ def acronyms_of(papers: Sequence[Paper]) -> str:
 
 
 def _definitions_in(text: str) -> Iterator[tuple[str, str]]:
-    """Yield (acronym, meaning) of each "long form (LF)": the words before the bracket whose first letters it consists
-    of, or else as Schwartz and Hearst (2003) find them: its letters in their order, from the right, the first at the
+    """Yield (acronym, meaning) of each "long form (LF)" in a text.
+
+    The meaning is the words before the bracket if the acronym consists of their first letters. Otherwise it is found
+    as by Schwartz and Hearst (2003): from the right, each letter of the acronym is matched, the first letter at the
     start of a word.
     """
     for bracket in _BRACKET.finditer(text):

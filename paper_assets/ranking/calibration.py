@@ -78,7 +78,10 @@ class Calibration:
     version: str
 
     def for_model(self, model: str | None) -> "Calibration":
-        """Return the calibration for vectors of a model (None: not known); of another one little is known."""
+        """Return the calibration for vectors of `model` (None: unknown).
+
+        For another model than the calibrated one, the usual cosines count as those of fewer papers.
+        """
         if model == self.model:
             return self
         cosines = replace(self.cosines, weight=self.cosines.weight_elsewhere)

@@ -128,7 +128,7 @@ def rules_of(header: Mapping[str, Any], *, otherwise: int = 1) -> ListRules:
 
 
 def interests_served(header: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the interests that a paper of the ranking serves, in the profile's order."""
+    """Return the interests that at least one paper of the ranking serves, in the profile's order."""
     return tuple(interest for interest, _ in header.get("serves") or ())
 
 
@@ -145,7 +145,7 @@ def scored_papers(
     for interest, papers in header.get("serves") or ():
         for paper_id, value in papers.items():
             serves[at[paper_id], columns[interest]] = value
-    # Rankings stored before do not say which interests a paper serves, only who got a place.
+    # Older rankings store only which papers got a place for an interest, not which papers serve it.
     places = () if "serves" in header else header.get("lane_places") or ()
     found = ScoredPapers(
         member=np.array([row is not None for row in rows], dtype=np.bool_),
@@ -159,7 +159,7 @@ def scored_papers(
     )
     if not places:
         return found
-    # One that is shown though lower ones are not stays because no other serves its interest.
+    # A paper that is shown but would not be for its score keeps its place as the only one of its interest.
     shown = np.array([row is not None and row["shown"] for row in rows], dtype=np.bool_)
     return replace(found, lanes=found.lanes | (shown & ~arrange(found).listed))
 

@@ -236,3 +236,20 @@ def row_of(stored: StoredRanking, paper_id: str) -> dict[str, Any]:
     (row,) = (row for row in stored.rows.to_pylist() if row["paper_id"] == paper_id)
     found: dict[str, Any] = row
     return found
+
+
+def test_only_a_list_of_a_window_that_has_shown_nothing_shows_a_doubtful_paper(tmp_path: Path) -> None:
+    day = Day(tmp_path, primary=["frogs in the marsh"])
+    first = day.ranked()
+    assert first.header["line_rule"]["never_empty"]
+    assert first.rows.column("shown").to_pylist().count(True) > 0
+    day.add(paper(9, "Newts in the marsh"))
+    assert not day.ranked(as_of=TOMORROW).header["line_rule"]["never_empty"]
+
+
+def test_vectors_of_the_calibrated_model_are_judged_by_its_usual_cosines(tmp_path: Path) -> None:
+    day = Day(tmp_path, primary=["frogs in the marsh"])
+    known = day.ranked().rows.to_pylist()[0]["semantic_relevance"]
+    day.embedder = replace(day.embedder, name="another-model")
+    day.add()
+    assert day.ranked().rows.to_pylist()[0]["semantic_relevance"] < known
