@@ -22,6 +22,7 @@ from paper_assets.stores.warehouse import Warehouse, value_of
 from paper_assets.weights import DIMENSIONS
 
 _MOST_MAYBE = 5  # papers below the threshold that follow the list of a quiet day
+_LEAST_PROBABLE = 0.03  # of those; of judged papers below it one in a hundred is on topic
 
 
 # First and last day by profile. One query answers for all: a thousand queries take four seconds.
@@ -47,10 +48,16 @@ class StoredRanking:
 
     @property
     def maybe(self) -> list[dict[str, Any]]:
-        """Return on a quiet day the rows that follow the list, below the threshold, by rank; none on another (G17b)."""
+        """Return on a quiet day the rows that follow the list, below the threshold, by rank; none on another (G17b).
+
+        A paper that is almost certainly off topic is not among them.
+        """
         if not self.header.get("quiet"):
             return []
-        return self.rows.filter(pc.invert(self.rows.column("shown"))).slice(0, _MOST_MAYBE).to_pylist()
+        learned = pc.fill_null(self.rows.column("learned"), 0.0)
+        probable = pc.greater_equal(pc.add(self.rows.column("semantic_relevance"), learned), _LEAST_PROBABLE)
+        below = pc.and_(pc.invert(self.rows.column("shown")), probable)
+        return self.rows.filter(below).slice(0, _MOST_MAYBE).to_pylist()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -374,6 +374,17 @@ def test_a_quiet_day_says_so_and_names_what_stands_under_the_line() -> None:
     assert digest(*papers[:2], rows=rows[:2]).maybe == ()
 
 
+def test_a_paper_that_is_almost_certainly_off_topic_is_not_among_the_maybe_even_on_an_empty_day() -> None:
+    papers = [paper(number) for number in range(1, 5)]
+    probable = [(0.2, None), (0.004, 0.1), (0.1, -0.09), (0.02, None)]  # the formula's, and what ratings changed
+    rows = [
+        row(rank, each.paper_id, shown=False, semantic_relevance=formula, learned=learned)
+        for rank, (each, (formula, learned)) in enumerate(zip(papers, probable, strict=True), 1)
+    ]
+    assert [entry.rank for entry in digest(*papers, rows=rows, line=0.65, quiet=True).maybe] == [1, 2]
+    assert digest(*papers[3:], rows=rows[3:], line=0.65, quiet=True).maybe == ()
+
+
 LOUD = "Frogs are loud at night, and $x < 2$ of them sleep."
 FAR = "They are heard from two kilometres away."
 
