@@ -30,6 +30,7 @@ from paper_assets.ranking.keywords import distinct, keywords_in
 from paper_assets.ranking.term_matching import PaperWords, term_scores, tfidf_cosines
 from paper_assets.settings import ScoringConfig
 from paper_assets.text.forward_index import IndexedTexts
+from paper_assets.text.introductions import without_introduction
 from paper_assets.text.words import SMALL_WORDS, normal_form
 
 _ROWS_AT_ONCE = 256  # 0.8 MB of float64 at 384 dimensions, and as much of products: they stay in the cache
@@ -389,7 +390,8 @@ def _lanes_view(interests: Interests, weights: tuple[float, float, float]) -> Vi
     for weight, level in zip(weights, levels, strict=True):
         for interest in level:
             lanes.setdefault(interest, weight)
-    return View(mode="lanes", texts=tuple(lanes), weights=tuple(lanes.values()), names=tuple(lanes))
+    texts = tuple(without_introduction(interest) for interest in lanes)
+    return View(mode="lanes", texts=texts, weights=tuple(lanes.values()), names=tuple(lanes))
 
 
 def _library(liked: Sequence[tuple[str, str]]) -> View:

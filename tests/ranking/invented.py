@@ -14,10 +14,11 @@ AS_OF = date(2026, 3, 31)
 NOW = datetime(2026, 3, 31, 12, tzinfo=UTC)
 
 WORDS = [
-    "graph", "graphs", "neural", "network", "networks", "language", "Language", "model", "models", "zero-shot",
-    "zero", "shot", "RL", "URL", "C++", "C", "study", "studies", "class", "classes", "naïve", "Naive", "強化学習",
-    "언어모델을", "언어", "GPT-4", "GPT", "R&D", "β-VAE", "vae", "biomedical", "medical", "survey.", "(survey)",
-    "robot", "robotics", "GPT-4o", "for", "with", "\u2013", ",", "\n", "\t", "++", "\u00ad", "s",
+    "graph", "graphs", "neural", "network", "networks", "language", "Language", "model", "models",
+    "zero-shot", "zero", "shot", "RL", "URL", "C++", "C", "study", "studies", "class", "classes", "naïve",
+    "Naive", "強化学習", "언어모델을", "언어", "GPT-4", "GPT", "R&D", "β-VAE", "vae", "biomedical", "medical",
+    "survey.", "(survey)", "GNNs", "GAN", "generative", "adversarial", "robot", "robotics", "GPT-4o", "for",
+    "with", "\u2013", ",", "\n", "\t", "++", "\u00ad", "s",
 ]  # fmt: skip
 KEYWORDS = [
     "graph neural networks", "graph", "language model", "Language-Models", "zero shot", "RL", "C++", "C", "studies",

@@ -112,6 +112,21 @@ def shorter(text: str, term: Term) -> list[str]:
     return found
 
 
+def across(text: str, term: Term) -> list[Term]:
+    """The pairs in which an acronym of the text's phrases is written for the words on one side of a pair of words."""
+    found: list[Term] = []
+    phrases = {acronym: [singular(word) for word in meaning] for acronym, meaning in MEANINGS.items()}
+    for part in re.split(r"[^\w\s'+#-]+", plain(text)):
+        words = spelled_out(part)
+        for at, pair in enumerate(pairwise(words)):
+            if pair != term:
+                continue
+            ends = [each for each, phrase in phrases.items() if words[: at + 1][-len(phrase) :] == phrase]
+            begins = [each for each, phrase in phrases.items() if words[at + 1 :][: len(phrase)] == phrase]
+            found += [(one, two) for one in [term[0], *ends] for two in [term[1], *begins]]
+    return found
+
+
 def times(words: list[str], term: Term) -> int:
     """How often a text's words hold a term."""
     return sum(tuple(words[at : at + len(term)]) == term for at in range(len(words)))
@@ -123,7 +138,10 @@ def said(papers: list[tuple[str, str]], text: str) -> list[float] | None:
     if not asked:
         return None
     fields = [[[singular(word) for word in re.findall(r"[^\W_]+", plain(field))] for field in one] for one in papers]
-    forms: dict[Term, list[Term]] = {term: [term, *((each,) for each in shorter(text, term))] for term in asked}
+    shorts = {term: shorter(text, term) for term in asked}
+    forms = {
+        term: list(dict.fromkeys([term, *((each,) for each in shorts[term]), *across(text, term)])) for term in asked
+    }
     often = [
         {term: sum(3 * times(title, form) + times(abstract, form) for form in forms[term]) for term in asked}
         for title, abstract in fields
@@ -132,20 +150,41 @@ def said(papers: list[tuple[str, str]], text: str) -> list[float] | None:
     worth = {}
     for term in asked:
         known = [int(WORD_HOLDERS.get(word, 0)) for word in term]
-        short = sum(int(WORD_HOLDERS.get(form[0], 0)) for form in forms[term][1:])
+        short = sum(int(WORD_HOLDERS.get(each, 0)) for each in shorts[term])
         share = (short + (known[0] if len(term) == 1 else 0.25 * min(known))) / DATA["background_papers"]
         held = sum(one[term] > 0 for one in often) + weight * share
         worth[term] = math.log1p((count + weight - held + 0.5) / (held + 0.5)) ** 2
     length = math.sqrt(sum(worth.values()))
+    written = [[re.findall(r"[^\W_]+", plain(field)) for field in one] for one in papers]
+    single = [term for term in asked if len(term) == 1]
+    derived = [
+        {
+            term: sum(
+                times * [stem(word) for word in words].count(stem(term[0]))
+                for times, words in zip((3, 1), one, strict=True)
+            )
+            for term in single
+            if not held_times[term]
+        }
+        for held_times, one in zip(often, written, strict=True)
+    ]
+    family_worth = {}
+    for term in single:
+        share = int(HOLDERS.get(stem(term[0]), 0)) / DATA["background_papers"]
+        held = sum(other.get(term, 1) > 0 for other in derived) + weight * share
+        family_worth[term] = min(math.log1p((count + weight - held + 0.5) / (held + 0.5)) ** 2, worth[term])
     return [
         min(
-            sum(worth[term] * (1 + math.log(one[term])) for term in asked if one[term])
+            (
+                sum(worth[term] * (1 + math.log(one[term])) for term in asked if one[term])
+                + sum(0.5 * family_worth[term] * (1 + math.log(count)) for term, count in other.items() if count)
+            )
             / length
             * max(1, 4 / length)
             / math.sqrt(max(len(title) + len(abstract), 50)),
             2.0,
         )
-        for one, (title, abstract) in zip(often, fields, strict=True)
+        for one, other, (title, abstract) in zip(often, derived, fields, strict=True)
     ]
 
 

@@ -47,10 +47,28 @@ def likeness(papers: list[str], *liked: str, background: Background = BACKGROUND
     return tfidf_cosines(index_words(papers), liked, background=background)
 
 
-def test_a_derived_form_is_another_word_and_a_plural_the_same() -> None:
-    found = scores(["we optimize it", "an optimizer", "tokens", "a tokenizer"], "optimizers", "tokenization")
-    assert (found[:, 0] > 0).tolist() == [False, True, False, False]
-    assert (found[:, 1] > 0).tolist() == [False, False, False, False]
+def test_a_plural_is_the_same_word_and_a_derived_form_counts_less_the_more_papers_hold_one() -> None:
+    papers = ["an optimizer", "optimizers", "we optimize it", "to optimize", "a tokenizer"]
+    optimizer, plural, *derived, other = scores(papers, "optimizers")[:, 0]
+    assert optimizer == plural > 4 * derived[0] > 0
+    assert derived[0] == derived[1] and other == 0
+    rare = scores([*papers[:3], "tokens", "tokens"], "optimizers")[:, 0]
+    assert rare[2] / rare[0] > derived[0] / optimizer
+
+
+def test_a_derived_form_adds_nothing_to_the_word_itself_and_counts_more_in_the_title() -> None:
+    word, both, abstract, title = scores(
+        [("x", "reasoning"), ("x", "reasoning that reasons"), ("x", "it reasons"), ("It reasons", "x")], "reasoning"
+    )[:, 0]
+    assert word == both > title > abstract > 0
+
+
+def test_words_that_introduce_an_interest_are_not_looked_for() -> None:
+    papers = [("Optimal transport", "words"), ("I work on papers", "interested in anything new")]
+    asked = ["optimal transport", "I work on optimal transport", "anything new about optimal transport"]
+    found = scores(papers, *asked)
+    assert found[0, 0] > 0 and np.array_equal(found, found[:, :1].repeat(3, axis=1))
+    assert matched_terms(asked[1], *papers[1]) == ((), ())
 
 
 @pytest.mark.parametrize(
@@ -174,6 +192,8 @@ def test_the_words_of_an_interest_that_a_paper_holds_are_named_where_they_are() 
     assert found == (("optimal transport",), ("barycenter", "optimizer"))
     assert matched_terms("state space", "A state", "The space of a state") == (("state",), ("space",))
     assert matched_terms("the of", title, abstract) == ((), ())
+    assert matched_terms("optimization of reasoning", "Reasons", "") == (("reasoning (reasons)",), ())
+    assert matched_terms("reasoning", "x", "We reason and reason") == ((), ("reasoning (reason)",))
 
 
 def test_an_acronym_and_the_phrase_that_it_stands_for_find_each_other() -> None:
@@ -182,6 +202,14 @@ def test_an_acronym_and_the_phrase_that_it_stands_for_find_each_other() -> None:
     assert by_phrase[0] > by_phrase[2] and by_phrase[1] > by_phrase[2]
     assert np.array_equal(by_phrase, by_acronym)
     assert matched_terms("sparse autoencoders", *papers[0]) == (("sparse autoencoder (SAE)",), ())
+
+
+@pytest.mark.parametrize("interest", ["LLM inference", "large language model inference"])
+def test_a_pair_is_found_where_an_acronym_is_one_of_its_words(interest: str) -> None:
+    papers = [f"{text} " + "word " * 60 for text in ("LLM inference", "language model inference", "inference, an LLM")]
+    short, long, apart = scores(papers, interest, background=BACKGROUND)[:, 0]
+    assert short > apart and long > 0
+    assert "model inference" in matched_terms(interest, papers[0], "")[0]
 
 
 def test_an_acronym_counts_only_for_an_interest_that_holds_the_whole_phrase() -> None:
