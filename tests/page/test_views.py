@@ -3,7 +3,6 @@
 import pytest
 from playwright.sync_api import Browser, expect
 
-from paper_assets.interfaces.page.overview import assets_in_words, partitions_in_words
 from paper_assets.stores.rewrites import rewrites_of
 from tests.page.browser import axe_script, keep_picture, serious_findings, small_targets, visitor
 from tests.page.invented_desk import LATEST, PROFILE, Page
@@ -107,11 +106,3 @@ def test_accessibility_was_checked(axe: str | None) -> None:
 @pytest.fixture(scope="module")
 def axe() -> str | None:
     return axe_script()
-
-
-def test_a_run_is_described_in_a_readers_words() -> None:
-    assert assets_in_words(["paper_embeddings", "gatekeeper", "scored_rankings"]) == "embeddings, ranking"
-    assert partitions_in_words(["2026-03-02|roads", "2026-03-04|traffic"]) == (
-        "2 March 2026 to 4 March 2026, profiles from roads to traffic"
-    )
-    assert partitions_in_words(["2026-03-04|traffic"]) == "4 March 2026, traffic"
