@@ -25,6 +25,7 @@ from paper_assets.sources.table import html_of, page_of, source_of
 from paper_assets.stores.rankings import StoredRanking
 from paper_assets.stores.rewrites import Attempt, RewriteItem
 from paper_assets.text.cleaning import one_line
+from paper_assets.text.numbers import percent
 from paper_assets.text.tex import MathText, hold_formulas, readable, release_formulas
 
 
@@ -130,8 +131,8 @@ def order_notes(shown: Sequence[Mapping[str, Any]], header: Mapping[str, Any]) -
         mine, its = (each["semantic_relevance"] for each in (row, passed))
         if tenth(mine) > tenth(its):
             notes[row["paper_id"]] = (
-                f"Above no. {passed['rank']}, whose score is higher: it is more probably on topic ({mine:.2f} "
-                f"against {its:.2f}). The list is ordered by tenths of this probability, then by score."
+                f"Above no. {passed['rank']}, whose score is higher: it is more probably on topic ({percent(mine)} "
+                f"against {percent(its)}). The list is ordered by tenths of this probability, then by score."
             )
     return notes
 

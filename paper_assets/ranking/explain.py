@@ -26,6 +26,7 @@ from paper_assets.ranking.scoring import REWARDED, final_scores
 from paper_assets.ranking.tags import CONTRASTIVE_IN_WORDS, IN_WORDS, SOFT_PENALTY
 from paper_assets.ranking.term_matching import matched_terms
 from paper_assets.settings import ScoringConfig
+from paper_assets.text.numbers import percent, percent_against
 from paper_assets.text.words import commonest_forms
 from paper_assets.weights import DIMENSIONS
 
@@ -87,14 +88,14 @@ def why(
     weights, line = header["weights"], header.get("line")
     sentences = [f"Place {row['rank']} of {scored} with a score of {row['final']:.3f}."]
     if match_of(row, header) is not None:
-        sentences[0] = f"Place {row['rank']} of {scored} with a match of {order_as_sum(row, header)}."
+        sentences[0] = f"Place {row['rank']} of {scored}. {_match_in_words(row, header)}"
     if line is not None:
         sentences.append(_against_threshold(probability_of(row), line))
         rule = header.get("line_rule")
         if rule and line > rule["lowest"]:
             sentences.append(
                 "With a lower threshold, too few of the list's papers would be on topic: "
-                f"{rule['right']:.2f} of them are needed."
+                f"{percent(rule['right'])} of them are needed."
             )
     brought = {name: weights[name] * row[name] for name in DIMENSIONS if weights[name]}
     for name in sorted(brought, key=lambda name: -brought[name]):
@@ -154,11 +155,11 @@ def what_was_missing(paper_id: str, rows: Sequence[Mapping[str, Any]], header: M
     shown = sum(each["shown"] for each in rows)
     probability, weight = probability_of(row), header["weights"]["semantic_relevance"]
     if line is not None and probability < line:
-        words = f"Not in the list: the probability that it is on topic is {_below_threshold(probability, line)}"
+        words = f"Not in the list: the probability that it is on topic is {_with_needed(probability, line)}"
         if _listed_with(papers, at, probability=line, weight=weight):
             return f"{words}; with that it would be in, whatever else it brings."
         needed = _probability_needed(papers, at, weight)
-        return f"{words}; {needed:.3f} would bring it into the list." if needed else f"{words}."
+        return f"{words}; {_tenths(needed)} would bring it into the list." if needed else f"{words}."
     last = _last_for_its_score(rows, header)
     if last is None:
         return f"Not among the first {shown}: all places are taken for an interest or by the contrastive pick."
@@ -170,8 +171,8 @@ def what_was_missing(paper_id: str, rows: Sequence[Mapping[str, Any]], header: M
             return f"{words}."
         gap = needed - probability
         if gap < 0.001:
-            return f"{words}, or as probable with a better score, by less than 0.001."
-        return f"{words}; with {needed:.3f} instead of {probability:.3f} it would be among them."
+            return f"{words}, or as probable with a better score, by less than 0.1 %."
+        return f"{words}; with {_tenths(needed)} instead of {_tenths(probability)} it would be among them."
     gap = order_value(last, header) - order_value(row, header)
     remedy = f"the best mark in one of these would do: {'; '.join(remedies)}" if remedies else "no single mark would do"
     if line is not None and papers.rules.nudge is None:
@@ -209,9 +210,9 @@ def order_parts(row: Mapping[str, Any], header: Mapping[str, Any]) -> list[tuple
     if nudge is None:
         return parts_of(row, weights)
     probability, edge = probability_of(row), edge_of(header)
-    words = f"probability {probability:.2f} of being on topic"
+    words = f"{percent(probability)} on topic"
     if edge and probability > edge.probability:
-        words += f" (this purpose prefers {edge.probability:.2f})"
+        words += f" (this purpose prefers {percent(edge.probability)})"
     parts = [("semantic_relevance", words, points_above(probability, header))]
     for name in DIMENSIONS:
         if name != "semantic_relevance":
@@ -228,6 +229,21 @@ def order_as_sum(row: Mapping[str, Any], header: Mapping[str, Any]) -> str:
         return as_sum(row, header["weights"])
     terms = [f"{points:+.2f} {words}" for _, words, points in order_parts(row, header)]
     return f"{match:.2f} = {' '.join(terms).removeprefix('+')}"
+
+
+def _match_in_words(row: Mapping[str, Any], header: Mapping[str, Any]) -> str:
+    """Return what the list is ordered by, in a sentence that adds up: the distance from the threshold, and the rest."""
+    (_, words, points), *rest = order_parts(row, header)
+    side = "below" if points < 0 else "above"
+    first = f"{points:+.2f} for {words}, which is {side} the threshold"
+    terms = [first, *(f"{by:+.2f} for {name}" for _, name, by in rest)]
+    listed = " and ".join(filter(None, (", ".join(terms[:-1]), terms[-1])))
+    return f"The list is ordered by the match. Here it is {order_value(row, header):+.2f}: {listed}."
+
+
+def _tenths(probability: float) -> str:
+    """Format a probability that must be exact to be true, in tenths of a percent."""
+    return f"{100 * probability:.1f} %"
 
 
 def why_removed(reason: str) -> str:
@@ -261,10 +277,10 @@ def _relevance_in_words(row: Mapping[str, Any]) -> list[str]:
         to = "the papers you like" if library is not None else "your interests"
         return [f"It is near {to}: {parts}{f', most of all to {lane}' if lane else ''}."]
     sentences = (
-        [f"Nearest is your interest in {lane}: {parts}, which alone would make {probability:.2f}."] if lane else []
+        [f"Nearest is your interest in {lane}: {parts}, which alone would make {percent(probability)}."] if lane else []
     )
     if library is not None:
-        sentences.append(f"The papers you like alone would make {library:.2f}.")
+        sentences.append(f"The papers you like alone would make {percent(library)}.")
     return sentences
 
 
@@ -301,7 +317,8 @@ def _learned_in_words(row: Mapping[str, Any], weight: float, texts: tuple[str, s
     if not learned:
         return []
     named_parts = (
-        f"Your ratings moved that by {learned:+.2f} to {probability_of(row):.2f}, {weight * learned:+.3f} of the score"
+        f"Your ratings moved that by {100 * learned:+.1f} points to {percent(probability_of(row))}, "
+        f"{weight * learned:+.3f} of the score"
     )
     said = []
     if row.get("learned_words"):
@@ -314,9 +331,8 @@ def _learned_in_words(row: Mapping[str, Any], weight: float, texts: tuple[str, s
 
 
 def _against_threshold(probability: float, line: float) -> str:
-    if probability >= line:
-        return f"Above the threshold: the probability that it is on topic is {probability:.2f}, {line:.2f} is needed."
-    return f"Below the threshold: the probability that it is on topic is {_below_threshold(probability, line)}."
+    side = "Above" if probability >= line else "Below"
+    return f"{side} the threshold: the probability that it is on topic is {_with_needed(probability, line)}."
 
 
 def below_threshold(row: Mapping[str, Any], header: Mapping[str, Any]) -> str | None:
@@ -325,9 +341,9 @@ def below_threshold(row: Mapping[str, Any], header: Mapping[str, Any]) -> str | 
     return None if line is None or probability >= line else _against_threshold(probability, line)
 
 
-def _below_threshold(probability: float, line: float) -> str:
-    digits = 2 if f"{probability:.2f}" != f"{line:.2f}" else 4
-    return f"{probability:.{digits}f}, {line:.2f} is needed"
+def _with_needed(probability: float, line: float) -> str:
+    has, needed = percent_against(probability, line)
+    return f"{has}, {needed} is needed"
 
 
 def _listed_with(

@@ -13,6 +13,7 @@ from functools import lru_cache
 from math import exp
 
 from paper_assets.text.sentences import cut_with_ellipsis, sentence_spans
+from paper_assets.text.tex import formula_spans
 
 PARTS = ("problem", "task", "idea", "result")
 _LIKELY = 0.35  # the least probability with which a part is named in an abstract
@@ -219,4 +220,8 @@ def _standing_alone(sentence: str) -> str:
 
 
 def _cut(sentence: str) -> str:
-    return cut_with_ellipsis(sentence, _LONGEST)
+    """Shorten a sentence at a word, before a formula rather than inside it."""
+    short = cut_with_ellipsis(sentence, _LONGEST)
+    last = len(short) - 1
+    inside = next((start for start, end in formula_spans(sentence) if start < last < end), None)
+    return short if inside is None or len(short) == len(sentence) else cut_with_ellipsis(sentence, inside + 1)

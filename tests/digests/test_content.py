@@ -365,9 +365,7 @@ def test_a_quiet_day_says_so_and_names_what_stands_under_the_line() -> None:
     for text in (markdown_page(page), html_page(page), " ".join(mail_text(page).split())):
         below = text.partition("Maybe")[2]
         assert "below the threshold" in below
-        assert all(
-            f"that it is on topic is {each}, 0.65 is needed" in below for each in ("0.60", "0.50", "0.40", "0.30")
-        )
+        assert all(f"that it is on topic is {each} %, 65 % is needed" in below for each in (60, 50, 40, 30))
         assert all(each.title in below and each.abstract.partition(".")[0] in below for each in papers[2:])
     nothing = digest(*papers[2:], rows=[{**each, "shown": False} for each in rows[2:]], line=0.65, quiet=True)
     assert nothing.headline == "A quiet day: no paper is likely to interest you"

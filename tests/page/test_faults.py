@@ -75,7 +75,7 @@ def test_health_is_shown_without_the_part_that_fails(client: TestClient, monkeyp
 @pytest.mark.parametrize(
     ("keys", "words"),
     [
-        (("2026-03-13|reader1", "2026-03-13|vision"), "13 March 2026, reader1 to vision"),
+        (("2026-03-13|reader1", "2026-03-13|vision"), "13 March 2026, profiles from reader1 to vision"),
         (("2026-03-02|vision", "2026-03-13|vision"), "2 March 2026 to 13 March 2026, vision"),
         (("2026-03-13",), "13 March 2026"),
         (("vision",), "vision"),
@@ -150,7 +150,7 @@ def test_health_lists_the_runs_of_the_folder_in_which_dagster_keeps_them(
     )
     answer = client.get("/health").text
     assert "No run is recorded yet" not in answer and "success" in answer
-    assert "<td>paper_embeddings</td>" in answer
+    assert "<td>embeddings</td>" in answer
 
 
 def test_a_rating_of_a_paper_that_is_gone_is_still_listed(client: TestClient, page_of_a_year: Page) -> None:

@@ -7,7 +7,6 @@ import pytest
 from playwright.sync_api import Browser, Dialog, expect
 from playwright.sync_api import Page as BrowserPage
 
-from paper_assets.interfaces.page.desk import percent
 from paper_assets.models.embedder import load_embedder
 from paper_assets.pipeline.day_inputs import profile_day
 from paper_assets.pipeline.rankings import keep_candidates, keep_ranking
@@ -15,6 +14,7 @@ from paper_assets.profile import load_profile
 from paper_assets.ranking.final_list import order_value
 from paper_assets.settings import load_settings
 from paper_assets.stores.rankings import ranking, ranking_inputs
+from paper_assets.text.numbers import percent
 from tests.desk import Desk
 from tests.mcp.ranked_desk import NOBODY
 from tests.page.browser import axe_script, keep_picture, serious_findings, visitor

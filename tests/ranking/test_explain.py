@@ -108,16 +108,18 @@ def with_a_line(*probabilities: float, top_k: int = 2, mode: str = "balanced") -
 def test_a_paper_under_the_line_is_told_what_the_line_asks_and_on_a_quiet_day_that_it_would_be_in() -> None:
     rows, header = with_a_line(0.8, 0.31)
     told = what_was_missing("2", rows, header) or ""
-    assert "the probability that it is on topic is 0.31, 0.40 is needed; with that it would be in" in told
+    assert "the probability that it is on topic is 31 %, 40 % is needed; with that it would be in" in told
     rows, header = with_a_line(0.8, 0.72, 0.31)
     told = what_was_missing("3", rows, header) or ""
-    assert told.endswith("0.721 would bring it into the list.") or told.endswith("0.720 would bring it into the list.")
+    assert told.endswith("72.1 % would bring it into the list.") or told.endswith(
+        "72.0 % would bring it into the list."
+    )
 
 
 def test_a_paper_that_others_above_the_line_beat_is_told_the_probability_and_not_that_code_would_help() -> None:
     rows, header = with_a_line(0.8, 0.72, 0.55)
     told = what_was_missing("3", rows, header) or ""
-    assert "others above the threshold are more probable" in told and "instead of 0.550 it would be among them" in told
+    assert "others above the threshold are more probable" in told and "instead of 55.0 % it would be among them" in told
     assert "code" not in told
 
 
@@ -143,8 +145,8 @@ def test_a_probability_that_is_named_would_bring_the_paper_in_and_a_thousandth_l
     for row in rows:
         told = what_was_missing(row["paper_id"], rows, header)
         assert (told is None) == row["shown"]
-        if found := re.search(r"(?:; |with )(\d\.\d{3}) ", told or ""):
-            named = float(found[1])
+        if found := re.search(r"(?:; |with )(\d+\.\d) %", told or ""):
+            named = round(float(found[1]) / 100, 3)
             others = [each["semantic_relevance"] for each in rows if each is not row]
             better = [each for each in others if each > named]
             assert named >= 0.4 and len(better) < top_k
@@ -166,11 +168,11 @@ def why_of(**changes: object) -> list[str]:
 
 def test_the_parts_of_a_probability_are_named() -> None:
     nearest = (
-        "Nearest is your interest in graph learning: 0.61 by meaning and 0.48 by words, which alone would make 0.40."
+        "Nearest is your interest in graph learning: 0.61 by meaning and 0.48 by words, which alone would make 40 %."
     )
     assert nearest in why_of()
     assert nearest.replace(" and 0.48 by words", "") in why_of(words=None)
-    assert "The papers you like alone would make 0.70." in why_of(library=0.7)
+    assert "The papers you like alone would make 70 %." in why_of(library=0.7)
     liked = why_of(lane="On graphs", lane_probability=None, library=0.7)
     assert "It is near the papers you like: 0.61 by meaning and 0.48 by words, most of all to On graphs." in liked
     assert not any("by words" in line for line in why_of(meaning=None, words=None, lane=None, lane_probability=None))
@@ -188,10 +190,23 @@ def test_a_keyword_that_raised_the_probability_is_told_unless_a_language_model_h
     assert not told(4.0, evaluation_method="embedding+llm")
 
 
+def test_the_match_is_explained_in_a_sentence_that_adds_up() -> None:
+    header = {**HEADER, "nudge": 4.0, "nudge_from": 0.2}
+    row = {**ROW, "semantic_relevance": 0.3, "final": 0.56}
+    place, rest = why(row, header, scored=9)[0].split(". ", 1)
+    assert place == "Place 4 of 9"
+    assert rest.startswith("The list is ordered by the match. Here it is ")
+    match, *parts = map(float, re.findall(r"[+-]\d+\.\d\d", rest))
+    assert match == pytest.approx(sum(parts), abs=0.02) and parts[0] < 0
+    assert "for 30 % on topic, which is below the threshold" in rest and "+0.40 for code and PDF at hand" in rest
+    above = why({**row, "semantic_relevance": 0.9, "final": 0.68}, header, scored=9)[0]
+    assert "for 90 % on topic, which is above the threshold" in above
+
+
 def test_where_a_paper_stands_to_the_line_is_said() -> None:
-    below = "Below the threshold: the probability that it is on topic is 0.31, 0.40 is needed."
+    below = "Below the threshold: the probability that it is on topic is 31 %, 40 % is needed."
     raised = HEADER | {"line_rule": {"lowest": 0.2, "right": 0.6, "slack": 0.15}}
-    reason = "With a lower threshold, too few of the list's papers would be on topic: 0.60 of them are needed."
+    reason = "With a lower threshold, too few of the list's papers would be on topic: 60 % of them are needed."
     assert reason in why({**ROW, "semantic_relevance": 0.31}, raised, scored=9) and reason not in why_of()
     assert below in why_of(shown=False, below_line=True, semantic_relevance=0.31)
 

@@ -66,3 +66,11 @@ def test_parts_are_named_on_the_page() -> None:
 def test_naming_parts_never_changes_the_text(text: str) -> None:
     bare = re.sub(r'<span class="part" data-part="\w+">|</span>', "", with_parts(text))
     assert unescape(bare) == unescape(with_mathml(text))
+
+
+def test_a_sentence_that_is_too_long_ends_before_a_formula_and_not_inside_it() -> None:
+    words = "We propose a count of frogs " + "near the pond " * 20
+    for more in range(30):
+        sentence = f"{words}{'x' * more} where $\\Delta\\log p \\leq 1 + n \\log n$ holds " + "in any weather " * 10
+        short = key_sentence(f"{sentence.rstrip()}.")
+        assert short.endswith("…") and short.count("$") % 2 == 0, short

@@ -24,6 +24,7 @@ from paper_assets.interfaces.cli.terminal import (
 )
 from paper_assets.interfaces.values import parse_day
 from paper_assets.stores.stamps import stamped_answer
+from paper_assets.text.numbers import percent
 from paper_assets.text.tex import readable
 
 
@@ -74,7 +75,7 @@ def show_ranking(shown: Mapping[str, Any], *, with_why: bool) -> None:
     count = f"{len(shown['papers'])} of {counted(shown['scored'], 'candidate')}"
     _print_papers(f"{shown['profile']}, {shown['day']}: {count}{worth} ({state})", shown["papers"], shown)
     if shown["maybe"]:
-        needed = "" if shown["line"] is None else f" (on topic {shown['line']:.2f} is needed)"
+        needed = "" if shown["line"] is None else f" ({percent(shown['line'])} on topic is needed)"
         _print_papers(f"maybe: below the threshold{needed}, the best match first", shown["maybe"], shown)
     if with_why:
         for paper in (*shown["papers"], *shown["maybe"]):
@@ -82,6 +83,11 @@ def show_ranking(shown: Mapping[str, Any], *, with_why: bool) -> None:
     if shown["rewrites"]:
         say(f"rewrites: {', '.join(f'{count} {standing}' for standing, count in shown['rewrites'].items())}")
     say(f"file: {shown['file']}\ndigest: {shown['digest']}\n")
+
+
+def _on_topic(paper: Mapping[str, Any], *, is_probability: bool) -> str:
+    relevance = paper["relevance"] + (paper["learned"] or 0.0)
+    return percent(relevance) if is_probability else f"{relevance:.2f}"
 
 
 def _print_papers(title: str, papers: Sequence[Mapping[str, Any]], shown: Mapping[str, Any]) -> None:
@@ -92,7 +98,7 @@ def _print_papers(title: str, papers: Sequence[Mapping[str, Any]], shown: Mappin
             (
                 paper["rank"],
                 f"{paper['score']:.3f}" if paper["match"] is None else f"{paper['match']:.2f}",
-                f"{paper['relevance'] + (paper['learned'] or 0.0):.2f}",
+                _on_topic(paper, is_probability=shown["line"] is not None),
                 f"{paper['paper_id']}  {readable(paper['title'])}",
                 ", ".join(paper["tags"]),
             )

@@ -34,6 +34,7 @@ from paper_assets.stores.rankings import latest_ranking_day
 from paper_assets.stores.warehouse import Warehouse
 from paper_assets.text.abstracts import named_parts
 from paper_assets.text.cleaning import one_line, without_controls
+from paper_assets.text.numbers import percent
 from paper_assets.text.sentences import sentence_spans
 from paper_assets.text.tex import MathText, html_with_mathml
 
@@ -200,11 +201,6 @@ def _isolated_macro(name: str, macro: Callable[..., str], *values: Any, tag: str
 def count_of(number: int, singular: str, plural: str | None = None) -> str:
     """Return a count with its noun: 1 paper, 2 papers."""
     return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
-
-
-def percent(share: float) -> str:
-    """Format a probability or similarity: 83 %; a probability is never shown as certain."""
-    return f"{min(max(round(100 * share), 1), 99)} %"
 
 
 def readable_title(text: str) -> str:

@@ -30,8 +30,12 @@ from paper_assets.stores.papers import summary
 
 _MOST_RUNS = 12
 _HISTORY = "history"  # Dagster's run storage below DAGSTER_HOME, as dagster.yaml names it
-# What is late, in a reader's words: the assets of a day and profile.
-LATE_IN_WORDS: Mapping[str, str] = {
+# Assets and steps in a reader's words: what is late, and what a run computed.
+ASSETS_IN_WORDS: Mapping[str, str] = {
+    "arxiv_papers": "papers",
+    "paper_embeddings": "embeddings",
+    "filtered_candidates": "candidates",
+    "best_practice_archive": "best practices",
     "gatekeeper": "ranking",
     "scored_rankings": "ranking",
     "balanced_retrievals": "evidence",
@@ -98,6 +102,7 @@ def show_health(request: Request) -> Response:
         runs=[] if isinstance(runs, Unshown) else runs,
         no_runs=no_runs,
         partitions_in_words=partitions_in_words,
+        assets_in_words=assets_in_words,
         model=isolate("The use of the language model", lambda: model_use(desk)),
         hours=hours_in_words(settings),
         wrong_hours=wrong_hours,
@@ -116,15 +121,31 @@ def _late_in_words(late: Mapping[str, tuple[str, ...]]) -> dict[str, str]:
     """Return by profile what is out of date, such as "ranking and digest"; empty where everything is current."""
     found = {}
     for profile, assets in late.items():
-        words = list(dict.fromkeys(LATE_IN_WORDS.get(asset, asset.replace("_", " ")) for asset in assets))
+        words = list(dict.fromkeys(_in_words(asset) for asset in assets))
         found[profile] = " and ".join(filter(None, (", ".join(words[:-1]), words[-1] if words else "")))
     return found
 
 
 def partitions_in_words(keys: Sequence[str]) -> str:
-    """Describe the first and the last partition of a run: 2 March 2026 to 4 March 2026, traffic."""
-    parts = [dict.fromkeys(ends) for ends in zip(*(key.split("|") for key in keys), strict=False)]
-    return ", ".join(" to ".join(_day_in_words(each) for each in ends) for ends in parts)
+    """Describe the first and the last partition of a run: 2 March 2026 to 4 March 2026, traffic.
+
+    Two profiles are the ends of a range: profiles from roads to traffic.
+    """
+    parts = [list(dict.fromkeys(ends)) for ends in zip(*(key.split("|") for key in keys), strict=False)]
+    return ", ".join(
+        ("" if len(ends) == 1 or _day_in_words(ends[0]) != ends[0] else "profiles from ")
+        + " to ".join(_day_in_words(each) for each in ends)
+        for ends in parts
+    )
+
+
+def assets_in_words(names: Sequence[str]) -> str:
+    """Describe what a run computed: papers, embeddings."""
+    return ", ".join(dict.fromkeys(map(_in_words, names)))
+
+
+def _in_words(asset: str) -> str:
+    return ASSETS_IN_WORDS.get(asset, asset.replace("_", " "))
 
 
 def _day_in_words(key: str) -> str:

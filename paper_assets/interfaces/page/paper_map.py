@@ -18,7 +18,7 @@ from paper_assets.text.sentences import cut_with_ellipsis
 
 _SPANS = {"day": 1, "month": 31}
 _COLOURS = 8  # interests with a separate colour; more cannot be distinguished
-_LONGEST_LABEL = 34  # characters
+_LONGEST_LABEL = 48  # characters
 _WIDTH, _HEIGHT = 100, 70  # of the map, in its own units
 # On a phone, where letters and dots are largest on the map (desk.css): what is free there is free on a wide screen.
 _LETTER, _LINE = 1.95, 3.0  # width of a letter, and height of a label above its base line

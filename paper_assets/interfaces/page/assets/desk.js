@@ -6,10 +6,12 @@ const said = document.getElementById("said");
 let hiding;
 
 // The message at the bottom of the window. A fault stays until the next message; the rest disappears after a while.
-// That of a loaded page is above its content, covers nothing and stays.
-function say(text, fault = false) {
+// That of a loaded page is above its content, covers nothing and stays. One that repeats what the paper's row shows is
+// for screen readers only, so that it covers no other row.
+function say(text, fault = false, { inRow = false } = {}) {
   clearTimeout(hiding);
   said.classList.toggle("fault", fault);
+  said.classList.toggle("in-row", inRow);
   said.classList.remove("first");
   said.textContent = text;
   if (!fault && text) hiding = setTimeout(() => { said.textContent = ""; }, 8000);
@@ -124,10 +126,11 @@ async function sendRating(entry, rating, replaced = null) {
   }
   if (!answer.ok || !answer.page) return failed(`Could not save the rating: ${faultOf(answer)}`);
   const state = answer.page.getElementById("main").dataset.state, note = answer.page.getElementById("said").textContent;
-  if (!swap(entry.id, answer.page)) swap("main", answer.page); // it left the view, or came back to it
+  const inRow = swap(entry.id, answer.page);
+  if (!inRow) swap("main", answer.page); // it left the view, or came back to it
   else if (state && main().dataset.state && listPart(state) === listPart(main().dataset.state)) main().dataset.state = state;
   swap("all-seen", answer.page);
-  say(note);
+  say(note, false, { inRow });
 }
 
 // Revert the latest rating of this tab, also one that is still being sent, and nothing else.
