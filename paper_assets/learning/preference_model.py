@@ -262,7 +262,9 @@ class Evidence:
         counts = f"Your ratings count {self.share:.0%}: {rated}"
         if not self.gain:
             return f"{counts}; later ratings will show how well they predict what you like."
-        how = "about as well as" if abs(self.gain) < _HARDLY else "better than" if self.gain > 0 else "worse than"
+        if abs(self.gain) < _HARDLY:
+            return f"{counts}; later ratings neither confirmed nor contradicted what earlier ones taught."
+        how = "better than" if self.gain > 0 else "worse than"
         return f"{counts}; earlier ratings predicted later ones {how} the profile alone."
 
 

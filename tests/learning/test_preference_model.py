@@ -152,6 +152,12 @@ def test_eight_not_for_me_and_two_worth_reading_teach() -> None:
     assert weigh(rated, learning="auto").share > 0.5 and shift[graphs].mean() < 0 < shift[~graphs].mean()
 
 
+def test_ratings_that_count_much_without_evidence_are_not_called_as_good_as_none() -> None:
+    evidence = Evidence(worth=14, no=4, gain=0.1)
+    assert evidence.share > 0.8
+    assert evidence.sentence.endswith("later ratings neither confirmed nor contradicted what earlier ones taught.")
+
+
 def test_learning_counts_nothing_if_it_is_switched_off_or_nothing_is_rated() -> None:
     off = weigh(reader(30, seed=4), learning="off")
     assert "off in the profile" in off.sentence and off.share == 0
