@@ -17,6 +17,7 @@ from paper_assets.defs.sensors import ConditionsSensor
 from paper_assets.pipeline.step import Trigger
 from paper_assets.settings import Settings
 from paper_assets.setup.fetch_hours import last_due, next_due
+from paper_assets.stores.feedback import days_of_feedback
 from paper_assets.stores.papers import paper_counts
 from paper_assets.stores.warehouse import Warehouse
 
@@ -73,6 +74,28 @@ class NotBeforeLatestEmbeddedDay(AutomationCondition):
         return dg.AutomationResult(context, subset)
 
 
+class RatedDay(AutomationCondition):
+    """Select the days of which a reader has rated or opened a paper.
+
+    The formula judges the rated papers among the others of their days, so that a late paper of such a day changes a
+    preference model. Those of other days change none.
+    """
+
+    @property
+    def name(self) -> str:
+        return "rated_day"
+
+    def evaluate(self, context: Any) -> dg.AutomationResult:  # Dagster's own signature is generic and private
+        keys = context.candidate_subset.expensively_compute_partition_keys()
+        chosen = keys & days_with_ratings() if keys else set()
+        subset = (
+            context.candidate_subset.compute_intersection_with_partition_keys(chosen)
+            if chosen
+            else context.get_empty_subset()
+        )
+        return dg.AutomationResult(context, subset)
+
+
 def _day_of(key: Any) -> str | None:
     """Return the day of a partition's key; None if it has none."""
     text = key.keys_by_dimension["day"] if isinstance(key, dg.MultiPartitionKey) else f"{key}"
@@ -85,6 +108,14 @@ def stored_days(known: set[str]) -> set[str]:
     if not path.exists():
         return known
     return {f"{day}" for day in paper_counts(Warehouse(path, deadline=resources.settings.store_deadline))}
+
+
+def days_with_ratings() -> set[str]:
+    """Return the days of all papers that were ever rated or opened, in any profile."""
+    path = resources.settings.warehouse_path
+    if not path.exists():
+        return set()
+    return {f"{day}" for day in days_of_feedback(Warehouse(path, deadline=resources.settings.store_deadline))}
 
 
 _something_new = (
@@ -108,13 +139,17 @@ _sound = ~AutomationCondition.any_deps_match(
 )
 
 on_new_papers = (_due & _sound & ~AutomationCondition.any_deps_missing() & _quiet).with_label("on_new_papers")
-# Only for profiles with ratings: without them nothing is learned.
+# Only for profiles with ratings: without them nothing is learned. A model does not wait while papers are embedded,
+# which can take hours.
+_embeddings = dg.AssetSelection.assets("paper_embeddings")
+_new_lessons = AutomationCondition.any_deps_match(AutomationCondition.data_version_changed()).ignore(
+    _embeddings
+) | AutomationCondition.any_deps_match(AutomationCondition.data_version_changed() & RatedDay()).allow(_embeddings)
 on_new_ratings = (
-    AutomationCondition.any_deps_match(AutomationCondition.data_version_changed()).since(
-        AutomationCondition.newly_requested()
-    )
-    & ~AutomationCondition.any_deps_missing()
-    & _quiet
+    _new_lessons.since(AutomationCondition.newly_requested() & ~_new_lessons)
+    & ~AutomationCondition.any_deps_missing().ignore(_embeddings)
+    & ~AutomationCondition.any_deps_in_progress().ignore(_embeddings)
+    & ~AutomationCondition.in_progress()
 ).with_label("on_new_ratings")
 # The first evaluation has no earlier state to compare with. It requests the newest day of every profile, and the run
 # leaves unchanged ones as they are.

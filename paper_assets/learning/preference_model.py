@@ -14,7 +14,8 @@ suggest) and by each model with what they taught about words, vectors and dimens
 in log probability is the log of its Bayes factor (Dawid 1984, prequential): it grows with a consistent reader's ratings
 and falls without end with a random reader's. With the prior probabilities `PRIORS` it gives what each model counts,
 without a threshold: the shift of a paper's log odds is the sum of theirs. The first few ratings count less, because
-they may move the list at random: n of them by n / (n + `FIRST_FEW`). `PRIORS`, `SHARPNESS` and `FIRST_FEW` were chosen
+they may move the list at random: n of them by n³ / (n³ + `FIRST_FEW`³), a half at `FIRST_FEW` and nine tenths at twice
+as many. `PRIORS`, `SHARPNESS` and `FIRST_FEW` were chosen
 on simulated readers by leave-one-reader-out (docs/evaluation.md; `python -m benchmarks.learning`).
 """
 
@@ -211,7 +212,7 @@ def rated_papers(
 PRIORS = 0.7, 0.1, 0.05  # probability of each model before any evidence; the rest is the formula's
 PRIOR = sum(PRIORS)  # that the ratings teach something about other papers
 SHARPNESS = 3.0  # power of the Bayes factor; a plug-in prediction from few ratings understates the evidence
-FIRST_FEW = 5.0
+FIRST_FEW, FIRST_FEW_POWER = 5.0, 3
 _SIGNAL = 0.2  # of a rating, in counting the first few
 _FIRST_BLOCK, _GROWTH, _GROWTH_LATER, _LATER = 1, 1.15, 2.0, 50
 _WEIGHT_PRECISION = 1e-4  # of log odds; finer changes no share that is shown
@@ -246,7 +247,7 @@ class Evidence:
         gain = SHARPNESS * float(np.clip(self.gain, -_MOST_GAIN, _MOST_GAIN))
         posterior = float(1.0 / (1.0 + np.exp(-gain) * (1.0 - PRIOR) / PRIOR))
         count = self.worth + self.no + _SIGNAL * self.signals
-        return posterior * count / (count + FIRST_FEW)
+        return posterior * of_first_few(count)
 
     @property
     def sentence(self) -> str:
@@ -261,8 +262,16 @@ class Evidence:
         counts = f"Your ratings count {self.share:.0%}: {rated}"
         if not self.gain:
             return f"{counts}; later ratings will show how well they predict what you like."
-        how = "about as well as" if abs(self.gain) < _HARDLY else "better than" if self.gain > 0 else "worse than"
+        if abs(self.gain) < _HARDLY:
+            return f"{counts}; later ratings neither confirmed nor contradicted what earlier ones taught."
+        how = "better than" if self.gain > 0 else "worse than"
         return f"{counts}; earlier ratings predicted later ones {how} the profile alone."
+
+
+def of_first_few(count: float) -> float:
+    """Return how much the evidence of so many ratings counts, 0..1."""
+    known = count**FIRST_FEW_POWER
+    return known / (known + FIRST_FEW**FIRST_FEW_POWER)
 
 
 def weigh(rated: RatedPapers, *, learning: str) -> Evidence:

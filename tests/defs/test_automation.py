@@ -1,19 +1,25 @@
 """What is asked for by itself: the real conditions of the real assets, driven by reported events."""
 
 from collections.abc import Iterator
-from datetime import date
+from dataclasses import replace
+from datetime import UTC, date, datetime
 from pathlib import Path
 
 import dagster as dg
 import pytest
 from dagster._core.events import AssetMaterializationPlannedData
 
+from paper_assets.defs import resources
 from paper_assets.defs.assets import ASSETS
 from paper_assets.defs.automation import conditions, fetched_day, repaired_days
 from paper_assets.defs.partitions import grid_key
 from paper_assets.pipeline.workspace import open_workspace
 from paper_assets.settings import load_settings
+from paper_assets.stores.feedback import NewRating, append_ratings
+from paper_assets.stores.paper_merging import merge_papers
+from paper_assets.stores.warehouse import Warehouse
 from tests.desk import no_clock
+from tests.pipeline.test_rankings import paper
 
 RESOURCES = {
     "workspace": open_workspace(load_settings({}, Path("/nowhere")), {}, clock=no_clock)
@@ -224,3 +230,29 @@ def test_an_edited_profile_with_ratings_is_ranked_at_once_and_again_with_what_is
     assert asked["preference_model"] == {"ann"} and ranked(asked) == {"2026-03-02|ann"}
     desk.report("preference_model", "ann", "model-2")
     assert ranked(desk.tick()) == {"2026-03-02|ann"}
+
+
+@pytest.mark.parametrize(("day", "asked"), [("2026-03-01", {"ann"}), ("2026-03-02", set())])
+def test_a_late_paper_of_a_rated_day_makes_the_model_again_and_one_of_another_day_does_not(
+    desk: Desk, day: str, asked: set[str]
+) -> None:
+    """The formula judges rated papers among the others of their days; nothing has to be rated anew for that."""
+    warehouse = Warehouse(resources.settings.warehouse_path, deadline=10)
+    merge_papers(warehouse, [replace(paper(100, "A walk in nature"), published=datetime(2026, 3, 1, tzinfo=UTC))])
+    now = datetime(2026, 4, 1, tzinfo=UTC)
+    append_ratings(warehouse, "ann", [NewRating(paper_id="2603.00100", rating="worth")], given_in="page", now=now)
+    desk.report("reader_ratings", "ann", "rated-1")
+    desk.tick()
+    desk.report("preference_model", "ann", "model-1")
+    desk.settle()
+    desk.report("paper_embeddings", day, "a late paper")
+    assert desk.tick().get("preference_model", set()) == asked
+    desk.report("preference_model", "ann", "model-2")
+    desk.settle()
+    assert desk.tick() == {}
+
+
+def test_a_rating_is_learned_from_while_older_papers_are_embedded(desk: Desk) -> None:
+    in_progress(desk.instance, "2026-03-01")
+    desk.report("reader_ratings", "ann", "rated-1")
+    assert desk.tick()["preference_model"] == {"ann"}

@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from paper_assets.learning.preference_model import (
-    FIRST_FEW,
     PRIOR,
     PRIORS,
     SHARPNESS,
     Evidence,
     kernels,
     nuisance,
+    of_first_few,
     pulls,
     recalibrated,
     train,
@@ -76,7 +76,7 @@ def test_the_same_ratings_give_the_same_model() -> None:
 
 def test_the_ratings_of_a_consistent_reader_count_more_with_each_few() -> None:
     shares = [weigh(reader(count, seed=4), learning="auto").share for count in (3, 10, 30)]
-    assert PRIOR / 3 < shares[0] < shares[1] < shares[2] and shares[2] > 0.85
+    assert PRIOR / 10 < shares[0] < PRIOR / 3 < 0.6 < shares[1] < shares[2] and shares[2] > 0.95
     evidence = weigh(reader(30, seed=4), learning="auto")
     assert evidence.with_learning >= evidence.without and evidence.gain > 3
     assert evidence.sentence.startswith(f"Your ratings count {evidence.share:.0%}: ") and "better" in evidence.sentence
@@ -113,7 +113,7 @@ def test_the_ratings_of_a_random_reader_soon_count_almost_nothing() -> None:
 def test_the_share_has_no_threshold() -> None:
     """One more nat of evidence multiplies the odds by e, wherever they are."""
     few = np.array([Evidence(worth=1, no=1, gain=gain).share for gain in np.linspace(-3, 3, 7)])
-    shares = few * (2 + FIRST_FEW) / 2
+    shares = few / of_first_few(2)
     odds = shares / (1 - shares)
     assert odds[1:] / odds[:-1] == pytest.approx(np.exp(SHARPNESS))
 
@@ -135,6 +135,27 @@ def test_ratings_of_one_kind_alone_teach() -> None:
         assert weigh(rated, learning="auto").share > 0.3
         shift = both.vectors @ train(rated).vector
         assert (shift[graphs].mean() < shift[~graphs].mean()) != liked
+
+
+def test_eight_not_for_me_and_two_worth_reading_teach() -> None:
+    both = reader(60, seed=6)
+    graphs = both.vectors[:, 0] > both.vectors[:, 1]
+    ten = np.concatenate([np.flatnonzero(graphs)[:8], np.flatnonzero(~graphs)[:2]])
+    rated = replace(
+        both,
+        **{name: getattr(both, name)[ten] for name in ("odds", "weights", "vectors", "dimensions")},
+        ids=tuple(both.ids[at] for at in ten),
+        words=both.words[ten],
+        liked=~graphs[ten],
+    )
+    shift = both.vectors @ train(rated).vector
+    assert weigh(rated, learning="auto").share > 0.5 and shift[graphs].mean() < 0 < shift[~graphs].mean()
+
+
+def test_ratings_that_count_much_without_evidence_are_not_called_as_good_as_none() -> None:
+    evidence = Evidence(worth=14, no=4, gain=0.1)
+    assert evidence.share > 0.8
+    assert evidence.sentence.endswith("later ratings neither confirmed nor contradicted what earlier ones taught.")
 
 
 def test_learning_counts_nothing_if_it_is_switched_off_or_nothing_is_rated() -> None:
