@@ -30,6 +30,7 @@ from paper_assets.rewriting.quantities import (
     with_scales,
 )
 from paper_assets.rewriting.sums import is_difference, is_part, is_rounded, rates_of, shown_sums
+from paper_assets.rewriting.units import PREFIX_SCALES
 from paper_assets.text.languages import language_of
 from paper_assets.text.words import FUNCTION_WORDS, stem, stems_in
 
@@ -59,7 +60,6 @@ _JOINED = re.compile(r"[A-Za-zΑ-ω)]\s?[-+=]\s?$")
 _ONE_TO_ONE = re.compile(r"(?<!\d)1:1(?!\d)")
 _TELLING = 2  # least digits, zeros at the ends aside, of a number that is recognised again in another power of ten
 _SAME = 1e-9  # of a power of ten
-_PREFIXES = {"n": 1e-9, "µ": 1e-6, "μ": 1e-6, "m": 1e-3, "k": 1e3, "M": 1e6, "G": 1e9}
 _PREFIXED = re.compile(r"\s?(?P<prefix>[nµμmkMG])(?P<unit>[A-Z]|eV|g)(?![A-Za-z])")
 _BEFORE = 60  # characters before a share in which its noun may be: "memory falls by half"
 _SET = re.compile(r"(?:\\in|∈)\s*\\?\{([^{}]*)\\?\}")
@@ -222,7 +222,7 @@ def _is_prefixed(each: Quantity, text: str, known: Sequence[Quantity], source: s
     unit = _PREFIXED.match(text, each.end)
     if each.unit or unit is None:
         return False
-    value = each.value * _PREFIXES[unit["prefix"]]
+    value = each.value * PREFIX_SCALES[unit["prefix"]]
     same = re.compile(rf"\s?{re.escape(unit['unit'])}(?![A-Za-z])")
     return any(abs(one.value - value) <= 1e-6 * abs(value) and same.match(source, one.end) for one in known)
 

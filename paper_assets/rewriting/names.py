@@ -15,6 +15,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from paper_assets.rewriting.quantities import WORD
+from paper_assets.rewriting.units import symbol_of
 from paper_assets.text.languages import is_ordinary_word
 from paper_assets.text.words import FUNCTION_WORDS
 
@@ -25,15 +26,6 @@ _LONG_ACRONYM = 4  # letters; shorter ones fit some words of most abstracts by c
 _LONG_WORD = 4
 _INSIDE = frozenset(("of", "from", "for", "in", "by", "to", "at", "on", "and", "the"))
 _ENGLISH = "en"
-_PREFIXES = {
-    "atto": "a", "femto": "f", "pico": "p", "nano": "n", "micro": "µ", "milli": "m", "centi": "c", "kilo": "k",
-    "mega": "M", "giga": "G", "tera": "T", "peta": "P",
-}  # fmt: skip
-_UNITS = {
-    "ampere": "A", "byte": "B", "gram": "g", "hertz": "Hz", "joule": "J", "metre": "m", "meter": "m", "newton": "N",
-    "pascal": "Pa", "second": "s", "volt": "V", "watt": "W", "watthour": "Wh",
-}  # fmt: skip
-_UNIT_IN_WORDS = re.compile(f"({'|'.join(_PREFIXES)})({'|'.join(_UNITS)})s?")
 _COUNTED_COMPOUND = re.compile(r"^\d+(?:[.,]\d+)?-(?=[^\W\d_][a-zäöüß])")
 _NOUNS_HAVE_CAPITALS = frozenset(("de", "lb"))
 
@@ -97,8 +89,7 @@ def _known(source: str) -> set[str]:
     known = {squeezed(word) for word in (*words, *parts)}
     known |= {_root(squeezed(word)) for word in (*words, *parts) if word[:1].isupper()}
     known |= {squeezed(one + other) for one, other in pairwise(parts)}  # "GPT 4" for "GPT-4"
-    units = filter(None, map(_UNIT_IN_WORDS.fullmatch, known))
-    return known | {squeezed(_PREFIXES[unit[1]] + _UNITS[unit[2]]) for unit in units}  # GHz for gigahertz
+    return known | {squeezed(symbol) for symbol in map(symbol_of, known) if symbol}  # GHz for gigahertz
 
 
 def _capitalised_runs(text: str) -> Iterator[list[tuple[str, bool]]]:

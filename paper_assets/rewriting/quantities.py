@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise, takewhile
 from typing import Literal
 
+from paper_assets.rewriting.units import UNITS
 from paper_assets.text.words import FUNCTION_WORDS, stem
 
 Kind = Literal["count", "percent", "times", "share"]  # share: half, a third, 1/2
@@ -32,34 +33,6 @@ _FACTORS = {
 _HALVES = dict.fromkeys(("half", "halve", "halves", "halved", "halving"), 0.5)
 _PARTS = {"third": 3, "quarter": 4, "fourth": 4, "fifth": 5, "sixth": 6, "seventh": 7, "eighth": 8, "ninth": 9,
           "tenth": 10, "eleventh": 11, "twelfth": 12, "twentieth": 20, "hundredth": 100}  # fmt: skip
-_UNITS: dict[str, tuple[str, float]] = {
-    **dict.fromkeys(("ns", "nanosecond", "nanoseconds"), ("time", 1e-9)),
-    **dict.fromkeys(("us", "µs", "μs", "microsecond", "microseconds"), ("time", 1e-6)),
-    **dict.fromkeys(("ms", "millisecond", "milliseconds"), ("time", 1e-3)),
-    **dict.fromkeys(("s", "sec", "secs", "second", "seconds", "sekunde", "sekunden"), ("time", 1.0)),
-    **dict.fromkeys(("min", "mins", "minute", "minutes", "minuten"), ("time", 60.0)),
-    **dict.fromkeys(("h", "hr", "hrs", "hour", "hours", "stunde", "stunden"), ("time", 3600.0)),
-    **dict.fromkeys(("day", "days", "tag", "tage", "tagen"), ("time", 86_400.0)),
-    **dict.fromkeys(("week", "weeks", "wk", "wks", "woche", "wochen"), ("time", 604_800.0)),
-    **dict.fromkeys(("month", "months", "mo", "mos", "monat", "monate", "monaten"), ("time", 2_629_800.0)),
-    **dict.fromkeys(("year", "years", "yr", "yrs", "jahr", "jahre", "jahren"), ("time", 31_557_600.0)),
-    **{f"{prefix}yr": ("time", 31_557_600.0 * scale) for prefix, scale in (("k", 1e3), ("m", 1e6), ("g", 1e9))},
-    **dict.fromkeys(("byte", "bytes"), ("bytes", 1.0)),
-    **dict.fromkeys(("kb", "kilobyte", "kilobytes"), ("bytes", 1e3)),
-    **dict.fromkeys(("mb", "megabyte", "megabytes"), ("bytes", 1e6)),
-    **dict.fromkeys(("gb", "gigabyte", "gigabytes"), ("bytes", 1e9)),
-    **dict.fromkeys(("tb", "terabyte", "terabytes"), ("bytes", 1e12)),
-    **dict.fromkeys(("nm", "nanometer", "nanometers", "nanometre", "nanometres"), ("length", 1e-9)),
-    **dict.fromkeys(("um", "µm", "μm", "micrometer", "micrometers", "micrometre", "micrometres"), ("length", 1e-6)),
-    **dict.fromkeys(("mm", "millimeter", "millimeters", "millimetre", "millimetres"), ("length", 1e-3)),
-    **dict.fromkeys(("cm", "centimeter", "centimeters", "centimetre", "centimetres"), ("length", 1e-2)),
-    **dict.fromkeys(("meter", "meters", "metre", "metres"), ("length", 1.0)),
-    **dict.fromkeys(("km", "kilometer", "kilometers", "kilometre", "kilometres"), ("length", 1e3)),
-    **dict.fromkeys(("hz", "hertz"), ("frequency", 1.0)),
-    **dict.fromkeys(("khz", "kilohertz"), ("frequency", 1e3)),
-    **dict.fromkeys(("mhz", "megahertz"), ("frequency", 1e6)),
-    **dict.fromkeys(("ghz", "gigahertz"), ("frequency", 1e9)),
-}
 _LETTERS = re.compile(r"\s?[sh](?!['’\w-])")  # units of one letter, in lower case
 _COMMA = "bg ca cs da de el es et fi fr hr hu id it lt lv nl no pl pt ro ru sk sl sv tr uk"
 DECIMAL_COMMA = frozenset(_COMMA.split())  # languages that write 3,1 and 1.500
@@ -342,7 +315,7 @@ def _in_words(text: str) -> Iterator[Quantity]:
         elif word in _FACTORS:
             value, kind = _FACTORS[word], "times"
         elif word == "half" and (time := _HALF_UNIT.match(text, end)):
-            end, unit = time.end(), _UNITS[time[1]]
+            end, unit = time.end(), UNITS[time[1]]
             yield Quantity(
                 value=0.5, kinds=frozenset({"count"}), shown=word, start=start, end=end, unit=unit, decimals=1
             )
@@ -353,7 +326,7 @@ def _in_words(text: str) -> Iterator[Quantity]:
                 shown=time[0],
                 start=start,
                 end=time.end(),
-                unit=_UNITS[time[1].lower()],
+                unit=UNITS[time[1].lower()],
                 decimals=2,
             )
             place += 1
@@ -430,8 +403,8 @@ def _signed(text: str, found: Quantity) -> Quantity:
         kinds = frozenset({"times", "count"})  # "a factor of 3.2" for 3.2x
     elif sign and sign["unit"]:
         written = sign["unit"].lstrip(" -")
-        if written.lower() in _UNITS and (len(written) > 1 or _LETTERS.fullmatch(sign["unit"])):
-            end, unit = sign.end(), _UNITS[written.lower()]
+        if written.lower() in UNITS and (len(written) > 1 or _LETTERS.fullmatch(sign["unit"])):
+            end, unit = sign.end(), UNITS[written.lower()]
     per_cent = text[found.end : end] if text[found.end : end].strip() == "%" else ""
     counted = None if unit or kinds != {"count"} else _counted(text[end : end + 60])
     return replace(
