@@ -27,7 +27,10 @@ from paper_assets.rewriting.quantities import (
     quantities,
     starts_of_ranges,
     units_alone,
+    with_scales,
 )
+from paper_assets.rewriting.sums import is_difference, is_part, is_rounded, rates_of, shown_sums
+from paper_assets.rewriting.units import PREFIX_SCALES
 from paper_assets.text.languages import language_of
 from paper_assets.text.words import FUNCTION_WORDS, stem, stems_in
 
@@ -37,11 +40,10 @@ _SCALES = (1e3, 1e6, 1e9)
 _PERCENTILE = re.compile(r"\b[pP](\d\d(?:\.\d+)?)\b|\b(\d\d(?:\.\d+)?)th percentile")
 _VERSION = re.compile(r"\b[vV](\d+)\b")
 _CENTS = re.compile(r"\s?(?:cents?\b|¢)", re.IGNORECASE)
+_IN_A_HUNDRED = re.compile(r"\b(?:of|in|out of|von) (?:every )?(?:100|hundred|a hundred|hundert)\b")
 _OUT_OF = re.compile(r"\s(?:[a-z]+\s)?(?:in|of|out of|von|aus)\s(?:every\s)?(?:about\s)?")
-_PART_OF = re.compile(r"\s(?:out )?of (?:all )?(?:the )?")
-_OF_ALL = re.compile(r"\bof (?:the )?$", re.IGNORECASE)
-_THINGS = re.compile(r"\s[\w\s-]{1,40},\s")
 _HEDGED = 0.06  # relative tolerance for a number with "about"
+_NEXT_ROUND = 0.2  # relative tolerance for the next round number of "more than"
 _BOUNDED = 0.1  # relative tolerance for the round number of "less than"
 _SHARE = 0.035  # tolerance of a share in words: "a third" for 35 %
 _LONGEST_ITEM = 7  # words
@@ -56,15 +58,11 @@ _OF_WHAT = re.compile(
 )
 _JOINED = re.compile(r"[A-Za-zΑ-ω)]\s?[-+=]\s?$")
 _ONE_TO_ONE = re.compile(r"(?<!\d)1:1(?!\d)")
-_TWO_EQUAL = re.compile(r"\b(?:two|both)\b[^.;,]{0,30}\bequal", re.IGNORECASE)
 _TELLING = 2  # least digits, zeros at the ends aside, of a number that is recognised again in another power of ten
 _SAME = 1e-9  # of a power of ten
-_POINTS = re.compile("point|punkt", re.IGNORECASE)
-_AFTER = 30  # characters after a percentage in which "points" may be
-_COUNTED = 10  # least count of which a half is one
-_PREFIXES = {"n": 1e-9, "µ": 1e-6, "μ": 1e-6, "m": 1e-3, "k": 1e3, "M": 1e6, "G": 1e9}
 _PREFIXED = re.compile(r"\s?(?P<prefix>[nµμmkMG])(?P<unit>[A-Z]|eV|g)(?![A-Za-z])")
 _BEFORE = 60  # characters before a share in which its noun may be: "memory falls by half"
+_SET = re.compile(r"(?:\\in|∈)\s*\\?\{([^{}]*)\\?\}")
 _NUMBERED = re.compile(r"\((?:[1-9]|i{1,3}|iv|v|[a-g])\)")
 
 
@@ -108,8 +106,15 @@ def _new_numbers(source: str, text: str, language: str) -> Iterator[tuple[str, b
     """Yield the numbers of `text` that `source` lacks, and whether it contradicts them."""
     source = _VERSION.sub(r"\g<0> (\1)", _PERCENTILE.sub(_spelt_percentile, source))
     known, said = quantities(source), quantities(text)
-    rates = list(_rates(known, source))
+    said = [*with_scales(said, text)]
+    rates = list(rates_of(known, source))
     known += [*starts_of_ranges(known, source), *units_alone(source)]
+    shown = {one.start for one in shown_sums(said, known, text)}
+    if _IN_A_HUNDRED.search(text):  # "in 58 of 100 cases, the others in 43"
+        said = [
+            replace(each, kinds=each.kinds | {"percent"}) if _is_bare(each) and not each.counted else each
+            for each in said
+        ]
     if language != _ENGLISH:
         said = [replace(each, kinds=_ANY_KIND if each.kinds == {"count"} else each.kinds, counted=None)
                 for each in said if each.decimals is not None]  # fmt: skip
@@ -123,10 +128,12 @@ def _new_numbers(source: str, text: str, language: str) -> Iterator[tuple[str, b
         if (each.value, each.kinds) in reported or each in together or _is_pronoun(each) or _is_formula(each, text):
             continue
         if (
-            _is_difference(each, text, known)
-            or _is_part(each, known, source)
+            is_difference(each, text, known)
+            or is_part(each, known, source)
+            or each.start in shown
             or _is_prefixed(each, text, known, source)
-            or ("percent" in each.kinds and any(_is_rounded(100 * rate, each) for rate in rates))
+            or ("share" in each.kinds and each.decimals is not None and any(_close(rate, each.value) for rate in rates))
+            or ("percent" in each.kinds and any(is_rounded(100 * rate, each) for rate in rates))
             or _is_year(each, text, known)
         ):
             continue
@@ -157,8 +164,8 @@ def _new_numbers(source: str, text: str, language: str) -> Iterator[tuple[str, b
         ):
             continue
         reported.add((each.value, each.kinds))
-        shown = each.shown.replace(".", ",") if language in DECIMAL_COMMA else each.shown
-        yield shown, _is_contradicted(each, known)
+        written = each.shown.replace(".", ",") if language in DECIMAL_COMMA else each.shown
+        yield written, _is_contradicted(each, known)
 
 
 def _is_contradicted(each: Quantity, known: Sequence[Quantity]) -> bool:
@@ -193,41 +200,21 @@ def _has_digits_of(one: Quantity, each: Quantity) -> bool:
     return abs(power - round(power)) < _SAME and round(power) != 0
 
 
-def _is_rounded(value: float, each: Quantity) -> bool:
-    return _close(round(value, each.decimals), abs(each.value)) if each.decimals is not None else False
-
-
 def _spelt_percentile(found: re.Match[str]) -> str:
     value = float(found[1] or found[2])
     return f"{found[0]} ({value:g}, {value:g} %; {100 - value:g} %)"
 
 
 def _is_formula(each: Quantity, text: str) -> bool:
-    """Return whether it is the 1 of "n + 1", "k = 1" or "1:1"."""
+    """Return whether it is the 1 of "n + 1", "k = 1" or "1:1", or the zero at which a range begins."""
     if each.value not in (0, 1, 2) or each.decimals != 0:
         return False
+    if each.value == 0 and re.match(r"-\d", text[each.end :]):
+        return True  # the upper ten centimetres are 0-10 cm
     return bool(
         _JOINED.search(text[max(0, each.start - 6) : each.start])
         or _ONE_TO_ONE.search(text, max(0, each.start - 2), each.end + 2)
     )
-
-
-def _is_difference(each: Quantity, text: str, known: Sequence[Quantity]) -> bool:
-    """Return whether it is the difference in points of two percentages of the original."""
-    if "percent" not in each.kinds or not _POINTS.search(text[each.start : each.end + _AFTER]):
-        return False
-    shares = {one.value for one in known if "percent" in one.kinds}
-    return any(_close(round(one - other, 6), each.value) for one in shares for other in shares if one > other)
-
-
-def _is_part(each: Quantity, known: Sequence[Quantity], source: str) -> bool:
-    """Return whether it is "half" where the original counts a whole and its half, or has two equal parts."""
-    if each.kinds != {"share"} or each.value != 0.5:
-        return False
-    if _TWO_EQUAL.search(source):
-        return True
-    counts = {one.value for one in known if one.kinds == {"count"} and one.unit is None and one.value >= _COUNTED}
-    return any(2 * one in counts for one in counts)
 
 
 def _is_prefixed(each: Quantity, text: str, known: Sequence[Quantity], source: str) -> bool:
@@ -235,7 +222,7 @@ def _is_prefixed(each: Quantity, text: str, known: Sequence[Quantity], source: s
     unit = _PREFIXED.match(text, each.end)
     if each.unit or unit is None:
         return False
-    value = each.value * _PREFIXES[unit["prefix"]]
+    value = each.value * PREFIX_SCALES[unit["prefix"]]
     same = re.compile(rf"\s?{re.escape(unit['unit'])}(?![A-Za-z])")
     return any(abs(one.value - value) <= 1e-6 * abs(value) and same.match(source, one.end) for one in known)
 
@@ -250,19 +237,6 @@ def _is_year(each: Quantity, text: str, known: Sequence[Quantity]) -> bool:
     first = re.search(r"\b((?:19|20)\d\d)[-/]$", text[max(0, each.start - 5) : each.start])
     year = int(first[1]) // 100 * 100 + each.value if first and each.value < 100 else None
     return any(one.value == year for one in known)
-
-
-def _rates(known: Sequence[Quantity], source: str) -> Iterator[float]:
-    """Yield the shares that the original gives as two counts: "71 of 90", "of 90 cases, 71"."""
-    for one, other in pairwise(known):
-        if _PART_OF.fullmatch(source[one.end : other.start]) and 0 < one.value < other.value:
-            yield one.value / other.value
-        elif (
-            0 < other.value < one.value
-            and _OF_ALL.search(source[max(0, one.start - 8) : one.start])
-            and _THINGS.fullmatch(source[one.end : other.start])
-        ):
-            yield other.value / one.value
 
 
 def _read_together(
@@ -344,6 +318,7 @@ def _lengths_of_lists(source: str) -> set[float]:
     from its end for as long as its items are short; the words before its first item belong to the introduction.
     """
     lengths = {0, 1, 2, len(set(_NUMBERED.findall(source)))}
+    lengths |= {found[1].count(",") + 1 for found in _SET.finditer(source)}
     for clause in _CLAUSES.split(source):
         for last in _LAST_ITEM.finditer(clause):
             length = 2
@@ -371,7 +346,8 @@ def _supports(source: Quantity, said: Quantity, *, share: float) -> bool:
     if "times" in said.kinds and "percent" in source.kinds and _close(source.value / 100 + 1, said.value):
         return True  # 100 % more is twice
     if said.kinds == {"percent"} and "times" in source.kinds and source.value > 1:
-        return _close(100 * (source.value - 1), said.value)  # 70 % more for 1.7 times
+        whole = 0 if said.more or said.less else 100 * source.value  # 1.7 times is 70 % more, and 170 %
+        return _close(100 * (source.value - 1), said.value) or _close(whole, said.value)
     if said.kinds == {"count"} and said.decimals and not source.kinds.isdisjoint(("percent", "times")):
         return _close(source.value, said.value)  # a table's 93.7 for 93.7 %
     return False
@@ -382,11 +358,15 @@ def _share_of(source: Quantity, said: Quantity, *, within: float) -> bool:
     in_words = said.decimals is None
     if "percent" in source.kinds:
         part = source.value / 100
+        if in_words and said.bound == "below" and 0 <= part - said.value <= _BOUNDED * part:
+            return True  # "more than half" for 54.9 %
         if in_words:
             return abs(part - said.value) <= within or (source.less and abs(1 - part - said.value) <= within)
         return _close(part, said.value)
     if "count" in source.kinds and 0 < source.value < 1:
         return _close(source.value, said.value) or (in_words and abs(source.value - said.value) <= _SHARE_OF_ONE)
+    if "times" in source.kinds and said.more and in_words:  # "a third more" for 1.3 times
+        return abs(source.value - 1 - said.value) <= _SHARE
     if "times" in source.kinds and source.value > 1 and source.less:
         return _close(1 / source.value, said.value) or (in_words and abs(1 / source.value - said.value) <= within)
     return "share" in source.kinds and _close(source.value, said.value)
@@ -410,6 +390,8 @@ def _near(value: float, said: Quantity, *, decimals: int | None) -> bool:
             return True
         if said.decimals == 0 and decimals is None and _close(round(value), said.value):
             return True
+    if said.bound and not said.decimals and _is_next_round(value, said):
+        return True
     if said.bound and said.digits <= 2 and not said.decimals:  # "less than five" for 4.60
         apart = said.value - value if said.bound == "above" else value - said.value
         if 0 <= apart <= _BOUNDED * value:
@@ -418,6 +400,14 @@ def _near(value: float, said: Quantity, *, decimals: int | None) -> bool:
         return abs(value - said.value) <= _HEDGED * abs(value)
     rounder = said.decimals is None or said.digits < len(f"{value:.6g}".replace(".", "").strip("0"))
     return said.hedged and rounder and abs(value - said.value) <= _HEDGED * abs(value)
+
+
+def _is_next_round(value: float, said: Quantity) -> bool:
+    """Return whether a bound is the next round number: "more than three times" for 3.4, "nearly twice" for 1.8."""
+    if value <= 0 or abs(value - said.value) > _NEXT_ROUND * value:
+        return False
+    step = 10.0 ** math.floor(math.log10(value))
+    return _close(said.value, step * (math.ceil if said.bound == "above" else math.floor)(value / step))
 
 
 def _close(value: float, other: float) -> bool:

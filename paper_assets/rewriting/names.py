@@ -15,24 +15,17 @@ from itertools import pairwise
 from pathlib import Path
 
 from paper_assets.rewriting.quantities import WORD
+from paper_assets.rewriting.units import symbol_of
 from paper_assets.text.languages import is_ordinary_word
+from paper_assets.text.words import FUNCTION_WORDS
 
-_SENTENCE_END = re.compile(r"(?:^|[.!?:;…]['\"”’)\]]*\s+|\n\s*)(?:[-*•#>]+\s+|\d+[.)]\s+)?['\"“‘(\[]*$")
+_SENTENCE_END = re.compile(r"(?:^|\s['\"“‘](?=$)|[.!?:;…]['\"”’)\]]*\s+|\n\s*)(?:[-*•#>]+\s+|\d+[.)]\s+)?['\"“‘(\[]*$")
 _AMOUNT = re.compile(r"[\d.,]+[kKMBT]?(?:[-/][\d.,]+[kKMBT]?)*")  # 14M, 0.5B-9B
 _ADJECTIVE = re.compile(r"(?:s|es|ish|ic|ism|ist|ists|ian|ians|an|ans|n|ns|ese|i|is)$")
 _LONG_ACRONYM = 4  # letters; shorter ones fit some words of most abstracts by chance
 _LONG_WORD = 4
 _INSIDE = frozenset(("of", "from", "for", "in", "by", "to", "at", "on", "and", "the"))
 _ENGLISH = "en"
-_PREFIXES = {
-    "atto": "a", "femto": "f", "pico": "p", "nano": "n", "micro": "µ", "milli": "m", "centi": "c", "kilo": "k",
-    "mega": "M", "giga": "G", "tera": "T", "peta": "P",
-}  # fmt: skip
-_UNITS = {
-    "ampere": "A", "byte": "B", "gram": "g", "hertz": "Hz", "joule": "J", "metre": "m", "meter": "m", "newton": "N",
-    "pascal": "Pa", "second": "s", "volt": "V", "watt": "W", "watthour": "Wh",
-}  # fmt: skip
-_UNIT_IN_WORDS = re.compile(f"({'|'.join(_PREFIXES)})({'|'.join(_UNITS)})s?")
 _COUNTED_COMPOUND = re.compile(r"^\d+(?:[.,]\d+)?-(?=[^\W\d_][a-zäöüß])")
 _NOUNS_HAVE_CAPITALS = frozenset(("de", "lb"))
 
@@ -96,8 +89,7 @@ def _known(source: str) -> set[str]:
     known = {squeezed(word) for word in (*words, *parts)}
     known |= {_root(squeezed(word)) for word in (*words, *parts) if word[:1].isupper()}
     known |= {squeezed(one + other) for one, other in pairwise(parts)}  # "GPT 4" for "GPT-4"
-    units = filter(None, map(_UNIT_IN_WORDS.fullmatch, known))
-    return known | {squeezed(_PREFIXES[unit[1]] + _UNITS[unit[2]]) for unit in units}  # GHz for gigahertz
+    return known | {squeezed(symbol) for symbol in map(symbol_of, known) if symbol}  # GHz for gigahertz
 
 
 def _capitalised_runs(text: str) -> Iterator[list[tuple[str, bool]]]:
@@ -152,9 +144,10 @@ def _abbreviates(acronym: str, hyphenated: str, spaced: str) -> bool:
 
 
 def _is_initials_of(acronym: str, spaced: str) -> bool:
-    """Return whether two or three words in a row, which are there at least twice, have these initials: once is chance.
+    """Return whether two or three words in a row have these initials: three long words, or words that are there at
+    least twice. Of acronyms of other abstracts three long words fit by chance in 6 of 1,000.
 
-    A preposition may be between the first word and the last.
+    A preposition may be between the first word and the last of words that are there twice.
     """
     size = len(acronym)
     if size not in (2, 3):
@@ -162,7 +155,7 @@ def _is_initials_of(acronym: str, spaced: str) -> bool:
     words = spaced.replace("-", " ").split()
     phrases = Counter(tuple(words[at : at + size]) for at in range(len(words) - size + 1))
     return any(
-        count > 1
+        (count > 1 or (size == 3 and len(phrase[1]) >= _LONG_WORD and FUNCTION_WORDS.isdisjoint(phrase)))
         and "".join(word[0] for word in phrase) == acronym
         and all(len(word) >= _LONG_WORD for word in (phrase[0], phrase[-1]))
         and all(len(word) >= _LONG_WORD or word in _INSIDE for word in phrase)
@@ -218,6 +211,10 @@ def _stands_in(name: str, known: set[str], hyphenated: str, spaced: str) -> bool
     whole = squeezed(name)
     if _forms(whole) & known:
         return True
+    if name.startswith("Δ") and len(name) > 2:  # ΔEM
+        return _stands_in(name[1:], known, hyphenated, spaced) or _abbreviates(squeezed(name[1:]), hyphenated, spaced)
+    if _shortens(name, spaced):
+        return True
     parts = [part for part in _parts(name) if len(part) > 1 or "_" not in name]  # M_Earth
     if any(part.isdigit() for part in parts):  # GPT-5 is not GPT-4 with a 5 from elsewhere
         return False
@@ -227,6 +224,14 @@ def _stands_in(name: str, known: set[str], hyphenated: str, spaced: str) -> bool
         for part in parts
         if any(letter.isupper() or letter.isdigit() for letter in part)
     )
+
+
+def _shortens(name: str, spaced: str) -> bool:
+    """Return whether it is the beginnings of words in a row: AbsRel of "absolute relative error"."""
+    if not re.fullmatch(r"(?:[A-Z][a-z]{2,}){2,}", name):
+        return False
+    begins = r"[a-z]* ".join(part.lower() for part in re.findall(r"[A-Z][a-z]+", name))
+    return re.search(rf" {begins}[a-z]* ", spaced) is not None
 
 
 def _forms(word: str) -> set[str]:

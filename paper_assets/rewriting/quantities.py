@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise, takewhile
 from typing import Literal
 
+from paper_assets.rewriting.units import UNITS
 from paper_assets.text.words import FUNCTION_WORDS, stem
 
 Kind = Literal["count", "percent", "times", "share"]  # share: half, a third, 1/2
@@ -32,34 +33,6 @@ _FACTORS = {
 _HALVES = dict.fromkeys(("half", "halve", "halves", "halved", "halving"), 0.5)
 _PARTS = {"third": 3, "quarter": 4, "fourth": 4, "fifth": 5, "sixth": 6, "seventh": 7, "eighth": 8, "ninth": 9,
           "tenth": 10, "eleventh": 11, "twelfth": 12, "twentieth": 20, "hundredth": 100}  # fmt: skip
-_UNITS: dict[str, tuple[str, float]] = {
-    **dict.fromkeys(("ns", "nanosecond", "nanoseconds"), ("time", 1e-9)),
-    **dict.fromkeys(("us", "µs", "μs", "microsecond", "microseconds"), ("time", 1e-6)),
-    **dict.fromkeys(("ms", "millisecond", "milliseconds"), ("time", 1e-3)),
-    **dict.fromkeys(("s", "sec", "secs", "second", "seconds", "sekunde", "sekunden"), ("time", 1.0)),
-    **dict.fromkeys(("min", "mins", "minute", "minutes", "minuten"), ("time", 60.0)),
-    **dict.fromkeys(("h", "hr", "hrs", "hour", "hours", "stunde", "stunden"), ("time", 3600.0)),
-    **dict.fromkeys(("day", "days", "tag", "tage", "tagen"), ("time", 86_400.0)),
-    **dict.fromkeys(("week", "weeks", "wk", "wks", "woche", "wochen"), ("time", 604_800.0)),
-    **dict.fromkeys(("month", "months", "mo", "mos", "monat", "monate", "monaten"), ("time", 2_629_800.0)),
-    **dict.fromkeys(("year", "years", "yr", "yrs", "jahr", "jahre", "jahren"), ("time", 31_557_600.0)),
-    **{f"{prefix}yr": ("time", 31_557_600.0 * scale) for prefix, scale in (("k", 1e3), ("m", 1e6), ("g", 1e9))},
-    **dict.fromkeys(("byte", "bytes"), ("bytes", 1.0)),
-    **dict.fromkeys(("kb", "kilobyte", "kilobytes"), ("bytes", 1e3)),
-    **dict.fromkeys(("mb", "megabyte", "megabytes"), ("bytes", 1e6)),
-    **dict.fromkeys(("gb", "gigabyte", "gigabytes"), ("bytes", 1e9)),
-    **dict.fromkeys(("tb", "terabyte", "terabytes"), ("bytes", 1e12)),
-    **dict.fromkeys(("nm", "nanometer", "nanometers", "nanometre", "nanometres"), ("length", 1e-9)),
-    **dict.fromkeys(("um", "µm", "μm", "micrometer", "micrometers", "micrometre", "micrometres"), ("length", 1e-6)),
-    **dict.fromkeys(("mm", "millimeter", "millimeters", "millimetre", "millimetres"), ("length", 1e-3)),
-    **dict.fromkeys(("cm", "centimeter", "centimeters", "centimetre", "centimetres"), ("length", 1e-2)),
-    **dict.fromkeys(("meter", "meters", "metre", "metres"), ("length", 1.0)),
-    **dict.fromkeys(("km", "kilometer", "kilometers", "kilometre", "kilometres"), ("length", 1e3)),
-    **dict.fromkeys(("hz", "hertz"), ("frequency", 1.0)),
-    **dict.fromkeys(("khz", "kilohertz"), ("frequency", 1e3)),
-    **dict.fromkeys(("mhz", "megahertz"), ("frequency", 1e6)),
-    **dict.fromkeys(("ghz", "gigahertz"), ("frequency", 1e9)),
-}
 _LETTERS = re.compile(r"\s?[sh](?!['’\w-])")  # units of one letter, in lower case
 _COMMA = "bg ca cs da de el es et fi fr hr hu id it lt lv nl no pl pt ro ru sk sl sv tr uk"
 DECIMAL_COMMA = frozenset(_COMMA.split())  # languages that write 3,1 and 1.500
@@ -110,12 +83,14 @@ _GREEK = re.compile(
     r"\\((?:[Aa]lpha|[Bb]eta|[Gg]amma|[Dd]elta|epsilon|zeta|eta|[Tt]heta|kappa|[Ll]ambda|nu|[Xx]i|[Pp]i|rho|[Ss]igma|tau|"
     r"[Pp]hi|chi|[Pp]si|[Oo]mega))(?![A-Za-z])"
 )
+_DIGIT_IN_BRACKETS = re.compile(r"(?<![\d.])(\d+)\.(\d+)\((\d{1,2})\)")
 _SUBSCRIPT = re.compile(r"(?<=[A-Za-z)\]])\$?_(?:\{([\d.]+)\}|(\d))\$?")  # Na$_{3.1}$, CO$_2$
 _HALF_UNIT = re.compile(rf"(?:\s|-)(?:an?\s)?{_TIME}\b")
 _QUARTERS_OF = re.compile(r"(?:an?|one|three) quarters? of an? (hour|year)\b", re.IGNORECASE)
 _FACTOR = re.compile(r"\b(?:factors? of|Faktor(?: von)?) (?:up to |about |around |roughly |bis zu |etwa |rund )?$")
 _POWER_OF_METRE = re.compile(r"(?:^|[^A-Za-z])[cdkmnµ]?m\^[-−]?$")  # m^3 has no number
 _NOT_TWICE = re.compile(r"\b(?:not|no|none|never|nobody|nothing|without|n['’]t)\b[^.,;:]*$", re.IGNORECASE)
+_MORE = re.compile(r"\s(?:more|higher|longer|larger|faster|as much again)\b")
 _LESS = re.compile(r"less|fewer|smaller|lower|reduc|faster|speed|shorter|cheaper|compress|sav|improve|accelerat")
 WORD = re.compile(r"[^\W_]+(?:['’.+#/_-][^\W_]+)*[+#]*")  # not `text/words.py`: GPT-4, C++ and O'Brien are one word
 _ENDS_PHRASE = FUNCTION_WORDS - {"of", "the", "these", "those", "more", "other", "such"} | {"ones", "times"}
@@ -177,6 +152,7 @@ class Quantity:
     hedged: bool = False
     bound: Literal["", "above", "below"] = ""  # "less than 5" is above what is meant, "over 30" below it
     less: bool = False  # a factor by which something is less
+    more: bool = False  # a share by which something is more: "a third more"
     counted: str | None = None
 
 
@@ -196,6 +172,7 @@ def plain(text: str, *, language: str = "en") -> str:
     for mark, digits in (("½", " 1/2"), ("⅓", " 1/3"), ("⅔", " 2/3"), ("¼", " 1/4"), ("¾", " 3/4"), ("％", "%")):
         text = text.replace(mark, digits)
     text = re.sub(r"\\pm(?![A-Za-z])", " ± ", text)
+    text = _DIGIT_IN_BRACKETS.sub(_with_uncertainty, text)
     text = re.sub(r"\\(?:sim|simeq|approx|geq?|leq?|gtrsim|lesssim)(?![A-Za-z])", " ≈ ", text)
     text = re.sub(r"\\?\$?\\mu(?![A-Za-z])\$?\s?(?:\\?(?:mathrm|text)\s?\{)?", "µ", text)
     text = re.sub(r"\\\$\s?(?=\d)", "US dollar ", text)
@@ -206,6 +183,12 @@ def plain(text: str, *, language: str = "en") -> str:
     text = re.sub(r"(?<=[A-Za-z])\^\{([-−]?\d)\}", r"^\1", text)  # GeV^{-1}
     text = re.sub(r"\\(?:d|t)?frac\s*\{(\d+)\}\s*\{(\d+)\}", r"\1/\2", text)
     return re.sub(r"\\(?:mathrm|mathbf|mathcal|text\w*|emph|operatorname|url)\s*\{([^{}]*)\}", r"\1", text)
+
+
+def _with_uncertainty(found: re.Match[str]) -> str:
+    """Return 1.6(4) as 1.6 ± 0.4."""
+    decimals = len(found[2])
+    return f"{found[1]}.{found[2]} ± {int(found[3]) / 10**decimals:.{decimals}f}"
 
 
 def _letter(name: str) -> str:
@@ -250,6 +233,23 @@ def starts_of_ranges(found: Sequence[Quantity], text: str) -> Iterator[Quantity]
         if scale and bare and re.fullmatch(r"\s?(?:to|-|--)\s?", text[one.end : other.start]):
             factor = _SCALES.get(scale[1]) or _SUFFIXES[scale[1].lower()]
             yield replace(one, value=one.value * factor)
+
+
+def with_scales(found: Sequence[Quantity], text: str) -> Iterator[Quantity]:
+    """Yield the numbers; those of lists like "0.4/1.3/2.8B" get the scale that is written only at the end."""
+    scale: tuple[int, str] | None = None  # where the number begins that has the scale, and the scale
+    scaled = []
+    for each in reversed(found):
+        own = _SCALED.search(each.shown) if each.kinds == {"count"} and each.decimals is not None else None
+        if own:
+            scale = each.start, own[1]
+        elif scale and each.kinds == {"count"} and each.decimals is not None and text[each.end : scale[0]] == "/":
+            factor = _SCALES.get(scale[1]) or _SUFFIXES[scale[1].lower()]
+            each, scale = replace(each, value=each.value * factor), (each.start, scale[1])
+        else:
+            scale = None
+        scaled.append(each)
+    yield from reversed(scaled)
 
 
 def units_alone(text: str) -> Iterator[Quantity]:
@@ -315,7 +315,7 @@ def _in_words(text: str) -> Iterator[Quantity]:
         elif word in _FACTORS:
             value, kind = _FACTORS[word], "times"
         elif word == "half" and (time := _HALF_UNIT.match(text, end)):
-            end, unit = time.end(), _UNITS[time[1]]
+            end, unit = time.end(), UNITS[time[1]]
             yield Quantity(
                 value=0.5, kinds=frozenset({"count"}), shown=word, start=start, end=end, unit=unit, decimals=1
             )
@@ -326,7 +326,7 @@ def _in_words(text: str) -> Iterator[Quantity]:
                 shown=time[0],
                 start=start,
                 end=time.end(),
-                unit=_UNITS[time[1].lower()],
+                unit=UNITS[time[1].lower()],
                 decimals=2,
             )
             place += 1
@@ -336,7 +336,7 @@ def _in_words(text: str) -> Iterator[Quantity]:
                 value, place = 0.5 * _SCALES[scale], place + 2  # "half a circle" explains and counts nothing
         elif word in _HALVES and not (word == "halves" and words[max(0, place - 1)][0] in ("two", "both")):
             value, kind = _HALVES[word], "share"
-        elif word in ("a", "an", "one") and follows in _PARTS and _is_share(words, place + 1):
+        elif word in ("a", "an", "one", "another") and follows in _PARTS and _is_share(words, place + 1):
             value, kind, place = 1 / _PARTS[follows], "share", place + 1
         elif ONES.get(word, 0) > 1 and follows.removesuffix("s") in _PARTS and follows != "seconds":
             value, kind, place = ONES[word] / _PARTS[follows.removesuffix("s")], "share", place + 1
@@ -359,17 +359,32 @@ def _in_words(text: str) -> Iterator[Quantity]:
             end = words[place][2]
             before = words[first - 1][0] if first else ""
             found = Quantity(value=value, kinds=frozenset({kind}), shown=shown, start=start, end=end, before=before)
-            signed = _signed(text, found) if kind == "count" else replace(found, hedged=_is_hedged(text, start))
+            signed = _signed(text, found) if kind == "count" else _of_words(text, found)
             part = words[place][3] and place == first and place + 1 < len(words) and words[place + 1][1] == end + 1
             yield replace(signed, counted=f"-{stem(follows)}") if part and kind == "count" else signed  # two-stage
         place += 1
+
+
+def _of_words(text: str, found: Quantity) -> Quantity:
+    """Add to a share or factor in words how it is bounded, and whether it is one that comes on top."""
+    return replace(
+        found,
+        hedged=_is_hedged(text, found.start),
+        bound=_bound(text, found.start),
+        more=bool(_MORE.match(text, found.end)),
+    )
 
 
 def _is_share(words: list[tuple[str, int, int, bool]], part: int) -> bool:
     """Return whether it is a share: "a third of", "a third less", not "a third method"."""
     last = part + 1 == len(words) or words[part + 1][1] - words[part][2] > 1  # "by a third."
     after = "" if last else words[part + 1][0]
-    return words[part - 1][0] == "one" or after in ("of", "the", "less", "more", "fewer", "as", "lower", "higher", "")
+    by = part > 1 and words[part - 2][0] == "by"  # "by another fifth but"
+    return (
+        by
+        or words[part - 1][0] == "one"
+        or after in ("of", "the", "less", "more", "fewer", "as", "lower", "higher", "")
+    )
 
 
 def _signed(text: str, found: Quantity) -> Quantity:
@@ -388,8 +403,8 @@ def _signed(text: str, found: Quantity) -> Quantity:
         kinds = frozenset({"times", "count"})  # "a factor of 3.2" for 3.2x
     elif sign and sign["unit"]:
         written = sign["unit"].lstrip(" -")
-        if written.lower() in _UNITS and (len(written) > 1 or _LETTERS.fullmatch(sign["unit"])):
-            end, unit = sign.end(), _UNITS[written.lower()]
+        if written.lower() in UNITS and (len(written) > 1 or _LETTERS.fullmatch(sign["unit"])):
+            end, unit = sign.end(), UNITS[written.lower()]
     per_cent = text[found.end : end] if text[found.end : end].strip() == "%" else ""
     counted = None if unit or kinds != {"count"} else _counted(text[end : end + 60])
     return replace(
@@ -402,6 +417,7 @@ def _signed(text: str, found: Quantity) -> Quantity:
         hedged=_is_hedged(text, found.start),
         bound=_bound(text, found.start),
         less=bool(_LESS.search(text[max(0, found.start - 30) : found.start]) or _LESS.search(text[end : end + 30])),
+        more=bool(_MORE.match(text, end)),
     )
 
 
