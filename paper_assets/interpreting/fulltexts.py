@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -14,8 +15,7 @@ from paper_assets.progress import Progress
 from paper_assets.sources.pdf_files import pdf_files
 from paper_assets.sources.pdf_text import MOST_BYTES, pdf_text, read_pdf
 from paper_assets.sources.table import page_of
-from paper_assets.stores.documents import Document, origins_of, remove_documents, replace_documents, texts_to_embed
-from paper_assets.stores.embeddings import keep_vectors
+from paper_assets.stores.documents import Document, embed_documents, origins_of, remove_documents, replace_documents
 from paper_assets.stores.papers import papers_by_id
 from paper_assets.stores.warehouse import Warehouse
 from paper_assets.text.chunks import chunks_of
@@ -124,10 +124,8 @@ def keep_fulltext(warehouse: Warehouse, embedder: Embedder | None, paper: Paper,
 
 def embed_passages(warehouse: Warehouse, embedder: Embedder, *, progress: Progress | None = None) -> int:
     """Embed all passages without a vector, of any owner; return the number of different texts."""
-    hashes, texts = texts_to_embed(warehouse, "fulltext", model=embedder.name)
-    if texts:
-        keep_vectors(warehouse, hashes, embedder.encode(texts, progress=progress), model=embedder.name)
-    return len(texts)
+    encode = partial(embedder.encode, progress=progress)
+    return embed_documents(warehouse, "fulltext", encode=encode, model=embedder.name)
 
 
 def _passages(pages: Sequence[str], beginning: str, about: Mapping[str, Any]) -> list[Document]:

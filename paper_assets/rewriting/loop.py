@@ -30,8 +30,7 @@ from paper_assets.rewriting.policy import (
 from paper_assets.rewriting.writing import Writer, write_attempt
 from paper_assets.settings import RewritingConfig
 from paper_assets.sources.table import page_of
-from paper_assets.stores.documents import Document, replace_documents, texts_to_embed
-from paper_assets.stores.embeddings import keep_vectors
+from paper_assets.stores.documents import Document, embed_documents, replace_documents
 from paper_assets.stores.papers import find_paper
 from paper_assets.stores.rewrite_progress import (
     accept_claims,
@@ -145,10 +144,7 @@ def publish(warehouse: Warehouse, item: RewriteItem, kept: Attempt) -> bool:
 
 def embed_published(warehouse: Warehouse, model: Embedder) -> int:
     """Embed the published rewrites without a vector; return their number."""
-    hashes, texts = texts_to_embed(warehouse, "rewrite", model=model.name)
-    if texts:
-        keep_vectors(warehouse, hashes, model.encode(texts), model=model.name)
-    return len(texts)
+    return embed_documents(warehouse, "rewrite", encode=model.encode, model=model.name)
 
 
 _PAUSE = 0.3  # seconds between checks for another process's attempt

@@ -21,17 +21,19 @@ everything the set was computed from: with equal inputs nothing is retrieved aga
 
 import json
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cache
 from typing import Any, Literal, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 from duckdb import DuckDBPyConnection
 
 from paper_assets.errors import InvalidInput
 from paper_assets.paper import text_hash
+from paper_assets.stores.embeddings import keep_vectors
 from paper_assets.stores.warehouse import Warehouse, value_of
 
 Where = Mapping[str, Any]
@@ -237,6 +239,16 @@ def origins_of(warehouse: Warehouse, data_type: DataType) -> dict[str, str]:
             [data_type],
         ).fetchall()
     return dict(rows)
+
+
+def embed_documents(
+    warehouse: Warehouse, data_type: DataType, *, encode: Callable[[Sequence[str]], np.ndarray], model: str
+) -> int:
+    """Encode and store the documents that `model` has not embedded; return the number of different texts."""
+    hashes, texts = texts_to_embed(warehouse, data_type, model=model)
+    if texts:
+        keep_vectors(warehouse, hashes, encode(texts), model=model)
+    return len(texts)
 
 
 def texts_to_embed(warehouse: Warehouse, data_type: DataType, *, model: str) -> tuple[list[str], list[str]]:

@@ -113,7 +113,7 @@ def test_a_pdf_is_read_once(warehouse: Warehouse, folder: Path, embedder: Embedd
         raise AssertionError("read again")
 
     monkeypatch.setattr(fulltext, "pdf_text", never)
-    monkeypatch.setattr(fulltext, "keep_vectors", never)
+    monkeypatch.setattr("paper_assets.stores.documents.keep_vectors", never)
     report = bring_in(warehouse, folder, embedder)
     assert report == PdfReport(unchanged=("a.pdf",))
     assert not report.changed
