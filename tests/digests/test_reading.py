@@ -62,7 +62,7 @@ def test_a_place_above_a_higher_score_is_explained_and_the_others_are_not() -> N
         row(3, "2603.00003", final=0.9, semantic_relevance=0.81, tags=["CONTRASTIVE_PICK"]),
     ]
     first, second, pick = digest(*map(paper, (1, 2, 3)), rows=rows, line=0.4).entries
-    assert first.order is not None and "0.95 against 0.82" in first.order and "no. 2" in first.order
+    assert first.order is not None and "95 % against 82 %" in first.order and "no. 2" in first.order
     assert second.order is None
     assert pick.order is not None and "contrast" in pick.order
     assert all(entry.order is None for entry in digest(paper(1), paper(2)).entries)
