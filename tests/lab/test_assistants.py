@@ -25,7 +25,7 @@ BY_PROFILE: dict[str, dict[str, Any]] = {
     "read_digest": {"profile": "{}"},
     "list_rewrites": {"profile": "{}"},
     "export_citations": {"profile": "{}"},
-    "rate_paper": {"profile": "{}", "paper_id": "2603.00203", "rating": "worth"},
+    "rate_paper": {"profile": "{}", "paper_id": "2603.00201", "rating": "worth"},
     "rank_and_filter_papers": {"profile_path": "{}", "save": False},
     "retrieve_balanced": {"profile": "{}", "question": "What predicts traffic?"},
     "search_desk": {"profile": "{}", "query": "traffic is:unseen"},
