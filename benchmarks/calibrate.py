@@ -39,7 +39,7 @@ from paper_assets.ranking.calibration import (
     standard_calibration,
 )
 from paper_assets.ranking.relevance import cosines
-from paper_assets.ranking.term_matching import paper_words, tfidf_cosines
+from paper_assets.ranking.term_matching import paper_words, term_scores, tfidf_cosines
 from paper_assets.settings import ScoringConfig
 from paper_assets.sources.bulk_files import read_papers
 from paper_assets.text import acronyms
@@ -60,10 +60,13 @@ _BRACKET = re.compile(r"\(\s*([A-Z][A-Za-z0-9]*[A-Z0-9]s?|[A-Z]{2,}s?)\s*[),;]")
 
 @dataclass(frozen=True)
 class Example:
-    """A reader of nothing but liked papers: cosines and TF-IDF cosines (liked, papers), and which are on topic."""
+    """A reader of nothing but liked papers: cosines, TF-IDF cosines and scores of the titles' words (liked, papers),
+    and which are on topic.
+    """
 
     cosines: Floats
     tfidf: Floats
+    titles: Floats
     on_topic: Bools
 
 
@@ -76,14 +79,16 @@ def examples_of(days: Sequence[JudgedDay]) -> list[Example]:
         relevant = np.flatnonzero(on_topic)
         if day.judged.profile.content.interests.papers or len(relevant) < LIKED[0] + LEFT:
             continue
-        fields = (day.candidates.column(name).take(relevant).to_pylist() for name in ("title", "abstract"))
-        texts = [embedded_text(*each) for each in zip(*fields, strict=True)]
-        near = cosines(day.vectors, day.vectors[relevant]).T
-        words = tfidf_cosines(paper_words(day.candidates).whole, texts, background=background).T
+        titles, abstracts = (day.candidates.column(name).take(relevant).to_pylist() for name in ("title", "abstract"))
+        texts = [embedded_text(*each) for each in zip(titles, abstracts, strict=True)]
+        near, held = cosines(day.vectors, day.vectors[relevant]).T, paper_words(day.candidates)
+        words = tfidf_cosines(held.whole, texts, background=background).T
+        named = np.nan_to_num(term_scores(held, titles, background=background).T)
         for count in [count for count in LIKED for _ in range(DRAWS) if len(relevant) >= count + LEFT]:
             liked = chance.choice(len(relevant), count, replace=False)
             rest = np.setdiff1d(np.arange(len(ids)), relevant[liked])
-            found.append(Example(near[np.ix_(liked, rest)], words[np.ix_(liked, rest)], on_topic[rest]))
+            at = np.ix_(liked, rest)
+            found.append(Example(near[at], words[at], named[at], on_topic[rest]))
     return found
 
 
@@ -93,18 +98,19 @@ def fitted_library(examples: Sequence[Example], calibration: Calibration, *, wit
 
     parts = []
     for each in examples:
-        judged, _ = library_judged(each.cosines if with_meaning else None, each.tfidf, calibration=calibration)
-        near = [] if judged.near is None else [judged.near]
-        parts.append((np.stack([*near, judged.words if judged.words is not None else 0.0]), each.on_topic))
+        near = each.cosines if with_meaning else None
+        judged, _ = library_judged(near, each.tfidf, each.titles, calibration=calibration)
+        known = [part for part in (judged.near, judged.words, judged.titles) if part is not None]
+        parts.append((np.stack(known), each.on_topic))
 
     def loss(values: Floats) -> float:
         each = [np.logaddexp(0.0, np.where(right, -1, 1) * (values[0] + values[1:] @ given)) for given, right in parts]
         return float(np.mean([one.mean() for one in each])) + 1e-6 * float((values[1:] ** 2).sum())
 
-    start = np.array([-6.0, 1.0, 20.0] if with_meaning else [-6.0, 30.0])
+    start = np.array([-6.0, 1.0, 20.0, 1.0] if with_meaning else [-6.0, 30.0, 1.0])
     bounds = [(None, None)] + [(0.0, None)] * (len(start) - 1)
     found = minimize(loss, start, method="L-BFGS-B", bounds=bounds).x.tolist()
-    return Logit(intercept=found[0], meaning=found[1] if with_meaning else 0.0, words=found[-1])
+    return Logit(intercept=found[0], meaning=found[1] if with_meaning else 0.0, words=found[-2], titles=found[-1])
 
 
 def background_of(papers: Sequence[Paper]) -> tuple[str, str]:

@@ -32,11 +32,14 @@ COEFFICIENTS, FREQUENCIES, WORDS = "calibration.json", "stem_frequencies.tsv", "
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Logit:
-    """logit = intercept + meaning * (a cosine, standardized for interests) + words * (a score of words)."""
+    """logit = intercept + meaning * (a standardized cosine) + words * (a score of words) + titles * (that of the words
+    of liked papers' titles).
+    """
 
     intercept: float
     meaning: float = 0.0
     words: float = 0.0
+    titles: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,6 +137,7 @@ class Judged:
     meaning: Floats | None
     words: Floats | None  # NaN for an interest without a word to look for
     near: Floats | None = None  # meaning as it enters the logit: standardized
+    titles: Floats | None = None  # how strongly papers hold the words of liked papers' titles
 
 
 def interests_judged(
@@ -173,9 +177,11 @@ def standardized(cosines: Floats, known: Cosines) -> Floats:
     return found
 
 
-def library_judged(cosines: Floats | None, tfidf: Floats | None, *, calibration: Calibration) -> tuple[Judged, Floats]:
-    """Return the logit (n,) by liked papers from cosines and TF-IDF cosines (m, n), and how near each of them is (m,
-    n).
+def library_judged(
+    cosines: Floats | None, tfidf: Floats | None, titles: Floats | None = None, *, calibration: Calibration
+) -> tuple[Judged, Floats]:
+    """Return the logit (n,) by liked papers, and how near each of them is (m, n), from cosines, TF-IDF cosines and
+    scores of the words of their titles (m, n).
 
     The root mean square over the nearest ones is between their mean and the nearest: few papers of several topics
     are served by the nearest, many of one topic by all of them. As with interests, how near is near by meaning depends
@@ -190,7 +196,11 @@ def library_judged(cosines: Floats | None, tfidf: Floats | None, *, calibration:
     each = sum(
         factor * part for factor, part in ((logit.meaning / usual, cosines), (logit.words, tfidf)) if part is not None
     )
-    return Judged(logits=_logits(logit, near, words), meaning=meaning, words=words, near=near), np.asarray(each)
+    logits = _logits(logit, near, words)
+    named = None if titles is None else _evidence(titles, nearest)
+    if named is not None:
+        logits = logits + logit.titles * named
+    return Judged(logits=logits, meaning=meaning, words=words, near=near, titles=named), np.asarray(each)
 
 
 def any_of(logits: Floats) -> Floats:
@@ -217,6 +227,17 @@ def probability(logits: Floats) -> Floats:
 def _logits(logit: Logit, meaning: Floats | None, words: Floats | None) -> Floats:
     parts = [factor * part for factor, part in ((logit.meaning, meaning), (logit.words, words)) if part is not None]
     return logit.intercept + sum(parts[1:], parts[0])
+
+
+def _evidence(scores: Floats, most: int) -> Floats:
+    """Return (n,) the sum of the nearest ones over the root of their number: three titles that agree say more than
+    one.
+    """
+    nearest = np.sort(scores, axis=0)[::-1][:most]
+    total = np.zeros(scores.shape[1])
+    for row in nearest:
+        total = total + row
+    return total / np.sqrt(len(nearest))
 
 
 def _root_mean_square(scores: Floats, most: int) -> Floats:

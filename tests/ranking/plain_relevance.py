@@ -264,6 +264,7 @@ class PlainInterests:
             else []
         )
         near = standard_scores(pooled, DATA["library_cosines"])
+        named = [said(fields, text.partition("\n\n")[0]) or [0.0] * len(fields) for text in self.library]
         values, serves = [], []
         for at in range(len(fields)):
             logit = None
@@ -271,7 +272,7 @@ class PlainInterests:
                 none = math.prod(1 - sigmoid(one[at]) for one in each)
                 logit = math.log(1 - none) - math.log(none)
             if "library" in views:
-                by_example = self.liked(at, near, liked)
+                by_example = self.liked(at, near, liked, named)
                 half = LIBRARY["library_share"] * len(liked) / (len(liked) + LIBRARY["library_half"])
                 logit = by_example if logit is None else logit + half * (by_example - LIBRARY["library_base"])
             assert logit is not None
@@ -320,13 +321,14 @@ class PlainInterests:
         assert self.vector_of
         return cosine(vector, self.vector_of(text))
 
-    def liked(self, at: int, near: list[float], liked: list[list[float]]) -> float:
-        """The logit by liked papers."""
+    def liked(self, at: int, near: list[float], liked: list[list[float]], named: list[list[float]]) -> float:
+        """The logit by liked papers, `named`: how strongly each paper holds the words of each one's title."""
         words = nearest([one[at] for one in liked])
-        if self.vector_of is None:
-            return float(LOGITS["library_words_only"]["intercept"] + LOGITS["library_words_only"]["words"] * words)
-        parts = LOGITS["library"]
-        return float(parts["intercept"] + parts["meaning"] * near[at] + parts["words"] * words)
+        best = sorted((one[at] for one in named), reverse=True)[: LIBRARY["nearest"]]
+        titles = sum(best) / math.sqrt(len(best))
+        parts = LOGITS["library_words_only" if self.vector_of is None else "library"]
+        meaning = parts["meaning"] * near[at] if self.vector_of else 0.0
+        return float(parts["intercept"] + meaning + parts["words"] * words + parts["titles"] * titles)
 
 
 def usual_line(options: RankingOptions) -> float:

@@ -1,4 +1,5 @@
 import math
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -120,6 +121,15 @@ def test_papers_like_five_of_the_liked_ones_stand_above_a_paper_like_one() -> No
     judged, each = library_judged(near, near / 2, calibration=CALIBRATION)
     assert judged.logits[1] > judged.logits[0]
     assert each.argmax(axis=0).tolist() == [0, 0]
+
+
+def test_three_liked_titles_that_agree_say_more_than_one_and_a_sixth_says_no_more() -> None:
+    near = np.zeros((6, 1))
+    titles = [np.array([[1.0]] * held + [[0.0]] * (6 - held)) for held in range(7)]
+    by_titles = [library_judged(near, near, each, calibration=CALIBRATION)[0].logits[0] for each in titles]
+    assert all(one < other for one, other in pairwise(by_titles[:6]))
+    assert by_titles[6] == by_titles[5]
+    assert library_judged(near, near, calibration=CALIBRATION)[0].logits[0] == by_titles[0]
 
 
 def test_an_interest_without_words_to_look_for_is_judged_by_its_meaning() -> None:
