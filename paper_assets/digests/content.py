@@ -21,7 +21,7 @@ from paper_assets.digests.entry import (
     links_of,
     matches_of,
     order_notes,
-    same_way,
+    similar_papers,
     title_line,
     version_of,
 )
@@ -31,7 +31,6 @@ from paper_assets.errors import named_error
 from paper_assets.paper import Paper
 from paper_assets.profile import ProfileContent
 from paper_assets.ranking.changes import Changes, Move, difference_in_words
-from paper_assets.ranking.contrast import NO_DIFFERENCE
 from paper_assets.ranking.filters import FILTERS
 from paper_assets.ranking.keywords import distinct, keywords_in, paper_texts
 from paper_assets.settings import RewritingConfig
@@ -264,11 +263,7 @@ def digest_of(stored: Stored, *, config: RewritingConfig) -> Digest:
         warnings=(*(one_line(line) for line in header["warnings"]), *faults),
         remarks=_remarks(header, stored.answers),
         changes=tuple(found for found in changes if found),
-        notes=tuple(
-            same_way(note, places)
-            for note in notes
-            if note["relation"] != "contrastive" and note["differentiator"] != NO_DIFFERENCE
-        ),
+        notes=tuple(similar_papers([note for note in notes if note["relation"] != "contrastive"], places)),
         evidence=evidence,
         also_rewritten=rewritten,
     )

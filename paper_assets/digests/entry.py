@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,9 @@ import pyarrow as pa
 from paper_assets.digests.plain_text import lead, paragraphs, sentence, web_address
 from paper_assets.paper import Paper, papers_to_table
 from paper_assets.profile import ProfileContent
+from paper_assets.ranking.contrast import NO_DIFFERENCE
 from paper_assets.ranking.dimensions import same_person
-from paper_assets.ranking.explain import below_threshold, order_as_sum, order_parts, why
+from paper_assets.ranking.explain import below_threshold, order_as_sum, order_name, order_parts, why
 from paper_assets.ranking.final_list import order_value, tenth
 from paper_assets.ranking.keywords import BETWEEN_FIELDS, distinct, keywords_in, paper_texts
 from paper_assets.ranking.tags import CONTRASTIVE_IN_WORDS, IN_WORDS, SOFT_PENALTY
@@ -50,12 +52,55 @@ def contrast_of(header: Mapping[str, Any], places: Mapping[str, int]) -> Contras
     )
 
 
-def same_way(note: Mapping[str, Any], places: Mapping[str, int]) -> str:
-    """Describe a pair of similar papers in one line; listed papers are named by their rank."""
-    papers = " and ".join(f"no. {places[each]}" if each in places else one_line(each) for each in note["paper_ids"])
-    shared = f" ({_joined(note['shared_traits'])})" if note["shared_traits"] else ""
-    own = _named_by_rank(note["differentiator"], places)
-    return f"{sentence(papers)} are similar{shared}. {sentence(own)}."
+def similar_papers(notes: Sequence[Mapping[str, Any]], places: Mapping[str, int]) -> list[str]:
+    """Describe papers that are all similar to each other in one line, from `notes` on pairs of them.
+
+    Listed papers are named by their rank. A pair without a known difference is left out.
+    """
+    pairs: dict[frozenset[str], Mapping[str, Any]] = {}
+    for note in notes:
+        pairs.setdefault(frozenset(note["paper_ids"]), note)
+    papers = list(dict.fromkeys(each for note in notes for each in note["paper_ids"]))
+    described: set[frozenset[str]] = set()
+    lines = []
+    for pair, note in pairs.items():
+        if pair in described:
+            continue
+        group = list(dict.fromkeys(note["paper_ids"]))
+        for paper in papers:
+            if paper not in group and all(frozenset((paper, each)) in pairs for each in group):
+                group.append(paper)
+        inside = [frozenset(each) for each in combinations(group, 2)] or [pair]
+        described.update(inside)
+        between = [pairs[each] for each in inside]
+        if differences := _own_traits(group, between):
+            lines.append(_similar(group, between, differences, places))
+    return lines
+
+
+def _own_traits(group: Sequence[str], notes: Sequence[Mapping[str, Any]]) -> str:
+    """Return what each paper of a group has and no other, as in a note on a pair; empty if nothing is known."""
+    if len(notes) == 1:
+        return "" if notes[0]["differentiator"] == NO_DIFFERENCE else str(notes[0]["differentiator"])
+    own = []
+    for paper in group:
+        parts = [dict(each.partition(": ")[::2] for each in note["differentiator"].split("; ")) for note in notes]
+        among = [part.get(paper, "").split(", ") for part, note in zip(parts, notes, strict=True)
+                 if paper in note["paper_ids"]]  # fmt: skip
+        words = [word for word in among[0] if word and all(word in each for each in among)]
+        if words:
+            own.append(f"{paper}: {', '.join(words)}")
+    return "; ".join(own)
+
+
+def _similar(
+    group: Sequence[str], notes: Sequence[Mapping[str, Any]], differences: str, places: Mapping[str, int]
+) -> str:
+    named = [f"no. {places[each]}" if each in places else one_line(each) for each in group]
+    traits = [each for each in notes[0]["shared_traits"] if all(each in note["shared_traits"] for note in notes)]
+    shared = f" ({_joined(traits)})" if traits else ""
+    papers = " and ".join(filter(None, (", ".join(named[:-1]), named[-1])))
+    return f"{sentence(papers)} are similar{shared}. {sentence(_named_by_rank(differences, places))}."
 
 
 def _named_by_rank(text: str, places: Mapping[str, int]) -> str:
@@ -342,8 +387,8 @@ class Entry:
     """One paper of the list.
 
     `lead`: the opening of the abstract. `rest`: the remainder, or the whole abstract if its background was `skipped`;
-    None if nothing is left. `tags`: (name, words). `order`: the reason for its rank where the score does not explain
-    it.
+    None if nothing is left. `score`: the number that orders the list, and `score_name` what it is called. `tags`:
+    (name, words). `order`: the reason for its rank where the score does not explain it.
     """
 
     rank: int
@@ -357,6 +402,7 @@ class Entry:
     skipped: bool
     links: tuple[Link, ...]
     score: float
+    score_name: str
     sum: str
     order: str | None
     parts: tuple[Part, ...]
@@ -393,6 +439,7 @@ def entry_of(
         skipped=opening.skipped,
         links=links_of(paper),
         score=order_value(row, header),
+        score_name=order_name(header),
         sum=order_as_sum(row, header),
         order=order or below_threshold(row, header),
         parts=tuple(Part(name=name, words=words, points=by) for name, words, by in order_parts(row, header)),

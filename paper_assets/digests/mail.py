@@ -97,11 +97,11 @@ def _paper(entry: Entry) -> str:
 
 
 def _why(entry: Entry) -> str:
-    """Return why a paper is listed, and the parts of its score: "Why: very recent. Score 2.50: on topic (+2.50)."."""
+    """Return why a paper is listed, and the parts of its score: "Why: very recent. Match 2.50: on topic (+2.50)."."""
     words = f"Why: {', '.join(words for _, words in entry.tags)}. " if entry.tags else ""
     words += f"{entry.order} " if entry.order else ""
     parts = ", ".join(f"{part.words} ({part.points:+.2f})" for part in entry.parts)
-    return f"{words}Score {entry.score:.2f}: {parts}."
+    return f"{words}{entry.score_name.capitalize()} {entry.score:.2f}: {parts}."
 
 
 def _evidence(answer: Evidence) -> str:

@@ -99,14 +99,14 @@ def why(
             )
     brought = {name: weights[name] * row[name] for name in DIMENSIONS if weights[name]}
     for name in sorted(brought, key=lambda name: -brought[name]):
-        words, note = DIMENSIONS_IN_WORDS[name], ""
+        words, note, mark = DIMENSIONS_IN_WORDS[name], "", f"{row[name]:.2f} of 1"
         if name == "semantic_relevance":
+            mark = percent(row[name])  # as everywhere else
             note = f", judged {_METHODS_IN_WORDS[row['evaluation_method']]}"
         elif _as_every_paper(name, row):
             note = ", as every paper has: the profile names none"
         sentences.append(
-            f"{words[0].upper()}{words[1:]}: {brought[name]:.3f} "
-            f"({row[name]:.2f} of 1, weight {weights[name]:.2f}{note})."
+            f"{words[0].upper()}{words[1:]}: {brought[name]:.3f} ({mark}, weight {weights[name]:.2f}{note})."
         )
         if name == "semantic_relevance":
             sentences += _relevance_in_words(row)
@@ -202,6 +202,11 @@ def as_sum(row: Mapping[str, Any], weights: Mapping[str, float]) -> str:
     """Return a row's score as one line of arithmetic, the largest part first."""
     terms = [f"{points:+.3f} {words}" for _, words, points in parts_of(row, weights)]
     return f"{row['final']:.3f} = {' '.join(terms).removeprefix('+')}"
+
+
+def order_name(header: Mapping[str, Any]) -> str:
+    """Return what the number that orders the list is called."""
+    return "score" if header.get("nudge") is None else "match"
 
 
 def order_parts(row: Mapping[str, Any], header: Mapping[str, Any]) -> list[tuple[str, str, float]]:

@@ -357,7 +357,6 @@ class DayOfPaper:
     day: date
     reason: str | None
     rank: int | None
-    score: float | None
     shown: bool
     below_line: bool
 
@@ -374,7 +373,6 @@ def paper_history(warehouse: Warehouse, profile: str, paper_id: str, *, since: d
                 coalesce(ranked.day, considered.day) as day,
                 case when considered.passed then null else considered.reason end,
                 ranked.rank,
-                ranked.final,
                 coalesce(ranked.shown, false),
                 coalesce(ranked.below_line, false)
             from (
@@ -383,7 +381,7 @@ def paper_history(warehouse: Warehouse, profile: str, paper_id: str, *, since: d
                 where day >= coalesce($since::date, '-infinity') and profile = $profile and paper_id = $paper_id
             ) as considered
             full join (
-                select day, rank, final, shown, below_line
+                select day, rank, shown, below_line
                 from rankings
                 where day >= coalesce($since::date, '-infinity') and profile = $profile and paper_id = $paper_id
             ) as ranked on ranked.day = considered.day
@@ -391,7 +389,7 @@ def paper_history(warehouse: Warehouse, profile: str, paper_id: str, *, since: d
             """,
             {"profile": profile, "paper_id": paper_id, "since": since},
         ).fetchall()
-    names = ("day", "reason", "rank", "score", "shown", "below_line")
+    names = ("day", "reason", "rank", "shown", "below_line")
     return [DayOfPaper(**dict(zip(names, row, strict=True))) for row in rows]
 
 

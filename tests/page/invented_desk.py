@@ -143,15 +143,17 @@ def practice(number: int) -> BestPractice:
     )
 
 
-def waiting_item(desk: Desk) -> NewItem:
-    """A further rewrite that waits for a word on its first attempt, so that each test has its own."""
+def waiting_item(desk: Desk, made: Attempt | None = None, **changed: str) -> NewItem:
+    """A further rewrite that waits for a decision on its first attempt, so that each test has its own; with `made` as
+    its attempt and `changed` fields.
+    """
     settings = load_settings(desk.environment, desk.folder)
     profile = load_profile(desk.folder / "profiles" / PROFILE)
     number = next(_NUMBERS)
     one = wanted_items(desk.warehouse, profile, LATEST)[0]
-    more = replace(one, item=f"{one.item[:20]}{number}")
+    more = replace(one, item=f"{one.item[:20]}{number}", **changed)  # type: ignore[arg-type]
     replace_set(desk.warehouse, LATEST - timedelta(days=500 + number), PROFILE, [more], now=NOW)
-    keep_attempt(desk.warehouse, more.item, attempt(1, 86, "Roads are full."))
+    keep_attempt(desk.warehouse, more.item, made or attempt(1, 86, "Roads are full."))
     assert settings.rewriting.asks <= 86 < settings.rewriting.passes
     return more
 

@@ -13,9 +13,10 @@ from paper_assets.settings import load_settings
 from paper_assets.stores.rewrite_progress import finish, keep_attempt
 from paper_assets.stores.rewrites import rewrite_item
 from tests.digests.invented import attempt
-from tests.loopback_llm import loopback_llm
+from tests.loopback_llm import hang, loopback_llm
 from tests.page.browser import keep_picture, visitor
 from tests.page.invented_desk import LATEST, PROFILE, Page, served, waiting_item
+from tests.page.invented_desk import attempt as written
 from tests.rewriting.scripted import NOW, Play
 
 
@@ -32,6 +33,48 @@ def test_a_rewrite_is_shown_beside_its_original_with_doubtful_numbers_marked(
         expect(page.locator("p.text ins").first).to_contain_text("Roads are full")
         page.locator("table").get_by_role("link", name="1", exact=True).click()
         expect(page.locator("p.text mark")).to_have_text("40")
+
+
+def test_a_doubtful_number_marks_no_part_of_another_and_formulas_are_mathematics(
+    page_of_a_year: Page, browser: Browser
+) -> None:
+    original = r"Sorting takes 4.7, 4.5 and 4.4 hours, that is $n\log n$ steps."
+    made = replace(written(1, 86, f"Of 4 roads: {original}"), unsupported=("4",))
+    item = waiting_item(page_of_a_year.desk, made, title=r"Roads sorted in $n\log n$ steps", original_text=original)
+    with visitor(browser) as page:
+        page.goto(f"{page_of_a_year.url}/p/{PROFILE}/rewrites/{item.item}")
+        expect(page.locator("p.text mark")).to_have_text(["4"])
+        expect(page.locator("p.text").first).to_contain_text("Of 4 roads: Sorting takes 4.7, 4.5 and 4.4 hours")
+        expect(page.locator("p.text math")).to_have_count(2)
+        expect(page.locator("h1 math")).to_have_count(1)
+        assert not {"$", "\\"} & set(page.locator("main").inner_text())
+        keep_picture(page, "rewrite-formulas")
+        page.goto(f"{page_of_a_year.url}/p/{PROFILE}/rewrites")
+        expect(page.locator(".rows h3", has_text="Roads sorted in").locator("math")).to_have_count(1)
+
+
+def test_a_rewrite_either_waits_for_the_reader_or_runs_to_its_end(page_of_a_year: Page, browser: Browser) -> None:
+    waiting_item(page_of_a_year.desk, title="A road that is rewritten")
+    with loopback_llm(lambda request: hang()) as model:
+        environ = {**model.environ("openai"), "OPENAI_MODEL": "invented"}
+        with served(page_of_a_year.desk, **environ) as with_model, visitor(browser) as page:
+            page.goto(f"{with_model.url}/p/{PROFILE}/rewrites")
+            waiting = page.locator("section", has=page.get_by_role("heading", name="Waiting for your decision"))
+            expect(waiting).to_contain_text("A road that is rewritten")
+            expect(page.locator("main")).not_to_contain_text("updates itself")
+            waiting.get_by_role("link", name="A road that is rewritten").click()
+            expect(page.locator("#status")).to_have_text("Attempt 1 waits for your decision.")
+            page.get_by_role("button", name="Run to its end").click()
+            expect(page.locator("#status")).to_have_text("Running to its end; this page updates itself.")
+            expect(page.locator(".decisions button")).to_have_text(["Cancel this rewrite"])
+            expect(page.locator("main")).not_to_contain_text("your decision")
+            while not model.requests:
+                page.wait_for_timeout(100)
+            page.goto(f"{with_model.url}/p/{PROFILE}/rewrites")
+            expect(waiting).not_to_contain_text("A road that is rewritten")
+            row = page.locator(".rows li", has_text="A road that is rewritten")
+            expect(row).to_contain_text("Being written")
+            expect(row).not_to_contain_text("updates itself")
 
 
 def test_a_decision_made_in_two_tabs_counts_once(page_of_a_year: Page, browser: Browser) -> None:

@@ -64,11 +64,26 @@ def test_today_names_the_papers_that_ratings_brought_and_removed_and_a_word_can_
         block = page.locator("#learned")
         expect(block.get_by_role("heading", level=2)).to_have_text("What your ratings changed")
         expect(block).to_contain_text("Here because of your ratings")
+        article = page.locator(".papers article").nth(3)
+        article.get_by_role("button", name="Worth reading").click()  # it is here because the reader chose it
+        expect(article).to_have_attribute("data-rating", "worth")
+        page.reload()
+        expect(block.or_(page.get_by_text("moved no other paper"))).to_be_visible()
+        expect(page.get_by_text("Here because of your ratings")).to_have_count(0)
+        page.locator(".papers article").nth(3).get_by_role("button", name="Worth reading").click()
+        expect(article).to_have_attribute("data-rating", "none")
+        page.reload()
         keep_picture(page, "today-learned")
         block.get_by_role("link").click()
         expect(page.locator("#weeks tbody tr").last).to_contain_text("rated, ")
         expect(page.get_by_text("Your ratings count ").first).to_be_visible()
         keep_picture(page, "learned-words")
+        for among in page.locator("ul.taught:visible").all():
+            assert among.get_by_role("button").count() <= 4, "more are behind one click"
+        folded = page.locator("section details.more").first
+        expect(folded.get_by_role("button").first).to_be_hidden()
+        folded.locator("summary").click()
+        expect(folded.get_by_role("button").first).to_be_visible()
         first = page.get_by_role("button", name="Forget this: ").first
         word = (first.get_attribute("aria-label") or "").removeprefix("Forget this: ")
         first.click()

@@ -96,16 +96,6 @@ def test_ratings_are_found_exported_and_changed_on_the_shelf(two_for_later: Page
     assert set(ratings_by_id(two_for_later.desk.warehouse, PROFILE).values()) == {"later"}
 
 
-def test_the_maps_legend_names_every_interest_and_what_no_interest_explains(
-    page_of_a_year: Page, browser: Browser
-) -> None:
-    with visitor(browser) as page:
-        page.goto(f"{page_of_a_year.today}/map?span=month")
-        legend = page.locator(".legend li")
-        for words in ("traffic forecasting on road networks", "calibration of tree ensembles", "below the threshold"):
-            expect(legend.filter(has_text=words)).to_have_count(1)
-
-
 def test_a_neutral_remark_on_evidence_is_not_shown_as_a_warning(page_of_a_year: Page, browser: Browser) -> None:
     with visitor(browser) as page:
         page.goto(f"{page_of_a_year.today}/evidence?question=Are+roads+full%3F")
@@ -116,17 +106,3 @@ def test_a_neutral_remark_on_evidence_is_not_shown_as_a_warning(page_of_a_year: 
         shown = page.evaluate(probe + "const found = getComputedStyle(p).color; p.remove(); return found; }", warning)
         assert remark.evaluate("element => getComputedStyle(element).color") != shown
         expect(page.locator("#answer")).not_to_contain_text("`")
-
-
-def test_a_label_of_the_map_covers_no_dot_on_a_phone_where_there_is_room(
-    page_of_a_year: Page, browser: Browser
-) -> None:
-    covered = """() => [...document.querySelectorAll('.chart .label')].flatMap((label) => {
-      const box = label.getBoundingClientRect();
-      return [...document.querySelectorAll('.chart circle')].map((each) => each.getBoundingClientRect()).filter((dot) =>
-        dot.left < box.right - 1 && dot.right > box.left + 1 && dot.top < box.bottom - 4 && dot.bottom > box.top + 4);
-    }).length"""
-    with visitor(browser, width=390) as page:
-        page.goto(f"{page_of_a_year.today}/map?span=month")
-        expect(page.locator(".chart .label")).to_have_count(2)
-        assert page.evaluate(covered) == 0

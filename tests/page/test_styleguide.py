@@ -39,7 +39,13 @@ def styleguide(page: Page) -> str:
         Part(name="semantic_relevance", words="relevance", points=0.6),
         Part(name="recency", words="age", points=0.2),
     )
-    said = {"verdict": "It is number 1 of the list.", "score": 0.8, "parts": score, "why": ["It is about roads."]}
+    said = {
+        "verdict": "It is number 1 of the list.",
+        "score": 0.8,
+        "score_name": "match",
+        "parts": score,
+        "why": ["It is about roads."],
+    }
     return own.overlay(loader=loader).get_template("styleguide.html.jinja").render(
         view="today", profile=PROFILE, profiles=[PROFILE], person=None, broken=None, day=date(2026, 3, 4), token="t",
         note="Saved.", refresh=None, status=200, rows=list(rows()), rated=[None, "worth", "later", "no"], said=said,

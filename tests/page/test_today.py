@@ -10,6 +10,7 @@ from playwright.sync_api import Page as BrowserPage
 
 from paper_assets.interfaces.page.desk import now
 from paper_assets.learning.ratings import rate, ratings_by_id
+from paper_assets.ranking.final_list import order_value
 from paper_assets.stores.feedback import reading_signals, seen_papers
 from paper_assets.stores.rankings import ranking
 from tests.page.browser import keep_picture, visitor
@@ -259,6 +260,11 @@ def test_why_a_paper_is_not_here_is_found_by_id_and_by_words_of_its_title(
         page.get_by_label("arXiv id, or words of its title").fill("2603.00300")
         page.keyboard.press("Enter")
         expect(page.locator(".verdict")).to_contain_text("It is number")
+        stored = ranking(page_of_a_year.desk.warehouse, LATEST, PROFILE)
+        row = next(each for each in stored.listed if each["paper_id"] == "2603.00300")
+        orders = order_value(row, stored.header)
+        assert f"{orders:.2f}" != f"{row['final']:.2f}"
+        expect(page.locator(".score .final")).to_have_text(f"{orders:.2f} match")  # not the score
         page.get_by_label("arXiv id, or words of its title").fill("2501.00001")
         page.keyboard.press("Enter")
         expect(page.locator(".verdict")).to_contain_text("The paper is not stored")

@@ -52,7 +52,7 @@ def test_a_changed_number_does_not_recompute(ranking: Ranking) -> None:
 def test_the_list_names_what_each_part_brought(ranking: Ranking) -> None:
     text = told(ranking, 0)
     assert "Place 1 of 3 with a score of 1.025." in text
-    assert "Relevance to your interests: 0.300 (1.00 of 1, weight 0.30, judged by keywords only" in text
+    assert "Relevance to your interests: 0.300 (99 %, weight 0.30, judged by keywords only" in text
     assert "Authors you follow: 0.150 (1.00 of 1, weight 0.15)." in text
     assert (
         "Institutions you follow: 0.100 (1.00 of 1, weight 0.10, as every paper has: the profile names none)." in text

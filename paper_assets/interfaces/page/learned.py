@@ -27,26 +27,30 @@ from paper_assets.stores.warehouse import Warehouse
 from paper_assets.text.words import commonest_forms
 
 _MOST = 12  # words or papers in one direction
+_AT_ONCE = 4  # of them before "more" is opened
 _MOST_NAMED = 5  # papers that came or went, on Today
 _MOST_WEEKS = 12
 _MOST_SIGNALS = 50
 
 
-def day_effect(warehouse: Warehouse, stored: StoredRanking) -> dict[str, Any] | None:
-    """Return which papers came into a day's list or went because of the ratings; None if learning counts nothing."""
+def day_effect(warehouse: Warehouse, stored: StoredRanking, rated: Mapping[str, str]) -> dict[str, Any] | None:
+    """Return which other papers than the rated ones came into a day's list or went because of the ratings; None if
+    learning counts nothing.
+    """
     if not pc.any(pc.not_equal(stored.rows.column("learned"), 0)).as_py():
         return None  # without reading hundreds of rows as Python values
     effect = ratings_effect(stored.rows.to_pylist(), stored.header)
     if effect is None:
         return None
-    moved = (*effect.came[:_MOST_NAMED], *effect.went[:_MOST_NAMED])
+    came, went = ([each for each in those if each.paper_id not in rated] for those in (effect.came, effect.went))
+    moved = (*came[:_MOST_NAMED], *went[:_MOST_NAMED])
     found = papers_from_table(papers_by_id(warehouse, [each for one in moved for each in (one.paper_id, *one.near)]))
     papers = {paper.paper_id: paper for paper in found}
     return {
         "counts": stored.header.get("learning"),
-        "came": [_effect_record(each, papers) for each in effect.came[:_MOST_NAMED]],
-        "went": [_effect_record(each, papers) for each in effect.went[:_MOST_NAMED]],
-        "more": max(len(effect.came) - _MOST_NAMED, 0) + max(len(effect.went) - _MOST_NAMED, 0),
+        "came": [_effect_record(each, papers) for each in came[:_MOST_NAMED]],
+        "went": [_effect_record(each, papers) for each in went[:_MOST_NAMED]],
+        "more": max(len(came) - _MOST_NAMED, 0) + max(len(went) - _MOST_NAMED, 0),
     }
 
 
@@ -95,6 +99,7 @@ def show_learned(request: Request) -> Response:
         request,
         "learned.html.jinja",
         words=telling,
+        at_once=_AT_ONCE,
         spelled=commonest_forms(
             [f"{paper.title} {paper.abstract}" for paper in read], (*telling[0], *telling[1], *unlearned.words)
         ),

@@ -108,7 +108,7 @@ def _places(desk: Desk, profile: str, day: date) -> tuple[dict[str, int], float]
 def _groups(papers: Sequence[PlacedPaper], interests: Sequence[str], threshold: float) -> list[Group]:
     """Return the papers by interest, every main interest included; below the threshold a paper belongs to none."""
     lanes = [*interests, *sorted({each.paper.lane for each in papers if each.paper.lane} - set(interests))]
-    members: dict[str | None, list[PlacedPaper]] = {lane: [] for lane in lanes[:_COLOURS]}
+    members: dict[str | None, list[PlacedPaper]] = {lane: [] for lane in lanes}
     members[None] = []
     for each in papers:
         near = each.paper.shown or each.paper.relevance >= threshold

@@ -44,7 +44,8 @@ from paper_assets.learning.ratings import IN_WORDS, note_signal, ratings_of, wit
 from paper_assets.library.formats import FORMATS, write_papers
 from paper_assets.paper import Paper
 from paper_assets.paper_id import split_paper_id
-from paper_assets.ranking.explain import below_threshold, parts_of, removed_in_words
+from paper_assets.ranking.explain import below_threshold, order_name, order_parts, removed_in_words
+from paper_assets.ranking.final_list import order_value
 from paper_assets.retrieval.desk_search import similar_ids
 from paper_assets.stores.papers import find_paper
 from paper_assets.stores.rankings import DayOfPaper, latest_ranking_day, paper_history, ranking_header
@@ -86,35 +87,39 @@ def _why(request: Request) -> Response:
 
 
 def explained_paper(desk: Desk, profile: str, day: date, paper_id: str) -> dict[str, Any]:
-    """Explain the place of a paper in the list of a day: a verdict, the parts of its score, and sentences."""
+    """Explain the place of a paper in the list of a day: a verdict, the number that orders the list with its parts,
+    and sentences.
+    """
     try:
         explained = explained_rank(desk.warehouse, profile, paper_id, day=day)
     except (PaperNotFound, InvalidArxivId):
         outside = outside_the_window(desk.warehouse, profile, day, paper_id)
-        return {"verdict": outside, "score": None, "parts": (), "why": ()}
+        return {"verdict": outside, "score": None, "score_name": "", "parts": (), "why": ()}
     score = explained["score"]
     parts: tuple[Part, ...] = ()
-    below = None
+    below, value, name = None, None, ""
     if score:
         header = ranking_header(desk.warehouse, day, profile)
         below = below_threshold(score, header)
-        parts = tuple(Part(name=name, words=words, points=by) for name, words, by in parts_of(score, header["weights"]))
+        value, name = order_value(score, header), order_name(header)
+        parts = tuple(Part(name=part, words=words, points=by) for part, words, by in order_parts(score, header))
     return {
-        "verdict": _verdict(explained, below),
-        "score": score["final"] if score else None,
+        "verdict": _verdict(explained, below, name),
+        "score": value,
+        "score_name": name,
         "parts": parts,
         "why": explained["why"],
     }
 
 
-def _verdict(explained: Mapping[str, Any], below: str | None) -> str:
+def _verdict(explained: Mapping[str, Any], below: str | None, score_name: str) -> str:
     """Return the answer in one sentence; `below`: that the paper is below the threshold."""
     row = explained["score"]
     if row is None:
         return "It is not in the list: a filter removed it."
     if row["shown"]:
         return f"It is number {row['rank']} of the list."
-    return f"It is not in the list. {below}" if below else "It is not in the list: its score is too low."
+    return f"It is not in the list. {below}" if below else f"It is not in the list: its {score_name} is too low."
 
 
 def _shown(desk: Desk, paper_id: str) -> ShownPaper | None:
@@ -245,8 +250,8 @@ def _became(on: DayOfPaper) -> str:
     if on.rank is None:
         return f"left out: {removed_in_words(on.reason)}" if on.reason else "not ranked"
     if on.below_line:
-        return f"below the threshold, score {on.score:.2f}"
-    return f"no. {on.rank} of the list" if on.shown else f"ranked {on.rank}, not in the list: score {on.score:.2f}"
+        return "below the threshold"
+    return f"no. {on.rank} of the list" if on.shown else f"ranked {on.rank}, not in the list"
 
 
 def _rewrites(desk: Desk, profile: str, paper_id: str) -> list[tuple[str, str]]:

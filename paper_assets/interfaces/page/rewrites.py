@@ -54,7 +54,7 @@ from paper_assets.text.tex import formula_spans
 _MOST_DONE = 60
 _MOST_PRACTICES = 200
 _ONE_AT_A_TIME = ThreadPoolExecutor(max_workers=1, thread_name_prefix="rewriting")
-_NO_MODEL = "No language model is set up (LLM_PROVIDER and its key), so nothing more is written."
+_NO_MODEL = "No language model is set up, so nothing more is written."
 
 logger = logging.getLogger(__name__)
 
@@ -99,6 +99,7 @@ def show_rewrite(request: Request) -> Response:
         waits=step.attempt if isinstance(step, Wait) else None,
         unfinished=isinstance(step, Write),
         auto=auto,
+        model=model,
         state=state,
         attempt=shown,
         against="before" if before else "original",
@@ -241,7 +242,7 @@ def _row(item: RewriteItem, config: RewritingConfig, model: str | None) -> dict[
         "item": item.item,
         "title": readable_title(item.title),
         "level": LEVELS_IN_WORDS.get(item.target_level, item.target_level),
-        "status": _status(item, step, model=model, auto=False),
+        "status": _status(item, step, model=model, auto=False).partition(";")[0],  # this list does not update itself
         "state": state_of(item, config=config),
     }
 

@@ -79,7 +79,7 @@ def show_day(request: Request) -> Response:
         below = [entry.paper_id for entry in digest.maybe]
         questions = _questions(warehouse, stored, {*listed, *below})  # each paper once
         papers = papers_from_table(papers_by_id(warehouse, [*listed, *below]))
-        effect = day_effect(warehouse, stored)
+        effect = day_effect(warehouse, stored, ratings)
         teach = teaches(stored.header, ratings)
         seen = seen_papers(warehouse, profile)
     unmet = [line for line in digest.warnings if line.startswith(UNMET)]
