@@ -206,7 +206,8 @@ def rated_papers(
 
     `papers` (columns of `paper_schema()`) in the order of rating, the `rows` of a ranking of them by the formula alone,
     their vectors (n, d), and by id whether they are worth reading and the weight of that (1 where there is none).
-    Nothing is learned of the stems `without_words`, and of the words of addresses.
+    Nothing is learned of the stems `without_words`, of the words of addresses, and of a stem that only one of the
+    papers holds: mostly a name or a number, of which one rating says little.
     """
     ids = papers.column("paper_id").to_pylist()
     place = {paper_id: row for row, paper_id in enumerate(rows.column("paper_id").to_pylist())}
@@ -214,9 +215,9 @@ def rated_papers(
     dimensions = np.column_stack([rows.column(name).to_numpy() for name in DIMENSIONS])[order]
     texts = [without_addresses(text) for text in paper_texts(papers).to_pylist()]
     words, stems = unit_tfidf(index_words(texts), background=standard_calibration().background)
-    if without_words:
-        kept = np.array([stem not in without_words for stem in stems], dtype=np.bool_)
-        words, stems = words[:, np.flatnonzero(kept)], [stem for stem in stems if stem not in without_words]
+    holders = np.bincount(words.indices, minlength=len(stems))
+    kept = [at for at, stem in enumerate(stems) if holders[at] > 1 and stem not in without_words]
+    words, stems = words[:, kept], [stems[at] for at in kept]
     return RatedPapers(
         ids=tuple(ids),
         liked=np.array([liked[paper_id] for paper_id in ids], dtype=np.bool_),
