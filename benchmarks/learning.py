@@ -3,6 +3,7 @@
     python -m benchmarks.learning --lists DIR --papers FILE [--rounds 3] [--narrow]     # judged lists
     python -m benchmarks.learning --set FOLDER [--each 2] [--rounds 1]                  # labelled: queries of a profile
     python -m benchmarks.learning --authors FILE [--rounds 1]                           # authors of these papers
+    python -m benchmarks.learning --time                                                # 1,000 invented ratings
 
 A reader rates what the list shows of one half of the papers (drawn at random), grades 2 and 3 worth reading, lower ones
 not; the other half, in which nothing was rated, is ranked and judged by nDCG@10. `learning` is what a reader gets: the
@@ -22,6 +23,8 @@ the full text of 60 % of those worth reading and of 10 % of the others.
 
 import argparse
 import os
+import sys
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
@@ -34,13 +37,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from benchmarks._figures import Figure, exit_status
 from benchmarks.author_readers import author_readers, without_name
 from paper_assets.evaluation.final_lists import OWN, judged_day, newest_judged_day
 from paper_assets.evaluation.fitting import held_out_fits, parts_of
 from paper_assets.evaluation.judged_lists import ON_TOPIC, UNJUDGED, load_judged_lists, scratch_warehouse
 from paper_assets.evaluation.labelled_set import load_labelled_set
 from paper_assets.evaluation.metrics import bootstrap_mean, exponential_gain, ndcg
-from paper_assets.learning.preference_model import SIGNAL_WEIGHTS, rated_papers, train, weigh
+from paper_assets.learning.preference_model import SIGNAL_WEIGHTS, RatedPapers, rated_papers, train, weigh
 from paper_assets.learning.questions import FIRST_SET, questions
 from paper_assets.models.embedder import load_embedder
 from paper_assets.models.minilm import NAME as MODEL
@@ -412,6 +416,63 @@ def retrained(reader: Reader, rated: Rows, unseen: Rows) -> dict[str, NDArray[np
     }
 
 
+def invented_ratings(count: int, *, by_lot: bool = False) -> RatedPapers:
+    """Return ratings of papers on twenty topics: the reader likes eight of them nine times out of ten, or by lot."""
+    from scipy.sparse import csr_array
+
+    dimensions, stems, words_each, chance = 384, 8_000, 100, np.random.default_rng(0)
+    topics = chance.integers(0, 20, count)
+    vectors = chance.normal(size=(20, dimensions))[topics] + chance.normal(size=(count, dimensions))
+    vectors /= np.linalg.norm(vectors, axis=1)[:, None]
+    rows = np.repeat(np.arange(count), words_each)
+    columns = (chance.pareto(0.6, len(rows)) * 20 + topics[rows] * 13).clip(max=stems - 1).astype(np.int64)
+    words = csr_array((chance.uniform(0.5, 2, len(rows)), (rows, columns)), shape=(count, stems))
+    words.sum_duplicates()
+    words.data /= np.repeat(np.sqrt(np.add.reduceat(words.data**2, words.indptr[:-1])), np.diff(words.indptr))
+    return RatedPapers(
+        ids=tuple(f"{number:05}" for number in range(count)),
+        liked=chance.random(count) < 0.5 if by_lot else (topics < 8) ^ (chance.random(count) < 0.1),
+        weights=np.ones(count),
+        odds=2.0 * chance.normal(size=count),
+        vectors=vectors.astype(np.float32),
+        words=words,
+        stems=[f"stem{number:04}" for number in range(stems)],
+        dimensions=chance.random((count, 4)),
+    )
+
+
+def figures(count: int, *, rounds: int) -> list[Figure]:
+    """Compare the time of training and weighing with one fit of scikit-learn's logistic regression."""
+    from scipy.sparse import csr_array, hstack
+    from sklearn.linear_model import LogisticRegression
+
+    def learn(rated: RatedPapers) -> None:
+        train(rated, weigh(rated, learning="auto").strengths)
+
+    def fit(rated: RatedPapers) -> None:
+        features = hstack([rated.words, csr_array(rated.vectors.astype(np.float64)), csr_array(rated.dimensions)])
+        LogisticRegression(max_iter=1000).fit(features.tocsr(), rated.liked)
+
+    def seconds(work: Callable[[RatedPapers], None], by_lot: bool) -> float:
+        taken = []
+        for _ in range(rounds + 1):  # the first one imports
+            rated = invented_ratings(count, by_lot=by_lot)  # anew, as what is computed of it is kept
+            start = time.perf_counter()
+            work(rated)
+            taken.append(time.perf_counter() - start)
+        return float(np.median(taken[1:]))
+
+    found = []
+    for by_lot in (False, True):
+        stage, taken = f"{count:,} ratings{' by lot' if by_lot else ''}", seconds(learn, by_lot)
+        alone = seconds(fit, by_lot)
+        found += [
+            Figure(stage=stage, baseline=name, seconds=taken, baseline_seconds=beside, target=target)
+            for name, beside, target in (("a second", 1.0, 1.0), ("LogisticRegression", alone, None))
+        ]
+    return found
+
+
 def report(by_reader: Sequence[Sequence[dict[tuple[str, int], float]]]) -> None:
     """Means over readers of the means over rounds; differences paired by reader."""
     keys = list(dict.fromkeys(key for rounds in by_reader for one in rounds for key in one))
@@ -450,7 +511,12 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--narrow", action="store_true", help="the profile names the first of the reader's interests")
     parser.add_argument("--ask", action="store_true", help="questions too (L5), which take time")
+    parser.add_argument("--time", action="store_true", help="only the time that 1,000 ratings take")
     given = parser.parse_args()
+    if given.time:
+        timed = figures(1_000, rounds=5)
+        print(*timed, sep="\n")
+        sys.exit(exit_status(timed))
     settings = load_settings(os.environ, Path.cwd())
     warehouse = Warehouse(settings.warehouse_path, deadline=settings.store_deadline)
     model = load_embedder(settings.embedding_model)

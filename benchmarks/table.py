@@ -82,6 +82,12 @@ def page(short: bool) -> list[Figure]:
     return found
 
 
+def learning(short: bool) -> list[Figure]:
+    from benchmarks.learning import figures
+
+    return figures(200 if short else 1_000, rounds=1 if short else 5)
+
+
 Part = Callable[[bool], list[Figure]]  # whether it is to be short
 PARTS: dict[str, Part] = {
     "commands": commands,
@@ -91,6 +97,7 @@ PARTS: dict[str, Part] = {
     "daemon": daemon,
     "find": find,
     "page": page,
+    "learning": learning,
 }
 
 

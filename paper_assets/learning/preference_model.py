@@ -21,6 +21,7 @@ on simulated readers by leave-one-reader-out (docs/evaluation.md; `python -m ben
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache, cached_property
 from hashlib import sha256
 from itertools import pairwise
 from typing import Any
@@ -47,10 +48,11 @@ BIAS_VARIANCE = 3.0  # the more, the less ratings of one kind alone teach
 # Weight of a reading signal beside a rating of 1, chosen on simulated readers (docs/evaluation.md).
 SIGNAL_WEIGHTS: Mapping[str, float] = {"abstract": 0.1, "full text": 0.2, "citation": 0.4, "shelf": 0.4}
 _STEPS, _LONGEST_STEP, _PRECISION = 50, 5.0, 1e-7
+_HARDLY_ANY = 1e-12  # share of a model that is not solved: it would change no shift
 _FLOOR = 1e-6  # smallest weight p (1 - p)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class RatedPapers:
     """n rated papers in the order of rating.
 
@@ -67,6 +69,12 @@ class RatedPapers:
     words: Any
     stems: Sequence[str]
     dimensions: Floats
+
+    @cached_property
+    def covariances(self) -> tuple[Floats, ...]:
+        """Return each model's prior covariance (n, n), with bias and slope."""
+        unlearned = nuisance(self)
+        return tuple(kernel + unlearned for kernel in kernels(self))
 
 
 def kernels(rated: RatedPapers) -> tuple[Floats, ...]:
@@ -95,31 +103,43 @@ def pulls(
 ) -> Floats:
     """Return the dual weights (n,) `a` of the most probable model: log odds of the papers are `odds + covariance a`.
 
-    Newton's method as in Rasmussen & Williams (2006), algorithm 3.1, with a bounded step, until the log odds
-    change by less than `precision`; `start` (n,) is a guess.
+    Newton's method as in Rasmussen & Williams (2006), algorithm 3.1, with a bounded step; `start` (n,) is a guess. Near
+    the solution each step leaves less than the square of the last change of the log odds, so it ends when that square
+    is less than `precision`.
     """
     from scipy.linalg import cho_factor, cho_solve
-    from threadpoolctl import threadpool_limits
 
     count, target = len(odds), liked.astype(np.float64)
     dual = np.zeros(count) if start is None else start
     found = covariance @ dual
-    with threadpool_limits(limits=1, user_api="blas"):  # threads of BLAS wait for each other on a busy machine
+    diagonal = np.arange(count)
+    with _blas().limit(limits=1):  # threads of BLAS wait for each other on a busy machine
         for _ in range(_STEPS):
             probability = 1.0 / (1.0 + np.exp(-(odds + found)))
             weight = weights * np.maximum(probability * (1 - probability), _FLOOR)
             root = np.sqrt(weight)
             right = weight * found + weights * (target - probability)
-            system = root[:, None] * covariance * root
-            system[np.diag_indices(count)] += 1.0
-            factor = cho_factor(system, overwrite_a=True, check_finite=False)
+            system = covariance * root
+            system *= root[:, None]
+            system[diagonal, diagonal] += 1.0
+            # Symmetric, so that its transpose is the same matrix in LAPACK's own order, which need not be copied.
+            factor = cho_factor(system.T, overwrite_a=True, check_finite=False)
             dual = right - root * cho_solve(factor, root * (covariance @ right), check_finite=False)
             step = covariance @ dual - found
             size = float(np.abs(step).max(initial=0.0))
             found = found + step * min(1.0, _LONGEST_STEP / size if size else 1.0)
-            if size < precision:
+            if size**2 < precision:
                 break
     return dual
+
+
+@cache
+def _blas() -> Any:
+    """Return the control of BLAS's threads; to find the libraries takes longer than to solve for a few ratings."""
+    import scipy.linalg  # noqa: F401  # loads its BLAS, which the control would miss otherwise
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController().select(user_api="blas")
 
 
 def recalibrated(odds: Floats, liked: NDArray[np.bool_], weights: Floats, *, later: Floats) -> Floats:
@@ -152,10 +172,10 @@ def train(rated: RatedPapers, strengths: Sequence[float] = ()) -> Preferences:
     shares = strengths or _relative((0.0,) * len(PRIORS))
     text, own = np.zeros(len(rated.ids)), np.zeros(len(rated.ids))  # dual weights, text with its variance
     if len(rated.ids):
-        unlearned = nuisance(rated)
-        for share, variance, covariance in zip(shares, TEXT_VARIANCES, kernels(rated), strict=True):
-            pull = share * pulls(covariance + unlearned, rated.odds, rated.liked, rated.weights)
-            text, own = text + variance * pull, own + DIMENSION_VARIANCE * pull
+        for share, variance, covariance in zip(shares, TEXT_VARIANCES, rated.covariances, strict=True):
+            if share > _HARDLY_ANY:
+                pull = share * pulls(covariance, rated.odds, rated.liked, rated.weights)
+                text, own = text + variance * pull, own + DIMENSION_VARIANCE * pull
     dimensions = own @ rated.dimensions
     words = rated.words.T @ text if len(text) else np.zeros(len(rated.stems))
     order = sorted(np.flatnonzero(words).tolist(), key=lambda at: (-abs(words[at]), rated.stems[at]))
@@ -186,7 +206,8 @@ def rated_papers(
 
     `papers` (columns of `paper_schema()`) in the order of rating, the `rows` of a ranking of them by the formula alone,
     their vectors (n, d), and by id whether they are worth reading and the weight of that (1 where there is none).
-    Nothing is learned of the stems `without_words`, and of the words of addresses.
+    Nothing is learned of the stems `without_words`, of the words of addresses, and of a stem that only one of the
+    papers holds: mostly a name or a number, of which one rating says little.
     """
     ids = papers.column("paper_id").to_pylist()
     place = {paper_id: row for row, paper_id in enumerate(rows.column("paper_id").to_pylist())}
@@ -194,9 +215,9 @@ def rated_papers(
     dimensions = np.column_stack([rows.column(name).to_numpy() for name in DIMENSIONS])[order]
     texts = [without_addresses(text) for text in paper_texts(papers).to_pylist()]
     words, stems = unit_tfidf(index_words(texts), background=standard_calibration().background)
-    if without_words:
-        kept = np.array([stem not in without_words for stem in stems], dtype=np.bool_)
-        words, stems = words[:, np.flatnonzero(kept)], [stem for stem in stems if stem not in without_words]
+    holders = np.bincount(words.indices, minlength=len(stems))
+    kept = [at for at, stem in enumerate(stems) if holders[at] > 1 and stem not in without_words]
+    words, stems = words[:, kept], [stems[at] for at in kept]
     return RatedPapers(
         ids=tuple(ids),
         liked=np.array([liked[paper_id] for paper_id in ids], dtype=np.bool_),
@@ -285,8 +306,7 @@ def weigh(rated: RatedPapers, *, learning: str) -> Evidence:
     )
     if len(rated.liked) <= _FIRST_BLOCK:
         return evidence
-    unlearned = nuisance(rated)
-    covariances = [covariance + unlearned for covariance in kernels(rated)]
+    covariances = rated.covariances
     gains, pairs, in_order = np.zeros(len(covariances)), 0, np.zeros(2)
     found = [np.zeros(0) for _ in covariances]
     for start, end in _blocks(len(rated.liked)):

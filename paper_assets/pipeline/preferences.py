@@ -104,7 +104,7 @@ def _interests(warehouse: Warehouse, profile: Profile) -> Interests:
 
 
 NAME = "preference_model"
-CODE_VERSION = "7"  # raise it when the training or the weighing changes
+CODE_VERSION = "8"  # raise it when the training or the weighing changes
 OTHERS = 500  # papers among which the formula judges the rated ones, about as many as a list has candidates
 _ANY_DAY = date(2000, 1, 1)  # recency is not learned from, so any day will do
 _NOTHING = "nothing rated"

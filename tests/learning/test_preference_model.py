@@ -53,10 +53,20 @@ def test_the_dual_is_the_maximum_of_the_posterior(count: int, seed: int, share: 
     rated = replace(
         reader(count, seed=seed, lots=share), weights=np.random.default_rng(seed).choice([0.2, 1.0], size=count)
     )
-    covariance = kernels(rated)[0] + nuisance(rated)
-    dual = pulls(covariance, rated.odds, rated.liked, rated.weights)
-    probability = 1 / (1 + np.exp(-(rated.odds + covariance @ dual)))
-    assert dual == pytest.approx(rated.weights * (rated.liked - probability), abs=1e-5)
+    for kernel, covariance in zip(kernels(rated), rated.covariances, strict=True):
+        assert covariance == pytest.approx(kernel + nuisance(rated))
+        dual = pulls(covariance, rated.odds, rated.liked, rated.weights)
+        probability = 1 / (1 + np.exp(-(rated.odds + covariance @ dual)))
+        assert dual == pytest.approx(rated.weights * (rated.liked - probability), abs=1e-7)
+
+
+def test_a_guess_to_begin_with_changes_the_time_and_not_the_result() -> None:
+    rated = reader(30, seed=4)
+    covariance, first = rated.covariances[2], slice(0, 20)
+    earlier = pulls(covariance[first, first], rated.odds[first], rated.liked[first], rated.weights[first])
+    guesses = np.zeros(30), np.concatenate([earlier, np.zeros(10)])
+    found = [pulls(covariance, rated.odds, rated.liked, rated.weights, start=each) for each in guesses]
+    assert found[0] == pytest.approx(found[1], abs=1e-7)
 
 
 @settings(max_examples=20, deadline=None)

@@ -149,13 +149,44 @@ def test_a_forgotten_word_or_paper_teaches_nothing(day: Day) -> None:
     ],
 )
 def test_words_of_addresses_are_not_learned_and_those_of_the_text_are(day: Day, address: str, word: str) -> None:
-    plain = paper(100, f"Notes of a walk: frogs and/or newts on JD.com at mAP@0.5 {address}")
-    day.add(replace(plain, version=2))
+    for number in (100, 101):  # a word of one paper alone is not learned either
+        plain = paper(number, f"Notes of a walk: frogs and/or newts on JD.com at mAP@0.5 {address}")
+        day.add(replace(plain, version=2))
     said(day)
     learn(day)
     model = stored_model(day.warehouse, "ann")
     assert model and word not in model.words
     assert {"frog", "newt", "jd", "map"} <= set(model.words)
+
+
+def test_a_name_that_one_rated_paper_alone_holds_is_not_learned_and_is_from_the_second_paper_on(day: Day) -> None:
+    for number, title in ((100, "Frogdb: frogs in a pond"), (110, "Frogdb again: frogs in spring")):
+        day.add(replace(paper(number, title), version=2))
+    said(day)
+    learn(day)
+    model = stored_model(day.warehouse, "ann")
+    assert model and "frogdb" not in model.words and model.words["frog"] > 0
+    [row] = [row for row in day.ranked().rows.to_pylist() if row["paper_id"] == "2603.00110"]
+    assert "+frogdb" not in row["learned_words"] and "+frog" in row["learned_words"]
+    said(day, count=11)
+    learn(day)
+    model = stored_model(day.warehouse, "ann")
+    assert model and model.words["frogdb"] > 0
+
+
+def test_a_title_with_an_escaped_dollar_is_listed_as_a_reader_expects_it(
+    day: Day, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    day.add(paper(300, r"\$Frogs for ponds"))
+    folder = day.settings.profiles_dir
+    rate(day.warehouse, "ann", "2603.00300", "worth", given_in="page", now=NOW, profiles_dir=folder)
+    note_signal(day.warehouse, "ann", "2603.00300", "citation", now=NOW, profiles_dir=folder)
+    monkeypatch.chdir(day.settings.warehouse_path.parent)
+    monkeypatch.setenv("PAPER_ASSETS_HOME", str(day.settings.warehouse_path.parent))
+    monkeypatch.setenv("PAPER_ASSETS_PROFILES", str(folder))
+    monkeypatch.setenv("COLUMNS", "200")
+    ran = CliRunner().invoke(ratings, ["list", "ann"])
+    assert ran.output.count("$Frogs for ponds") == 2 and "\\" not in ran.output
 
 
 def test_erased_ratings_are_gone_from_the_model_and_the_ranking_is_as_it_was_to_the_byte(day: Day) -> None:

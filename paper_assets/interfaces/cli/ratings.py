@@ -30,6 +30,7 @@ from paper_assets.learning.ratings import (
 )
 from paper_assets.learning.ratings import rate as keep_rating
 from paper_assets.pipeline.digests import rewrite_digests
+from paper_assets.text.tex import readable
 
 UNDO = "undo"
 
@@ -78,7 +79,13 @@ def list_ratings(profile: ProfileName, as_json: AsJson = False) -> None:
         f"{profile}: {len(found)} rated papers",
         ["paper", "rating", "when (UTC)", "where", "title"],
         [
-            (each.paper_id, IN_WORDS[each.rating], f"{each.rated_at:%Y-%m-%d %H:%M}", each.given_in, each.title or "–")
+            (
+                each.paper_id,
+                IN_WORDS[each.rating],
+                f"{each.rated_at:%Y-%m-%d %H:%M}",
+                each.given_in,
+                readable(each.title or "–"),
+            )
             for each in found
         ],
     )
@@ -92,7 +99,7 @@ def list_ratings(profile: ProfileName, as_json: AsJson = False) -> None:
                     SIGNALS_IN_WORDS[each.kind],
                     f"{each.times}",
                     f"{each.last_at:%Y-%m-%d %H:%M}",
-                    each.title or "–",
+                    readable(each.title or "–"),
                 )
                 for each in signals
             ],
@@ -126,7 +133,7 @@ def erase(
 
 
 def _in_words(rated: Rated) -> str:
-    paper = f"{rated.paper_id} {rated.title or ''}".strip()
+    paper = f"{rated.paper_id} {readable(rated.title or '')}".strip()
     now = f"is {IN_WORDS[rated.rating]}" if rated.rating else "has no rating"
     before = f" (before: {IN_WORDS[rated.before]})" if rated.before and rated.changed else ""
     return f"{paper} {now} for {rated.profile}{before}{'' if rated.changed else ', as before'}"
