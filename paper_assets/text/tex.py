@@ -65,6 +65,7 @@ _DASH = re.compile(rf"(?<={_BESIDE})(---?)(?={_BESIDE})|(?<= )(---?)(?= )")
 _ADDRESSES = re.compile(r"((?:\w+://|www\.)\S*)")  # their dashes are their own
 _QUOTED = re.compile(r"(?<!`)``(?!`)([^`]{1,400}?)''(?!')")
 _TIE = re.compile(r"(?<!\\)~(?=\\)|(?<=\})~|(?<=[A-Za-z])~(?=[(\[A-Za-z])")
+_TIE_ALONE = re.compile(r"(?<=[A-Za-z0-9])~(?=\([A-Z]|[A-Za-z]{3}|v\d)")  # Encoder~(TE), 306~images
 _TOUCHING = re.compile(rf"(\\[A-Za-z]+)(?=\\(?:{_FONTS})\s?\{{)")  # as in \in\mathbb{N}
 # The braces contain no others, so inner commands are converted first; a path of Windows is not TeX.
 _COMMAND = re.compile(
@@ -240,7 +241,7 @@ def _with_marks(text: str, marked: Sequence[tuple[int, int]]) -> str:
     return text
 
 
-_SIGNS_OF_TEX = ("$", "\\", "--", "``")
+_SIGNS_OF_TEX = ("$", "\\", "--", "``", "~")
 
 
 def _has_tex(text: str) -> bool:
@@ -286,6 +287,8 @@ def _plain_words(text: str) -> str:
             for at, part in enumerate(_ADDRESSES.split(text))
         )
     text = _QUOTED.sub(r"“\1”", text) if "``" in text else text
+    if "~" in text:
+        text = "".join(part if at % 2 else _TIE_ALONE.sub(" ", part) for at, part in enumerate(_ADDRESSES.split(text)))
     if "\\" not in text:
         return text
     text = _ACCENTED.sub(_accented, text)

@@ -44,6 +44,7 @@ def test_mathematics_and_commands_become_characters(written: str, read: str) -> 
     ("written", "read"),
     [
         (r"We introduce \hs{}, a pond; \method beats {LoRA\xspace}.", "We introduce hs, a pond; method beats LoRA."),
+        ("An Encoder~(FrogEnc) of 306~ponds on DOTA~v1.5", "An Encoder (FrogEnc) of 306 ponds on DOTA v1.5"),
         (r"the \dbname~dataset of~\modelname and \acs{llm}s", "the dbname dataset of modelname and llms"),
         (r"\rev{A \textbf{loud} frog}, {\color{black} wet} \small", "A loud frog, wet "),
         (r"Frogs~\cite{a2026,b} and \citet[p.~2]{c}; see \Cref{fig:x}", "Frogs [a2026,b] and [c]; see [fig:x]"),
@@ -62,7 +63,16 @@ def test_a_command_outside_mathematics_is_never_shown_with_its_backslash(written
 
 
 @pytest.mark.parametrize(
-    "plain", ["from $5 to $6 a frog", "50% better_than #1 & ~3", "{a} b $", r"C:\ponds\new", "a $ b $ c", "$"]
+    "plain",
+    [
+        "from $5 to $6 a frog",
+        "50% better_than #1 & ~3",
+        "https://p.test/~ada and www.p.test/x~bob",
+        "{a} b $",
+        r"C:\ponds\new",
+        "a $ b $ c",
+        "$",
+    ],
 )
 def test_what_only_looks_like_tex_stays_as_it_is(plain: str) -> None:
     assert readable(plain) == plain
