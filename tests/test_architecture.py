@@ -178,6 +178,19 @@ def test_importing_the_graph_loads_no_model_no_vector_store_and_no_reader_of_pdf
     assert done.stdout.strip() == "[]"
 
 
+def test_status_compares_stored_lists_without_loading_what_makes_or_fetches_anything() -> None:
+    heavy = "jinja2, requests, arxiv, lxml, asyncio, smtplib, dagster, torch, paper_assets.digests"
+    heavy += ", paper_assets.retrieval, paper_assets.rewriting, paper_assets.interpreting, paper_assets.evaluation"
+    code = (
+        "import sys, datetime, pathlib; import paper_assets.interfaces.cli.status, paper_assets.pipeline.staleness; "
+        "from paper_assets.pipeline.workspace import open_workspace; from paper_assets.settings import load_settings; "
+        "open_workspace(load_settings({}, pathlib.Path()), {}, clock=datetime.datetime.now).load_verifier(); "
+        f"print([name for name in '{heavy}'.split(', ') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
 def test_asking_the_command_line_for_help_loads_no_dagster() -> None:
     code = (
         "import sys, paper_assets.interfaces.cli.app; "

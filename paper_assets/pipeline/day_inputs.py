@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 
-from paper_assets.pipeline.preferences import liked_by, profile_queries
+from paper_assets.pipeline.profile_queries import liked_by, profile_queries
 from paper_assets.profile import Profile
 from paper_assets.ranking.calibration import standard_calibration
-from paper_assets.ranking.rank import candidate_fingerprint, ranking_fingerprint, wishes_fingerprint
+from paper_assets.ranking.fingerprints import candidate_fingerprint, ranking_fingerprint, wishes_fingerprint
 from paper_assets.ranking.relevance import liked_ids
 from paper_assets.settings import Settings
 from paper_assets.stores.feedback import model_inputs

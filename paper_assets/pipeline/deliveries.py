@@ -8,29 +8,25 @@ backfill sends nothing.
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import date
 
 from paper_assets.delivery.channels import (
-    MAIL,
-    WEBHOOK,
-    DeliveryOptions,
     DeliveryUncertain,
     MailServer,
     digest_mail,
-    load_delivery,
     post_webhook,
     secret,
     send_mail,
 )
 from paper_assets.delivery.message import message_of
+from paper_assets.delivery.options import MAIL, WEBHOOK, DeliveryOptions, load_delivery
 from paper_assets.digests.content import Digest
 from paper_assets.errors import InvalidInput, InvalidProfile, named_error
+from paper_assets.pipeline.staleness import SENT_WITHIN
 from paper_assets.pipeline.workspace import Workspace
 from paper_assets.stores.digests import Delivery, State, claim, deliveries, note
-from paper_assets.stores.rankings import latest_ranking_day
 
 _PASSWORD = "PAPER_ASSETS_SMTP_PASSWORD"  # noqa: S105  # the variable's name
-_OLDEST = timedelta(days=7)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,22 +84,6 @@ def deliver(workspace: Workspace, parcel: Parcel, *, again: bool = False) -> lis
     return [each for each in found if each.day == digest.day and each.channel in options.channels]
 
 
-def due_days(workspace: Workspace, profile: str) -> set[date]:
-    """Return the days of the profile whose digest is due: the newest one, and those that failed within a week.
-
-    Raises InvalidProfile for an unreadable `delivery.json`.
-    """
-    channels = load_delivery(workspace.settings.profiles_dir, profile).channels
-    newest = latest_ranking_day(workspace.warehouse, profile, until=workspace.clock().date()) if channels else None
-    if newest is None:
-        return set()
-    since = workspace.clock().date() - _OLDEST
-    tried = deliveries(workspace.warehouse, [profile], since=since)
-    due = {each.day for each in tried if each.state == "failed" and each.channel in channels}
-    done = {each.channel for each in tried if each.day == newest}
-    return due | ({newest} if newest >= since and set(channels) - done else set())
-
-
 def undelivered(workspace: Workspace, profiles: Iterable[str]) -> list[Undelivered]:
     """List what was not, or may not have been, delivered of the last week's digests of these profiles, by channel."""
     names = sorted(set(profiles))
@@ -116,7 +96,7 @@ def undelivered(workspace: Workspace, profiles: Iterable[str]) -> list[Undeliver
             found.append(Undelivered(profile=name, day=None, channel="delivery.json", reason=str(fault)))
     if not any(channels.values()):
         return found
-    for each in deliveries(workspace.warehouse, names, since=workspace.clock().date() - _OLDEST):
+    for each in deliveries(workspace.warehouse, names, since=workspace.clock().date() - SENT_WITHIN):
         if each.state == "sent" or each.channel not in channels.get(each.profile, ()):
             continue
         unknown = each.state == "sending"

@@ -9,7 +9,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import partial
-from hashlib import sha256
 from pathlib import Path
 
 from markupsafe import escape
@@ -19,10 +18,18 @@ from paper_assets.digests.html import Issue, atom_feed, html_page, title_and_bod
 from paper_assets.digests.mail import mail_html, mail_text
 from paper_assets.digests.markdown import escape_markdown, markdown_page
 from paper_assets.digests.plain_text import in_words
-from paper_assets.errors import InvalidProfile, NotComputed, StoreError, named_error
+from paper_assets.errors import NotComputed, StoreError, named_error
 from paper_assets.paper import papers_from_table
 from paper_assets.pipeline.changes import changes_since
-from paper_assets.pipeline.deliveries import Parcel, deliver, due_days, undelivered
+from paper_assets.pipeline.deliveries import Parcel, deliver, undelivered
+from paper_assets.pipeline.staleness import (
+    DIGESTS,
+    IN_FEED,
+    due_days,
+    settings_of_pages,
+    version_of_pages,
+    versions_of_pages,
+)
 from paper_assets.pipeline.step import (
     Check,
     Checked,
@@ -44,18 +51,13 @@ from paper_assets.stores.digests import (
     DigestInputs,
     DigestMade,
     Key,
-    code_state,
-    current_feed,
     days_with_pages,
     digest_path,
-    digests_made,
     feed_is_current,
-    feed_state,
     keep_digest,
     papers_of_digests,
     read_page,
     remember_digests,
-    remember_feed,
     rows_of_digests,
 )
 from paper_assets.stores.documents import retrievals_of
@@ -64,7 +66,6 @@ from paper_assets.stores.profiles import last_good_profile, profile_version
 from paper_assets.stores.rankings import (
     StoredRanking,
     candidates,
-    days_ranked,
     latest_ranking_day,
     previous_ranking,
     ranking,
@@ -75,13 +76,11 @@ from paper_assets.stores.warehouse import Warehouse
 from paper_assets.text.cleaning import one_line
 
 CODE_VERSION = "10"  # raise it when the pages change, so that the graph shows which days were made before
-_IN_FEED = 30  # digests
 _PREVIEW = 6_000  # characters of the page in the event log; a list of five fits
 _READ_AT_ONCE = 20  # digests whose rows are in memory together, half a megabyte each
-_MISSING = "missing"  # stands for the content of pages that are not there, so that it equals that of no page
 # What ratings teach stays out of the event log, where it could not be erased.
 _LEARNED = re.compile(r" ?Your ratings moved that by .*? of the score(?:: .*?)?\.(?=\s|$)", re.DOTALL)
-NAME = "reading_digests"
+NAME = DIGESTS.name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,14 +121,14 @@ def _write(stored: Stored, inputs: DigestInputs, *, settings: Settings) -> Writt
         day,
         pages,
         feed=partial(_feed, profile, settings.desk_url),
-        latest=_IN_FEED,
+        latest=IN_FEED,
         deadline=settings.store_deadline,
     )
     return Written(
         digest=digest,
         page=digest_path(folder, profile, day, "html"),
         markdown=pages["md"].decode(),
-        made=DigestMade(inputs=inputs, version=_version(list(pages.values()))),
+        made=DigestMade(inputs=inputs, version=version_of_pages(list(pages.values()))),
         new=new,
     )
 
@@ -179,16 +178,11 @@ def _gathered(
             except NotComputed as missing:
                 found[key] = missing
         if days:
-            rows = rows_of_digests(opened, [*days], settings=_settings_of(settings))
+            rows = rows_of_digests(opened, [*days], settings=settings_of_pages(settings))
             papers = papers_of_digests(opened, {key: named for key, (_, named) in days.items()})
     for key, (stored, named) in days.items():
         found[key] = stored, DigestInputs(rows=rows[key], named=named, papers=papers[key])
     return found
-
-
-def _settings_of(settings: Settings) -> str:
-    """Return what the pages depend on in addition to stored rows: settings and the code of this package."""
-    return repr((settings.rewriting, settings.desk_url, code_state()))
 
 
 def _stored_day(warehouse: Warehouse, profile: str, day: date) -> tuple[Stored, tuple[str, ...]]:
@@ -245,16 +239,10 @@ def _earlier(warehouse: Warehouse, profile: str, day: date) -> list[tuple[str, S
     return found
 
 
-def profile_feed_is_current(profile: str, *, settings: Settings) -> bool:
-    """Return whether the profile's feed was made from the pages beside it."""
-    folder, warehouse = settings.digests_dir, settings.warehouse_path
-    state = f"{code_state()} {settings.desk_url} {feed_state(folder, profile, latest=_IN_FEED)}"
-    if current_feed(warehouse, profile) == state:
-        return True
-    if not feed_is_current(folder, profile, feed=partial(_feed, profile, settings.desk_url), latest=_IN_FEED):
-        return False
-    remember_feed(warehouse, profile, state)
-    return True
+def feed_equals_pages(profile: str, *, settings: Settings) -> bool:
+    """Make the profile's feed from its pages and compare it with the stored one."""
+    feed = partial(_feed, profile, settings.desk_url)
+    return feed_is_current(settings.digests_dir, profile, feed=feed, latest=IN_FEED)
 
 
 def _feed(profile: str, desk: str, pages: Sequence[tuple[date, str]]) -> bytes:
@@ -318,76 +306,19 @@ def _send(workspace: Workspace, profile: str) -> None:
         workspace.log.error(f"{named_error(error, f'sending the digest of {profile}')}")
 
 
-def _inputs(workspace: Workspace, partitions: Sequence[Partition]) -> Mapping[Partition, str]:
-    """Hash the current content of the pages; nothing for a day without a ranking.
-
-    Pages are made only where what they are made from has changed since they were made last, and not where they are
-    missing, because there is nothing to compare with.
-    """
-    settings, asked = workspace.settings, {(each.of_profile, each.of_day): each for each in partitions}
-    with workspace.warehouse.read_together() as opened:
-        rows = rows_of_digests(opened, [*asked], settings=_settings_of(settings))
-        made = digests_made(settings.warehouse_path, [*asked])
-        same = {key: each for key, each in made.items() if each.inputs.rows == rows[key]}
-        papers = papers_of_digests(opened, {key: each.inputs.named for key, each in same.items()}) if same else {}
-        current = {key for key in same if same[key].inputs.papers == papers[key]}
-        found = {asked[key]: same[key].version for key in current}
-        missing = {key for key in asked if key not in current and not _has_pages(settings.digests_dir, *key)}
-        found |= {asked[key]: _MISSING for key in days_ranked(opened, missing)} if missing else {}
-        others = [key for key in asked if key not in current and key not in missing]
-        gathered = _gathered(opened, others, settings=settings)
-    remade = {}
-    for key, ready in gathered.items():
+def digests_now(warehouse: Warehouse, keys: Sequence[Key], *, settings: Settings) -> dict[Key, DigestMade]:
+    """Make the pages of profiles' days and return their versions; nothing for a day without a ranking."""
+    found = {}
+    for key, ready in _gathered(warehouse, keys, settings=settings).items():
         if not isinstance(ready, NotComputed):
             stored, inputs = ready
             pages = _pages(digest_of(stored, config=settings.rewriting), settings)
-            found[asked[key]] = version = _version(list(pages.values()))
-            remade[key] = DigestMade(inputs=inputs, version=version)
-    if remade:
-        remember_digests(settings.warehouse_path, remade)
+            found[key] = DigestMade(inputs=inputs, version=version_of_pages(list(pages.values())))
     return found
-
-
-def _has_pages(folder: Path, profile: str, day: date) -> bool:
-    return all(digest_path(folder, profile, day, ending).exists() for ending in ("html", "md"))
-
-
-def _versions(workspace: Workspace, partitions: Sequence[Partition]) -> dict[Partition, str]:
-    """Return the versions of the stored pages; nothing for a day that lacks one."""
-    folder = workspace.settings.digests_dir
-    found = {}
-    for each in partitions:
-        pages = [read_page(folder, each.of_profile, each.of_day, ending) for ending in ("html", "md")]
-        whole = [page for page in pages if page is not None]
-        if len(whole) == len(pages):
-            found[each] = _version(whole)
-    return found
-
-
-def _stored(workspace: Workspace, partitions: Sequence[Partition]) -> Mapping[Partition, str | None]:
-    found = _versions(workspace, partitions)
-    # A writer that was killed between a page and the feed: the newest page is made again, and the feed with it.
-    newest = {each.of_profile: each for each in ascending(partitions)}
-    stale = {
-        each for profile, each in newest.items() if not profile_feed_is_current(profile, settings=workspace.settings)
-    }
-    stale |= {each for each in found if each.of_day in _due(workspace, each.of_profile)}
-    return {each: version for each, version in found.items() if each not in stale}
-
-
-def _due(workspace: Workspace, profile: str) -> set[date]:
-    try:
-        return due_days(workspace, profile)
-    except InvalidProfile:  # the check reports it
-        return set()
 
 
 def _reported(workspace: Workspace, partitions: Sequence[Partition]) -> Mapping[str, Mapping[Partition, str]]:
-    return {NAME: _versions(workspace, partitions)}
-
-
-def _version(pages: Sequence[bytes]) -> str:
-    return sha256(b"\0".join(pages)).hexdigest()[:32]
+    return {NAME: versions_of_pages(workspace, partitions)}
 
 
 def _report(workspace: Workspace, partition: Partition, made: Made) -> Report:
@@ -468,8 +399,8 @@ STEP = Step(
     group="reading",
     code_version=CODE_VERSION,
     make=_make,
-    inputs=_inputs,
-    stored=_stored,
+    inputs=DIGESTS.inputs,
+    stored=DIGESTS.stored,
     reported=_reported,
     reports_only_read=True,
     trigger="new_reading",

@@ -10,7 +10,7 @@ writes the stores; only the rankings are computed elsewhere.
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache
 from itertools import groupby
 from pathlib import Path
@@ -20,9 +20,10 @@ import numpy as np
 from paper_assets.cluster.client import Cluster, Connection, connected
 from paper_assets.cluster.tasks import rankings_of
 from paper_assets.errors import ClusterUnavailable, NotComputed, PaperAssetsError, RateLimited, StoreBusy
+from paper_assets.pipeline import staleness
 from paper_assets.pipeline.changes import changes_of
-from paper_assets.pipeline.day_inputs import CODE_VERSION, inputs_by_day, profile_day
-from paper_assets.pipeline.profiles import remembered_profile, usable_profile
+from paper_assets.pipeline.day_inputs import CODE_VERSION, profile_day
+from paper_assets.pipeline.profiles import remembered_profile
 from paper_assets.pipeline.rankings import (
     Work,
     finish_ranking,
@@ -31,6 +32,7 @@ from paper_assets.pipeline.rankings import (
     ranking_work,
     start_ranking,
 )
+from paper_assets.pipeline.staleness import spans_of, with_options
 from paper_assets.pipeline.step import (
     Bars,
     Check,
@@ -46,7 +48,6 @@ from paper_assets.pipeline.step import (
     Step,
     Table,
     ascending,
-    by_profile,
     one_by_one,
 )
 from paper_assets.pipeline.workspace import Workspace
@@ -54,16 +55,13 @@ from paper_assets.profile import Profile
 from paper_assets.ranking.changes import ADDED, sentences
 from paper_assets.ranking.explain import recompute
 from paper_assets.ranking.final_list import learned_of, order_value
-from paper_assets.ranking.gatekeeper import ranking_options
 from paper_assets.ranking.rank import Ranking, RankingTask, rank
 from paper_assets.ranking.verifier import Verifier
 from paper_assets.stores.papers import papers_by_id
 from paper_assets.stores.rankings import (
-    Spans,
     StoredRanking,
     candidates,
     candidates_inputs,
-    output_paths,
     ranking,
     stored_inputs,
 )
@@ -383,45 +381,10 @@ def _make(workspace: Workspace, partitions: Sequence[Partition], wanted: frozens
     return Made(new=new, failures=failures)
 
 
-def with_options(profile: Profile, options: Mapping[str, object]) -> Profile:
-    """Override the profile's ranking options by those of the run (G1: run config > profile > default).
-
-    Raises InvalidInput naming the option.
-    """
-    if not options:
-        return profile
-    chosen = ranking_options(profile, options)
-    return replace(profile, content=profile.content.model_copy(update={"ranking": chosen}))
-
-
-def _inputs(workspace: Workspace, partitions: Sequence[Partition]) -> Mapping[Partition, str]:
-    model, llm = workspace.embedding_model(), workspace.load_verifier().model
-    asked = [
-        (with_options(usable_profile(workspace, name), workspace.options), days)
-        for name, days in by_profile(partitions)
-    ]
-    found = inputs_by_day(workspace.warehouse, asked, model=model, llm=llm, settings=workspace.settings)
-    return {
-        Partition(day, name): " ".join(inputs) for name, of_days in found.items() for day, inputs in of_days.items()
-    }
-
-
-def _stored(workspace: Workspace, partitions: Sequence[Partition]) -> Mapping[Partition, str | None]:
-    """Return what stored rankings were made from; one without its JSON file counts as missing."""
-    spans, found = _spans(partitions), dict[Partition, str | None]()
-    with workspace.warehouse.read_together() as opened:
-        kept, files = stored_inputs(opened, spans), output_paths(opened, spans)
-    for each in partitions:
-        day, name = each.of_day, each.of_profile
-        if day in kept[name] and (file := files[name].get(day)) and Path(file).exists():
-            found[each] = " ".join(map(str, kept[name][day]))
-    return found
-
-
 def _reported(workspace: Workspace, partitions: Sequence[Partition]) -> Mapping[str, Mapping[Partition, str]]:
     candidates: dict[Partition, str] = {}
     ranked: dict[Partition, str] = {}
-    for name, of_days in stored_inputs(workspace.warehouse, _spans(partitions)).items():
+    for name, of_days in stored_inputs(workspace.warehouse, spans_of(partitions)).items():
         for day, (judged, scored) in of_days.items():
             candidates[Partition(day, name)] = judged
             if scored is not None:
@@ -429,13 +392,9 @@ def _reported(workspace: Workspace, partitions: Sequence[Partition]) -> Mapping[
     return {CANDIDATES: candidates, RANKINGS: ranked}
 
 
-def _spans(partitions: Sequence[Partition]) -> Spans:
-    return {name: (days[0], days[-1]) for name, days in by_profile(partitions)}
-
-
 _UPSTREAM = ("paper_embeddings", "research_profile", "preference_model")
 STEP = Step(
-    name="gatekeeper",
+    name=staleness.RANKINGS.name,
     products=(
         Product(
             name=CANDIDATES,
@@ -476,10 +435,10 @@ STEP = Step(
     group="ranking",
     code_version=CODE_VERSION,
     make=_make,
-    inputs=_inputs,
-    stored=_stored,
+    inputs=staleness.RANKINGS.inputs,
+    stored=staleness.RANKINGS.stored,
     reported=_reported,
     reports_only_read=True,
     trigger="new_papers_or_profile",
-    in_order=True,
+    in_order=staleness.RANKINGS.in_order,
 )

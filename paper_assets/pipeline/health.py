@@ -17,10 +17,10 @@ from paper_assets.pipeline.digests import write_digest
 from paper_assets.pipeline.profiles import ProfilesFound, find_profiles, usable_profile
 from paper_assets.pipeline.rankings import keep_file
 from paper_assets.pipeline.rewrites import waiting_by_profile
-from paper_assets.pipeline.step import Grid, Partition, Step, stale
-from paper_assets.pipeline.steps import STEPS
+from paper_assets.pipeline.staleness import late_assets
+from paper_assets.pipeline.step import Partition
 from paper_assets.pipeline.workspace import Workspace
-from paper_assets.sources.table import sources_of_days
+from paper_assets.sources.days import prefixes_of_days
 from paper_assets.stores.digests import digest_path, unfinished_profiles
 from paper_assets.stores.harvests import DayTrouble, day_troubles
 from paper_assets.stores.locks import sweep_notes
@@ -57,10 +57,9 @@ def _health(workspace: Workspace) -> Health:
         found = find_profiles(settings.profiles_dir)
     except InvalidProfile as fault:
         found = ProfilesFound({}, {f"{settings.profiles_dir}": str(fault)})
-    sources = [source.prefix for source in sources_of_days(settings) if source.prefix]
     return Health(
         held=held,
-        troubles=day_troubles(warehouse, sources=sources),
+        troubles=day_troubles(warehouse, sources=prefixes_of_days(settings)),
         late={
             partition.of_profile: late
             for partition, late in late_assets(
@@ -74,27 +73,6 @@ def _health(workspace: Workspace) -> Health:
         faults=found.faults,
         waiting=waiting_by_profile(warehouse, config=settings.rewriting),
     )
-
-
-def late_assets(workspace: Workspace, partitions: Sequence[Partition]) -> dict[Partition, tuple[str, ...]]:
-    """Return, for each partition, the steps that are out of date."""
-    late: dict[Partition, list[str]] = {each: [] for each in partitions}
-    for step in STEPS:
-        if step.grid is Grid.PROFILE_DAY:
-            for each in _late_partitions(step, workspace, partitions):
-                late[each].append(step.name)
-    return {each: tuple(names) for each, names in late.items()}
-
-
-def _late_partitions(step: Step, workspace: Workspace, partitions: Sequence[Partition]) -> list[Partition]:
-    """Return the partitions of which the step is out of date; after an error each is checked alone."""
-    try:
-        return [each for each in stale(step, workspace, partitions) if step.waits_for(workspace, each) is None]
-    except Exception as error:  # what it is made from is missing, or cannot be read: it is not current
-        if len(partitions) > 1:
-            return [each for alone in partitions for each in _late_partitions(step, workspace, [alone])]
-        named_error(error, f"{step.name} of {partitions[0]}")
-        return [*partitions]
 
 
 def repair(workspace: Workspace, *, report: Callable[[int], None] | None = None) -> None:

@@ -12,9 +12,11 @@ from paper_assets.learning.questions import FEW_RATINGS, FIRST_SET, questions
 from paper_assets.models.embedder import FEW, Embedder
 from paper_assets.paper import embedded_text, papers_from_table
 from paper_assets.pipeline.day_inputs import CODE_VERSION, ProfileDay, considered_day, ranking_version
-from paper_assets.pipeline.preferences import current_preferences, preferences_inputs, profile_queries, query_vectors
+from paper_assets.pipeline.preferences import current_preferences, preferences_inputs
+from paper_assets.pipeline.profile_queries import profile_queries, query_vectors
 from paper_assets.profile import Profile
 from paper_assets.ranking.filters import FilterCriteria, any_shown_before, filter_papers
+from paper_assets.ranking.fingerprints import ranking_fingerprint, wishes_fingerprint
 from paper_assets.ranking.preferences import Preferences
 from paper_assets.ranking.rank import (
     KEYWORD,
@@ -22,8 +24,6 @@ from paper_assets.ranking.rank import (
     RankingTask,
     Vectors,
     rank,
-    ranking_fingerprint,
-    wishes_fingerprint,
     with_vectors,
 )
 from paper_assets.ranking.relevance import InterestQueries

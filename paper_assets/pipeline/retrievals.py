@@ -11,7 +11,8 @@ from typing import Any
 from paper_assets.interpreting.fulltexts import bring_in_pdfs
 from paper_assets.models.embedder import Embedder
 from paper_assets.pipeline.desk_answers import DailyAnswers
-from paper_assets.pipeline.profiles import remembered_profile, usable_profile
+from paper_assets.pipeline.profiles import remembered_profile
+from paper_assets.pipeline.staleness import RETRIEVALS
 from paper_assets.pipeline.step import (
     Check,
     Checked,
@@ -49,7 +50,6 @@ from paper_assets.sources.table import page_of
 from paper_assets.stores.chroma_collections import sync_documents
 from paper_assets.stores.documents import (
     DataType,
-    inputs_of_retrievals,
     origins_of,
     replace_retrievals,
     retrieval_inputs,
@@ -234,10 +234,9 @@ def documents_are_within_the_requested_dates(
     return Checked(passed=not outside, counted={"partitions": len(partitions), "outside": outside[:20]})
 
 
-NAME = "balanced_retrievals"
+NAME = RETRIEVALS.name
 CODE_VERSION = "2"  # raise it when retrieval or grading change, so that stored answers are made again
 _UNFINISHED = " unfinished"  # ends the fingerprint of answers with a side that failed, so that they are made again
-_NOTHING_ASKED = "no questions"
 
 
 class _ToLog(logging.Handler):
@@ -276,7 +275,7 @@ def _make(workspace: Workspace, partitions: Sequence[Partition], wanted: frozens
             embedder=model,
             load_grader=workspace.load_grader,
             judge=judge,
-            daily_answers=workspace.daily_answers,
+            daily_answers=workspace.load_daily_answers(),
             settings=settings,
         )
         workspace.log.info(f"{partition}: {'retrieved' if new else 'unchanged'}")
@@ -285,40 +284,6 @@ def _make(workspace: Workspace, partitions: Sequence[Partition], wanted: frozens
     with log_handler(_ToLog(workspace.log)):
         new, failures = one_by_one(partitions, make)
     return Made(new=new, failures=failures, details=unread)
-
-
-def _inputs(workspace: Workspace, partitions: Sequence[Partition]) -> Mapping[Partition, str]:
-    model, judge, found = workspace.embedding_model(), workspace.load_judge().name, {}
-    for each in partitions:
-        profile = usable_profile(workspace, each.of_profile)
-        found[each] = (
-            inputs_of(
-                workspace.warehouse,
-                profile,
-                each.of_day,
-                model=model,
-                judge=judge,
-                writer=workspace.daily_answers.model,
-                settings=workspace.settings,
-            )
-            if profile.questions
-            else _NOTHING_ASKED
-        )
-    return found
-
-
-def _stored(workspace: Workspace, partitions: Sequence[Partition]) -> Mapping[Partition, str | None]:
-    """Return what stored answers were made from. A profile that never had questions needs none; removed questions leave
-    an empty set once.
-    """
-    found: dict[Partition, str | None] = {}
-    known = inputs_of_retrievals(workspace.warehouse, [(each.of_day, each.of_profile) for each in partitions])
-    for each in partitions:
-        kept = known.get((each.of_day, each.of_profile))
-        empty = kept is None or not retrievals_of(workspace.warehouse, each.of_day, each.of_profile)
-        asks = bool(usable_profile(workspace, each.of_profile).questions)
-        found[each] = _NOTHING_ASKED if empty and not asks else kept
-    return found
 
 
 def _report(workspace: Workspace, partition: Partition, made: Made) -> Report:
@@ -451,8 +416,8 @@ STEP = Step(
     group="reading",
     code_version=CODE_VERSION,
     make=_make,
-    inputs=_inputs,
-    stored=_stored,
+    inputs=RETRIEVALS.inputs,
+    stored=RETRIEVALS.stored,
     trigger="new_papers_or_profile",
     backfills=False,
 )

@@ -26,6 +26,7 @@ from paper_assets.errors import (
 from paper_assets.models.llm_config import Usage
 from paper_assets.paper import papers_from_table
 from paper_assets.pipeline.profiles import usable_profile
+from paper_assets.pipeline.staleness import NO_REWRITES, REWRITES, asks_for_rewrites, decided_lately
 from paper_assets.pipeline.step import (
     Bars,
     Check,
@@ -52,12 +53,11 @@ from paper_assets.settings import RewritingConfig
 from paper_assets.stores.chroma_collections import sync_documents
 from paper_assets.stores.papers import papers_by_id
 from paper_assets.stores.rankings import ranking
-from paper_assets.stores.rewrite_progress import asked_by, decided_items, replace_set
+from paper_assets.stores.rewrite_progress import asked_by, replace_set
 from paper_assets.stores.rewrites import (
     Attempt,
     NewItem,
     RewriteItem,
-    items_of,
     rewrite_items,
     rewrites_of,
     unfinished_items,
@@ -204,9 +204,8 @@ def attempts_are_whole(workspace: Workspace, partitions: Sequence[Partition], ma
     return Checked(passed=not torn, counted={"rewrites": len(items), "torn": torn[:20]})
 
 
-NAME = "paper_rewrites"
+NAME = REWRITES.name
 CODE_VERSION = "1"
-GIVEN_UP_AFTER = timedelta(days=14)  # an item that could not be advanced for this long is given up
 _MOST_FAILURES = 2  # consecutive requests without answer after which the server is not called again
 
 
@@ -257,52 +256,14 @@ def _index(workspace: Workspace, model: str) -> None:
         workspace.log.warning(f"the rewrites are stored but not in the vector index: {fault}")
 
 
-def _inputs(workspace: Workspace, partitions: Sequence[Partition]) -> Mapping[Partition, str]:
-    return {
-        each: _named(
-            item.item
-            for item in wanted_items(workspace.warehouse, usable_profile(workspace, each.of_profile), each.of_day)
-        )
-        for each in partitions
-    }
-
-
-def _stored(workspace: Workspace, partitions: Sequence[Partition]) -> Mapping[Partition, str | None]:
-    """Return partitions whose rewrites, and those decided on lately, are all finished or waiting for a person."""
-    warehouse, found = workspace.warehouse, {}
-    decided = decided_lately(warehouse, now=workspace.clock())
-    requested = items_of(warehouse, [(each.of_day, each.of_profile) for each in partitions])
-    for each in partitions:
-        asked = requested.get((each.of_day, each.of_profile), [])
-        items = rewrite_items(warehouse, dict.fromkeys([*asked, *decided]))
-        config = workspace.settings.rewriting
-        unfinished = any(
-            item.outcome is None and not isinstance(known_step(item, config=config), Wait) for item in items
-        )
-        found[each] = None if unfinished else _named(asked)
-    return found
-
-
 def _reported(workspace: Workspace, partitions: Sequence[Partition]) -> Mapping[str, Mapping[Partition, str]]:
     return {
         NAME: {
             each: version_of(rewrites_of(workspace.warehouse, profile=each.of_profile, day=each.of_day))
-            for each, stored in _stored(workspace, partitions).items()
-            if stored not in (None, _named([]))
+            for each, stored in REWRITES.stored(workspace, partitions).items()
+            if stored not in (None, NO_REWRITES)
         }
     }
-
-
-def _waits_for(workspace: Workspace, partition: Partition) -> str | None:
-    wanted = usable_profile(workspace, partition.of_profile).content.rewriting
-    if wanted.target_levels and wanted.papers and workspace.load_verifier().model is None:
-        levels = ", ".join(wanted.target_levels)
-        return f"no rewrites for {levels}: no language model is set up; set it up with `paper-assets llm set`"
-    return None
-
-
-def _named(items: Iterable[str]) -> str:
-    return " ".join(items) or "none"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -336,7 +297,7 @@ def wanted_items(warehouse: Warehouse, profile: Profile, day: date) -> list[NewI
     Raises NotComputed without a ranking of the day.
     """
     wanted = profile.content.rewriting
-    if not (wanted.target_levels and wanted.papers):
+    if not asks_for_rewrites(profile):
         return []
     best = ranking(warehouse, day, profile.name).rows.slice(0, wanted.papers).column("paper_id").to_pylist()
     papers = papers_from_table(papers_by_id(warehouse, best))
@@ -348,13 +309,6 @@ def wanted_items(warehouse: Warehouse, profile: Profile, day: date) -> list[NewI
         if paper.abstract.strip()
         for level in levels
     ]
-
-
-def decided_lately(warehouse: Warehouse, *, now: datetime) -> list[str]:
-    """Return unfinished items with a decision. Every run includes them, even if no profile's day requests them any
-    more.
-    """
-    return decided_items(warehouse, since=now - GIVEN_UP_AFTER)
 
 
 def waiting_by_profile(warehouse: Warehouse, *, config: RewritingConfig) -> dict[str, int]:
@@ -459,10 +413,10 @@ STEP = Step(
     group="reading",
     code_version=CODE_VERSION,
     make=_make,
-    inputs=_inputs,
-    stored=_stored,
+    inputs=REWRITES.inputs,
+    stored=REWRITES.stored,
     reported=_reported,
-    waits_for=_waits_for,
+    waits_for=REWRITES.waits_for,
     trigger="new_ranking",
     backfills=False,
     pool="llm",

@@ -202,29 +202,37 @@ Reported = Callable[[Workspace, Sequence[Partition]], Mapping[str, Mapping[Parti
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
-    """One or several products made together, partition by partition.
+class Tracked:
+    """What determines whether the partitions of a step are out of date.
 
     `inputs` returns for each partition the fingerprint of what it would be made from now, `stored` that of what it was
-    made from (None: missing or incomplete): it is current if both are equal. `reported` returns for each product and
-    stored partition the data version that Dagster should know, unless a run was killed before reporting it. `make`
-    makes the partitions, ascending; it can make some of several `products` only. `waits_for` describes what a partition
+    made from (None: missing or incomplete): it is current if both are equal. `waits_for` describes what a partition
     waits for that no run can provide. `in_order`: a later day depends on the earlier ones of its profile.
+    """
+
+    name: str
+    inputs: Callable[[Workspace, Sequence[Partition]], Mapping[Partition, str]] = lambda workspace, partitions: {}
+    stored: Callable[[Workspace, Sequence[Partition]], Mapping[Partition, str | None]] = lambda workspace, asked: {}
+    waits_for: Callable[[Workspace, Partition], str | None] = lambda workspace, partition: None
+    in_order: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step(Tracked):
+    """One or several products made together, partition by partition.
+
+    `make` makes the partitions, ascending; it can make some of several `products` only. `reported` returns for each
+    product and stored partition the data version that Dagster should know, unless a run was killed before reporting it.
     `backfills`: the command line makes it for every requested day, otherwise for the last one. `reports_only_read`:
     reports and checks use the warehouse and no other store, and write nothing.
     """
 
-    name: str
     products: tuple[Product, ...]
     grid: Grid
     group: str
     code_version: str
     make: Callable[[Workspace, Sequence[Partition], frozenset[str]], Made]
-    inputs: Callable[[Workspace, Sequence[Partition]], Mapping[Partition, str]] = lambda workspace, partitions: {}
-    stored: Callable[[Workspace, Sequence[Partition]], Mapping[Partition, str | None]] = lambda workspace, asked: {}
-    waits_for: Callable[[Workspace, Partition], str | None] = lambda workspace, partition: None
     trigger: Trigger = "nothing"
-    in_order: bool = False
     reported: Reported = lambda workspace, partitions: {}
     backfills: bool = True
     reports_only_read: bool = False
@@ -239,7 +247,7 @@ class Step:
         return frozenset(product.name for product in self.products)
 
 
-def stale(step: Step, workspace: Workspace, partitions: Sequence[Partition]) -> list[Partition]:
+def stale(step: Tracked, workspace: Workspace, partitions: Sequence[Partition]) -> list[Partition]:
     """Return the partitions that are out of date, ascending.
 
     If a step is made in order, every later day of a profile with an outdated one is out of date too.

@@ -1,5 +1,7 @@
 """The workspace: what every step works with. Stores are opened for each unit of work, models on first use.
 
+A model's code is imported with it: what only looks at what is stored, as `status` does, starts without.
+
 Belongs here: building the workspace from settings and environment, once per process. Not here: what a step does.
 """
 
@@ -9,24 +11,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from paper_assets.cluster.client import Cluster
-from paper_assets.cluster.tasks import spread
 from paper_assets.errors import ModelUnavailable
-from paper_assets.models.cross_encoder import load_cross_encoder
 from paper_assets.models.embedder import Embedder, load_embedder
 from paper_assets.paper import Paper
-from paper_assets.pipeline.desk_answers import DailyAnswers
 from paper_assets.progress import Progress, ignore_progress
 from paper_assets.ranking.verifier import Verifier, open_verifier
-from paper_assets.retrieval.grading import Grader, load_grader
-from paper_assets.retrieval.stance import StanceJudge
-from paper_assets.retrieval.stance_judges import open_judge
-from paper_assets.rewriting.best_practices import archive_of
-from paper_assets.rewriting.writing import Writer, open_writer
 from paper_assets.settings import Settings
-from paper_assets.sources.semantic_scholar import Enriched, ScholarPaper, enrich
 from paper_assets.sources.source import Access, seconds_from_now
 from paper_assets.stores.answers import (
     ScholarRecord,
@@ -42,13 +34,21 @@ from paper_assets.stores.kept_settings import kept_environment
 from paper_assets.stores.vectors import VectorIndex
 from paper_assets.stores.warehouse import Warehouse
 
+if TYPE_CHECKING:
+    from paper_assets.cluster.client import Cluster
+    from paper_assets.pipeline.desk_answers import DailyAnswers
+    from paper_assets.retrieval.grading import Grader
+    from paper_assets.retrieval.stance import StanceJudge
+    from paper_assets.rewriting.writing import Writer
+    from paper_assets.sources.semantic_scholar import Enriched, ScholarPaper
+
 PATIENCE = 60.0  # seconds for one day's papers; a day has one or two requests
 
 
 class EnrichPapers(Protocol):
     """Fill papers with all that is known of them; with `ask`, request missing data first."""
 
-    def __call__(self, papers: Sequence[Paper], ask: bool) -> Enriched: ...
+    def __call__(self, papers: Sequence[Paper], ask: bool) -> "Enriched": ...
 
 
 def enricher(settings: Settings, environ: Mapping[str, str], warehouse: Warehouse) -> EnrichPapers:
@@ -57,20 +57,22 @@ def enricher(settings: Settings, environ: Mapping[str, str], warehouse: Warehous
     Raises StoreError only.
     """
 
-    def keep(found: Mapping[str, ScholarPaper]) -> None:
+    def keep(found: "Mapping[str, ScholarPaper]") -> None:
         keep_records(warehouse, [_record(paper_id, known) for paper_id, known in found.items()])
 
     def fill(papers: Sequence[Paper]) -> list[Paper]:
         return filled(papers, records_of(warehouse, [paper.paper_id for paper in papers]))
 
-    def enrich_papers(papers: Sequence[Paper], ask: bool) -> Enriched:
+    def enrich_papers(papers: Sequence[Paper], ask: bool) -> "Enriched":
+        from paper_assets.sources.semantic_scholar import enrich
+
         access = Access(settings=settings, environ=environ, left=seconds_from_now(PATIENCE, time.monotonic))
         return enrich(papers, access=access if ask and settings.semantic_scholar else None, keep=keep, fill=fill)
 
     return enrich_papers
 
 
-def _record(paper_id: str, known: ScholarPaper) -> ScholarRecord:
+def _record(paper_id: str, known: "ScholarPaper") -> ScholarRecord:
     return ScholarRecord(
         paper_id=paper_id,
         affiliations=known.affiliations,
@@ -93,12 +95,12 @@ class Workspace:
     warehouse: Warehouse
     vector_index: VectorIndex
     load_embedder: Callable[[], Embedder]
-    load_grader: Callable[[], Grader]
-    load_judge: Callable[[], StanceJudge]
-    daily_answers: DailyAnswers
+    load_grader: "Callable[[], Grader]"
+    load_judge: "Callable[[], StanceJudge]"
+    load_daily_answers: "Callable[[], DailyAnswers]"
     load_verifier: Callable[[], Verifier]
-    load_writer: Callable[["Workspace"], Writer]
-    cluster: Cluster | None = None  # that embeds and scores (X4); None: this process alone
+    load_writer: "Callable[[Workspace], Writer]"
+    cluster: "Cluster | None" = None  # that embeds and scores (X4); None: this process alone
     access: Access  # what sources are asked with
     enrich_papers: EnrichPapers
     clock: Clock
@@ -134,6 +136,12 @@ class Workspace:
         return model
 
 
+def _cluster(address: str) -> "Cluster":
+    from paper_assets.cluster.client import Cluster
+
+    return Cluster(address=address)
+
+
 def open_workspace(settings: Settings, environ: Mapping[str, str], *, clock: Clock) -> Workspace:
     """Create the workspace of one set of settings; `environ` configures the language model, if any (I3). Opens nothing
     yet.
@@ -142,19 +150,33 @@ def open_workspace(settings: Settings, environ: Mapping[str, str], *, clock: Clo
     code_state()  # as this process has loaded it, for what is remembered of digests
     warehouse = Warehouse(settings.warehouse_path, deadline=settings.store_deadline)
 
-    cluster = Cluster(address=settings.dask) if settings.dask else None
+    cluster = _cluster(settings.dask) if settings.dask else None
 
     @cache
     def embedder() -> Embedder:
         model = load_embedder(settings.embedding_model)
-        return spread(model, cluster, model=settings.embedding_model) if cluster else model
+        if cluster is None:
+            return model
+        from paper_assets.cluster.tasks import spread
+
+        return spread(model, cluster, model=settings.embedding_model)
 
     @cache
-    def grader() -> Grader:
+    def grader() -> "Grader":
+        from paper_assets.models.cross_encoder import load_cross_encoder
+        from paper_assets.retrieval.grading import load_grader
+
         return load_grader(lambda: load_cross_encoder(settings.cross_encoder), embedder)
 
-    def judge() -> StanceJudge:
+    def judge() -> "StanceJudge":
+        from paper_assets.retrieval.stance_judges import open_judge
+
         return open_judge(settings, environ, warehouse)
+
+    def daily_answers() -> "DailyAnswers":
+        from paper_assets.pipeline.desk_answers import DailyAnswers
+
+        return DailyAnswers(settings=settings, environ=environ, warehouse=warehouse)
 
     def verifier() -> Verifier:
         return open_verifier(
@@ -163,7 +185,10 @@ def open_workspace(settings: Settings, environ: Mapping[str, str], *, clock: Clo
             keep=lambda verdicts, model: keep_answers(warehouse, verdicts, model=model),
         )
 
-    def writer(workspace: Workspace) -> Writer:
+    def writer(workspace: Workspace) -> "Writer":
+        from paper_assets.rewriting.best_practices import archive_of
+        from paper_assets.rewriting.writing import open_writer
+
         try:
             model = workspace.load_embedder()
         except ModelUnavailable:
@@ -183,7 +208,7 @@ def open_workspace(settings: Settings, environ: Mapping[str, str], *, clock: Clo
         load_embedder=embedder,
         load_grader=grader,
         load_judge=judge,
-        daily_answers=DailyAnswers(settings=settings, environ=environ, warehouse=warehouse),
+        load_daily_answers=daily_answers,
         load_verifier=verifier,
         load_writer=writer,
         access=Access(settings=settings, environ=environ),

@@ -4,12 +4,10 @@ A `RankingTask` is a ranking still to be computed, with everything that it is co
 process (SPEC X4).
 """
 
-import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
 from datetime import date
 from functools import partial
-from hashlib import sha256
 from typing import Any
 
 import numpy as np
@@ -91,75 +89,6 @@ def with_vectors(task: RankingTask, vectors_of: Callable[[pa.Table, InterestQuer
         except ModelUnavailable as error:
             warnings.append(f"relevance was judged by keywords only: {error}")
     return replace(task, vectors=vectors, warnings=(*task.warnings, *warnings))
-
-
-def candidate_fingerprint(
-    profile: Profile,
-    *,
-    as_of: date,
-    scoring: ScoringConfig,
-    papers: Mapping[date, str],
-    shown: frozenset[str],
-    imported: frozenset[str] = frozenset(),
-    code_version: str,
-) -> str:
-    """Return 32 hex digits over the profile's content, the papers of the window (content hash by day), the papers
-    shown on earlier days, liked papers that the profile does not name itself, the numbers of the scoring and our
-    code's version.
-    """
-    numbers = {field.name: getattr(scoring, field.name) for field in fields(scoring)}
-    return _hash(
-        {
-            "profile": profile.content_hash,
-            "as_of": as_of.isoformat(),
-            "scoring": {**numbers, "weights": dict(scoring.weights)},
-            "papers": {day.isoformat(): papers[day] for day in papers},
-            "shown": sorted(shown),
-            **({"imported": sorted(imported)} if imported else {}),
-            "code": code_version,
-        }
-    )
-
-
-def ranking_fingerprint(
-    candidates: str,
-    *,
-    options: RankingOptions,
-    texts: Sequence[str],
-    model: str | None,
-    llm: str | None,
-    code_version: str,
-    preferences: str | None = None,
-    considered: date | None = None,
-) -> str:
-    """Return 32 hex digits over the candidates' fingerprint, the options, the texts that papers are compared with (a
-    liked paper's changes with the paper), the embedding model (None: keywords), the LLM (None: not asked), our code,
-    what ratings have taught (None: nothing) and the last day that considered the papers for the same wishes.
-    """
-    return _hash(
-        {
-            "candidates": candidates,
-            "options": options.model_dump(mode="json"),
-            "texts": list(texts),
-            "model": model,
-            "llm": llm if options.enable_llm_verification else None,
-            "code": code_version,
-            **({"preferences": preferences} if preferences else {}),
-            **({"considered": considered.isoformat()} if considered else {}),
-        }
-    )
-
-
-def wishes_fingerprint(profile: Profile) -> str:
-    """Return 32 hex digits over what decides how relevant a paper is to the profile: its interests, keywords and
-    feed.
-    """
-    content = profile.content.model_dump(mode="json", include={"interests", "keywords", "feed"})
-    return _hash({**content, "interest_mode": profile.content.ranking.interest_mode})
-
-
-def _hash(parts: Mapping[str, object]) -> str:
-    return sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:32]
 
 
 EMBEDDING, KEYWORD, PROFILE_FREE = "embedding", "keyword", "profile_free"  # G5 evaluation_method

@@ -11,16 +11,17 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
-from typing import Literal
-
-import requests
+from typing import TYPE_CHECKING, Literal
 
 from paper_assets.errors import InvalidInput, NetworkError, SourceError
 from paper_assets.paper import Paper
 from paper_assets.paper_id import PaperId
 from paper_assets.settings import Settings
-from paper_assets.sources.known_hosts import KnownHosts, guarded_transport
-from paper_assets.sources.polite_http import MOST_BYTES, polite_session
+
+if TYPE_CHECKING:
+    import requests
+
+    from paper_assets.sources.known_hosts import KnownHosts
 
 SecondsLeft = Callable[[], float]
 _LONGEST_REQUEST = 300.0  # seconds for one request with its waits, where there is more time than that
@@ -48,15 +49,19 @@ class Access:
         *,
         gate: str,
         interval: float,
-        most_bytes: int = MOST_BYTES,
-        hosts: KnownHosts | None = None,
+        most_bytes: int | None = None,
+        hosts: "KnownHosts | None" = None,
         patient: bool = True,
-    ) -> Iterator[requests.Session]:
+    ) -> Iterator["requests.Session"]:
         """Open a polite session that shares its gate with all processes of the machine that name the same one.
 
-        interval: seconds between two requests. hosts: reach machines of these only. patient: try again where no
-        connection can be made. Raises NetworkError if no time is left.
+        interval: seconds between two requests. most_bytes: of an answer; None: polite_http's default. hosts: reach
+        machines of these only. patient: try again where no connection can be made. Raises NetworkError if no time is
+        left.
         """
+        from paper_assets.sources.known_hosts import guarded_transport  # imports requests
+        from paper_assets.sources.polite_http import MOST_BYTES, polite_session
+
         seconds = min(self.left(), _LONGEST_REQUEST)
         if seconds <= 0:
             raise NetworkError("the time for this call is over; ask again, what was found so far is kept")
@@ -66,7 +71,7 @@ class Access:
             timeout=min(self.settings.request_timeout, seconds),
             contact=self.settings.contact,
             deadline=seconds,
-            most_bytes=most_bytes,
+            most_bytes=MOST_BYTES if most_bytes is None else most_bytes,
             patient=patient,
             transport=None if hosts is None else guarded_transport(hosts),
         ) as session:

@@ -21,7 +21,9 @@ from numpy.typing import NDArray
 from paper_assets.text.bm25 import Held, TimesByStem, counted_pairs, words_of
 from paper_assets.text.words import HAS_NO_BORDERS, asks, normal_forms, stem
 
-MOST_TEXTS = 100_000  # abstracts take some 3.5 kB each: the text as it came, its normal form, its words as numbers
+# Of 100,000 papers, each with its title and its whole text, which takes some 3.5 kB: the text as it came, its normal
+# form, its words as numbers.
+MOST_TEXTS = 200_000
 _AT_ONCE = 10_000  # texts read at once: their words take memory until they are counted
 _FEW = 4  # a part smaller than a fourth of all is copied before it is asked
 

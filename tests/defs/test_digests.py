@@ -16,6 +16,7 @@ from paper_assets.defs.reports import ATTENDED
 from paper_assets.errors import LLMConfigError
 from paper_assets.paper import Paper
 from paper_assets.pipeline import digests as digests_step
+from paper_assets.pipeline import staleness
 from paper_assets.pipeline.day_inputs import profile_day
 from paper_assets.pipeline.digests import STEP, missing_from_pages, write_digest
 from paper_assets.pipeline.rankings import keep_candidates, keep_ranking
@@ -328,7 +329,7 @@ def test_pages_are_not_made_to_learn_that_they_are_current_unless_the_program_ha
     )
     asked = [Partition(day, "ponds") for day in (MONDAY, TUESDAY)]
     assert stale(STEP, graph.workspace, asked) == [] and rendered == []
-    monkeypatch.setattr(digests_step, "code_state", lambda: "another version")
+    monkeypatch.setattr(staleness, "code_state", lambda: "another version")
     assert stale(STEP, graph.workspace, asked) == [] and rendered == [MONDAY, TUESDAY]
     digests_file(graph.settings.warehouse_path).write_bytes(b"damaged")
     assert stale(STEP, graph.workspace, asked) == [] and len(rendered) == 4

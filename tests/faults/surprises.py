@@ -85,7 +85,7 @@ OUTSIDE_STEPS: Mapping[str, tuple[str, str]] = {
     "profile is reported": ("defs.external_assets", "profile_event"),
     "ratings are read": ("defs.external_assets", "teaching_of"),
     "ratings are reported": ("defs.external_assets", "ratings_event"),
-    "newest list is checked": ("pipeline.health", "stale"),
+    "newest list is checked": ("pipeline.staleness", "stale"),
 }
 # One for each step, for the suite; `make storm` tries all of them.
 SMALL = ("profile is stored", "ratings are fingerprinted", "papers are ranked", "questions are answered",

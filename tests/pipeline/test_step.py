@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from paper_assets.errors import InvalidProfile, RateLimited
+from paper_assets.pipeline.staleness import PROFILE_DAYS
 from paper_assets.pipeline.step import Grid, Made, Partition, Step, failure_of, one_by_one, stale
 from paper_assets.pipeline.steps import STEPS
 
@@ -83,3 +84,15 @@ def test_every_product_rests_on_what_is_made_before_it(one: Step) -> None:
     for earlier in STEPS[: STEPS.index(one)]:
         before |= earlier.makes
     assert {dep for product in one.products for dep in product.deps} <= before | one.makes
+
+
+def test_status_checks_every_step_of_a_profile_and_day_by_the_fingerprints_that_run_compares() -> None:
+    steps = [step for step in STEPS if step.grid is Grid.PROFILE_DAY]
+    assert [each.name for each in PROFILE_DAYS] == [step.name for step in steps]
+    for checked, step in zip(PROFILE_DAYS, steps, strict=True):
+        assert (checked.inputs, checked.stored, checked.waits_for, checked.in_order) == (
+            step.inputs,
+            step.stored,
+            step.waits_for,
+            step.in_order,
+        )

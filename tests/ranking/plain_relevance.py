@@ -265,6 +265,7 @@ class PlainInterests:
         )
         near = standard_scores(pooled, DATA["library_cosines"])
         named = [said(fields, text.partition("\n\n")[0]) or [0.0] * len(fields) for text in self.library]
+        wished = self.wished(fields)
         values, serves = [], []
         for at in range(len(fields)):
             logit = None
@@ -276,15 +277,15 @@ class PlainInterests:
                 half = LIBRARY["library_share"] * len(liked) / (len(liked) + LIBRARY["library_half"])
                 logit = by_example if logit is None else logit + half * (by_example - LIBRARY["library_base"])
             assert logit is not None
-            values.append(sigmoid(logit + self.wished(at, fields)))
+            values.append(sigmoid(logit + wished[at]))
             line = usual_line(self.options) if self.options.line is None else self.options.line
             alone = [sigmoid(one[at]) for one in each] if "lanes" in views else []
             serves.append([p if p >= line else 0.0 for p in alone])
         return values, serves
 
-    def wished(self, at: int, fields: list[tuple[str, str]]) -> float:
-        """Points of log odds for a keyword that the profile asks for."""
-        points = 0.0
+    def wished(self, fields: list[tuple[str, str]]) -> list[float]:
+        """Each paper's points of log odds for a keyword that the profile asks for."""
+        points = [0.0] * len(fields)
         for pattern in self.must.values():
             titles = [bool(pattern.search(plain(title))) for title, _ in fields]
             # in front of an abstract a mark, behind which a keyword for titles alone is not found
@@ -293,7 +294,10 @@ class PlainInterests:
                 for found, (_, abstract) in zip(titles, fields, strict=True)
             ]
             rarity = min(-math.log((sum(held) + 30 * 0.135) / (len(fields) + 30)), 5.5)
-            points = max(points, rarity if titles[at] else 0.35 * rarity if held[at] else 0.0)
+            points = [
+                max(before, rarity if titled else 0.35 * rarity if found else 0.0)
+                for before, titled, found in zip(points, titles, held, strict=True)
+            ]
         return points
 
     def logits(

@@ -28,7 +28,7 @@ from paper_assets.models import minilm
 from paper_assets.pipeline.profiles import find_profiles
 from paper_assets.profile import Profile
 from paper_assets.settings import Settings
-from paper_assets.sources.table import sources_of_days
+from paper_assets.sources.days import prefixes_of_days
 from paper_assets.stores.feedback import model_inputs
 from paper_assets.stores.harvests import MissingDays, day_troubles, missing_days
 from paper_assets.stores.papers import summary
@@ -82,8 +82,7 @@ def _collected(
     held = asdict(summary(warehouse))
     found = find_profiles(settings.profiles_dir)
     held["profiles"] = {**dict.fromkeys(found.readable, "good"), **found.faults}
-    sources = [source.prefix for source in sources_of_days(settings) if source.prefix]
-    missing = missing_days(day_troubles(warehouse, sources=sources))
+    missing = missing_days(day_troubles(warehouse, sources=prefixes_of_days(settings)))
     held["days_to_mend"] = [asdict(days) for days in missing]
     last = {name: held["last_ranking"][name] for name in sorted(found.readable.keys() & held["last_ranking"].keys())}
     unknown = {name: day for name, day in last.items() if stamped.get(name) != f"{day}"}
@@ -125,7 +124,7 @@ def _late(settings: Settings, warehouse: Warehouse, last: Mapping[str, date]) ->
 
 
 def _compared(settings: Settings, warehouse: Warehouse, last: Mapping[str, date]) -> dict[str, str]:
-    from paper_assets.pipeline.health import late_assets  # imports everything that makes assets
+    from paper_assets.pipeline.staleness import late_assets  # with the modules below, a fifth of a second
     from paper_assets.pipeline.step import Partition
     from paper_assets.pipeline.workspace import open_workspace
 

@@ -1,0 +1,310 @@
+"""Determine which days of which profiles are out of date, without the code that makes them.
+
+For each step with a partition for each profile and day: the fingerprint of what the day would be made from now, that of
+what it was made from, and what it waits for. `status` and Health need no more, so nothing that makes pages, answers or
+rewrites is imported here; functions that need it for what has changed, or for what few profiles ask for, import it.
+
+To add such a step, write both fingerprints here, list them in `PROFILE_DAYS`, and build its `Step` from that.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import date, datetime, timedelta
+from hashlib import sha256
+from pathlib import Path
+
+from paper_assets.delivery.options import load_delivery
+from paper_assets.errors import InvalidProfile, named_error
+from paper_assets.pipeline.day_inputs import inputs_by_day
+from paper_assets.pipeline.profiles import usable_profile
+from paper_assets.pipeline.step import Partition, Tracked, ascending, by_profile, stale
+from paper_assets.pipeline.workspace import Workspace
+from paper_assets.profile import Profile
+from paper_assets.settings import RewritingConfig, Settings
+from paper_assets.stores.digests import (
+    code_state,
+    current_feed,
+    deliveries,
+    digest_path,
+    digests_made,
+    feed_state,
+    papers_of_digests,
+    read_page,
+    remember_digests,
+    remember_feed,
+    rows_of_digests,
+)
+from paper_assets.stores.documents import inputs_of_retrievals, retrievals_of
+from paper_assets.stores.rankings import Spans, days_ranked, latest_ranking_day, output_paths, stored_inputs
+from paper_assets.stores.rewrite_progress import decided_items
+from paper_assets.stores.rewrites import RewriteItem, items_of, rewrite_items
+from paper_assets.stores.warehouse import Warehouse
+
+GIVEN_UP_AFTER = timedelta(days=14)  # a rewrite that could not be advanced for this long is given up
+IN_FEED = 30  # digests
+SENT_WITHIN = timedelta(days=7)  # of its day a digest is sent
+_MISSING = "missing"  # stands for the content of pages that are not there, so that it equals that of no page
+_NOTHING_ASKED, NO_REWRITES = "no questions", "none"
+
+
+def with_options(profile: Profile, options: Mapping[str, object]) -> Profile:
+    """Override the profile's ranking options by those of the run (G1: run config > profile > default).
+
+    Raises InvalidInput naming the option.
+    """
+    if not options:
+        return profile
+    from paper_assets.ranking.gatekeeper import ranking_options  # imports what ranks
+
+    chosen = ranking_options(profile, options)
+    return replace(profile, content=profile.content.model_copy(update={"ranking": chosen}))
+
+
+def _ranking_inputs(workspace: Workspace, partitions: Sequence[Partition]) -> Mapping[Partition, str]:
+    model, llm = workspace.embedding_model(), workspace.load_verifier().model
+    asked = [
+        (with_options(usable_profile(workspace, name), workspace.options), days)
+        for name, days in by_profile(partitions)
+    ]
+    found = inputs_by_day(workspace.warehouse, asked, model=model, llm=llm, settings=workspace.settings)
+    return {
+        Partition(day, name): " ".join(inputs) for name, of_days in found.items() for day, inputs in of_days.items()
+    }
+
+
+def _stored_rankings(workspace: Workspace, partitions: Sequence[Partition]) -> Mapping[Partition, str | None]:
+    """Return what stored rankings were made from; one without its JSON file counts as missing."""
+    spans, found = spans_of(partitions), dict[Partition, str | None]()
+    with workspace.warehouse.read_together() as opened:
+        kept, files = stored_inputs(opened, spans), output_paths(opened, spans)
+    for each in partitions:
+        day, name = each.of_day, each.of_profile
+        if day in kept[name] and (file := files[name].get(day)) and Path(file).exists():
+            found[each] = " ".join(map(str, kept[name][day]))
+    return found
+
+
+def spans_of(partitions: Sequence[Partition]) -> Spans:
+    """Return the first and the last day of each profile."""
+    return {name: (days[0], days[-1]) for name, days in by_profile(partitions)}
+
+
+def _retrieval_inputs(workspace: Workspace, partitions: Sequence[Partition]) -> Mapping[Partition, str]:
+    profiles = {name: usable_profile(workspace, name) for name, _ in by_profile(partitions)}
+    found = dict.fromkeys(partitions, _NOTHING_ASKED)
+    asked = [each for each in partitions if profiles[each.of_profile].questions]
+    if not asked:
+        return found
+    from paper_assets.pipeline.retrievals import inputs_of  # imports what searches and answers
+
+    model, judge = workspace.embedding_model(), workspace.load_judge().name
+    writer = workspace.load_daily_answers().model
+    for each in asked:
+        found[each] = inputs_of(
+            workspace.warehouse,
+            profiles[each.of_profile],
+            each.of_day,
+            model=model,
+            judge=judge,
+            writer=writer,
+            settings=workspace.settings,
+        )
+    return found
+
+
+def _stored_retrievals(workspace: Workspace, partitions: Sequence[Partition]) -> Mapping[Partition, str | None]:
+    """Return what stored answers were made from. A profile that never had questions needs none; removed questions leave
+    an empty set once.
+    """
+    found: dict[Partition, str | None] = {}
+    known = inputs_of_retrievals(workspace.warehouse, [(each.of_day, each.of_profile) for each in partitions])
+    for each in partitions:
+        kept = known.get((each.of_day, each.of_profile))
+        empty = kept is None or not retrievals_of(workspace.warehouse, each.of_day, each.of_profile)
+        asks = bool(usable_profile(workspace, each.of_profile).questions)
+        found[each] = _NOTHING_ASKED if empty and not asks else kept
+    return found
+
+
+def _rewrite_inputs(workspace: Workspace, partitions: Sequence[Partition]) -> Mapping[Partition, str]:
+    found = {}
+    for each in partitions:
+        profile = usable_profile(workspace, each.of_profile)
+        found[each] = _named(_wanted(workspace.warehouse, profile, each.of_day) if asks_for_rewrites(profile) else ())
+    return found
+
+
+def asks_for_rewrites(profile: Profile) -> bool:
+    """Return whether the profile asks for rewrites of its best papers."""
+    return bool(profile.content.rewriting.target_levels and profile.content.rewriting.papers)
+
+
+def _wanted(warehouse: Warehouse, profile: Profile, day: date) -> list[str]:
+    from paper_assets.pipeline.rewrites import wanted_items  # imports what writes them
+
+    return [item.item for item in wanted_items(warehouse, profile, day)]
+
+
+def _stored_rewrites(workspace: Workspace, partitions: Sequence[Partition]) -> Mapping[Partition, str | None]:
+    """Return partitions whose rewrites, and those decided on lately, are all finished or waiting for a person."""
+    warehouse, found = workspace.warehouse, {}
+    decided = decided_lately(warehouse, now=workspace.clock())
+    requested = items_of(warehouse, [(each.of_day, each.of_profile) for each in partitions])
+    for each in partitions:
+        asked = requested.get((each.of_day, each.of_profile), [])
+        items = rewrite_items(warehouse, dict.fromkeys([*asked, *decided]))
+        left = [item for item in items if item.outcome is None]
+        found[each] = None if left and not _all_wait(left, workspace.settings.rewriting) else _named(asked)
+    return found
+
+
+def _all_wait(items: Iterable[RewriteItem], config: RewritingConfig) -> bool:
+    from paper_assets.pipeline.rewrites import known_step  # imports what writes them
+    from paper_assets.rewriting.policy import Wait
+
+    return all(isinstance(known_step(item, config=config), Wait) for item in items)
+
+
+def decided_lately(warehouse: Warehouse, *, now: datetime) -> list[str]:
+    """Return unfinished items with a decision. Every run includes them, even if no profile's day requests them any
+    more.
+    """
+    return decided_items(warehouse, since=now - GIVEN_UP_AFTER)
+
+
+def _rewrites_wait_for(workspace: Workspace, partition: Partition) -> str | None:
+    profile = usable_profile(workspace, partition.of_profile)
+    if asks_for_rewrites(profile) and workspace.load_verifier().model is None:
+        levels = ", ".join(profile.content.rewriting.target_levels)
+        return f"no rewrites for {levels}: no language model is set up; set it up with `paper-assets llm set`"
+    return None
+
+
+def _named(items: Iterable[str]) -> str:
+    return " ".join(items) or NO_REWRITES
+
+
+def _digest_inputs(workspace: Workspace, partitions: Sequence[Partition]) -> Mapping[Partition, str]:
+    """Hash the current content of the pages; nothing for a day without a ranking.
+
+    Pages are made only where what they are made from has changed since they were made last, and not where they are
+    missing, because there is nothing to compare with.
+    """
+    settings, asked = workspace.settings, {(each.of_profile, each.of_day): each for each in partitions}
+    with workspace.warehouse.read_together() as opened:
+        rows = rows_of_digests(opened, [*asked], settings=settings_of_pages(settings))
+        made = digests_made(settings.warehouse_path, [*asked])
+        same = {key: each for key, each in made.items() if each.inputs.rows == rows[key]}
+        papers = papers_of_digests(opened, {key: each.inputs.named for key, each in same.items()}) if same else {}
+        current = {key for key in same if same[key].inputs.papers == papers[key]}
+        found = {asked[key]: same[key].version for key in current}
+        missing = {key for key in asked if key not in current and not _has_pages(settings.digests_dir, *key)}
+        found |= {asked[key]: _MISSING for key in days_ranked(opened, missing)} if missing else {}
+        others = [key for key in asked if key not in current and key not in missing]
+        if not others:
+            return found
+        from paper_assets.pipeline.digests import digests_now  # imports what makes pages
+
+        remade = digests_now(opened, others, settings=settings)
+    if remade:
+        remember_digests(settings.warehouse_path, remade)
+    return found | {asked[key]: each.version for key, each in remade.items()}
+
+
+def _has_pages(folder: Path, profile: str, day: date) -> bool:
+    return all(digest_path(folder, profile, day, ending).exists() for ending in ("html", "md"))
+
+
+def settings_of_pages(settings: Settings) -> str:
+    """Return what the pages depend on in addition to stored rows: settings and the code of this package."""
+    return repr((settings.rewriting, settings.desk_url, code_state()))
+
+
+def _stored_digests(workspace: Workspace, partitions: Sequence[Partition]) -> Mapping[Partition, str | None]:
+    found = versions_of_pages(workspace, partitions)
+    # A writer that was killed between a page and the feed: the newest page is made again, and the feed with it.
+    newest = {each.of_profile: each for each in ascending(partitions)}
+    undone = {each for profile, each in newest.items() if not _feed_is_current(profile, settings=workspace.settings)}
+    undone |= {each for each in found if each.of_day in _due(workspace, each.of_profile)}
+    return {each: version for each, version in found.items() if each not in undone}
+
+
+def versions_of_pages(workspace: Workspace, partitions: Sequence[Partition]) -> dict[Partition, str]:
+    """Return the versions of the stored pages; nothing for a day that lacks one."""
+    folder = workspace.settings.digests_dir
+    found = {}
+    for each in partitions:
+        pages = [read_page(folder, each.of_profile, each.of_day, ending) for ending in ("html", "md")]
+        whole = [page for page in pages if page is not None]
+        if len(whole) == len(pages):
+            found[each] = version_of_pages(whole)
+    return found
+
+
+def version_of_pages(pages: Sequence[bytes]) -> str:
+    """Return the fingerprint of a day's pages."""
+    return sha256(b"\0".join(pages)).hexdigest()[:32]
+
+
+def _feed_is_current(profile: str, *, settings: Settings) -> bool:
+    """Return whether the profile's feed was made from the pages beside it."""
+    folder, warehouse = settings.digests_dir, settings.warehouse_path
+    state = f"{code_state()} {settings.desk_url} {feed_state(folder, profile, latest=IN_FEED)}"
+    if current_feed(warehouse, profile) == state:
+        return True
+    from paper_assets.pipeline.digests import feed_equals_pages  # imports what makes pages
+
+    if not feed_equals_pages(profile, settings=settings):
+        return False
+    remember_feed(warehouse, profile, state)
+    return True
+
+
+def _due(workspace: Workspace, profile: str) -> set[date]:
+    try:
+        return due_days(workspace, profile)
+    except InvalidProfile:  # the check reports it
+        return set()
+
+
+def due_days(workspace: Workspace, profile: str) -> set[date]:
+    """Return the days of the profile whose digest is due: the newest one, and those that failed within a week.
+
+    Raises InvalidProfile for an unreadable `delivery.json`.
+    """
+    channels = load_delivery(workspace.settings.profiles_dir, profile).channels
+    newest = latest_ranking_day(workspace.warehouse, profile, until=workspace.clock().date()) if channels else None
+    if newest is None:
+        return set()
+    since = workspace.clock().date() - SENT_WITHIN
+    tried = deliveries(workspace.warehouse, [profile], since=since)
+    due = {each.day for each in tried if each.state == "failed" and each.channel in channels}
+    done = {each.channel for each in tried if each.day == newest}
+    return due | ({newest} if newest >= since and set(channels) - done else set())
+
+
+RANKINGS = Tracked(name="gatekeeper", inputs=_ranking_inputs, stored=_stored_rankings, in_order=True)
+RETRIEVALS = Tracked(name="balanced_retrievals", inputs=_retrieval_inputs, stored=_stored_retrievals)
+REWRITES = Tracked(name="paper_rewrites", inputs=_rewrite_inputs, stored=_stored_rewrites, waits_for=_rewrites_wait_for)
+DIGESTS = Tracked(name="reading_digests", inputs=_digest_inputs, stored=_stored_digests)
+PROFILE_DAYS = (RANKINGS, RETRIEVALS, REWRITES, DIGESTS)  # in the order in which a day is made
+
+
+def late_assets(workspace: Workspace, partitions: Sequence[Partition]) -> dict[Partition, tuple[str, ...]]:
+    """Return, for each partition, the steps that are out of date."""
+    late: dict[Partition, list[str]] = {each: [] for each in partitions}
+    for step in PROFILE_DAYS:
+        for each in _late_partitions(step, workspace, partitions):
+            late[each].append(step.name)
+    return {each: tuple(names) for each, names in late.items()}
+
+
+def _late_partitions(step: Tracked, workspace: Workspace, partitions: Sequence[Partition]) -> list[Partition]:
+    """Return the partitions of which the step is out of date; after an error each is checked alone."""
+    try:
+        return [each for each in stale(step, workspace, partitions) if step.waits_for(workspace, each) is None]
+    except Exception as error:  # what it is made from is missing, or cannot be read: it is not current
+        if len(partitions) > 1:
+            return [each for alone in partitions for each in _late_partitions(step, workspace, [alone])]
+        named_error(error, f"{step.name} of {partitions[0]}")
+        return [*partitions]
