@@ -451,17 +451,19 @@ def entry_of(
 
 
 def _tags(row: Mapping[str, Any], matched: Matched) -> tuple[tuple[str, str], ...]:
-    """Describe each tag with the name of the interest, author, institution or keyword concerned."""
+    """Describe each tag with the name of the interest or liked paper, author, institution or keyword concerned."""
     lane = readable(one_line(row["lane"] or ""))
+    liked = row.get("lane_probability") is None and row.get("library") is not None
+    nearest = f"“{lane}”, which you like" if liked else f"your interest in {lane}"
     named = {
-        "SEMANTIC_HIGH_MATCH": lane and f"very close to your interest in {lane}",
+        "SEMANTIC_HIGH_MATCH": lane and f"very close to {nearest}",
         "PREFERRED_AUTHOR": matched.authors and f"by {enumerated(matched.authors)}, whom you follow",
         "PREFERRED_INSTITUTION": matched.institutions and f"from {enumerated(matched.institutions)}, which you follow",
         "MUST_KEYWORD_MATCH": matched.keywords and f"your keywords: {enumerated(matched.keywords)}",
     }
     tags = [(one_line(tag), named.get(tag) or _tag(tag)) for tag in row["tags"]]
     if lane and "SEMANTIC_HIGH_MATCH" not in row["tags"]:
-        tags.insert(0, ("LANE", f"nearest to your interest in {lane}"))
+        tags.insert(0, ("LANE", f"nearest to {nearest}"))
     return tuple(tags)
 
 

@@ -3,6 +3,7 @@
 import pytest
 
 from paper_assets.digests.entry import opening_of
+from paper_assets.interfaces.page.today import brief_of
 from paper_assets.profile import profile_content
 from tests.digests.invented import digest, paper, row
 
@@ -42,6 +43,18 @@ def test_interest_author_institution_and_keywords_are_named_at_the_paper() -> No
         "PREFERRED_INSTITUTION": "from Pond Lab, which you follow",
         "MUST_KEYWORD_MATCH": "your keywords: pond and frog",
     }
+
+
+@pytest.mark.parametrize(("tag", "near"), [("SEMANTIC_HIGH_MATCH", "very close to"), ("LANE", "nearest to")])
+def test_the_nearest_liked_paper_is_named_as_a_paper_and_not_as_an_interest(tag: str, near: str) -> None:
+    liked = row(1, "2603.00001", tags=[each for each in [tag] if each != "LANE"], lane="Frogs at night", library=0.9)
+    [entry] = digest(paper(1), rows=[liked]).entries
+    assert dict(entry.tags)[tag] == f"{near} “Frogs at night”, which you like"
+    assert brief_of(entry).reasons == ("like “Frogs at night”",)
+    both = liked | {"lane": "loud frogs", "lane_probability": 0.5}
+    [entry] = digest(paper(1), rows=[both]).entries
+    assert dict(entry.tags)[tag] == f"{near} your interest in loud frogs"
+    assert brief_of(entry).reasons == ("loud frogs",)
 
 
 def test_a_wish_that_nobody_stated_has_no_legend_of_its_own() -> None:

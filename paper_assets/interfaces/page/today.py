@@ -54,6 +54,7 @@ _PLACE = re.compile(r"\b[Nn]o\. ([0-9]+)")
 _MOST_REASONS = 2  # in a compact row
 _NO_REASONS = ("VERY_RECENT", "NO_CODE")  # true of most papers of a day
 _NEAR = re.compile(r"^(?:very close|nearest) to your interest in ")
+_LIKE = re.compile(r"^(?:very close|nearest) to (“.*”), which you like$")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -209,8 +210,8 @@ def brief_of(entry: Entry) -> Brief:
 
 
 def _short_reason(words: str) -> str:
-    """Name only the interest, beside the probability that the paper is on topic."""
-    return _NEAR.sub("", words)
+    """Name only the interest or the liked paper, beside the probability that the paper is on topic."""
+    return _LIKE.sub(r"like \1", _NEAR.sub("", words))
 
 
 def with_places(note: str, entries: Sequence[Entry]) -> Markup:
