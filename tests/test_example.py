@@ -166,7 +166,7 @@ def test_near_identical_papers_are_near_and_the_rest_are_not(papers: dict[str, P
 @pytest.mark.parametrize(
     ("name", "themes"),
     [
-        ("efficient-inference", ("state-space", "speculative", "weights")),
+        ("efficient-inference", ("kv cache", "speculative", "weights", "inference")),
         ("retrieval-evidence", ("balanced", "citation", "claim decomposition", "multi-hop retrieval")),
     ],
 )

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from paper_assets.interfaces.cli.app import main
-from paper_assets.pipeline import health
+from paper_assets.pipeline import staleness
 from paper_assets.pipeline.step import Partition
 from tests.desk import Desk
 from tests.mcp.ranked_desk import ranked_desk
@@ -41,7 +41,7 @@ def test_status_names_the_profile_that_cannot_be_checked_and_shows_the_others(
             raise IndexError("list index out of range")
         return dict.fromkeys(partitions, ("reading_digests",))
 
-    monkeypatch.setattr(health, "late_assets", broken)
+    monkeypatch.setattr(staleness, "late_assets", broken)
     assert called(monkeypatch, "status", "--json") == 0
     current = json.loads(capsys.readouterr().out)["current"]
     assert current["traffic"].startswith(
