@@ -15,7 +15,7 @@ from paper_assets.paper import Paper, papers_to_table
 from paper_assets.profile import ProfileContent
 from paper_assets.ranking.contrast import NO_DIFFERENCE
 from paper_assets.ranking.dimensions import same_person
-from paper_assets.ranking.explain import below_threshold, order_as_sum, order_name, order_parts, why
+from paper_assets.ranking.explain import below_threshold, nearest_is_liked, order_as_sum, order_name, order_parts, why
 from paper_assets.ranking.final_list import order_value, tenth
 from paper_assets.ranking.keywords import BETWEEN_FIELDS, distinct, keywords_in, paper_texts
 from paper_assets.ranking.tags import CONTRASTIVE_IN_WORDS, IN_WORDS, SOFT_PENALTY
@@ -453,8 +453,7 @@ def entry_of(
 def _tags(row: Mapping[str, Any], matched: Matched) -> tuple[tuple[str, str], ...]:
     """Describe each tag with the name of the interest or liked paper, author, institution or keyword concerned."""
     lane = readable(one_line(row["lane"] or ""))
-    liked = row.get("lane_probability") is None and row.get("library") is not None
-    nearest = f"“{lane}”, which you like" if liked else f"your interest in {lane}"
+    nearest = f"“{lane}”, which you like" if nearest_is_liked(row) else f"your interest in {lane}"
     named = {
         "SEMANTIC_HIGH_MATCH": lane and f"very close to {nearest}",
         "PREFERRED_AUTHOR": matched.authors and f"by {enumerated(matched.authors)}, whom you follow",

@@ -290,7 +290,7 @@ class Evidence:
 
 
 def of_first_few(count: float) -> float:
-    """Return how much the evidence of so many ratings counts, 0..1."""
+    """Return how much the evidence of `count` ratings counts, 0..1."""
     known = count**FIRST_FEW_POWER
     return known / (known + FIRST_FEW**FIRST_FEW_POWER)
 

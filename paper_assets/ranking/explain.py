@@ -268,6 +268,11 @@ def _as_every_paper(name: str, row: Mapping[str, Any]) -> bool:
     return name in _TAG_OF_WISH and row[name] == 1 and _TAG_OF_WISH[name] not in row["tags"]
 
 
+def nearest_is_liked(row: Mapping[str, Any]) -> bool:
+    """Return whether the row's nearest text (`lane`) is the title of a liked paper, and not an interest."""
+    return row.get("lane_probability") is None and row.get("library") is not None
+
+
 def _relevance_in_words(row: Mapping[str, Any]) -> list[str]:
     """Return what the relevance is based on: meaning and words, the nearest interest, likeness to liked papers.
 
@@ -290,12 +295,13 @@ def _relevance_in_words(row: Mapping[str, Any]) -> list[str]:
 
 
 def _words_found(row: Mapping[str, Any], texts: tuple[str, str] | None) -> list[str]:
-    """Name the words of the nearest interest that title and abstract contain, if words counted."""
+    """Name the words of the nearest interest or liked title that title and abstract contain, if words counted."""
     if texts is None or not row.get("lane") or not row.get("words"):
         return []
     found = zip(matched_terms(row["lane"], *texts), ("in its title", "in its abstract"), strict=True)
     named = [f"{', '.join(f'“{term}”' for term in terms[:_NAMED])} {place}" for terms, place in found if terms]
-    return [f"Words of that interest: {'; '.join(named)}."] if named else []
+    of = "the title that you like" if nearest_is_liked(row) else "that interest"
+    return [f"Words of {of}: {'; '.join(named)}."] if named else []
 
 
 def _must_keyword_in_words(row: Mapping[str, Any], header: Mapping[str, Any]) -> list[str]:

@@ -178,6 +178,14 @@ def test_the_parts_of_a_probability_are_named() -> None:
     assert not any("by words" in line for line in why_of(meaning=None, words=None, lane=None, lane_probability=None))
 
 
+def test_words_are_named_as_those_of_an_interest_or_of_a_liked_title() -> None:
+    liked = {"lane": "Graph learning at night", "lane_probability": None, "library": 0.7}
+    texts = ("Graph learning by day", "")
+    by_interest, by_title = (why({**ROW, **each}, HEADER, scored=9, texts=texts) for each in ({}, liked))
+    assert "Words of that interest: “graph learning” in its title." in by_interest
+    assert "Words of the title that you like: “graph learning” in its title." in by_title
+
+
 def test_a_keyword_that_raised_the_probability_is_told_unless_a_language_model_had_the_last_word() -> None:
     def told(nudge: float | None, **changes: object) -> bool:
         row = {**ROW, "tags": ["MUST_KEYWORD_MATCH"], **changes}
