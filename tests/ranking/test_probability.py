@@ -130,6 +130,11 @@ def test_three_liked_titles_that_agree_say_more_than_one_and_a_sixth_says_no_mor
     assert all(one < other for one, other in pairwise(by_titles[:6]))
     assert by_titles[6] == by_titles[5]
     assert library_judged(near, near, calibration=CALIBRATION)[0].logits[0] == by_titles[0]
+    one, four = (
+        library_judged(near[:count], near[:count], np.ones((count, 1)), calibration=CALIBRATION)[0].logits[0]
+        for count in (1, 4)
+    )
+    assert four - by_titles[0] == pytest.approx(2 * (one - by_titles[0]))
 
 
 def test_an_interest_without_words_to_look_for_is_judged_by_its_meaning() -> None:
