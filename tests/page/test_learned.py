@@ -67,11 +67,13 @@ def test_today_names_the_papers_that_ratings_brought_and_removed_and_a_word_can_
         article = page.locator(".papers article").nth(3)
         article.get_by_role("button", name="Worth reading").click()  # it is here because the reader chose it
         expect(article).to_have_attribute("data-rating", "worth")
+        expect(page.locator("[aria-busy]")).to_have_count(0)
         page.reload()
         expect(block.or_(page.get_by_text("moved no other paper"))).to_be_visible()
         expect(page.get_by_text("Here because of your ratings")).to_have_count(0)
         page.locator(".papers article").nth(3).get_by_role("button", name="Worth reading").click()
         expect(article).to_have_attribute("data-rating", "none")
+        expect(page.locator("[aria-busy]")).to_have_count(0)
         page.reload()
         keep_picture(page, "today-learned")
         block.get_by_role("link").click()

@@ -177,6 +177,25 @@ def test_another_tab_shows_a_rating_without_a_reload(nothing_rated: Page, browse
         expect(page.get_by_role("status")).to_contain_text("Ratings from another tab")
 
 
+def test_a_rating_is_kept_when_the_page_is_left_at_once(nothing_rated: Page, browser: Browser) -> None:
+    first, second, third = listed(nothing_rated)[:3]
+    with visitor(browser) as page:
+        page.goto(nothing_rated.today)
+        with page.expect_navigation():  # the first is being sent, the others wait for it
+            page.evaluate(
+                """(ids) => {
+                    const press = (id, word) => document.querySelector(`[id="paper-${id}"] [data-word="${word}"]`).click();
+                    press(ids[0], "worth"); press(ids[1], "later"); press(ids[2], "no");
+                    location.reload();
+                }""",
+                [first, second, third],
+            )
+        pressed(page, first, "worth")  # the page follows what the desk has stored
+        pressed(page, second, "later")
+        pressed(page, third, "no")
+    assert ratings(nothing_rated) == {first: "worth", second: "later", third: "no"}
+
+
 def test_undo_reverts_no_rating_of_another_tab(nothing_rated: Page, browser: Browser) -> None:
     first, second = listed(nothing_rated)[:2]
     with visitor(browser) as one:

@@ -73,6 +73,7 @@ function swap(id, page) {
 
 // Ratings. They are sent one after the other, so that an undo never overtakes the rating that it reverts.
 const given = []; // the ratings given in this tab: { article, form fields, before, rating }
+const unanswered = []; // what is being sent or waits for its turn: { entry, rating, replaced }
 let queue = Promise.resolve();
 
 const ratingOf = (article) => article.dataset.rating || "none";
@@ -85,8 +86,28 @@ function rate(article, rating, { undoing = false } = {}) {
   article.dataset.rating = rating;
   article.setAttribute("aria-busy", "true");
   showRowFault(article, null);
-  queue = queue.then(() => sendRating(entry, rating));
+  enqueue({ entry, rating, replaced: null });
 }
+
+function enqueue(request) {
+  unanswered.push(request);
+  queue = queue.then(() => sendRating(request.entry, request.rating, request.replaced)).finally(() => unanswered.shift());
+}
+
+function ratingRequest(entry, rating, replaced = null) {
+  const body = new URLSearchParams(entry.fields);
+  body.set("rating", rating);
+  if (replaced) body.set("replaced", replaced); // nothing is changed where another tab has given a different rating
+  return { method: "POST", body, credentials: "same-origin" };
+}
+
+// A reader who reloads or leaves the page loses no rating: the browser sends the last one of each paper.
+window.addEventListener("pagehide", () => {
+  const last = new Map(unanswered.map((request) => [request.entry.id, request]));
+  for (const { entry, rating } of last.values()) {
+    fetch(entry.action, { ...ratingRequest(entry, rating), keepalive: true }).catch(() => {});
+  }
+});
 
 // At the paper itself: that its rating was not saved, with a button that sends it again.
 function showRowFault(article, message, again) {
@@ -105,9 +126,6 @@ function showRowFault(article, message, again) {
 }
 
 async function sendRating(entry, rating, replaced = null) {
-  const body = new URLSearchParams(entry.fields);
-  body.set("rating", rating);
-  if (replaced) body.set("replaced", replaced); // nothing is changed where another tab has given a different rating
   const failed = (message) => {
     if (given.includes(entry)) given.splice(given.indexOf(entry), 1);
     const article = document.getElementById(entry.id);
@@ -120,7 +138,7 @@ async function sendRating(entry, rating, replaced = null) {
   };
   let answer;
   try {
-    answer = await fetched(entry.action, { method: "POST", body });
+    answer = await fetched(entry.action, ratingRequest(entry, rating, replaced));
   } catch {
     return failed("Could not save the rating: the desk does not answer. Is `paper-assets desk` still running?");
   }
@@ -142,7 +160,7 @@ function undo() {
     article.dataset.rating = last.before;
     select(article);
   }
-  queue = queue.then(() => sendRating({ ...last, before: last.rating }, last.before, last.rating));
+  enqueue({ entry: { ...last, before: last.rating }, rating: last.before, replaced: last.rating });
 }
 
 document.addEventListener("submit", (event) => {
