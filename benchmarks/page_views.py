@@ -62,7 +62,7 @@ def filled(folder: Path, *, days: int, profiles: int, papers: int) -> Desk:
     keep_vectors(warehouse, hashes, vectors, model=embedder.name)
     words = stored[0].title.split()
     content = CONTENT | {"interests": {"primary": [" ".join(words[:4])], "secondary": [" ".join(words[4:])]}}
-    content |= {"ranking": {"top_k": 15, "line": 0}}
+    content |= {"ranking": {"top_k": 15}}
     for number in range(profiles):
         desk.profile(f"p{number}", content)
     rank_all_days(warehouse, settings, days=days, profiles=profiles, embedder=embedder)

@@ -84,13 +84,16 @@ def _own_traits(group: Sequence[str], notes: Sequence[Mapping[str, Any]]) -> str
         return "" if notes[0]["differentiator"] == NO_DIFFERENCE else str(notes[0]["differentiator"])
     own = []
     for paper in group:
-        parts = [dict(each.partition(": ")[::2] for each in note["differentiator"].split("; ")) for note in notes]
-        among = [part.get(paper, "").split(", ") for part, note in zip(parts, notes, strict=True)
-                 if paper in note["paper_ids"]]  # fmt: skip
-        words = [word for word in among[0] if word and all(word in each for each in among)]
-        if words:
-            own.append(f"{paper}: {', '.join(words)}")
+        first, *others = (_traits_in(note["differentiator"], paper) for note in notes if paper in note["paper_ids"])
+        if traits := [trait for trait in first if all(trait in other for other in others)]:
+            own.append(f"{paper}: {', '.join(traits)}")
     return "; ".join(own)
+
+
+def _traits_in(differentiator: str, paper: str) -> list[str]:
+    """Return a paper's traits in a differentiator, which has the form `2603.1: dataset, proof; 2603.2: survey`."""
+    traits = dict(each.partition(": ")[::2] for each in differentiator.split("; "))
+    return [trait for trait in traits.get(paper, "").split(", ") if trait]
 
 
 def _similar(

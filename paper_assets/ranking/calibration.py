@@ -233,16 +233,23 @@ def _evidence(scores: Floats, most: int) -> Floats:
     """Return (n,) the sum of the nearest ones over the root of their number: three titles that agree say more than
     one.
     """
-    nearest = np.sort(scores, axis=0)[::-1][:most]
-    total = np.zeros(scores.shape[1])
-    for row in nearest:
-        total = total + row
-    return total / np.sqrt(len(nearest))
+    nearest = _nearest(scores, most)
+    return _sum(nearest) / np.sqrt(len(nearest))
 
 
 def _root_mean_square(scores: Floats, most: int) -> Floats:
-    nearest = np.sort(scores, axis=0)[::-1][:most]
-    total = np.zeros(scores.shape[1])
-    for row in nearest:
-        total = total + row * row
-    return np.sqrt(total / len(nearest))
+    nearest = _nearest(scores, most)
+    return np.sqrt(_sum(nearest * nearest) / len(nearest))
+
+
+def _nearest(scores: Floats, most: int) -> Floats:
+    """Return the `most` highest scores of each paper (most, n), the highest first."""
+    return np.sort(scores, axis=0)[::-1][:most]
+
+
+def _sum(rows: Floats) -> Floats:
+    """Return the sum (n,) of rows (m, n), one after the other: the order of the papers does not matter to it."""
+    total = np.zeros(rows.shape[1])
+    for row in rows:
+        total = total + row
+    return total

@@ -18,7 +18,7 @@ from unicodedata import normalize
 
 import numpy as np
 
-# What an interest may hold without meaning it.
+# What an interest may hold without meaning it. Not among them: `few` (few-shot), `over` (over-smoothing), `against`.
 SMALL_WORDS = frozenset([
     "a", "an", "and", "any", "are", "as", "at", "be", "but", "by", "can", "do", "for", "from", "has", "have", "how",
     "if", "in", "into", "is", "it", "its", "no", "not", "of", "on", "or", "our", "such", "than", "that", "the",
@@ -138,15 +138,6 @@ def _single_spaced(text: str) -> str:
     return letters[keep].tobytes().decode("ascii")
 
 
-# Fewer than the small words of `words.py`: `few` (few-shot), `over` (over-smoothing) and `against` belong to topics,
-# and what every abstract contains weighs next to nothing anyway where weights are squares of an idf.
-_SMALL_WORDS = frozenset([
-    "a", "an", "and", "any", "are", "as", "at", "be", "but", "by", "can", "do", "for", "from", "has", "have", "how",
-    "if", "in", "into", "is", "it", "its", "no", "not", "of", "on", "or", "our", "such", "than", "that", "the",
-    "their", "then", "there", "these", "they", "this", "those", "to", "use", "used", "using", "via", "was", "we",
-    "were", "what", "when", "where", "which", "who", "why", "will", "with",
-])  # fmt: skip
-
 # The first of these that leaves four letters is taken off; longer ones come before those that they end in.
 _ENDINGS = (
     "ization", "isation", "izations", "ational", "fulness", "ousness", "iveness", "ations", "ation", "ating", "ators",
@@ -195,7 +186,7 @@ def singular(word: str) -> str:
 
 def asks(word: str) -> bool:
     """Return whether a word carries topic: small words and single letters do not."""
-    return len(word) > 1 and word not in _SMALL_WORDS
+    return len(word) > 1 and word not in SMALL_WORDS
 
 
 def stems_in(text: str) -> list[str]:
