@@ -38,7 +38,7 @@ from paper_assets.ranking.calibration import (
     library_judged,
     standard_calibration,
 )
-from paper_assets.ranking.relevance import cosines
+from paper_assets.ranking.cosines import cosines
 from paper_assets.ranking.term_matching import paper_words, term_scores, tfidf_cosines
 from paper_assets.settings import ScoringConfig
 from paper_assets.sources.bulk_files import read_papers
@@ -187,6 +187,8 @@ def record_of(calibration: Calibration) -> dict[str, Any]:
         "background_weight": calibration.background.weight,
         "cosines": asdict(calibration.cosines),
         "library_cosines": asdict(calibration.library_cosines),
+        "best_matches": calibration.best_matches,
+        "best_cosines": asdict(calibration.best_cosines),
         "model": calibration.model,
         "library": {
             name: getattr(calibration, name) for name in ("library_base", "library_half", "library_share", "nearest")

@@ -15,25 +15,34 @@ from paper_assets.errors import InvalidInput
 from paper_assets.evaluation.final_lists import JudgedDay
 from paper_assets.evaluation.judged_lists import ON_TOPIC
 from paper_assets.evaluation.metrics import Floats
-from paper_assets.ranking.calibration import Calibration, Logit, standard_calibration, standardized
+from paper_assets.ranking.calibration import Calibration, Logit, interests_judged, standard_calibration, standardized
+from paper_assets.ranking.cosines import cosines
 from paper_assets.ranking.gatekeeper import Embed
-from paper_assets.ranking.relevance import cosines, interest_queries
+from paper_assets.ranking.relevance import interest_queries
 from paper_assets.ranking.term_matching import paper_words, term_scores
 from paper_assets.settings import ScoringConfig
 
 _RIDGE = 1e-3  # on the squared coefficients; keeps a part that says nothing from running away
 _TINY = 1e-300
-_FITTED = {"interest": ("meaning", "words"), "interest_wordless": ("meaning",), "words_only": ("words",)}
+_FITTED = {
+    "interest": ("meaning", "words"),
+    "interest_with_best": ("meaning", "words", "best"),
+    "interest_wordless": ("meaning",),
+    "words_only": ("words",),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
-    """What a fit needs of one profile: standardized cosines and term scores (interests, papers), the log weight of each
-    interest's level (interests,), and which papers are on topic (papers,).
+    """What a fit needs of one profile: standardized cosines, term scores and standardized likeness to the best matches
+    (interests, papers), the log weight of each interest's level (interests,), and which papers are on topic (papers,).
+
+    The best matches are those by the standard calibration.
     """
 
     meaning: Floats
     words: Floats
+    best: Floats
     levels: Floats
     relevant: NDArray[np.bool_]
 
@@ -46,11 +55,14 @@ def parts_of(day: JudgedDay, *, embed: Embed, scoring: ScoringConfig) -> Parts |
         return None
     standard = standard_calibration()
     (lanes,) = interest_queries(interests, options=options, scoring=scoring).views
-    near = cosines(day.vectors, embed([*lanes.texts])).T
     ids = day.candidates.column("paper_id").to_pylist()
+    near = cosines(day.vectors, embed([*lanes.texts])).T
+    words = term_scores(paper_words(day.candidates), lanes.texts, background=standard.background).T
+    judged = interests_judged(near, words, weights=lanes.weights, calibration=standard, vectors=day.vectors)
     return Parts(
         meaning=standardized(near, standard.cosines),
-        words=np.nan_to_num(term_scores(paper_words(day.candidates), lanes.texts, background=standard.background).T),
+        words=np.nan_to_num(words),
+        best=np.zeros_like(near) if judged.best is None else judged.best,
         levels=np.log(np.array(lanes.weights)),
         relevant=day.judged.grades_of(ids) >= ON_TOPIC,
     )
@@ -65,6 +77,7 @@ def fit(profiles: Sequence[Parts], *, version: str) -> Calibration:
     return replace(
         standard,
         interest=fitted["interest"],
+        interest_with_best=fitted["interest_with_best"],
         interest_wordless=fitted["interest_wordless"],
         words_only=fitted["words_only"],
         version=version,

@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from paper_assets.ranking.best_matches import likeness_to_best
 from paper_assets.ranking.term_matching import Background
 from paper_assets.text import acronyms
 
@@ -33,13 +34,14 @@ COEFFICIENTS, FREQUENCIES, WORDS = "calibration.json", "stem_frequencies.tsv", "
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Logit:
     """logit = intercept + meaning * (a standardized cosine) + words * (a score of words) + titles * (that of the words
-    of liked papers' titles).
+    of liked papers' titles) + best * (a standardized likeness to the best matches).
     """
 
     intercept: float
     meaning: float = 0.0
     words: float = 0.0
     titles: float = 0.0
+    best: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +60,8 @@ class Cosines:
 class Calibration:
     """A `Logit` for each set of parts.
 
-    `interest`: meaning is the standardized cosine of one interest, words its term score. `interest_wordless`: the same
+    `interest`: meaning is the standardized cosine of one interest, words its term score. By this the `best_matches`
+    papers are found that `interest_with_best` then compares all papers with. `interest_wordless`: the same
     without words, for interests that hold no word to look for (`+-`) and the mode `lanes`. `words_only`: without a
     model. `library`: meaning and words are pooled over the `nearest` liked papers. In company of interests the library
     counts by `library_share * m / (m + library_half)` of its logit above `library_base`, m being the number of liked
@@ -66,16 +69,19 @@ class Calibration:
     """
 
     interest: Logit
+    interest_with_best: Logit
     interest_wordless: Logit
     words_only: Logit
     library: Logit
     library_words_only: Logit
+    best_matches: int
     nearest: int
     library_share: float
     library_half: float
     library_base: float
     cosines: Cosines
     library_cosines: Cosines
+    best_cosines: Cosines
     background: Background
     model: str  # whose cosines these are
     version: str
@@ -89,7 +95,8 @@ class Calibration:
             return self
         cosines = replace(self.cosines, weight=self.cosines.weight_elsewhere)
         library = replace(self.library_cosines, weight=self.library_cosines.weight_elsewhere)
-        return replace(self, cosines=cosines, library_cosines=library)
+        best = replace(self.best_cosines, weight=self.best_cosines.weight_elsewhere)
+        return replace(self, cosines=cosines, library_cosines=library, best_cosines=best)
 
 
 @cache
@@ -115,6 +122,8 @@ def calibration_from(record: Mapping[str, Any], *, frequencies: str, words: str)
         **record["library"],
         cosines=Cosines(**record["cosines"]),
         library_cosines=Cosines(**record["library_cosines"]),
+        best_matches=record["best_matches"],
+        best_cosines=Cosines(**record["best_cosines"]),
         background=background,
         model=record["model"],
         version=sha256(content.encode()).hexdigest()[:12],
@@ -138,14 +147,24 @@ class Judged:
     words: Floats | None  # NaN for an interest without a word to look for
     near: Floats | None = None  # meaning as it enters the logit: standardized
     titles: Floats | None = None  # how strongly papers hold the words of liked papers' titles
+    best: Floats | None = None  # likeness to the best matches, standardized
 
 
 def interests_judged(
-    own: Floats | None, words: Floats | None, *, weights: tuple[float, ...], calibration: Calibration
+    own: Floats | None,
+    words: Floats | None,
+    *,
+    weights: tuple[float, ...],
+    calibration: Calibration,
+    vectors: NDArray[np.float32] | None = None,
 ) -> Judged:
     """Return each interest's logit from cosines `own` (i, n) and term scores `words` (i, n), whose rows are NaN for
     interests without words. One of the two may be missing.
+
+    `vectors` (n, d) of the papers, to compare them with those that match an interest best; without words they do not
+    count.
     """
+    best = None
     if own is None:
         known = np.zeros((0, 0)) if words is None else words
         logits = _logits(calibration.words_only, None, np.nan_to_num(known))
@@ -153,11 +172,17 @@ def interests_judged(
         near = standardized(own, calibration.cosines)
         logits = _logits(calibration.interest_wordless, near, None)
         if words is not None:
-            both = _logits(calibration.interest, near, np.nan_to_num(words))
+            said = np.nan_to_num(words)
+            both = _logits(calibration.interest, near, said)
+            if vectors is not None:
+                usual = calibration.best_cosines
+                most = calibration.best_matches
+                best = standardized(likeness_to_best(vectors, both, most=most, otherwise=usual.mean), usual)
+                both = _logits(calibration.interest_with_best, near, said) + calibration.interest_with_best.best * best
             logits = np.where(np.isnan(words), logits, both)
     with np.errstate(divide="ignore"):  # a level may have been set to count nothing
         logits = logits + np.log(np.array(weights))[:, None]
-    return Judged(logits=logits, meaning=own, words=words)
+    return Judged(logits=logits, meaning=own, words=words, best=best)
 
 
 def standardized(cosines: Floats, known: Cosines) -> Floats:

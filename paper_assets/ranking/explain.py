@@ -109,7 +109,7 @@ def why(
             f"{words[0].upper()}{words[1:]}: {brought[name]:.3f} ({mark}, weight {weights[name]:.2f}{note})."
         )
         if name == "semantic_relevance":
-            sentences += _relevance_in_words(row)
+            sentences += _relevance_in_words(row, header)
             sentences += _words_found(row, texts)
             sentences += _must_keyword_in_words(row, header)
             if "CONSIDERED_BEFORE" in row["tags"] and row["evaluation_method"] != "embedding+llm":
@@ -273,7 +273,7 @@ def nearest_is_liked(row: Mapping[str, Any]) -> bool:
     return row.get("lane_probability") is None and row.get("library") is not None
 
 
-def _relevance_in_words(row: Mapping[str, Any]) -> list[str]:
+def _relevance_in_words(row: Mapping[str, Any], header: Mapping[str, Any]) -> list[str]:
     """Return what the relevance is based on: meaning and words, the nearest interest, likeness to liked papers.
 
     Empty for rankings that have no such parts.
@@ -286,6 +286,8 @@ def _relevance_in_words(row: Mapping[str, Any]) -> list[str]:
     if probability is None:
         to = "the papers you like" if library is not None else "your interests"
         return [f"It is near {to}: {parts}{f', most of all to {lane}' if lane else ''}."]
+    if best := header.get("best_matches"):
+        parts += f", and likeness to the {best} papers that match it best"
     sentences = (
         [f"Nearest is your interest in {lane}: {parts}, which alone would make {percent(probability)}."] if lane else []
     )

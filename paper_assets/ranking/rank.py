@@ -181,6 +181,7 @@ def rank(task: RankingTask, *, verifier: Verifier | None = None, calibration: Ca
             "preferences": preferences.version if preferences else None,
             **_line(scored, top_k=options.top_k, calibration=calibration),
             **_nudge(scored, content),
+            **({"best_matches": relevance.best_matches} if relevance.best_matches else {}),
             "lane_places": dict(
                 sorted((ids[row].as_py(), relevance.names[at]) for row, at in found.lane_places.items())
             ),

@@ -26,14 +26,13 @@ from paper_assets.ranking.calibration import (
     standard_calibration,
     with_library,
 )
+from paper_assets.ranking.cosines import cosines
 from paper_assets.ranking.keywords import distinct, keywords_in
 from paper_assets.ranking.term_matching import PaperWords, term_scores, tfidf_cosines
 from paper_assets.settings import ScoringConfig
 from paper_assets.text.forward_index import IndexedTexts
 from paper_assets.text.introductions import without_introduction
 from paper_assets.text.words import SMALL_WORDS, normal_form
-
-_ROWS_AT_ONCE = 256  # 0.8 MB of float64 at 384 dimensions, and as much of products: they stay in the cache
 
 
 def interest_text(interests: Interests, *, repeats: Sequence[int]) -> str:
@@ -51,25 +50,6 @@ def interest_text(interests: Interests, *, repeats: Sequence[int]) -> str:
         if round_ < times
         for interest in lane
     )
-
-
-def cosines(vectors: NDArray[np.float32], texts: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Return (n, t) cosine of each row of (n, d) to each row of (t, d), clamped to 0..1; a zero vector is 0.
-
-    Row by row in float64, not by a matrix product: BLAS lets the last bits of a row depend on its neighbours, and
-    a score must not depend on the order of the papers.
-    """
-    queries = np.ascontiguousarray(texts, dtype=np.float64)
-    norms = [np.sqrt((query * query).sum()) for query in queries]
-    found = np.zeros((len(queries), len(vectors)))
-    for start in range(0, len(vectors), _ROWS_AT_ONCE):
-        rows = np.ascontiguousarray(vectors[start : start + _ROWS_AT_ONCE], dtype=np.float64)
-        room = np.empty_like(rows)
-        lengths = np.sqrt(np.multiply(rows, rows, out=room).sum(axis=1))
-        for number, query in enumerate(queries):
-            products, both = np.multiply(rows, query, out=room).sum(axis=1), lengths * norms[number]
-            np.divide(products, both, out=found[number, start : start + len(rows)], where=both > 0)
-    return np.clip(np.nan_to_num(found), 0.0, 1.0).T
 
 
 def keyword_relevance(
@@ -152,6 +132,7 @@ class Relevance:
     `serves` (n, lanes): the probability by each interest alone, 0 where it is below the line; no columns if the mode
     has no lanes. The parts (n,), None where the mode has none, NaN where the best interest has none: `meaning` and
     `words` of the best interest (else of the liked papers together), its probability, and the one by liked papers.
+    `best_matches`: with how many papers that match an interest best each paper was compared.
     """
 
     values: Floats
@@ -162,6 +143,7 @@ class Relevance:
     words: Floats | None = None
     lane_probability: Floats | None = None
     library: Floats | None = None
+    best_matches: int = 0
 
 
 def liked_ids(interests: Interests) -> list[str]:
@@ -238,7 +220,7 @@ def relevance_of(
     compared = _Compared(
         queries=queries,
         near=near,
-        query_vectors=query_vectors,
+        vectors=vectors,
         words=words if queries.by_words or near is None else None,
         calibration=calibration or standard_calibration(),
     )
@@ -255,11 +237,13 @@ def relevance_of(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Compared:
-    """What papers are judged by: cosines (t, n) to all texts of the queries, or None; the papers' words, or None."""
+    """What papers are judged by: cosines (t, n) to all texts of the queries, or None; the papers' vectors (n, d), or
+    None; the papers' words, or None.
+    """
 
     queries: InterestQueries
     near: Floats | None
-    query_vectors: NDArray[np.float32] | None
+    vectors: NDArray[np.float32] | None
     words: PaperWords | None
     calibration: Calibration
 
@@ -283,7 +267,11 @@ def _by_interests(compared: _Compared, asked: Mapping[InterestView, View]) -> tu
     """Return the logit (n,) by interests in words, and the judgement without its values."""
     view = asked.get("lanes") or asked["seed"]
     judged = interests_judged(
-        compared.cosines(view), compared.term_scores(view), weights=view.weights, calibration=compared.calibration
+        compared.cosines(view),
+        compared.term_scores(view),
+        weights=view.weights,
+        calibration=compared.calibration,
+        vectors=compared.vectors,
     )
     if view.mode == "seed":
         only = without_lanes(np.zeros(judged.logits.shape[1]))
@@ -301,6 +289,7 @@ def _by_interests(compared: _Compared, asked: Mapping[InterestView, View]) -> tu
         meaning=meaning,
         words=words,
         lane_probability=each[best, columns],
+        best_matches=0 if judged.best is None else compared.calibration.best_matches,
     )
 
 

@@ -18,7 +18,8 @@ def parts(
     near, share = rng.random((2, papers)), rng.random((2, papers)) ** 3
     logits = intercept + meaning * near + words * share + LEVELS[:, None]
     missed = np.prod(1 / (1 + np.exp(logits)), axis=0)
-    return Parts(meaning=near, words=share, levels=LEVELS, relevant=rng.random(papers) > missed)
+    relevant = rng.random(papers) > missed
+    return Parts(meaning=near, words=share, best=rng.random((2, papers)), levels=LEVELS, relevant=relevant)
 
 
 def test_a_fit_finds_the_coefficients_that_made_the_grades() -> None:
@@ -27,6 +28,7 @@ def test_a_fit_finds_the_coefficients_that_made_the_grades() -> None:
     assert found.interest.intercept == pytest.approx(-6.0, abs=0.4)
     assert found.interest.meaning == pytest.approx(8.0, abs=0.5)
     assert found.interest.words == pytest.approx(4.0, abs=0.4)
+    assert found.interest_with_best.best == pytest.approx(0.0, abs=0.3)  # these grades do not depend on it
     assert found.interest_wordless.words == 0.0
     assert found.library == standard_calibration().library  # no judged list likes papers
 

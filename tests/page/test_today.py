@@ -184,7 +184,8 @@ def test_a_rating_is_kept_when_the_page_is_left_at_once(nothing_rated: Page, bro
         with page.expect_navigation():  # the first is being sent, the others wait for it
             page.evaluate(
                 """(ids) => {
-                    const press = (id, word) => document.querySelector(`[id="paper-${id}"] [data-word="${word}"]`).click();
+                    const article = (id) => document.getElementById(`paper-${id}`);
+                    const press = (id, word) => article(id).querySelector(`[data-word="${word}"]`).click();
                     press(ids[0], "worth"); press(ids[1], "later"); press(ids[2], "no");
                     location.reload();
                 }""",

@@ -223,6 +223,27 @@ def nearest(scores: list[float]) -> float:
     return math.sqrt(sum(score**2 for score in best) / len(best))
 
 
+def like_best(logits: list[float], vectors: list[list[float]]) -> list[float]:
+    """Each paper's mean cosine to the best matches beside it and its copies, weighted by their probability."""
+    first = sorted(range(len(logits)), key=lambda at: (-round(logits[at], 9), vectors[at][0]))[: DATA["best_matches"]]
+    weights = {at: max(sigmoid(logits[at]) / sigmoid(logits[first[0]]), 1e-6) for at in first}
+
+    def mean(number: int) -> float:
+        others = {at: weight for at, weight in weights.items() if vectors[at] != vectors[number]}
+        if not others:
+            return float(DATA["best_cosines"]["mean"])
+        near = {at: weight * uncut_cosine(vectors[number], vectors[at]) for at, weight in others.items()}
+        return sum(near.values()) / sum(others.values())
+
+    return [mean(number) for number in range(len(logits))]
+
+
+def uncut_cosine(first: list[float], second: list[float]) -> float:
+    """The cosine, also below 0."""
+    lengths = math.sqrt(sum(x * x for x in first)) * math.sqrt(sum(x * x for x in second))
+    return sum(x * y for x, y in zip(first, second, strict=True)) / lengths if lengths else 0.0
+
+
 class PlainInterests:
     """What a profile looks for, compared paper by paper; a vector for each text comes from `vector_of`, if any."""
 
@@ -316,10 +337,18 @@ class PlainInterests:
         else:
             parts = LOGITS["interest_wordless" if words is None else "interest"]
             near = standard_scores([self.near(text, vector) for vector in vectors])
-        return [
-            parts["intercept"] + parts.get("meaning", 0.0) * meaning + parts.get("words", 0.0) * held + math.log(weight)
+        found = [
+            parts["intercept"] + parts.get("meaning", 0.0) * meaning + parts.get("words", 0.0) * held
             for meaning, held in zip(near, words or [0.0] * len(fields), strict=True)
         ]
+        if self.vector_of is not None and words is not None:
+            parts = LOGITS["interest_with_best"]
+            like = standard_scores(like_best(found, vectors), DATA["best_cosines"])
+            found = [
+                parts["intercept"] + parts["meaning"] * meaning + parts["words"] * held + parts["best"] * best
+                for meaning, held, best in zip(near, words, like, strict=True)
+            ]
+        return [logit + math.log(weight) for logit in found]
 
     def near(self, text: str, vector: list[float]) -> float:
         assert self.vector_of

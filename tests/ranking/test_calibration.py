@@ -14,7 +14,7 @@ def test_nearness_never_counts_against_a_paper() -> None:
         for value in map(standard_calibration().__getattribute__, Calibration.__slots__)
         if isinstance(value, Logit)
     ]
-    assert len(logits) == 5
+    assert len(logits) == 6
     assert all(logit.meaning >= 0 and logit.words >= 0 and logit.meaning + logit.words > 0 for logit in logits)
 
 

@@ -171,6 +171,8 @@ def test_the_parts_of_a_probability_are_named() -> None:
         "Nearest is your interest in graph learning: 0.61 by meaning and 0.48 by words, which alone would make 40 %."
     )
     assert nearest in why_of()
+    compared = why(ROW, HEADER | {"best_matches": 5}, scored=9)
+    assert any("by words, and likeness to the 5 papers that match it best, which alone" in line for line in compared)
     assert nearest.replace(" and 0.48 by words", "") in why_of(words=None)
     assert "The papers you like alone would make 70 %." in why_of(library=0.7)
     liked = why_of(lane="On graphs", lane_probability=None, library=0.7)

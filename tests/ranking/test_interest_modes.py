@@ -35,14 +35,24 @@ def queries(mode: str = "hybrid", wishes: dict[str, Any] | None = None, **given:
     return interest_queries(interests, options=options, scoring=SCORING, **given)
 
 
-def judged(wanted: InterestQueries, cosines: list[list[float]], words: list[list[str]] | None = None) -> Relevance:
-    """Relevance of papers whose cosines (papers, texts) to the texts are given."""
+def judged(
+    wanted: InterestQueries,
+    cosines: list[list[float]],
+    words: list[list[str]] | None = None,
+    *,
+    others: np.ndarray | None = None,
+) -> Relevance:
+    """Relevance of papers whose cosines (papers, texts) to the texts are given.
+
+    What else they are about is the same for all, or one of the unit vectors `others` (papers, d) each.
+    """
     rows = np.array(cosines, dtype=np.float32)
     rest = np.sqrt(np.maximum(0, 1 - (rows**2).sum(axis=1, keepdims=True)))
+    others = np.ones((len(rows), 1)) if others is None else others
     return relevance_of(
         wanted,
-        vectors=np.hstack([rows, rest]).astype(np.float32),
-        query_vectors=np.eye(rows.shape[1] + 1, dtype=np.float32)[:-1],
+        vectors=np.hstack([rows, rest * others]).astype(np.float32),
+        query_vectors=np.eye(rows.shape[1] + others.shape[1], dtype=np.float32)[: rows.shape[1]],
         words=of_abstracts([" ".join(each) for each in words or [[]] * len(rows)]),
         scoring=SCORING,
     )
@@ -93,7 +103,7 @@ def test_liked_papers_move_what_is_said_in_words() -> None:
     wishes = {"primary": ["graph learning"], "papers": [{"title": "Robots", "abstract": ""}]}
     said = [["robot"], ["graph"]]
     both = judged(queries("hybrid", wishes), [[0.4, 0.4, 0.7], [0.4, 0.4, 0.0]], said)
-    words = judged(queries("hybrid", {"primary": ["graph learning"]}), [[0.4, 0.4], [0.4, 0.4]], said)
+    words = judged(queries("hybrid", {"primary": ["graph learning"]}), [[0.4, 0.4, 0.7], [0.4, 0.4, 0.0]], said)
     assert both.values[0] > words.values[0]
     assert both.values[1] < words.values[1]
     assert both.lane_probability == pytest.approx(words.lane_probability)
@@ -160,12 +170,14 @@ def test_a_handful_of_papers_is_judged_as_a_week_is() -> None:
     asked = {word: background.words[word] / background.papers for word in ("graph", "sparse", "learning")}
     holds = chance.random((1000, len(asked))) < list(asked.values())  # as often as in a week of arXiv
     near = chance.normal(0.14, 0.085, size=(1000, 1))
-    near[:20], holds[:20] = 0.55, True
+    near[:20], holds[:20] = 0.62, True
     said = [[word for word, held in zip(asked, row, strict=True) if held] for row in holds]
     wanted = queries("hybrid", {"primary": ["learning sparse graphs"]})
-    week = judged(wanted, np.clip(near, 0, 0.7).tolist(), said)
+    others = unit_vectors(1000, seed=4, dimension=30) + 0.14  # as near to each other as papers of arXiv are
+    others /= np.linalg.norm(others, axis=1, keepdims=True)
+    week = judged(wanted, np.clip(near, 0, 0.7).tolist(), said, others=others)
     few = [*range(4), *range(20, 1000, 60)]  # four on topic and seventeen others
-    alone = judged(wanted, np.clip(near[few], 0, 0.7).tolist(), [said[row] for row in few])
+    alone = judged(wanted, np.clip(near[few], 0, 0.7).tolist(), [said[row] for row in few], others=others[few])
     assert week.values[few[3]] > SCORING.line
     assert ((alone.values > SCORING.line) == (week.values[few] > SCORING.line)).all()
     assert np.abs(alone.values - week.values[few]).mean() < 0.1
