@@ -18,9 +18,12 @@ from paper_assets.defs.instance import remove_old_logs
 from paper_assets.errors import StoreBusy
 from paper_assets.pipeline.health import repair
 from paper_assets.pipeline.workspace import Workspace
-from paper_assets.stores.locks import command_of, is_gone, parse_process, this_process
+from paper_assets.stores.locks import ProcessId, command_of, is_gone, parse_process, this_process
 
-PROCESS = "paper_assets/process"  # tag of a run: the process that executes it
+# Tag of a run: the process that executes it. Dagster hides tags with this prefix; the list of runs would show a line of
+# JSON for each run.
+PROCESS = ".dagster/paper_assets_process"
+_FORMER = "paper_assets/process"  # of runs that began before an update
 _NAME = "abandoned_runs"
 _INTERVAL = 30  # seconds
 _STARTS_WITHIN = 60  # seconds; a run names its process once that has loaded the graph
@@ -33,6 +36,11 @@ _IN_PROGRESS = [DagsterRunStatus.STARTING, DagsterRunStatus.STARTED, DagsterRunS
 def process_tag() -> dict[str, str]:
     """Return the tag with which a run names this process."""
     return {PROCESS: str(this_process())}
+
+
+def process_of(run: dg.DagsterRun) -> ProcessId | None:
+    """Return the process that executes a run; None before the run has reached it."""
+    return parse_process(run.tags.get(PROCESS) or run.tags.get(_FORMER))
 
 
 def fail_abandoned_runs(
@@ -50,7 +58,7 @@ def fail_abandoned_runs(
     ended = []
     for record in instance.get_run_records(filters=dg.RunsFilter(statuses=_IN_PROGRESS)):
         run = record.dagster_run
-        process = parse_process(run.tags.get(PROCESS))
+        process = process_of(run)
         never_starts = run.status is DagsterRunStatus.STARTING and record.update_timestamp.timestamp() < starting_before
         unnamed_is_over = never_starts or record.create_timestamp.timestamp() < booted
         if is_gone(process) if process else unnamed_is_over:
@@ -71,7 +79,7 @@ def cancel_process_runs(instance: dg.DagsterInstance) -> None:
 def runs_in_progress(instance: dg.DagsterInstance) -> str:
     """Describe the runs in progress for a message; empty if there are none."""
     return ", ".join(
-        f"run {run.run_id[:8]}{f' (pid {process.pid})' if (process := parse_process(run.tags.get(PROCESS))) else ''}"
+        f"run {run.run_id[:8]}{f' (pid {process.pid})' if (process := process_of(run)) else ''}"
         for run in instance.get_runs(filters=dg.RunsFilter(statuses=_IN_PROGRESS))
     )
 
@@ -81,7 +89,7 @@ def slot_holders(instance: dg.DagsterInstance, pool: str) -> str:
     held = []
     for slot in instance.event_log_storage.get_concurrency_info(pool).claimed_slots:
         run = instance.get_run_by_id(slot.run_id)
-        process = parse_process(run.tags.get(PROCESS)) if run else None
+        process = process_of(run) if run else None
         command = command_of(process.pid) if process else ""
         by = f", pid {process.pid}{f' ({command})' if command else ''}" if process else ""
         held.append(f"{slot.step_key} (run {slot.run_id[:8]}{by})")

@@ -267,7 +267,7 @@ def _appear(file: Path, content: bytes) -> None:
     new.replace(file)
 
 
-STEP = "paper_assets/step"  # tag: the step that a run of the command line makes
+JOB = "make_"  # prefix of the job of a command's run, before the name of the asset that it makes
 KEPT_LOGS = 500  # runs whose log the UI can still show; about 80 MB
 _LOGS = Path("history", "runs")
 _INDEX = "index"
@@ -300,7 +300,7 @@ def latest_runs(dagster_home: Path, *, most: int) -> list[PastRun]:
                 run_id=run.run_id,
                 status=run.status.value.lower().replace("_", " "),
                 assets=tuple(sorted(key.to_user_string() for key in run.asset_selection or ()))
-                or tuple(filter(None, (tags.get(STEP),))),  # of a command, which runs a step as a job
+                or ((run.job_name.removeprefix(JOB),) if run.job_name.startswith(JOB) else ()),
                 partitions=tuple(filter(None, keys)),
                 began=datetime.fromtimestamp(record.start_time, UTC) if record.start_time else None,
                 seconds=record.end_time - record.start_time if record.end_time and record.start_time else None,

@@ -15,7 +15,7 @@ import dagster as dg
 from paper_assets.defs.abandoned_runs import bounded_slot_wait, process_tag
 from paper_assets.defs.assets import ASSETS
 from paper_assets.defs.external_assets import known_versions
-from paper_assets.defs.instance import STEP
+from paper_assets.defs.instance import JOB
 from paper_assets.defs.partitions import partition_key
 from paper_assets.defs.partitions import profiles as profile_partitions
 from paper_assets.defs.reports import ATTENDED, separate_events
@@ -209,7 +209,7 @@ def materialize(
         outcome = _job_of(step, replace(workspace, on_made=outcomes.append)).execute_in_process(
             instance=instance,
             partition_key=keys[0] if first == last else None,
-            tags={ATTENDED: "yes", STEP: step.name, **process_tag(), **({} if first == last else span)},
+            tags={ATTENDED: "command", **process_tag(), **({} if first == last else span)},
             raise_on_error=False,
             run_config={"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}},
         )
@@ -236,7 +236,7 @@ def fetch_days(instance: dg.DagsterInstance, workspace: Workspace, step: Step, d
 
 
 def _job_of(step: Step, workspace: Workspace) -> dg.JobDefinition:
-    """Return a job named after the step; `dg.materialize` would show as `__ephemeral_asset_job__` in the UI."""
-    name = f"make_{step.name}"
+    """Return a job named after what it makes; `dg.materialize` would show as `__ephemeral_asset_job__` in the UI."""
+    name = f"{JOB}{step.products[-1].name}"
     job = dg.define_asset_job(name, selection=sorted(step.makes))
     return dg.Definitions(jobs=[job], assets=ASSETS, resources={"workspace": workspace}).resolve_job_def(name)

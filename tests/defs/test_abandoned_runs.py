@@ -196,6 +196,11 @@ def test_a_run_of_the_daemon_names_its_process_before_its_first_step(instance: d
     assert made.success
 
 
+def test_a_killed_run_of_the_version_before_an_update_is_failed_too(instance: dg.DagsterInstance) -> None:
+    killed = begun(instance, {"paper_assets/process": GONE[PROCESS]})
+    assert fail_abandoned_runs(instance) == [killed]
+
+
 def test_old_logs_go_and_what_was_made_stays_known(
     instance: dg.DagsterInstance, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,13 +10,17 @@ from typing import Any
 import dagster as dg
 import numpy as np
 import pytest
+from dagster._core.storage.tags import TagType, get_tag_type
 
 from paper_assets.definitions import defs
+from paper_assets.defs import runs
 from paper_assets.defs.assets import ASSETS
 from paper_assets.defs.partitions import grid_key
 from paper_assets.defs.reports import ATTENDED
 from paper_assets.errors import ModelUnavailable
 from paper_assets.models.embedder import Embedder
+from paper_assets.pipeline import embeddings, gatekeeper, papers
+from paper_assets.pipeline.step import Grid, Partition
 from paper_assets.pipeline.workspace import open_workspace
 from paper_assets.settings import load_settings
 from paper_assets.stores.embeddings import unembedded_count
@@ -330,6 +334,18 @@ def test_days_that_a_run_did_not_come_to_are_named(graph: Graph) -> None:
     named = {trouble.day: trouble.reason for trouble in day_troubles(graph.warehouse, sources=["arxiv"])}
     assert set(named) == {MONDAY, TUESDAY} and named[TUESDAY].startswith("not asked for, after")
     assert paper_counts(graph.warehouse) == {MONDAY: 6, TUESDAY: 6}
+
+
+def test_the_list_of_runs_names_what_a_command_makes_and_shows_only_tags_for_a_person(graph: Graph) -> None:
+    graph.profile("graphs", GRAPHS)
+    for step in (papers.STEP, embeddings.STEP, gatekeeper.STEP):
+        each = Partition(MONDAY, "graphs") if step.grid is Grid.PROFILE_DAY else Partition(MONDAY)
+        runs.materialize(graph.instance, graph.workspace, step, each, each)
+    found = graph.instance.get_runs()
+    assert [run.job_name for run in found] == ["make_scored_rankings", "make_paper_embeddings", "make_arxiv_papers"]
+    for run in found:
+        of_a_person = {name: value for name, value in run.tags.items() if get_tag_type(name) is TagType.USER_PROVIDED}
+        assert of_a_person == {ATTENDED: "command"}
 
 
 def test_the_groups_of_the_lineage_tell_the_story() -> None:
