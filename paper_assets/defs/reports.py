@@ -76,13 +76,13 @@ def _drawn_or_fault(name: str, value: Value) -> Any:
 def _drawn(value: Value) -> Any:
     match value:
         case Table(header, rows):
-            return markdown_table(header, rows)
+            return table(header, rows)
         case Columns(named):
             return columns(*named)
         case Bars(counts, title):
             return bars(counts, title=title)
         case StackedBars(rows, parts, title):
-            return dg.MetadataValue.md(stacked_bars(rows, parts, title=title))
+            return stacked_bars(rows, parts, title=title)
         case Scatter(points, groups, title):
             return dg.MetadataValue.md(scatter(points, groups, title=title))
         case Markdown(text):
@@ -117,11 +117,12 @@ def user_errors_as_failures(context: dg.AssetExecutionContext) -> Iterator[None]
         raise dg.Failure(description=f"{error.code}: {error}", allow_retries=is_temporary) from None
 
 
-def markdown_table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> dg.MarkdownMetadataValue:
-    """Return a preview as a Markdown table; cells are cut, and their markup is escaped."""
-    lines = ["| " + " | ".join(header) + " |", "|" + " --- |" * len(header)]
-    lines += ["| " + " | ".join(_cell(value) for value in row) + " |" for row in rows]
-    return dg.MetadataValue.md("\n".join(lines))
+def table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> dg.TableMetadataValue:
+    """Return a preview; long cells are cut. The UI hides long Markdown behind a button, but no table."""
+    return dg.MetadataValue.table(
+        [dg.TableRecord(dict(zip(header, map(_cell, row), strict=True))) for row in rows],
+        schema=dg.TableSchema([dg.TableColumn(name) for name in header]),
+    )
 
 
 def columns(*named: tuple[str, str, str]) -> dg.TableSchemaMetadataValue:
@@ -141,55 +142,46 @@ def bars(values: Mapping[str, int], *, title: str) -> dg.MarkdownMetadataValue:
 def _cell(value: object) -> str:
     text = f"{value:.3f}" if isinstance(value, float) else str(value)
     text = " ".join(text.split())
-    text = text if len(text) <= _CELL else text[: _CELL - 1] + "…"
-    for mark in "\\|`[]<>*_$!":
-        text = text.replace(mark, f"\\{mark}" if mark not in "<>" else {"<": "&lt;", ">": "&gt;"}[mark])
-    return text
+    return text if len(text) <= _CELL else text[: _CELL - 1] + "…"
 
 
-_WIDTH, _LEFT, _RIGHT, _TOP, _ROW, _BAR = 460, 184, 14, 26, 21, 15  # pixels
+_MARKS = "█▓▒░▚▤▥▧●◆"  # one for each part, repeated after ten
+_BAR = 24  # characters of the longest bar
 
 
-_COLUMNS, _LINE, _BELOW = 4, 14, 22  # of the legend: names in a line, its height, and where it begins below the bars
+def stacked_bars(rows: Sequence[str], parts: Mapping[str, Sequence[float]], *, title: str) -> dg.TableMetadataValue:
+    """Return a table with a bar of text for each row; its header names the parts, and a minus precedes negative ones.
+
+    Parts that are 0 in every row are left out. Names of rows come last: the UI cuts wide tables at the right.
+    """
+    used = {name: sizes for name, sizes in parts.items() if any(sizes)}
+    marks = dict(zip(used, cycle(_MARKS), strict=False))
+    longest = max((sum(abs(sizes[at]) for sizes in used.values()) for at in range(len(rows))), default=0.0) or 1.0
+
+    def bar(at: int, sign: int) -> str:
+        drawn, end = "", 0.0
+        for name, sizes in used.items():
+            end += max(sign * sizes[at], 0.0)
+            drawn += marks[name] * (round(_BAR * end / longest) - len(drawn))
+        return drawn
+
+    lines = []
+    for at, row in enumerate(rows):
+        total, negative = sum(sizes[at] for sizes in used.values()), bar(at, -1)
+        lines.append((f"{total:.3g}", bar(at, 1) + (f" −{negative}" if negative else ""), row))
+    return table(["sum", ", ".join(f"{mark} {name}" for name, mark in marks.items()) or "parts", title], lines)
+
+
+_WIDTH, _TOP = 460, 26  # pixels
+
+
+_COLUMNS, _LINE = 4, 14  # of the legend: names in a line, and its height
 
 
 _COLOURS = ("1f77b4", "ff7f0e", "2ca02c", "d62728", "9467bd", "8c564b", "e377c2", "7f7f7f", "bcbd22", "17becf")
 
 
-_LABEL_DISTANCE = 30  # pixels between two figures below the bars
-
-
-_LETTERS = 36  # of a row's name
 _LONGEST = 80  # letters of any text in a picture
-
-
-def stacked_bars(rows: Sequence[str], parts: Mapping[str, Sequence[float]], *, title: str) -> str:
-    """Return a picture in Markdown: a horizontal bar for each row, the first on top; negative parts go to the left."""
-    sizes = list(parts.values())
-    highest = max((sum(max(part[at], 0.0) for part in sizes) for at in range(len(rows))), default=0.0) or 1.0
-    lowest = min((sum(min(part[at], 0.0) for part in sizes) for at in range(len(rows))), default=0.0)
-    scale = (_WIDTH - _LEFT - _RIGHT) / (highest - lowest)
-    zero, bottom = _LEFT - lowest * scale, _TOP + _ROW * len(rows)
-    drawn = [_text(6, 15, title, size=11)]
-    drawn += [_text(_LEFT - 6, _TOP + _ROW * at + 11, row[:_LETTERS], end=True) for at, row in enumerate(rows)]
-    positive, negative = [zero] * len(rows), [zero] * len(rows)
-    for number, ((name, of_rows), colour) in enumerate(zip(parts.items(), cycle(_COLOURS), strict=False)):
-        path = []
-        for at, size in enumerate(of_rows):
-            ends = positive if size >= 0 else negative
-            path.append(f"M{ends[at]:.1f} {_TOP + _ROW * at}h{size * scale:.1f}v{_BAR}h{-size * scale:.1f}z")
-            ends[at] += size * scale
-        x = 6 + number % _COLUMNS * (_WIDTH - 12) // _COLUMNS
-        y = bottom + _BELOW + number // _COLUMNS * _LINE
-        drawn.append(f'<path fill="#{colour}" d="{"".join(path)}M{x} {y}h8v8h-8z"/>{_text(x + 12, y + 8, name)}')
-    drawn.append(f'<path stroke="#000" d="M{zero:.1f} {_TOP - 3}V{bottom}"/>')
-    for value in (0.0, highest, lowest):
-        place = zero + value * scale
-        if value and abs(place - zero) < _LABEL_DISTANCE:
-            continue
-        drawn.append(_text(place, bottom + 10, f"{value:.3g}", middle=True))
-    height = bottom + _BELOW + -(-len(parts) // _COLUMNS) * _LINE
-    return _picture("".join(drawn), height, title)
 
 
 _DOT, _MAP = 3, 190  # pixels of a point, and of the height in which points lie

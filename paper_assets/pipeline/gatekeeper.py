@@ -244,14 +244,14 @@ def ranking_report(workspace: Workspace, partition: Partition, made: Made) -> Re
                 ]
             ),
             "top_papers": Table(
-                ["rank", "paper", "match" if "nudge" in header else "score", "relevance", "recency", "tags"],
+                ["rank", "match" if "nudge" in header else "score", "relevance", "recency", "paper", "tags"],
                 [
                     (
                         row["rank"],
-                        f"{row['paper_id']} {titles.get(row['paper_id'], '')}",
                         order_value(row, header),
                         row["semantic_relevance"],
                         row["recency"],
+                        f"{row['paper_id']} {titles.get(row['paper_id'], '')}",
                         ", ".join(row["tags"]),
                     )
                     for row in top

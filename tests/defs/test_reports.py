@@ -1,4 +1,4 @@
-"""The picture of a ranking's scores: every row and part stands in it, and other people's titles cannot break it."""
+"""Tables, bars and maps in the UI: every row and part is in them, and no title of a paper can break them."""
 
 import base64
 import re
@@ -6,11 +6,12 @@ from types import SimpleNamespace
 from typing import Any, cast
 from xml.etree import ElementTree
 
+import dagster as dg
 import numpy as np
 import pytest
 
 from paper_assets.defs.reports import metadata_of, scatter, stacked_bars
-from paper_assets.pipeline.step import Bars, Report, Scatter
+from paper_assets.pipeline.step import Bars, Report, Scatter, StackedBars, Table
 from tests.real.odd_papers import TRAPS
 
 
@@ -20,25 +21,36 @@ def _picture(markdown: str) -> ElementTree.Element:
     return ElementTree.fromstring(base64.b64decode(found[1]))
 
 
-def test_every_row_and_part_is_named_and_a_bar_is_as_long_as_its_share() -> None:
-    parts = {"relevance": [2.0, 1.0], "recency": [1.0, 0.0], "penalty": [0.0, -1.0]}
-    picture = _picture(stacked_bars(["1. First", "2. Second"], parts, title="What brought it"))
-    words = [each.text for each in picture.iter() if each.tag.endswith("text")]
-    assert {"What brought it", "1. First", "2. Second", *parts, "0", "3", "-1"} <= set(words)
-    lengths = {
-        name: [float(length) for length in re.findall(r"M[\d.]+ \d+h(-?[\d.]+)v15", each.attrib["d"])]
-        for name, each in zip(parts, [e for e in picture if e.attrib.get("fill", "#fff") != "#fff"], strict=True)
-    }
-    unit = lengths["relevance"][1]
-    assert unit > 0
-    assert {name: [round(length / unit) for length in each] for name, each in lengths.items()} == parts
+def test_a_preview_and_bars_of_any_length_are_shown_without_a_click() -> None:
+    rows = [(at, f"{at}. A title of a usual length that would not fit into short Markdown", 0.25) for at in range(50)]
+    parts = {"relevance": [2.0] * 50, "recency": [1.0] * 50}
+    bars = StackedBars([row[1] for row in rows], parts, title="Score")
+    drawn = metadata_of(Report("1", {"papers": Table(["rank", "title", "score"], rows), "bars": bars}))
+    # Dagster puts longer Markdown behind a button; a table is never hidden.
+    assert [type(each) for each in drawn.values()] == [dg.TableMetadataValue] * 2
+    assert drawn["papers"].records[1].data == {"rank": "1", "title": rows[1][1], "score": "0.250"}
+    assert len(drawn["bars"].records) == 50
 
 
-def test_a_title_of_somebody_else_breaks_no_picture_and_no_rows_make_one_too() -> None:
-    picture = _picture(stacked_bars(['<script>alert("1")</script> & \x00\x1b[31m $x^2$'], {"a": [0.0]}, title="t"))
-    assert [each.tag.rpartition("}")[2] for each in picture.iter() if "script" in each.tag] == []
-    assert any("<script>" in (each.text or "") for each in picture.iter())
-    _picture(stacked_bars([], {"a": []}, title="nothing"))
+def test_a_bar_is_as_long_as_its_share_and_its_parts_are_named() -> None:
+    parts = {"relevance": [2.0, 1.0], "nothing": [0.0, 0.0], "recency": [1.0, 0.0], "penalty": [0.0, -1.0]}
+    drawn = stacked_bars(["1. First", "2. Second"], parts, title="What brought it")
+    assert [column.name for column in drawn.schema.columns] == [
+        "sum",
+        "█ relevance, ▓ recency, ▒ penalty",
+        "What brought it",
+    ]
+    assert [tuple(each.data.values()) for each in drawn.records] == [
+        ("3", "█" * 16 + "▓" * 8, "1. First"),
+        ("0", "█" * 8 + " −" + "▒" * 8, "2. Second"),
+    ]
+
+
+def test_any_title_and_no_row_make_a_table() -> None:
+    title = '<script>alert("1")</script> & \x00\x1b[31m $x^2$' * 9
+    [record] = stacked_bars([title], {"a": [0.0]}, title="t").records
+    assert str(record.data["t"]).startswith("<script>alert") and len(str(record.data["t"])) <= 90
+    assert stacked_bars([], {"a": []}, title="nothing").records == []
 
 
 def test_a_map_has_every_point_inside_it_and_names_the_five_largest_groups() -> None:
