@@ -62,6 +62,9 @@ from paper_assets.stores.warehouse import Warehouse
 
 COUNTS = (3, 10, 30, 100)
 RANDOM_DRAWS = 6  # of one draw each, 13 readers' mean varies by .01 and says nothing about .005
+DEPTH, LEAST_OPENED = 200, 0.7  # papers looked through; share of the openings that is enough to count as so many
+READ_BEFORE = 0.8  # of an author's earlier papers
+LOWEST = 4  # readers printed
 Rows = NDArray[np.int64]
 Embed = Callable[[list[str]], NDArray[np.float32]]
 
@@ -228,8 +231,9 @@ def _made_reader(record: Mapping[str, Any], embed: Embed, **given: Any) -> Reade
 def judge(reader: Reader, seed: int, *, ask: bool) -> dict[tuple[str, int], float]:
     """Return nDCG@10 of the unseen half by list and number of ratings, and how much learning counted."""
     chance = np.random.default_rng([seed, len(reader.grades)])
-    first = chance.random(len(reader.grades)) < 0.5 if reader.earlier is None else reader.earlier
-    seen, unseen = np.flatnonzero(first), np.flatnonzero(~first)
+    drawn = chance.random(len(reader.grades))
+    first = drawn < 0.5 if reader.earlier is None else reader.earlier & (drawn < READ_BEFORE)
+    seen, unseen = np.flatnonzero(first), np.flatnonzero(~(first if reader.earlier is None else reader.earlier))
     plain = reader.ranking(seen)
     listed = reader.rated_first(seen, plain)
     by_formula = reader.ranking(unseen)
@@ -306,12 +310,16 @@ def new_reader(
             ("top of the list", chance.permutation(listed[:FIRST_SET])),
         ):
             figures[name, FIRST_SET] = figure(rated, worth[rated])
-    opened = listed[:20][chance.random(len(listed[:20])) < np.where(worth[listed[:20]], 0.6, 0.1)]
-    if len(opened):
-        figures["without", 20] = without
-        likes = np.ones(len(opened), dtype=bool)
-        figures["opened", 20] = figure(opened, likes, SIGNAL_WEIGHTS["full text"])
-        figures["opened, weight 1", 20] = figure(opened, likes)
+    shown = listed[:DEPTH]
+    opened = shown[chance.random(len(shown)) < np.where(worth[shown], 0.6, 0.1)]
+    for count in COUNTS[1:]:
+        if len(opened) < LEAST_OPENED * count:
+            break
+        signals = chance.permutation(opened[:count])
+        figures["without", count] = without
+        likes = np.ones(len(signals), dtype=bool)
+        figures["opened", count] = figure(signals, likes, SIGNAL_WEIGHTS["full text"])
+        figures["opened, weight 1", count] = figure(signals, likes)
 
 
 def chosen_rows(
@@ -477,27 +485,28 @@ def report(by_reader: Sequence[Sequence[dict[tuple[str, int], float]]]) -> None:
     """Means over readers of the means over rounds; differences paired by reader."""
     keys = list(dict.fromkeys(key for rounds in by_reader for one in rounds for key in one))
     for count in sorted({of for _, of in keys}):
-        names = [name for name, of in keys if of == count]
-        if not names:
-            continue
-        means = {
-            name: np.array([np.nanmean([one.get((name, count), np.nan) for one in rounds]) for rounds in by_reader])
-            for name in names
-        }
-        print(f"\n{count} ratings, {int((~np.isnan(means['without'])).sum())} readers")
-        for name in names:
-            known = ~np.isnan(means[name])
-            values = means[name][known]
-            if not len(values):
-                continue
-            line = f"  {name:26} {values.mean():.3f}"
+        readers = [[one for one in rounds if ("without", count) in one] for rounds in by_reader]
+        print(f"\n{count} ratings, {sum(map(bool, readers))} readers")
+        for name in (name for name, of in keys if of == count):
+            values, gains = list[float](), dict[int, NDArray[np.float64]]()
+            for number, rounds in enumerate(readers):
+                if known := [one for one in rounds if (name, count) in one]:
+                    values.append(float(np.mean([one[name, count] for one in known])))
+                    gains[number] = np.array([one[name, count] - one["without", count] for one in known])
+            line = f"  {name:26} {np.mean(values):.3f}"
             if not name.startswith("share") and name != "without":
-                mean, low, high = bootstrap_mean(
-                    values - means["without"][known], seed=1, resamples=10_000, confidence=0.95
-                )
-                line += f"   {mean:+.3f} [{low:+.3f}, {high:+.3f}] against without"
-                line += f", lowest reader {(values - means['without'][known]).min():+.3f}"
+                line += f"   {interval(np.array([each.mean() for each in gains.values()]))} against without"
+                line += f", lowest reader {min(each.mean() for each in gains.values()):+.3f}, {len(gains)} readers"
             print(line)
+            if name == "learning" and min(map(len, gains.values())) > 1:
+                for number in sorted(gains, key=lambda each: gains[each].mean())[:LOWEST]:
+                    print(f"    reader {number:2}: {interval(gains[number])} over {len(gains[number])} rounds")
+
+
+def interval(values: NDArray[np.float64]) -> str:
+    """Return the mean in words, with its 95 % bootstrap interval."""
+    mean, low, high = bootstrap_mean(values, seed=1, resamples=10_000, confidence=0.95)
+    return f"{mean:+.3f} [{low:+.3f}, {high:+.3f}]"
 
 
 def main() -> None:
