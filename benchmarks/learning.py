@@ -239,6 +239,8 @@ def judge(reader: Reader, seed: int, *, ask: bool) -> dict[tuple[str, int], floa
     by_formula = reader.ranking(unseen)
     order = reader.order(unseen, by_formula)
     without = reader.ndcg(order, unseen)
+    if np.isnan(without):  # nothing there is worth reading
+        return {}
     relevance = dict(zip(order.tolist(), by_formula.rows["semantic_relevance"].to_pylist(), strict=True))
     formula = log_odds(np.array([relevance[row] for row in unseen.tolist()]))
     figures: dict[tuple[str, int], float] = {}
