@@ -500,8 +500,9 @@ def report(by_reader: Sequence[Sequence[dict[tuple[str, int], float]]]) -> None:
                 line += f"   {interval(np.array([each.mean() for each in gains.values()]))} against without"
                 line += f", lowest reader {min(each.mean() for each in gains.values()):+.3f}, {len(gains)} readers"
             print(line)
-            if name == "learning" and min(map(len, gains.values())) > 1:
-                for number in sorted(gains, key=lambda each: gains[each].mean())[:LOWEST]:
+            if name == "learning":
+                drawn_often = [number for number, each in gains.items() if len(each) > 1]
+                for number in sorted(drawn_often, key=lambda each: gains[each].mean())[:LOWEST]:
                     print(f"    reader {number:2}: {interval(gains[number])} over {len(gains[number])} rounds")
 
 
