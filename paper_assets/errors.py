@@ -122,6 +122,10 @@ class LLMConfigError(LLMError):
     code = "LLM_CONFIG_ERROR"
 
 
+class LLMNotConfigured(LLMConfigError):
+    """No language model is set up, which is a choice and no fault: everything works without one."""
+
+
 class LLMUnreachable(LLMError):
     """No attempt got an answer: unreachable, overloaded or too slow; another question would fail now too."""
 

@@ -355,7 +355,8 @@ def _complete(
         if config.monthly:
             config.monthly.add(purpose, reply.input_tokens, reply.output_tokens)
         return _whole(config, reply), prompt
-    raise _final_error(f"{config.named} failed {tries} times; last: {last}", last)
+    times = f" {tries} times; last" if tries > 1 else ""
+    raise _final_error(f"{config.named} failed{times}: {last}", last)
 
 
 def _final_error(line: str, last: TryFailed | None) -> LLMUnreachable:

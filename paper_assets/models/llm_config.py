@@ -15,7 +15,7 @@ from threading import Lock
 from typing import Literal, get_args
 from urllib.parse import urlsplit
 
-from paper_assets.errors import LLMBudgetReached, LLMConfigError
+from paper_assets.errors import LLMBudgetReached, LLMConfigError, LLMNotConfigured
 from paper_assets.settings import LLM_FAULT, LLM_MONTH, LLM_USE_FOLDER
 
 Provider = Literal["openai", "anthropic", "ollama"]
@@ -57,7 +57,7 @@ class LLMConfig:
 
 
 def llm_config(environ: Mapping[str, str], *, provider: str | None = None, model: str | None = None) -> LLMConfig:
-    """Read the LLM to ask. An empty variable counts as unset. Raises LLMConfigError: not configured, or invalid.
+    """Read the LLM to ask. An empty variable counts as unset. Raises LLMNotConfigured, LLMConfigError.
 
     Variables in addition to those of I3: PAPER_ASSETS_LLM_TIMEOUT and _DEADLINE (seconds), _CALLS and _TOKENS (budget
     of a run), _PRICE_IN and _PRICE_OUT (per million tokens), _MONTH_TOKENS and _MONTH_COST (limit of a month). The URL
@@ -135,7 +135,7 @@ def _base_url(url: str, *, provider: Provider) -> str:
 def _api_key(key: str | None, *, provider: Provider) -> str:
     variable = f"{provider.upper()}_API_KEY"
     if key is None:
-        raise LLMConfigError(
+        raise LLMNotConfigured(
             f"the LLM is not configured: set {variable} (any text for a server that asks for none), "
             "or another LLM_PROVIDER"
         )

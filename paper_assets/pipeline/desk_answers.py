@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any
 
-from paper_assets.errors import InvalidInput, LLMConfigError, PaperAssetsError
+from paper_assets.errors import InvalidInput, LLMConfigError, LLMNotConfigured, PaperAssetsError
 from paper_assets.interpreting.clients import open_clients
 from paper_assets.interpreting.fulltexts import embed_passages
 from paper_assets.interpreting.papers import fetch_paper
@@ -78,6 +78,8 @@ class QuestionOptions:
 class PreparedQuestion:
     """A question with its passages, before anything is paid for; `config` is missing if no language model will be
     called.
+
+    `no_model`: that one of the notes which gives the reason; `configured`: whether a language model is set up at all.
     """
 
     question: str
@@ -85,6 +87,8 @@ class PreparedQuestion:
     config: LLMConfig | None
     estimate: Estimate
     notes: tuple[str, ...]
+    no_model: str | None = None
+    configured: bool = True
 
 
 def prepare_question(
@@ -114,12 +118,13 @@ def prepare_question(
         if embedder is not None:
             embed_passages(warehouse, embedder)
         passages = gather_passages(corpus, question, where=allowed, data_types=data_types)
-    config = None
+    config, no_model, configured = None, None, True
     if not options.extractive:
         try:
             config = llm_config(environ)
         except LLMConfigError as fault:
-            notes.append(f"quoted without a language model: {fault}")
+            no_model, configured = f"quoted without a language model: {fault}", not isinstance(fault, LLMNotConfigured)
+            notes.append(no_model)
     if options.sides and config is None:
         notes.append("for and against are not separated: quotations without a language model are not judged")
     return PreparedQuestion(
@@ -130,6 +135,8 @@ def prepare_question(
         if config
         else Estimate(calls=0, input_tokens=0),
         notes=tuple(notes),
+        no_model=no_model,
+        configured=configured,
     )
 
 
@@ -197,7 +204,7 @@ class DailyAnswers:
             data_types=plan.data_types,
         )
         answer = answer_question(prepared, self.settings, self.environ, self.warehouse, options, embedder=embedder)
-        failed = prepared.config is not None and bool(prepared.passages) and answer.kind == "extractive"
+        failed = answer.failure is not None
         return {**answer_record(answer), "failed": failed}
 
 

@@ -38,7 +38,8 @@ class Answer:
 
     `dropped` sentences of the model had no citation that could be verified. `examined` passages were judged. `calls`
     and tokens are what was paid for this answer: nothing for what was asked before. `nearest` quotes what fits the
-    question best where a model found no answer.
+    question best where a model found no answer. `failure`: why the model gave no answer, so that it is extractive; it
+    is also one of the notes, and no part of the JSON values.
     """
 
     question: str
@@ -52,6 +53,7 @@ class Answer:
     output_tokens: int = 0
     notes: tuple[str, ...] = ()
     nearest: tuple[Citation, ...] = ()
+    failure: str | None = None
 
     @property
     def answered(self) -> bool:

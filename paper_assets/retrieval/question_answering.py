@@ -201,7 +201,8 @@ def written_answer(
             dropped += lost
     except LLMError as fault:
         plain = extractive_answer(question, passages, embedder=embedder)
-        return replace(plain, notes=(*notes, f"quoted without a language model: {fault}"))
+        note = f"quoted without a language model: {fault}"
+        return replace(plain, notes=(*notes, note), failure=str(fault))
     nearest = () if sentences else extractive_answer(question, passages, embedder=embedder).sentences
     return Answer(
         question=question,

@@ -21,6 +21,7 @@ from paper_assets.errors import (
     InvalidProfile,
     LLMConfigError,
     LLMError,
+    LLMNotConfigured,
     ModelUnavailable,
     PaperAssetsError,
     RateLimited,
@@ -197,9 +198,9 @@ class _Answer(BaseModel):
 def _llm(installation: Installation) -> list[Finding]:
     try:
         config = llm_config(installation.environ)
+    except LLMNotConfigured:
+        return [_unused("language model", "not configured; everything works without one")]
     except LLMConfigError as fault:
-        if "is not configured" in str(fault):
-            return [_unused("language model", "not configured; everything works without one")]
         return [_problem("language model", str(fault), "correct it in the settings of the page or by `llm set`")]
     if not installation.online:
         return []

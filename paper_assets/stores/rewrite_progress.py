@@ -161,6 +161,15 @@ def release_item(warehouse: Warehouse, item: str, *, holder: str) -> None:
         connection.execute("delete from rewrite_claims where item = ? and holder = ?", [item, holder])
 
 
+def claimed_items(warehouse: Warehouse, *, now: datetime) -> set[str]:
+    """Return the items whose next attempt a process is writing now."""
+    with warehouse.reading() as connection:
+        rows = connection.execute(
+            "select item, holder from rewrite_claims where until > $now", {"now": stored_time(now)}
+        ).fetchall()
+    return {item for item, holder in rows if not _holder_has_ended(holder)}
+
+
 def _holder_has_ended(holder: str) -> bool:
     host, pid, _ = holder.rsplit(":", 2) if holder.count(":") >= 2 else ("", "", "")
     return host == socket.gethostname() and pid.isdigit() and not is_alive(int(pid))

@@ -130,7 +130,9 @@ def items_with_note(warehouse: Warehouse, note: str) -> list[RewriteItem]:
     )
 
 
-def _select_items(warehouse: Warehouse, query: str, params: Sequence[str] = ()) -> list[RewriteItem]:
+def _select_items(
+    warehouse: Warehouse, query: str, params: Sequence[str] | Mapping[str, object] = ()
+) -> list[RewriteItem]:
     """Return the items that the query selects, in its order."""
     with warehouse.reading() as connection:
         return read_items(connection, [item for (item,) in connection.execute(query, params).fetchall()])
@@ -218,6 +220,29 @@ def rewrites_of(warehouse: Warehouse, *, profile: str, day: date | None = None) 
             {"profile": profile, "day": day},
         ).fetchall()
         return read_items(connection, dict.fromkeys(item for (items,) in sets for item in items))
+
+
+def rewrites_by_command(warehouse: Warehouse, *, profile: str | None = None) -> list[RewriteItem]:
+    """Return rewrites that no profile requested, such as those of `paper-assets rewrite`; the newest first.
+
+    `profile`: only of papers in a list of this profile. Of each paper, level and language it is the newest one with an
+    attempt, and only where no profile requested one.
+    """
+    return _select_items(
+        warehouse,
+        """
+        with requested as (select distinct unnest(items) as item from rewrite_sets),
+        taken as (select paper_id, target_level, language from rewrite_items semi join requested using (item))
+        select item
+        from rewrite_items
+        anti join taken using (paper_id, target_level, language)
+        where item in (select item from rewrite_attempts)
+            and ($profile is null or paper_id in (select paper_id from rankings where profile = $profile and shown))
+        qualify row_number() over (partition by paper_id, target_level, language order by opened_at desc, item) = 1
+        order by opened_at desc, item
+        """,
+        {"profile": profile},
+    )
 
 
 def rewrite_asked_for(warehouse: Warehouse, item: str, profile: str) -> RewriteItem:

@@ -6,11 +6,12 @@ from dataclasses import replace
 from playwright.sync_api import Browser, expect
 
 from paper_assets.pipeline.retrievals import ask
+from paper_assets.pipeline.rewrites import wanted_items
 from paper_assets.pipeline.workspace import open_workspace
 from paper_assets.profile import load_profile
 from paper_assets.retrieval.stance import no_judge
 from paper_assets.settings import load_settings
-from paper_assets.stores.rewrite_progress import finish, keep_attempt
+from paper_assets.stores.rewrite_progress import finish, keep_attempt, open_items
 from paper_assets.stores.rewrites import rewrite_item
 from tests.digests.invented import attempt
 from tests.loopback_llm import hang, loopback_llm
@@ -75,6 +76,25 @@ def test_a_rewrite_either_waits_for_the_reader_or_runs_to_its_end(page_of_a_year
             row = page.locator(".rows li", has_text="A road that is rewritten")
             expect(row).to_contain_text("Being written")
             expect(row).not_to_contain_text("updates itself")
+
+
+def test_a_rewrite_made_by_the_command_is_listed_and_linked_from_its_paper(
+    page_of_a_year: Page, browser: Browser
+) -> None:
+    desk = page_of_a_year.desk
+    profile = load_profile(desk.folder / "profiles" / PROFILE)
+    item = replace(wanted_items(desk.warehouse, profile, LATEST)[0], item="by-command", target_level="expert")
+    open_items(desk.warehouse, [item], now=NOW)
+    keep_attempt(desk.warehouse, item.item, written(1, 86, "Roads are full."))
+    with visitor(browser) as page:
+        page.goto(f"{page_of_a_year.today}/rewrites")
+        row = page.locator(".rows li", has_text="for an expert")
+        expect(row).to_contain_text("waits for your decision")
+        page.goto(f"{page_of_a_year.today}/paper/{item.paper_id}")
+        page.get_by_role("link", name="for an expert").click()
+        expect(page.locator("#status")).to_have_text("Attempt 1 waits for your decision.")
+        page.goto(f"{page_of_a_year.url}/p/speech/rewrites")
+        expect(page.locator("main")).not_to_contain_text("for an expert")
 
 
 def test_a_decision_made_in_two_tabs_counts_once(page_of_a_year: Page, browser: Browser) -> None:

@@ -342,12 +342,15 @@ def test_on_a_quiet_day_the_papers_below_the_threshold_follow_with_rating_button
             expect(article.locator(".abstract")).to_be_visible()
             article.get_by_role("button", name="Later").click()
             pressed(page, below, "later")
+            article.focus()
+            page.keyboard.press("n")
+            pressed(page, below, "no")
             keep_picture(page, "today-maybe")
     finally:
         with warehouse.writing() as connection:
             connection.execute(set_header, [header, day, PROFILE])
             connection.executemany(set_relevance, known)
-    assert ratings(nothing_rated) == {below: "later"}
+    assert ratings(nothing_rated) == {below: "no"}
 
 
 def test_what_is_left_of_a_list_is_marked_as_seen_with_one_key_and_unmarked(

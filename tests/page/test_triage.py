@@ -42,13 +42,16 @@ def desk_of_fifteen(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
         yield page
 
 
-def test_fifteen_papers_are_rated_with_fifteen_keys(desk_of_fifteen: Page, browser: Browser) -> None:
+@pytest.mark.parametrize("view", ["", "/week"])
+def test_fifteen_papers_are_rated_with_fifteen_keys(desk_of_fifteen: Page, browser: Browser, view: str) -> None:
+    with desk_of_fifteen.desk.warehouse.writing() as connection:
+        connection.execute("delete from ratings")
     rows = ranking(desk_of_fifteen.desk.warehouse, DAY, "reader").rows
     listed = rows.filter(rows.column("shown")).column("paper_id").to_pylist()
     assert len(listed) == 15
     with visitor(browser) as page:
-        page.goto(f"{desk_of_fifteen.url}/p/reader")
-        keep_picture(page, "today-fifteen")
+        page.goto(f"{desk_of_fifteen.url}/p/reader{view}")
+        keep_picture(page, f"{view.strip('/') or 'today'}-fifteen")
         keys = "wlnwlnwlnwlnwln"
         for key in keys:
             page.keyboard.press(key)
@@ -57,7 +60,7 @@ def test_fifteen_papers_are_rated_with_fifteen_keys(desk_of_fifteen: Page, brows
         assert message is None or message["height"] <= 1, f"the message covers a row: {message}"
         expect(page.locator('.papers [aria-pressed="true"]')).to_have_count(15)
         expect(page.locator(f'[id="paper-{listed[-1]}"]')).to_be_in_viewport()
-        keep_picture(page, "today-fifteen-rated")
+        keep_picture(page, f"{view.strip('/') or 'today'}-fifteen-rated")
     given = ratings_by_id(desk_of_fifteen.desk.warehouse, "reader")
     assert given == {paper_id: KEYS[key] for paper_id, key in zip(listed, keys, strict=True)}
 
@@ -65,6 +68,7 @@ def test_fifteen_papers_are_rated_with_fifteen_keys(desk_of_fifteen: Page, brows
 STATES = {
     "empty-today": "/p/new",
     "empty-days": "/p/new/days",
+    "empty-week": "/p/new/week",
     "empty-shelf": "/p/new/shelf",
     "empty-evidence": "/p/new/evidence",
     "empty-rewrites": "/p/new/rewrites",

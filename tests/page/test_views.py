@@ -85,6 +85,12 @@ def test_rated_unsaved_and_waiting_rows_are_accessible(
         keep_picture(page, f"today-states-{scheme}")
         if axe:
             found["rated"] = serious_findings(page, axe)
+        page.locator("#said").click()
+        expect(page.locator("#said")).to_be_empty()
+        page.keyboard.press("w")
+        expect(page.locator("#said")).to_contain_text("Could not save the rating")
+        page.keyboard.press("Escape")
+        expect(page.locator("#said")).to_be_empty()
         page.keyboard.press("?")
         if axe:
             found["keys"] = serious_findings(page, axe)

@@ -11,6 +11,7 @@ from paper_assets.stores.rewrite_progress import (
     StoredDecision,
     asked_by,
     claim_item,
+    claimed_items,
     decided_items,
     decisions_after,
     finish,
@@ -26,6 +27,7 @@ from paper_assets.stores.rewrites import (
     items_for,
     items_of,
     rewrite_item,
+    rewrites_by_command,
     rewrites_of,
     unfinished_items,
 )
@@ -178,6 +180,22 @@ def test_all_rewrites_of_a_paper_for_a_level_are_found_the_newest_first(warehous
     finish(warehouse, "a", outcome="cancelled", kept=None)
     assert [item.item for item in items_for(warehouse, "paper of a", "public")] == ["d", "a"]
     assert items_for(warehouse, "paper of z", "public") == []
+
+
+def test_a_rewrite_that_no_profile_requested_is_found_once_it_has_an_attempt(warehouse: Warehouse) -> None:
+    open_items(warehouse, [replace(new("d"), paper_id="paper of a"), new("e")], now=LATER)
+    assert rewrites_by_command(warehouse) == []
+    for item in "abde":
+        keep_attempt(warehouse, item, attempt(1))
+    assert [each.item for each in rewrites_by_command(warehouse)] == ["d", "e", "b"], "the newest for each paper"
+    ask(warehouse, MONDAY, "ann", ["a", "b"])
+    assert [each.item for each in rewrites_by_command(warehouse)] == ["e"]
+
+
+def test_a_claim_shows_that_a_rewrite_is_being_written_until_it_ends(warehouse: Warehouse) -> None:
+    claim_item(warehouse, "a", holder="elsewhere:1:token", now=NOW, until=LATER)
+    assert claimed_items(warehouse, now=NOW) == {"a"}
+    assert claimed_items(warehouse, now=LATER) == set()
 
 
 def test_a_profile_has_its_rewrites_in_the_order_asked_for_newest_day_first(warehouse: Warehouse) -> None:

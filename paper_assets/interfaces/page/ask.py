@@ -110,13 +110,16 @@ def show_ask(request: Request) -> Response:
         job = _job(desk, profile, asked)
         state = _state(job)  # once: the answer may be done while the quotations are gathered
         shown |= {"job": job, "state": state, "running": state.startswith("running")}
+        done: Answer | None = None
         try:
             done = job.future.result() if job and state == "done" else None
         except PaperAssetsError as fault:
-            done, shown["fault"] = None, f"The answer could not be written: {fault}."
+            shown["fault"] = f"The answer could not be written: {fault}."
         except Exception as fault:
             logger.error("the answer to %r failed", asked.question[:200], exc_info=fault)
-            done, shown["fault"] = None, f"The answer could not be written ({type(fault).__name__}); the log has more."
+            shown["fault"] = f"The answer could not be written ({type(fault).__name__}); the log has more."
+        if done and done.failure:  # the quotations of now are shown, with the offer to write once more
+            shown["fault"], done = f"The answer could not be written: {done.failure}.", None
         if done:
             shown["written"] = numbered(done)
         else:
@@ -220,7 +223,8 @@ def _job(desk: Desk, profile: str | None, asked: Asked) -> _Job | None:
 
 
 def _failed(future: "Future[Answer]") -> bool:
-    return future.done() and future.exception() is not None
+    """Return whether an answer was not written, so that the question may be asked again."""
+    return future.done() and (future.exception() is not None or future.result().failure is not None)
 
 
 def _state(job: _Job | None) -> str:

@@ -65,6 +65,7 @@ class Desk:
     sessions: "Sessions | None" = None
     states: dict[tuple[str, date], tuple[object, str]] = field(default_factory=dict)
     kept: dict[str, tuple[object, Any]] = field(default_factory=dict)  # by `kept_while`
+    writing: dict[str, str] = field(default_factory=dict)  # rewrites that this process writes ("") or failed to (why)
 
     def kept_while(self, name: str, stamp: object, make: Callable[[], T]) -> T:
         """Return what `make` returned last for this name if the stamp is the same; call it otherwise."""

@@ -51,7 +51,7 @@ def show_evidence(request: Request) -> Response:
             else:
                 shown["fault"] = f"{answer}."
         except InvalidInput as fault:
-            shown["fault"] = str(fault)
+            shown["fault"] = f"{str(fault)[:1].upper()}{str(fault)[1:]}."
     return page(
         request,
         "evidence.html.jinja",
@@ -119,12 +119,17 @@ def _kept_questions(desk: Desk, profile: str) -> tuple[Any, str, list[Any]]:
 
 
 def _plan(question: str, split: str, sides: str) -> dict[str, Any]:
-    """Return the plan of a typed question. Own sides: one a line, a category or `name: what this side says`."""
+    """Return the plan of a typed question. Own sides: one a line, a category or `name: what this side says`.
+
+    Raises InvalidInput.
+    """
     record: dict[str, Any] = {"rewritten_question": question, "question": question, "generation_required": True}
     named = [line.partition(":") for line in sides.splitlines() if line.strip()]
     if split == "stance":
         record["filters"] = {"sides": [dict(each) for each in _STANCES]}
     elif split == "own" and named:
+        if not all(name.strip() for name, _, _ in named):
+            raise InvalidInput("a side has no name; write it before the colon, like this: `yes: retrieval helps`")
         record["filters"] = {
             "sides": [
                 {"name": name.strip(), "query": words.strip()} if words.strip() else name.strip()

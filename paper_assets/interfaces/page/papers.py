@@ -24,6 +24,7 @@ from paper_assets.interfaces.page.desk import (
     isolate,
     now,
     page,
+    person_of,
     profile_of,
     redirect_with_note,
     with_parts,
@@ -49,7 +50,7 @@ from paper_assets.ranking.final_list import order_value
 from paper_assets.retrieval.desk_search import similar_ids
 from paper_assets.stores.papers import find_paper
 from paper_assets.stores.rankings import DayOfPaper, latest_ranking_day, paper_history, ranking_header
-from paper_assets.stores.rewrites import rewrites_of
+from paper_assets.stores.rewrites import rewrites_by_command, rewrites_of
 from paper_assets.text.cleaning import one_line
 from paper_assets.text.words import words_in
 
@@ -165,7 +166,7 @@ def show_paper(request: Request) -> Response:
         rows = similar if isinstance(similar, Unshown) else _rows_of_similar(desk, similar)
         state = ratings_part(warehouse, profile)
         explained = explained_paper(desk, profile, day, paper.paper_id) if profile and day else None
-        rewrites = _rewrites(desk, profile, paper.paper_id) if profile else []
+        rewrites = _rewrites(request, profile, paper.paper_id) if profile else []
     return page(
         request,
         "paper.html.jinja",
@@ -254,9 +255,15 @@ def _became(on: DayOfPaper) -> str:
     return f"no. {on.rank} of the list" if on.shown else f"ranked {on.rank}, not in the list"
 
 
-def _rewrites(desk: Desk, profile: str, paper_id: str) -> list[tuple[str, str]]:
-    """Return the rewrites of the paper that the profile asked for: item and level in words."""
-    wanted = [item for item in rewrites_of(desk.warehouse, profile=profile) if item.paper_id == paper_id]
+def _rewrites(request: Request, profile: str, paper_id: str) -> list[tuple[str, str]]:
+    """Return the rewrites of the paper that the profile asked for, on a personal desk also those that a command made:
+    item and level in words.
+    """
+    warehouse = desk_of(request).warehouse
+    items = rewrites_of(warehouse, profile=profile)
+    if person_of(request) is None:
+        items += rewrites_by_command(warehouse)
+    wanted = [item for item in items if item.paper_id == paper_id]
     return [(each.item, LEVELS_IN_WORDS.get(each.target_level, each.target_level)) for each in wanted]
 
 

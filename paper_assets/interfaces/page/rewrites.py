@@ -40,12 +40,14 @@ from paper_assets.rewriting.writing import Writer
 from paper_assets.settings import RewritingConfig
 from paper_assets.stores.best_practices import BestPractice, best_practice, best_practices, no_such_practice
 from paper_assets.stores.papers import papers_by_id
+from paper_assets.stores.rewrite_progress import claimed_items
 from paper_assets.stores.rewrites import (
     RewriteItem,
     attempts_by_examples,
     papers_asked_for,
     rewrite_asked_for,
     rewrite_item,
+    rewrites_by_command,
     rewrites_of,
 )
 from paper_assets.stores.warehouse import Warehouse
@@ -55,17 +57,24 @@ _MOST_DONE = 60
 _MOST_PRACTICES = 200
 _ONE_AT_A_TIME = ThreadPoolExecutor(max_workers=1, thread_name_prefix="rewriting")
 _NO_MODEL = "No language model is set up, so nothing more is written."
+_BEING_WRITTEN = "Being written; this page updates itself"
 
 logger = logging.getLogger(__name__)
 
 
 def list_rewrites(request: Request) -> Response:
-    """Show the profile's rewrites: those that wait for a decision first, then unfinished and finished ones."""
+    """Show the profile's rewrites: those that wait for a decision first, then unfinished and finished ones.
+
+    On a personal desk also those that a command made of papers in the profile's lists.
+    """
     desk, profile = desk_of(request), profile_of(request)
-    config, model = desk.settings.rewriting, _model(desk)
+    config, pauses = desk.settings.rewriting, _pauses(desk)
     groups: dict[str, list[Any]] = {"wait": [], "open": [], "done": []}
-    for item in rewrites_of(desk.warehouse, profile=profile):
-        row = isolate(f"The rewrite of {item.paper_id}", lambda item=item: _row(item, config, model))  # type: ignore[misc]
+    items = rewrites_of(desk.warehouse, profile=profile)
+    if person_of(request) is None:
+        items += rewrites_by_command(desk.warehouse, profile=profile)
+    for item in items:
+        row = isolate(f"The rewrite of {item.paper_id}", lambda item=item: _row(item, config, pauses))  # type: ignore[misc]
         groups["open" if isinstance(row, Unshown) else row["group"]].append(row)
     return page(
         request,
@@ -86,18 +95,20 @@ def show_rewrite(request: Request) -> Response:
     against = request.query_params.get("against", "before" if shown and shown.attempt > 1 else "original")
     before = item.attempts[shown.attempt - 2] if shown and shown.attempt > 1 and against == "before" else None
     questions = open_questions(item, shown) if shown else ()
-    auto = item.outcome is None and model is not None and request.query_params.get("auto") == "1"
+    pause = _pauses(desk)(item.item)
+    auto = item.outcome is None and pause is None and request.query_params.get("auto") == "1"
     return page(
         request,
         "rewrite.html.jinja",
         item=item,
         level=LEVELS_IN_WORDS.get(item.target_level, item.target_level),
-        stage_in_words=_status(item, step, model=model, auto=auto),
+        stage_in_words=_status(item, step, pause=pause, auto=auto),
         held=held_back(item, shown) if shown else (),
         notes=[note for note in (not_checked(questions), direction_note(shown) if shown else None) if note],
         questions=questions,
         waits=step.attempt if isinstance(step, Wait) else None,
         unfinished=isinstance(step, Write),
+        paused=isinstance(step, Write) and pause is not None,
         auto=auto,
         model=model,
         state=state,
@@ -109,7 +120,7 @@ def show_rewrite(request: Request) -> Response:
             else ()
         ),
         marks=(config.enough, config.asks, config.passes, config.archived),
-        stage=_stage(item),
+        stage=_stage(desk, item),
     )
 
 
@@ -132,7 +143,7 @@ def whole_formulas(pieces: Sequence[Piece]) -> tuple[Piece, ...]:
 
 def rewrite_state(request: Request) -> Response:
     """Return a text that changes when the rewrite goes on, for the script that watches it."""
-    return PlainTextResponse(_stage(_item(request)))
+    return PlainTextResponse(_stage(desk_of(request), _item(request)))
 
 
 def decide_rewrite(request: Request) -> Response:
@@ -168,12 +179,16 @@ def decide_rewrite(request: Request) -> Response:
         note = loop.cancel(warehouse, name).note
     elif decision == "reopen":
         note = loop.take_up_again(warehouse, name).note + _resume(desk, name, advance)
+    elif decision == "continue":
+        note = f"the rewrite of {item.paper_id} for {item.target_level} continues" + _resume(desk, name, advance)
     elif decision == "auto":
         note = f"the rewrite of {item.paper_id} for {item.target_level} runs to its end" + _resume(
             desk, name, run_to_end
         )
     else:
-        raise InvalidInput(f"a decision is accept, retry, release, auto, cancel or reopen, got {decision[:40]!r}")
+        raise InvalidInput(
+            f"a decision is accept, retry, release, continue, auto, cancel or reopen, got {decision[:40]!r}"
+        )
     watched = "?auto=1" if decision == "auto" and _model(desk) is not None else ""
     return redirect_with_note(request, f"/p/{profile}/rewrites/{name}{watched}", f"{note[:1].upper()}{note[1:]}.")
 
@@ -234,7 +249,7 @@ def remove_practice(request: Request) -> Response:
     return redirect_with_note(request, f"/p/{profile}/practices", note)
 
 
-def _row(item: RewriteItem, config: RewritingConfig, model: str | None) -> dict[str, Any]:
+def _row(item: RewriteItem, config: RewritingConfig, pauses: Callable[[str], str | None]) -> dict[str, Any]:
     """Return one rewrite in the list: its group, title, status and score."""
     step = step_of(item, config=config)
     return {
@@ -242,21 +257,21 @@ def _row(item: RewriteItem, config: RewritingConfig, model: str | None) -> dict[
         "item": item.item,
         "title": readable_title(item.title),
         "level": LEVELS_IN_WORDS.get(item.target_level, item.target_level),
-        "status": _status(item, step, model=model, auto=False).partition(";")[0],  # this list does not update itself
+        "status": _status(item, step, pause=pauses(item.item), auto=False).partition(";")[
+            0
+        ],  # this list does not update itself
         "state": state_of(item, config=config),
     }
 
 
-def _status(item: RewriteItem, step: Step, *, model: str | None, auto: bool) -> str:
-    """Return the one sentence about the stage of a rewrite."""
+def _status(item: RewriteItem, step: Step, *, pause: str | None, auto: bool) -> str:
+    """Return the one sentence about the stage of a rewrite; `pause`: why it is not being written."""
     if auto:
         return "Running to its end; this page updates itself"
     if isinstance(step, Wait):
         return f"Attempt {step.attempt} waits for your decision"
     if isinstance(step, Write):
-        return (
-            "Being written; this page updates itself" if model else f"Paused: {_NO_MODEL[:1].lower()}{_NO_MODEL[1:-1]}"
-        )
+        return _BEING_WRITTEN if pause is None else f"Paused{pause and ': '}{pause}"
     kept = f"attempt {step.attempt}"
     return {
         "passed": f"Finished: {kept} passed",
@@ -265,6 +280,22 @@ def _status(item: RewriteItem, step: Step, *, model: str | None, auto: bool) -> 
         "best_with_warning": f"Finished with a quality warning: {kept} is the best of {len(item.attempts)}",
         "cancelled": "Cancelled",
     }[step.outcome]
+
+
+def _pauses(desk: Desk) -> Callable[[str], str | None]:
+    """Return the function that gives the reason why an unfinished rewrite is not being written: None if it is being
+    written, empty where nothing failed, so that the next run or the reader continues it.
+    """
+    claimed, has_model = claimed_items(desk.warehouse, now=now()), _model(desk) is not None
+
+    def pause(item: str) -> str | None:
+        if item in claimed:
+            return None
+        if not has_model:
+            return f"{_NO_MODEL[:1].lower()}{_NO_MODEL[1:-1]}"
+        return desk.writing.get(item, "") or (None if item in desk.writing else "")
+
+    return pause
 
 
 def _item(request: Request) -> RewriteItem:
@@ -285,17 +316,21 @@ def _resume(desk: Desk, item: str, go_on: Callable[[Warehouse, Writer, str], Rew
         try:
             go_on(desk.for_writing, workspace.load_writer(workspace), item)
             publish_vectors(desk.for_writing, workspace)
+            desk.writing.pop(item, None)
         except PaperAssetsError as fault:  # finished attempts are kept; a run or the next click continues from there
             logger.warning("the rewrite %s stopped: %s", item, fault)
-        except Exception:
+            desk.writing[item] = str(fault)
+        except Exception as fault:
             logger.exception("the rewrite %s stopped", item)
+            desk.writing[item] = f"it failed ({type(fault).__name__}), and the log has the details"
 
+    desk.writing[item] = ""
     _ONE_AT_A_TIME.submit(work)
     return ""
 
 
-def _stage(item: RewriteItem) -> str:
-    return f"{len(item.attempts)} {len(item.decisions)} {item.outcome}"
+def _stage(desk: Desk, item: RewriteItem) -> str:
+    return f"{len(item.attempts)} {len(item.decisions)} {item.outcome} {desk.writing.get(item.item)}".strip()
 
 
 def _model(desk: Desk) -> str | None:

@@ -14,7 +14,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from paper_assets.errors import InvalidInput, LLMError, PaperAssetsError, StoreBusy
+from paper_assets.errors import InvalidInput, LLMError, LLMNotConfigured, PaperAssetsError, StoreBusy
 from paper_assets.interfaces.page.desk import Desk, desk_of, now, page, person_of, redirect_with_note
 from paper_assets.models.llm_config import PROVIDERS, LLMConfig, Usage, check_month, cost, llm_config, monthly_use
 from paper_assets.settings import WEEKDAYS, Settings, load_settings
@@ -115,11 +115,10 @@ def model_use(desk: Desk) -> ModelUse | NoModel:
     """Return what the language model used this month, or why there is none."""
     try:
         config = llm_config(environ_of(desk))
+    except LLMNotConfigured:
+        return NoModel("No language model is set up; everything works without one")
     except PaperAssetsError as fault:
-        text = str(fault)
-        return NoModel(
-            "No language model is set up; everything works without one" if "not configured" in text else text
-        )
+        return NoModel(str(fault))
     uses = config.monthly.by_purpose() if config.monthly else {}
     total = config.monthly.total() if config.monthly else Usage()
     try:
@@ -243,7 +242,7 @@ def _field_of(fault: str) -> str:
 def _said(fault: PaperAssetsError) -> str:
     """Write a fault for a form, whose fields have names and no variables."""
     text = str(fault)
-    if "the LLM is not configured" in text:
+    if isinstance(fault, LLMNotConfigured):
         return "Enter the key (any text for a server that asks for none). Nothing was saved."
     for variable, word in (
         ("PAPER_ASSETS_LLM_PRICE_IN", "the price of tokens sent"),

@@ -114,10 +114,10 @@ def make_profile(request: Request) -> Response:
             draft = replace(draft, categories=tuple(dict.fromkeys(codes)))
         created = services.create_profile(place, draft, now=now(), library=library)
     except FieldFault as fault:
-        marked = "Could not make the profile: correct the marked field."
+        marked = "Could not make the profile: correct the marked field"
         return _page(request, values, own=own, faults={fault.field: f"{fault}"}, fault=marked, status=400)
     except InvalidInput as fault:
-        return _page(request, values, own=own, fault=f"Could not make the profile: {fault}.", status=400)
+        return _page(request, values, own=own, fault=f"Could not make the profile: {fault}", status=400)
     said = [f"Profile {name} is made."]
     if created.imported:
         said.append(f"{len(created.imported.new)} works of your library are liked.")

@@ -17,6 +17,9 @@ function say(text, fault = false, { inRow = false } = {}) {
   if (!fault && text) hiding = setTimeout(() => { said.textContent = ""; }, 8000);
 }
 if (said.textContent.trim() && getComputedStyle(said).position === "fixed") say(said.textContent);
+// A message covers a part of the page, and one about a fault stays: a click on it or Escape closes it.
+said.addEventListener("click", () => say(""));
+addEventListener("keydown", (event) => { if (event.key === "Escape" && said.textContent) say(""); });
 addEventListener("hashchange", () => { if (said.classList.contains("first")) say(""); });
 
 // On a phone the views are one row that scrolls: begin with the open one in sight.

@@ -1,0 +1,185 @@
+"""Every view in the states that something failed, waits or is refused: accessible, in its width, with a way forward."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+from urllib.parse import quote_plus
+
+import pytest
+from playwright.sync_api import Browser, expect
+from playwright.sync_api import Page as BrowserPage
+
+from paper_assets.interfaces.background import Job, write_job
+from paper_assets.settings import load_settings
+from paper_assets.stores.locks import this_process
+from paper_assets.stores.rewrite_progress import finish, keep_attempt
+from tests.desk import Desk
+from tests.loopback_llm import fault, loopback_llm
+from tests.page.browser import axe_script, keep_picture, serious_findings, small_targets, visitor
+from tests.page.invented_desk import LATEST, PROFILE, Page, attempt, served, waiting_item
+
+QUESTION = "Is traffic forecasting on road networks simple?"
+JOB = Job(arguments=("start",), title="Fetching 7 days for traffic", profile=PROFILE, stage="fetching", total=7)
+REFUSED = "arXiv asks us to wait; try again in an hour with `paper-assets start --days 7`"
+Opening = Callable[[BrowserPage, Page], None]
+
+
+def at(path: str) -> Opening:
+    return lambda page, desk: page.goto(desk.url + path) and None
+
+
+def sent(path: str, form: str, **values: str) -> Opening:
+    """Submit a form with values that its fields would not accept."""
+
+    def open_view(page: BrowserPage, desk: Page) -> None:
+        page.goto(desk.url + path)
+        with page.expect_navigation():
+            page.evaluate(
+                """([selector, values]) => {
+                    const form = document.querySelector(selector);
+                    for (const [name, value] of Object.entries(values)) form.elements[name].value = value;
+                    form.noValidate = true;
+                    form.requestSubmit();
+                }""",
+                [form, values],
+            )
+
+    return open_view
+
+
+def work(path: str, **changed: Any) -> Opening:
+    """Open a view while a command in the background runs, or after it ended."""
+
+    def open_view(page: BrowserPage, desk: Page) -> None:
+        home = load_settings(desk.desk.environment, desk.desk.folder).home
+        write_job(home, replace(JOB, **changed))
+        page.goto(desk.url + path)
+        page.evaluate("() => { for (let last = setTimeout(() => 0); last; last--) clearTimeout(last); }")  # no reload
+        (home / "background.json").unlink()
+
+    return open_view
+
+
+def rewrite(*, score: int, outcome: str | None = None, attempts: int = 1) -> Opening:
+    """Open a rewrite that waits, failed or was cancelled."""
+
+    def open_view(page: BrowserPage, desk: Page) -> None:
+        item = waiting_item(desk.desk).item
+        for number in range(2, attempts + 1):
+            keep_attempt(desk.desk.warehouse, item, attempt(number, score, "Roads are full. It costs 40 apples."))
+        if outcome:
+            kept = None if outcome == "cancelled" else attempts
+            finish(desk.desk.warehouse, item, outcome=outcome, kept=kept, note="not archived: 40 is in question")
+        page.goto(f"{desk.url}/p/{PROFILE}/rewrites/{item}")
+
+    return open_view
+
+
+def retried(page: BrowserPage, desk: Page) -> None:
+    """Ask for another attempt, which the language model fails to write."""
+    item = waiting_item(desk.desk, original_text="Rivers are full of boats.").item  # no model has rewritten it yet
+    page.goto(f"{desk.url}/p/{PROFILE}/rewrites/{item}")
+    page.get_by_role("button", name="Retry").click()
+    expect(page.locator("#status")).to_contain_text("Paused: openai")
+    expect(page.get_by_role("button", name="Continue")).to_be_visible()
+
+
+def asked(page: BrowserPage, desk: Page) -> None:
+    """Ask for a written answer, which the language model fails to write."""
+    page.goto(f"{desk.url}/p/{PROFILE}/ask?question={quote_plus(QUESTION)}")
+    page.get_by_role("button", name="Write an answer").click()
+    expect(page.get_by_role("alert")).to_contain_text("The answer could not be written: openai")
+    expect(page.get_by_role("button", name="Write an answer")).to_be_visible()
+    expect(page.locator(".footnotes blockquote").first).to_be_visible()
+
+
+STATES: Mapping[str, Opening] = {
+    "ask-failed": asked,
+    "ask-refused": at(f"/p/{PROFILE}/ask?question=%3F%3F"),
+    "evidence-refused": at(f"/p/{PROFILE}/evidence?question=%3F%3F&split=own&sides=%3A"),
+    "evidence-failed": at(f"/p/{PROFILE}/evidence?question={quote_plus(QUESTION)}"),
+    "rewrite-retried": retried,
+    "rewrite-warning": rewrite(score=70, outcome="best_with_warning", attempts=3),
+    "rewrite-cancelled": rewrite(score=70, outcome="cancelled"),
+    "rewrite-held": rewrite(score=87, attempts=2),
+    "rewrites-mixed": at(f"/p/{PROFILE}/rewrites"),
+    "no-such-rewrite": at(f"/p/{PROFILE}/rewrites/none"),
+    "practices-refused": at(f"/p/{PROFILE}/practices?score=many"),
+    "practices-none": at(f"/p/{PROFILE}/practices?keyword=nothing+has+this"),
+    "first-running": work(f"/p/{PROFILE}/first", process=f"{this_process()}", done=3, counts={f"{LATEST}": 9}),
+    "first-starting": work(f"/p/{PROFILE}/first", process=f"{this_process()}", stage="starting", total=0),
+    "first-stopped": work(f"/p/{PROFILE}/first", state="stopped", counts={f"{LATEST}": 9}),
+    "first-failed": work(f"/p/{PROFILE}/first", state="failed", message=REFUSED, counts={f"{LATEST}": 9}),
+    "health-running": work("/health", process=f"{this_process()}", done=3),
+    "health-failed": work("/health", state="failed", message=REFUSED),
+    "settings-hours": sent("/settings", "#morning form", at="", zone=""),
+    "settings-price": sent("/settings", "#model form", key="some", price_in="cheap"),
+    "settings-call": sent("/settings", "#model form", key="some", url="http://127.0.0.1:9/v1"),
+    "profile-refused": sent(f"/p/{PROFILE}/profile", "form[data-preview]", **{"ranking-top_k": "many"}),
+    "welcome-refused": sent("/welcome", "#welcome", interests="roads", name="Not This"),
+    "search-nothing": at(f"/p/{PROFILE}/search?q=zebra+crossings+of+1904"),
+    "shelf-nothing": at(f"/p/{PROFILE}/shelf?show=worth&q=zebra"),
+    "why-nothing": at(f"/p/{PROFILE}/{LATEST}/why?paper=zebra"),
+    "map-day": at(f"/p/{PROFILE}/{LATEST}/map"),
+    "no-such-kept": at(f"/p/{PROFILE}/ask?kept=99"),
+}
+EMPTY = (
+    "/",
+    "/welcome",
+    "/health",
+    "/settings",
+    "/search",
+    "/search?q=roads",
+    "/ask",
+    "/ask?question=Why+roads%3F",
+    "/map",
+)
+SIZES = ((390, "light"), (1280, "light"), (1280, "dark"))
+
+
+@pytest.fixture(scope="module")
+def failing(page_of_a_year: Page) -> Iterator[Page]:
+    """The desk with a language model that answers every call with an error."""
+    with loopback_llm(lambda request: fault(500)) as model:
+        limits = {"PAPER_ASSETS_LLM_DEADLINE": "1", "PAPER_ASSETS_LLM_TIMEOUT": "1"}
+        with served(page_of_a_year.desk, **model.environ("openai"), OPENAI_MODEL="invented", **limits) as page:
+            yield page
+
+
+@pytest.fixture(scope="module")
+def empty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+    """A home without papers and profiles."""
+    with served(Desk(tmp_path_factory.mktemp("empty"))) as page:
+        yield page
+
+
+@pytest.mark.parametrize(("width", "scheme"), SIZES)
+@pytest.mark.parametrize("path", EMPTY)
+def test_every_view_of_an_empty_home_is_accessible_and_leads_on(
+    empty: Page, browser: Browser, path: str, width: int, scheme: str
+) -> None:
+    with visitor(browser, width=width, color_scheme=scheme) as page:
+        page.goto(empty.url + path)
+        name = path.partition("?")[0].strip("/").replace("/", "-") or "home"
+        check(page, f"empty-home-{name}{'-asked' if '?' in path else ''}-{width}-{scheme}", width)
+
+
+@pytest.mark.parametrize(("width", "scheme"), SIZES)
+@pytest.mark.parametrize("state", STATES)
+def test_a_view_in_which_something_failed_or_waits_is_accessible_and_leads_on(
+    failing: Page, browser: Browser, state: str, width: int, scheme: str
+) -> None:
+    with visitor(browser, width=width, color_scheme=scheme) as page:
+        STATES[state](page, failing)
+        check(page, f"state-{state}-{width}-{scheme}", width)
+
+
+def check(page: BrowserPage, name: str, width: int) -> None:
+    keep_picture(page, name)
+    assert page.locator("h1").count() == 1
+    overflow = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+    assert overflow <= 0, f"wider than {width} px"
+    assert width != 390 or small_targets(page) == []
+    assert page.locator("main").locator("a, button").count() > 0, "nothing leads on from here"
+    if axe := axe_script():
+        assert serious_findings(page, axe) == []
