@@ -160,6 +160,8 @@ def test_every_view_of_an_empty_home_is_accessible_and_leads_on(
 ) -> None:
     with visitor(browser, width=width, color_scheme=scheme) as page:
         page.goto(empty.url + path)
+        if path == "/health":
+            expect(page.get_by_role("link", name="Make a profile")).to_have_attribute("href", "/welcome")
         name = path.partition("?")[0].strip("/").replace("/", "-") or "home"
         check(page, f"empty-home-{name}{'-asked' if '?' in path else ''}-{width}-{scheme}", width)
 

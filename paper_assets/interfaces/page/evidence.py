@@ -129,7 +129,7 @@ def _plan(question: str, split: str, sides: str) -> dict[str, Any]:
         record["filters"] = {"sides": [dict(each) for each in _STANCES]}
     elif split == "own" and named:
         if not all(name.strip() for name, _, _ in named):
-            raise InvalidInput("a side has no name; write it before the colon, like this: `yes: retrieval helps`")
+            raise InvalidInput("a side has no name; write it before the colon, as in yes: retrieval helps")
         record["filters"] = {
             "sides": [
                 {"name": name.strip(), "query": words.strip()} if words.strip() else name.strip()
