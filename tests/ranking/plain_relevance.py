@@ -229,7 +229,8 @@ def like_best(logits: list[float], vectors: list[list[float]]) -> list[float]:
     weights = {at: max(sigmoid(logits[at]) / sigmoid(logits[first[0]]), 1e-6) for at in first}
 
     def mean(number: int) -> float:
-        others = {at: weight for at, weight in weights.items() if vectors[at] != vectors[number]}
+        mine = list(vectors[number])
+        others = {at: weight for at, weight in weights.items() if list(vectors[at]) != mine}
         if not others:
             return float(DATA["best_cosines"]["mean"])
         near = {at: weight * uncut_cosine(vectors[number], vectors[at]) for at, weight in others.items()}

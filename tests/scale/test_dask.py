@@ -16,8 +16,7 @@ import paper_assets
 from benchmarks.scoring import unit_vectors
 from paper_assets.cluster.client import Cluster, connected
 from paper_assets.cluster.tasks import rankings_of, spread
-from paper_assets.defs.instance import open_instance
-from paper_assets.defs.runs import STEP
+from paper_assets.defs.instance import JOB, open_instance
 from paper_assets.errors import ClusterUnavailable
 from paper_assets.models.embedder import Embedder, load_embedder
 from paper_assets.paper import paper_to_mapping, papers_to_table
@@ -159,7 +158,7 @@ def test_the_command_line_makes_all_profiles_in_one_run_on_the_cluster_as_it_doe
         desk = Desk(tmp_path / name)
         desk.run("run", PAPER_ASSETS_DASK=address)
         with open_instance(desk.folder / "dagster_home") as instance:
-            made = instance.get_runs(filters=dg.RunsFilter(tags={STEP: "gatekeeper"}))
+            made = instance.get_runs(filters=dg.RunsFilter(job_name=f"{JOB}scored_rankings"))
         assert len(made) == runs, "one run for the profiles of a day"
         found[name] = [bits(ranking(desk.warehouse, day, each).rows) for each in ("p00", "p01", "p02")]
     assert found["together"] == found["alone"]
