@@ -173,14 +173,8 @@ def stacked_bars(rows: Sequence[str], parts: Mapping[str, Sequence[float]], *, t
 
 
 _WIDTH, _TOP = 460, 26  # pixels
-
-
 _COLUMNS, _LINE = 4, 14  # of the legend: names in a line, and its height
-
-
 _COLOURS = ("1f77b4", "ff7f0e", "2ca02c", "d62728", "9467bd", "8c564b", "e377c2", "7f7f7f", "bcbd22", "17becf")
-
-
 _LONGEST = 80  # letters of any text in a picture
 
 

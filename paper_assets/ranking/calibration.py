@@ -60,9 +60,9 @@ class Cosines:
 class Calibration:
     """A `Logit` for each set of parts.
 
-    `interest`: meaning is the standardized cosine of one interest, words its term score. By this the `best_matches`
-    papers are found that `interest_with_best` then compares all papers with. `interest_wordless`: the same
-    without words, for interests that hold no word to look for (`+-`) and the mode `lanes`. `words_only`: without a
+    `interest`: meaning is the standardized cosine of one interest, words its term score; it finds the `best_matches`
+    papers of an interest. `interest_with_best`: the same with the likeness of each paper to those. `interest_wordless`:
+    meaning alone, for interests that hold no word to look for (`+-`) and the mode `lanes`. `words_only`: without a
     model. `library`: meaning and words are pooled over the `nearest` liked papers. In company of interests the library
     counts by `library_share * m / (m + library_half)` of its logit above `library_base`, m being the number of liked
     papers.

@@ -2,9 +2,10 @@
 
 The interest mode says what papers are compared with, and how the comparisons become one relevance. A profile is seen in
 up to three views. `seed`: one text with all interests. `lanes`: each interest separately. `library`: each liked paper.
-`hybrid` looks through several views (`hybrid_of`, all that the profile can serve), by meaning and by words. Relevance
-is then a calibrated probability (`calibration.py`), and a threshold separates what is worth reading. The mode `seed`
-alone is the original arithmetic, a cosine to a text in which interests appear 3, 2 and 1 times; it has no threshold.
+`hybrid` looks through several views (`hybrid_of`, all that the profile can serve), by meaning and by words, and by the
+likeness of a paper to the best matches of an interest (`best_matches.py`). Relevance is then a calibrated probability
+(`calibration.py`), and a threshold separates what is worth reading. The mode `seed` alone is the original arithmetic, a
+cosine to a text in which interests appear 3, 2 and 1 times; it has no threshold.
 """
 
 from collections.abc import Mapping, Sequence

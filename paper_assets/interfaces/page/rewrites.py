@@ -252,14 +252,15 @@ def remove_practice(request: Request) -> Response:
 def _row(item: RewriteItem, config: RewritingConfig, pauses: Callable[[str], str | None]) -> dict[str, Any]:
     """Return one rewrite in the list: its group, title, status and score."""
     step = step_of(item, config=config)
+    status, _, _ = _status(item, step, pause=pauses(item.item), auto=False).partition(
+        ";"
+    )  # the list does not update itself
     return {
         "group": "wait" if isinstance(step, Wait) else "open" if isinstance(step, Write) else "done",
         "item": item.item,
         "title": readable_title(item.title),
         "level": LEVELS_IN_WORDS.get(item.target_level, item.target_level),
-        "status": _status(item, step, pause=pauses(item.item), auto=False).partition(";")[
-            0
-        ],  # this list does not update itself
+        "status": status,
         "state": state_of(item, config=config),
     }
 
@@ -293,7 +294,8 @@ def _pauses(desk: Desk) -> Callable[[str], str | None]:
             return None
         if not has_model:
             return f"{_NO_MODEL[:1].lower()}{_NO_MODEL[1:-1]}"
-        return desk.writing.get(item, "") or (None if item in desk.writing else "")
+        fault = desk.writing.get(item)
+        return "" if fault is None else fault or None  # "" while it is being written here
 
     return pause
 
