@@ -81,11 +81,11 @@ let queue = Promise.resolve();
 
 const ratingOf = (article) => article.dataset.rating || "none";
 
-function rate(article, rating, { undoing = false } = {}) {
+function rate(article, rating) {
   const form = article && article.querySelector("form.rate");
   if (!form) return;
   const entry = { id: article.id, action: form.action, fields: fields(form), before: ratingOf(article), rating };
-  if (!undoing) given.push(entry);
+  given.push(entry);
   article.dataset.rating = rating;
   article.setAttribute("aria-busy", "true");
   showRowFault(article, null);
