@@ -23,16 +23,18 @@ class PaperAssetsError(Exception):
     """Root of all errors that a user can cause or meet; its text is one line, ready to be shown.
 
     The line contains no control characters, even where it repeats an input, and the middle of a long line is left out.
+    `variable`: the environment variable to change, if there is one; a form marks its field.
     """
 
     code = "INVALID_INPUT"
 
-    def __init__(self, line: str = "") -> None:
+    def __init__(self, line: str = "", *, variable: str | None = None) -> None:
         if not line.isprintable():
             line = "".join(sign if sign.isprintable() else " " if sign.isspace() else "\ufffd" for sign in line)
         if len(line) > _LONGEST:
             line = f"{line[: _LONGEST // 2]} … {line[-_LONGEST // 2 :]}"
         super().__init__(line)
+        self.variable = variable
 
 
 class InvalidInput(PaperAssetsError):

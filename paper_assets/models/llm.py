@@ -362,7 +362,7 @@ def _complete(
 def _final_error(line: str, last: TryFailed | None) -> LLMUnreachable:
     """Turn the last failed try into an error: the server is unreachable, or it asks to slow down."""
     if last is None or not last.slow_down:
-        return LLMUnreachable(line)
+        return LLMUnreachable(line, variable=last.variable if last else None)
     asks = "" if last.wait is None or f"{last.wait:.3g} s" in line else f"; it asks to wait {last.wait:.3g} s"
     error = LLMRateLimited(f"{line}{asks}")
     error.retry_after = last.wait

@@ -69,18 +69,21 @@ def llm_config(environ: Mapping[str, str], *, provider: str | None = None, model
     name = (provider or given.get("LLM_PROVIDER", "openai")).strip().lower()
     known = next((each for each in PROVIDERS if each == name), None)
     if known is None:
-        raise LLMConfigError(f"LLM provider {name[:40]!r} is unknown; use one of {', '.join(PROVIDERS)}")
+        line = f"LLM provider {name[:40]!r} is unknown; use one of {', '.join(PROVIDERS)}"
+        raise LLMConfigError(line, variable="LLM_PROVIDER")
     prefix = known.upper()
     default_model, default_url = _DEFAULTS[known]
     name = (model or "").strip() or given.get(f"{prefix}_MODEL", default_model)
     if not name.isprintable() or len(name) > 200:
-        raise LLMConfigError(f"{prefix}_MODEL must be the name of a model, got {name[:40]!r}")
+        line = f"{prefix}_MODEL must be the name of a model, got {name[:40]!r}"
+        raise LLMConfigError(line, variable=f"{prefix}_MODEL")
     prices = [_price(given, f"PAPER_ASSETS_LLM_PRICE_{way}") for way in ("IN", "OUT")]
     month_cost = _price(given, "PAPER_ASSETS_LLM_MONTH_COST")
     if month_cost is not None and None in prices:
         raise LLMConfigError(
             "a monthly limit in money needs the prices of the model: set PAPER_ASSETS_LLM_PRICE_IN and "
-            "PAPER_ASSETS_LLM_PRICE_OUT, or limit the tokens"
+            "PAPER_ASSETS_LLM_PRICE_OUT, or limit the tokens",
+            variable="PAPER_ASSETS_LLM_PRICE_IN",
         )
     month_tokens = _price(given, "PAPER_ASSETS_LLM_MONTH_TOKENS")
     return LLMConfig(
@@ -124,9 +127,9 @@ def _base_url(url: str, *, provider: Provider) -> str:
     except ValueError:
         valid = False
     if not valid or not url.isprintable() or " " in url:
-        raise LLMConfigError(f"{variable} must be an address like {_DEFAULTS[provider][1]}")
+        raise LLMConfigError(f"{variable} must be an address like {_DEFAULTS[provider][1]}", variable=variable)
     if parts.username or parts.password:
-        raise LLMConfigError(f"{variable} must not hold a user or password")
+        raise LLMConfigError(f"{variable} must not hold a user or password", variable=variable)
     url = url.rstrip("/")
     # The native chat API is next to /v1, which is the URL that users know.
     return re.sub(r"/v1$", "", url) if provider == "ollama" else url
@@ -137,10 +140,12 @@ def _api_key(key: str | None, *, provider: Provider) -> str:
     if key is None:
         raise LLMNotConfigured(
             f"the LLM is not configured: set {variable} (any text for a server that asks for none), "
-            "or another LLM_PROVIDER"
+            "or another LLM_PROVIDER",
+            variable=variable,
         )
     if not re.fullmatch(r"[!-~]+", key):  # it would break the HTTP header, and the error would reveal it
-        raise LLMConfigError(f"{variable} holds a space, a line break or a letter that no key has")
+        line = f"{variable} holds a space, a line break or a letter that no key has"
+        raise LLMConfigError(line, variable=variable)
     return key
 
 
@@ -150,7 +155,7 @@ def _number(given: Mapping[str, str], name: str, default: float, *, least: float
     except ValueError:
         value = math.nan
     if not (math.isfinite(value) and value >= least):
-        raise LLMConfigError(f"{name} must be a number from {least:g}, got {given[name][:40]!r}")
+        raise LLMConfigError(f"{name} must be a number from {least:g}, got {given[name][:40]!r}", variable=name)
     return value
 
 

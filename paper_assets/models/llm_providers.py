@@ -36,12 +36,17 @@ _LIKE_A_KEY = re.compile(r"sk-[\w*.-]{6,}|bearer\s+\S+", re.IGNORECASE)
 
 
 class TryFailed(Exception):
-    """Report a failed exchange that may be retried. `wait`: seconds the server asks for, or None."""
+    """Report a failed exchange that may be retried. `wait`: seconds the server asks for, or None. `variable`: the
+    environment variable that may be wrong.
+    """
 
-    def __init__(self, message: str, *, wait: float | None = None, slow_down: bool = False) -> None:
+    def __init__(
+        self, message: str, *, wait: float | None = None, slow_down: bool = False, variable: str | None = None
+    ) -> None:
         super().__init__(message)
         self.wait = wait
         self.slow_down = slow_down
+        self.variable = variable
 
 
 class SchemaRefused(Exception):
@@ -70,22 +75,26 @@ def judged(config: LLMConfig, response: "httpx2.Response", *, with_schema: bool)
         kind = response.headers.get("content-type", "no content type").split(";")[0]
         raise LLMError(
             f"{config.named} answered {status} with something other than a JSON object ({tidy(kind, config)}); "
-            f"check {prefix}_BASE_URL"
+            f"check {prefix}_BASE_URL",
+            variable=f"{prefix}_BASE_URL",
         )
     if code == "insufficient_quota" or status == 402:
         raise LLMError(f"{config.named}: the quota is used up ({status}); look at the account's plan and billing")
     if status == 401:  # the text of a 401 may repeat parts of the key
-        raise LLMConfigError(f"{config.named} refused the key (401); check {key_variable}")
+        raise LLMConfigError(f"{config.named} refused the key (401); check {key_variable}", variable=key_variable)
     if status == 403:
-        raise LLMConfigError(f"{config.named} denied access (403); check {key_variable} and {prefix}_MODEL{message}")
+        line = f"{config.named} denied access (403); check {key_variable} and {prefix}_MODEL{message}"
+        raise LLMConfigError(line, variable=key_variable)
     if status == 404:
         mend = f"; try: ollama pull {config.model}" if config.provider == "ollama" else ""
         raise LLMConfigError(
             f"{config.named} knows no model {config.model!r}, or the address is wrong (404); "
-            f"check {prefix}_MODEL and {prefix}_BASE_URL{mend}{message}"
+            f"check {prefix}_MODEL and {prefix}_BASE_URL{mend}{message}",
+            variable=f"{prefix}_MODEL",
         )
     if 300 <= status < 400:
-        raise LLMConfigError(f"{config.named} sends us elsewhere ({status}); check {prefix}_BASE_URL")
+        line = f"{config.named} sends us elsewhere ({status}); check {prefix}_BASE_URL"
+        raise LLMConfigError(line, variable=f"{prefix}_BASE_URL")
     if with_schema and status == 500 and _UNKNOWN_FORM.search(message):
         raise SchemaRefused(message)
     if status in _WORTH_ANOTHER_TRY:
@@ -191,7 +200,7 @@ def exchange(config: LLMConfig, prompt: Prompt, *, timeout: float) -> Reply:
 
     load(config)
     send = {"openai": _send_openai, "anthropic": _send_anthropic, "ollama": _send_ollama}[config.provider]
-    ends = time.monotonic() + timeout
+    ends, address = time.monotonic() + timeout, f"{config.provider.upper()}_BASE_URL"
 
     def bound(response: "httpx2.Response") -> None:
         packed = response.headers.pop("content-encoding", "identity").strip().lower()
@@ -215,9 +224,10 @@ def exchange(config: LLMConfig, prompt: Prompt, *, timeout: float) -> Reply:
     except httpx2.TimeoutException:
         raise TryFailed(f"no answer within {timeout:.3g} s") from None
     except httpx2.HTTPError as error:
-        raise TryFailed(f"cannot be reached: {tidy(str(error), config) or type(error).__name__}") from None
+        line = f"cannot be reached: {tidy(str(error), config) or type(error).__name__}"
+        raise TryFailed(line, variable=address) from None
     except httpx2.InvalidURL:
-        raise LLMConfigError(f"{config.provider.upper()}_BASE_URL is not a valid URL") from None
+        raise LLMConfigError(f"{address} is not a valid URL", variable=address) from None
     read = {"openai": _read_openai, "anthropic": _read_anthropic, "ollama": _read_ollama}[config.provider]
     try:
         text, ended, input_tokens, output_tokens = read(answer)

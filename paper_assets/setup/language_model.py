@@ -63,7 +63,8 @@ def chosen_variables(
     """
     name = provider.strip().lower()
     if name not in PROVIDERS:
-        raise InvalidInput(f"{provider[:40]!r} is not a provider; choose {', '.join(PROVIDERS)}")
+        line = f"{provider[:40]!r} is not a provider; choose {', '.join(PROVIDERS)}"
+        raise InvalidInput(line, variable="LLM_PROVIDER")
     prefix = name.upper()
     variables = {"LLM_PROVIDER": name, f"{prefix}_MODEL": model.strip(), f"{prefix}_BASE_URL": url.strip()}
     if name != KEYLESS:
@@ -96,12 +97,14 @@ def monthly_limit(text: str) -> dict[str, str]:
         return {MONTH_TOKENS: "", MONTH_COST: ""}
     found = _LIMIT.fullmatch(given)
     if not found:
-        raise InvalidInput(f"the monthly limit must be like 2000000 tokens, 5 money or none, got {given[:40]!r}")
+        line = f"the monthly limit must be like 2000000 tokens, 5 money or none, got {given[:40]!r}"
+        raise InvalidInput(line, variable=MONTH_TOKENS)
     number = found[1].replace(",", "").replace("_", "")
     if (found[2] or "tokens").lower() == "money":
         return {MONTH_TOKENS: "", MONTH_COST: number}
     if "." in number:
-        raise InvalidInput(f"a number of tokens is whole; for an amount of money write {number} money")
+        line = f"a number of tokens is whole; for an amount of money write {number} money"
+        raise InvalidInput(line, variable=MONTH_TOKENS)
     return {MONTH_TOKENS: number, MONTH_COST: ""}
 
 

@@ -1,5 +1,6 @@
 """Test the settings: the hours of the fetch, and the language model with its test call, limit and use in Health."""
 
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -12,7 +13,7 @@ from paper_assets.models.llm_config import llm_config
 from paper_assets.settings import load_settings
 from paper_assets.stores.kept_settings import LANGUAGE_MODEL, kept_environment, kept_variables
 from tests.desk import Desk
-from tests.loopback_llm import KEY, fault, loopback_llm, says
+from tests.loopback_llm import KEY, Raw, fault, html, loopback_llm, says
 from tests.page.browser import axe_script, keep_picture, serious_findings, visitor
 from tests.page.invented_desk import served
 
@@ -136,11 +137,24 @@ def test_a_fault_is_beside_its_field_and_nothing_is_saved(
     assert kept_variables(desk.folder / "data") == {}
 
 
-def test_a_key_that_is_refused_is_not_saved(desk: Desk, client: TestClient) -> None:
-    with loopback_llm(fault(401)) as server:
+@pytest.mark.parametrize(
+    ("answer", "field"),
+    [
+        (fault(401), "key"),
+        (fault(403), "key"),
+        (fault(404), "model"),
+        (fault(302), "url"),
+        (html(), "url"),
+        (fault(500, "the monthly limit: no number of tokens, OPENAI_API_KEY, the prices of the model"), "model-fault"),
+    ],
+)
+def test_what_the_server_refuses_is_said_beside_its_field_and_not_saved(
+    desk: Desk, client: TestClient, answer: Raw, field: str
+) -> None:
+    with loopback_llm(answer) as server:
         refused = client.post("/settings", data=model_form(server.config("openai").base_url))
     assert refused.status_code == 400
-    assert 'id="key-fault"' in refused.text
+    assert re.findall(r'id="([a-z_-]+)-fault" role="alert"', refused.text) == [field]
     assert kept_variables(desk.folder / "data") == {}
 
 

@@ -42,6 +42,18 @@ _PROVIDER_NAMES: Mapping[str, str] = {
     "ollama": "Ollama on your machine (no key, no cost)",
 }
 _MODEL_FIELDS = ("provider", "model", "url", "price_in", "price_out", "amount", "unit")
+_FIELDS: Mapping[str, str] = {  # of the form, by the variable that it sets
+    "LLM_PROVIDER": "provider",
+    models.PRICE_IN: "price_in",
+    models.PRICE_OUT: "price_out",
+    models.MONTH_TOKENS: "amount",
+    models.MONTH_COST: "amount",
+    **{
+        f"{provider.upper()}_{part}": name
+        for provider in PROVIDERS
+        for part, name in (("API_KEY", "key"), ("MODEL", "model"), ("BASE_URL", "url"))
+    },
+}
 _COMMON_ZONES = ("UTC", "America/Los_Angeles", "America/New_York", "Europe/London", "Europe/Berlin", "Asia/Seoul")
 
 
@@ -184,7 +196,7 @@ def _save_model(request: Request) -> Response:
         )
         used = models.try_model(variables, environ_of(desk))
     except PaperAssetsError as fault:
-        return _page(request, _Form(values=values, faults={_field_of(str(fault)): _said(fault)}), status=400)
+        return _page(request, _Form(values=values, faults={_field_of(fault): _said(fault)}), status=400)
     keep_variables(desk.settings.home, variables)
     config = llm_config(variables)
     price = cost(config, used)
@@ -202,7 +214,7 @@ def _save_limit(request: Request) -> Response:
     try:
         variables = models.with_limit(_kept(desk), _limit(values))
     except PaperAssetsError as fault:
-        return _page(request, _Form(values=values, faults={_field_of(str(fault)): _said(fault)}), status=400)
+        return _page(request, _Form(values=values, faults={_field_of(fault): _said(fault)}), status=400)
     keep_variables(desk.settings.home, variables)
     note = f"Saved. Monthly limit: {models.limit_in_words(llm_config(variables))}."
     return redirect_with_note(request, "/settings#model", note)
@@ -218,25 +230,9 @@ def _limit(values: Mapping[str, str]) -> str:
     return f"{values['amount']} {values['unit']}" if values["amount"] else "none"
 
 
-def _field_of(fault: str) -> str:
+def _field_of(fault: PaperAssetsError) -> str:
     """Return the field that a fault is about."""
-    for word, name in (
-        ("_API_KEY", "key"),
-        ("refused the key", "key"),
-        ("prices of the model", "price_in"),
-        ("PRICE_IN", "price_in"),
-        ("PRICE_OUT", "price_out"),
-        ("monthly limit", "amount"),
-        ("number of tokens", "amount"),
-        ("knows no model", "model"),
-        ("_MODEL must", "model"),
-        ("cannot be reached", "url"),
-        ("_BASE_URL", "url"),
-        ("is not a provider", "provider"),
-    ):
-        if word in fault:
-            return name
-    return "model-fault"
+    return _FIELDS.get(fault.variable or "", "model-fault")
 
 
 def _said(fault: PaperAssetsError) -> str:
