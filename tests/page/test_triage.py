@@ -15,6 +15,7 @@ from paper_assets.profile import load_profile
 from paper_assets.settings import load_settings
 from paper_assets.stores.paper_merging import merge_papers
 from paper_assets.stores.rankings import ranking
+from paper_assets.stores.warehouse import Warehouse
 from tests.desk import TOPICS, Desk, paper
 from tests.mcp.ranked_desk import NOBODY
 from tests.page.browser import axe_script, keep_picture, serious_findings, small_targets, visitor
@@ -23,6 +24,8 @@ from tests.rewriting.scripted import NOW
 
 DAY = date(2026, 3, 4)
 FIFTEEN = {"interests": {"primary": ["traffic forecasting on road networks"]}, "ranking": {"top_k": 15, "line": 0}}
+MAYBE = 5  # papers below the threshold that a quiet day shows
+QUIET = {"quiet": (10, 0), "quieter": (5, 5)}  # papers in the list of a quiet day, and papers asked about
 KEYS = {"w": "worth", "l": "later", "n": "no"}
 
 
@@ -36,10 +39,60 @@ def desk_of_fifteen(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
     profile = load_profile(desk.profile("reader", FIFTEEN).parent)
     keep_candidates(warehouse, profile_day(warehouse, profile, DAY, settings=settings), settings=settings)
     keep_ranking(warehouse, profile, DAY, embedder=None, verifier=NOBODY, settings=settings, now=NOW)
+    for name, (top_k, asked) in QUIET.items():
+        content = {**FIFTEEN, "ranking": {**FIFTEEN["ranking"], "top_k": top_k}}
+        profile = load_profile(desk.profile(name, content).parent)
+        keep_candidates(warehouse, profile_day(warehouse, profile, DAY, settings=settings), settings=settings)
+        keep_ranking(warehouse, profile, DAY, embedder=None, verifier=NOBODY, settings=settings, now=NOW)
+        below = ranking(warehouse, DAY, name).rows.column("paper_id").to_pylist()[top_k + MAYBE :][:asked]
+        _make_quiet(warehouse, name, below)
     desk.profile("new", FIFTEEN)
     desk.profile("broken", json.dumps(FIFTEEN)[:-3])
     with served(desk) as page:
         yield page
+
+
+def _make_quiet(warehouse: Warehouse, profile: str, asked: list[str]) -> None:
+    """Let the list be that of a quiet day, followed by papers below the threshold and `asked` ones."""
+    with warehouse.writing() as connection:
+        kept = connection.execute("select header from ranking_sets where profile = ?", [profile]).fetchone()
+        assert kept
+        header = json.dumps(json.loads(kept[0]) | {"quiet": True, "questions": asked})
+        connection.execute("update ranking_sets set header = ? where profile = ?", [header, profile])
+        connection.execute(
+            "update rankings set semantic_relevance = greatest(coalesce(semantic_relevance, 0), 0.2) where profile = ?",
+            [profile],
+        )
+
+
+@pytest.mark.parametrize("profile", QUIET)
+@pytest.mark.parametrize("width", [1280, 390])
+def test_list_maybe_and_questions_are_rated_with_one_key_for_each_paper(
+    desk_of_fifteen: Page, browser: Browser, profile: str, width: int
+) -> None:
+    warehouse = desk_of_fifteen.desk.warehouse
+    with warehouse.writing() as connection:
+        connection.execute("delete from ratings")
+    top_k, asked = QUIET[profile]
+    with visitor(browser, width=width) as page:
+        page.goto(f"{desk_of_fifteen.url}/p/{profile}")
+        expect(page.locator("#maybe article")).to_have_count(MAYBE)
+        expect(page.locator("#asks article")).to_have_count(asked)
+        papers = [
+            each.removeprefix("paper-")
+            for each in page.locator("article").evaluate_all("all => all.map((each) => each.id)")
+        ]
+        assert len(papers) == len(set(papers)) == top_k + MAYBE + asked == 15
+        for key in "wlnwlnwlnwlnwln":
+            page.keyboard.press(key)
+            focused = page.locator("article:focus")
+            expect(focused).to_be_in_viewport(ratio=0.5)
+        expect(page.locator("[aria-busy]")).to_have_count(0)
+        expect(page.locator('article [aria-pressed="true"]')).to_have_count(15)
+        expect(page.locator(f'[id="paper-{papers[-1]}"]')).to_be_focused()
+        keep_picture(page, f"{profile}-fifteen-rated-{width}")
+    given = ratings_by_id(warehouse, profile)
+    assert given == {paper_id: KEYS[key] for paper_id, key in zip(papers, "wlnwlnwlnwlnwln", strict=True)}
 
 
 @pytest.mark.parametrize("view", ["", "/week"])
