@@ -249,7 +249,8 @@ def ask(
             text, _ = _complete(config, prompt, purpose=purpose, meters=meters, ends=ends, clock=clock, sleep=sleep)
             value = read_answer(text, schema)
     except ValidationError as fault:
-        error = LLMError(f"{config.named} twice gave an answer that does not fit: {_faults(fault, most=1)}")
+        reason = f"twice gave an answer that does not fit: {_faults(fault, most=1)}"
+        error = LLMError(f"{config.named} {reason}; try again or use another model")
         error.usage = spent.usage
         raise error from None
     except LLMError as error:

@@ -10,11 +10,13 @@ from playwright.sync_api import Browser, expect
 from playwright.sync_api import Page as BrowserPage
 
 from paper_assets.interfaces.background import Job, write_job
+from paper_assets.learning.ratings import erase_ratings
 from paper_assets.settings import load_settings
 from paper_assets.stores.locks import this_process
+from paper_assets.stores.rankings import ranking
 from paper_assets.stores.rewrite_progress import finish, keep_attempt
 from tests.desk import Desk
-from tests.loopback_llm import fault, loopback_llm
+from tests.loopback_llm import fault, hang, loopback_llm, says
 from tests.page.browser import axe_script, keep_picture, serious_findings, small_targets, visitor
 from tests.page.invented_desk import LATEST, PROFILE, Page, attempt, served, waiting_item
 
@@ -75,11 +77,15 @@ def rewrite(*, score: int, outcome: str | None = None, attempts: int = 1) -> Ope
     return open_view
 
 
-def retried(page: BrowserPage, desk: Page) -> None:
-    """Ask for another attempt, which the language model fails to write."""
+def retry(page: BrowserPage, desk: Page) -> None:
     item = waiting_item(desk.desk, original_text="Rivers are full of boats.").item  # no model has rewritten it yet
     page.goto(f"{desk.url}/p/{PROFILE}/rewrites/{item}")
     page.get_by_role("button", name="Retry").click()
+
+
+def retried(page: BrowserPage, desk: Page) -> None:
+    """Ask for another attempt, which the language model fails to write."""
+    retry(page, desk)
     expect(page.locator("#status")).to_contain_text("Paused: openai")
     expect(page.get_by_role("button", name="Continue")).to_be_visible()
 
@@ -93,9 +99,51 @@ def asked(page: BrowserPage, desk: Page) -> None:
     expect(page.locator(".footnotes blockquote").first).to_be_visible()
 
 
+def ask_slowly(page: BrowserPage, desk: Page) -> None:
+    """Ask for a written answer, for which the language model needs long."""
+    page.goto(f"{desk.url}/p/{PROFILE}/ask?question={quote_plus(QUESTION)}")
+    if not page.locator(".working").count():  # it is asked once for all sizes
+        page.get_by_role("button", name="Write an answer").click()
+    expect(page.locator(".working")).to_be_visible()
+    expect(page.locator(".hint")).to_contain_text("You may leave it and come back")
+    expect(page.locator(".footnotes blockquote").first).to_be_visible()
+
+
+def compare_slowly(page: BrowserPage, desk: Page) -> None:
+    """Ask for papers for and against, which the language model judges slowly."""
+    page.goto(f"{desk.url}/p/{PROFILE}/evidence?question={quote_plus(QUESTION)}")
+    expect(page.locator(".working")).to_contain_text("for and against")
+    expect(page.locator(".hint")).to_contain_text("You may leave it and come back")
+    expect(page.locator("section.question").nth(1)).to_be_visible()  # the kept questions
+
+
+def compare_in_vain(page: BrowserPage, desk: Page) -> None:
+    """Ask for papers for and against, which the language model does not judge."""
+    page.goto(f"{desk.url}/p/{PROFILE}/evidence?question={quote_plus(QUESTION)}")
+    expect(page.locator("#answer .note").first).to_contain_text("Stance could not be judged, so this is one list")
+    expect(page.locator("#answer .passage").first).to_be_visible()
+
+
+def side_refused(page: BrowserPage, desk: Page) -> None:
+    """Type a side without a name: the fault is at the sides, not at the question."""
+    page.goto(f"{desk.url}/p/{PROFILE}/evidence?question={quote_plus(QUESTION)}&split=own&sides=%3A")
+    expect(page.get_by_label("Own sides")).to_have_attribute("aria-invalid", "true")
+    expect(page.locator("#question")).not_to_have_attribute("aria-invalid", "true")
+
+
+def retry_slowly(page: BrowserPage, desk: Page) -> None:
+    """Ask for another attempt, for which the language model needs long."""
+    retry(page, desk)
+    expect(page.locator("#status")).to_have_text("Being written; this page updates itself.")
+    expect(page.get_by_role("button", name="Cancel this rewrite")).to_be_visible()
+
+
+GARBLED: Mapping[str, Opening] = {"ask": asked, "evidence": compare_in_vain, "rewrite": retried}
+SLOW: Mapping[str, Opening] = {"ask": ask_slowly, "evidence": compare_slowly, "rewrite": retry_slowly}
 STATES: Mapping[str, Opening] = {
     "ask-failed": asked,
     "ask-refused": at(f"/p/{PROFILE}/ask?question=%3F%3F"),
+    "evidence-side-refused": side_refused,
     "evidence-refused": at(f"/p/{PROFILE}/evidence?question=%3F%3F&split=own&sides=%3A"),
     "evidence-failed": at(f"/p/{PROFILE}/evidence?question={quote_plus(QUESTION)}"),
     "rewrite-retried": retried,
@@ -147,6 +195,26 @@ def failing(page_of_a_year: Page) -> Iterator[Page]:
 
 
 @pytest.fixture(scope="module")
+def garbled(page_of_a_year: Page) -> Iterator[Page]:
+    """The desk with a language model that answers with words that fit no question."""
+    with (
+        loopback_llm(lambda request: says('Roads! {"answer": <b>roads</b>} $\\road$')) as model,
+        served(page_of_a_year.desk, **model.environ("openai"), OPENAI_MODEL="invented") as page,
+    ):
+        yield page
+
+
+@pytest.fixture(scope="module")
+def slow(page_of_a_year: Page) -> Iterator[Page]:
+    """The desk with a language model that does not answer as long as the test runs."""
+    with (
+        loopback_llm(lambda request: hang()) as model,
+        served(page_of_a_year.desk, **model.environ("openai"), OPENAI_MODEL="invented") as page,
+    ):
+        yield page
+
+
+@pytest.fixture(scope="module")
 def empty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
     """A home without papers and profiles."""
     with served(Desk(tmp_path_factory.mktemp("empty"))) as page:
@@ -176,8 +244,83 @@ def test_a_view_in_which_something_failed_or_waits_is_accessible_and_leads_on(
         check(page, f"state-{state}-{width}-{scheme}", width)
 
 
+@pytest.mark.parametrize(("width", "scheme"), SIZES)
+@pytest.mark.parametrize("state", GARBLED)
+def test_an_answer_of_a_model_that_makes_no_sense_is_explained(
+    garbled: Page, browser: Browser, state: str, width: int, scheme: str
+) -> None:
+    with visitor(browser, width=width, color_scheme=scheme) as page:
+        GARBLED[state](page, garbled)
+        assert "<b>roads</b>" not in page.locator("main").inner_text(), "the garbled answer itself is not shown"
+        check(page, f"garbled-{state}-{width}-{scheme}", width)
+
+
+@pytest.mark.parametrize(("width", "scheme"), SIZES)
+@pytest.mark.parametrize("state", SLOW)
+def test_while_a_model_is_slow_the_view_says_so_and_shows_what_it_has(
+    slow: Page, browser: Browser, state: str, width: int, scheme: str
+) -> None:
+    with visitor(browser, width=width, color_scheme=scheme) as page:
+        SLOW[state](page, slow)
+        check(page, f"slow-{state}-{width}-{scheme}", width)
+
+
+@pytest.mark.parametrize(("width", "scheme"), SIZES)
+def test_a_view_waits_for_another_process_that_writes_and_keeps_what_was_typed(
+    page_of_a_year: Page, browser: Browser, width: int, scheme: str
+) -> None:
+    today = page_of_a_year.today
+    with visitor(browser, width=width, color_scheme=scheme, java_script_enabled=False) as page:
+        page.goto(today)
+        paper = page.locator("article").first.get_attribute("id")
+        with page_of_a_year.desk.warehouse.writing():
+            page.goto(f"{today}/week")
+            expect(page.locator("h1")).to_have_text("One moment")
+            expect(page.get_by_role("link", name="Try again now")).to_have_attribute("href", f"/p/{PROFILE}/week")
+        page.get_by_role("link", name="Try again now").click()
+        expect(page.locator(f'[id="{paper}"]')).to_be_visible()
+    with visitor(browser, width=width, color_scheme=scheme) as page:
+        with page_of_a_year.desk.warehouse.writing():
+            page.goto(f"{today}/week")
+            check(page, f"busy-read-{width}-{scheme}", width)
+        expect(page.locator(f'[id="{paper}"]')).to_be_visible()  # it was loaded again
+        row = page.locator(f'[id="{paper}"]')
+        row.locator("form.rate").evaluate("form => form.classList.remove('rate')")  # as without scripts
+        with page_of_a_year.desk.warehouse.writing(), page.expect_navigation():
+            row.get_by_role("button", name="Later").click()
+        expect(page.locator("#fault")).to_contain_text("Your change was not saved yet.")
+        check(page, f"busy-write-{width}-{scheme}", width)
+        page.get_by_role("button", name="Try again").click()
+        expect(row).to_have_attribute("data-rating", "later")
+    erase_ratings(page_of_a_year.desk.warehouse, PROFILE, profiles_dir=page_of_a_year.desk.folder / "profiles")
+
+
+@pytest.mark.parametrize(("width", "scheme"), SIZES)
+def test_the_last_rating_of_a_first_set_says_that_it_is_done_and_leads_on(
+    page_of_a_year: Page, browser: Browser, width: int, scheme: str
+) -> None:
+    wanted = ranking(page_of_a_year.desk.warehouse, LATEST, PROFILE).header["teach"]
+    with visitor(browser, width=width, color_scheme=scheme) as page:
+        page.goto(f"{page_of_a_year.today}/teach")
+        expect(page.locator("#progress")).to_have_text(f"0 of {len(wanted)} done.")
+        for key, _ in zip("wln" * len(wanted), wanted, strict=False):
+            page.keyboard.press(key)
+        expect(page.locator("#progress")).to_contain_text("are rated; your next list uses them.")
+        expect(page.locator("#progress").get_by_role("link", name="Back to Today")).to_be_visible()
+        check(page, f"teach-done-{width}-{scheme}", width)
+    erase_ratings(page_of_a_year.desk.warehouse, PROFILE, profiles_dir=page_of_a_year.desk.folder / "profiles")
+
+
+_COVERS = """() => {
+    const said = document.getElementById("said");
+    const read = said.textContent.trim() && !said.classList.contains("in-row");
+    return Boolean(read) && getComputedStyle(said).position === "fixed";
+}"""
+
+
 def check(page: BrowserPage, name: str, width: int) -> None:
     keep_picture(page, name)
+    assert not page.evaluate(_COVERS), "a message covers what it is about"
     assert page.locator("h1").count() == 1
     overflow = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
     assert overflow <= 0, f"wider than {width} px"

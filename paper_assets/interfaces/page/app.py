@@ -102,6 +102,7 @@ ROUTES: tuple[tuple[str, Callable[[Request], Response] | None, Callable[[Request
     ("/p/{profile}/{day}/why", papers.show_why, None),
     ("/p/{profile}/{day}/changes", today.show_changes, None),
     ("/p/{profile}/{day}/evidence", evidence.show_evidence, None),
+    ("/p/{profile}/{day}/evidence/state", evidence.answer_state, None),
     ("/p/{profile}/{day}/map", paper_map.show_map, None),
 )
 
@@ -167,9 +168,10 @@ def _user_error(request: Request, fault: Exception) -> Response:
     """Show an error that a user can cause, in one line. While another process writes, the page reloads itself."""
     if isinstance(fault, StoreBusy):
         repeat = getattr(request.state, "form", None)
-        shown = {"fault": str(fault), "busy": True, "refresh": None if repeat else 3}
+        address = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+        shown = {"fault": str(fault), "busy": True, "refresh": None if repeat else 3, "address": address}
         fields = [(name, value) for name, value in repeat.multi_items() if name != "token"] if repeat else []
-        return page(request, "fault.html.jinja", status=503, fields=fields, **shown)
+        return page(request, "fault.html.jinja", status=503, fields=fields, view=_view_of(request), **shown)
     status = 404 if isinstance(fault, PaperNotFound | NotComputed) else 400 if isinstance(fault, InvalidInput) else 500
     return page(
         request,
@@ -195,7 +197,7 @@ def _has_no_list(request: Request, fault: Exception) -> bool:
 def _view_of(request: Request) -> str:
     """Return the view that the address asks for, so that its tab is marked although it failed."""
     parts = request.url.path.strip("/").split("/")
-    return parts[2] if len(parts) == 3 and parts[0] == "p" and not parts[2][:1].isdigit() else "today"
+    return parts[2] if len(parts) >= 3 and parts[0] == "p" and not parts[2][:1].isdigit() else "today"
 
 
 def _offered(request: Request) -> str | None:

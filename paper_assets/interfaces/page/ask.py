@@ -5,12 +5,9 @@ this process, and asking again after a restart costs nothing, because the model'
 """
 
 import logging
-from collections import OrderedDict
 from collections.abc import Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from hashlib import sha256
-from threading import Lock
 from typing import Any
 from urllib.parse import urlencode
 
@@ -28,6 +25,7 @@ from paper_assets.interfaces.page.desk import (
     person_of,
     profile_of,
 )
+from paper_assets.interfaces.page.jobs import Job, Jobs
 from paper_assets.interfaces.page.paper_rows import base_of, only_profile, reader_of
 from paper_assets.pipeline.desk_answers import (
     MOST_FETCHED,
@@ -41,8 +39,6 @@ from paper_assets.retrieval.cited_answer import NEAREST, UNANSWERED, Answer, ans
 from paper_assets.retrieval.question_answering import LONGEST_QUESTION
 from paper_assets.stores.answers import KeptAnswer, kept_answers
 
-_AT_ONCE = 2  # answers that are written at the same time; others wait
-_MOST_KEPT = 60  # answers in memory
 _FETCHES = (0, 5, 10, MOST_FETCHED)
 
 logger = logging.getLogger(__name__)
@@ -67,26 +63,7 @@ class Asked:
         return QuestionOptions(profile=profile, sides=self.sides, fetch=self.fetch, **more)
 
 
-@dataclass(slots=True)
-class _Job:
-    """An answer that is being written."""
-
-    future: "Future[Answer]"
-    progress: str = ""
-
-
-@dataclass(frozen=True)
-class _Jobs:
-    """The written answers of this process, by desk, profile and question; the oldest are forgotten."""
-
-    pool: ThreadPoolExecutor = field(
-        default_factory=lambda: ThreadPoolExecutor(max_workers=_AT_ONCE, thread_name_prefix="answering")
-    )
-    held: "OrderedDict[str, _Job]" = field(default_factory=OrderedDict)
-    lock: Lock = field(default_factory=Lock)
-
-
-_JOBS = _Jobs()
+_ANSWERS: Jobs[Answer] = Jobs("answering")
 
 
 def show_ask(request: Request) -> Response:
@@ -107,8 +84,8 @@ def show_ask(request: Request) -> Response:
         if request.query_params.get("format") == "markdown":
             return _markdown(desk, shown["written"].answer)
     elif asked.question:
-        job = _job(desk, profile, asked)
-        state = _state(job)  # once: the answer may be done while the quotations are gathered
+        job = _ANSWERS.get(_key(desk, profile, asked))
+        state = job.state if job else "none"  # once: the answer may be done while the quotations are gathered
         shown |= {"job": job, "state": state, "running": state.startswith("running")}
         done: Answer | None = None
         try:
@@ -154,23 +131,19 @@ def write_answer(request: Request) -> Response:
     asked = _asked(form)
     if not asked.question:
         raise InvalidInput("type the question that you want to ask")
-    key = _key(desk, profile, asked)
-    with _JOBS.lock:
-        held = _JOBS.held.get(key)
-        if held is None or _failed(held.future):
-            job = _Job(future=Future())
-            _JOBS.held[key] = job
-            job.future = _JOBS.pool.submit(_write, desk, profile, asked, job)
-        _JOBS.held.move_to_end(key)
-        while len(_JOBS.held) > _MOST_KEPT:
-            _JOBS.held.popitem(last=False)
+    _ANSWERS.start(
+        _key(desk, profile, asked),
+        lambda job: _write(desk, profile, asked, job),
+        failed=lambda answer: answer.failure is not None,
+    )
     return RedirectResponse(f"/p/{profile}/ask?{asked.query}", status_code=303)
 
 
 def answer_state(request: Request) -> Response:
     """Return a text that changes when the answer goes on, for the script that watches it."""
     desk, profile = desk_of(request), profile_of(request)
-    return PlainTextResponse(_state(_job(desk, profile, _asked(request.query_params))))
+    job = _ANSWERS.get(_key(desk, profile, _asked(request.query_params)))
+    return PlainTextResponse(job.state if job else "none")
 
 
 def _kept_answers(request: Request, desk: Desk, profile: str | None) -> list[KeptAnswer]:
@@ -189,7 +162,7 @@ def _quoted(desk: Desk, profile: str | None, asked: Asked) -> dict[str, Any]:
     return {"prepared": prepared, "quoted": numbered(answer)}
 
 
-def _write(desk: Desk, profile: str, asked: Asked, job: _Job) -> Answer:
+def _write(desk: Desk, profile: str, asked: Asked, job: Job[Answer]) -> Answer:
     """Gather, fetch where allowed, and write; runs in a separate thread."""
 
     def progress(done: int, total: int | None, what: str = "", /) -> None:
@@ -215,23 +188,6 @@ def _asked(given: Mapping[str, Any]) -> Asked:
 
 def _key(desk: Desk, profile: str | None, asked: Asked) -> str:
     return sha256(repr((id(desk), profile, asked)).encode()).hexdigest()
-
-
-def _job(desk: Desk, profile: str | None, asked: Asked) -> _Job | None:
-    with _JOBS.lock:
-        return _JOBS.held.get(_key(desk, profile, asked))
-
-
-def _failed(future: "Future[Answer]") -> bool:
-    """Return whether an answer was not written, so that the question may be asked again."""
-    return future.done() and (future.exception() is not None or future.result().failure is not None)
-
-
-def _state(job: _Job | None) -> str:
-    """Return the state of an answer: none, running with its progress, or done."""
-    if job is None:
-        return "none"
-    return "done" if job.future.done() else f"running {job.progress}".strip()
 
 
 def _markdown(desk: Desk, answer: Answer) -> Response:

@@ -1,13 +1,17 @@
 """Evidence: the answers to a profile's questions, side by side, and a new question answered at once."""
 
 import json
+from concurrent.futures import wait
+from dataclasses import replace
+from datetime import date
+from hashlib import sha256
 from typing import Any
 
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import PlainTextResponse, Response
 
-from paper_assets.digests.evidence import evidence_of, remarks_on
-from paper_assets.errors import InvalidInput, NotComputed
+from paper_assets.digests.evidence import Evidence, evidence_of, remarks_on
+from paper_assets.errors import InvalidInput, LLMError, LLMNotConfigured, NotComputed
 from paper_assets.interfaces.page.desk import (
     Desk,
     day_of,
@@ -18,46 +22,58 @@ from paper_assets.interfaces.page.desk import (
     profile_of,
     redirect_with_note,
 )
+from paper_assets.interfaces.page.jobs import Jobs
+from paper_assets.interfaces.page.liked_form import FieldFault
+from paper_assets.interfaces.page.settings import environ_of
+from paper_assets.models.llm_config import llm_config
 from paper_assets.pipeline.profiles import load_valid_profile, usable_profile
 from paper_assets.pipeline.retrievals import ask
-from paper_assets.profile import read_json
+from paper_assets.profile import Profile, read_json
 from paper_assets.retrieval.plan import categories_of, parse_plan
 from paper_assets.stores.documents import retrievals_of
 from paper_assets.stores.profiles import file_version, write_json
 
 _CATEGORIES_SHOWN = 8
 _STANCES = ({"name": "for", "stance": "supports"}, {"name": "against", "stance": "contradicts"})
+_PATIENCE = 2.0  # seconds; without a language model an answer is there before
+_ANSWERS: Jobs[dict[str, Any]] = Jobs("evidence")
+NO_MODEL = "no language model is set up"
 SPLITS = ("stance", "category", "own")  # how a question's documents are divided into sides
 
 
 def show_evidence(request: Request) -> Response:
-    """Show the stored answers of a day, and the answer to a question that was typed."""
+    """Show the stored answers of a day, and the answer to a question that was typed, or that it is being answered."""
     desk, profile = desk_of(request), profile_of(request)
-    day, query = day_of(request, profile), request.query_params
+    day = day_of(request, profile)
     stored = retrievals_of(desk.warehouse, day, profile)
     owner = usable_profile(desk.workspace, profile)
-    split = query.get("split", "own" if query.get("sides") else SPLITS[0])
-    typed = {
-        "question": query.get("question", "").strip()[:2000],
-        "split": split if split in SPLITS else SPLITS[0],
-        "sides": query.get("sides", "").strip()[:4000],
-    }
-    shown: dict[str, Any] = {"answer": None, "fault": None, "remarks": remarks_on(stored)}
+    typed = _typed(request)
+    shown: dict[str, Any] = {"answer": None, "fault": None, "field": "question", "running": False}
+    missing = _missing_model(desk)
+
+    def readable(record: dict[str, Any]) -> Evidence:
+        return _without_variables(evidence_of(record), missing)
+
+    answers = stored
     if typed["question"]:
         try:
-            answer = isolate("The answer", lambda: ask(desk.workspace, owner, _plan(**typed), as_of=day))
-            if isinstance(answer, dict):
-                shown |= {"answer": evidence_of(answer), "remarks": remarks_on([*stored, answer])}
+            answer = isolate("The answer", lambda: _answer(desk, owner, day, typed))
+            if answer is None:
+                shown["running"] = True
+            elif isinstance(answer, dict):
+                shown["answer"] = readable(answer)
+                answers = [*stored, answer]
             else:
                 shown["fault"] = f"{answer}."
         except InvalidInput as fault:
-            shown["fault"] = f"{str(fault)[:1].upper()}{str(fault)[1:]}."
+            field = fault.field if isinstance(fault, FieldFault) else "question"
+            shown |= {"fault": f"{str(fault)[:1].upper()}{str(fault)[1:]}.", "field": field}
     return page(
         request,
         "evidence.html.jinja",
         day=day,
         questions=[
-            isolate(f"Question {number}", lambda answer=answer: evidence_of(answer))  # type: ignore[misc]
+            isolate(f"Question {number}", lambda answer=answer: readable(answer))  # type: ignore[misc]
             for number, answer in enumerate(stored, 1)
         ],
         asks=len(owner.questions),
@@ -65,8 +81,18 @@ def show_evidence(request: Request) -> Response:
         known=typed["question"] in {_text(question) for question in owner.questions},
         categories=categories_of(owner, desk.settings)[:_CATEGORIES_SHOWN],
         editable=folder_of(desk, profile) is not None,
+        remarks=remarks_on(answers),
+        query=request.url.query,
+        no_model=NO_MODEL,
         **shown,
     )
+
+
+def answer_state(request: Request) -> Response:
+    """Return a text that changes when the typed question is answered, for the script that watches it."""
+    desk, profile = desk_of(request), profile_of(request)
+    job = _ANSWERS.get(_key(desk, profile, day_of(request, profile), _typed(request)))
+    return PlainTextResponse(job.state if job else "none")
 
 
 def keep_question(request: Request) -> Response:
@@ -129,7 +155,7 @@ def _plan(question: str, split: str, sides: str) -> dict[str, Any]:
         record["filters"] = {"sides": [dict(each) for each in _STANCES]}
     elif split == "own" and named:
         if not all(name.strip() for name, _, _ in named):
-            raise InvalidInput("a side has no name; write it before the colon, as in yes: retrieval helps")
+            raise FieldFault("sides", "a side has no name; write it before the colon, as in yes: retrieval helps")
         record["filters"] = {
             "sides": [
                 {"name": name.strip(), "query": words.strip()} if words.strip() else name.strip()
@@ -137,6 +163,49 @@ def _plan(question: str, split: str, sides: str) -> dict[str, Any]:
             ]
         }
     return record
+
+
+def _typed(request: Request) -> dict[str, str]:
+    """Return the question as it was typed, what is compared, and the typed sides."""
+    query = request.query_params
+    split = query.get("split", "own" if query.get("sides") else SPLITS[0])
+    return {
+        "question": query.get("question", "").strip()[:2000],
+        "split": split if split in SPLITS else SPLITS[0],
+        "sides": query.get("sides", "").strip()[:4000],
+    }
+
+
+def _answer(desk: Desk, owner: Profile, day: date, typed: dict[str, str]) -> dict[str, Any] | None:
+    """Return the answer to the typed question; None while it is made in the background. Raises InvalidInput."""
+    key = _key(desk, owner.name, day, typed)
+    job = _ANSWERS.start(key, lambda _: ask(desk.workspace, owner, _plan(**typed), as_of=day))
+    wait([job.future], timeout=_PATIENCE)
+    if not job.future.done():
+        return None
+    _ANSWERS.forget(key)  # asked again it is answered anew; the language model's labels are stored
+    return job.future.result()
+
+
+def _key(desk: Desk, profile: str, day: date, typed: dict[str, str]) -> str:
+    return sha256(repr((id(desk), profile, day, typed)).encode()).hexdigest()
+
+
+def _missing_model(desk: Desk) -> str | None:
+    """Return what an answer says where no language model is set up; None where one is."""
+    try:
+        llm_config(environ_of(desk))
+    except LLMNotConfigured as fault:
+        return str(fault)
+    except LLMError:
+        pass
+    return None
+
+
+def _without_variables(answer: Evidence, missing: str | None) -> Evidence:
+    """Return the answer with a note on the missing language model that names no variable."""
+    notes = tuple(note.replace(missing, NO_MODEL) for note in answer.notes) if missing else answer.notes
+    return replace(answer, notes=notes)
 
 
 def _text(question: Any) -> str:

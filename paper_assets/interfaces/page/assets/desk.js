@@ -7,14 +7,14 @@ let hiding;
 
 // The message at the bottom of the window. A fault stays until the next message; the rest disappears after a while.
 // That of a loaded page is above its content, covers nothing and stays. One that repeats what the paper's row shows is
-// for screen readers only, so that it covers no other row.
-function say(text, fault = false, { inRow = false } = {}) {
+// for screen readers only, so that it covers no other row. `above`: as on a loaded page.
+function say(text, fault = false, { inRow = false, above = false } = {}) {
   clearTimeout(hiding);
   said.classList.toggle("fault", fault);
   said.classList.toggle("in-row", inRow);
-  said.classList.remove("first");
+  said.classList.toggle("first", above);
   said.textContent = text;
-  if (!fault && text) hiding = setTimeout(() => { said.textContent = ""; }, 8000);
+  if (!fault && text && !above) hiding = setTimeout(() => { said.textContent = ""; }, 8000);
 }
 if (said.textContent.trim() && getComputedStyle(said).position === "fixed") say(said.textContent);
 // A message covers a part of the page, and one about a fault stays: a click on it or Escape closes it.
@@ -150,7 +150,7 @@ async function sendRating(entry, rating, replaced = null) {
   const inRow = swap(entry.id, answer.page);
   if (!inRow) swap("main", answer.page); // it left the view, or came back to it
   else if (state && main().dataset.state && listPart(state) === listPart(main().dataset.state)) main().dataset.state = state;
-  swap("all-seen", answer.page);
+  for (const id of ["all-seen", "progress"]) swap(id, answer.page);
   say(note, false, { inRow });
 }
 
@@ -272,7 +272,7 @@ async function watch() {
       main().dataset.state = page.getElementById("main").dataset.state;
       if (other.length) say("Ratings from another tab are shown.");
     } else if (swap("main", page)) {
-      say(word);
+      say(word, false, { above: main().getBoundingClientRect().top >= 0 });
     }
   } catch {
     // the desk is not running; the next turn tries again
