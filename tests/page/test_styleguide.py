@@ -10,7 +10,8 @@ import jinja2
 import pytest
 from playwright.sync_api import Browser, Route
 
-from paper_assets.digests.entry import Part
+from paper_assets.digests.entry import Contrast, Part
+from paper_assets.digests.evidence import AnswerSentence, Evidence, Passage, Quotation, Side, WrittenAnswer
 from paper_assets.interfaces.page.desk import Desk
 from paper_assets.interfaces.page.paper_rows import CHOICES, PaperRow, row_of
 from paper_assets.paper import paper_from_mapping
@@ -21,6 +22,40 @@ from tests.page.invented_desk import PROFILE, Page
 
 SHEETS = ("paper_assets/digests/digest.css.jinja", "paper_assets/interfaces/page/assets/desk.css")
 ROOT = Path(__file__).parents[2]
+PASSAGE = Passage(title="Roads", url="#roads", about="2603.00001, 4 March 2026", text="Roads are full of cars.")
+ANSWER = Evidence(
+    question="Are roads full?",
+    sides=(
+        Side(name="for", passages=(PASSAGE, replace(PASSAGE, quote="Roads are full of cars.")), gap=None),
+        Side(name="against", passages=(), gap="no stored paper contradicts", warnings=("one passage was not judged",)),
+    ),
+    notes=("the passages were graded by likeness",),
+    examined="12 passages were judged by a model",
+    written=WrittenAnswer(
+        sides=(("", (AnswerSentence(text="Roads are full.", numbers=(1,)),)),),
+        quotations=(
+            Quotation(number=1, quote="Roads are full of cars.", title="Roads", url="#roads", about="2603.00001"),
+        ),
+        by="Written by a model from 12 passages.",
+    ),
+)
+ENTRY = {
+    "score": 1.2,
+    "parts": (
+        Part(name="semantic_relevance", words="relevance", points=1.4),
+        Part(name="soft_penalty", words="an avoided word", points=-0.2),
+    ),
+    "order": "It is like a paper above it.",
+    "contrast": Contrast(point="another method", rows=(("method", "trees", "graphs"),)),
+    "tags": [("RECENT", "very recent"), ("CODE", "code is published")],
+    "why": ["It is about roads."],
+}
+COLOURS = (
+    "semantic_relevance", "recency", "author_trust", "institution_trust", "practicality", "must_keywords", "bonus",
+    "learned", "soft_penalty", "diversity_penalty", "for_all",
+)  # fmt: skip
+# Of the frame, of printed pages, of a message that is only read aloud, and of a button that only Enter presses.
+NO_COMPONENT = {"broken", "default", "in-row", "signed", "view-map", "view-paper"}
 SIZES = {"phone": (390, "light"), "laptop": (1280, "light"), "dark": (1280, "dark")}
 
 
@@ -49,6 +84,7 @@ def styleguide(page: Page) -> str:
     return own.overlay(loader=loader).get_template("styleguide.html.jinja").render(
         view="today", profile=PROFILE, profiles=[PROFILE], person=None, broken=None, day=date(2026, 3, 4), token="t",
         note="Saved.", refresh=None, status=200, rows=list(rows()), rated=[None, "worth", "later", "no"], said=said,
+        answer=ANSWER, entry=ENTRY, colours=COLOURS,
         where={"profile": PROFILE, "token": "t", "back": "/", "choices": CHOICES, "base": f"/p/{PROFILE}"},
     )  # fmt: skip
 
@@ -75,6 +111,14 @@ def test_every_component_fits_and_is_accessible(page_of_a_year: Page, browser: B
         assert page.locator(".views").is_hidden()
         assert page.locator("article h3").first.is_visible()
         keep_picture(page, f"styleguide-print-{size}")
+
+
+def test_the_styleguide_shows_every_class_of_the_stylesheets(page_of_a_year: Page) -> None:
+    sheets = "".join((ROOT / sheet).read_text(encoding="utf-8") for sheet in SHEETS)
+    selectors = re.sub(r"/\*.*?\*/|\{[^{}]*\}", " ", sheets, flags=re.DOTALL)
+    styled = set(re.findall(r"\.([a-z][\w-]*)", selectors))
+    shown = set(re.findall(r"[\w-]+", " ".join(re.findall(r'class="([^"]*)"', styleguide(page_of_a_year)))))
+    assert sorted(styled - shown - NO_COMPONENT) == []
 
 
 @pytest.mark.parametrize("sheet", SHEETS)
