@@ -4,6 +4,7 @@ Pure. Every text of a paper or profile is cleaned here and every URL checked; re
 Papers with excluded keywords are removed from stored answers and rewrites (G3).
 """
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -101,8 +102,17 @@ class ChangeSet:
     otherwise: tuple[str, ...]
 
 
-def change_set(changes: Changes, *, since: str, titles: Mapping[str, str]) -> ChangeSet | None:
-    """Describe the changes for a reader; None if there is nothing that a reader would notice."""
+_EDIT = re.compile(r"the profile was edited \(.*?\)(?=: |; | and |$)")
+
+
+def change_set(
+    changes: Changes, *, since: str, titles: Mapping[str, str], edits_named: bool = True
+) -> ChangeSet | None:
+    """Describe the changes for a reader; None if there is nothing that a reader would notice.
+
+    Without `edits_named` an edit of the profile is "your edit": for views that show it once for all papers.
+    """
+    why, why_removed = (_why, _why_removed) if edits_named else (_why_briefly, _why_removed_briefly)
 
     def moved(move: Move) -> Moved:
         links = links_of(Paper(paper_id=move.paper_id, title="", abstract="", authors=()))
@@ -116,14 +126,14 @@ def change_set(changes: Changes, *, since: str, titles: Mapping[str, str]) -> Ch
 
     entered: dict[str, list[Moved]] = {}
     for move in changes.entered:
-        entered.setdefault(_why(move), []).append(moved(move))
+        entered.setdefault(why(move), []).append(moved(move))
     left: dict[str, list[Moved]] = {}
     for move in changes.left:
-        left.setdefault(_why_removed(move), []).append(moved(move))
+        left.setdefault(why_removed(move), []).append(moved(move))
     found = ChangeSet(
         since=since,
         entered=tuple((reason, tuple(papers)) for reason, papers in entered.items()),
-        moved=tuple((_why(move), moved(move)) for move in changes.moved),
+        moved=tuple((why(move), moved(move)) for move in changes.moved),
         left=tuple((reason, tuple(papers)) for reason, papers in left.items()),
         otherwise=tuple(
             one_line(difference_in_words(name, *values))
@@ -144,6 +154,14 @@ def _why_removed(move: Move) -> str:
     for start in _BEFORE_THE_REASON:
         why = why.removeprefix(start)
     return why
+
+
+def _why_briefly(move: Move) -> str:
+    return _EDIT.sub("your edit", _why(move))
+
+
+def _why_removed_briefly(move: Move) -> str:
+    return _EDIT.sub("your edit", _why_removed(move))
 
 
 Thing = TypeVar("Thing")

@@ -25,6 +25,7 @@ _LETTER, _LINE = 1.95, 3.0  # width of a letter, and height of a label above its
 _DESCENT = 0.8  # of letters below the base line
 _BESIDE = (-4.4, 6.6, -8.0, 10.2)  # from the centre of a dot to the base line of a label above or below it
 _DOT = 3.5  # half the width of the largest dot, with its edge
+_EDGE = 3.0  # that a label may reach beyond the outermost dots
 _MOST_TRIED = 24  # papers beside which a label is tried
 _SHELF = 0.4  # from this probability on a paper belongs to its interest, where the ranking has no threshold
 
@@ -39,16 +40,16 @@ class Group:
     y: float = 0.0
 
     @property
-    def anchor(self) -> str:
-        """Where the label's text starts from its place, so that it stays on the map."""
-        return "start" if self.x < 0.25 else "end" if self.x > 0.75 else "middle"
+    def middle(self) -> float:
+        """The middle of the label in the map's units: near its paper, and so that both ends stay on the map."""
+        half = _LETTER * len(self.label) / 2
+        return min(max(_WIDTH * self.x, half - _EDGE), _WIDTH + _EDGE - half)
 
     @property
     def box(self) -> tuple[float, float, float, float]:
         """The label's left, top, right and bottom in the map's units."""
-        width = _LETTER * len(self.label)
-        left = _WIDTH * self.x - {"start": 0.0, "middle": 0.5, "end": 1.0}[self.anchor] * width
-        return left, _HEIGHT * self.y - _LINE, left + width, _HEIGHT * self.y + _DESCENT
+        half = _LETTER * len(self.label) / 2
+        return self.middle - half, _HEIGHT * self.y - _LINE, self.middle + half, _HEIGHT * self.y + _DESCENT
 
     @property
     def label(self) -> str:
@@ -123,7 +124,8 @@ def _groups(papers: Sequence[PlacedPaper], interests: Sequence[str], threshold: 
 
 
 def _covered(label: Group, papers: Sequence[PlacedPaper], groups: Sequence[Group]) -> int:
-    """Return how many dots a label would cover; a label that covers another one or leaves the map counts as many."""
+    """Return how many dots a label would cover; a label that covers another one or leaves the map above or below
+    counts as many."""
     left, top, right, bottom = label.box
     found = sum(
         left - reach < _WIDTH * each.x < right + reach and top - reach < _HEIGHT * each.y < bottom + reach

@@ -402,7 +402,7 @@ def _previewed(desk: Desk, profile: str, record: dict[str, Any]) -> dict[str, An
     found = previews.preview(desk.workspace, edited, day)
     rows = found.ranking.rows
     header = found.ranking.header
-    changed = change_set(found.changes, since="", titles=found.titles) if found.changes else None
+    changed = change_set(found.changes, since="", titles=found.titles, edits_named=False) if found.changes else None
     entered = {move.paper_id for move in found.changes.entered} if found.changes else set()
     return {
         "fault": None,

@@ -183,7 +183,7 @@ def _changes(request: Request) -> Response:
     shown: dict[str, Any] = {"change": None, "edits": (), "none": None}
     try:
         listed = list_changes(desk.warehouse, profile, day=day, before=None if edit else before, edit=edit)
-        found = change_set(listed.changes, since=words, titles=listed.titles)
+        found = change_set(listed.changes, since=words, titles=listed.titles, edits_named=not listed.edits)
         shown |= {"change": found, "edits": listed.edits}
     except NotComputed as fault:
         shown["none"] = f"{fault}."
