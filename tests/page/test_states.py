@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from threading import Event
 from typing import Any
 from urllib.parse import quote_plus
 
@@ -16,7 +17,7 @@ from paper_assets.stores.locks import this_process
 from paper_assets.stores.rankings import ranking
 from paper_assets.stores.rewrite_progress import finish, keep_attempt
 from tests.desk import Desk
-from tests.loopback_llm import fault, hang, loopback_llm, says
+from tests.loopback_llm import Request, Says, fault, hang, loopback_llm, says
 from tests.page.browser import axe_script, keep_picture, serious_findings, small_targets, visitor
 from tests.page.invented_desk import LATEST, PROFILE, Page, attempt, served, waiting_item
 
@@ -263,6 +264,34 @@ def test_while_a_model_is_slow_the_view_says_so_and_shows_what_it_has(
     with visitor(browser, width=width, color_scheme=scheme) as page:
         SLOW[state](page, slow)
         check(page, f"slow-{state}-{width}-{scheme}", width)
+
+
+def test_a_question_that_takes_long_is_answered_on_the_open_page_and_asked_once(
+    page_of_a_year: Page, browser: Browser
+) -> None:
+    asked, answering = Event(), Event()
+
+    def respond(request: Request) -> Says:
+        asked.set()
+        answering.wait(120)
+        return says({"labels": []})
+
+    with (
+        loopback_llm(respond) as model,
+        served(page_of_a_year.desk, **model.environ("openai"), OPENAI_MODEL="invented") as desk,
+        visitor(browser, width=390) as page,
+        visitor(browser) as other,
+    ):
+        compare_slowly(page, desk)
+        assert asked.wait(120)
+        compare_slowly(other, desk)
+        prompts = [request.turns[-1] for request in model.requests]
+        assert len(prompts) == len(set(prompts)), "the second reader waits for the same answer"
+        answering.set()
+        for reader in (page, other):
+            expect(reader.locator("#answer .passage").first).to_be_visible()
+        expect(page.get_by_role("status")).to_have_text("The question is answered.")
+        check(page, "slow-evidence-answered", 390)
 
 
 @pytest.mark.parametrize(("width", "scheme"), SIZES)
