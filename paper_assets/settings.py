@@ -179,11 +179,10 @@ class ScoringConfig:
     interest_repeats: tuple[int, int, int] = (3, 2, 1)  # primary, secondary, exploratory, G4
     lane_weights: tuple[float, float, float] = (1.0, 0.7, 0.4)  # the same, of lanes
     # G17: which papers are worth reading (docs/evaluation.md). None below `line`; and of the others, from the most
-    # probable down, as many as are expected to be on topic in the share `list_right`. A list may miss that by
-    # `list_slack` papers for each of its places, so that a day's only good paper is shown.
+    # probable down, as many as are expected to be on topic in the share `list_right`.
     line: float = 0.2
     list_right: float = 0.6
-    list_slack: float = 0.03
+    alone: float = 0.05  # from here on the best paper is shown to a reader whose last lists were all empty
     # G17c: how many points of log odds a point of the score beside relevance (keywords, authors, code, recency) moves a
     # paper in the list. Code is worth 0.75 of them; with purpose implementation, where it comes first, 4.
     nudge: float = 10.0

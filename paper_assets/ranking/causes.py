@@ -25,7 +25,15 @@ import numpy as np
 
 from paper_assets.ranking.dimensions import DIMENSIONS_IN_WORDS
 from paper_assets.ranking.explain import removed_in_words
-from paper_assets.ranking.final_list import ReadingList, ScoredPapers, arrange, learned_of, probability_of, tenth
+from paper_assets.ranking.final_list import (
+    LineRule,
+    ReadingList,
+    ScoredPapers,
+    arrange,
+    learned_of,
+    probability_of,
+    tenth,
+)
 from paper_assets.ranking.two_rankings import (
     LEARNED,
     Bools,
@@ -233,6 +241,13 @@ def edit(two: TwoRankings, at: int) -> Cause:
     return Cause(kind="edit", words=words)
 
 
+def first(rule: LineRule) -> Cause:
+    """Return the cause for a doubtful paper that is the only one of the list, or would be, by what was shown before."""
+    if rule.never_empty:
+        return Cause(kind="first", words="the last lists were empty, so the best paper is shown even if it is doubtful")
+    return Cause(kind="first", words="an earlier list has shown papers, so a doubtful paper is no longer shown alone")
+
+
 def _part_in_words(name: str) -> str:
     return DIMENSIONS_IN_WORDS.get(name) or _ADDED_IN_WORDS[name]
 
@@ -255,6 +270,7 @@ KINDS = (
     "version",  # of the paper
     "verdict",  # of the language model
     "ratings",  # of the reader, and what they taught
+    "first",  # whether an earlier list has shown papers
     "line",
     "shortlist",
     "tenth",
@@ -334,6 +350,10 @@ def _possible_causes(two: TwoRankings, at: int) -> Iterator[_Possible]:
         yield _Possible(
             kind="edit", undo=lambda papers: _before_the_edit(two, papers), describe=lambda _: edit(two, at)
         )
+    if (rule := two.new.rules.line_rule) and two.never_empty_before == (not rule.never_empty):
+        yield _Possible(
+            kind="first", undo=lambda papers: _never_empty(papers, not rule.never_empty), describe=lambda _: first(rule)
+        )
     if two.differs("preferences"):
         yield _Possible(
             kind="ratings", undo=lambda papers: _without_new_ratings(two, papers), describe=lambda _: ratings(two, at)
@@ -393,6 +413,13 @@ def _before_the_edit(two: TwoRankings, papers: ScoredPapers) -> ScoredPapers:
         lanes=two.old.lanes,
         pick=two.old.pick,
     )
+
+
+def _never_empty(papers: ScoredPapers, value: bool) -> ScoredPapers:
+    rule = papers.rules.line_rule
+    if rule is None:
+        return papers
+    return replace(papers, rules=replace(papers.rules, line_rule=replace(rule, never_empty=value)))
 
 
 def _without_new_ratings(two: TwoRankings, papers: ScoredPapers) -> ScoredPapers:

@@ -97,6 +97,8 @@ def why(
                 "With a lower threshold, too few of the list's papers would be on topic: "
                 f"{percent(rule['right'])} of them are needed."
             )
+        elif rule and line < rule["lowest"]:
+            sentences.append("The last lists were empty, so the best paper is shown even if it is doubtful.")
     brought = {name: weights[name] * row[name] for name in DIMENSIONS if weights[name]}
     for name in sorted(brought, key=lambda name: -brought[name]):
         words, note, mark = DIMENSIONS_IN_WORDS[name], "", f"{row[name]:.2f} of 1"

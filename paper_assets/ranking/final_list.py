@@ -47,23 +47,27 @@ class Edge:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LineRule:
     """How a day's threshold follows from its papers: it is `lowest`, or as much higher as is needed so that a share of
-    `right` of the papers above it is expected to be on topic, less `slack` papers in total.
+    `right` of the papers above it is expected to be on topic.
     """
 
     lowest: float
     right: float
-    slack: float
-    never_empty: bool = False  # the most probable paper is in if it reaches `lowest`, whatever is expected
+    slack: float = 0.0  # papers that an older ranking's list may be short of that share
+    never_empty: bool = False  # the most probable paper is in if it reaches `alone`, whatever is expected
+    alone: float | None = None  # None: `lowest`, as in older rankings
 
     def line(self, probability: Floats) -> float:
         """Return the threshold for papers of these probabilities: the probability of the last one in."""
         falling = np.sort(probability[probability >= self.lowest])[::-1]
         missing = np.flatnonzero(np.cumsum(self.right - falling) > self.slack)
-        if not len(missing):
+        if len(falling) and not len(missing):
             return self.lowest
-        if missing[0] or self.never_empty:
-            return float(falling[max(missing[0] - 1, 0)])
-        return max(self.right - self.slack, self.lowest)
+        if len(missing) and missing[0]:
+            return float(falling[missing[0] - 1])
+        best = float(probability.max(initial=0.0))
+        if self.never_empty and best >= (self.lowest if self.alone is None else self.alone):
+            return best
+        return max(self.right - self.slack, self.lowest) if len(missing) else self.lowest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

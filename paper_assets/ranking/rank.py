@@ -60,7 +60,7 @@ class RankingTask:
     """What `rank` takes, read from the stores; `vectors` of the candidates and queries, None where words alone judge.
 
     `considered`: the last day whose list could have shown these papers to the same wishes; None if there is none.
-    `never_empty`: the best paper is shown even if it is doubtful. `warnings` belong to the result.
+    `never_empty`: the best paper is shown even if it is very doubtful. `warnings` belong to the result.
     """
 
     candidates: pa.Table
@@ -326,8 +326,8 @@ def _line_rule(queries: InterestQueries | None, task: RankingTask) -> LineRule |
     if queries is None or queries.line is None or options.line is not None:
         return None
     right = scoring.literature_review_right if options.purpose == "literature_review" else scoring.list_right
-    slack = scoring.list_slack * options.top_k
-    return LineRule(lowest=queries.line, right=right, slack=slack, never_empty=task.never_empty)
+    alone = min(scoring.alone, queries.line)
+    return LineRule(lowest=queries.line, right=right, never_empty=task.never_empty, alone=alone)
 
 
 def _rows(

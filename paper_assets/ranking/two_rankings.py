@@ -184,6 +184,12 @@ class TwoRankings:
         return f"{name.replace('_', ' ')}: {_plain(then)} → {_plain(now)}"
 
     @property
+    def never_empty_before(self) -> bool | None:
+        """Whether the earlier list showed its best paper even if doubtful; None: its threshold followed no rule."""
+        rule = self.old.rules.line_rule
+        return rule.never_empty if rule else None
+
+    @property
     def line(self) -> float | None:
         """The threshold of the later list, a probability; None: it has none."""
         return self.new.rules.line

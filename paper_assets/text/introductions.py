@@ -17,6 +17,8 @@ _ACTS = "|".join(
         r"do(?:ing)?\s+(?:a\s+phd|my\s+phd|research|work)\s+(?:about|in|into|on)",
         r"look(?:ing)?\s+for",
         r"follow(?:ing)?",
+        r"care\s+about",
+        r"need",
         r"(?:want|wish|like|love|would\s+like|would\s+love)(?:\s+to)?(?:\s+(?:find|hear|know|learn|read(?:ing)?|see)"
         r"(?:\s+(?:more|everything|papers))?(?:\s+(?:about|of|on))?)?",
     )
@@ -31,9 +33,18 @@ _OWN = (
     r"(?:my|our)\s+(?:dissertation|group|lab|ph\.?d|project|research|team|thesis|work)\s+"
     r"(?:(?:is|are|looks|works|working|focuses)\s+)*(?:about|at|in|on)"
 )
+_REQUEST = (
+    r"(?:please\s+)?(?:(?:find|give|send|show)\s+me|tell\s+me(?:\s+(?:about|more\s+about))?"
+    r"|keep\s+me\s+(?:informed|posted|updated|up\s+to\s+date)\s+(?:about|on|with)"
+    r"|what(?:\s*['\u2019]s|\s+is)\s+new\s+(?:about|in|on))"
+)
+_PEOPLE = (
+    r"(?:how|what|when|where|whether|why)\s+(?:others|people|researchers|scientists|they|we)"
+    r"(?:\s+(?:are|can|could|do|have|might|should|try(?:ing)?\s+to))*"
+)
 _INTRODUCTION = re.compile(
     rf"\s*(?:(?:(?:i|we)(?:\s*['\u2019](?:m|re|d|ve)|\s+am|\s+are)?\s+{_OFTEN}(?:{_ACTS})|{_OWN}"
-    rf"|{_OFTEN}(?:curious\s+about|interested\s+in|keen\s+on|looking\s+for|working\s+on)|{_THINGS})\s+)+",
+    rf"|{_OFTEN}(?:curious\s+about|interested\s+in|keen\s+on|looking\s+for|working\s+on)|{_REQUEST}|{_PEOPLE}|{_THINGS})\s+)+",
     re.IGNORECASE,
 )
 

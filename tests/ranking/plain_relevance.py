@@ -372,14 +372,15 @@ def usual_line(options: RankingOptions) -> float:
 
 def days_line(relevance: list[float], options: RankingOptions, *, never_empty: bool = False) -> float:
     """The threshold of a day: let in the most probable papers while enough of them are expected to be on topic."""
-    right, slack = 0.5 if options.purpose == "literature_review" else 0.6, 0.03 * options.top_k
-    line, expected = max(right - slack, usual_line(options)), 0.0  # if none is let in
+    right = 0.5 if options.purpose == "literature_review" else 0.6
     falling = sorted((p for p in relevance if p >= usual_line(options)), reverse=True)
+    best = max(relevance, default=0.0)
+    if never_empty and best < right and best >= 0.05:
+        return best
+    line, expected = max(right, usual_line(options)), 0.0  # if none is let in
     for p in falling:
         expected += right - p
-        if expected > slack and never_empty and p == falling[0]:
-            return p
-        if expected > slack:
+        if expected > 0:
             return line
         line = p
     return usual_line(options)

@@ -1,6 +1,7 @@
 from typing import Any
 
 import pyarrow as pa
+import pytest
 
 from paper_assets.ranking.changes import changes_between, difference_in_words
 from paper_assets.stores.rankings import ranking_schema
@@ -77,6 +78,26 @@ def test_a_soft_penalty_counts_as_a_part() -> None:
         "a": "soft penalty -0.150",
         "b": "its score is the same; others came or went: 1 paper fell below it (a)",
     }
+
+
+@pytest.mark.parametrize("earlier_shown", [True, False])
+def test_a_doubtful_paper_that_is_shown_alone_because_earlier_lists_were_empty_says_so(earlier_shown: bool) -> None:
+    def header(*, never_empty: bool) -> dict[str, Any]:
+        rule = {"lowest": 0.2, "right": 0.6, "never_empty": never_empty, "alone": 0.05}
+        return {"weights": WEIGHTS, "top_k": 2, "nudge": 10.0, "line": 0.1 if never_empty else 0.2, "line_rule": rule}
+
+    doubtful = {"semantic_relevance": 0.1}
+    empty, one = (rows(("a", doubtful), ("b", {"semantic_relevance": 0.01}), top_k=places) for places in (0, 1))
+    before, after = (one, empty) if earlier_shown else (empty, one)
+    headers = header(never_empty=earlier_shown), header(never_empty=not earlier_shown)
+    changes = changes_between(before, after, headers=headers, removed={})
+    (move,) = changes.left if earlier_shown else changes.entered
+    assert move.paper_id == "a"
+    assert move.reason == (
+        "an earlier list has shown papers, so a doubtful paper is no longer shown alone"
+        if earlier_shown
+        else "the last lists were empty, so the best paper is shown even if it is doubtful"
+    )
 
 
 def test_another_profile_content_is_named_as_lineage() -> None:

@@ -218,6 +218,9 @@ def test_where_a_paper_stands_to_the_line_is_said() -> None:
     raised = HEADER | {"line_rule": {"lowest": 0.2, "right": 0.6, "slack": 0.15}}
     reason = "With a lower threshold, too few of the list's papers would be on topic: 60 % of them are needed."
     assert reason in why({**ROW, "semantic_relevance": 0.31}, raised, scored=9) and reason not in why_of()
+    alone = HEADER | {"line": 0.08, "line_rule": {"lowest": 0.2, "right": 0.6, "never_empty": True, "alone": 0.05}}
+    reason = "The last lists were empty, so the best paper is shown even if it is doubtful."
+    assert reason in why({**ROW, "semantic_relevance": 0.08}, alone, scored=9) and reason not in why_of()
     assert below in why_of(shown=False, below_line=True, semantic_relevance=0.31)
 
 

@@ -203,16 +203,16 @@ def test_the_verifier_is_not_asked_about_papers_that_no_verdict_brings_into_the_
     assert len(asked_first(papers, doubtful, options=with_pick, scoring=SCORING)) == 2
 
 
-RULE = LineRule(lowest=0.2, right=0.6, slack=0.15)
+RULE = LineRule(lowest=0.2, right=0.6)
 
 
 @pytest.mark.parametrize(
     ("probabilities", "listed_ones"),
     [
         ([0.95, 0.9, 0.8, 0.3, 0.21, 0.19], 5),  # sure papers pay for doubtful ones, down to the lowest threshold
-        ([0.7, 0.4, 0.39, 0.3], 2),  # a weak day is not filled with doubtful ones
-        ([0.46, 0.3], 1),  # the day's only good paper is shown
-        ([0.44, 0.44, 0.44], 0),
+        ([0.7, 0.5, 0.49, 0.3], 2),  # a weak day is not filled with doubtful ones
+        ([0.61, 0.3], 1),  # the day's only good paper is shown
+        ([0.58, 0.58, 0.58], 0),
         ([], 0),
     ],
 )
@@ -223,16 +223,18 @@ def test_a_list_goes_as_far_down_as_enough_of_it_is_expected_to_be_right(
     assert sum(p >= line for p in probabilities) == listed_ones
     assert RULE.line(np.array(probabilities[::-1])) == line
     first_list = replace(RULE, never_empty=True).line(np.array(probabilities))
-    assert sum(p >= first_list for p in probabilities) == (listed_ones or sum(p == 0.44 for p in probabilities))
+    assert sum(p >= first_list for p in probabilities) == (listed_ones or sum(p == 0.58 for p in probabilities))
 
 
-def test_the_best_paper_of_a_list_that_may_not_be_empty_still_needs_the_lowest_probability() -> None:
-    rule = replace(RULE, never_empty=True)
-    assert [rule.line(np.array(each)) for each in ([0.21, 0.2], [0.19])] == [0.21, 0.2]
+def test_the_best_paper_of_a_list_that_may_not_be_empty_still_needs_some_probability() -> None:
+    rule = replace(RULE, never_empty=True, alone=0.05)
+    assert [rule.line(np.array(each)) for each in ([0.21, 0.2], [0.19, 0.1], [0.04])] == [0.21, 0.19, 0.2]
+    older = replace(rule, alone=None)
+    assert [older.line(np.array(each)) for each in ([0.21, 0.2], [0.19])] == [0.21, 0.2]
 
 
 def test_the_list_follows_the_threshold_of_its_day_and_is_arranged_the_same_again() -> None:
-    papers = replace(scored([0.3, 0.7, 0.3], code=[0], line=0.2), line_rule=LineRule(lowest=0.2, right=0.6, slack=0.1))
+    papers = replace(scored([0.3, 0.7, 0.3], code=[0], line=0.2), line_rule=LineRule(lowest=0.2, right=0.6))
     papers = papers.with_days_line()
     found = listed(papers)
     assert (papers.line, found.order.tolist(), found.shown) == (0.7, [1, 0, 2], 1)

@@ -119,7 +119,10 @@ def undone(move: Move, before: Ranked, after: Ranked, subscriber: Subscriber) ->
     kinds = {each.kind for each in move.causes[: move.decisive]}
     if cause.kind == "new":
         return None if m in new else after.listed
-    again = after
+    again, header = after, after.header
+    if "first" in kinds:
+        rule = header["line_rule"]
+        header = {**header, "line_rule": {**rule, "never_empty": not rule["never_empty"]}}
     if kinds & {"shown", "window", "removed", "came"}:
         for paper_id in gone:
             kind = {None: "window", "ALREADY_SHOWN": "shown"}.get(after.removed.get(paper_id), "removed")
@@ -135,11 +138,13 @@ def undone(move: Move, before: Ranked, after: Ranked, subscriber: Subscriber) ->
         if kinds <= {"shown", "window", "removed", "came"}:
             return again.listed
     if cause.kind == "lane":
-        return by_the_rule(after.rows, after.header, days, subscriber.profile.content.ranking)
+        return by_the_rule(after.rows, header, days, subscriber.profile.content.ranking)
+    if kinds <= {"shown", "window", "removed", "came", "first"}:
+        return by_the_rule(again.rows, header, days, subscriber.profile.content.ranking)
     old = {row["paper_id"]: row for row in before.rows}
     others = "others" in kinds
     rows = [old.get(row["paper_id"], row) if (row["paper_id"] == m) != others else row for row in again.rows]
-    return by_the_rule(rows, after.header, days, subscriber.profile.content.ranking)
+    return by_the_rule(rows, header, days, subscriber.profile.content.ranking)
 
 
 def is_true(move: Move, before: Ranked, after: Ranked, subscriber: Subscriber) -> bool:

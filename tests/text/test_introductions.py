@@ -18,6 +18,11 @@ from paper_assets.text.introductions import without_introduction
         "our lab works on",
         "keen on",
         "interested  in",
+        "Please keep me posted on",
+        "Show me recent papers about",
+        "What's new in",
+        "I care about",
+        "I want to know how people are trying to",
     ],
 )
 def test_the_words_that_introduce_an_interest_are_left_out(introduction: str) -> None:
@@ -33,6 +38,9 @@ def test_the_words_that_introduce_an_interest_are_left_out(introduction: str) ->
         "papers with code",
         "work stealing",
         "study design",
+        "people counting",
+        "how agents plan",
+        "needle-in-a-haystack tests",
         "new physics",
         "likelihood",
         "graph neural networks that work on papers",
