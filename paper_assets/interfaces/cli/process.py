@@ -46,8 +46,8 @@ def importing() -> Iterator[None]:
 def prepare_streams() -> None:
     """Open streams that the caller closed, so that no database gets their numbers; write UTF-8 into files and pipes.
 
-    A terminal of another encoding shows a question mark for what it lacks. Lines go into files and pipes at once, so that
-    the journal, or `| tee`, has the address of a server that does not end.
+    A terminal of another encoding shows a question mark for what it lacks. Lines go into files and pipes at once,
+    so that the journal, or `| tee`, has the address of a server that does not end.
     """
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         try:
