@@ -265,7 +265,9 @@ def profile_folders(profiles_dir: Path) -> list[Path]:
     try:
         return sorted(entry for entry in profiles_dir.iterdir() if _may_hold_a_profile(entry))
     except FileNotFoundError:
-        raise InvalidProfile(f"{profiles_dir} does not exist; create it or set PAPER_ASSETS_PROFILES") from None
+        raise InvalidProfile(
+            f"{profiles_dir} does not exist; `paper-assets profile new` makes a profile there"
+        ) from None
     except OSError as error:
         raise InvalidProfile(f"{profiles_dir} cannot be listed: {error.strerror}") from None
 

@@ -488,6 +488,17 @@ def load_settings(environ: Mapping[str, str], working_dir: Path, *, default_fold
         raise InvalidInput(f"{variable} must be {wanted}, got {given[name][:40]!r}{place}") from None
 
 
+def wrong_settings(environ: Mapping[str, str], working_dir: Path) -> dict[str, str]:
+    """Return every variable whose value cannot be used, with the reason in one line."""
+    faults = {}
+    for variable in variables():
+        try:
+            load_settings({variable: environ.get(variable, "")}, working_dir)
+        except InvalidInput as fault:
+            faults[variable] = str(fault)
+    return faults
+
+
 NAME = "paper-assets"
 
 

@@ -128,7 +128,9 @@ def test_profiles_are_the_folders_that_hold_one_by_name(tmp_path: Path) -> None:
     (tmp_path / "notes").mkdir()
     (tmp_path / "README.txt").write_text("no profile", encoding="utf-8")
     assert [folder.name for folder in profile_folders(tmp_path)] == ["ann", "zoe"]
-    with pytest.raises(InvalidProfile, match=r"nowhere does not exist; create it or set PAPER_ASSETS_PROFILES"):
+    with pytest.raises(
+        InvalidProfile, match=r"nowhere does not exist; `paper-assets profile new` makes a profile there"
+    ):
         profile_folders(tmp_path / "nowhere")
     with pytest.raises(InvalidProfile, match=r"README\.txt cannot be listed"):
         profile_folders(tmp_path / "README.txt")

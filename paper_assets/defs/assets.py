@@ -208,8 +208,13 @@ class ChecksMade:
 
 
 def check_made(step: Step, product: Product, workspace: Workspace, made: Made) -> ChecksMade:
-    """Check what was made; a failing blocking check is repeated for each profile, because it stops no other."""
+    """Check what was made; a failing blocking check is repeated for each profile, because it stops no other.
+
+    Where nothing could be made there is nothing to check, and the run fails without the outcomes.
+    """
     found, done = ChecksMade(), list(made.new)
+    if not done and made.failures:
+        return found
     for check in product.checks:
         with _reading_together(step, workspace) as reading:
             found.outcomes[check.name] = outcome = holds(check, reading, done, made)

@@ -125,6 +125,8 @@ _BIBTEX_ENTRY = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 _BRACE = re.compile(r"\\?[{}]")  # BibTeX counts \{ and \} too
+_OPENED = "\0"
+_OPEN_COMMAND = re.compile(rf"\\[a-zA-Z]+\*?{_OPENED}")
 _BIBTEX_STRING = re.compile(r"^[ \t]*@string.*$", re.IGNORECASE | re.MULTILINE)
 
 
@@ -277,7 +279,10 @@ def _bibtex_name(name: Name) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Escape text for BibTeX: remove unmatched braces, put a backslash before special characters."""
+    """Escape text for BibTeX: remove unmatched braces, put a backslash before special characters.
+
+    A command whose argument has no end goes with its brace, as the page shows it.
+    """
     opened, unmatched = [], set()
     for brace in _BRACE.finditer(text):
         if brace[0][-1] == "{":
@@ -287,7 +292,9 @@ def _escaped(text: str) -> str:
         else:
             unmatched.add(brace.start())
     unmatched.update(opened)
-    balanced = _BRACE.sub(lambda brace: "" if brace.start() in unmatched else brace[0], text)
+    left = {"{": _OPENED}  # all other unmatched braces are left out
+    kept = _BRACE.sub(lambda brace: left.get(brace[0], "") if brace.start() in unmatched else brace[0], text)
+    balanced = _OPEN_COMMAND.sub(" ", kept).replace(_OPENED, "")
     return re.sub(r"(?<!\\)([&%#])", r"\\\1", balanced)
 
 

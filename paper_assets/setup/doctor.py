@@ -32,7 +32,7 @@ from paper_assets.models.llm import ask
 from paper_assets.models.llm_config import check_month, llm_config
 from paper_assets.paper_id import split_paper_id
 from paper_assets.pipeline.profiles import find_profiles
-from paper_assets.settings import Settings
+from paper_assets.settings import FilesBehind, Settings
 from paper_assets.sources.arxiv import ARXIV
 from paper_assets.sources.source import Access
 from paper_assets.stores.papers import paper_counts
@@ -63,6 +63,7 @@ class Installation:
     settings: Settings
     environ: Mapping[str, str] = field(repr=False)
     dagster_home: Path
+    wrong_settings: Mapping[str, str] = field(default_factory=dict)  # by variable why `settings` has its default
     ports: Mapping[str, int] = field(default_factory=lambda: {"the desk": 8787, "Dagster's UI": 3000})
     python: tuple[int, int] = sys.version_info[:2]
     free_bytes: Callable[[Path], int] = lambda folder: shutil.disk_usage(folder).free
@@ -88,6 +89,15 @@ def _python(installation: Installation) -> list[Finding]:
         fix = "install Python 3.11 or 3.12, for example with `uv python install 3.12`"
         return [_problem("Python", f"version {version}", fix)]
     return [_ok("Python", f"version {version}")]
+
+
+def _settings(installation: Installation) -> list[Finding]:
+    found, environ = [], installation.environ
+    for variable, reason in installation.wrong_settings.items():
+        file = environ.file_of(variable) if isinstance(environ, FilesBehind) else None
+        fix = f"correct {variable} in {file}" if file else f"correct or unset {variable}"
+        found.append(_problem("settings", reason, f"{fix}; no other command works until then"))
+    return found or [_ok("settings", "all values can be used")]
 
 
 def _disk(installation: Installation) -> list[Finding]:
@@ -129,13 +139,16 @@ def _warehouse(installation: Installation) -> list[Finding]:
 
 
 def _profiles(installation: Installation) -> list[Finding]:
+    folder = installation.settings.profiles_dir
     try:
-        found = find_profiles(installation.settings.profiles_dir)
+        found = find_profiles(folder)
     except InvalidProfile as fault:
-        return [_warning("profiles", str(fault), "`paper-assets profile new` makes one")]
+        if folder.exists():
+            return [_problem("profiles", str(fault), "name a folder in PAPER_ASSETS_PROFILES, or unset it")]
+        return [_warning("profiles", f"none yet in {folder}", "`paper-assets profile new` makes one")]
     faults = [_problem(f"profile {name}", line, "fix the file") for name, line in found.faults.items()]
     if not found.readable and not faults:
-        return [_warning("profiles", "there is none", "`paper-assets profile new` makes one")]
+        return [_warning("profiles", f"none yet in {folder}", "`paper-assets profile new` makes one")]
     return [*faults, _ok("profiles", f"{len(found.readable)} valid")]
 
 
@@ -201,7 +214,8 @@ def _llm(installation: Installation) -> list[Finding]:
     except LLMNotConfigured:
         return [_unused("language model", "not configured; everything works without one")]
     except LLMConfigError as fault:
-        return [_problem("language model", str(fault), "correct it in the settings of the page or by `llm set`")]
+        fix = "correct or unset that variable; without one, choose a model in the settings of the page or by `llm set`"
+        return [_problem("language model", str(fault), fix)]
     if not installation.online:
         return []
     try:
@@ -267,6 +281,7 @@ def _online(check: Callable[[Installation], list[Finding]]) -> Callable[[Install
 
 CHECKS: Mapping[str, Callable[[Installation], list[Finding]]] = {
     "Python": _python,
+    "settings": _settings,
     "disk": _disk,
     "write access": _write_access,
     "papers": _warehouse,

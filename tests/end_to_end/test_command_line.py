@@ -15,6 +15,7 @@ from paper_assets.pipeline.step import Grid
 from paper_assets.pipeline.steps import STEPS
 from paper_assets.stores.stamps import forget_stamps
 from tests.desk import GRAPHS, SPEECH, Desk, paper, week
+from tests.loopback import Answer
 from tests.loopback_arxiv import loopback_arxiv
 
 DAYS = ("2026-03-02", "2026-03-03", "2026-03-04")
@@ -270,3 +271,11 @@ def test_a_title_longer_than_the_table_stays_in_one_line(capsys: pytest.CaptureF
     shown = capsys.readouterr().out
     assert shown.splitlines()[0] == title
     assert "Rust Belt Graphs" in shown
+
+
+def test_a_refused_fetch_is_one_line_and_no_traceback_is_logged(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    with loopback_arxiv(script=[Answer(status=429, headers={"Retry-After": "3600"})]) as arxiv:
+        line = desk.refused("fetch", "--day", "2026-03-02", PAPER_ASSETS_ARXIV_URL=arxiv.url)
+    assert "try again after" in line
+    assert not (tmp_path / "data" / "errors.log").exists()

@@ -68,3 +68,9 @@ def test_where_nobody_calls_run_status_looks_once_and_again_when_a_list_or_a_pag
     assert looked() == (late, False)
     desk.run("run")
     assert looked()[0] == "current"
+
+
+def test_without_a_profile_it_shows_what_is_stored_and_how_to_make_one(tmp_path: Path) -> None:
+    said = Desk(tmp_path).run("status")
+    assert "papers" in said
+    assert "none yet; `paper-assets profile new` makes one" in said

@@ -1,11 +1,13 @@
 """A command goes on without the streams, the encoding or the folder that it is usually started with."""
 
 import os
+import socket
 import subprocess
+import time
 
 import pytest
 
-from tests.desk import COMMAND, PATIENCE, Desk
+from tests.desk import COMMAND, PATIENCE, Desk, end
 from tests.mcp.ranked_desk import DAYS, ranked_desk
 
 TITLE = "Étude of “traffic” 語"
@@ -61,3 +63,29 @@ def test_a_command_in_a_folder_that_was_removed_says_so(desk: Desk) -> None:
     done = shell(desk, f'cd {gone} && rmdir {gone} && "$@" status')
     assert done.returncode == 1
     assert done.stderr.decode() == "error: the folder in which you are was removed; change to another one (cd)\n"
+
+
+def test_the_address_of_the_desk_is_in_a_file_as_soon_as_the_desk_answers(desk: Desk) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = free.getsockname()
+    with (desk.folder / "desk.log").open("w", encoding="utf-8") as log:
+        environ = {**os.environ, **desk.environment, "PYTHONUNBUFFERED": ""}
+        command = [*COMMAND, "desk", "--port", f"{address[1]}"]
+        process = subprocess.Popen(command, cwd=desk.folder, env=environ, stdout=log, stderr=log, text=True)
+    try:
+        ends = time.monotonic() + PATIENCE
+        while not answers(address):
+            assert process.poll() is None and time.monotonic() < ends
+        assert f"http://127.0.0.1:{address[1]}/" in (desk.folder / "desk.log").read_text("utf-8")
+    finally:
+        end(process)
+
+
+def answers(address: tuple[str, int]) -> bool:
+    try:
+        with socket.create_connection(address) as connection:
+            connection.sendall(b"GET /static/ HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
+            return connection.recv(1) == b"H"
+    except ConnectionError:
+        return False

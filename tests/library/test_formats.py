@@ -144,6 +144,23 @@ def test_names_are_written_in_parts_and_a_colon_is_no_author(name: str, tmp_path
         assert json.loads(text)[0]["author"][1:] == [csl for *_, csl in NAMES]
 
 
+@pytest.mark.parametrize(
+    ("abstract", "read"),
+    [
+        (r"We file reports\footnote{Our code is free, and more.", "We file reports Our code is free, and more."),
+        (r"We file reports\footnote{Our code is free} and more.", "We file reports (Our code is free) and more."),
+        (r"An \emph{old dog and \alpha} cat", "An old dog and \u03b1 cat"),
+    ],
+)
+def test_a_command_without_an_end_is_read_from_bibtex_as_the_page_shows_it(
+    abstract: str, read: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "list.bib"
+    file.write_text(write_papers([paper("2601.05009", abstract=abstract)], "bibtex"), encoding="utf-8")
+    [entry] = read_library(file)
+    assert entry.abstract == read == shown(abstract)
+
+
 def test_keys_are_family_name_year_and_first_word_and_all_differ() -> None:
     works = [
         (["Lukas Höllein"], 2026, "MorphAny: Shapes from Anything"),

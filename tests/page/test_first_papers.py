@@ -19,6 +19,7 @@ from paper_assets.interfaces.page.app import build_app
 from paper_assets.interfaces.page.desk import Desk as PageDesk
 from paper_assets.paper import Paper
 from paper_assets.settings import load_settings
+from paper_assets.stores.locks import this_process
 from paper_assets.stores.papers import paper_counts
 from paper_assets.stores.rankings import latest_ranking_day
 from tests.desk import PATIENCE, Desk
@@ -147,6 +148,19 @@ def test_the_page_starts_stops_and_continues_the_work(desk: Desk, arxiv: Loopbac
         assert len(arxiv.requests) <= asked + 7 - 1
         assert latest_ranking_day(desk.warehouse, "traffic") == last_days(1, TODAY)[0]
         assert client.get("/p/traffic/first?watch=1").url.path == "/p/traffic"
+
+
+@pytest.mark.parametrize(("done", "hint"), [(2, "seconds between two requests"), (7, "Ranking takes about a minute")])
+def test_the_page_says_what_it_waits_for(desk: Desk, done: int, hint: str) -> None:
+    desk.profile("traffic", {"interests": {"primary": [TEXTS[0]]}})
+    settings = load_settings(desk.environment, desk.folder)
+    job = background.Job(title="Fetching", profile="traffic", stage="at work", total=7, process=str(this_process()))
+    background.write_job(settings.home, replace(job, done=done))
+    app = build_app(PageDesk(settings=settings, environ=desk.environment, token=TOKEN))
+    with TestClient(app, base_url="http://127.0.0.1") as client:
+        work = re.search(r'<p class="facts">(.*?)</p>', client.get("/p/traffic/first").text)
+    assert work is not None
+    assert work[1].startswith(("arXiv asks for 3 " if done < 7 else "") + hint)
 
 
 @pytest.mark.parametrize("form", [{"action": "explode"}, {"action": "rank", "profile": "../x"}, {"action": "fetch"}])

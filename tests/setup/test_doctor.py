@@ -13,7 +13,7 @@ import pytest
 from paper_assets.settings import LLM_MONTH, LLM_USE_FOLDER, load_settings
 from paper_assets.setup import doctor
 from paper_assets.setup.doctor import Finding, Installation, examine
-from paper_assets.stores.kept_settings import keep_variables, kept_environment
+from paper_assets.stores.kept_settings import MORNING, keep_variables, kept_environment
 from tests.desk import Desk
 from tests.loopback import Answer, Request, serving
 from tests.loopback_llm import KEY, fault, loopback_llm, says
@@ -193,6 +193,31 @@ def test_the_command_prints_the_findings_as_json_and_fails_where_there_is_a_prob
     assert process.returncode == 1
     assert "fix: fix the file" in out
     assert "Traceback" not in err
+
+
+def test_wrong_settings_are_all_named_and_the_other_checks_go_on(desk: Desk) -> None:
+    (desk.folder / "data").mkdir()
+    kept = desk.folder / "data" / MORNING.name
+    kept.write_text("PAPER_ASSETS_FETCH_AT=dawn\n", encoding="utf-8")
+    wrong = {"PAPER_ASSETS_STORE_DEADLINE": "soon", "PAPER_ASSETS_REWRITING": "passes=high"}
+    process = desk.start("doctor", "--offline", "--json", **wrong)
+    out, err = process.communicate(timeout=600)
+    found = json.loads(out)
+    problems = {each["detail"]: each["fix"] for each in found if each["state"] == "problem"}
+    assert process.returncode == 1
+    assert "error:" not in err
+    for variable, where in ((name, f"unset {name}") for name in wrong):
+        assert any(detail.startswith(variable) and where in fix for detail, fix in problems.items())
+    assert any(detail.startswith("PAPER_ASSETS_FETCH_AT") and f"{kept}" in fix for detail, fix in problems.items())
+    assert len(problems) == 3
+    assert {each["name"] for each in found} >= {"Python", "disk", "data folder", "profiles", "embedding model"}
+
+
+def test_an_installation_without_profiles_says_only_how_to_make_one(tmp_path: Path) -> None:
+    with installed(Desk(tmp_path)) as installation:
+        found = only(installation)
+    assert (found.name, found.state, found.fix) == ("profiles", "warning", "`paper-assets profile new` makes one")
+    assert "PAPER_ASSETS_PROFILES" not in found.detail
 
 
 def test_a_kept_key_that_others_can_read_is_named_without_asking_anyone(desk: Desk) -> None:

@@ -203,7 +203,7 @@ def _scope(
         raise InvalidProfile(found.faults.get(only, f"no profile {only!r} in {settings.profiles_dir}"))
     profiles = {name: profile for name, profile in found.readable.items() if only in (None, name)}
     if not profiles:
-        raise InvalidProfile(f"no valid profile in {settings.profiles_dir}; create a folder with a profile.json there")
+        raise InvalidProfile(f"no valid profile in {settings.profiles_dir}; `paper-assets profile new` makes one")
     last = last or latest_day(workspace.warehouse)
     if last is None:
         raise NotComputed("no papers yet; run `paper-assets import FILE` or `paper-assets fetch --day DAY` first")

@@ -19,6 +19,7 @@ from paper_assets.interfaces.cli.terminal import (
     print_json,
     print_table,
     read_settings,
+    read_usable_settings,
     say,
 )
 from paper_assets.models.llm_config import cost, llm_config
@@ -45,8 +46,13 @@ def doctor(
 
     A configured language model is asked one short question.
     """
+    settings, wrong = read_usable_settings()
     installation = Installation(
-        settings=read_settings(), environ=environment(), dagster_home=dagster_home(), online=not offline
+        settings=settings,
+        wrong_settings=wrong,
+        environ=environment(),
+        dagster_home=dagster_home(),
+        online=not offline,
     )
     found = examine(installation)
     problems = [each for each in found if each.state == "problem"]

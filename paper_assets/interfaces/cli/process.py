@@ -46,7 +46,8 @@ def importing() -> Iterator[None]:
 def prepare_streams() -> None:
     """Open streams that the caller closed, so that no database gets their numbers; write UTF-8 into files and pipes.
 
-    A terminal of another encoding shows a question mark for what it lacks.
+    A terminal of another encoding shows a question mark for what it lacks. Lines go into files and pipes at once,
+    so that the journal, or `| tee`, has the address of a server that does not end.
     """
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         try:
@@ -56,7 +57,8 @@ def prepare_streams() -> None:
         if getattr(sys, name) is None:
             setattr(sys, name, os.fdopen(number, "w" if number else "r", encoding="utf-8", closefd=False))
     if isinstance(sys.stdout, TextIOWrapper):
-        sys.stdout.reconfigure(encoding=None if sys.stdout.isatty() else "utf-8", errors="replace")
+        encoding = None if sys.stdout.isatty() else "utf-8"
+        sys.stdout.reconfigure(encoding=encoding, errors="replace", line_buffering=True)
 
 
 def end_on_signals() -> None:

@@ -25,7 +25,7 @@ from paper_assets.interfaces.cli.terminal import (
     read_settings,
 )
 from paper_assets.models import minilm
-from paper_assets.pipeline.profiles import find_profiles
+from paper_assets.pipeline.profiles import ProfilesFound, find_profiles
 from paper_assets.profile import Profile
 from paper_assets.settings import Settings
 from paper_assets.sources.days import prefixes_of_days
@@ -64,6 +64,7 @@ def status(as_json: AsJson = False) -> None:
             *((f"newest list of {name}", state) for name, state in held["current"].items()),
             *((f"learning of {name}", sentence) for name, sentence in held["learning"].items()),
             *((f"profile {name}", state) for name, state in sorted(held["profiles"].items())),
+            *([] if held["profiles"] else [("profiles", "none yet; `paper-assets profile new` makes one")]),
         ],
     )
 
@@ -80,7 +81,7 @@ def _collected(
 ) -> tuple[dict[str, Any], list[MissingDays]]:
     """Return the status as JSON values, and the spans of missing days."""
     held = asdict(summary(warehouse))
-    found = find_profiles(settings.profiles_dir)
+    found = find_profiles(settings.profiles_dir) if settings.profiles_dir.exists() else ProfilesFound({}, {})
     held["profiles"] = {**dict.fromkeys(found.readable, "good"), **found.faults}
     missing = missing_days(day_troubles(warehouse, sources=prefixes_of_days(settings)))
     held["days_to_mend"] = [asdict(days) for days in missing]

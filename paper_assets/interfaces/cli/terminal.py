@@ -14,7 +14,7 @@ import typer
 
 from paper_assets.interfaces.values import numbers_or_null
 from paper_assets.progress import Progress
-from paper_assets.settings import Settings, default_folder, load_settings
+from paper_assets.settings import Settings, default_folder, load_settings, variables, wrong_settings
 from paper_assets.stores.kept_settings import KeptEnvironment, kept_environment
 from paper_assets.text.cleaning import without_controls
 
@@ -29,6 +29,14 @@ PaperId = Annotated[str, typer.Argument(metavar="PAPER_ID", help="Id of the pape
 def read_settings() -> Settings:
     """Read the settings from this process's environment, and behind it from the files of the data folder."""
     return load_settings(environment(), Path.cwd(), default_folder=default_folder(os.environ, Path.cwd()))
+
+
+def read_usable_settings() -> tuple[Settings, dict[str, str]]:
+    """Read the settings with the default for each value that cannot be used; return the reasons too, by variable."""
+    environ, here = environment(), Path.cwd()
+    wrong = wrong_settings(environ, here)
+    usable = {variable: environ.get(variable, "") for variable in variables() if variable not in wrong}
+    return load_settings(usable, here, default_folder=default_folder(os.environ, here)), wrong
 
 
 def environment() -> KeptEnvironment:
