@@ -329,7 +329,7 @@ def version_of(item: RewriteItem, *, config: RewritingConfig) -> Version | None:
         text = tuple(MathText(lead(part, _MOST_PARAGRAPH)) for part in paragraphs(kept.text))
         return Version(
             level=level,
-            state=f"{kept.score_in_words}{warning}",
+            state=f"{kept.score} of 100{warning}",
             paragraphs=text,
             by=_by(kept),
             doubts=_doubts(item, kept),
@@ -345,7 +345,7 @@ def version_of(item: RewriteItem, *, config: RewritingConfig) -> Version | None:
     last = item.attempts[step.attempt - 1]
     return Version(
         level=level,
-        state=f"{last.score_in_words}, waiting for a decision",
+        state=f"{last.score} of 100, waiting for a decision",
         paragraphs=(),
         doubts=tuple(one_line(f"Held back: {reason}") for reason in held_back(item, last)),
         made_at=last.made_at,

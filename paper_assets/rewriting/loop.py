@@ -5,7 +5,7 @@ may work on one item. A process claims an item before it writes an attempt, so t
 wait meanwhile or take another item first.
 """
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -62,12 +62,6 @@ class OptimizerState:
     feedback: str
     status: Status
     decision_required: bool
-    is_judged: bool = True  # False: code stops the text, so that no critic was asked and the score is 0
-
-    @property
-    def score_in_words(self) -> str:
-        """Return the score for people; a text that code stops has none."""
-        return f"{self.current_score} of 100" if self.is_judged else "not judged"
 
 
 def step_of(item: RewriteItem, *, config: RewritingConfig) -> Step:
@@ -76,18 +70,7 @@ def step_of(item: RewriteItem, *, config: RewritingConfig) -> Step:
         return Done(attempt=item.kept, outcome=cast(Outcome, item.outcome))
     scores = [attempt.score for attempt in item.attempts]
     stuck = is_stuck(item.attempts, item.accepted)
-    return next_step(
-        scores,
-        item.decisions,
-        stopped=stopped_attempts(item),
-        unjudged=_unjudged(item.attempts),
-        stuck=stuck,
-        config=config,
-    )
-
-
-def _unjudged(attempts: Sequence[Attempt]) -> frozenset[int]:
-    return frozenset(each.attempt for each in attempts if not each.is_judged)
+    return next_step(scores, item.decisions, stopped=stopped_attempts(item), stuck=stuck, config=config)
 
 
 def state_of(item: RewriteItem, *, config: RewritingConfig, attempt: int | None = None) -> OptimizerState | None:
@@ -99,7 +82,7 @@ def state_of(item: RewriteItem, *, config: RewritingConfig, attempt: int | None 
     shown = item.attempts[(attempt or kept or len(item.attempts)) - 1]
     waits = isinstance(step, Wait) and step.attempt == shown.attempt
     held = held_back(item, shown)
-    feedback = f"{_HELD}: {'; '.join(held)}. {shown.critique}".strip() if held else shown.critique
+    feedback = f"{_HELD}: {'; '.join(held)}. {shown.critique}" if held else shown.critique
     status: Status = "WAIT_CONFIRM" if waits else "FAIL"
     if isinstance(step, Done) and kept == shown.attempt:
         if step.outcome == "best_with_warning":
@@ -117,7 +100,6 @@ def state_of(item: RewriteItem, *, config: RewritingConfig, attempt: int | None 
         feedback=feedback,
         status=status,
         decision_required=waits,
-        is_judged=shown.is_judged,
     )
 
 
@@ -306,14 +288,7 @@ def rehearse(writer: Writer, item: NewItem) -> tuple[list[Attempt], Step]:
     while True:
         stopped = [attempt.attempt for attempt in attempts if attempt.stopped or attempt.unsupported]
         scores = [attempt.score for attempt in attempts]
-        step = next_step(
-            scores,
-            {},
-            stopped=stopped,
-            unjudged=_unjudged(attempts),
-            stuck=is_stuck(attempts),
-            config=writer.config,
-        )
+        step = next_step(scores, {}, stopped=stopped, stuck=is_stuck(attempts), config=writer.config)
         if not isinstance(step, Write):
             return attempts, step
         held = doubts(attempts[-1]) if attempts else ()

@@ -5,7 +5,7 @@ would otherwise have no effect. So more than 5 + 3 attempts are written only if 
 
 An attempt that the gate holds back neither passes nor waits at first: another attempt usually fixes it. Only a person
 can accept it: if no other attempt is good enough in the end, the best of those held back waits for a decision. One that
-would pass otherwise, or that code stops, waits at once if another attempt would not help (`gate.is_stuck`).
+would pass otherwise waits at once if another attempt would not help (`gate.is_stuck`).
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -51,14 +51,12 @@ def next_step(
     decisions: Mapping[int, str],
     *,
     stopped: Collection[int] = (),
-    unjudged: Collection[int] = (),
     stuck: bool = False,
     cancelled: bool = False,
     config: RewritingConfig,
 ) -> Step:
     """Return the next step from the scores of attempts 1, 2, …, the decisions by attempt, and the attempts the gate
-    holds back. `unjudged`: those without a score, because code stops them; `stuck`: the last one is held back for
-    something that another attempt would not change.
+    holds back. `stuck`: the last one is held back for something that another attempt would not change.
 
     The first attempt that passes or was accepted is kept. A close one waits while it is the last. In the end the best
     is kept (the latest of equals), with a warning if it is under `config.enough`.
@@ -74,7 +72,7 @@ def next_step(
     written = len(scores)
     if written and scores[-1] >= config.asks and written not in decisions and written not in stopped:
         return Wait(attempt=written)
-    if stuck and (scores[-1] >= config.passes or written in unjudged) and written not in decisions:
+    if stuck and scores[-1] >= config.passes and written not in decisions:
         free = _best(scores, (attempt for attempt in range(1, written) if attempt not in stopped))
         good = free and scores[free - 1] >= config.enough
         return Done(attempt=free, outcome="best") if good else Wait(attempt=written)

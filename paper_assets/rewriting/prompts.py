@@ -270,15 +270,7 @@ def actor_question(item: NewItem, *, previous: Attempt | None, held: Sequence[st
             "Originals of other papers, and rewrites of them that were good. Take style and tone from them, never "
             "content.\n" + fenced("examples", examples)
         )
-    if previous is not None and not previous.is_judged:
-        parts.append(
-            f"Your attempt {previous.attempt} got no points, because it cannot be used.\n"
-            + fenced("attempt", previous.text)
-            + "\nThe reasons:\n"
-            + fenced("reasons", "; ".join(held))
-            + "\nWrite the whole text again and correct this."
-        )
-    elif previous is not None:
+    if previous is not None:
         stopped = f"\nIt cannot be used as it is: {'; '.join(held)}." if held else ""
         parts.append(
             f"Your attempt {previous.attempt} got {previous.score} of 100 points.\n"

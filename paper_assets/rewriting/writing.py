@@ -1,13 +1,11 @@
 """Write one attempt: recall examples, let the actor write, find what the original lacks, let the critic judge (SPEC 4).
 
-A text that code stops is not sent to the critic: it cannot pass, and a call costs money.
-
 If one of the two calls fails, LLMError is raised and the attempt does not count (B4).
 """
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
 from hashlib import sha256
@@ -21,7 +19,7 @@ from paper_assets.models.llm import AnswerCache, Completion
 from paper_assets.models.llm_config import Budget, Usage, cost, critic_config, llm_config
 from paper_assets.paper import Paper
 from paper_assets.rewriting.best_practices import Archive, likeness_of, retrieve_best_practices
-from paper_assets.rewriting.faithfulness import Unsupported, unsupported
+from paper_assets.rewriting.faithfulness import unsupported
 from paper_assets.rewriting.gate import compare_sentences, doubted_claims, settled, stops
 from paper_assets.rewriting.measures import lix
 from paper_assets.rewriting.policy import Level
@@ -144,45 +142,29 @@ def write_attempt(writer: Writer, item: NewItem, earlier: Sequence[Attempt], *, 
         raise LLMError("the model's rewrite is empty")
     found = unsupported(f"{item.title}\n{item.original_text}", text, language=item.language)
     measured = lix(text, language=item.language)
-    embedder = writer.archive.embedder if writer.archive else None
-    keywords = (without_controls(word).replace(",", " ").strip() for word in drafted.value.keywords)
-    written = Attempt(
-        attempt=number,
-        text=text,
-        keywords=tuple(dict.fromkeys(word for word in keywords if word))[:_MOST_KEYWORDS],
-        score=0,
-        critique="",
-        unsupported=tuple(claim for claim in found.all if claim in found.certain),
-        examples=tuple(example.id for example in examples[: writer.config.examples]) if shown else (),
-        model=drafted.model,
-        input_tokens=drafted.usage.input_tokens,
-        output_tokens=drafted.usage.output_tokens,
-        made_at=writer.clock(),
-        stopped=stops(item, text, likeness=likeness_of(embedder, item, text, examples)),
-        readability=measured,
-    )
-    return written if written.stopped else _judged(writer, item, written, found)
-
-
-def _judged(writer: Writer, item: NewItem, written: Attempt, found: Unsupported) -> Attempt:
-    """Return the attempt with the critic's score, critique and comparison. A text that code stops is not sent to it."""
-    text, version = written.text, f"attempt {written.attempt}"
     judged = _put(
-        writer.ask_critic, critic_question(item, text, found, readability=written.readability), Critique, version
+        writer.ask_critic, critic_question(item, text, found, readability=measured), Critique, f"attempt {number}"
     )
     answered = settled(item, text, judged.value, found.all)
     doubted = doubted_claims(found, judged.value, answered)
     compared = compare_sentences(item, text, judged.value.sentences, doubted=doubted)
-    return replace(
-        written,
+    embedder = writer.archive.embedder if writer.archive else None
+    keywords = (without_controls(word).replace(",", " ").strip() for word in drafted.value.keywords)
+    return Attempt(
+        attempt=number,
+        text=text,
+        keywords=tuple(dict.fromkeys(word for word in keywords if word))[:_MOST_KEYWORDS],
         score=total(judged.value),
         critique=without_controls("\n".join((*answered.values(), in_words(judged.value)))).strip(),
         unsupported=doubted,
-        input_tokens=written.input_tokens + judged.usage.input_tokens,
-        output_tokens=written.output_tokens + judged.usage.output_tokens,
+        examples=tuple(example.id for example in examples[: writer.config.examples]) if shown else (),
+        model=drafted.model,
+        input_tokens=drafted.usage.input_tokens + judged.usage.input_tokens,
+        output_tokens=drafted.usage.output_tokens + judged.usage.output_tokens,
         made_at=writer.clock(),
-        stopped=compared.reasons,
+        stopped=(*stops(item, text, likeness=likeness_of(embedder, item, text, examples)), *compared.reasons),
         subscores=judged.value.subscores,
+        readability=measured,
         critic=judged.model,
         unchecked=compared.unchecked,
         disputed=(*answered, *compared.disputed),

@@ -19,10 +19,9 @@ class Attempt:
     """Represent one rewrite and its critique; score 0 to 100. Tokens are those of actor and critic together.
 
     `stopped`: why the gate holds it back, claims apart; `readability`: its LIX; `critic`: the model that judged, None
-    if unknown, or if code stops the text: then it is not judged and its score is 0. `unchecked`: sentences that the
-    critic did not compare with the original, None if it compared none; `disputed`: doubted numbers and names that the
-    critic answered one by one, which are no longer in `unsupported`, and those of `unsupported` that are in sentences
-    which it found supported.
+    if unknown. `unchecked`: sentences that the critic did not compare with the original, None if it compared none;
+    `disputed`: doubted numbers and names that the critic answered one by one, which are no longer in `unsupported`, and
+    those of `unsupported` that are in sentences which it found supported.
     """
 
     attempt: int
@@ -42,16 +41,6 @@ class Attempt:
     critic: str | None = None
     unchecked: int | None = None
     disputed: tuple[str, ...] = ()
-
-    @property
-    def is_judged(self) -> bool:
-        """Return whether a critic gave the score."""
-        return self.critic is not None or self.score > 0 or not self.stopped
-
-    @property
-    def score_in_words(self) -> str:
-        """Return the score for people; a text that code stops has none."""
-        return f"{self.score} of 100" if self.is_judged else "not judged"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,6 @@
 """When to write again, ask a person, or stop (SPEC B4), at every bound and against a walk through the seed's words."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -206,6 +205,3 @@ def test_a_held_attempt_that_another_would_not_change_waits_at_once_unless_a_goo
     assert next_step([96], {1: "retry"}, stopped=[1], stuck=True, config=NUMBERS) == Write(attempt=2)
     assert next_step([80, 96], {}, stopped=[2], stuck=True, config=NUMBERS) == done(1, "best")
     assert next_step([80], {}, stopped=[1], stuck=True, config=NUMBERS) == Write(attempt=2), "the critic has faults too"
-    stopped: dict[str, Any] = {"stuck": True, "config": NUMBERS}
-    assert next_step([0, 0], {}, stopped=[1, 2], unjudged=[1, 2], **stopped) == Wait(attempt=2)
-    assert next_step([80, 0], {}, stopped=[2], unjudged=[2], **stopped) == done(1, "best")

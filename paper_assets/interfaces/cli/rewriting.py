@@ -164,7 +164,7 @@ def _go_on(settings: Settings, warehouse: Warehouse, item: str, *, ask: bool, re
             state = steps.send(said)
             held = next((line for line in state.feedback.splitlines() if line.startswith("held back")), "")
             held = f", {held.rstrip('. ')}" if held and state.status == "FAIL" else ""
-            say(f"attempt {state.attempt} of at most {state.max_retries}: {_score(state)} ({state.status}){held}")
+            say(f"attempt {state.attempt} of at most {state.max_retries}: {state.current_score} ({state.status}){held}")
             said = _ask(state) if state.decision_required and attended else None
             if state.decision_required and said is None:
                 return
@@ -179,17 +179,9 @@ def _embed(settings: Settings, warehouse: Warehouse) -> None:
             embed_published(warehouse, load_embedder(settings.embedding_model))
 
 
-def _score(state: OptimizerState) -> str:
-    return f"{state.current_score}" if state.is_judged else "not judged"
-
-
-def _feedback(state: OptimizerState) -> str:
-    return f"The critic: {state.feedback}" if state.is_judged else f"{state.feedback[:1].upper()}{state.feedback[1:]}"
-
-
 def _ask(state: OptimizerState) -> Decision | None:
     """Return the person's decision; None to leave it for later."""
-    say(f"\n{state.current_text}\n\n{_feedback(state)}\n")
+    say(f"\n{state.current_text}\n\nThe critic: {state.feedback}\n")
     answer = typer.prompt("accept, retry or later", default="later", err=True).strip().lower()
     if answer in ("a", "accept"):
         return "accept"
@@ -236,8 +228,8 @@ def _show(warehouse: Warehouse, item: str, config: RewritingConfig, *, as_json: 
     for note in (not_checked(questions), direction_note(shown)):
         if note:
             say(note)
-    critique = f". {_feedback(state)}" if state.feedback.strip() else ""
-    say(f"attempt {state.attempt}, score {_score(state)}{critique}")
+    critique = f". The critic: {state.feedback}" if state.feedback.strip() else ""
+    say(f"attempt {state.attempt}, score {state.current_score}{critique}")
     if current.note:
         say(current.note)
     if questions and current.outcome is not None and current.note:

@@ -165,7 +165,7 @@ class ProductTools:
             "title": item.title,
             "level": item.target_level,
             "standing": stands,
-            "score": state.current_score if state and state.is_judged else None,
+            "score": state and state.current_score,
             "attempts": len(item.attempts),
             "text": state and state.current_text,
             "feedback": state and state.feedback,
