@@ -426,6 +426,7 @@ def rated_by(reader: Reader, rated: Rows, *, seen: Rows) -> RatedPapers:
         reader.ranking(np.concatenate([rated, reader.others(rated, seen)])).rows,
         reader.vectors[rated],
         liked=dict(zip(papers["paper_id"].to_pylist(), liked, strict=True)),
+        library=reader.query_vectors[reader.queries.of_liked],
     )
 
 
