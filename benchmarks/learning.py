@@ -2,7 +2,7 @@
 
     python -m benchmarks.learning --lists DIR --papers FILE [--rounds 3] [--narrow]     # judged lists
     python -m benchmarks.learning --set FOLDER [--each 2] [--rounds 1]                  # labelled: queries of a profile
-    python -m benchmarks.learning --authors FILE [--rounds 1]                           # authors of these papers
+    python -m benchmarks.learning --authors FILE [--most 24] [--rounds 1]               # authors of these papers
     python -m benchmarks.learning --time                                                # 1,000 invented ratings
 
 A reader rates what the list shows of one half of the papers (drawn at random), grades 2 and 3 worth reading, lower ones
@@ -247,9 +247,11 @@ def labelled_readers(folder: Path, embed: Embed, *, queries_each: int = 4) -> It
         yield _made_reader(record, embed, papers=papers, vectors=vectors, grades=grades, as_of=day)
 
 
-def authors(papers: Path, embed: Embed) -> Iterator[Reader]:
+def authors(papers: Path, embed: Embed, *, most: int) -> Iterator[Reader]:
     stored = list(read_papers(papers))
-    for author in author_readers(stored):
+    found = author_readers(stored)
+    print(f"{min(most, len(found))} of {len(found)} authors, those with most papers first")
+    for author in found[:most]:
         liked = {paper.paper_id for paper in author.liked}
         candidates = papers_to_table(
             without_name([paper for paper in stored if paper.day and paper.paper_id not in liked], author.name)
@@ -576,6 +578,7 @@ def main() -> None:
     parser.add_argument("--set", type=Path)
     parser.add_argument("--authors", type=Path)
     parser.add_argument("--each", type=int, default=4, help="queries of a profile, with --set")
+    parser.add_argument("--most", type=int, default=24, help="authors, with --authors")
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--narrow", action="store_true", help="the profile names the first of the reader's interests")
     parser.add_argument("--ask", action="store_true", help="questions too (L5), which take time")
@@ -595,7 +598,7 @@ def main() -> None:
     if given.set:
         readers = labelled_readers(given.set, embed, queries_each=given.each)
     elif given.authors:
-        readers = authors(given.authors, embed)
+        readers = authors(given.authors, embed, most=given.most)
     else:
         readers = judged_readers(given.lists, given.papers, embed, narrow=given.narrow)
     report([[judge(reader, seed, ask=given.ask) for seed in range(given.rounds)] for reader in readers])
