@@ -45,7 +45,7 @@ from paper_assets.evaluation.judged_lists import ON_TOPIC, UNJUDGED, load_judged
 from paper_assets.evaluation.labelled_set import load_labelled_set
 from paper_assets.evaluation.metrics import bootstrap_mean, exponential_gain, ndcg
 from paper_assets.learning.preference_model import SIGNAL_WEIGHTS, RatedPapers, rated_papers, train, weigh
-from paper_assets.learning.questions import FIRST_SET, questions
+from paper_assets.learning.questions import FIRST_SET, first_set, questions
 from paper_assets.models.embedder import load_embedder
 from paper_assets.models.minilm import NAME as MODEL
 from paper_assets.paper import Paper, embedded_text, papers_from_table, papers_to_table
@@ -69,6 +69,7 @@ DEPTH, LEAST_OPENED = 200, 0.7  # papers looked through; share of the openings t
 READ_BEFORE = 0.8  # of an author's earlier papers
 LOWEST = 4  # readers printed
 Rows = NDArray[np.int64]
+Choice = Callable[..., list[str]]
 Embed = Callable[[list[str]], NDArray[np.float32]]
 
 
@@ -352,7 +353,7 @@ def new_reader(
     worth = reader.grades >= ON_TOPIC
     if len(listed) > FIRST_SET:
         figures["without", FIRST_SET] = without
-        asked = chosen_rows(reader, reader.ranking(seen), listed, (), count=FIRST_SET, shown_too=True)
+        asked = chosen_rows(reader, reader.ranking(seen), listed, (), choose=first_set)
         for name, rated in (
             ("first set", chance.permutation(asked)),
             ("random set", chance.permutation(listed)[:FIRST_SET]),
@@ -372,19 +373,14 @@ def new_reader(
 
 
 def chosen_rows(
-    reader: Reader, ranking: Ranking, judged: Rows, rated: Sequence[int], *, count: int = 3, shown_too: bool = False
+    reader: Reader, ranking: Ranking, judged: Rows, rated: Sequence[int], *, choose: Choice = questions
 ) -> Rows:
     """Return the rows of the papers that a reader is asked about, out of the judged ones."""
     ids = reader.papers["paper_id"].to_pylist()
     number = {ids[row]: row for row in judged.tolist()}
     rows = [row for row in ranking.rows.to_pylist() if row["paper_id"] in number]
-    found = questions(
-        rows,
-        {ids[row] for row in rated},
-        vectors={ids[row]: reader.vectors[row] for row in {*judged.tolist(), *rated}},
-        count=count,
-        shown_too=shown_too,
-    )
+    vectors = {ids[row]: reader.vectors[row] for row in {*judged.tolist(), *rated}}
+    found = choose(rows, {ids[row] for row in rated}, vectors=vectors)
     return np.array([number[each] for each in found], dtype=np.int64)
 
 
