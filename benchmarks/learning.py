@@ -2,7 +2,7 @@
 
     python -m benchmarks.learning --lists DIR --papers FILE [--rounds 3] [--narrow]     # judged lists
     python -m benchmarks.learning --set FOLDER [--each 2] [--rounds 1]                  # labelled: queries of a profile
-    python -m benchmarks.learning --authors FILE [--rounds 1]                           # authors of these papers
+    python -m benchmarks.learning --authors FILE [--most 24] [--rounds 1]               # authors of these papers
     python -m benchmarks.learning --time                                                # 1,000 invented ratings
 
 A reader rates what the list shows of one half of the papers (drawn at random), grades 2 and 3 worth reading, lower ones
@@ -26,9 +26,9 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
-from functools import cached_property
+from functools import cache, cached_property
 from hashlib import md5
 from pathlib import Path
 from typing import Any
@@ -45,20 +45,23 @@ from paper_assets.evaluation.judged_lists import ON_TOPIC, UNJUDGED, load_judged
 from paper_assets.evaluation.labelled_set import load_labelled_set
 from paper_assets.evaluation.metrics import bootstrap_mean, exponential_gain, ndcg
 from paper_assets.learning.preference_model import SIGNAL_WEIGHTS, RatedPapers, rated_papers, train, weigh
-from paper_assets.learning.questions import FIRST_SET, questions
+from paper_assets.learning.questions import FIRST_SET, first_set, questions
 from paper_assets.models.embedder import load_embedder
 from paper_assets.models.minilm import NAME as MODEL
 from paper_assets.paper import Paper, embedded_text, papers_from_table, papers_to_table
 from paper_assets.pipeline.preferences import OTHERS
 from paper_assets.profile import Interests, Profile, RankingOptions, profile_content
-from paper_assets.ranking.calibration import Calibration
-from paper_assets.ranking.preferences import Preferences, log_odds, scaled
+from paper_assets.ranking.calibration import Calibration, standard_calibration
+from paper_assets.ranking.final_list import arrange, scored_papers
+from paper_assets.ranking.preferences import Preferences, learned_features, log_odds, scaled, shifted
 from paper_assets.ranking.rank import Ranking, RankingTask, Vectors, rank
 from paper_assets.ranking.relevance import InterestQueries, interest_queries
+from paper_assets.ranking.term_matching import paper_words, unit_tfidf
 from paper_assets.settings import ScoringConfig, load_settings
 from paper_assets.sources.bulk_files import read_papers
 from paper_assets.stores.embeddings import remembered_vectors
 from paper_assets.stores.warehouse import Warehouse
+from paper_assets.weights import DIMENSIONS
 
 COUNTS = (3, 10, 30, 100)
 RANDOM_DRAWS = 6  # of one draw each, 13 readers' mean varies by .01 and says nothing about .005
@@ -66,6 +69,7 @@ DEPTH, LEAST_OPENED = 200, 0.7  # papers looked through; share of the openings t
 READ_BEFORE = 0.8  # of an author's earlier papers
 LOWEST = 4  # readers printed
 Rows = NDArray[np.int64]
+Choice = Callable[..., list[str]]
 Embed = Callable[[list[str]], NDArray[np.float32]]
 
 
@@ -129,9 +133,64 @@ class Reader:
         }
         return np.array([place[paper_id] for paper_id in ranking.rows["paper_id"].to_pylist()])
 
-    def ndcg(self, order: Rows, rows: Rows) -> float:
-        gains = exponential_gain(self.grades.astype(np.float64))
-        return ndcg(gains[order], gains[rows], k=10)
+    @cached_property
+    def later(self) -> "UnseenPapers":
+        """Return an author's later papers."""
+        return UnseenPapers(self, np.flatnonzero(~self.earlier if self.earlier is not None else self.grades < 0))
+
+
+class UnseenPapers:
+    """The papers that are ranked and judged: ranked by the formula once, and put in order again for each model."""
+
+    def __init__(self, reader: Reader, rows: Rows) -> None:
+        ranking = reader.ranking(rows)
+        stored = ranking.rows
+        self.reader, self.rows, self.by_formula = reader, rows, reader.order(rows, ranking)
+        self._papers = scored_papers(stored.to_pylist(), ranking.header)
+        self._weight = ranking.header["weights"]["semantic_relevance"]
+        # A contrasting paper and variety depend on the whole order, so that it cannot be computed from stored scores.
+        self._again = (
+            reader.options.include_contrastive
+            or reader.options.ranking_mode == "diversity"
+            or self._papers.rules.edge is not None
+        )
+        words = paper_words(reader.papers.take(self.by_formula)).whole
+        background = (reader.calibration or standard_calibration()).background
+        self._words, self._stems = unit_tfidf(words, background=background)
+        self._vectors = reader.vectors[self.by_formula].astype(np.float64)
+        self._dimensions = learned_features(np.column_stack([stored.column(name).to_numpy() for name in DIMENSIONS]))
+
+    @property
+    def relevance(self) -> NDArray[np.float64]:
+        """Return (n,) the relevance of `rows` by the formula."""
+        found = np.zeros(len(self.reader.grades))
+        found[self.by_formula] = self._papers.probability
+        chosen: NDArray[np.float64] = found[self.rows]
+        return chosen
+
+    def order(self, taught: Preferences) -> Rows:
+        """Return the rows in the order of `rank` with these preferences."""
+        if self._again:
+            return self.reader.order(self.rows, self.reader.ranking(self.rows, taught))
+        by_words = self._words @ np.array([taught.words.get(stem, 0.0) for stem in self._stems])
+        shift = by_words + self._vectors @ taught.vector + self._dimensions @ taught.dimensions
+        probability = shifted(self._papers.probability, shift)
+        final = self._papers.final + self._weight * (probability - self._papers.probability)
+        place = arrange(replace(self._papers, probability=probability, final=final)).place
+        return self.by_formula[np.argsort(place, kind="stable")]
+
+    def ndcg(self, order: Rows) -> float:
+        """Return nDCG@10 of an order of the rows."""
+        gains = exponential_gain(self.reader.grades.astype(np.float64))
+        return ndcg(gains[order], gains[self.rows], k=10)
+
+    def ndcg_of(self, scores: NDArray[np.float64]) -> float:
+        """Return nDCG@10 of the rows in the order of their scores (n,)."""
+        return self.ndcg(self.rows[np.argsort(-scores, kind="stable")])
+
+    def ndcg_after(self, rated: RatedPapers) -> float:
+        """Return nDCG@10 of the list after these ratings."""
+        return self.ndcg(self.order(scaled(*learned(rated))))
 
 
 def judged_readers(lists: Path, papers: Path, embed: Embed, *, narrow: bool) -> Iterator[Reader]:
@@ -189,9 +248,11 @@ def labelled_readers(folder: Path, embed: Embed, *, queries_each: int = 4) -> It
         yield _made_reader(record, embed, papers=papers, vectors=vectors, grades=grades, as_of=day)
 
 
-def authors(papers: Path, embed: Embed) -> Iterator[Reader]:
+def authors(papers: Path, embed: Embed, *, most: int) -> Iterator[Reader]:
     stored = list(read_papers(papers))
-    for author in author_readers(stored):
+    found = author_readers(stored)
+    print(f"{min(most, len(found))} of {len(found)} authors, those with most papers first")
+    for author in found[:most]:
         liked = {paper.paper_id for paper in author.liked}
         candidates = papers_to_table(
             without_name([paper for paper in stored if paper.day and paper.paper_id not in liked], author.name)
@@ -233,33 +294,29 @@ def judge(reader: Reader, seed: int, *, ask: bool) -> dict[tuple[str, int], floa
     chance = np.random.default_rng([seed, len(reader.grades)])
     drawn = chance.random(len(reader.grades))
     first = drawn < 0.5 if reader.earlier is None else reader.earlier & (drawn < READ_BEFORE)
-    seen, unseen = np.flatnonzero(first), np.flatnonzero(~(first if reader.earlier is None else reader.earlier))
-    plain = reader.ranking(seen)
-    listed = reader.rated_first(seen, plain)
-    by_formula = reader.ranking(unseen)
-    order = reader.order(unseen, by_formula)
-    without = reader.ndcg(order, unseen)
+    seen = np.flatnonzero(first)
+    unseen = UnseenPapers(reader, np.flatnonzero(~first)) if reader.earlier is None else reader.later
+    listed = reader.rated_first(seen, reader.ranking(seen))
+    without = unseen.ndcg(unseen.by_formula)
     if np.isnan(without):  # nothing there is worth reading
         return {}
-    relevance = dict(zip(order.tolist(), by_formula.rows["semantic_relevance"].to_pylist(), strict=True))
-    formula = log_odds(np.array([relevance[row] for row in unseen.tolist()]))
+    formula = log_odds(unseen.relevance)
     figures: dict[tuple[str, int], float] = {}
     for count in COUNTS:
         if count > len(listed):
             break
         rated = chance.permutation(listed[:count])  # the order in which they were rated
         figures["without", count] = without
-        liked = reader.grades[rated] >= ON_TOPIC
-        shifted_list(reader, rated, liked, unseen, seen=seen, name="", count=count, figures=figures)
+        known = rated_by(reader, rated, seen=seen)
+        shifted_list(unseen, known, name="", figures=figures)
         draws: list[dict[tuple[str, int], float]] = [{} for _ in range(RANDOM_DRAWS)]
         for draw in draws:
             lots = chance.random(count) < 0.5
-            shifted_list(reader, rated, lots, unseen, seen=seen, name="random", count=count, figures=draw)
+            shifted_list(unseen, replace(known, liked=lots), name="random", figures=draw)
         figures |= {key: float(np.mean([draw[key] for draw in draws])) for key in draws[0]}
-        for name, scores in retrained(reader, rated, unseen).items():
-            figures[name, count] = reader.ndcg(unseen[np.argsort(-scores, kind="stable")], unseen)
-            blended = standardised(scores) + standardised(formula)
-            figures[f"{name}, blended", count] = reader.ndcg(unseen[np.argsort(-blended, kind="stable")], unseen)
+        for name, scores in retrained(reader, rated, unseen.rows).items():
+            figures[name, count] = unseen.ndcg_of(scores)
+            figures[f"{name}, blended", count] = unseen.ndcg_of(standardised(scores) + standardised(formula))
         if ask and count >= 10:
             for name, extra in (("asked", asked_rows(reader, seen, listed, count)), ("at random", None)):
                 chosen = (
@@ -267,23 +324,19 @@ def judge(reader: Reader, seed: int, *, ask: bool) -> dict[tuple[str, int], floa
                 )
                 top = listed[~np.isin(listed, chosen)][: count - len(chosen)]
                 mixed = chance.permutation(np.concatenate([top, chosen]))
-                whole, share = learned(reader, mixed, reader.grades[mixed] >= ON_TOPIC, seen=seen)
-                taught = scaled(whole, share)
-                figures[name, count] = reader.ndcg(reader.order(unseen, reader.ranking(unseen, taught)), unseen)
-    new_reader(reader, chance, seen, listed, unseen, figures, without)
+                figures[name, count] = unseen.ndcg_after(rated_by(reader, mixed, seen=seen))
+    new_reader(reader, chance, seen, listed, unseen, figures)
     top = listed[:30]
     no, worth = top[reader.grades[top] < ON_TOPIC], top[reader.grades[top] >= ON_TOPIC]
     if len(no) >= 8 and len(worth) >= 2:
         rated = chance.permutation(np.concatenate([no[:8], worth[:2]]))
-        liked = reader.grades[rated] >= ON_TOPIC
-        shifted_list(reader, rated, liked, unseen, seen=seen, name="mostly no", count=10, figures=figures)
+        shifted_list(unseen, rated_by(reader, rated, seen=seen), name="mostly no", figures=figures)
         figures["without", 10] = without
-    for name, chosen in (("no", reader.grades[top] < ON_TOPIC), ("worth", reader.grades[top] >= ON_TOPIC)):
-        rated = chance.permutation(top[chosen][:8])
+    for name, of_kind in (("no", no), ("worth", worth)):
+        rated = chance.permutation(of_kind[:8])
         if len(rated) >= 5:
             figures["without", 8] = without
-            of_kind = np.full(len(rated), name == "worth")
-            shifted_list(reader, rated, of_kind, unseen, seen=seen, name=f"only {name}", count=8, figures=figures)
+            shifted_list(unseen, rated_by(reader, rated, seen=seen), name=f"only {name}", figures=figures, count=8)
     return figures
 
 
@@ -292,26 +345,21 @@ def new_reader(
     chance: np.random.Generator,
     seen: Rows,
     listed: Rows,
-    unseen: Rows,
+    unseen: UnseenPapers,
     figures: dict[tuple[str, int], float],
-    without: float,
 ) -> None:
     """Add the figures of a first set of answers, and of papers that were opened and not rated."""
-
-    def figure(rated: Rows, liked: NDArray[np.bool_], weight: float = 1.0) -> float:
-        taught = scaled(*learned(reader, rated, liked, seen=seen, weight=weight))
-        return reader.ndcg(reader.order(unseen, reader.ranking(unseen, taught)), unseen)
-
+    without = unseen.ndcg(unseen.by_formula)
     worth = reader.grades >= ON_TOPIC
     if len(listed) > FIRST_SET:
         figures["without", FIRST_SET] = without
-        asked = chosen_rows(reader, reader.ranking(seen), listed, (), count=FIRST_SET, shown_too=True)
+        asked = chosen_rows(reader, reader.ranking(seen), listed, (), choose=first_set)
         for name, rated in (
             ("first set", chance.permutation(asked)),
             ("random set", chance.permutation(listed)[:FIRST_SET]),
             ("top of the list", chance.permutation(listed[:FIRST_SET])),
         ):
-            figures[name, FIRST_SET] = figure(rated, worth[rated])
+            figures[name, FIRST_SET] = unseen.ndcg_after(rated_by(reader, rated, seen=seen))
     shown = listed[:DEPTH]
     opened = shown[chance.random(len(shown)) < np.where(worth[shown], 0.6, 0.1)]
     for count in COUNTS[1:]:
@@ -319,45 +367,39 @@ def new_reader(
             break
         signals = chance.permutation(opened[:count])
         figures["without", count] = without
-        likes = np.ones(len(signals), dtype=bool)
-        figures["opened", count] = figure(signals, likes, SIGNAL_WEIGHTS["full text"])
-        figures["opened, weight 1", count] = figure(signals, likes)
+        known = replace(rated_by(reader, signals, seen=seen), liked=np.ones(len(signals), dtype=bool))
+        for name, weight in (("opened", SIGNAL_WEIGHTS["full text"]), ("opened, weight 1", 1.0)):
+            figures[name, count] = unseen.ndcg_after(replace(known, weights=np.full(len(signals), weight)))
 
 
 def chosen_rows(
-    reader: Reader, ranking: Ranking, judged: Rows, rated: Sequence[int], *, count: int = 3, shown_too: bool = False
+    reader: Reader, ranking: Ranking, judged: Rows, rated: Sequence[int], *, choose: Choice = questions
 ) -> Rows:
     """Return the rows of the papers that a reader is asked about, out of the judged ones."""
     ids = reader.papers["paper_id"].to_pylist()
     number = {ids[row]: row for row in judged.tolist()}
     rows = [row for row in ranking.rows.to_pylist() if row["paper_id"] in number]
-    found = questions(
-        rows,
-        {ids[row] for row in rated},
-        vectors={ids[row]: reader.vectors[row] for row in {*judged.tolist(), *rated}},
-        count=count,
-        shown_too=shown_too,
-    )
+    vectors = {ids[row]: reader.vectors[row] for row in {*judged.tolist(), *rated}}
+    found = choose(rows, {ids[row] for row in rated}, vectors=vectors)
     return np.array([number[each] for each in found], dtype=np.int64)
 
 
 def shifted_list(
-    reader: Reader,
-    rated: Rows,
-    liked: NDArray[np.bool_],
-    unseen: Rows,
+    unseen: UnseenPapers,
+    rated: RatedPapers,
     *,
-    seen: Rows,
     name: str,
-    count: int,
     figures: dict[tuple[str, int], float],
+    count: int | None = None,
 ) -> None:
-    """Add the figures of the list as it counts, of the whole model, and the share."""
-    whole, share = learned(reader, rated, liked, seen=seen)
+    """Add the figures of the list as it counts, of the whole model, and the share, for `count` ratings (default: so
+    many as there are).
+    """
+    whole, share = learned(rated)
+    of = count or len(rated.ids)
     for each, counts in (("learning", share), ("always", 1.0)):
-        key = f"{name}, {each}" if name else each
-        figures[key, count] = reader.ndcg(reader.order(unseen, reader.ranking(unseen, scaled(whole, counts))), unseen)
-    figures[f"share {name}".strip(), count] = share
+        figures[f"{name}, {each}" if name else each, of] = unseen.ndcg(unseen.order(scaled(whole, counts)))
+    figures[f"share {name}".strip(), of] = share
 
 
 def standardised(scores: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -367,21 +409,23 @@ def standardised(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     return found
 
 
-def learned(
-    reader: Reader, rated: Rows, liked: NDArray[np.bool_], *, seen: Rows, weight: float = 1.0
-) -> tuple[Preferences, float]:
-    """Return the average in full, and its share, after these ratings of papers out of the `seen` ones."""
+def learned(rated: RatedPapers) -> tuple[Preferences, float]:
+    """Return the average in full, and its share."""
+    evidence = weigh(rated, learning="auto")
+    return train(rated, evidence.strengths), evidence.share
+
+
+def rated_by(reader: Reader, rated: Rows, *, seen: Rows) -> RatedPapers:
+    """Return these papers, out of the `seen` ones, as the reader rates them."""
     papers = reader.papers.take(rated)
-    said = dict(zip(papers["paper_id"].to_pylist(), liked.tolist(), strict=True))
-    known = rated_papers(
+    liked = (reader.grades[rated] >= ON_TOPIC).tolist()
+    return rated_papers(
         papers,
         reader.ranking(np.concatenate([rated, reader.others(rated, seen)])).rows,
         reader.vectors[rated],
-        liked=said,
-        weights=dict.fromkeys(said, weight),
+        liked=dict(zip(papers["paper_id"].to_pylist(), liked, strict=True)),
+        library=reader.query_vectors[reader.queries.of_liked],
     )
-    evidence = weigh(known, learning="auto")
-    return train(known, evidence.strengths), evidence.share
 
 
 def asked_rows(reader: Reader, seen: Rows, listed: Rows, count: int) -> Rows:
@@ -390,8 +434,8 @@ def asked_rows(reader: Reader, seen: Rows, listed: Rows, count: int) -> Rows:
     judged = seen[reader.grades[seen] != UNJUDGED]
     while len(answered) < count // 4:
         rated = np.array([*listed[: max(count // 2, 4)], *answered])
-        whole, share = learned(reader, rated, reader.grades[rated] >= ON_TOPIC, seen=seen)
-        found = chosen_rows(reader, reader.ranking(seen, scaled(whole, share)), judged, rated.tolist())
+        taught = scaled(*learned(rated_by(reader, rated, seen=seen)))
+        found = chosen_rows(reader, reader.ranking(seen, taught), judged, rated.tolist())
         if not len(found):
             break
         answered += found.tolist()
@@ -409,9 +453,10 @@ def retrained(reader: Reader, rated: Rows, unseen: Rows) -> dict[str, NDArray[np
     rows = np.concatenate([rated, unseen])
     titles, abstracts = reader.papers["title"].to_pylist(), reader.papers["abstract"].to_pylist()
     texts = [f"{titles[row]}\n{abstracts[row]}" for row in rows]
-    words = TfidfVectorizer(stop_words="english", sublinear_tf=True).fit_transform(texts)
+    words = TfidfVectorizer(analyzer=_cut(), sublinear_tf=True).fit_transform(texts)
     features = hstack([words, csr_array(reader.vectors[rows].astype(np.float64))]).tocsr()
-    known, asked = features[: len(rated)], features[len(rated) :]
+    held = np.unique(features[: len(rated)].indices)  # what no rated paper holds gets no weight
+    known, asked = features[: len(rated), held], features[len(rated) :, held]
     both = 0 < target.sum() < len(target)
     nothing = np.zeros(len(unseen))
     liked, other = reader.vectors[rated[target]], reader.vectors[rated[~target]]
@@ -424,6 +469,15 @@ def retrained(reader: Reader, rated: Rows, unseen: Rows) -> dict[str, NDArray[np
         "svm": machine.fit(known, target).decision_function(asked) if both else nothing,
         "rocchio": reader.vectors[unseen].astype(np.float64) @ centre,
     }
+
+
+@cache
+def _cut() -> Callable[[str], list[str]]:
+    """Return the function that splits a text into words; it splits each text once."""
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    cut: Callable[[str], list[str]] = cache(TfidfVectorizer(stop_words="english").build_analyzer())
+    return cut
 
 
 def invented_ratings(count: int, *, by_lot: bool = False) -> RatedPapers:
@@ -520,6 +574,7 @@ def main() -> None:
     parser.add_argument("--set", type=Path)
     parser.add_argument("--authors", type=Path)
     parser.add_argument("--each", type=int, default=4, help="queries of a profile, with --set")
+    parser.add_argument("--most", type=int, default=24, help="authors, with --authors")
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--narrow", action="store_true", help="the profile names the first of the reader's interests")
     parser.add_argument("--ask", action="store_true", help="questions too (L5), which take time")
@@ -539,7 +594,7 @@ def main() -> None:
     if given.set:
         readers = labelled_readers(given.set, embed, queries_each=given.each)
     elif given.authors:
-        readers = authors(given.authors, embed)
+        readers = authors(given.authors, embed, most=given.most)
     else:
         readers = judged_readers(given.lists, given.papers, embed, narrow=given.narrow)
     report([[judge(reader, seed, ask=given.ask) for seed in range(given.rounds)] for reader in readers])

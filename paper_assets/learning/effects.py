@@ -6,20 +6,22 @@ from typing import Any
 
 import numpy as np
 
-from paper_assets.ranking.final_list import arrange, learned_of, scored_papers
+from paper_assets.ranking.final_list import arrange, learned_of, probability_of, scored_papers
 
 Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moved:
-    """A paper that the ratings moved into or out of a list: by how much (probability), by which words and rated papers.
+    """A paper that the ratings moved into or out of a list: its probability `without` and `with_ratings`, and by which
+    words and rated papers.
 
     A word begins with + or -, as in the stored ranking. A rated paper is not named as near itself.
     """
 
     paper_id: str
-    by: float
+    without: float
+    with_ratings: float
     words: tuple[str, ...]
     near: tuple[str, ...]
 
@@ -55,7 +57,8 @@ def ratings_effect(rows: Sequence[Row], header: Mapping[str, Any]) -> RatingsEff
 def _moved(row: Row) -> Moved:
     return Moved(
         paper_id=row["paper_id"],
-        by=learned_of(row),
+        without=row["semantic_relevance"],
+        with_ratings=probability_of(row),
         words=tuple(row.get("learned_words") or ()),
         near=tuple(each for each in row.get("learned_near") or () if each != row["paper_id"]),
     )

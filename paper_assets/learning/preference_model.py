@@ -15,8 +15,11 @@ in log probability is the log of its Bayes factor (Dawid 1984, prequential): it 
 and falls without end with a random reader's. With the prior probabilities `PRIORS` it gives what each model counts,
 without a threshold: the shift of a paper's log odds is the sum of theirs. The first few ratings count less, because
 they may move the list at random: n of them by n³ / (n³ + `FIRST_FEW`³), a half at `FIRST_FEW` and nine tenths at twice
-as many. `PRIORS`, `SHARPNESS` and `FIRST_FEW` were chosen
-on simulated readers by leave-one-reader-out (docs/evaluation.md; `python -m benchmarks.learning`).
+as many. `PRIORS`, `SHARPNESS` and `FIRST_FEW` were chosen on simulated readers by leave-one-reader-out
+(docs/evaluation.md; `python -m benchmarks.learning`).
+
+The vectors teach nothing that lowers the profile's liked papers: a "not for me" about another paper on their subject
+does not withdraw what the reader has named.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -44,6 +47,7 @@ Floats = NDArray[np.float64]
 TEXT_VARIANCES = 5.0, 20.0, 80.0  # of the weights of vectors and of words, each: from a cautious to a bold model
 DIMENSION_VARIANCE = 0.25
 SLOPE_VARIANCE, SLOPE_UNIT = 1.0, 4.0  # of the factor of the formula's log odds, per SLOPE_UNIT of them
+LIKED_RIDGE = 0.05  # the more, the more a liked paper may be lowered; measured .01 to 1
 BIAS_VARIANCE = 3.0  # the more, the less ratings of one kind alone teach
 # Weight of a reading signal beside a rating of 1, chosen on simulated readers (docs/evaluation.md).
 SIGNAL_WEIGHTS: Mapping[str, float] = {"abstract": 0.1, "full text": 0.2, "citation": 0.4, "shelf": 0.4}
@@ -58,7 +62,7 @@ class RatedPapers:
 
     `liked` (n,): worth reading or not. `weights` (n,): 1 for a rating, less for a reading signal. `odds` (n,): log odds
     by the formula. `vectors` (n, d), `words` a sparse (n, stems) of unit rows with the names of its columns,
-    `dimensions` (n, k) as `learned_features` gives them.
+    `dimensions` (n, k) as `learned_features` gives them. `library` (l, d): vectors of the profile's liked papers.
     """
 
     ids: tuple[str, ...]
@@ -69,6 +73,7 @@ class RatedPapers:
     words: Any
     stems: Sequence[str]
     dimensions: Floats
+    library: NDArray[np.float32] | None = None
 
     @cached_property
     def covariances(self) -> tuple[Floats, ...]:
@@ -179,7 +184,7 @@ def train(rated: RatedPapers, strengths: Sequence[float] = ()) -> Preferences:
     dimensions = own @ rated.dimensions
     words = rated.words.T @ text if len(text) else np.zeros(len(rated.stems))
     order = sorted(np.flatnonzero(words).tolist(), key=lambda at: (-abs(words[at]), rated.stems[at]))
-    vector = text @ rated.vectors.astype(np.float64)
+    vector = lowering_none(text @ rated.vectors.astype(np.float64), rated.library)
     version = sha256(b"".join(part.tobytes() for part in (vector, words, dimensions, text)))
     version.update(" ".join(rated.ids).encode())
     return Preferences(
@@ -193,6 +198,17 @@ def train(rated: RatedPapers, strengths: Sequence[float] = ()) -> Preferences:
     )
 
 
+def lowering_none(vector: Floats, library: NDArray[np.float32] | None) -> Floats:
+    """Return the weights (d,) of a vector, changed as little as needed so that they hardly lower any liked paper."""
+    if library is None or not len(library):
+        return vector
+    shift = library.astype(np.float64) @ vector
+    lowered = library[shift < 0].astype(np.float64)
+    system = lowered.T @ lowered + LIKED_RIDGE * np.eye(len(vector))
+    found: Floats = vector - np.linalg.solve(system, lowered.T @ shift[shift < 0])
+    return found
+
+
 def rated_papers(
     papers: pa.Table,
     rows: pa.Table,
@@ -201,6 +217,7 @@ def rated_papers(
     liked: Mapping[str, bool],
     weights: Mapping[str, float] | None = None,
     without_words: Collection[str] = (),
+    library: NDArray[np.float32] | None = None,
 ) -> RatedPapers:
     """Collect what the formula, the vectors and the words say of rated papers.
 
@@ -227,6 +244,7 @@ def rated_papers(
         words=words,
         stems=stems,
         dimensions=learned_features(dimensions),
+        library=library,
     )
 
 

@@ -4,7 +4,7 @@ A rating moves the log odds of similar papers. The model's prior says by how muc
 is the most cautious model's text variance times their cosine. The next paper to ask about is the one whose answer is
 expected to reduce the variance of the shifts most, summed over the papers near the reader's interests and weighted by
 their probability of being worth reading. Each chosen paper counts as answered for the next choice, so that the choices
-are spread.
+are spread. The first set is simpler: the most probable papers, less what they repeat of each other.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -21,6 +21,7 @@ Floats = NDArray[np.float64]
 MOST = 3  # questions a day
 FIRST_SET = 12  # papers of the view for a new reader
 FEW_RATINGS = 10  # with fewer the reader is new
+REPETITION = 0.5  # of probability, that a paper loses in the first set for being the same as a chosen one
 _NEIGHBOURHOOD = 300  # papers, the most probable ones
 _NOT_SURE = 0.05, 0.95  # outside, the answer is known well enough
 _TEXT_VARIANCE = TEXT_VARIANCES[0]
@@ -33,36 +34,59 @@ def questions(
     *,
     vectors: Mapping[str, NDArray[np.float32]],
     count: int = MOST,
-    shown_too: bool = False,
 ) -> list[str]:
     """Return the ids of the papers to ask about, out of the rows of a ranking with a threshold.
 
-    Papers without a vector are left out. Without `shown_too` also shown ones, which can be rated in the list. With it,
-    the most probable papers complete the set where fewer than `count` are uncertain enough to ask about.
+    Papers without a vector are left out, and shown ones, which can be rated in the list.
     """
-    near = sorted(
-        (row for row in rows if row["paper_id"] in vectors), key=lambda row: (-probability_of(row), row["rank"])
-    )
-    near = near[:_NEIGHBOURHOOD]
+    near = _most_probable(rows, vectors)
     if not near:
         return []
     known = [vectors[paper_id] for paper_id in sorted(rated) if paper_id in vectors]
     probability = np.array([probability_of(row) for row in near])
     allowed = np.array(
         [
-            row["paper_id"] not in rated
-            and (shown_too or not row["shown"])
-            and _NOT_SURE[0] <= probability_of(row) <= (1.0 if shown_too else _NOT_SURE[1])
+            row["paper_id"] not in rated and not row["shown"] and _NOT_SURE[0] <= probability_of(row) <= _NOT_SURE[1]
             for row in near
         ]
     )
     chosen = most_informative(
         np.array([vectors[row["paper_id"]] for row in near]), probability, allowed, known=np.array(known), count=count
     )
-    if shown_too:
-        rest = [at for at in range(len(near)) if near[at]["paper_id"] not in rated and at not in chosen]
-        chosen += rest[: count - len(chosen)]
     return [near[at]["paper_id"] for at in chosen]
+
+
+def first_set(
+    rows: Sequence[Mapping[str, Any]], rated: Collection[str], *, vectors: Mapping[str, NDArray[np.float32]]
+) -> list[str]:
+    """Return the ids of the `FIRST_SET` papers that a new reader is asked about, out of the rows of a ranking.
+
+    Maximal marginal relevance (Carbonell & Goldstein 1998): each next paper has the highest probability, less
+    `REPETITION` times its cosine to the most similar chosen or rated one. Papers without a vector are left out.
+    """
+    near = [row for row in _most_probable(rows, vectors) if row["paper_id"] not in rated]
+    if not near:
+        return []
+    probability = np.array([probability_of(row) for row in near])
+    unit = np.array([vectors[row["paper_id"]] for row in near], dtype=np.float64)
+    repeated, chosen = np.full(len(near), -1.0), list[int]()
+    for paper_id in rated:
+        if paper_id in vectors:
+            repeated = np.maximum(repeated, unit @ vectors[paper_id])
+    while len(chosen) < min(FIRST_SET, len(near)):
+        worth = probability - REPETITION * repeated
+        worth[chosen] = -np.inf
+        best = int(np.argmax(worth))
+        repeated = np.maximum(repeated, unit @ unit[best])
+        chosen.append(best)
+    return [near[at]["paper_id"] for at in chosen]
+
+
+def _most_probable(
+    rows: Sequence[Mapping[str, Any]], vectors: Mapping[str, NDArray[np.float32]]
+) -> list[Mapping[str, Any]]:
+    known = (row for row in rows if row["paper_id"] in vectors)
+    return sorted(known, key=lambda row: (-probability_of(row), row["rank"]))[:_NEIGHBOURHOOD]
 
 
 def most_informative(

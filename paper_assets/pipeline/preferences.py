@@ -44,7 +44,7 @@ from paper_assets.stores.papers import papers_by_id
 from paper_assets.stores.warehouse import Warehouse
 
 NAME = "preference_model"
-CODE_VERSION = "8"  # raise it when the training or the weighing changes
+CODE_VERSION = "9"  # raise it when the training or the weighing changes
 OTHERS = 500  # papers among which the formula judges the rated ones, about as many as a list has candidates
 _ANY_DAY = date(2000, 1, 1)  # recency is not learned from, so any day will do
 _NOTHING = "nothing rated"
@@ -201,6 +201,7 @@ def _rated(workspace: Workspace, profile: Profile, embedder: Embedder | None) ->
         liked=liked,
         weights=weights,
         without_words=teaching.forgotten.words,
+        library=vectors.queries[queries.of_liked] if vectors else None,
     )
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from paper_assets.errors import ModelUnavailable, NotComputed
-from paper_assets.learning.questions import FEW_RATINGS, FIRST_SET, questions
+from paper_assets.learning.questions import FEW_RATINGS, first_set, questions
 from paper_assets.models.embedder import FEW, Embedder
 from paper_assets.paper import embedded_text, papers_from_table
 from paper_assets.pipeline.day_inputs import CODE_VERSION, ProfileDay, considered_day, ranking_version
@@ -268,7 +268,7 @@ def _questions(
     rows = ranked.rows.to_pylist()
     asked["questions"] = questions(rows, rated, vectors=vectors)
     if len(rated) < FEW_RATINGS:
-        asked["teach"] = questions(rows, rated, vectors=vectors, count=FIRST_SET, shown_too=True)
+        asked["teach"] = first_set(rows, rated, vectors=vectors)
     return asked
 
 

@@ -121,6 +121,12 @@ class InterestQueries:
         return [text for view in self.views for text in view.texts]
 
     @property
+    def of_liked(self) -> slice:
+        """Which of the texts are liked papers."""
+        end = len(self.texts)  # the library is the last view
+        return slice(end - sum(len(view.texts) for view in self.views if view.mode == "library"), end)
+
+    @property
     def calibrated(self) -> bool:
         """Whether relevance is a probability."""
         return self.line is not None

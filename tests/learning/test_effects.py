@@ -31,8 +31,9 @@ def test_papers_that_came_and_went_are_named_with_what_moved_them() -> None:
     effect = ratings_effect(rows, HEADER)
     assert effect
     [came], [went] = effect.came, effect.went
-    assert (came.paper_id, came.by, came.words, came.near) == ("came", 0.4, ("+graph",), ("2603.00001",))
-    assert went.paper_id == "pushed out"
+    assert (came.paper_id, came.words, came.near) == ("came", ("+graph",), ("2603.00001",))
+    assert (came.without, came.with_ratings) == (0.4, 0.8)
+    assert (went.paper_id, went.without, went.with_ratings) == ("pushed out", 0.75, 0.75)
 
 
 def test_a_rated_paper_is_not_named_as_near_itself() -> None:

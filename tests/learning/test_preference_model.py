@@ -193,3 +193,16 @@ def test_certain_probabilities_can_be_moved_and_come_back() -> None:
     probability = np.array([1e-12, 0.3, 1 - 1e-12])
     assert shifted(shifted(probability, np.full(3, 2.0)), np.full(3, -2.0)) == pytest.approx(probability)
     assert np.isfinite(log_odds(np.array([0.0, 1.0]))).all()
+
+
+def test_ratings_of_other_papers_on_its_subject_hardly_lower_a_liked_paper() -> None:
+    disliked, graphs = reader(10, seed=2, likes="speech"), np.array([[1.0, 0.0, 0.0]], dtype=np.float32)
+    alone, both = train(disliked), train(replace(disliked, library=graphs))
+    assert (graphs @ alone.vector).item() < -2.0
+    assert -0.15 < (graphs @ both.vector).item() <= 0.0
+    speech = np.array([0.0, 1.0, 0.0])
+    assert both.vector @ speech == pytest.approx(alone.vector @ speech, abs=0.05), "and nothing else is lost"
+    graphs_liked = replace(reader(10, seed=2), library=graphs)
+    assert train(graphs_liked).version == train(reader(10, seed=2)).version, (
+        "a liked paper that is raised changes nothing"
+    )

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from paper_assets.learning.questions import FIRST_SET, MOST, most_informative, questions
+from paper_assets.learning.questions import FIRST_SET, MOST, first_set, most_informative, questions
 
 TOPICS = ("graphs", "speech", "roads")
 
@@ -49,21 +49,27 @@ def test_shown_hopeless_and_certain_papers_are_not_asked_about() -> None:
 def test_the_first_set_is_spread_over_all_topics_and_may_hold_shown_papers() -> None:
     rows, vectors = papers(each=30)
     rows = [{**each, "shown": True} for each in rows]
-    asked = questions(rows, (), vectors=vectors, count=FIRST_SET, shown_too=True)
+    asked = first_set(rows, (), vectors=vectors)
     counts = [sum(each.startswith(topic) for each in asked) for topic in TOPICS]
     assert len(set(asked)) == FIRST_SET and min(counts) >= 3
 
 
+def test_the_first_set_begins_with_the_most_probable_paper_and_does_not_repeat_it() -> None:
+    rows, vectors = papers(0.3)
+    more = {"graphs 1": 0.9, "graphs 2": 0.89, "roads 3": 0.7, "speech 4": 0.35}
+    rows = [{**each, "semantic_relevance": more.get(str(each["paper_id"]), 0.01)} for each in rows]
+    asked = first_set(rows, (), vectors=vectors)
+    assert asked[:3] == ["graphs 1", "roads 3", "graphs 2"], "a little less probable, but not the same again"
+    assert first_set(rows, {"graphs 1"}, vectors=vectors)[:2] == ["roads 3", "graphs 2"], "nor what is rated"
+
+
 def test_the_first_set_is_complete_even_if_few_papers_are_near_the_interests() -> None:
     rows, vectors = papers(0.01)
-    rows = [{**each, "semantic_relevance": 0.04 if each["paper_id"] == "roads 9" else 0.01} for each in rows]
-    rows[4]["semantic_relevance"] = 0.6
-    rated = {"roads 3"}
-    asked = questions(rows, rated, vectors=vectors, count=FIRST_SET, shown_too=True)
-    assert asked[:2] == ["graphs 4", "roads 9"], "the uncertain one, then the most probable"
-    assert len(set(asked)) == FIRST_SET and not rated & set(asked)
+    asked = first_set(rows, {"roads 3"}, vectors=vectors)
+    assert len(set(asked)) == FIRST_SET and "roads 3" not in asked
     few = {each: vectors[each] for each in list(vectors)[:7]}
-    assert len(questions(rows, rated, vectors=few, count=FIRST_SET, shown_too=True)) == 7
+    assert len(first_set(rows, {"graphs 3"}, vectors=few)) == 6
+    assert first_set([], {"graphs 3"}, vectors=vectors) == []
 
 
 def test_each_choice_reduces_the_expected_variance_most() -> None:

@@ -64,6 +64,7 @@ def test_today_names_the_papers_that_ratings_brought_and_removed_and_a_word_can_
         block = page.locator("#learned")
         expect(block.get_by_role("heading", level=2)).to_have_text("What your ratings changed")
         expect(block).to_contain_text("Here because of your ratings")
+        expect(block).to_contain_text("0 → 60 % on topic")
         article = page.locator(".papers article").nth(3)
         article.get_by_role("button", name="Worth reading").click()  # it is here because the reader chose it
         expect(article).to_have_attribute("data-rating", "worth")
@@ -79,6 +80,8 @@ def test_today_names_the_papers_that_ratings_brought_and_removed_and_a_word_can_
         block.get_by_role("link").click()
         expect(page.locator("#weeks tbody tr").last).to_contain_text("rated, ")
         expect(page.get_by_text("Your ratings count ").first).to_be_visible()
+        expect(page.get_by_text("Some are words of your interests")).to_be_visible()
+        expect(page.locator("ul.words li", has_text="in your interests").first).to_be_visible()
         keep_picture(page, "learned-words")
         for among in page.locator("ul.taught:visible").all():
             assert among.get_by_role("button").count() <= 4, "more are behind one click"

@@ -1,5 +1,6 @@
 """From ratings to a ranking: what was learned moves it, is explained, recomputes, and goes when the ratings go."""
 
+import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -12,6 +13,7 @@ from typer.testing import CliRunner
 
 from paper_assets.interfaces.cli.ratings import ratings
 from paper_assets.learning.ratings import change_forgotten, erase_ratings, note_signal, rate, take_back
+from paper_assets.paper import embedded_text
 from paper_assets.pipeline.digests import write_digest
 from paper_assets.pipeline.preferences import STEP
 from paper_assets.pipeline.step import Partition, stale
@@ -96,6 +98,30 @@ def test_what_ratings_teach_moves_unrated_papers_and_is_explained_and_recomputes
     moves = (*changes.entered, *changes.left, *changes.moved)
     assert sum("what your ratings taught" in move.reason for move in moves) > len(moves) / 2
     assert all("what your ratings taught" in move.reason or "others came or went" in move.reason for move in moves)
+
+
+def test_ratings_hardly_lower_a_liked_paper_of_the_profile(day: Day) -> None:
+    """Likes frogs, and rates other papers on frogs "not for me"."""
+    liked = paper(300, "Notes of a walk: frogs and toads, pond")
+    record = {"interests": {"papers": [{"title": liked.title, "abstract": liked.abstract}]}}
+    (day.settings.profiles_dir / "ann" / "profile.json").write_text(json.dumps(record), encoding="utf-8")
+    said(day, frogs="no", stones="worth")
+    learn(day)
+    stored, embedder = (
+        stored_model(day.warehouse, "ann"),
+        open_workspace(day.settings, {}, clock=lambda: NOW).embedder(),
+    )
+    assert stored and embedder
+    of_liked, of_stone = (
+        embedder.encode(
+            [
+                embedded_text(each.title, each.abstract)
+                for each in (liked, paper(211, "Notes of a walk: granite and basalt, fly"))
+            ]
+        )
+        @ stored.vector
+    )
+    assert of_liked > -0.5 and of_stone > 0.3
 
 
 def test_a_few_ratings_of_one_kind_already_move_papers_like_them(day: Day) -> None:

@@ -19,12 +19,13 @@ from paper_assets.learning.ratings import IN_WORDS, SIGNALS_IN_WORDS, change_for
 from paper_assets.paper import Paper, papers_from_table
 from paper_assets.pipeline.preferences import evidence_of
 from paper_assets.pipeline.profiles import usable_profile
+from paper_assets.profile import Interests
 from paper_assets.ranking.preferences import telling_words
 from paper_assets.stores.feedback import Forgotten, forgotten, rated_days, stored_model
 from paper_assets.stores.papers import papers_by_id
 from paper_assets.stores.rankings import StoredRanking, ranking
 from paper_assets.stores.warehouse import Warehouse
-from paper_assets.text.words import commonest_forms
+from paper_assets.text.words import commonest_forms, stems_in
 
 _MOST = 12  # words or papers in one direction
 _AT_ONCE = 4  # of them before "more" is opened
@@ -80,9 +81,10 @@ def show_teach(request: Request) -> Response:
 
 def show_learned(request: Request) -> Response:
     """Show the words and rated papers that move the list up and down, each with a button to forget it."""
-    desk, profile, evidence = desk_of(request), profile_of(request), None
+    desk, profile, evidence, named = desk_of(request), profile_of(request), None, set[str]()
     with suppress(InvalidProfile):
-        evidence = evidence_of(desk.warehouse, usable_profile(desk.workspace, profile))
+        usable = usable_profile(desk.workspace, profile)
+        evidence, named = evidence_of(desk.warehouse, usable), _stems_of(usable.content.interests)
     with desk.warehouse.read_together() as warehouse:
         model, unlearned = stored_model(warehouse, profile), forgotten(warehouse, profile)
         ratings, signals = ratings_by_id(warehouse, profile), signals_of(warehouse, profile)
@@ -99,6 +101,7 @@ def show_learned(request: Request) -> Response:
         request,
         "learned.html.jinja",
         words=telling,
+        named=named,
         at_once=_AT_ONCE,
         spelled=commonest_forms(
             [f"{paper.title} {paper.abstract}" for paper in read], (*telling[0], *telling[1], *unlearned.words)
@@ -133,13 +136,14 @@ def forget(request: Request) -> Response:
 
 
 def _effect_record(moved: Moved, papers: Mapping[str, Paper]) -> dict[str, Any]:
-    sign, paper = "+" if moved.by > 0 else "-", papers.get(moved.paper_id)
+    sign, paper = "+" if moved.with_ratings > moved.without else "-", papers.get(moved.paper_id)
     stems = [each[1:] for each in moved.words if each.startswith(sign)]
     forms = commonest_forms([f"{paper.title} {paper.abstract}"] if paper else [], stems)
     return {
         "paper_id": moved.paper_id,
         "title": readable_title(paper.title) if paper else moved.paper_id,
-        "by": moved.by,
+        "without": moved.without,
+        "with_ratings": moved.with_ratings,
         "words": [forms.get(each, each) for each in stems],
         "near": [readable_title(papers[each].title) if each in papers else each for each in moved.near],
     }
@@ -168,6 +172,11 @@ def rated_weeks(warehouse: Warehouse, profile: str) -> list[RatedWeek]:
         weeks[day - timedelta(days=day.weekday())] = [one + more for one, more in zip(week, counts, strict=True)]
     found = [RatedWeek(monday=day, shown=shown, worth=worth, no=no) for day, (shown, worth, no) in weeks.items()]
     return sorted((week for week in found if week.worth + week.no), key=lambda week: week.monday)[-_MOST_WEEKS:]
+
+
+def _stems_of(interests: Interests) -> set[str]:
+    named = (*interests.primary, *interests.secondary, *interests.exploratory)
+    return {each for interest in named for each in stems_in(interest)}
 
 
 def _titles(warehouse: Warehouse, ids: Iterable[str]) -> dict[str, str]:
