@@ -68,3 +68,36 @@ def test_where_nobody_calls_run_status_looks_once_and_again_when_a_list_or_a_pag
     assert looked() == (late, False)
     desk.run("run")
     assert looked()[0] == "current"
+
+
+def test_a_kept_status_notices_each_file_of_the_newest_list_that_is_changed_or_removed(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    desk.profile("graphs", GRAPHS)
+    desk.run("import", str(desk.papers("papers.jsonl", week(["2026-03-02"]))))
+    desk.run("run")
+    forget_stamps(desk.warehouse.path)
+
+    def told() -> str:
+        found: str = json.loads(desk.run("status", "--json"))["current"]["graphs"]
+        return found
+
+    output = tmp_path / "data" / "output"
+    page, markdown, feed = (
+        next((output / "digests" / "graphs").glob(name)) for name in ("*.html", "*.md", "feed.atom")
+    )
+    (ranking,) = (output / "rankings" / "graphs").glob("*.json")
+    for file, step in (
+        (page, "reading_digests"),
+        (markdown, "reading_digests"),
+        (feed, "reading_digests"),
+        (ranking, "gatekeeper"),
+    ):
+        content = file.read_bytes()
+        assert told() == "current"
+        if file is ranking:
+            file.unlink()
+        else:
+            file.write_bytes(content + b" ")
+        assert step in told(), file.name
+        file.write_bytes(content)
+    assert told() == "current"
