@@ -80,7 +80,8 @@ def ranking_schema() -> pa.Schema:
     mode has no such part: cosine and share of words of that interest, the probability by the liked papers and by that
     interest alone. `version`: of the paper, as it was judged (G16); null in rankings from before it was stored.
     `learned`: by how much the reader's ratings changed relevance (L4), null where they were not used, with the words
-    and the rated papers responsible.
+    and the rated papers responsible. `serves`: the probability by each interest that the header names as `served`,
+    0 where it is below the threshold; null if all are, and in rankings whose header holds these probabilities itself.
     """
     return pa.schema(
         [
@@ -105,6 +106,7 @@ def ranking_schema() -> pa.Schema:
             ("learned", pa.float64()),
             ("learned_words", pa.list_(pa.string())),
             ("learned_near", pa.list_(pa.string())),
+            ("serves", pa.list_(pa.float64())),
         ]
     )
 
