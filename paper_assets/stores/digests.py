@@ -29,7 +29,7 @@ from typing import Literal
 from paper_assets.errors import InvalidProfile, StoreUnwritable
 from paper_assets.profile import PROFILE_NAME
 from paper_assets.stores.locks import store_lock
-from paper_assets.stores.stamps import digests_file
+from paper_assets.stores.stamps import digests_file, file_states
 from paper_assets.stores.warehouse import Warehouse, read_time, stored_time
 
 FEED = "feed.atom"
@@ -362,9 +362,7 @@ def code_state() -> str:
 
     It is kept, because this process goes on with the code that it has loaded; call it early.
     """
-    files = sorted(path for path in Path(__file__).parents[1].rglob("*") if path.suffix != ".pyc" and path.is_file())
-    states = [(f"{path}", found.st_size, found.st_ino, found.st_ctime_ns) for path in files if (found := path.stat())]
-    return sha256(repr(states).encode()).hexdigest()
+    return f"{file_states([Path(__file__).parents[1]])}"
 
 
 def rows_of_digests(warehouse: Warehouse, keys: Sequence[Key], *, settings: str) -> dict[Key, str]:

@@ -12,10 +12,12 @@ from tests.desk import GRAPHS, SPEECH, Desk, week
 
 # Prints whether `status` rendered the pages in order to compare them.
 _MADE_PAGES = """
-import sys
+import os, sys
 from paper_assets.interfaces.cli.app import app
 app(["status", "--json"], standalone_mode=False)
-print("paper_assets.digests.html" in sys.modules, file=sys.stderr)
+sys.stdout.flush()
+print("paper_assets.digests.html" in sys.modules, file=sys.stderr, flush=True)
+os._exit(0)  # as the command does, before libraries report what is left
 """
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from paper_assets.defs.history_files import is_idle
 from paper_assets.errors import PaperAssetsError
-from paper_assets.interfaces.cli.process import log_unexpected
+from paper_assets.interfaces.cli.process import importing, log_unexpected
 from paper_assets.interfaces.cli.stamp import stamp_files, stamp_key
 from paper_assets.interfaces.cli.terminal import (
     AsJson,
@@ -138,9 +138,10 @@ def _outputs(settings: Settings, last: Mapping[str, date]) -> str:
 
 
 def _compared(settings: Settings, warehouse: Warehouse, last: Mapping[str, date]) -> dict[str, str]:
-    from paper_assets.pipeline.staleness import late_assets  # with the modules below, a fifth of a second
-    from paper_assets.pipeline.step import Partition
-    from paper_assets.pipeline.workspace import open_workspace
+    with importing():
+        from paper_assets.pipeline.staleness import late_assets  # with the modules below, a tenth of a second
+        from paper_assets.pipeline.step import Partition
+        from paper_assets.pipeline.workspace import open_workspace
 
     workspace = open_workspace(settings, environment(), clock=lambda: datetime.now(UTC))
     named = minilm.NAME if settings.embedding_model == minilm.NAME else None
