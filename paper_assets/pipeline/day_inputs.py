@@ -9,7 +9,7 @@ from datetime import date, timedelta
 
 from paper_assets.pipeline.profile_queries import liked_by, profile_queries
 from paper_assets.profile import Profile
-from paper_assets.ranking.calibration import standard_calibration
+from paper_assets.ranking.calibration import standard_version
 from paper_assets.ranking.fingerprints import candidate_fingerprint, ranking_fingerprint, wishes_fingerprint
 from paper_assets.ranking.relevance import liked_ids
 from paper_assets.settings import Settings
@@ -23,7 +23,7 @@ CODE_VERSION = "7"  # raise it when filters or scoring change, so that stored da
 
 def ranking_version() -> str:
     """Return the version of what computes a ranking: the code and the coefficients of relevance."""
-    return f"{CODE_VERSION}.{standard_calibration().version}"
+    return f"{CODE_VERSION}.{standard_version()}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

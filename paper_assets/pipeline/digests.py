@@ -24,7 +24,6 @@ from paper_assets.pipeline.changes import changes_since
 from paper_assets.pipeline.deliveries import Parcel, deliver, undelivered
 from paper_assets.pipeline.staleness import (
     DIGESTS,
-    IN_FEED,
     due_days,
     settings_of_pages,
     version_of_pages,
@@ -48,6 +47,7 @@ from paper_assets.pipeline.workspace import Workspace
 from paper_assets.settings import Settings
 from paper_assets.stores.digests import (
     FEED,
+    IN_FEED,
     DigestInputs,
     DigestMade,
     Key,

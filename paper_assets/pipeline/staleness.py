@@ -22,12 +22,13 @@ from paper_assets.pipeline.workspace import Workspace
 from paper_assets.profile import Profile
 from paper_assets.settings import RewritingConfig, Settings
 from paper_assets.stores.digests import (
+    IN_FEED,
     code_state,
     current_feed,
     deliveries,
     digest_path,
     digests_made,
-    feed_state,
+    pages_state,
     papers_of_digests,
     read_page,
     remember_digests,
@@ -41,7 +42,6 @@ from paper_assets.stores.rewrites import RewriteItem, items_of, rewrite_items
 from paper_assets.stores.warehouse import Warehouse
 
 GIVEN_UP_AFTER = timedelta(days=14)  # a rewrite that could not be advanced for this long is given up
-IN_FEED = 30  # digests
 SENT_WITHIN = timedelta(days=7)  # of its day a digest is sent
 _MISSING = "missing"  # stands for the content of pages that are not there, so that it equals that of no page
 _NOTHING_ASKED, NO_REWRITES = "no questions", "none"
@@ -249,7 +249,7 @@ def version_of_pages(pages: Sequence[bytes]) -> str:
 def _feed_is_current(profile: str, *, settings: Settings) -> bool:
     """Return whether the profile's feed was made from the pages beside it."""
     folder, warehouse = settings.digests_dir, settings.warehouse_path
-    state = f"{code_state()} {settings.desk_url} {feed_state(folder, profile, latest=IN_FEED)}"
+    state = f"{code_state()} {settings.desk_url} {pages_state(folder, profile, latest=IN_FEED)}"
     if current_feed(warehouse, profile) == state:
         return True
     from paper_assets.pipeline.digests import feed_equals_pages  # imports what makes pages

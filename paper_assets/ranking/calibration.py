@@ -102,9 +102,28 @@ class Calibration:
 @cache
 def standard_calibration() -> Calibration:
     """Return the calibration that the package carries."""
+    record, frequencies, words = _texts()
+    return calibration_from(json.loads(record), frequencies=frequencies, words=words)
+
+
+@cache
+def standard_version() -> str:
+    """Return the version of `standard_calibration()` without its frequencies, which take most of the time to read."""
+    record, frequencies, words = _texts()
+    return _version(json.loads(record), frequencies, words)
+
+
+def _texts() -> tuple[str, str, str]:
     folder = files("paper_assets.ranking")
-    texts = [(folder / name).read_text(encoding="utf-8") for name in (COEFFICIENTS, FREQUENCIES, WORDS)]
-    return calibration_from(json.loads(texts[0]), frequencies=texts[1], words=texts[2])
+    record, frequencies, words = (
+        (folder / name).read_text(encoding="utf-8") for name in (COEFFICIENTS, FREQUENCIES, WORDS)
+    )
+    return record, frequencies, words
+
+
+def _version(record: Mapping[str, Any], frequencies: str, words: str) -> str:
+    content = json.dumps(record, sort_keys=True) + frequencies + words + acronyms.table_text()
+    return sha256(content.encode()).hexdigest()[:12]
 
 
 def calibration_from(record: Mapping[str, Any], *, frequencies: str, words: str) -> Calibration:
@@ -116,7 +135,6 @@ def calibration_from(record: Mapping[str, Any], *, frequencies: str, words: str)
         words=_counts(words),
         weight=record["background_weight"],
     )
-    content = json.dumps(record, sort_keys=True) + frequencies + words + acronyms.table_text()
     return Calibration(
         **parts,
         **record["library"],
@@ -126,7 +144,7 @@ def calibration_from(record: Mapping[str, Any], *, frequencies: str, words: str)
         best_cosines=Cosines(**record["best_cosines"]),
         background=background,
         model=record["model"],
-        version=sha256(content.encode()).hexdigest()[:12],
+        version=_version(record, frequencies, words),
     )
 
 

@@ -133,7 +133,7 @@ def rules_of(header: Mapping[str, Any], *, otherwise: int = 1) -> ListRules:
 
 def interests_served(header: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the interests that at least one paper of the ranking serves, in the profile's order."""
-    return tuple(interest for interest, _ in header.get("serves") or ())
+    return tuple(header["served"] if "served" in header else (interest for interest, _ in header.get("serves") or ()))
 
 
 def scored_papers(
@@ -146,11 +146,15 @@ def scored_papers(
     columns = {interest: at for at, interest in enumerate(interests or interests_served(header))}
     at = {row["paper_id"]: number for number, row in enumerate(rows) if row}
     serves = np.zeros((len(rows), len(columns)))
+    for number, row in enumerate(rows):
+        for interest, value in zip(header.get("served") or (), (row and row.get("serves")) or (), strict=False):
+            serves[number, columns[interest]] = value
+    # Older rankings store it in the header, by interest and paper.
     for interest, papers in header.get("serves") or ():
         for paper_id, value in papers.items():
             serves[at[paper_id], columns[interest]] = value
-    # Older rankings store only which papers got a place for an interest, not which papers serve it.
-    places = () if "serves" in header else header.get("lane_places") or ()
+    # The oldest store only which papers got a place for an interest, not which papers serve it.
+    places = () if {"served", "serves"} & header.keys() else header.get("lane_places") or ()
     found = ScoredPapers(
         member=np.array([row is not None for row in rows], dtype=np.bool_),
         probability=np.array([probability_of(row) if row else 0.0 for row in rows]),

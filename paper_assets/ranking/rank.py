@@ -185,7 +185,7 @@ def rank(task: RankingTask, *, verifier: Verifier | None = None, calibration: Ca
             "lane_places": dict(
                 sorted((ids[row].as_py(), relevance.names[at]) for row, at in found.lane_places.items())
             ),
-            "serves": _serves(relevance, ids),
+            "served": [relevance.names[at] for at in _served(relevance)],
             "contrastive_info": found.pick.info if found.pick else None,
             "comparison_notes": _notes(candidates, found, vectors, scoring=scoring),
             **_check_record(check, verifier),
@@ -359,6 +359,7 @@ def _rows(
             name: _known(getattr(relevance, name), len(places))
             for name in ("meaning", "words", "library", "lane_probability")
         },
+        "serves": _serves(relevance),
         "version": candidates.column("version"),
         "learned": _known(scored.learned if shift else None, len(places)),
         "learned_words": pa.array(shift.words if shift else [None] * len(places), type=pa.list_(pa.string())),
@@ -393,13 +394,15 @@ def _line(scored: Scored, *, top_k: int, calibration: Calibration) -> dict[str, 
     }
 
 
-def _serves(relevance: Relevance, ids: pa.ChunkedArray) -> list[tuple[str, dict[str, float]]]:
-    """Return each interest that papers serve, in the profile's order, with their probability by it alone."""
-    return [
-        (name, {ids[row].as_py(): float(relevance.serves[row, at]) for row in np.flatnonzero(relevance.serves[:, at])})
-        for at, name in enumerate(relevance.names[: relevance.serves.shape[1]])
-        if relevance.serves[:, at].any()
-    ]
+def _served(relevance: Relevance) -> NDArray[np.intp]:
+    """Return the columns of the interests that papers serve."""
+    return np.flatnonzero(relevance.serves.any(axis=0))
+
+
+def _serves(relevance: Relevance) -> pa.Array:
+    """Return the probability of each paper by each served interest alone; null for a paper that serves none."""
+    serves = relevance.serves[:, _served(relevance)]
+    return pa.array([row if any(row) else None for row in serves.tolist()], type=pa.list_(pa.float64()))
 
 
 def _nudge(scored: Scored, content: ProfileContent | None) -> dict[str, Any]:

@@ -29,10 +29,11 @@ from typing import Literal
 from paper_assets.errors import InvalidProfile, StoreUnwritable
 from paper_assets.profile import PROFILE_NAME
 from paper_assets.stores.locks import store_lock
-from paper_assets.stores.stamps import digests_file
+from paper_assets.stores.stamps import digests_file, file_states
 from paper_assets.stores.warehouse import Warehouse, read_time, stored_time
 
 FEED = "feed.atom"
+IN_FEED = 30  # digests
 _PAGE = re.compile(r"(\d{4}-\d{2}-\d{2})\.html")
 _UNFINISHED = ".unfinished-"  # prefix of a file being written; a killed writer leaves it behind
 
@@ -100,11 +101,14 @@ def feed_is_current(
         raise StoreUnwritable(f"{target} cannot be read: {fault.strerror}; check permissions") from None
 
 
-def feed_state(folder: Path, profile: str, *, latest: int) -> str:
-    """Return a text that changes with every file that `feed_is_current` reads. Raises InvalidProfile."""
+def pages_state(folder: Path, profile: str, *, latest: int, day: date | None = None) -> str:
+    """Return a text that changes with every file that `feed_is_current` reads, and with the pages of `day`.
+
+    Raises InvalidProfile.
+    """
     target = digest_path(folder, profile, date.min, "html").parent
-    states = []
-    for name in (FEED, *(f"{day}.html" for day in days_with_pages(target)[-latest:])):
+    states, names = [], [FEED, *(f"{each}.html" for each in _newest_days(target, latest))]
+    for name in (*names, f"{day}.html", f"{day}.md") if day else names:
         with suppress(OSError):
             found = (target / name).stat()
             states.append((name, found.st_ino, found.st_size, found.st_ctime_ns))
@@ -118,19 +122,28 @@ def unfinished_profiles(folder: Path) -> set[str]:
 
 def _newest(target: Path, latest: int) -> list[tuple[date, str]]:
     """Read the HTML pages of the `latest` days that have one, ascending."""
-    days = days_with_pages(target)[-latest:]
+    days = _newest_days(target, latest)
     return [(each, (target / f"{each}.html").read_text(encoding="utf-8", errors="replace")) for each in days]
 
 
 def days_with_pages(target: Path) -> list[date]:
     """Return the days for which a profile's folder holds a page, ascending; empty without a folder."""
-    found = []
+    return _newest_days(target, None)
+
+
+def _newest_days(target: Path, latest: int | None) -> list[date]:
+    """Return the `latest` days with a page (None: all), ascending; of the other names no day is made."""
+    names: list[str] = []
     with suppress(FileNotFoundError, NotADirectoryError), os.scandir(target) as entries:
-        for entry in entries:
-            if named := _PAGE.fullmatch(entry.name):
-                with suppress(ValueError):  # a user's file such as 2026-99-99.html
-                    found.append(date.fromisoformat(named[1]))
-    return sorted(found)
+        names = sorted((entry.name for entry in entries), reverse=True)
+    found: list[date] = []
+    for name in names:
+        if len(found) == latest:
+            break
+        if named := _PAGE.fullmatch(name):
+            with suppress(ValueError):  # a user's file such as 2026-99-99.html
+                found.append(date.fromisoformat(named[1]))
+    return found[::-1]
 
 
 def _put(path: Path, content: bytes) -> bool:
@@ -349,9 +362,7 @@ def code_state() -> str:
 
     It is kept, because this process goes on with the code that it has loaded; call it early.
     """
-    files = sorted(path for path in Path(__file__).parents[1].rglob("*") if path.suffix != ".pyc" and path.is_file())
-    states = [(f"{path}", found.st_size, found.st_ino, found.st_ctime_ns) for path in files if (found := path.stat())]
-    return sha256(repr(states).encode()).hexdigest()
+    return f"{file_states([Path(__file__).parents[1]])}"
 
 
 def rows_of_digests(warehouse: Warehouse, keys: Sequence[Key], *, settings: str) -> dict[Key, str]:

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from duckdb import DuckDBPyConnection
 
 from paper_assets.errors import NotComputed, NothingEarlier, PaperNotFound
@@ -54,6 +53,8 @@ class StoredRanking:
         """
         if not self.header.get("quiet"):
             return []
+        import pyarrow.compute as pc  # makes a function for each of its kernels: 25 ms, which `status` saves
+
         learned = pc.fill_null(self.rows.column("learned"), 0.0)
         probable = pc.greater_equal(pc.add(self.rows.column("semantic_relevance"), learned), _LEAST_PROBABLE)
         below = pc.and_(pc.invert(self.rows.column("shown")), probable)
@@ -79,7 +80,8 @@ def ranking_schema() -> pa.Schema:
     mode has no such part: cosine and share of words of that interest, the probability by the liked papers and by that
     interest alone. `version`: of the paper, as it was judged (G16); null in rankings from before it was stored.
     `learned`: by how much the reader's ratings changed relevance (L4), null where they were not used, with the words
-    and the rated papers responsible.
+    and the rated papers responsible. `serves`: the probability by each interest that the header names as `served`,
+    0 where it is below the threshold; null if all are, and in rankings whose header holds these probabilities itself.
     """
     return pa.schema(
         [
@@ -104,6 +106,7 @@ def ranking_schema() -> pa.Schema:
             ("learned", pa.float64()),
             ("learned_words", pa.list_(pa.string())),
             ("learned_near", pa.list_(pa.string())),
+            ("serves", pa.list_(pa.float64())),
         ]
     )
 
@@ -417,7 +420,7 @@ def _read_rows(rows: pa.Table) -> pa.Table:
     for name in DIMENSIONS:
         if read.column(name).null_count:
             place = read.schema.get_field_index(name)
-            read = read.set_column(place, name, pc.fill_null(read.column(name), 0.0))
+            read = read.set_column(place, name, read.column(name).fill_null(0.0))
     return read
 
 

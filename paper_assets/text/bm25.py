@@ -13,7 +13,6 @@ from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from paper_assets.text.words import FUNCTION_WORDS, asks, stem, word_forms, words_in, words_of_normal
@@ -237,6 +236,8 @@ def words_of(
     `normal`: the texts are in normal form. ASCII is split by Arrow with a byte table, in a third of the time of a loop
     in Python over many abstracts.
     """
+    import pyarrow.compute as pc  # makes a function for each of its kernels: 25 ms, which `status` saves
+
     ascii_only = pc.string_is_ascii(texts)
     others = _spaced_normal if normal else _spaced
     for part, spaced in ((ascii_only, _ascii_spaced), (pc.invert(ascii_only), others)):

@@ -12,10 +12,12 @@ from tests.desk import GRAPHS, SPEECH, Desk, week
 
 # Prints whether `status` rendered the pages in order to compare them.
 _MADE_PAGES = """
-import sys
+import os, sys
 from paper_assets.interfaces.cli.app import app
 app(["status", "--json"], standalone_mode=False)
-print("paper_assets.digests.html" in sys.modules, file=sys.stderr)
+sys.stdout.flush()
+print("paper_assets.digests.html" in sys.modules, file=sys.stderr, flush=True)
+os._exit(0)  # as the command does, before libraries report what is left
 """
 
 
@@ -26,18 +28,18 @@ def test_status_says_the_same_with_the_stamp_of_a_run_and_without_and_sees_an_ed
     desk.run("import", str(desk.papers("papers.jsonl", week(["2026-03-02"]))))
     desk.run("run")
 
-    def told() -> Any:
+    def state_shown() -> Any:
         return json.loads(desk.run("status", "--json"))
 
-    stamped = told()
+    stamped = state_shown()
     assert stamped["current"] == {"graphs": "current", "speech": "current"}
     forget_stamps(desk.warehouse.path)
-    assert told() == stamped
-    assert told() == stamped
+    assert state_shown() == stamped
+    assert state_shown() == stamped
     forget_stamps(desk.warehouse.path)
     desk.run("run")
     desk.profile("speech", {**SPEECH, "interests": {"primary": ["calibration of tree ensembles"]}})
-    edited = told()["current"]
+    edited = state_shown()["current"]
     assert edited["graphs"] == "current"
     assert "gatekeeper" in edited["speech"] and "`paper-assets run`" in edited["speech"]
 
@@ -74,3 +76,36 @@ def test_without_a_profile_it_shows_what_is_stored_and_how_to_make_one(tmp_path:
     said = Desk(tmp_path).run("status")
     assert "papers" in said
     assert "none yet; `paper-assets profile new` makes one" in said
+
+
+def test_a_kept_status_notices_each_file_of_the_newest_list_that_is_changed_or_removed(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    desk.profile("graphs", GRAPHS)
+    desk.run("import", str(desk.papers("papers.jsonl", week(["2026-03-02"]))))
+    desk.run("run")
+    forget_stamps(desk.warehouse.path)
+
+    def state_shown() -> str:
+        found: str = json.loads(desk.run("status", "--json"))["current"]["graphs"]
+        return found
+
+    output = tmp_path / "data" / "output"
+    page, markdown, feed = (
+        next((output / "digests" / "graphs").glob(name)) for name in ("*.html", "*.md", "feed.atom")
+    )
+    (ranking,) = (output / "rankings" / "graphs").glob("*.json")
+    for file, step in (
+        (page, "reading_digests"),
+        (markdown, "reading_digests"),
+        (feed, "reading_digests"),
+        (ranking, "gatekeeper"),
+    ):
+        content = file.read_bytes()
+        assert state_shown() == "current"
+        if file is ranking:
+            file.unlink()
+        else:
+            file.write_bytes(content + b" ")
+        assert step in state_shown(), file.name
+        file.write_bytes(content)
+    assert state_shown() == "current"

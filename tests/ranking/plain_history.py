@@ -51,8 +51,7 @@ class Day:
 
     @property
     def header(self) -> dict[str, Any]:
-        options, least = self.options, least_of(self.options)
-        candidates = [each for each in self.papers.values() if each["paper_id"] not in self.removed]
+        options = self.options
         return {
             "as_of": self.as_of.isoformat(),
             "profile_hash": f"{options.taste} {options.hard}",
@@ -65,15 +64,7 @@ class Day:
             "weights": dict(zip(PARTS, WEIGHTS[options.purpose], strict=True)),
             "code_version": options.code,
             "lane_places": self.lane_places,
-            "serves": [
-                (
-                    interest,
-                    {each["paper_id"]: p for each in candidates if (p := each["serves"][options.taste][at]) >= least},
-                )
-                for at, interest in enumerate(INTERESTS)
-            ]
-            if self.lanes
-            else [],
+            "served": list(INTERESTS) if self.lanes else [],
         }
 
 
@@ -184,6 +175,9 @@ def ranked(day: Day) -> Day:
                 "tags": ["CONTRASTIVE_PICK"] if paper is picked else [],
                 "lane": None,
                 "version": paper["version"],
+                "serves": [p if p >= least_of(options) else 0.0 for p in paper["serves"][options.taste]]
+                if day.lanes
+                else None,
             }
         )
     return Day(

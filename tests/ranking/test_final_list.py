@@ -19,7 +19,9 @@ from paper_assets.ranking.final_list import (
     arrange,
     asked_first,
     final_list,
+    interests_served,
     match_of,
+    scored_papers,
 )
 from paper_assets.ranking.traits import standard_taxonomy
 from paper_assets.settings import ScoringConfig
@@ -259,3 +261,15 @@ def test_the_list_follows_the_threshold_of_its_day_and_is_arranged_the_same_agai
         )
     )
     assert again.listed.tolist() == [False, True, False]
+
+
+def test_a_ranking_that_was_stored_with_its_served_interests_in_the_header_is_arranged_as_before() -> None:
+    header = {"line": 0.2, "top_k": 3, "weights": {"semantic_relevance": 0.3}, "ranking_mode": "lanes"}
+    row = {"final": 0.3, "semantic_relevance": 0.5, "learned": None, "tags": [], "shown": True}
+    papers = [row | {"paper_id": "a"}, row | {"paper_id": "b"}]
+    now = scored_papers(
+        [papers[0] | {"serves": [0.5, 0.3]}, papers[1] | {"serves": None}], header | {"served": ["frogs", "bees"]}
+    )
+    before = scored_papers(papers, header | {"serves": [["frogs", {"a": 0.5}], ["bees", {"a": 0.3}]]})
+    assert now.serves.tolist() == before.serves.tolist() == [[0.5, 0.3], [0.0, 0.0]]
+    assert interests_served(header | {"serves": [["frogs", {"a": 0.5}]]}) == ("frogs",)

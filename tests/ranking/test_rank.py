@@ -1,3 +1,4 @@
+import json
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import combinations
@@ -135,6 +136,16 @@ def test_every_score_is_in_range_and_follows_from_its_parts(
         place < ranking.header["top_k"] and not under for place, under in enumerate(below)
     ]
     assert sum(ranking.header["weights"].values()) == pytest.approx(1.0)
+
+
+@given(papers=papers(), profile=profiles(), seed=seeds)
+def test_the_header_names_only_papers_of_the_list_so_that_today_reads_no_more(
+    papers: list[Paper], profile: Profile, seed: int
+) -> None:
+    ranking = ranked(papers, profile, seed=seed)
+    shown = set(ranking.shown.column("paper_id").to_pylist())
+    header = json.dumps(ranking.header)
+    assert [each.paper_id for each in papers if each.paper_id not in shown and each.paper_id in header] == []
 
 
 @given(papers=papers(), wanted=profiles(), keyword=st.sampled_from(KEYWORDS))

@@ -35,11 +35,12 @@ _cleanups: list[Callable[[], None]] = []
 
 @contextmanager
 def importing() -> Iterator[None]:
-    """Import modules without searching for unreachable objects: imports leave nothing to find."""
+    """Import modules without searching them for unreachable objects, now or later: a search takes 40 ms."""
     gc.disable()
     try:
         yield
     finally:
+        gc.freeze()
         gc.enable()
 
 

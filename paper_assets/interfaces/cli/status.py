@@ -6,13 +6,15 @@ it takes longer than everything else here. `status` keeps stamps too, for desks 
 
 import json
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import asdict, replace
 from datetime import UTC, date, datetime
+from hashlib import sha256
 from typing import Any
 
 from paper_assets.defs.history_files import is_idle
 from paper_assets.errors import PaperAssetsError
-from paper_assets.interfaces.cli.process import log_unexpected
+from paper_assets.interfaces.cli.process import importing, log_unexpected
 from paper_assets.interfaces.cli.stamp import stamp_files, stamp_key
 from paper_assets.interfaces.cli.terminal import (
     AsJson,
@@ -29,6 +31,7 @@ from paper_assets.pipeline.profiles import ProfilesFound, find_profiles
 from paper_assets.profile import Profile
 from paper_assets.settings import Settings
 from paper_assets.sources.days import prefixes_of_days
+from paper_assets.stores.digests import IN_FEED, pages_state
 from paper_assets.stores.feedback import model_inputs
 from paper_assets.stores.harvests import MissingDays, day_troubles, missing_days
 from paper_assets.stores.papers import summary
@@ -112,11 +115,12 @@ def _learning(warehouse: Warehouse, profile: Profile) -> str | None:
 
 def _late(settings: Settings, warehouse: Warehouse, last: Mapping[str, date]) -> dict[str, str]:
     """Map profiles to the assets of their newest list that are out of date; stamped until a file changes."""
-    key = f"{stamp_key(None, None, None)} {json.dumps(last, default=str)}"
+    key = f"{stamp_key(None, None, None)} {json.dumps(last, default=str)} {_outputs(settings, last)}"
     kept: dict[str, str] | None = stamped_answer(settings.warehouse_path, "status", key)
     if kept is not None:
         return kept
-    roots = stamp_files(settings)
+    # Of a year of pages only those in `key` are compared with anything.
+    roots = [root for root in stamp_files(settings) if root not in (settings.rankings_dir, settings.digests_dir)]
     before = file_states(roots)
     late = _compared(settings, warehouse, last)
     if roots and before:
@@ -124,10 +128,21 @@ def _late(settings: Settings, warehouse: Warehouse, last: Mapping[str, date]) ->
     return late
 
 
+def _outputs(settings: Settings, last: Mapping[str, date]) -> str:
+    """Hash the states of the ranking files, pages and feeds that the newest lists are compared with."""
+    states = list[object]()
+    for name, day in last.items():
+        with suppress(OSError):  # the files are only looked for, and the folder's time changes when one goes
+            states.append((settings.rankings_dir / name).stat().st_mtime_ns)
+        states.append(pages_state(settings.digests_dir, name, latest=IN_FEED, day=day))
+    return sha256(repr(states).encode()).hexdigest()
+
+
 def _compared(settings: Settings, warehouse: Warehouse, last: Mapping[str, date]) -> dict[str, str]:
-    from paper_assets.pipeline.staleness import late_assets  # with the modules below, a fifth of a second
-    from paper_assets.pipeline.step import Partition
-    from paper_assets.pipeline.workspace import open_workspace
+    with importing():
+        from paper_assets.pipeline.staleness import late_assets  # with the modules below, a tenth of a second
+        from paper_assets.pipeline.step import Partition
+        from paper_assets.pipeline.workspace import open_workspace
 
     workspace = open_workspace(settings, environment(), clock=lambda: datetime.now(UTC))
     named = minilm.NAME if settings.embedding_model == minilm.NAME else None

@@ -95,6 +95,7 @@ MIGRATIONS = (
     Migration(7, "reading signals, kept answers", partial(_run_files, ("0007_learning.sql", "0007_kept_answers.sql"))),
     Migration(8, "directions of rewrites", partial(_run_file, "0008_directions_of_rewrites.sql")),
     Migration(9, "seen papers", partial(_run_file, "0009_seen_papers.sql")),
+    Migration(10, "served interests", partial(_run_file, "0010_served_interests.sql")),
 )
 KEPT_COPIES = 2  # the newest ones: the previous version and one more, for a late discovery
 
