@@ -14,8 +14,8 @@ process only and are slow.
 - `run_dev`: `dagster dev` has no option that replaces its daemon and UI. The UI needs a guard against requests from
   other sites, the daemon `reduce_idle_work`.
 - `reduce_idle_work`: with 400 days of 20 profiles an idle daemon takes 7.3 % of a core without and 4.2 % with it, with
-  30 days of 4 profiles 6.6 % and 4.9 % (side by side on a busy machine); the target is 5 %. Dagster has no setting for
-  either interval.
+  30 days of 4 profiles 5.8 % and 3.4 % (one after the other on a quiet machine); the target is 5 %. Dagster has no
+  setting for either interval.
 - `fork_runs`: the code server starts a new interpreter for each run, which imports everything again: 5 s of processor
   time before the run begins, for which a person waits after each edit. Dagster has no setting for it.
 - `notice_failures`: the first daemon of a home ignores runs that failed before it looked, and retries none of them.

@@ -298,7 +298,7 @@ class Evidence:
             rated += f", {self.signals} opened, cited or on the shelf"
         if self.learning == "off":
             return f"Learning is off in the profile (ranking.learning); {rated}."
-        counts = f"Your ratings count {self.share:.0%}: {rated}"
+        counts = f"Your ratings count {100 * self.share:.0f} %: {rated}"
         if not self.gain:
             return f"{counts}; later ratings will show how well they predict what you like."
         if abs(self.gain) < _HARDLY:

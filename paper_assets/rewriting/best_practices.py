@@ -147,7 +147,7 @@ def archive_rewrite(
         share = copied_share(text, example.text, original=original_text)
         # Examples of the same original are compared by similarity below.
         if share >= config.copied_share and example.original_text != original_text:
-            return _refused(f"copies the example {example.id}: {share:.0%} of its word triples are in it")
+            return _refused(f"copies the example {example.id}: {100 * share:.0f} % of its word triples are in it")
     embedder = archive.embedder
     if embedder is None:
         return _refused(NO_MODEL)

@@ -297,7 +297,7 @@ def _again(text: str, original: str) -> str | None:
     share = copied_share(text, original, original="")
     if share < _SAME_AGAIN:
         return None
-    return f"the original over again: {share:.0%} of its word triples are in it"
+    return f"the original over again: {100 * share:.0f} % of its word triples are in it"
 
 
 def _is_about_something_else(case: _Case) -> str | None:
@@ -306,7 +306,7 @@ def _is_about_something_else(case: _Case) -> str | None:
         return None
     share = shared_words(case.text, f"{case.item.title} {case.item.original_text}")
     if share < persona(case.item.target_level).shared_words:
-        return f"about something else: {share:.0%} of its words are in the original"
+        return f"about something else: {100 * share:.0f} % of its words are in the original"
     if case.likeness is None:
         return None
     own, least = case.likeness.own, LEAST_FIT[case.item.target_level]

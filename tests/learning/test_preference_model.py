@@ -89,7 +89,8 @@ def test_the_ratings_of_a_consistent_reader_count_more_with_each_few() -> None:
     assert PRIOR / 10 < shares[0] < PRIOR / 3 < 0.6 < shares[1] < shares[2] and shares[2] > 0.95
     evidence = weigh(reader(30, seed=4), learning="auto")
     assert evidence.with_learning >= evidence.without and evidence.gain > 3
-    assert evidence.sentence.startswith(f"Your ratings count {evidence.share:.0%}: ") and "better" in evidence.sentence
+    assert evidence.sentence.startswith(f"Your ratings count {100 * evidence.share:.0f} %: ")
+    assert "better" in evidence.sentence
 
 
 def test_the_average_moves_papers_by_the_average_of_the_models_shifts() -> None:
