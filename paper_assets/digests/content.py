@@ -33,6 +33,7 @@ from paper_assets.paper import Paper
 from paper_assets.profile import ProfileContent
 from paper_assets.ranking.changes import Changes, Move, difference_in_words
 from paper_assets.ranking.filters import FILTERS
+from paper_assets.ranking.final_list import probability_of
 from paper_assets.ranking.keywords import distinct, keywords_in, paper_texts
 from paper_assets.settings import RewritingConfig
 from paper_assets.stores.rankings import StoredRanking
@@ -42,13 +43,16 @@ from paper_assets.text.cleaning import one_line
 _LEFT_OUT = {each.code: each.counted for each in FILTERS}
 
 
-def headline(shown: int, ranked: int, *, quiet: bool) -> str:
+def headline(shown: int, ranked: int, *, quiet: bool, likely: bool = True) -> str:
     """Return a sentence on how many papers there are to read, and whether the day is quiet.
 
+    `likely`: at least one of them is more probably on topic than not.
     The number of papers that were `ranked` is in `window`, which follows it.
     """
     if quiet and ranked:
         papers = {0: "no paper is", 1: "one paper is"}.get(shown, f"{in_letters(shown)} papers are")
+        if shown and not likely:
+            return f"A quiet day: {in_letters(shown)} {'paper' if shown == 1 else 'papers'} may interest you"
         return f"A quiet day: {papers} likely to interest you"
     if not shown:
         return "Nothing to read today"
@@ -274,7 +278,12 @@ def digest_of(stored: Stored, *, config: RewritingConfig) -> Digest:
         profile=one_line(ranking.profile),
         day=ranking.day,
         updated=_updated(stored, versions),
-        headline=headline(len(shown), ranking.rows.num_rows, quiet=header.get("quiet", False)),
+        headline=headline(
+            len(shown),
+            ranking.rows.num_rows,
+            quiet=header.get("quiet", False),
+            likely=any(probability_of(each) >= 0.5 for each in shown),
+        ),
         window=window(len(stored.candidates), reasons),
         entries=listed,
         maybe=below,

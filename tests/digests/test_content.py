@@ -390,6 +390,8 @@ def test_a_quiet_day_says_so_and_names_what_stands_under_the_line() -> None:
         assert all(each.title in below and each.abstract.partition(".")[0] in below for each in papers[2:])
     nothing = digest(*papers[2:], rows=[{**each, "shown": False} for each in rows[2:]], line=0.65, quiet=True)
     assert nothing.headline == "A quiet day: no paper is likely to interest you"
+    doubtful = digest(papers[0], rows=[{**rows[0], "semantic_relevance": 0.08}], line=0.08, above_line=1, quiet=True)
+    assert doubtful.headline == "A quiet day: one paper may interest you"
     assert digest(*papers[:2], rows=rows[:2]).maybe == ()
 
 
