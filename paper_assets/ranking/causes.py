@@ -241,11 +241,11 @@ def edit(two: TwoRankings, at: int) -> Cause:
     return Cause(kind="edit", words=words)
 
 
-def first(rule: LineRule) -> Cause:
-    """Return the cause for a doubtful paper that is the only one of the list, or would be, by what was shown before."""
+def alone(rule: LineRule) -> Cause:
+    """Return the cause for a doubtful paper that is shown alone because earlier lists were empty, or no longer is."""
     if rule.never_empty:
-        return Cause(kind="first", words="the last lists were empty, so the best paper is shown even if it is doubtful")
-    return Cause(kind="first", words="an earlier list has shown papers, so a doubtful paper is no longer shown alone")
+        return Cause(kind="alone", words="the last lists were empty, so the best paper is shown even if it is doubtful")
+    return Cause(kind="alone", words="an earlier list has shown papers, so a doubtful paper is no longer shown alone")
 
 
 def _part_in_words(name: str) -> str:
@@ -270,7 +270,7 @@ KINDS = (
     "version",  # of the paper
     "verdict",  # of the language model
     "ratings",  # of the reader, and what they taught
-    "first",  # whether an earlier list has shown papers
+    "alone",  # the only paper of a list that would be empty, because earlier ones were
     "line",
     "shortlist",
     "tenth",
@@ -352,7 +352,7 @@ def _possible_causes(two: TwoRankings, at: int) -> Iterator[_Possible]:
         )
     if (rule := two.new.rules.line_rule) and two.never_empty_before == (not rule.never_empty):
         yield _Possible(
-            kind="first", undo=lambda papers: _never_empty(papers, not rule.never_empty), describe=lambda _: first(rule)
+            kind="alone", undo=lambda papers: _never_empty(papers, not rule.never_empty), describe=lambda _: alone(rule)
         )
     if two.differs("preferences"):
         yield _Possible(

@@ -44,7 +44,8 @@ _PEOPLE = (
 )
 _INTRODUCTION = re.compile(
     rf"\s*(?:(?:(?:i|we)(?:\s*['\u2019](?:m|re|d|ve)|\s+am|\s+are)?\s+{_OFTEN}(?:{_ACTS})|{_OWN}"
-    rf"|{_OFTEN}(?:curious\s+about|interested\s+in|keen\s+on|looking\s+for|working\s+on)|{_REQUEST}|{_PEOPLE}|{_THINGS})\s+)+",
+    rf"|{_OFTEN}(?:curious\s+about|interested\s+in|keen\s+on|looking\s+for|working\s+on)"
+    rf"|{_REQUEST}|{_PEOPLE}|{_THINGS})\s+)+",
     re.IGNORECASE,
 )
 

@@ -21,6 +21,15 @@ os._exit(0)  # as the command does, before libraries report what is left
 """
 
 
+def ranked_without_a_stamp(folder: Path) -> Desk:
+    desk = Desk(folder)
+    desk.profile("graphs", GRAPHS)
+    desk.run("import", str(desk.papers("papers.jsonl", week(["2026-03-02"]))))
+    desk.run("run")
+    forget_stamps(desk.warehouse.path)
+    return desk
+
+
 def test_status_says_the_same_with_the_stamp_of_a_run_and_without_and_sees_an_edit(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     desk.profile("graphs", GRAPHS)
@@ -45,11 +54,7 @@ def test_status_says_the_same_with_the_stamp_of_a_run_and_without_and_sees_an_ed
 
 
 def test_where_nobody_calls_run_status_looks_once_and_again_when_a_list_or_a_page_was_touched(tmp_path: Path) -> None:
-    desk = Desk(tmp_path)
-    desk.profile("graphs", GRAPHS)
-    desk.run("import", str(desk.papers("papers.jsonl", week(["2026-03-02"]))))
-    desk.run("run")
-    forget_stamps(desk.warehouse.path)
+    desk = ranked_without_a_stamp(tmp_path)
 
     def looked() -> tuple[str, bool]:
         done = subprocess.run(
@@ -79,11 +84,7 @@ def test_without_a_profile_it_shows_what_is_stored_and_how_to_make_one(tmp_path:
 
 
 def test_a_kept_status_notices_each_file_of_the_newest_list_that_is_changed_or_removed(tmp_path: Path) -> None:
-    desk = Desk(tmp_path)
-    desk.profile("graphs", GRAPHS)
-    desk.run("import", str(desk.papers("papers.jsonl", week(["2026-03-02"]))))
-    desk.run("run")
-    forget_stamps(desk.warehouse.path)
+    desk = ranked_without_a_stamp(tmp_path)
 
     def state_shown() -> str:
         found: str = json.loads(desk.run("status", "--json"))["current"]["graphs"]

@@ -183,7 +183,7 @@ def _answer(desk: Desk, owner: Profile, day: date, typed: dict[str, str]) -> dic
     wait([job.future], timeout=_PATIENCE)
     if not job.future.done():
         return None
-    _ANSWERS.forget(key)  # asked again it is answered anew; the language model's labels are stored
+    _ANSWERS.forget(key)  # the same question is answered again; the language model's labels are stored
     return job.future.result()
 
 

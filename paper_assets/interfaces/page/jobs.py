@@ -57,6 +57,6 @@ class Jobs(Generic[Value]):
             return self._held.get(key)
 
     def forget(self, key: str) -> None:
-        """Forget the job of the key, so that the next request starts it anew."""
+        """Forget the job of the key, so that the next request starts a new one."""
         with self._lock:
             self._held.pop(key, None)
