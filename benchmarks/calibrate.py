@@ -16,12 +16,13 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from paper_assets.evaluation.final_lists import JudgedDay, judged_day, newest_judged_day
 from paper_assets.evaluation.fitting import fit, parts_of
@@ -36,9 +37,11 @@ from paper_assets.ranking.calibration import (
     Calibration,
     Logit,
     library_judged,
+    probability,
     standard_calibration,
 )
 from paper_assets.ranking.cosines import cosines
+from paper_assets.ranking.gatekeeper import Embed
 from paper_assets.ranking.term_matching import paper_words, term_scores, tfidf_cosines
 from paper_assets.settings import ScoringConfig
 from paper_assets.sources.bulk_files import read_papers
@@ -48,7 +51,7 @@ from paper_assets.text.words import asks, singular, stem, words_in
 BACKGROUND_WEIGHT = 1000  # candidates; 300 to 3000 do as well, and without any twenty papers are misjudged
 FEWEST_HOLDERS = 5  # a rarer word counts as unknown
 LIKED = (1, 2, 3, 5, 8)  # relevant papers of one profile that are taken as liked
-DRAWS = 3
+DRAWS = 2
 LEFT = 4  # relevant papers that must remain
 DEADLINE = 600.0
 FEWEST_DEFINITIONS = 3  # papers that define an acronym
@@ -61,18 +64,20 @@ _BRACKET = re.compile(r"\(\s*([A-Z][A-Za-z0-9]*[A-Z0-9]s?|[A-Z]{2,}s?)\s*[),;]")
 @dataclass(frozen=True)
 class Example:
     """A reader of nothing but liked papers: cosines, TF-IDF cosines and scores of the titles' words (liked, papers),
-    and which are on topic.
+    the cosines and TF-IDF cosines to usual papers (papers,), and which are on topic.
     """
 
     cosines: Floats
     tfidf: Floats
     titles: Floats
+    usual: tuple[Floats, Floats]
     on_topic: Bools
 
 
 def examples_of(days: Sequence[JudgedDay]) -> list[Example]:
     """Readers made from the grades, the same in every run."""
-    chance, background, found = np.random.default_rng(11), standard_calibration().background, []
+    chance, calibration, found = np.random.default_rng(11), standard_calibration(), []
+    background = calibration.background
     for day in days:
         ids = day.candidates.column("paper_id").to_pylist()
         on_topic = day.judged.grades_of(ids) >= ON_TOPIC
@@ -82,13 +87,15 @@ def examples_of(days: Sequence[JudgedDay]) -> list[Example]:
         titles, abstracts = (day.candidates.column(name).take(relevant).to_pylist() for name in ("title", "abstract"))
         texts = [embedded_text(*each) for each in zip(titles, abstracts, strict=True)]
         near, held = cosines(day.vectors, day.vectors[relevant]).T, paper_words(day.candidates)
-        words = tfidf_cosines(held.whole, texts, background=background).T
+        words, usual_words = tfidf_cosines(held.whole, texts, background=background)
+        usual = calibration.usual_cosines(day.vectors)
         named = np.nan_to_num(term_scores(held, titles, background=background).T)
         for count in [count for count in LIKED for _ in range(DRAWS) if len(relevant) >= count + LEFT]:
             liked = chance.choice(len(relevant), count, replace=False)
             rest = np.setdiff1d(np.arange(len(ids)), relevant[liked])
             at = np.ix_(liked, rest)
-            found.append(Example(near[at], words[at], named[at], on_topic[rest]))
+            mean = np.zeros(len(rest)) if usual is None else usual[rest]
+            found.append(Example(near[at], words.T[at], named[at], (mean, usual_words[rest]), on_topic[rest]))
     return found
 
 
@@ -99,18 +106,35 @@ def fitted_library(examples: Sequence[Example], calibration: Calibration, *, wit
     parts = []
     for each in examples:
         near = each.cosines if with_meaning else None
-        judged, _ = library_judged(near, each.tfidf, each.titles, calibration=calibration)
-        known = [part for part in (judged.near, judged.words, judged.titles) if part is not None]
+        judged, _ = library_judged(near, each.tfidf, each.titles, usual=each.usual, calibration=calibration)
+        known = [part for part in (judged.near, judged.said, judged.titles) if part is not None]
         parts.append((np.stack(known), each.on_topic))
 
-    def loss(values: Floats) -> float:
-        each = [np.logaddexp(0.0, np.where(right, -1, 1) * (values[0] + values[1:] @ given)) for given, right in parts]
-        return float(np.mean([one.mean() for one in each])) + 1e-6 * float((values[1:] ** 2).sum())
+    def loss(values: Floats) -> tuple[float, Floats]:
+        total, slope = 1e-6 * float((values[1:] ** 2).sum()), 2e-6 * np.concatenate([[0.0], values[1:]])
+        for given, right in parts:
+            logits = values[0] + values[1:] @ given
+            total += float(np.logaddexp(0.0, np.where(right, -logits, logits)).mean()) / len(parts)
+            errors = (probability(logits) - right) / (len(right) * len(parts))
+            slope = slope + np.concatenate([[errors.sum()], given @ errors])
+        return total, slope
 
-    start = np.array([-6.0, 1.0, 20.0, 1.0] if with_meaning else [-6.0, 30.0, 1.0])
+    start = np.array([-6.0, 1.0, 1.0, 1.0] if with_meaning else [-6.0, 1.0, 1.0])
     bounds = [(None, None)] + [(0.0, None)] * (len(start) - 1)
-    found = minimize(loss, start, method="L-BFGS-B", bounds=bounds).x.tolist()
+    found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds).x.tolist()
     return Logit(intercept=found[0], meaning=found[1] if with_meaning else 0.0, words=found[-2], titles=found[-1])
+
+
+def remembering(encode: Embed) -> Embed:
+    """Return `encode` that embeds no text twice: readers of one week share their papers."""
+    known: dict[str, NDArray[np.float32]] = {}
+
+    def embed(texts: list[str]) -> NDArray[np.float32]:
+        new = [text for text in dict.fromkeys(texts) if text not in known]
+        known.update(zip(new, encode(new), strict=True))
+        return np.array([known[text] for text in texts])
+
+    return embed
 
 
 def background_of(papers: Sequence[Paper]) -> tuple[str, str]:
@@ -187,6 +211,7 @@ def record_of(calibration: Calibration) -> dict[str, Any]:
         "background_weight": calibration.background.weight,
         "cosines": asdict(calibration.cosines),
         "library_cosines": asdict(calibration.library_cosines),
+        "library_words": asdict(calibration.library_words),
         "best_matches": calibration.best_matches,
         "best_cosines": asdict(calibration.best_cosines),
         "model": calibration.model,
@@ -209,22 +234,25 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help="keep the coefficients in the package")
     asked = parser.parse_args()
     papers = list({paper.paper_id: paper for paper in read_papers(asked.papers)}.values())
-    embedder, scoring = load_embedder(), ScoringConfig()
+    embed, scoring = remembering(load_embedder().encode), ScoringConfig()
     days = []
     with scratch_warehouse(papers, deadline=DEADLINE) as warehouse:
         for lists in map(load_judged_lists, asked.lists):
             as_of, _ = newest_judged_day(warehouse, lists)
             days += [
-                judged_day(warehouse, each, as_of=as_of, purpose="general", embed=embedder.encode, scoring=scoring)
+                judged_day(warehouse, each, as_of=as_of, purpose="general", embed=embed, scoring=scoring)
                 for each in lists.profiles
             ]
-    parts = [parts_of(day, embed=embedder.encode, scoring=scoring) for day in days]
+    parts = [parts_of(day, embed=embed, scoring=scoring) for day in days]
     found = fit([each for each in parts if each], version="new")
-    record = record_of(found)
     examples = examples_of(days)
+    found = replace(
+        found,
+        library=fitted_library(examples, found, with_meaning=True),
+        library_words_only=fitted_library(examples, found, with_meaning=False),
+    )
+    record = record_of(found)
     print(json.dumps(record, indent=2, sort_keys=True))
-    for with_meaning in (True, False):
-        print("liked papers", fitted_library(examples, found, with_meaning=with_meaning))
     if asked.write:
         stems, words = background_of(papers)
         record |= {"background_papers": len(papers), "background_weight": BACKGROUND_WEIGHT}

@@ -56,7 +56,7 @@ def parts_of(day: JudgedDay, *, embed: Embed, scoring: ScoringConfig) -> Parts |
     standard = standard_calibration()
     (lanes,) = interest_queries(interests, options=options, scoring=scoring).views
     ids = day.candidates.column("paper_id").to_pylist()
-    near = cosines(day.vectors, embed([*lanes.texts])).T
+    near = cosines(day.vectors, standard.adapted(embed([*lanes.texts]))).T
     words = term_scores(paper_words(day.candidates), lanes.texts, background=standard.background).T
     judged = interests_judged(near, words, weights=lanes.weights, calibration=standard, vectors=day.vectors)
     return Parts(

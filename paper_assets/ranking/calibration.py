@@ -15,20 +15,23 @@ coefficient but the intercepts is at least 0: a paper nearer to what is sought i
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
+from io import BytesIO
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from paper_assets.ranking.best_matches import likeness_to_best
+from paper_assets.ranking.cosines import signed_cosines
 from paper_assets.ranking.term_matching import Background
 from paper_assets.text import acronyms
 
 COEFFICIENTS, FREQUENCIES, WORDS = "calibration.json", "stem_frequencies.tsv", "word_frequencies.tsv"
+VECTORS = "calibration_vectors.npz"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +59,23 @@ class Cosines:
     weight_elsewhere: float
 
 
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelVectors:
+    """What holds for the vectors of one embedding model: `adapter` (d, d), the linear map that brings the vector of a
+    short query near the abstracts it names, and `mean` (d,) of the background's papers.
+    """
+
+    adapter: Floats
+    mean: Floats
+
+    def fit(self, vectors: NDArray[Any]) -> bool:
+        """Return whether vectors (n, d) have the length of this model's."""
+        return bool(vectors.ndim == 2 and vectors.shape[1] == len(self.mean))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calibration:
     """A `Logit` for each set of parts.
@@ -81,36 +101,56 @@ class Calibration:
     library_base: float
     cosines: Cosines
     library_cosines: Cosines
+    library_words: Cosines
     best_cosines: Cosines
     background: Background
     model: str  # whose cosines these are
     version: str
+    vectors: "ModelVectors | None" = field(default=None, compare=False, repr=False)
 
     def for_model(self, model: str | None) -> "Calibration":
         """Return the calibration for vectors of `model` (None: unknown).
 
-        For another model than the calibrated one, the usual cosines count as those of fewer papers.
+        For another model than the calibrated one, the usual cosines count as those of fewer papers, and interests are
+        not adapted.
         """
         if model == self.model:
             return self
         cosines = replace(self.cosines, weight=self.cosines.weight_elsewhere)
         library = replace(self.library_cosines, weight=self.library_cosines.weight_elsewhere)
         best = replace(self.best_cosines, weight=self.best_cosines.weight_elsewhere)
-        return replace(self, cosines=cosines, library_cosines=library, best_cosines=best)
+        return replace(self, cosines=cosines, library_cosines=library, best_cosines=best, vectors=None)
+
+    def adapted(self, queries: NDArray[np.float32]) -> Floats:
+        """Return the vectors (q, d) of interests as papers are compared with them; those of another model as they are."""
+        vectors = queries.astype(np.float64)
+        if self.vectors is None or not self.vectors.fit(vectors):
+            return vectors
+        return np.array([(self.vectors.adapter * vector).sum(axis=1) for vector in vectors]).reshape(vectors.shape)
+
+    def usual_cosines(self, papers: NDArray[np.float32]) -> Floats | None:
+        """Return (n,) the mean cosine of papers (n, d) to papers on anything; None for those of another model."""
+        if self.vectors is None or not self.vectors.fit(papers):
+            return None
+        return signed_cosines(papers, self.vectors.mean[None])[:, 0] * float(np.sqrt((self.vectors.mean**2).sum()))
 
 
 @cache
 def standard_calibration() -> Calibration:
     """Return the calibration that the package carries."""
     record, frequencies, words = _texts()
-    return calibration_from(json.loads(record), frequencies=frequencies, words=words)
+    return calibration_from(json.loads(record), frequencies=frequencies, words=words, vectors=_vectors())
 
 
 @cache
 def standard_version() -> str:
     """Return the version of `standard_calibration()` without its frequencies, which take most of the time to read."""
     record, frequencies, words = _texts()
-    return _version(json.loads(record), frequencies, words)
+    return _version(json.loads(record), frequencies, words, _vectors())
+
+
+def _vectors() -> bytes:
+    return (files("paper_assets.ranking") / VECTORS).read_bytes()
 
 
 def _texts() -> tuple[str, str, str]:
@@ -121,13 +161,17 @@ def _texts() -> tuple[str, str, str]:
     return record, frequencies, words
 
 
-def _version(record: Mapping[str, Any], frequencies: str, words: str) -> str:
+def _version(record: Mapping[str, Any], frequencies: str, words: str, vectors: bytes) -> str:
     content = json.dumps(record, sort_keys=True) + frequencies + words + acronyms.table_text()
-    return sha256(content.encode()).hexdigest()[:12]
+    return sha256(content.encode() + vectors).hexdigest()[:12]
 
 
-def calibration_from(record: Mapping[str, Any], *, frequencies: str, words: str) -> Calibration:
-    """Read the contents of `calibration.json` and of the two files of frequencies (stem or word, tab, papers)."""
+def calibration_from(
+    record: Mapping[str, Any], *, frequencies: str, words: str, vectors: bytes | None = None
+) -> Calibration:
+    """Read the contents of `calibration.json`, of the two files of frequencies (stem or word, tab, papers) and of
+    `calibration_vectors.npz`.
+    """
     parts: dict[str, Any] = {name: Logit(**values) for name, values in record["logits"].items()}
     background = Background(
         papers=record["background_papers"],
@@ -140,20 +184,24 @@ def calibration_from(record: Mapping[str, Any], *, frequencies: str, words: str)
         **record["library"],
         cosines=Cosines(**record["cosines"]),
         library_cosines=Cosines(**record["library_cosines"]),
+        library_words=Cosines(**record["library_words"]),
         best_matches=record["best_matches"],
         best_cosines=Cosines(**record["best_cosines"]),
         background=background,
         model=record["model"],
-        version=_version(record, frequencies, words),
+        version=_version(record, frequencies, words, vectors or b""),
+        vectors=None if vectors is None else _model_vectors(vectors),
     )
+
+
+def _model_vectors(content: bytes) -> ModelVectors:
+    with np.load(BytesIO(content), allow_pickle=False) as arrays:
+        return ModelVectors(adapter=arrays["adapter"].astype(np.float64), mean=arrays["mean"].astype(np.float64))
 
 
 def _counts(lines: str) -> dict[str, int]:
     rows = (line.split("\t") for line in lines.splitlines())
     return {name: int(papers) for name, papers in rows}
-
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,6 +212,7 @@ class Judged:
     meaning: Floats | None
     words: Floats | None  # NaN for an interest without a word to look for
     near: Floats | None = None  # meaning as it enters the logit: standardized
+    said: Floats | None = None  # words as they enter the logit of liked papers: standardized
     titles: Floats | None = None  # how strongly papers hold the words of liked papers' titles
     best: Floats | None = None  # likeness to the best matches, standardized
 
@@ -221,29 +270,41 @@ def standardized(cosines: Floats, known: Cosines) -> Floats:
 
 
 def library_judged(
-    cosines: Floats | None, tfidf: Floats | None, titles: Floats | None = None, *, calibration: Calibration
+    cosines: Floats | None,
+    tfidf: Floats | None,
+    titles: Floats | None = None,
+    *,
+    usual: tuple[Floats | None, Floats | None] = (None, None),
+    calibration: Calibration,
 ) -> tuple[Judged, Floats]:
     """Return the logit (n,) by liked papers, and how near each of them is (m, n), from cosines, TF-IDF cosines and
     scores of the words of their titles (m, n).
 
-    The root mean square over the nearest ones is between their mean and the nearest: few papers of several topics
-    are served by the nearest, many of one topic by all of them. As with interests, how near is near by meaning depends
-    on what the other candidates are.
+    The mean over the nearest ones counts: few papers of several topics are served by the nearest, many of one topic by
+    all of them. `usual` are the cosines and TF-IDF cosines (n,) to papers on anything: what a paper has in common with
+    all papers says nothing and is taken off. As with interests, how near is near depends on the other candidates.
     """
     nearest = calibration.nearest
-    meaning = None if cosines is None else _root_mean_square(cosines, nearest)
-    near = None if meaning is None else standardized(meaning[None], calibration.library_cosines)[0]
-    words = None if tfidf is None else _root_mean_square(tfidf, nearest)
     logit = calibration.library_words_only if cosines is None else calibration.library
-    usual = calibration.library_cosines.spread
+    usual_cosines, usual_tfidf = (0.0 if part is None else part for part in usual)
+    meaning = None if cosines is None else _mean(cosines, nearest)
+    near = None if meaning is None else standardized((meaning - usual_cosines)[None], calibration.library_cosines)[0]
+    words = None if tfidf is None else _mean(tfidf, nearest)
+    said = None if words is None else standardized((words - usual_tfidf)[None], calibration.library_words)[0]
     each = sum(
-        factor * part for factor, part in ((logit.meaning / usual, cosines), (logit.words, tfidf)) if part is not None
+        factor / known.spread * part
+        for factor, known, part in (
+            (logit.meaning, calibration.library_cosines, cosines),
+            (logit.words, calibration.library_words, tfidf),
+        )
+        if part is not None
     )
-    logits = _logits(logit, near, words)
+    logits = _logits(logit, near, said)
     named = None if titles is None else _evidence(titles, nearest)
     if named is not None:
         logits = logits + logit.titles * named
-    return Judged(logits=logits, meaning=meaning, words=words, near=near, titles=named), np.asarray(each)
+    judged = Judged(logits=logits, meaning=meaning, words=words, near=near, said=said, titles=named)
+    return judged, np.asarray(each)
 
 
 def any_of(logits: Floats) -> Floats:
@@ -280,9 +341,9 @@ def _evidence(scores: Floats, most: int) -> Floats:
     return _sum(nearest) / np.sqrt(len(nearest))
 
 
-def _root_mean_square(scores: Floats, most: int) -> Floats:
+def _mean(scores: Floats, most: int) -> Floats:
     nearest = _nearest(scores, most)
-    return np.sqrt(_sum(nearest * nearest) / len(nearest))
+    return _sum(nearest) / len(nearest)
 
 
 def _nearest(scores: Floats, most: int) -> Floats:

@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 _ROWS_AT_ONCE = 256  # 0.8 MB of float64 at 384 dimensions, and as much of products: they stay in the cache
 
 
-def cosines(vectors: NDArray[np.float32], texts: NDArray[np.float32]) -> NDArray[np.float64]:
+def cosines(vectors: NDArray[np.float32], texts: NDArray[np.float32] | NDArray[np.float64]) -> NDArray[np.float64]:
     """Return (n, t) cosine of each row of (n, d) to each row of (t, d), clamped to 0..1; a zero vector is 0."""
     return np.clip(signed_cosines(vectors, texts), 0.0, 1.0)
 

@@ -221,7 +221,11 @@ def relevance_of(
     count = len(words) if vectors is None and words is not None else len(vectors if vectors is not None else ())
     if not queries.views:
         return without_lanes(np.zeros(count))
-    near = cosines(vectors, query_vectors).T if vectors is not None and query_vectors is not None else None
+    calibration = calibration or standard_calibration()
+    near = None
+    if vectors is not None and query_vectors is not None:
+        asked_for = _adapted(queries, query_vectors, calibration) if queries.calibrated else query_vectors
+        near = cosines(vectors, asked_for).T
     if not queries.calibrated and near is not None:
         return without_lanes(near[0].copy())
     compared = _Compared(
@@ -229,7 +233,7 @@ def relevance_of(
         near=near,
         vectors=vectors,
         words=words if queries.by_words or near is None else None,
-        calibration=calibration or standard_calibration(),
+        calibration=calibration,
     )
     asked = {view.mode: view for view in queries.views}
     said = [_by_interests(compared, asked)] if "lanes" in asked or "seed" in asked else []
@@ -240,6 +244,12 @@ def relevance_of(
         logits = with_library(logits, by_library, liked=liked, calibration=compared.calibration)
         relevance = replace(relevance, library=library.values)
     return replace(relevance, values=probability(logits))
+
+
+def _adapted(queries: InterestQueries, vectors: NDArray[np.float32], calibration: Calibration) -> NDArray[np.float64]:
+    """Return the vectors (t, d) of the texts, those of interests adapted; liked papers are compared as they are."""
+    in_words = queries.of_liked.start
+    return np.concatenate([calibration.adapted(vectors[:in_words]), vectors[in_words:]])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -303,11 +313,16 @@ def _by_interests(compared: _Compared, asked: Mapping[InterestView, View]) -> tu
 def _by_library(compared: _Compared, view: View) -> tuple[Floats, Relevance]:
     """Return the logit (n,) by liked papers, and the judgement without its values."""
     calibration, tfidf, titles = compared.calibration, None, None
+    near = compared.cosines(view)
+    usual_cosines = None if compared.vectors is None else calibration.usual_cosines(compared.vectors)
+    usual_tfidf = None
     if compared.words is not None:
         background = calibration.background
-        tfidf = np.ascontiguousarray(tfidf_cosines(compared.words.whole, view.texts, background=background).T)
+        by_words, usual_tfidf = tfidf_cosines(compared.words.whole, view.texts, background=background)
+        tfidf = np.ascontiguousarray(by_words.T)
         titles = np.nan_to_num(term_scores(compared.words, view.names[:_MOST_TITLES], background=background).T)
-    judged, each = library_judged(compared.cosines(view), tfidf, titles, calibration=calibration)
+    usual = (usual_cosines, usual_tfidf)
+    judged, each = library_judged(near, tfidf, titles, usual=usual, calibration=calibration)
     values = probability(judged.logits)
     return judged.logits, Relevance(
         values=values,

@@ -44,6 +44,9 @@ _SHORTEST = 50  # words; a shorter paper is not taken for more to the point
 _MOST = 2.0  # a higher score says no more: papers that are all but surely on topic reach 1
 _LEAST = 4.0  # what a text's terms are worth together: a reader who names nothing but a common word means it
 _DERIVED = 0.5  # what a derived form of a word counts for; 0.75 does as well
+_USUAL_WEIGHT = (
+    0.027  # of a stem in a paper's unit vector, for each point of idf: so that the mean cosine comes out right
+)
 _PAIR_SHARE = 0.25  # of the papers that hold the rarer of two words: those in which the other one is beside it
 
 
@@ -319,13 +322,13 @@ def unit_tfidf(words: CountedWords, *, background: Background) -> tuple[Any, lis
     return held, stems
 
 
-def tfidf_cosines(words: CountedWords, texts: Sequence[str], *, background: Background) -> Floats:
+def tfidf_cosines(words: CountedWords, texts: Sequence[str], *, background: Background) -> tuple[Floats, Floats]:
     """Return (n, t): cosine of the TF-IDF vectors of papers and texts over stems, tf = 1 + ln(times); 0 without a
-    word.
+    word. And (n,): about the mean cosine of each paper to the papers of the background.
     """
     count = len(words)
     if not (count and texts):
-        return np.zeros((count, len(texts)))
+        return np.zeros((count, len(texts))), np.zeros(count)
     held, stems = _times_held(words)
     number = {one: at for at, one in enumerate(stems)}
     idf = background.idf(stems, np.bincount(held.indices, minlength=len(stems)).astype(np.float64), count)
@@ -343,9 +346,16 @@ def tfidf_cosines(words: CountedWords, texts: Sequence[str], *, background: Back
             known >= 0, idf[known] if len(idf) else absent, absent
         )
         asked[known[known >= 0], at] = weights[known >= 0] / np.sqrt((weights**2).sum())
-    products = held @ asked
+    products = held @ np.column_stack([asked, _usual_paper(stems, background)])
     np.divide(products, lengths[:, None], out=products, where=lengths[:, None] > 0)
-    return np.clip(products, 0.0, 1.0)
+    products = np.clip(products, 0.0, 1.0)
+    return products[:, :-1], products[:, -1]
+
+
+def _usual_paper(stems: Sequence[str], background: Background) -> Floats:
+    """Return (stems,) about the mean of the background's TF-IDF vectors: how many papers hold a stem, by its idf."""
+    share = np.array([background.holders.get(one, 0) for one in stems], dtype=np.float64) / background.papers
+    return _USUAL_WEIGHT * share * background.idf(stems, np.zeros(len(stems)), 0)
 
 
 def _times_held(words: CountedWords) -> tuple[Any, list[str]]:
