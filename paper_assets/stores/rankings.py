@@ -53,7 +53,7 @@ class StoredRanking:
         """
         if not self.header.get("quiet"):
             return []
-        import pyarrow.compute as pc  # makes a function for each of its kernels: 25 ms, which `status` saves
+        import pyarrow.compute as pc
 
         learned = pc.fill_null(self.rows.column("learned"), 0.0)
         probable = pc.greater_equal(pc.add(self.rows.column("semantic_relevance"), learned), _LEAST_PROBABLE)

@@ -236,7 +236,7 @@ def words_of(
     `normal`: the texts are in normal form. ASCII is split by Arrow with a byte table, in a third of the time of a loop
     in Python over many abstracts.
     """
-    import pyarrow.compute as pc  # makes a function for each of its kernels: 25 ms, which `status` saves
+    import pyarrow.compute as pc
 
     ascii_only = pc.string_is_ascii(texts)
     others = _spaced_normal if normal else _spaced

@@ -18,7 +18,7 @@ from paper_assets.paper_id import PaperId
 from paper_assets.pipeline.papers import keep_day
 from paper_assets.settings import load_settings
 from paper_assets.sources.biorxiv import BIORXIV, MEDRXIV
-from paper_assets.sources.days import prefixes_of_days
+from paper_assets.sources.id_prefixes import prefixes_of_fetched_sources
 from paper_assets.sources.semantic_scholar import Enriched
 from paper_assets.sources.source import Access
 from paper_assets.sources.table import DayOfPapers, open_days, page_of, sources_of_days, texts_of
@@ -225,7 +225,7 @@ def test_addresses_of_its_own_are_known_and_others_are_not() -> None:
 
 def test_it_is_off_by_default_and_unknown_names_are_refused(tmp_path: Path) -> None:
     assert [source.name for source in sources_of_days(load_settings({}, tmp_path))] == ["arxiv"]
-    for names in (sources_of_days, prefixes_of_days):
+    for names in (sources_of_days, prefixes_of_fetched_sources):
         with pytest.raises(InvalidInput, match="use arxiv, biorxiv, medrxiv"):
             names(load_settings({"PAPER_ASSETS_SOURCES": "chemrxiv"}, tmp_path))
 
@@ -233,4 +233,4 @@ def test_it_is_off_by_default_and_unknown_names_are_refused(tmp_path: Path) -> N
 @pytest.mark.parametrize("named", ["", "arxiv", "biorxiv", "medrxiv,arxiv"])
 def test_status_looks_for_the_days_of_the_sources_that_are_fetched(tmp_path: Path, named: str) -> None:
     settings = load_settings({"PAPER_ASSETS_SOURCES": named}, tmp_path)
-    assert prefixes_of_days(settings) == tuple(source.prefix for source in sources_of_days(settings))
+    assert prefixes_of_fetched_sources(settings) == tuple(source.prefix for source in sources_of_days(settings))

@@ -30,7 +30,7 @@ from paper_assets.models import minilm
 from paper_assets.pipeline.profiles import ProfilesFound, find_profiles
 from paper_assets.profile import Profile
 from paper_assets.settings import Settings
-from paper_assets.sources.days import prefixes_of_days
+from paper_assets.sources.id_prefixes import prefixes_of_fetched_sources
 from paper_assets.stores.digests import IN_FEED, pages_state
 from paper_assets.stores.feedback import model_inputs
 from paper_assets.stores.harvests import MissingDays, day_troubles, missing_days
@@ -86,7 +86,7 @@ def _collected(
     held = asdict(summary(warehouse))
     found = find_profiles(settings.profiles_dir) if settings.profiles_dir.exists() else ProfilesFound({}, {})
     held["profiles"] = {**dict.fromkeys(found.readable, "good"), **found.faults}
-    missing = missing_days(day_troubles(warehouse, sources=prefixes_of_days(settings)))
+    missing = missing_days(day_troubles(warehouse, sources=prefixes_of_fetched_sources(settings)))
     held["days_to_mend"] = [asdict(days) for days in missing]
     last = {name: held["last_ranking"][name] for name in sorted(found.readable.keys() & held["last_ranking"].keys())}
     unknown = {name: day for name, day in last.items() if stamped.get(name) != f"{day}"}
