@@ -91,14 +91,23 @@ class PreparedQuestion:
     configured: bool = True
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnsweringContext:
+    """What questions are answered with: settings, stored documents, an embedding model (None: words alone are
+    compared), and the environment, which configures the language model.
+    """
+
+    settings: Settings
+    environ: Mapping[str, str]
+    warehouse: Warehouse
+    embedder: Embedder | None
+
+
 def prepare_question(
-    settings: Settings,
-    environ: Mapping[str, str],
-    warehouse: Warehouse,
+    context: AnsweringContext,
     question: str,
     options: QuestionOptions,
     *,
-    embedder: Embedder | None,
     progress: Progress = lambda done, total, what="": None,
     where: Where | None = None,
     data_types: Sequence[DataType] = ("abstract", "fulltext"),
@@ -109,19 +118,20 @@ def prepare_question(
     be fetched is a note. Raises InvalidInput, StoreError.
     """
     question = " ".join(question.split())
-    corpus = Corpus(warehouse=warehouse, embedder=embedder, config=settings.retrieval)
+    warehouse, embedder = context.warehouse, context.embedder
+    corpus = Corpus(warehouse=warehouse, embedder=embedder, config=context.settings.retrieval)
     allowed = access(options.profile) if where is None else where
     passages = gather_passages(corpus, question, where=allowed, data_types=data_types)
     notes: list[str] = []
     if options.fetch:
-        notes += _fetch_full_texts(settings, environ, warehouse, passages, options.fetch, progress)
+        notes += _fetch_full_texts(context, passages, options.fetch, progress)
         if embedder is not None:
             embed_passages(warehouse, embedder)
         passages = gather_passages(corpus, question, where=allowed, data_types=data_types)
     config, no_model, configured = None, None, True
     if not options.extractive:
         try:
-            config = llm_config(environ)
+            config = llm_config(context.environ)
         except LLMConfigError as fault:
             no_model, configured = f"quoted without a language model: {fault}", not isinstance(fault, LLMNotConfigured)
             notes.append(no_model)
@@ -140,16 +150,9 @@ def prepare_question(
     )
 
 
-def answer_question(
-    prepared: PreparedQuestion,
-    settings: Settings,
-    environ: Mapping[str, str],
-    warehouse: Warehouse,
-    options: QuestionOptions,
-    *,
-    embedder: Embedder | None,
-) -> Answer:
+def answer_question(context: AnsweringContext, prepared: PreparedQuestion, options: QuestionOptions) -> Answer:
     """Answer a prepared question within its budget, using stored answers of the language model where they exist."""
+    warehouse, embedder = context.warehouse, context.embedder
     if prepared.config is None or not prepared.passages:
         answer = extractive_answer(prepared.question, prepared.passages, embedder=embedder)
         return replace(_with_sections(answer, warehouse), notes=prepared.notes)
@@ -159,7 +162,7 @@ def answer_question(
         prepared.passages,
         ask=_model(prepared.config, warehouse, budget),
         embedder=embedder,
-        judge=open_judge(settings, environ, warehouse, budget=budget) if options.sides else None,
+        judge=open_judge(context.settings, context.environ, warehouse, budget=budget) if options.sides else None,
     )
     paid = budget.usage
     return replace(
@@ -193,17 +196,17 @@ class DailyAnswers:
         Digests are sent on, so private documents are not quoted. Raises InvalidInput, StoreError.
         """
         options = QuestionOptions(sides=plan.asks_for_stances)
+        context = AnsweringContext(
+            settings=self.settings, environ=self.environ, warehouse=self.warehouse, embedder=embedder
+        )
         prepared = prepare_question(
-            self.settings,
-            self.environ,
-            self.warehouse,
+            context,
             plan.question,
             options,
-            embedder=embedder,
             where=joined(conditions_of(plan, None, as_of=as_of, owner=None)),
             data_types=plan.data_types,
         )
-        answer = answer_question(prepared, self.settings, self.environ, self.warehouse, options, embedder=embedder)
+        answer = answer_question(context, prepared, options)
         failed = answer.failure is not None
         return {**answer_record(answer), "failed": failed}
 
@@ -270,17 +273,12 @@ def _model(config: LLMConfig, warehouse: Warehouse, budget: Budget) -> AskModel:
 
 
 def _fetch_full_texts(
-    settings: Settings,
-    environ: Mapping[str, str],
-    warehouse: Warehouse,
-    passages: Sequence[Candidate],
-    most: int,
-    progress: Progress,
+    context: AnsweringContext, passages: Sequence[Candidate], most: int, progress: Progress
 ) -> list[str]:
     """Fetch and store the full texts of the best papers that have none; return failures as notes."""
     have = {each.source_id for each in passages if each.metadata.get("data_type") == "fulltext"}
     wanted = [each for each in dict.fromkeys(each.source_id for each in passages) if each not in have][:most]
-    clients = open_clients(settings, environ, warehouse=warehouse)
+    clients = open_clients(context.settings, context.environ, warehouse=context.warehouse)
     notes = []
     for done, paper_id in enumerate(wanted):
         progress(done, len(wanted), f"reading {paper_id}")

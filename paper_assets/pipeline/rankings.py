@@ -78,29 +78,33 @@ def day_task(
     judged: pa.Table,
     *,
     queries: InterestQueries,
-    embedder: Embedder | None,
     preferences: Preferences | None,
     considered: date | None,
     settings: Settings,
 ) -> RankingTask:
-    """Build the task to score and order the `judged` papers that passed, of which those up to the day `considered`
-    have been considered before. Raises NotComputed if vectors are missing.
+    """Build the task to score and order the `judged` papers that passed, still without vectors.
+
+    `considered`: the last day whose list has considered its papers before.
     """
-    return with_vectors(
-        RankingTask(
-            candidates=papers_by_id(warehouse, judged.filter(judged.column("passed")).column("paper_id").to_pylist()),
-            profile=profile,
-            options=profile.content.ranking,
-            as_of=as_of,
-            scoring=settings.scoring,
-            queries=queries,
-            pdf_names=profile.pdf_names,
-            preferences=preferences,
-            considered=considered,
-            never_empty=not any_shown_before(judged),
-        ),
-        partial(_vectors, warehouse, profile, embedder),
+    return RankingTask(
+        candidates=papers_by_id(warehouse, judged.filter(judged.column("passed")).column("paper_id").to_pylist()),
+        profile=profile,
+        options=profile.content.ranking,
+        as_of=as_of,
+        scoring=settings.scoring,
+        queries=queries,
+        pdf_names=profile.pdf_names,
+        preferences=preferences,
+        considered=considered,
+        never_empty=not any_shown_before(judged),
     )
+
+
+def with_stored_vectors(
+    warehouse: Warehouse, profile: Profile, task: RankingTask, embedder: Embedder | None
+) -> RankingTask:
+    """Add the stored vectors of the papers and the vectors of the queries. Raises NotComputed if any are missing."""
+    return with_vectors(task, partial(_vectors, warehouse, profile, embedder))
 
 
 def warnings_of(warehouse: Warehouse, profile: Profile, task: RankingTask) -> list[str]:
@@ -223,11 +227,11 @@ def ranking_work(
         as_of,
         candidates(warehouse, as_of, name),
         queries=queries,
-        embedder=embedder,
         preferences=preferences,
         considered=considered,
         settings=settings,
     )
+    task = with_stored_vectors(warehouse, profile, task, embedder)
     found = yield task
     if embedder and found.rows.num_rows and found.header["evaluation_method"] == KEYWORD:
         # The model failed. As if there were none: with one that works again the ranking is out of date.

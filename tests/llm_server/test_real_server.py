@@ -20,7 +20,7 @@ from paper_assets.models.embedder import load_embedder
 from paper_assets.models.llm import Completion, ask
 from paper_assets.models.llm_config import Budget, llm_config
 from paper_assets.paper import papers_to_table
-from paper_assets.pipeline.desk_answers import QuestionOptions, answer_question, prepare_question
+from paper_assets.pipeline.desk_answers import AnsweringContext, QuestionOptions, answer_question, prepare_question
 from paper_assets.profile import Interests
 from paper_assets.ranking.verifier import check_relevance, open_verifier
 from paper_assets.retrieval.stance import Passage
@@ -249,10 +249,9 @@ def test_a_question_is_answered_with_quotations_only(model_server: ModelServer, 
     warehouse = corpus_of(tmp_path, [PAPER, titled(2, "Folding Caches")], {}).warehouse
     settings, environ = load_settings({}, tmp_path), model_server.environ()
     options = QuestionOptions(sides=True)
-    prepared = prepare_question(
-        settings, environ, warehouse, "Is the memory for counting sheep small?", options, embedder=embedder
-    )
-    answer = answer_question(prepared, settings, environ, warehouse, options, embedder=embedder)
+    context = AnsweringContext(settings=settings, environ=environ, warehouse=warehouse, embedder=embedder)
+    prepared = prepare_question(context, "Is the memory for counting sheep small?", options)
+    answer = answer_question(context, prepared, options)
     assert answer.calls >= 2 and answer.input_tokens > 500
     for sentence in answer.sentences:
         assert all(each.quote in PAPER.abstract or "old" in each.quote for each in sentence.citations)

@@ -10,6 +10,7 @@ import pytest
 
 from paper_assets.models.embedder import Embedder, load_embedder
 from paper_assets.pipeline.desk_answers import (
+    AnsweringContext,
     QuestionOptions,
     answer_as_markdown,
     answer_question,
@@ -65,8 +66,8 @@ def answer(
     settings = load_settings({}, tmp_path)
 
     def ask(environ: Mapping[str, str], options: QuestionOptions) -> Answer:
-        prepared = prepare_question(settings, environ, warehouse, QUESTION, options, embedder=embedder)
-        return answer_question(prepared, settings, environ, warehouse, options, embedder=embedder)
+        context = AnsweringContext(settings=settings, environ=environ, warehouse=warehouse, embedder=embedder)
+        return answer_question(context, prepare_question(context, QUESTION, options), options)
 
     return ask
 
@@ -153,9 +154,9 @@ def test_the_cost_told_before_is_kept(
 ) -> None:
     with loopback_llm(model(obeys)) as server:
         options = QuestionOptions(sides=sides)
-        settings = load_settings({}, tmp_path)
-        environ = server.environ("openai")
-        estimate = prepare_question(settings, environ, warehouse, QUESTION, options, embedder=embedder).estimate
+        settings, environ = load_settings({}, tmp_path), server.environ("openai")
+        context = AnsweringContext(settings=settings, environ=environ, warehouse=warehouse, embedder=embedder)
+        estimate = prepare_question(context, QUESTION, options).estimate
         found = answer(environ, options)
         assert found.calls == len(server.requests) <= estimate.calls
 
@@ -226,8 +227,8 @@ def test_a_quotation_of_a_full_text_names_its_section(tmp_path: Path, embedder: 
     passages = [passage(f"paper:{PLOTS.paper_id}v1/{place}", PLOTS.paper_id, each) for place, each in enumerate(text)]
     warehouse = corpus_of(tmp_path, [PLOTS], {f"paper:{PLOTS.paper_id}": passages}).warehouse
     settings, options = load_settings({}, tmp_path), QuestionOptions(extractive=True)
-    prepared = prepare_question(settings, {}, warehouse, QUESTION, options, embedder=embedder)
-    found = answer_question(prepared, settings, {}, warehouse, options, embedder=embedder)
+    context = AnsweringContext(settings=settings, environ={}, warehouse=warehouse, embedder=embedder)
+    found = answer_question(context, prepare_question(context, QUESTION, options), options)
     [cited] = [each for quoted in found.sentences for each in quoted.citations if each.quote.startswith("On sandy")]
     assert (cited.quote, cited.section) == ("On sandy soil cover crops left the yield of maize unchanged.", "4.2 Yield")
     assert "section 4.2 Yield" in answer_as_markdown(found, warehouse)

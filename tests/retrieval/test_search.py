@@ -138,9 +138,7 @@ def compare(corpus: Corpus, library: Any, asked: Any) -> None:
     for question, where, k, method in asked:
         share = {"vector": 0.0, "lexical": None, "hybrid": corpus.config.lexical_share}[method]
         found = find(corpus, question, where=where, k=k, method=method)
-        expected = plain_search(
-            documents, vectors, question, vector_of(question), where=where, k=k, share=share, k1=1.2, b=0.4
-        )
+        expected = plain_search(documents, vectors, question, vector_of(question), where=where, k=k, share=share)
         assert ids(found) == [doc_id for doc_id, _ in expected]
         np.testing.assert_allclose(
             [each.score for each in found.candidates], [score for _, score in expected], atol=1e-12

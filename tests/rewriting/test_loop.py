@@ -376,7 +376,7 @@ def test_the_archive_is_told_of_the_examples_of_every_attempt_up_to_the_kept_one
         assert keep_attempt(warehouse, item.item, replace(attempt(number, score), examples=shown))
     told: list[str] = []
 
-    def kept(archive: object, item: object, *, shown: list[str], **rest: object) -> Archived:
+    def kept(archive: object, item: object, attempt: object, *, shown: list[str], **rest: object) -> Archived:
         told.extend(shown)
         return Archived(id="1", refused=None)
 

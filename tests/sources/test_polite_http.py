@@ -16,7 +16,7 @@ import pytest
 from requests.adapters import HTTPAdapter
 
 from paper_assets.errors import InvalidInput, NetworkError, RateLimited
-from paper_assets.sources.polite_http import ask, polite_session
+from paper_assets.sources.polite_http import RequestGate, ask, polite_session
 from tests.loopback import Answer
 from tests.loopback_arxiv import loopback_arxiv
 from tests.loopback_llm import closed_port
@@ -254,8 +254,8 @@ def test_the_gate_never_writes_through_a_link(polite, tmp_path):
 ASK = """
 import sys
 from pathlib import Path
-from paper_assets.sources.polite_http import ask, polite_session
-session = polite_session(gate=Path(sys.argv[1]), interval=float(sys.argv[3]), timeout=30.0)
+from paper_assets.sources.polite_http import RequestGate, ask, polite_session
+session = polite_session(RequestGate(Path(sys.argv[1]), interval=float(sys.argv[3])), timeout=30.0)
 for _ in range(int(sys.argv[4])):
     ask(session, "GET", sys.argv[2])
 """
@@ -282,15 +282,14 @@ def test_a_killed_process_frees_the_gate_and_its_request_counts(tmp_path):
         give_up = time.monotonic() + 60
         while not arxiv.requests and time.monotonic() < give_up:
             time.sleep(0.01)
-        impatient = polite_session(gate=gate, interval=3.0, timeout=5.0, deadline=0.2)
+        impatient = polite_session(RequestGate(gate, interval=3.0), timeout=5.0, deadline=0.2)
         with pytest.raises(RateLimited, match="our own queue for"):
             ask(impatient, "GET", arxiv.url)
         os.kill(holder.pid, signal.SIGKILL)
         holder.wait(60)
         later = FakeTime(time.time())
-        heir = polite_session(
-            gate=gate, interval=3.0, timeout=5.0, deadline=900.0, clock=later.clock, sleep=later.sleep
-        )
+        queue = RequestGate(gate, interval=3.0, clock=later.clock, sleep=later.sleep)
+        heir = polite_session(queue, timeout=5.0, deadline=900.0)
         assert ask(heir, "GET", arxiv.url).content == b"fine"
     assert 0 < sum(later.sleeps) <= 600
 

@@ -88,26 +88,23 @@ class SearchTools:
         """Answer a question from the stored papers, every sentence with a verbatim quote of its source."""
 
         def work(progress: Progress) -> Mapping[str, Any]:
-            from paper_assets.pipeline.desk_answers import QuestionOptions, answer_question, prepare_question
+            from paper_assets.pipeline.desk_answers import (
+                AnsweringContext,
+                QuestionOptions,
+                answer_question,
+                prepare_question,
+            )
             from paper_assets.retrieval.cited_answer import answer_record
 
             options = QuestionOptions(sides=for_and_against, fetch=fetch, extractive=extractive)
             corpus = self._corpus()
+            context = AnsweringContext(
+                settings=self.settings, environ=self.environ, warehouse=corpus.warehouse, embedder=corpus.embedder
+            )
             progress(0, None, "gathering passages")
-            prepared = prepare_question(
-                self.settings,
-                self.environ,
-                corpus.warehouse,
-                question,
-                options,
-                embedder=corpus.embedder,
-                progress=progress,
-            )
+            prepared = prepare_question(context, question, options, progress=progress)
             progress(0, None, "writing")
-            answer = answer_question(
-                prepared, self.settings, self.environ, corpus.warehouse, options, embedder=corpus.embedder
-            )
-            record = answer_record(answer)
+            record = answer_record(answer_question(context, prepared, options))
             for sentence in record["sentences"]:  # a quotation is not sent twice
                 if [cited["quote"] for cited in sentence["citations"]] == [sentence["text"]]:
                     del sentence["text"]
