@@ -65,7 +65,7 @@ def room(tmp_path: Path) -> Iterator[Room]:
         yield Room(tmp_path, instance)
 
 
-def test_the_collection_follows_the_table_and_the_ui_is_told_what_is_in_it(room: Room) -> None:
+def test_the_collection_follows_the_table_and_the_ui_shows_its_content(room: Room) -> None:
     fill(room.archive, [practice(number) for number in range(12)])
     assert set(room.materialize().values()) == {True}
     assert count(room.archive.index, "optim_best_practices_v1") == 12
@@ -83,7 +83,7 @@ def test_the_collection_follows_the_table_and_the_ui_is_told_what_is_in_it(room:
     assert room.told()[0] != version
 
 
-def test_an_empty_archive_is_no_fault(room: Room) -> None:
+def test_an_empty_archive_is_not_a_fault(room: Room) -> None:
     assert set(room.materialize().values()) == {True}
     assert room.told()[1]["dagster/row_count"] == 0
 

@@ -197,7 +197,7 @@ def test_a_new_profile_is_ranked_for_the_latest_day(desk: Desk) -> None:
     assert ranked(desk.tick()) == {"2026-03-02|eve"}
 
 
-def test_a_removed_profile_asks_for_nothing_and_disturbs_nobody(desk: Desk) -> None:
+def test_a_removed_profile_requests_nothing_and_affects_no_other_profile(desk: Desk) -> None:
     desk.instance.delete_dynamic_partition("profile", "bob")
     assert desk.tick() == {}
     desk.report("research_profile", "ann", "ann-2")
@@ -220,7 +220,9 @@ def test_a_rating_is_learned_from_and_then_ranks_its_profile_alone(desk: Desk) -
     assert desk.tick() == {}
 
 
-def test_an_edited_profile_with_ratings_is_ranked_at_once_and_again_with_what_is_learned_anew(desk: Desk) -> None:
+def test_an_edited_profile_with_ratings_is_ranked_at_once_and_again_after_its_model_is_trained_again(
+    desk: Desk,
+) -> None:
     desk.report("reader_ratings", "ann", "rated-1")
     desk.tick()
     desk.report("preference_model", "ann", "model-1")

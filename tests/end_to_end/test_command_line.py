@@ -91,13 +91,13 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Desk:
     return desk
 
 
-def test_each_profile_gets_the_papers_of_its_own_interest_first(desk: Desk) -> None:
+def test_each_profile_gets_the_papers_about_its_interest_first(desk: Desk) -> None:
     shown = {ranking["profile"]: ranking for ranking in json.loads(desk.run("run", "--json"))}
     assert all("Traffic" in entry["title"] for entry in shown["graphs"]["papers"])
     assert all("Speech" in entry["title"] for entry in shown["speech"]["papers"])
 
 
-def test_running_again_changes_nothing_and_says_so(desk: Desk) -> None:
+def test_running_again_changes_nothing_and_reports_it(desk: Desk) -> None:
     before = desk.state()
     assert "nothing has changed" in desk.run("run")
     assert desk.state() == before
@@ -154,7 +154,7 @@ def test_explain_says_what_each_dimension_brought_and_what_was_missing(desk: Des
     assert "there is no profile 'graph'" in desk.refused("explain", "graph", "2603.00103")
 
 
-def test_changed_says_who_entered_and_what_moved_them(tmp_path: Path) -> None:
+def test_changed_lists_the_papers_that_entered_and_why(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     desk.profile("graphs", GRAPHS)
     desk.run("import", str(desk.papers("papers.jsonl", week(DAYS))))

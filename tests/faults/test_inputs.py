@@ -153,14 +153,14 @@ def test_a_damaged_or_foreign_warehouse_is_named_and_left_as_it_is(
     assert before is None or file.read_bytes() == before
 
 
-def test_a_deleted_warehouse_is_an_empty_one_and_the_import_brings_it_back(desk: Desk) -> None:
+def test_a_deleted_warehouse_counts_as_empty_and_an_import_restores_it(desk: Desk) -> None:
     (desk.folder / "data" / NAME).unlink()
     assert json.loads(desk.run("status", "--json"))["papers"] == 0
     desk.run("import", str(desk.folder / "papers.jsonl"))
     assert json.loads(desk.run("status", "--json"))["papers"] == 12
 
 
-def test_a_full_disk_is_a_line_and_with_room_again_the_same_command_does_the_rest(desk: Desk) -> None:
+def test_a_full_disk_is_reported_in_one_line_and_with_free_space_the_same_command_finishes(desk: Desk) -> None:
     started = desk.start("run", "--as-of", DAYS[0])
     # Before Python imports our code: limit the size of files, as on a full disk.
     resource.prlimit(started.pid, resource.RLIMIT_FSIZE, (60_000, resource.RLIM_INFINITY))

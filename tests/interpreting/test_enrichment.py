@@ -91,7 +91,7 @@ def test_a_day_has_affiliations_and_code_and_refetching_it_changes_nothing(day: 
         assert shown["updated"] == 1
 
 
-def test_by_default_nobody_is_asked(day: Outside) -> None:
+def test_by_default_no_request_is_sent(day: Outside) -> None:
     with dg.DagsterInstance.ephemeral() as instance:
         _, shown = fetch(day, instance)
     assert day.asked == (1, 0)
@@ -142,7 +142,7 @@ def test_the_order_in_which_affiliations_come_changes_nothing(day: Outside) -> N
     assert found == [("A", "B")] * 2
 
 
-def test_a_key_that_is_none_is_a_warning_too(day: Outside) -> None:
+def test_an_invalid_key_is_a_warning_too(day: Outside) -> None:
     enriched = enrich(day.clients(SEMANTIC_SCHOLAR_API_KEY="s2\nhidden", **ON), day.arxiv.papers)
     assert enriched.papers == day.arxiv.papers
     assert enriched.warning is not None

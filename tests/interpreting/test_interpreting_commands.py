@@ -106,7 +106,7 @@ def test_interpreting_without_a_model_shows_the_paper_and_why(command: Command) 
     assert json.loads(out)["analysis"] is None
 
 
-def test_nothing_a_stranger_wrote_steers_the_terminal(command: Command, world: Outside) -> None:
+def test_no_control_sequence_in_a_foreign_text_reaches_the_terminal(command: Command, world: Outside) -> None:
     evil = {**READING, "summary": "Red \x1b[31m and \x9b2J gone \u202e."}
     with loopback_llm(lambda request: says(evil)) as server:
         out, _, _ = command("interpret", ID, **server.environ("openai"))

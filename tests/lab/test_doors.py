@@ -44,7 +44,7 @@ def test_without_a_session_nothing_is_changed(served_lab: Lab, path: str) -> Non
 
 
 @pytest.mark.parametrize("path", [path for path in GETS if "{profile}" in path and path not in FOR_ALL])
-def test_everybody_sees_their_own_and_of_anothers_profile_not_that_it_exists(served_lab: Lab, path: str) -> None:
+def test_a_person_sees_only_their_profiles_and_not_that_others_exist(served_lab: Lab, path: str) -> None:
     cookie = served_lab.signed_in(served_lab.tokens["ada"])
     own = served_lab.asked("GET", address(served_lab, path, "traffic", things_of="traffic"), Cookie=cookie)
     assert own[0] == 200, own[2]
@@ -64,7 +64,7 @@ def test_everybody_sees_their_own_and_of_anothers_profile_not_that_it_exists(ser
 
 
 @pytest.mark.parametrize("path", POSTS)
-def test_nobody_changes_anothers_profile(served_lab: Lab, path: str) -> None:
+def test_a_person_cannot_change_another_persons_profile(served_lab: Lab, path: str) -> None:
     cookie = served_lab.signed_in(served_lab.tokens["ada"])
     form = {"paper": "2603.00204", "rating": "worth", "question": "x?", "decision": "accept", "attempt": "1"}
     form |= {"sure": "yes", "token": served_lab.form_token(cookie)}
@@ -83,7 +83,7 @@ def test_nobody_changes_anothers_profile(served_lab: Lab, path: str) -> None:
 
 
 @pytest.mark.parametrize("path", FOR_ALL)
-def test_what_is_about_all_profiles_is_for_who_keeps_the_desk(served_lab: Lab, path: str) -> None:
+def test_views_about_all_profiles_are_for_the_operator_only(served_lab: Lab, path: str) -> None:
     cookie = served_lab.signed_in(served_lab.tokens["ada"])
     assert served_lab.asked("GET", address(served_lab, path, "traffic"), Cookie=cookie)[0] == 404
 
@@ -143,7 +143,7 @@ def test_a_removed_person_is_out_at_the_next_request(served_lab: Lab) -> None:
     assert call(served_lab, token, "todays_ranking", asked)[0] == 401
 
 
-def test_whoever_guesses_waits_and_a_right_token_from_the_same_address_is_accepted(served_lab: Lab) -> None:
+def test_guessing_tokens_is_slowed_down_and_a_right_token_from_the_same_address_is_accepted(served_lab: Lab) -> None:
     def asks(token: str, *, address: str = "10.0.0.2") -> int:
         return call(served_lab, token, "todays_ranking", {"profile": "traffic"}, address=address)[0]
 
@@ -173,7 +173,7 @@ def test_no_token_is_written_anywhere(served_lab: Lab) -> None:
         assert not [name for name, one in served_lab.tokens.items() if one.encode() in content], file
 
 
-def test_nothing_is_served_beyond_this_machine_while_there_is_nobody(tmp_path: Path) -> None:
+def test_nothing_is_served_beyond_this_machine_without_a_registered_person(tmp_path: Path) -> None:
     refused = Desk(tmp_path).refused("serve", "--host", "0.0.0.0", "--port", "0")
     assert refused.startswith("error: --host 0.0.0.0: no person has access yet")
 

@@ -165,7 +165,7 @@ def test_the_verifier_keeps_the_embedding_scores_that_the_model_did_not_judge(mo
     assert checked.verified.sum() == 2 or (checked.warning and "\n" not in checked.warning)
 
 
-def test_stances_without_a_quotation_are_no_evidence(model_server: ModelServer) -> None:
+def test_stances_without_a_quotation_are_not_evidence(model_server: ModelServer) -> None:
     judge = open_llm_judge(model_server.environ())
     labels = judge.label(
         "sheep are easy to count", [Passage(text=PAPER.abstract), Passage(text="Sheep cannot be counted.")]

@@ -68,7 +68,7 @@ def test_a_rank_is_explained_and_so_is_an_absence(host: RawHost) -> None:
     assert removed["why"] == ["Not ranked: it was in your list on an earlier day."]
 
 
-def test_what_changed_tells_who_entered_and_why_the_others_left(host: RawHost) -> None:
+def test_what_changed_lists_the_papers_that_entered_and_why_others_left(host: RawHost) -> None:
     told = host.call("what_changed", profile="traffic")
     changes = {change["paper_id"]: change for change in told["changes"]}
     assert changes[TRAFFIC]["change"] == "entered"
@@ -78,7 +78,7 @@ def test_what_changed_tells_who_entered_and_why_the_others_left(host: RawHost) -
 
 
 @pytest.mark.parametrize("asked", [{"day": DAYS[0]}, {"edit": True}])
-def test_of_a_first_day_it_is_said_that_there_is_nothing_earlier(host: RawHost, asked: dict[str, object]) -> None:
+def test_a_first_day_reports_that_there_is_nothing_earlier(host: RawHost, asked: dict[str, object]) -> None:
     told = host.call("what_changed", profile="traffic", **asked)
     assert (told["changes"], told["total"]) == ([], 0)
     assert "nothing to compare" in told["note"]
@@ -108,7 +108,7 @@ def test_of_a_first_day_it_is_said_that_there_is_nothing_earlier(host: RawHost, 
         ("no_such_tool", {}, "INVALID_INPUT"),
     ],
 )
-def test_what_a_caller_does_wrong_is_told_in_one_bounded_line(
+def test_a_callers_mistake_is_reported_in_one_bounded_line(
     host: RawHost, tool: str, arguments: dict[str, object], code: str
 ) -> None:
     error = host.refused(tool, **arguments)
@@ -136,7 +136,7 @@ def test_stored_papers_are_ranked_by_their_ids_or_as_the_newest_week(host: RawHo
     assert two["total"] == 2
 
 
-def test_a_local_pdf_is_counted_and_its_place_is_not_told(host: RawHost, desk: Desk) -> None:
+def test_a_local_pdf_is_counted_and_its_path_is_hidden(host: RawHost, desk: Desk) -> None:
     folder = desk.folder / "profiles" / "traffic" / "pdf"
     folder.mkdir(exist_ok=True)
     (folder / "2603.00001.pdf").write_bytes(b"%PDF-1.4 private words")
@@ -164,7 +164,7 @@ def test_the_answer_stays_within_bounds_and_pages_give_all_of_it(host: RawHost) 
     assert len(seen) == len(set(seen)) == told["total"] == 100
 
 
-def test_of_a_given_paper_only_what_is_a_papers_comes_back(host: RawHost) -> None:
+def test_only_the_fields_of_a_paper_are_returned_from_a_given_record(host: RawHost) -> None:
     record = paper(1, "2026-03-01", "trains")
     more = {"content": "y" * 100_000, "numbers": list(range(50_000)), **{f"key {number}": 1 for number in range(5_000)}}
     told = host.call("rank_and_filter_papers", papers=[{**record, **more}], save=False)
@@ -192,7 +192,7 @@ def test_a_path_outside_the_folders_of_the_desk_is_refused_whether_it_exists_or_
     assert "stranger" not in messages.pop()
 
 
-def test_no_answer_tells_a_place_on_this_machine(host: RawHost, desk: Desk) -> None:
+def test_no_answer_contains_a_path_on_this_machine(host: RawHost, desk: Desk) -> None:
     assert str(desk.folder) not in json.dumps(host.heard)
     assert sys.prefix not in json.dumps(host.heard)
 

@@ -105,7 +105,7 @@ def test_instructions_question_and_schema_are_sent_and_no_temperature(provider: 
     assert "temperature" not in json.dumps(request.body)
 
 
-def test_ollama_is_told_how_much_context_it_needs(clock: Clock) -> None:
+def test_ollama_gets_the_context_length_that_it_needs(clock: Clock) -> None:
     with loopback_llm(says(GOOD)) as server:
         config = server.config("ollama", OLLAMA_NUM_CTX="4096")
         ask(config, system="s", user="u", schema=Verdict)
@@ -244,7 +244,7 @@ def test_a_wait_longer_than_the_deadline_is_given_up_at_once(provider: Provider,
     assert "120 s" in str(error)
 
 
-def test_a_server_that_asks_to_slow_down_is_told_as_that_with_its_time(provider: Provider, clock: Clock) -> None:
+def test_a_server_that_asks_to_slow_down_is_reported_with_its_time(provider: Provider, clock: Clock) -> None:
     error, _ = failure(*[fault(429, "slow down", retry_after="7")] * 4, provider=provider, clock=clock)
     assert isinstance(error, LLMRateLimited)
     assert (error.code, error.retry_after) == ("RATE_LIMIT", 7.0)
@@ -287,7 +287,7 @@ def test_the_deadline_ends_a_try_that_its_own_timeout_would_not(provider: Provid
     assert "no answer within 0.2 s" in str(error)
 
 
-def test_nobody_listening_is_one_line_with_the_host(provider: Provider, clock: Clock) -> None:
+def test_an_unreachable_server_is_one_line_with_the_host(provider: Provider, clock: Clock) -> None:
     with loopback_llm() as server:
         config = server.config(provider, **{f"{provider.upper()}_BASE_URL": f"http://127.0.0.1:{closed_port()}"})
     with pytest.raises(LLMError, match=r"127\.0\.0\.1.*cannot be reached") as raised:
@@ -304,7 +304,7 @@ def test_a_connection_that_breaks_off_is_tried_again(provider: Provider, clock: 
 # Bad answers
 
 
-def test_a_sign_in_page_with_200_is_no_answer(provider: Provider, clock: Clock) -> None:
+def test_a_sign_in_page_with_200_is_not_an_answer(provider: Provider, clock: Clock) -> None:
     error, requests = failure(html(), provider=provider, clock=clock)
     assert "text/html" in str(error)
     assert f"{provider.upper()}_BASE_URL" in str(error)
@@ -322,7 +322,7 @@ def test_a_sign_in_page_with_200_is_no_answer(provider: Provider, clock: Clock) 
         b'{"choices": [{"message": 0}], "content": [0], "message": {"content": null}}',
     ],
 )
-def test_json_that_is_no_chat_answer_is_an_error(provider: Provider, clock: Clock, body: bytes) -> None:
+def test_json_that_is_not_a_chat_answer_is_an_error(provider: Provider, clock: Clock, body: bytes) -> None:
     error, _ = failure(Raw(200, body, {"content-type": "application/json"}), provider=provider, clock=clock)
     assert error.code == "LLM_ERROR"
 
@@ -335,7 +335,7 @@ def test_an_answer_that_was_cut_off_is_not_repaired(provider: Provider, clock: C
 
 
 @pytest.mark.parametrize("provider", ["openai", "anthropic"])
-def test_a_refusal_says_so(provider: Provider, clock: Clock) -> None:
+def test_a_refusal_is_reported_as_one(provider: Provider, clock: Clock) -> None:
     error, requests = failure(says("I will not.", ended="refused"), provider=provider, clock=clock)
     assert "refused to answer" in str(error)
     assert len(requests) == 1
@@ -379,7 +379,7 @@ def test_a_broken_answer_is_repaired_once(provider: Provider, clock: Clock, text
     assert "does not fit" in demand
 
 
-def test_the_model_is_told_what_was_wrong(provider: Provider, clock: Clock) -> None:
+def test_the_repair_prompt_names_what_was_wrong(provider: Provider, clock: Clock) -> None:
     with loopback_llm(says({"paper": "2501.00001", "score": 7}), says(GOOD)) as server:
         put(server, provider, clock)
     assert "score: Input should be less than or equal to 1" in server.requests[1].turns[-1]

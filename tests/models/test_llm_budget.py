@@ -63,6 +63,6 @@ def test_a_budget_of_nothing_allows_nothing_and_one_token_less_than_all_another_
 
 
 @pytest.mark.parametrize("known", ["IN", "OUT"])
-def test_half_a_price_is_no_price(known: str) -> None:
+def test_half_a_price_is_not_a_price(known: str) -> None:
     config = llm_config({"LLM_PROVIDER": "ollama", f"PAPER_ASSETS_LLM_PRICE_{known}": "2"})
     assert cost(config, Usage(calls=1, input_tokens=1_000, output_tokens=1_000)) is None

@@ -39,7 +39,7 @@ def asked(chosen: LLMConfig, purpose: str = "tests") -> None:
         },
     ],
 )
-def test_no_call_is_made_once_the_limit_is_reached_and_the_next_month_begins_anew(
+def test_no_call_is_made_once_the_limit_is_reached_and_the_next_month_starts_at_zero(
     tmp_path: Path, limit: Mapping[str, str]
 ) -> None:
     with loopback_llm(lambda request: says({"ok": True})) as server:  # 110 tokens each

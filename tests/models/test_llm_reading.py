@@ -83,7 +83,7 @@ def test_the_content_does(text: str) -> None:
         read_answer(text, Verdict)
 
 
-def test_an_answer_that_says_nothing_is_none() -> None:
+def test_an_answer_without_content_is_refused() -> None:
     for text in ("{}", '{"summary": "", "points": [], "more": null}', '{"summary": " "}'):
         with pytest.raises(ValidationError):
             read_answer(text, type("Summary", (BaseModel,), {"__annotations__": {"summary": str}}))
@@ -159,7 +159,7 @@ def test_a_packed_answer_is_unpacked_and_one_that_unpacks_to_a_gigabyte_is_not(p
         assert "gzip" in server.requests[0].headers["accept-encoding"]
 
 
-def test_an_answer_packed_in_a_way_that_was_not_asked_for_is_one_line() -> None:
+def test_an_answer_in_an_encoding_that_was_not_requested_is_one_line() -> None:
     with loopback_llm(Raw(200, b"\x00", {"content-encoding": "br"})) as server:
         config = server.config("ollama", PAPER_ASSETS_LLM_DEADLINE="1")
         with pytest.raises(LLMError, match="'br', which was not requested"):

@@ -149,7 +149,7 @@ def test_for_and_against_are_apart(answer: Ask) -> None:
 
 
 @pytest.mark.parametrize("sides", [False, True])
-def test_the_cost_told_before_is_kept(
+def test_the_estimated_cost_is_not_exceeded(
     warehouse: Warehouse, embedder: Embedder, tmp_path: Path, answer: Ask, sides: bool
 ) -> None:
     with loopback_llm(model(obeys)) as server:
@@ -200,7 +200,7 @@ def test_without_a_model_the_best_sentences_are_quoted_by_paper(answer: Ask) -> 
     assert all(each.citations[0].quote == each.text for each in found.sentences)
 
 
-def test_an_unanswered_question_says_so(answer: Ask, warehouse: Warehouse) -> None:
+def test_an_unanswered_question_is_reported(answer: Ask, warehouse: Warehouse) -> None:
     def refuses(request: Request) -> Step:
         if "passages" in (request.schema or {}).get("properties", {}):
             return says({"passages": [{"id": each["id"], "relevance": 0} for each in passages_of(request)]})

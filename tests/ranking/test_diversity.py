@@ -114,7 +114,7 @@ def test_what_repeats_two_chosen_papers_loses_only_once() -> None:
     assert papers.order(papers.repeating(3))[2] == 2
 
 
-def test_of_two_like_papers_the_better_keeps_its_score_even_if_both_are_chosen() -> None:
+def test_the_better_of_two_similar_papers_keeps_its_score_even_if_both_are_chosen() -> None:
     papers = case([0.8, 0.9, 0.75], [(1, 0, 0), (1, 0, 0), (0, 1, 0)])
     repeats = papers.repeating(3)
     assert repeats.tolist() == [True, False, False]

@@ -57,7 +57,7 @@ def test_a_rewrite_that_passes_is_shown_with_its_score(command: Command) -> None
         assert "draft beta." in again and len(server.requests) == 4
 
 
-def test_in_a_pipe_a_waiting_rewrite_says_how_to_decide_and_the_decision_goes_on(command: Command) -> None:
+def test_in_a_pipe_a_waiting_rewrite_says_how_to_decide_and_the_decision_continues_it(command: Command) -> None:
     with loopback_llm(Play(88, 87)) as server:
         out, _ = command("2603.00001", "--level", "expert", server=server)
         assert "decide: paper-assets rewrite 2603.00001 --level expert --accept 1 (or --retry 1, --cancel)" in out

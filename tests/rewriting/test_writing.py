@@ -101,7 +101,7 @@ def test_a_second_attempt_is_never_answered_with_the_first_and_a_repeated_one_is
 
 
 @pytest.mark.parametrize("score", [-1, 21, 17.5, "good", None, True])
-def test_a_subscore_that_is_no_whole_number_from_0_to_20_is_asked_for_again_and_then_refused(score: object) -> None:
+def test_a_subscore_that_is_not_a_whole_number_from_0_to_20_is_requested_again_and_then_refused(score: object) -> None:
     odd = says({**verdict(80), "completeness": score})
     with loopback_llm(Play(80, steps={2: odd})) as server:
         assert write_attempt(writer_of(server), ITEM, []).score == 80

@@ -42,7 +42,7 @@ def test_two_sessions_share_the_gate(polite, fake_time):
     assert fake_time.sleeps == pytest.approx([3.0])
 
 
-def test_who_must_wait_for_our_own_turns_is_not_told_that_the_source_asked_for_it(polite, fake_time):
+def test_waiting_for_our_own_queue_is_not_reported_as_a_request_of_the_source(polite, fake_time):
     with loopback_arxiv(script=[OK]) as arxiv:
         ask(polite(), "GET", arxiv.url)
         with pytest.raises(RateLimited, match=r"our own queue for .* is too long: .* 3 s apart"):
@@ -201,12 +201,12 @@ def test_errors_carry_no_secret(polite):
 
 
 @pytest.mark.parametrize("url", ["nonsense", "file:///etc/hosts", "http://", "ftp://example.org/x", "http://[::1/"])
-def test_an_address_that_is_none_is_a_network_error(polite, url):
+def test_an_invalid_url_is_a_network_error(polite, url):
     with pytest.raises(NetworkError):
         ask(polite(), "GET", url)
 
 
-def test_a_contact_that_cannot_stand_in_a_header_is_refused(polite):
+def test_a_contact_that_is_invalid_in_a_header_is_refused(polite):
     with pytest.raises(InvalidInput, match="PAPER_ASSETS_CONTACT"):
         polite(contact="a@example.org\r\nX-Other: 1")
 
@@ -295,7 +295,7 @@ def test_a_killed_process_frees_the_gate_and_its_request_counts(tmp_path):
 
 
 @pytest.mark.parametrize(("patient", "tries"), [(True, 4), (False, 1)])
-def test_where_no_connection_can_be_made_the_impatient_try_once(polite, patient, tries):
+def test_an_impatient_session_tries_once_if_no_connection_can_be_made(polite, patient, tries):
     sent = []
 
     class Counting(HTTPAdapter):

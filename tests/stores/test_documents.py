@@ -133,7 +133,7 @@ def test_counting_needs_no_vector_and_leaves_out_withdrawn_papers(warehouse: War
     assert count_documents(warehouse, "rewrite", None) == 0
 
 
-def test_a_paper_whose_primary_category_is_not_told_stands_with_its_first(warehouse: Warehouse) -> None:
+def test_a_paper_without_a_primary_category_is_stored_with_its_first(warehouse: Warehouse) -> None:
     untold = replace(paper("2603.00009"), categories=("math.ST", "cs.LG"), primary_category=None)
     merge_papers(warehouse, [untold])
     assert count_documents(warehouse, "abstract", {"primary_category": "math.ST", "topic_id": "math"}) == 1

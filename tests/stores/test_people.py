@@ -41,7 +41,7 @@ def test_the_file_holds_no_token_and_is_for_its_user_alone(file: Path) -> None:
         read_people(file)
 
 
-def test_a_name_stands_once_and_a_person_has_a_profile(file: Path) -> None:
+def test_a_name_is_unique_and_a_person_has_a_profile(file: Path) -> None:
     add_person(file, "ada", ["graphs"])
     with pytest.raises(InvalidInput, match="ada already exists"):
         add_person(file, "ada", ["speech"])
@@ -68,7 +68,7 @@ def test_a_name_stands_once_and_a_person_has_a_profile(file: Path) -> None:
     ],
     ids=["json", "list", "keys", "name", "profiles", "hash", "twice"],
 )
-def test_a_broken_file_lets_nobody_in_and_says_what_is_wrong(file: Path, content: str, said: str) -> None:
+def test_a_broken_file_admits_no_person_and_says_what_is_wrong(file: Path, content: str, said: str) -> None:
     file.parent.mkdir()
     file.write_text(content, encoding="utf-8")
     file.chmod(0o600)

@@ -35,10 +35,10 @@ def test_another_process_with_the_same_number_is_not_taken_for_it() -> None:
     assert is_gone(replace(here, space="of a container that was started again"))
 
 
-def test_nobody_can_know_of_a_process_of_another_machine() -> None:
+def test_a_process_of_another_machine_is_of_unknown_state() -> None:
     assert not is_gone(replace(this_process(), host="elsewhere.example", boot="other", pid=1))
 
 
 @pytest.mark.parametrize("text", [None, "", "4711", "{}", '{"pid": "x"}', "[1]"])
-def test_what_names_no_process_is_none(text: str | None) -> None:
+def test_a_text_that_names_no_process_is_not_one(text: str | None) -> None:
     assert parse_process(text) is None

@@ -37,7 +37,7 @@ def test_a_day_without_answers_has_none_and_no_inputs(warehouse: Warehouse) -> N
     assert retrieval_inputs(warehouse, MONDAY, "ann") is None
 
 
-def test_answers_that_are_no_json_leave_what_was_stored(warehouse: Warehouse) -> None:
+def test_answers_that_are_not_json_leave_the_stored_ones(warehouse: Warehouse) -> None:
     replace_retrievals(warehouse, MONDAY, "ann", [ANSWER], inputs="1")
     with pytest.raises(ValueError, match="JSON compliant"):
         replace_retrievals(warehouse, MONDAY, "ann", [{"score": float("nan")}], inputs="2")

@@ -162,7 +162,7 @@ def test_a_rewrite_last_moved_when_it_was_opened_written_or_decided_on(warehouse
     assert rewrite_item(warehouse, "a").moved_at == LATER
 
 
-def test_what_was_decided_on_is_found_whoever_asks_for_it_until_it_is_finished_or_old(warehouse: Warehouse) -> None:
+def test_a_decided_rewrite_is_found_until_it_is_finished_or_old(warehouse: Warehouse) -> None:
     ask(warehouse, MONDAY, "ann", ["b"])
     for item, when in (("b", LATER), ("a", NOW)):
         keep_attempt(warehouse, item, attempt(1, 88))
@@ -212,7 +212,7 @@ def test_a_profile_has_its_rewrites_in_the_order_asked_for_newest_day_first(ware
     assert asked_by(warehouse, ["a", "c"]) == {(MONDAY, "ann"): ["a"], (TUESDAY, "ann"): ["a"]}
 
 
-def test_decisions_are_told_in_their_order_with_everybody_whom_they_touch(warehouse: Warehouse) -> None:
+def test_decisions_are_returned_in_order_with_all_profiles_concerned(warehouse: Warehouse) -> None:
     ask(warehouse, MONDAY, "ann", ["a"])
     ask(warehouse, MONDAY, "bob", ["a", "b"])
     for item in "abc":

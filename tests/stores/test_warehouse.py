@@ -103,7 +103,7 @@ def test_threads_of_one_process_take_turns(tmp_path: Path) -> None:
         assert connection.execute("select count(*) from candidate_sets").fetchall() == [(16,)]
 
 
-def test_a_thread_that_waits_in_vain_is_told_that_the_process_itself_holds_it(tmp_path: Path) -> None:
+def test_a_thread_that_waits_too_long_learns_that_its_own_process_holds_the_warehouse(tmp_path: Path) -> None:
     warehouse = Warehouse(tmp_path / "w.duckdb", deadline=0.05)
     entered, leave = threading.Event(), threading.Event()
 
@@ -133,7 +133,7 @@ def test_a_file_in_place_of_the_folder(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", ["", "not a database", "x" * 100_000])
-def test_a_file_that_is_no_database_is_left_alone(tmp_path: Path, content: str) -> None:
+def test_a_file_that_is_not_a_database_is_left_unchanged(tmp_path: Path, content: str) -> None:
     path = tmp_path / "w.duckdb"
     path.write_text(content, encoding="utf-8")
     assert "not a valid DuckDB database" in str(refusal(path))
@@ -141,7 +141,7 @@ def test_a_file_that_is_no_database_is_left_alone(tmp_path: Path, content: str) 
 
 
 @pytest.mark.parametrize("table", ["create table cats (name varchar)", "create table meta (name varchar)"])
-def test_a_database_of_something_else_is_left_alone(tmp_path: Path, table: str) -> None:
+def test_a_database_of_another_program_is_left_unchanged(tmp_path: Path, table: str) -> None:
     path = tmp_path / "w.duckdb"
     with duckdb.connect(str(path)) as connection:
         connection.execute(table)
@@ -150,7 +150,7 @@ def test_a_database_of_something_else_is_left_alone(tmp_path: Path, table: str) 
     assert path.read_bytes() == before
 
 
-def test_a_newer_warehouse_is_refused_with_both_numbers_and_left_alone(tmp_path: Path) -> None:
+def test_a_newer_warehouse_is_refused_with_both_numbers_and_left_unchanged(tmp_path: Path) -> None:
     path = tmp_path / "w.duckdb"
     newest = MIGRATIONS[-1].number
     with Warehouse(path, deadline=5).writing() as connection:
@@ -254,7 +254,7 @@ def test_units_of_work_share_an_opening_until_its_time_is_over_and_others_come_i
         assert not refused()
 
 
-def test_what_many_ask_alike_is_asked_once_while_nobody_can_write(tmp_path: Path) -> None:
+def test_a_question_that_many_share_is_answered_once_while_the_file_is_locked(tmp_path: Path) -> None:
     warehouse = Warehouse(tmp_path / "w.duckdb", deadline=5)
     asked: list[str] = []
 

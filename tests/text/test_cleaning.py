@@ -33,7 +33,7 @@ UNTOUCHED = [
 
 
 @pytest.mark.parametrize(("text", "clean"), HARMFUL.items())
-def test_what_steers_a_terminal_turns_a_line_or_breaks_a_store_is_taken_out(text: str, clean: str) -> None:
+def test_characters_that_control_a_terminal_reverse_text_or_break_a_store_are_removed(text: str, clean: str) -> None:
     assert without_controls(text) == clean
 
 

@@ -38,9 +38,7 @@ def column(said: list[str]) -> pa.ChunkedArray:
 
 
 @given(days=days, most=st.integers(1, 12))
-def test_texts_kept_from_earlier_days_have_the_words_that_reading_them_anew_finds(
-    days: list[list[str]], most: int
-) -> None:
+def test_cached_texts_have_the_same_words_as_texts_read_again(days: list[list[str]], most: int) -> None:
     index = ForwardIndex(most)
     views = [index.of(column(said)) for said in days]
     for said, view in zip(days, views, strict=True):  # asked after later days have come and earlier ones have gone

@@ -44,9 +44,7 @@ def test_sentences_end_at_points_and_paragraphs_and_not_after_abbreviations() ->
         (" . ", None),
     ],
 )
-def test_a_quotation_is_the_whole_sentence_as_it_stands_in_the_text_or_nothing(
-    quotation: str, found: str | None
-) -> None:
+def test_a_quotation_is_the_whole_sentence_as_written_in_the_text_or_nothing(quotation: str, found: str | None) -> None:
     assert quoted_sentence(quotation, TEXT) == found
 
 
