@@ -65,7 +65,7 @@ from paper_assets.weights import DIMENSIONS
 
 COUNTS = (3, 10, 30, 100)
 RANDOM_DRAWS = 6  # of one draw each, 13 readers' mean varies by .01 and says nothing about .005
-DEPTH, LEAST_OPENED = 200, 0.7  # papers looked through; share of the openings that is enough to count as so many
+DEPTH, LEAST_OPENED = 200, 0.7  # papers looked through; a count is measured if this share of it was opened
 READ_BEFORE = 0.8  # of an author's earlier papers
 LOWEST = 4  # readers printed
 Rows = NDArray[np.int64]
@@ -520,7 +520,9 @@ def figures(count: int, *, rounds: int) -> list[Figure]:
     def seconds(work: Callable[[RatedPapers], None], by_lot: bool) -> float:
         taken = []
         for _ in range(rounds + 1):  # the first one imports
-            rated = invented_ratings(count, by_lot=by_lot)  # anew, as what is computed of it is kept
+            rated = invented_ratings(
+                count, by_lot=by_lot
+            )  # a new object each time, because results computed from it are cached
             start = time.perf_counter()
             work(rated)
             taken.append(time.perf_counter() - start)

@@ -122,7 +122,7 @@ def test_a_run_that_names_no_process_is_over_once_the_machine_has_started_again(
 def test_a_starting_run_is_failed_after_a_minute_if_its_launcher_was_replaced(
     instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The daemon was killed with all its processes, the machine was not: nobody starts the run any more."""
+    """The daemon was killed with all its processes, the machine was not: no process starts the run any more."""
     told = begun(instance, {}, status=DagsterRunStatus.STARTING)
     at_work = begun(instance, {}, holds=None)
     now = time.time()

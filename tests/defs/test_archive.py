@@ -77,7 +77,7 @@ def test_the_collection_follows_the_table_and_the_ui_shows_its_content(room: Roo
     assert shown == [practice(11).id, "2603.00011", "expert", "100"]
     assert metadata["spread"].schema.columns[-1].name == "Best practices by level and category"
     room.materialize()
-    assert room.told()[0] == version, "the same archive again is no news"
+    assert room.told()[0] == version, "the same archive again has the same version"
     fill(room.archive, [practice(12)])
     room.materialize()
     assert room.told()[0] != version

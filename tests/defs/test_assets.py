@@ -136,7 +136,7 @@ def test_only_the_day_that_changed_has_a_new_version_in_a_run_over_several(graph
     graph.materialize("arxiv_papers", first=f"{MONDAY}", last=f"{TUESDAY}")
     before = graph.versions("arxiv_papers")
     graph.materialize("arxiv_papers", first=f"{MONDAY}", last=f"{TUESDAY}")
-    assert graph.versions("arxiv_papers") == before, "the same data again is no news"
+    assert graph.versions("arxiv_papers") == before, "the same data again has the same version"
     graph.arxiv.papers[0] = replace(graph.arxiv.papers[0], version=2, title="Corrected")
     graph.materialize("arxiv_papers", first=f"{MONDAY}", last=f"{TUESDAY}")
     after = graph.versions("arxiv_papers")

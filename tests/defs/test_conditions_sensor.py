@@ -29,7 +29,7 @@ NOW = datetime(2026, 3, 5, 7, 30, tzinfo=UTC)
 
 @dataclass(slots=True)
 class Looking:
-    """A home whose sensor is ticked by hand, and what it has been told."""
+    """A home whose sensor is ticked by hand, and the events reported to it."""
 
     instance: dg.DagsterInstance
     workspace: Workspace
@@ -72,7 +72,7 @@ class Looking:
         return asked
 
     def looked(self) -> bool:
-        """Whether a tick evaluates the conditions: each evaluation has a number of its own in the cursor."""
+        """Whether a tick evaluates the conditions: each evaluation has a new number in the cursor."""
         before = self.cursor
         self.tick()
         return self.cursor != before
@@ -103,7 +103,7 @@ def looking(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Looking
     monkeypatch.setattr(sensors, "_reported_faults", set())
     monkeypatch.setattr(change_detection.time, "time", lambda: 1_790_000_000.0)
     settings = load_settings({"PAPER_ASSETS_HOME": f"{tmp_path / 'data'}"}, tmp_path)
-    # Dagster's word on the days is taken where no papers are stored.
+    # Without stored papers, Dagster's list of days is used.
     no_papers = load_settings({"PAPER_ASSETS_PROFILES": f"{settings.profiles_dir}"}, tmp_path / "nobody-lives-here")
     monkeypatch.setattr(resources, "settings", no_papers)
     with open_instance(tmp_path / "dagster_home") as opened:

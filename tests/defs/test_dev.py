@@ -1,4 +1,4 @@
-"""`make dev` as other sites meet it: Dagster's page answers this machine and its own scripts, nobody else (SPEC 8)."""
+"""`make dev` seen from other sites: Dagster's page answers only this machine and its own scripts (SPEC 8)."""
 
 import http.client
 import json

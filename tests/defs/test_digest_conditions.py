@@ -69,7 +69,7 @@ def grid(key: str) -> str:
 
 @pytest.fixture
 def desk() -> Iterator[Desk]:
-    """One profile, two days; all that conditions ask for by themselves is made."""
+    """One profile, two days; everything that the conditions request is made."""
     with dg.DagsterInstance.ephemeral() as instance:
         instance.add_dynamic_partitions("profile", ["ann"])
         desk = Desk(instance)

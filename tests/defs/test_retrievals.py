@@ -63,7 +63,7 @@ def papers_of(*days: date) -> list[Paper]:
 
 
 def store(graph: Graph, papers: Sequence[Paper]) -> None:
-    """Papers with their vectors, of which Dagster is told."""
+    """Store papers with their vectors and report them to Dagster."""
     add(Corpus(warehouse=graph.warehouse, embedder=load_embedder()), papers)
     for day, content in day_fingerprints(graph.warehouse, None, None).items():
         tags = {"dagster/data_version": content}
@@ -158,7 +158,7 @@ def test_each_day_of_a_run_finds_nothing_of_the_days_after_it(graph: Graph) -> N
 def test_the_same_again_is_not_computed_and_an_edit_is(graph: Graph) -> None:
     graph.materialize(ASSET, first=KEY)
     version, inputs = graph.versions(ASSET), retrieval_inputs(graph.warehouse, TUESDAY, "graphs")
-    refuse = lambda: pytest.fail("what stands already is not graded again")  # noqa: E731
+    refuse = lambda: pytest.fail("what is graded already is not graded again")  # noqa: E731
     graph.workspace = replace(graph.workspace, load_grader=refuse)
     assert graph.materialize(ASSET, first=KEY).success
     assert (graph.versions(ASSET), retrieval_inputs(graph.warehouse, TUESDAY, "graphs")) == (version, inputs)

@@ -1,4 +1,4 @@
-"""`paper_rewrites` in Dagster: what a run brings about, what waits, what a decision and a new ranking set off (A3)."""
+"""`paper_rewrites` in Dagster: what a run makes, what waits, what a decision and a new ranking start (A3)."""
 
 import json
 import shutil
@@ -61,7 +61,7 @@ def ranked(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class Graph:
-    """The real assets over a folder and an instance of its own; nothing is embedded unless asked for."""
+    """The real assets over a separate folder and instance; nothing is embedded unless a test requests it."""
 
     def __init__(self, folder: Path, instance: dg.DagsterInstance) -> None:
         self.folder, self.instance = folder, instance
@@ -196,7 +196,7 @@ def test_what_waits_for_a_person_blocks_nothing_and_is_a_warning_after_some_days
         graph.now = NOW + timedelta(days=3)
         assert checks(graph.run()) == {**GOOD, "nothing_waits_too_long": False}
         assert len(server.requests) == 4
-    assert graph.latest()[0] == version, "waiting is no news"
+    assert graph.latest()[0] == version, "waiting leaves the version unchanged"
 
 
 @pytest.mark.parametrize("unset", [True, False])
@@ -388,7 +388,7 @@ def test_what_a_dead_model_left_is_asked_for_again_from_the_next_day_on_once_a_d
     graph.run()
     assert graph.tick() == ([], "0")
     graph.now = NOW + timedelta(days=1)
-    assert graph.tick() == ([], "0"), "without a model there is nobody to ask"
+    assert graph.tick() == ([], "0"), "without a model nothing is requested"
     with loopback_llm(Play(88)) as server:
         graph.set_llm(server.environ("ollama"))
         assert graph.tick() == (["2026-03-03|ann"], "0")
@@ -436,7 +436,7 @@ def test_rewrites_follow_a_new_ranking_and_not_an_identical_one(graph: Graph) ->
     report("paper_rewrites", key, "1")
     assert tick() == set()
     report("scored_rankings", key, "1")
-    assert tick() == set(), "the same ranking again is no news"
+    assert tick() == set(), "the same ranking again requests nothing"
     report("research_profile", "ann", "2")
     assert tick() == set(), "the ranking comes first"
     for asset in ("filtered_candidates", "scored_rankings"):

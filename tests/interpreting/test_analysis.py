@@ -270,7 +270,8 @@ def test_interpreting_twice_sends_no_request_the_second_time(world: Outside) -> 
         asked = len(world.arxiv.requests)
         second = interpretation_to_mapping(interpret_paper(clients, {"arxiv_id": ID}))
         assert len(server.requests) == 1
-        assert [request.path for request in world.arxiv.requests[asked:]] == ["/api/query"]  # no day of its own here
+        # The paper is in no stored day, so its metadata is requested again.
+        assert [request.path for request in world.arxiv.requests[asked:]] == ["/api/query"]
     assert first == second
 
 

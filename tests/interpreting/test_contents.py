@@ -1,4 +1,4 @@
-"""Which text stands for a paper: kept once for everybody, in the version asked for, never somebody's own PDF (M3)."""
+"""Which text is stored for a paper: once for all profiles, in the requested version, never a user's own PDF (M3)."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -74,15 +74,15 @@ def test_a_day_has_affiliations_and_code_and_refetching_it_changes_nothing(day: 
         assert stored(day, "2601.05002").affiliations == ()
         assert fetch(day, instance, **ON)[0] == first, "the same answers"
         day.scholar.papers[0]["citationCount"] = 900
-        assert fetch(day, instance, **ON)[0] == first, "a count that moves is no news for a ranking"
+        assert fetch(day, instance, **ON)[0] == first, "a count that changes does not change a ranking"
         assert records_of(day.clients().warehouse, ["2601.05001"])["2601.05001"].citation_count == 900
         day.scholar.script = [Answer(status=500)] * 9
         silent, shown = fetch(day, instance, **ON)
-        assert silent == first, "silence is no news"
+        assert silent == first, "no answer leaves the version unchanged"
         assert "HTTP 500" in shown["semantic_scholar"]
         assert shown["unchanged"] == 2
         day.scholar.script = [found_json([None, None])]
-        assert fetch(day, instance, **ON)[0] == first, "forgetting is none either"
+        assert fetch(day, instance, **ON)[0] == first, "neither does an unknown paper"
         assert fetch(day, instance)[0] == first, "nor is asking no more"
         day.scholar.script = None
         day.scholar.papers.append(known(2))

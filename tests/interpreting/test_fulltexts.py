@@ -1,4 +1,4 @@
-"""A profile's PDFs become its own passages: each once, a bad one alone, and never somebody else's to read."""
+"""A profile's PDFs become its own passages: each once, a bad one alone, and never readable for another."""
 
 from datetime import UTC, datetime
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The doors of a lab: nothing without a token, one's own profiles with it, and another's as if there were none."""
+"""Access to a lab: nothing without a token, a person's profiles with it, and others' as if they did not exist."""
 
 from pathlib import Path
 from urllib.parse import urlencode
@@ -17,7 +17,7 @@ TOLD_TO_NOBODY = ("traffic", "speech", "2603.", "ada", "bob", "Traceback")
 
 
 def address(lab: Lab, path: str, profile: str, *, things_of: str | None = None) -> str:
-    """The route's address; rewrite and best practice are those of `things_of`, or such as nobody has."""
+    """The route's address; rewrite and best practice are those of `things_of`, or do not exist."""
     return path.replace(":path}", "}").format(
         profile=profile,
         paper_id="2603.00203" if things_of else "2501.00001",

@@ -16,8 +16,8 @@ from tests.loopback import Answer
 from tests.mcp.test_hosts import PACKAGES, TOOLS
 from tests.node_packages import NotInstalled, installed
 
-# The last version that Node 20 runs. The suite's other 26 scenarios want tools, prompts and resources of its own making
-# (`test_image_content` …), or what this server does not offer: completion, logging, sampling, elicitation,
+# The last version that Node 20 runs. The suite's other 26 scenarios need tools, prompts and resources that the suite
+# defines (`test_image_content` …), or what this server does not offer: completion, logging, sampling, elicitation,
 # subscriptions, sessions.
 CONFORMANCE = "@modelcontextprotocol/conformance@0.1.13"
 APPLICABLE = ("server-initialize", "ping", "tools-list", "resources-list", "prompts-list", "dns-rebinding-protection")

@@ -1,4 +1,4 @@
-"""`paper-assets people`: a token shown once, a typing error told."""
+"""`paper-assets people`: a token shown once, a typing error reported."""
 
 import json
 from pathlib import Path

@@ -37,7 +37,7 @@ NOTHING_HIDDEN = Secrets({})
 
 
 class Listener:
-    """Stands for the SDK's context: keeps what it is told of progress."""
+    """Replace the SDK's context and keep the reported progress."""
 
     def __init__(self) -> None:
         self.told: list[tuple[float, str | None]] = []

@@ -1,4 +1,4 @@
-"""The tools over stored assets, asked over stdio: rankings, their reasons, their changes, and ranking anew."""
+"""The tools over stored assets, asked over stdio: rankings, their reasons, their changes, and a new ranking."""
 
 import json
 import re
@@ -123,7 +123,7 @@ def test_papers_are_ranked_for_a_profile_and_the_result_is_kept(host: RawHost, d
     assert told["ranked_papers"][0]["paper_id"] == "2603.00103"
     assert told["summary"]["input_count"] == 6
     place, _, name = told["output_path"].partition("/")
-    assert place == "$OUTPUT_DIR"  # where that lies is nobody's business but the operator's
+    assert place == "$OUTPUT_DIR"  # only the operator may see where that is
     kept = json.loads((desk.folder / "data" / "output" / name).read_text(encoding="utf-8"))
     assert rounded(kept["ranked_papers"][0]["score"]) == told["ranked_papers"][0]["score"]
 
@@ -188,7 +188,7 @@ def test_a_path_outside_the_folders_of_the_desk_is_refused_whether_it_exists_or_
     if option == "history_path":
         ways += [str(secret / "profile.json"), "link/profile.json", "/etc/passwd"]
     messages = {host.refused("rank_and_filter_papers", papers=papers, **{option: way})["message"] for way in ways}
-    assert len(messages) == 1  # nothing tells what exists from what does not
+    assert len(messages) == 1  # what exists cannot be distinguished from what does not
     assert "stranger" not in messages.pop()
 
 

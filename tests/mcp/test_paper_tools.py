@@ -54,7 +54,7 @@ class World:
 
 @pytest.fixture(scope="module")
 def serving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    """One server for all tests of the module; a source has a second to answer, and the log tells everything."""
+    """One server for all tests of the module; a source has a second to answer, and the log is complete."""
     folder = tmp_path_factory.mktemp("world")
     answers: list[Step] = []
 

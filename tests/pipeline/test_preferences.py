@@ -175,7 +175,7 @@ def test_a_forgotten_word_or_paper_teaches_nothing(day: Day) -> None:
     ],
 )
 def test_words_of_addresses_are_not_learned_and_those_of_the_text_are(day: Day, address: str, word: str) -> None:
-    for number in (100, 101):  # a word of one paper alone is not learned either
+    for number in (100, 101):  # a word that only one paper contains is not learned either
         plain = paper(number, f"Notes of a walk: frogs and/or newts on JD.com at mAP@0.5 {address}")
         day.add(replace(plain, version=2))
     said(day)

@@ -169,4 +169,4 @@ def test_close_calls_are_decided_exactly_and_alike_in_any_company(seed: int, siz
 def test_odd_vectors_do_no_harm(odd: float) -> None:
     vectors = np.array([[odd, 0.0], [1.0, 0.0], [1.0, 0.0]], dtype=np.float32)
     assert alike(vectors, vectors, 0.8)[1:, 1:].all()
-    assert alike(vectors, vectors, 0.8)[0, 1] == (odd == 1e30)  # too small to tell is like none, large is not
+    assert alike(vectors, vectors, 0.8)[0, 1] == (odd == 1e30)  # too small counts as none, large not

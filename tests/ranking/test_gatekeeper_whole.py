@@ -22,7 +22,7 @@ ANGLES = {"near": 0.3, "middling": 1.0, "far": 1.4}  # of a title's vector to th
 
 
 def embed(texts: list[str]) -> NDArray[np.float32]:
-    """Unit vectors in the plane: the interest lies at 0, a paper where the first word of its title says."""
+    """Unit vectors in the plane: the interest is at angle 0, a paper at that of the first word of its title."""
     angles = [ANGLES.get(text.split()[0].lower(), 0.0) for text in texts]
     return np.column_stack([np.cos(angles), np.sin(angles)]).astype(np.float32)
 

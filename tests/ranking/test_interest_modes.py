@@ -135,7 +135,7 @@ def test_a_paper_that_is_nearer_to_its_query_is_not_less_relevant(
     at = data.draw(st.integers(0, count - 1))
     cosines[1, at] += lift * (np.sqrt(max(0.0, 1 - (cosines[1] ** 2).sum() + cosines[1, at] ** 2)) - cosines[1, at])
     said = data.draw(st.lists(st.sampled_from(["graph", "robots", "liked", "abstract"]), max_size=3))
-    # More of one's own words takes nothing from likeness to interests; from likeness to papers it may.
+    # Own words added do not lower likeness to interests; they may lower likeness to papers.
     more = [] if wanted.views[-1].mode == "library" else ["pruning"]
     first, second = judged(wanted, cosines.tolist(), [said, [*said, *more]]).values
     assert 0 <= first <= second + 1e-6

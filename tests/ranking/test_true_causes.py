@@ -1,4 +1,4 @@
-"""Every entered, left and moved paper is told with its true cause: with it undone, it would not have happened (G16)."""
+"""Every entered, left and moved paper has its true cause: with it undone, the change would not have happened (G16)."""
 
 import random
 from collections import Counter

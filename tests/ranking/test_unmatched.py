@@ -1,4 +1,4 @@
-"""G18: what a profile asks for and no paper of the last 30 days has is told by name."""
+"""G18: a preference that no paper of the last 30 days matches is named."""
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Grading: the best chunks pass on, whoever grades says so, and nothing odd in a score or a title gets through."""
+"""Grading: the best chunks pass, the grader is named, and odd scores and titles are refused."""
 
 import json
 import math
@@ -27,7 +27,7 @@ def document(doc_id: str, content: str = "", **metadata: object) -> Candidate:
 
 
 def grader(scores: dict[str, float]) -> Grader:
-    """Scores of chunks by the first word of each, else 0."""
+    """Score chunks by the first word of each, else 0."""
 
     def score(question: str, passages: Sequence[str]) -> np.ndarray:
         return np.array([scores.get(passage.split()[0], 0.0) for passage in passages])

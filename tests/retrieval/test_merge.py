@@ -150,7 +150,7 @@ def test_what_may_not_be_shown_never_comes_through_whatever_its_score(
     policy = Policy(owner=owner, language="en", latest={"q": 2})
     merged = merge(with_it, policy=policy, **rules)
     assert "hidden" not in ids(merged)
-    assert merged.candidates == merge(lists, policy=policy, **rules).candidates, "and it moves nobody"
+    assert merged.candidates == merge(lists, policy=policy, **rules).candidates, "and no other document moves"
 
 
 def test_a_private_document_is_returned_to_its_owner_only() -> None:

@@ -66,7 +66,7 @@ def is_critic(request: Request) -> bool:
 
 
 def inside(name: str, text: str) -> str | None:
-    """What stands between the marks of a prompt, without the numbers of sentences."""
+    """Return the text between the marks of a prompt, without the numbers of sentences."""
     found = re.search(rf"^<{name} (\w+)>\n(.*?)\n</{name} \1>$", text, re.MULTILINE | re.DOTALL)
     return re.sub(r"(?m)(^|(?<=\s))\[\d+\] ", "", found[2]) if found else None
 

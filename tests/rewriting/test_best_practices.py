@@ -375,7 +375,7 @@ def test_another_model_embeds_the_originals_again_and_finds_them(archive: Archiv
     assert counted == [("invented", 6), ("other", 6)]
 
 
-# The gate at the door
+# The gate before the archive
 
 
 @pytest.mark.parametrize(

@@ -112,7 +112,7 @@ def test_an_accepted_rewrite_is_embedded_at_once(command: Command, desk: Desk) -
     with loopback_llm(Play(88)) as server:
         command("2603.00001", "--level", "public", server=server)
     assert "accepted" in command("2603.00001", "--level", "public", "--accept", "1")[0]
-    # The same word said again is no mistake: who said it first may have been killed before the rest was done.
+    # The same decision again is not a mistake: the first command may have been killed before it finished.
     assert "for public: accepted" in command("2603.00001", "--level", "public", "--accept", "1")[0]
     hashes, _ = texts_to_embed(desk.warehouse, "rewrite", model=NAME)
     assert (hashes, count_documents(desk.warehouse, "rewrite", None)) == ([], 1)

@@ -257,7 +257,7 @@ def test_half_of_a_text_in_another_language_is_another_language() -> None:
     mixed = f"{GOOD}\n\n{KOREAN}"
     assert any("not in English throughout" in reason for reason in stops(new_item(LONG, "public"), mixed))
     assert language_of(GOOD) == "en" and language_of(KOREAN) == "ko" and language_of("42") is None
-    assert is_in_language("Ja.", "en"), "too little to tell"
+    assert is_in_language("Ja.", "en"), "too short to decide"
 
 
 def test_a_rewrite_of_a_short_abstract_may_be_short_and_none_may_be_endless() -> None:

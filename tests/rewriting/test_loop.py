@@ -310,7 +310,9 @@ def test_without_a_model_what_needs_none_is_closed_all_the_same(warehouse: Wareh
     waiting, fresh = (item.item for item in opened(warehouse, *numbered(2)))
     with loopback_llm(Play(88)) as server:
         advance(warehouse, writer_of(server), waiting)
-        keep_decision(warehouse, waiting, 1, "accept", now=NOW)  # by somebody who died before closing it
+        keep_decision(
+            warehouse, waiting, 1, "accept", now=NOW
+        )  # by a process that was killed before it closed the item
         unset = {"LLM_PROVIDER": "openai", "OPENAI_API_KEY": ""}
         told = advance_all(warehouse, writer_of(server, environ=unset), [fresh, waiting])
     assert told.unfinished == (fresh,)

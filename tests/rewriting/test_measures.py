@@ -1,4 +1,4 @@
-"""Whether a rewrite is of its own original, by meaning and by words in common (B2)."""
+"""Whether a rewrite is of the given original, by meaning and by shared words (B2)."""
 
 from pathlib import Path
 

@@ -158,7 +158,7 @@ NO_PII = [
 def test_a_phone_number_is_masked_at_any_position(phone: str) -> None:
     for sentence in ("{}", "Write or call {} any day.", "연락처는 {}입니다.", "({}), Seoul; see arXiv:2501.12345"):
         if sentence.startswith("(") and phone.startswith("02)"):
-            continue  # whose bracket that is cannot be told
+            continue  # to which number that bracket belongs is ambiguous
         assert mask_pii(sentence.format(phone)) == sentence.format("***")
 
 

@@ -149,7 +149,7 @@ people = st.lists(st.sampled_from(["accept", "retry"]), max_size=20)
 
 
 def play(scores: list[int], words: list[str], config: RewritingConfig) -> tuple[list[int], dict[int, str], Step]:
-    """Write and decide until the policy is done, or waits and nobody says anything any more."""
+    """Write and decide until the policy is done, or waits and no decision is left."""
     written: list[int] = []
     decisions: dict[int, str] = {}
     left = list(words)

@@ -1,4 +1,4 @@
-"""One attempt: what the actor and the critic are told, and which of their words are kept (SPEC 4)."""
+"""One attempt: the prompts of actor and critic, and which of their answers are kept (SPEC 4)."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -27,7 +27,7 @@ Asked = tuple[Request, Request]
 
 
 def attempts(server: LoopbackLLM, count: int, writer: Writer | None = None) -> list[Asked]:
-    """Write so many attempts; the actor's and the critic's question of each."""
+    """Write this number of attempts; return the actor's and the critic's prompt of each."""
     earlier = []
     for _ in range(count):
         earlier.append(write_attempt(writer or writer_of(server), ITEM, earlier))
@@ -149,7 +149,7 @@ def recall(monkeypatch: pytest.MonkeyPatch) -> Callable[[object], None]:
 
     def give(found: object) -> None:
         def recalled(archive: object, original_text: str, target_level: str, n: int, *, paper_id: str) -> object:
-            assert paper_id == PAPER.paper_id, "none of its own rewrites may come"
+            assert paper_id == PAPER.paper_id, "no rewrite of the same paper may be an example"
             if isinstance(found, Exception):
                 raise found
             return found[:n]  # type: ignore[index]

@@ -156,7 +156,7 @@ def test_days_are_named_until_they_are_whole(warehouse: Warehouse) -> None:
         (WEDNESDAY, "empty"),
         (thursday, "missing"),  # never asked for
         (FRIDAY, "failed"),
-        (sunday, "missing"),  # an empty Saturday is no trouble; a Sunday that was not fetched may have papers
+        (sunday, "missing"),  # an empty Saturday is not a problem; a Sunday that was not fetched may have papers
     ]
     for day in (TUESDAY, WEDNESDAY, thursday, FRIDAY, sunday):
         keep(warehouse, papers_of(day, 1), day=day)

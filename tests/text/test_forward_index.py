@@ -1,4 +1,4 @@
-"""What the process keeps of texts is what reading them anew gives, whatever came before, went, or comes at once."""
+"""Cached texts equal texts read again, whatever was cached before, dropped, or is read at the same time."""
 
 from concurrent.futures import ThreadPoolExecutor
 

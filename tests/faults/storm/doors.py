@@ -3,7 +3,7 @@
 An entry point takes a random generator and its surroundings, makes an input that is nearly valid, and passes it on as
 the product reads it. It returns if the input was taken, and raises what the product raises.
 
-Adding one (ratings, BibTeX, OAI …): a function below and its line in `DOORS`.
+Adding one (ratings, BibTeX, OAI …): write a function below and add it to `DOORS`.
 """
 
 import json
