@@ -79,7 +79,7 @@ class PreparedQuestion:
     """A question with its passages, before anything is paid for; `config` is missing if no language model will be
     called.
 
-    `no_model`: that one of the notes which gives the reason; `configured`: whether a language model is set up at all.
+    `no_model`: the note that gives the reason; `configured`: whether a language model is set up at all.
     """
 
     question: str

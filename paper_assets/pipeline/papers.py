@@ -285,7 +285,7 @@ STEP = Step(
 )
 
 
-_LOST_TIMES = 3  # in one run: a source that forgets oftener would be asked for ever
+_LOST_TIMES = 3  # in one run: a source that forgets more often would be asked forever
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -139,7 +139,7 @@ def _vectors(
 
 
 _UNFINISHED = " unfinished"  # ends the fingerprint of a ranking whose LLM check failed, so that it is made again
-Work = Generator[RankingTask, Ranking, bool]  # what to rank, if anything; sent the ranking, it says whether that is new
+Work = Generator[RankingTask, Ranking, bool]  # yields the task, if any; returns whether the ranking sent is new
 
 
 def keep_ranking(

@@ -253,7 +253,7 @@ _REFUSED = "not archived: "
 
 def archive_kept(archive: Archive, item: RewriteItem, kept: Attempt) -> str:
     """Offer the kept attempt to the archive; return the outcome in one line. Raises StoreError."""
-    shown = []  # to earlier attempts too: each is written from the one before
+    shown = []  # examples of earlier attempts too: each attempt is written from the one before
     for example in dict.fromkeys(each for attempt in item.attempts[: kept.attempt] for each in attempt.examples):
         with suppress(InvalidInput):  # removed in the meantime
             shown.append(best_practice(archive.warehouse, archive.collection, example))

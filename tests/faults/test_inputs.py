@@ -16,23 +16,23 @@ from paper_assets.errors import PaperAssetsError, StoreUnwritable
 from paper_assets.interfaces.cli.app import app
 from tests.desk import GRAPHS, SPEECH, Desk, week
 from tests.faults.storm import inputs
-from tests.faults.storm.doors import DOORS
+from tests.faults.storm.entry_points import ENTRY_POINTS
 
 DAYS = ("2026-03-02", "2026-03-03")
 NAME = "warehouse.duckdb"
 
 
 @pytest.mark.parametrize(
-    ("doors", "size"),
+    ("entry_points", "size"),
     [
-        (tuple(name for name, (_, share) in DOORS.items() if share >= 4 and name != "MCP arguments"), 250),
+        (tuple(name for name, (_, share) in ENTRY_POINTS.items() if share >= 4 and name != "MCP arguments"), 250),
         (("MCP arguments",), 25),
         (("warehouse", "Chroma folder", "PDF"), 12),
     ],
     ids=["files and answers", "MCP", "stores and PDFs"],
 )
-def test_only_our_own_errors_come_back_in_one_line(tmp_path: Path, doors: tuple[str, ...], size: int) -> None:
-    counts = inputs.run(seed=20260313, size=size, folder=tmp_path, doors=doors)
+def test_only_our_own_errors_come_back_in_one_line(tmp_path: Path, entry_points: tuple[str, ...], size: int) -> None:
+    counts = inputs.run(seed=20260313, size=size, folder=tmp_path, entry_points=entry_points)
     assert counts.findings == ()
     assert counts.held
 

@@ -194,8 +194,8 @@ def test_an_import_killed_at_any_moment_is_there_whole_or_not_at_all(tmp_path: P
         assert {name for name in listing(warehouse.path.parent) if not name.startswith("w.duckdb")} == set()
 
 
-def work_on_a_full_disk(answers, warehouse: Warehouse, room: int) -> None:  # type: ignore[no-untyped-def]
-    allow_files_of(room)
+def work_on_a_full_disk(answers, warehouse: Warehouse, free: int) -> None:  # type: ignore[no-untyped-def]
+    allow_files_of(free)
     vectors = np.eye(400, dtype=np.float32)
     for work in (
         lambda: merge_papers(warehouse, papers_of(TUESDAY, 6_000, abstract=os.urandom(200).hex())),
@@ -209,10 +209,10 @@ def work_on_a_full_disk(answers, warehouse: Warehouse, room: int) -> None:  # ty
             answers.send(str(refused))
 
 
-@pytest.mark.parametrize("room", [100, 20_000, 400_000])
-def test_a_full_disk_is_reported_in_one_line_and_loses_nothing(warehouse: Warehouse, room: int) -> None:
+@pytest.mark.parametrize("free", [100, 20_000, 400_000])
+def test_a_full_disk_is_reported_in_one_line_and_loses_nothing(warehouse: Warehouse, free: int) -> None:
     replace_day(warehouse, MONDAY, [paper()])
-    with process(work_on_a_full_disk, warehouse, room) as (_, answers):
+    with process(work_on_a_full_disk, warehouse, free) as (_, answers):
         told = [answers.recv() for _ in range(3)]
     refused = [line for line in told if line != "done"]
     assert refused

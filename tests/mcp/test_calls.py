@@ -265,7 +265,7 @@ def test_a_secret_of_any_characters_is_hidden_and_the_answer_is_still_json(secre
 
 def test_no_place_on_this_machine_is_in_an_answer_or_an_error(tmp_path: Path) -> None:
     settings = load_settings({"PAPER_ASSETS_HOME": str(tmp_path / "desk"), "PAPER_ASSETS_PROFILES": "/srv/p"}, tmp_path)
-    door = Outgoing({}, folders_of(settings))
+    outgoing = Outgoing({}, folders_of(settings))
     home = settings.home
     told = bounded_answer(
         {
@@ -274,7 +274,7 @@ def test_no_place_on_this_machine_is_in_an_answer_or_an_error(tmp_path: Path) ->
             "url": "http://a.b/srv/p",
         },
         most=1_000,
-        secrets=door,
+        secrets=outgoing,
     )
     assert told.structured_content == {
         "file": "$OUTPUT_DIR/rankings/a.json",
@@ -282,7 +282,7 @@ def test_no_place_on_this_machine_is_in_an_answer_or_an_error(tmp_path: Path) ->
         "url": "http://a.b/srv/p",
     }
     fault = StoreUnwritable(f"{home}/chroma: /mnt/disk 1/full and '/var/lib/x.db' (see https://a.b/c/d, cs/0501001)")
-    message = error_in(refusal(fault, tool="a_tool", secrets=door).model_dump(by_alias=True))["message"]
+    message = error_in(refusal(fault, tool="a_tool", secrets=outgoing).model_dump(by_alias=True))["message"]
     assert message == "$PAPER_ASSETS_HOME/chroma: …/disk 1/full and '…/x.db' (see https://a.b/c/d, cs/0501001)"
 
 

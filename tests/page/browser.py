@@ -29,7 +29,7 @@ def chromium() -> str:
 
 @contextmanager
 def visitor(browser: Browser, *, width: int = 1280, **more: Any) -> Iterator[BrowserPage]:
-    """Open a page in a separate context; at the end it must have sent no request to another host and logged no error."""
+    """Open a page in a separate context; by the end it must have sent no request elsewhere and logged no error."""
     context: BrowserContext = browser.new_context(viewport={"width": width, "height": 844}, **more)
     context.set_default_timeout(PATIENCE)
     asked: list[str] = []

@@ -111,7 +111,7 @@ def by_the_rule(
 
 
 def undone(move: Move, before: Ranked, after: Ranked, subscriber: Subscriber) -> list[str] | None:
-    """The later list without the deciding cause; None if the cause alone settles it (a paper that is not a candidate)."""
+    """The later list without the deciding cause; None if the cause alone settles it (not a candidate)."""
     cause, m = move.causes[0], move.paper_id
     days = {paper_id: paper.day for each in (before, after) for paper_id, paper in each.papers.items() if paper.day}
     gone, new = before.candidates - after.candidates, after.candidates - before.candidates

@@ -1,4 +1,4 @@
-"""Nothing is lost silently: the warnings beside the documents of a side (SPEC R7, R8), and what orders the documents."""
+"""Nothing is lost silently: the warnings beside the documents of a side (SPEC R7, R8), and their order."""
 
 from dataclasses import replace
 from datetime import date

@@ -285,8 +285,8 @@ def _complete_paper(
 ) -> "FetchedPaper":
     """Return the paper: as given if it has its whole text, else fetched by its id or the URL of its PDF.
 
-    Without a text to be had, an abstract that was given or is stored has to do; a part of a text is never taken for
-    it. A stored abstract waits for the sources no longer than half of the call.
+    If no text is available, a given or stored abstract is used; a part of a text is never taken for the whole. With a
+    stored abstract, the sources get at most half of the call's time.
     """
     from paper_assets.interpreting.papers import fetch_paper, fetched_from_mapping
     from paper_assets.sources.table import source_of

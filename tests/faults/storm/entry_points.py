@@ -3,7 +3,7 @@
 An entry point takes a random generator and its surroundings, makes an input that is nearly valid, and passes it on as
 the product reads it. It returns if the input was taken, and raises what the product raises.
 
-Adding one (ratings, BibTeX, OAI …): write a function below and add it to `DOORS`.
+Adding one (ratings, BibTeX, OAI …): write a function below and add it to `ENTRY_POINTS`.
 """
 
 import json
@@ -173,7 +173,7 @@ class Surroundings:
 
 
 Dice = random.Random
-Door = Callable[[Dice, Surroundings], object]
+EntryPoint = Callable[[Dice, Surroundings], object]
 
 
 def _profile(dice: Dice, around: Surroundings) -> None:
@@ -486,7 +486,7 @@ def make_warehouse(file: Path) -> None:
 
 
 # name: function, and how often it is chosen relative to the others
-DOORS: dict[str, tuple[Door, int]] = {
+ENTRY_POINTS: dict[str, tuple[EntryPoint, int]] = {
     "profile": (_profile, 20),
     "papers to rank": (_rank, 8),
     "bulk file": (_bulk, 12),
@@ -511,4 +511,4 @@ DOORS: dict[str, tuple[Door, int]] = {
 def chosen(dice: Dice, among: Iterable[str]) -> str:
     """Return the name of the entry point for the next input."""
     names = sorted(among)
-    return dice.choices(names, [DOORS[name][1] for name in names])[0]
+    return dice.choices(names, [ENTRY_POINTS[name][1] for name in names])[0]
