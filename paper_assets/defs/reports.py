@@ -66,7 +66,7 @@ def metadata_of(report: Report) -> dict[str, Any]:
 
 
 def _drawn_or_fault(name: str, value: Value) -> Any:
-    """Draw a value; a surprise in a picture of what was made must not fail the run that made it."""
+    """Draw a value; an error in a picture must not fail the run that made the data."""
     try:
         return _drawn(value)
     except Exception as error:

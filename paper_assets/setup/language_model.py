@@ -1,6 +1,6 @@
 """Set up the language model: what it is used for, what that costs, a test call, and a limit for a month.
 
-The page and `paper-assets llm set` both ask here. Nothing is kept before the test call has worked.
+The page and `paper-assets llm set` both use this module. Nothing is saved before the test call has worked.
 """
 
 import re

@@ -209,7 +209,7 @@ def query_words(query: str) -> list[QueryWord]:
     Two words are the same if one is a form of the other. A third word that both might be forms of does not make them
     the same (`PHA`, if its plural were `phas`, and `phases`).
     """
-    of_form: dict[str, int] = {}  # a form of a word -> the number of the word
+    of_form: dict[str, int] = {}  # form of a word -> number of the word
     of_word: dict[str, int] = {}  # a query word -> the same
     forms: list[dict[str, None]] = []
     often: list[int] = []

@@ -1,6 +1,6 @@
 """Tools that search the stored papers and answer questions from them: search_desk and ask_desk.
 
-No caller is the owner of a private text here: such texts are neither searched nor quoted.
+No caller counts as the owner of a private text here: such texts are neither searched nor quoted.
 """
 
 import re
