@@ -176,6 +176,16 @@ def week(days: Sequence[str], *, each: int = 6) -> list[dict[str, Any]]:
     ]
 
 
+def imported_desk(folder: Path, days: Sequence[str], *, each: int = 6) -> Desk:
+    """Return a desk with two profiles and the papers of some days, without results."""
+    desk = Desk(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    desk.profile("graphs", GRAPHS)
+    desk.profile("speech", SPEECH)
+    desk.run("import", str(desk.papers("papers.jsonl", week(days, each=each))))
+    return desk
+
+
 def no_clock() -> datetime:
     """Fail, as the clock of code that must not read the time."""
     raise AssertionError("this code must not read the time")

@@ -14,7 +14,7 @@ from paper_assets.paper import paper_from_mapping
 from paper_assets.pipeline.step import Grid
 from paper_assets.pipeline.steps import STEPS
 from paper_assets.stores.stamps import forget_stamps
-from tests.desk import GRAPHS, SPEECH, Desk, paper, week
+from tests.desk import GRAPHS, SPEECH, Desk, imported_desk, paper, week
 from tests.loopback import Answer
 from tests.loopback_arxiv import loopback_arxiv
 
@@ -83,10 +83,7 @@ def observed(desk: Desk, code: str, *arguments: str) -> str:
 @pytest.fixture(scope="module")
 def desk(tmp_path_factory: pytest.TempPathFactory) -> Desk:
     """Return a desk with three imported days and two profiles, ranked for the newest day."""
-    desk = Desk(tmp_path_factory.mktemp("desk"))
-    desk.profile("graphs", GRAPHS)
-    desk.profile("speech", SPEECH)
-    desk.run("import", str(desk.papers("papers.jsonl", week(DAYS))))
+    desk = imported_desk(tmp_path_factory.mktemp("desk"), DAYS)
     desk.run("run")
     return desk
 

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from paper_assets.defs.instance import open_instance
 from paper_assets.errors import PaperAssetsError, StoreUnwritable
 from paper_assets.interfaces.cli.app import app
-from tests.desk import GRAPHS, SPEECH, Desk, week
+from tests.desk import GRAPHS, Desk, imported_desk
 from tests.faults.storm import inputs
 from tests.faults.storm.entry_points import ENTRY_POINTS
 
@@ -40,10 +40,7 @@ def test_only_our_own_errors_come_back_in_one_line(tmp_path: Path, entry_points:
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Desk:
     """Return a desk with two imported days and two profiles, ranked for the newest day."""
-    desk = Desk(tmp_path_factory.mktemp("desk"))
-    desk.profile("graphs", GRAPHS)
-    desk.profile("speech", SPEECH)
-    desk.run("import", str(desk.papers("papers.jsonl", week(DAYS))))
+    desk = imported_desk(tmp_path_factory.mktemp("desk"), DAYS)
     desk.run("run")
     return desk
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.desk import GRAPHS, SPEECH, Desk, week
+from tests.desk import Desk, imported_desk, week
 
 DAYS = ("2026-03-02", "2026-03-03", "2026-03-04")
 
@@ -18,11 +18,7 @@ DAYS = ("2026-03-02", "2026-03-03", "2026-03-04")
 @pytest.fixture(scope="module")
 def imported(tmp_path_factory: pytest.TempPathFactory) -> Desk:
     """Return a desk with papers and no results."""
-    desk = Desk(tmp_path_factory.mktemp("imported"))
-    desk.profile("graphs", GRAPHS)
-    desk.profile("speech", SPEECH)
-    desk.run("import", str(desk.papers("papers.jsonl", week(DAYS, each=40))))
-    return desk
+    return imported_desk(tmp_path_factory.mktemp("imported"), DAYS, each=40)
 
 
 @pytest.fixture(scope="module")

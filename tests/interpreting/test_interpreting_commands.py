@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from paper_assets.interfaces.cli.app import main
+from tests.in_process import run_command
 from tests.interpreting.outside import NOWHERE, Outside, pdf_answer, titled
 from tests.interpreting.test_analysis import READING, reads
 from tests.invented_pdfs import pdf
@@ -34,14 +34,7 @@ def command(world: Outside, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
             monkeypatch.delenv(name, raising=False)
         for name, value in {**world.clients().environ, "COLUMNS": "150", **environ}.items():
             monkeypatch.setenv(name, value)
-        monkeypatch.setattr(sys, "argv", ["paper-assets", *arguments])
-        code = 0
-        try:
-            main()
-        except SystemExit as ended:
-            code = int(ended.code or 0)
-        printed = capsys.readouterr()
-        return printed.out, printed.err, code
+        return run_command(*arguments, monkeypatch=monkeypatch, capsys=capsys)
 
     return run
 

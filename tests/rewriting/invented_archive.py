@@ -12,9 +12,10 @@ from paper_assets.models.embedder import Embedder
 from paper_assets.rewriting.best_practices import Archive, Archived, archive_rewrite
 from paper_assets.settings import RewritingConfig
 from paper_assets.stores.best_practices import BestPractice, add_missing
-from paper_assets.stores.rewrites import Attempt, NewItem
+from paper_assets.stores.rewrites import NewItem
 from paper_assets.stores.vectors import VectorIndex
 from paper_assets.stores.warehouse import Warehouse
+from tests.invented_rewrites import invented_attempt
 
 NOW = datetime(2026, 3, 2, 9, 30, tzinfo=UTC)
 WIDTH = 8
@@ -53,17 +54,11 @@ def keep(archive: Archive, original_text: str, text: str | None = None, **more: 
     """Archive a rewrite of an original that a person has released; everything else has a default."""
     item = {"target_level": "public", "paper_id": "2603.00001", "category": "cs.CL", "title": "On sheep"}
     item |= {name: more.pop(name) for name in tuple(more) if name in item}
-    attempt = Attempt(
-        attempt=1,
+    attempt = invented_attempt(
+        score=more.pop("score", 96),
         text=text or f"Rewritten: {original_text}",
         keywords=tuple(more.pop("keywords", ())),
-        score=more.pop("score", 96),
-        critique="",
-        unsupported=(),
-        examples=(),
         model="actor-1",
-        input_tokens=0,
-        output_tokens=0,
         made_at=NOW,
     )
     return archive_rewrite(

@@ -27,6 +27,7 @@ from paper_assets.settings import RewritingConfig
 from paper_assets.stores.rewrite_progress import keep_attempt, keep_decision
 from paper_assets.stores.rewrites import Attempt, rewrite_item
 from paper_assets.stores.warehouse import Warehouse
+from tests.invented_rewrites import invented_attempt
 from tests.loopback_llm import fault, loopback_llm
 from tests.rewriting.scripted import NOW, PAPER, Play, attempt_of, is_critic, numbered, opened, writer_of
 
@@ -113,19 +114,7 @@ def test_an_item_whose_last_process_died_before_closing_it_is_closed_without_ask
 
 
 def attempt(number: int, score: int) -> Attempt:
-    return Attempt(
-        attempt=number,
-        text=f"text {number}",
-        keywords=(),
-        score=score,
-        critique="",
-        unsupported=(),
-        examples=(),
-        model="m",
-        input_tokens=0,
-        output_tokens=0,
-        made_at=NOW,
-    )
+    return invented_attempt(number, score, f"text {number}", made_at=NOW)
 
 
 def test_the_first_of_two_concurrent_attempts_counts_and_the_other_process_continues_from_it(
