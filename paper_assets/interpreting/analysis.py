@@ -16,7 +16,7 @@ from pydantic import BaseModel, Field
 from paper_assets.errors import InvalidInput, LLMConfigError, LLMError, RateLimited, SourceError, StoreBusy, StoreError
 from paper_assets.interpreting.clients import Clients
 from paper_assets.interpreting.papers import FetchedPaper, fetch_paper, fetched_to_mapping, with_content
-from paper_assets.models import llm
+from paper_assets.models.llm import LanguageModel
 from paper_assets.models.llm_config import Budget, LLMConfig, Usage, llm_config
 from paper_assets.paper import Paper
 from paper_assets.progress import Progress
@@ -298,23 +298,14 @@ def _analysis(
         raise LLMConfigError(f"{limit} leaves no space for a paper beside the instructions; set it to 16384 or more")
     budget = Budget(calls=config.budget_calls, tokens=config.budget_tokens)
     cache = _KeptAnswers(StoredAnswers(clients.warehouse))
+    model = LanguageModel(config=config, purpose="analyses of papers", budget=budget, cache=cache)
 
     def asked(system: str, text: str, schema: type[Value], what: str, done: int) -> Value:
         seconds = config.deadline if clients.models_go_on else min(config.deadline, left())
         if seconds <= 0:
             raise LLMError(f"the time for this call is over after {done} answers; they are kept: ask again to go on")
         user = introduced(f"{what},", "text", f"{head}\n\n{text}".strip())
-        answer = llm.ask(
-            config,
-            system=system,
-            user=user,
-            schema=schema,
-            purpose="analyses of papers",
-            budget=budget,
-            cache=cache,
-            deadline=seconds,
-        )
-        return answer.value
+        return model.ask(system=system, user=user, schema=schema, deadline=seconds).value
 
     parts = parts_of(content, most_bytes=room)
     if len(parts) > _MOST_PARTS:

@@ -1,7 +1,7 @@
 """Answer a reader's question from the stores: gather, fetch full texts where allowed, judge, write, verify.
 
 One function serves the command line, the page and MCP. What a language model answers is kept by content, so that the
-same question costs nothing a second time, and a run that was killed goes on with what it has paid for.
+same question costs nothing a second time, and a killed run continues from the answers that it has paid for.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,9 +14,8 @@ from paper_assets.interpreting.clients import open_clients
 from paper_assets.interpreting.fulltexts import embed_passages
 from paper_assets.interpreting.papers import fetch_paper
 from paper_assets.library.formats import write_papers
-from paper_assets.models import llm
 from paper_assets.models.embedder import Embedder
-from paper_assets.models.llm import Completion
+from paper_assets.models.llm import LanguageModel
 from paper_assets.models.llm_config import Budget, LLMConfig, llm_config
 from paper_assets.paper import papers_from_table
 from paper_assets.progress import Progress
@@ -35,7 +34,6 @@ from paper_assets.retrieval.plan import Plan, conditions_of, joined
 from paper_assets.retrieval.question_answering import (
     AskModel,
     Estimate,
-    Value,
     estimate_cost,
     extractive_answer,
     gather_passages,
@@ -262,14 +260,8 @@ def _budget(config: LLMConfig, options: QuestionOptions) -> Budget:
 
 
 def _model(config: LLMConfig, warehouse: Warehouse, budget: Budget) -> AskModel:
-    kept = StoredAnswers(warehouse)
-
-    def ask(*, system: str, user: str, schema: type[Value]) -> Completion[Value]:
-        return llm.ask(
-            config, system=system, user=user, schema=schema, purpose="answers to questions", budget=budget, cache=kept
-        )
-
-    return ask
+    cache = StoredAnswers(warehouse)
+    return LanguageModel(config=config, purpose="answers to questions", budget=budget, cache=cache).ask
 
 
 def _fetch_full_texts(

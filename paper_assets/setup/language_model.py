@@ -125,22 +125,12 @@ def try_model(variables: Mapping[str, str], environ: Mapping[str, str]) -> Usage
 
     The monthly limit does not stop a test.
     """
-    from paper_assets.models.llm import ask
+    from paper_assets.models.llm import LanguageModel
 
     recorded = {name: environ[name] for name in (LLM_USE_FOLDER, LLM_MONTH) if environ.get(name)}
     config = llm_config({**variables, **recorded})
-    done = ask(
-        replace(
-            config,
-            deadline=_TEST_SECONDS,
-            try_timeout=_TEST_SECONDS,
-            tries=1,
-            month_tokens=None,
-            month_cost=None,
-        ),
-        system="You test a connection.",
-        user='Answer with {"ok": true}.',
-        schema=_Answer,
-        purpose="test calls",
+    hurried = replace(
+        config, deadline=_TEST_SECONDS, try_timeout=_TEST_SECONDS, tries=1, month_tokens=None, month_cost=None
     )
-    return done.usage
+    model = LanguageModel(config=hurried, purpose="test calls")
+    return model.ask(system="You test a connection.", user='Answer with {"ok": true}.', schema=_Answer).usage

@@ -13,7 +13,7 @@ import pytest
 from pydantic import BaseModel, Field
 
 from paper_assets.errors import LLMBudgetReached, LLMConfigError, LLMError, LLMRateLimited
-from paper_assets.models.llm import Completion, ask, wire_schema
+from paper_assets.models.llm import Completion, LanguageModel, wire_schema
 from paper_assets.models.llm_config import PROVIDERS, Budget, Provider, Usage
 from tests.loopback_llm import (
     KEY,
@@ -69,9 +69,10 @@ def provider(request: pytest.FixtureRequest) -> Iterator[Provider]:
 def put(
     server: LoopbackLLM, provider: Provider, clock: Clock, *, timeout: str = "20", **more: Any
 ) -> Completion[Verdict]:
+    run = {name: more.pop(name) for name in ("purpose", "budget", "cache") if name in more}
     more = {"system": "Judge.", "user": "The paper.", "deadline": DEADLINE, **more}
     config = server.config(provider, PAPER_ASSETS_LLM_TIMEOUT=timeout)
-    return ask(config, schema=Verdict, clock=clock, sleep=clock.sleep, **more)
+    return LanguageModel(config=config, clock=clock, sleep=clock.sleep, **run).ask(schema=Verdict, **more)
 
 
 def failure(*steps: Step, provider: Provider, clock: Clock, **more: Any) -> tuple[LLMError, list[Request]]:
@@ -108,7 +109,7 @@ def test_instructions_question_and_schema_are_sent_and_no_temperature(provider: 
 def test_ollama_gets_the_context_length_that_it_needs(clock: Clock) -> None:
     with loopback_llm(says(GOOD)) as server:
         config = server.config("ollama", OLLAMA_NUM_CTX="4096")
-        ask(config, system="s", user="u", schema=Verdict)
+        LanguageModel(config=config).ask(system="s", user="u", schema=Verdict)
     (request,) = server.requests
     assert request.path == "/api/chat"
     assert request.body["options"]["num_ctx"] == 4096
@@ -291,7 +292,7 @@ def test_an_unreachable_server_is_one_line_with_the_host(provider: Provider, clo
     with loopback_llm() as server:
         config = server.config(provider, **{f"{provider.upper()}_BASE_URL": f"http://127.0.0.1:{closed_port()}"})
     with pytest.raises(LLMError, match=r"127\.0\.0\.1.*cannot be reached") as raised:
-        ask(config, system="s", user="u", schema=Verdict, clock=clock, sleep=clock.sleep)
+        LanguageModel(config=config, clock=clock, sleep=clock.sleep).ask(system="s", user="u", schema=Verdict)
     assert raised.value.usage == Usage(calls=4)
 
 
@@ -442,10 +443,11 @@ def test_another_question_is_not_answered_from_the_cache(change: dict[str, str],
 
 def test_the_same_model_at_another_address_shares_the_cache(clock: Clock) -> None:
     kept = Kept()
-    question: dict[str, Any] = {"system": "s", "user": "u", "schema": Verdict, "cache": kept}
+    question: dict[str, Any] = {"system": "s", "user": "u", "schema": Verdict}
     with loopback_llm(says(GOOD)) as server:
-        ask(server.config("ollama", OLLAMA_MODEL="shared-model"), **question)
-        assert ask(server.config("openai", OPENAI_MODEL="shared-model"), **question).cached
+        LanguageModel(config=server.config("ollama", OLLAMA_MODEL="shared-model"), cache=kept).ask(**question)
+        other = LanguageModel(config=server.config("openai", OPENAI_MODEL="shared-model"), cache=kept)
+        assert other.ask(**question).cached
 
 
 def test_a_kept_answer_that_cannot_be_read_is_asked_again(clock: Clock) -> None:
@@ -493,7 +495,7 @@ def test_a_key_that_does_not_look_like_one_is_hidden_too(clock: Clock) -> None:
     with loopback_llm(fault(400, "no such account: plain+pass.word")) as server:
         config = server.config("openai", OPENAI_API_KEY="plain+pass.word")
         with pytest.raises(LLMError, match=r"no such account: \*\*\*$"):
-            ask(config, system="s", user="u", schema=Verdict)
+            LanguageModel(config=config).ask(system="s", user="u", schema=Verdict)
 
 
 def test_importing_the_seam_imports_no_sdk() -> None:

@@ -9,7 +9,7 @@ import pytest
 from pydantic import BaseModel
 
 from paper_assets.errors import LLMBudgetReached, LLMConfigError
-from paper_assets.models.llm import ask
+from paper_assets.models.llm import LanguageModel
 from paper_assets.models.llm_config import Budget, LLMConfig, MonthlyUse, Usage, cost, estimated_tokens, llm_config
 from paper_assets.stores.kept_settings import kept_environment
 from tests.loopback_llm import KEY, LoopbackLLM, loopback_llm, says
@@ -88,7 +88,7 @@ def config(server: LoopbackLLM, home: Path, limit: Mapping[str, str], *, month: 
 
 
 def asked(chosen: LLMConfig, purpose: str = "tests") -> None:
-    ask(chosen, system="a", user="b", schema=Answer, purpose=purpose)
+    LanguageModel(config=chosen, purpose=purpose).ask(system="a", user="b", schema=Answer)
 
 
 @pytest.mark.parametrize(

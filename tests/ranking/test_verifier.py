@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paper_assets.errors import LLMConfigError
-from paper_assets.models.llm import Completion, ask
+from paper_assets.models.llm import Completion, LanguageModel
 from paper_assets.models.llm_config import Budget, Usage, llm_config
 from paper_assets.paper import Paper, papers_to_table
 from paper_assets.profile import Interests
@@ -304,7 +304,7 @@ def judging(score: float) -> Callable[[Request], Says]:
 
 def over(server: LoopbackLLM, **more: Any) -> Any:
     config = replace(server.config("openai"), tries=1)
-    return partial(ask, config, **{"deadline": 60.0, **more})
+    return partial(LanguageModel(config=config, **more).ask, deadline=60.0)
 
 
 def test_a_real_exchange_replaces_the_scores_and_counts_calls_and_tokens() -> None:

@@ -293,7 +293,8 @@ def _llm(dice: Dice, around: Surroundings) -> object:
     whole = json.dumps(body).encode() if dice.random() < 0.7 else odd_json(body, dice)
     around.answer = Answer(body=whole, headers={"Content-Type": "application/json"})
     config = llm_config({"LLM_PROVIDER": "ollama", "OLLAMA_BASE_URL": around.address})
-    completion = llm.ask(config, system="s", user="u", schema=schema, sleep=lambda seconds: None)
+    model = llm.LanguageModel(config=config, sleep=lambda seconds: None)
+    completion = model.ask(system="s", user="u", schema=schema)
     return (
         scores_in(completion.value.verdicts, asked=["2603.00001"]) if isinstance(completion.value, Verdicts) else None
     )
@@ -390,7 +391,9 @@ def _pdf(dice: Dice, around: Surroundings) -> object:
 
 
 def _ask_server(dice: Dice, around: Surroundings) -> None:
-    """A tool over MCP with odd arguments: an answer or an error of ours comes, and the next call is answered too."""
+    """A tool over MCP with odd arguments: it returns an answer or one of our errors, and the next call is answered
+    too.
+    """
     tool = dice.choice(around.tools)
     known = tool["inputSchema"].get("properties", {})
     names = dice.sample(sorted(known), min(len(known), dice.choice((1, 2, 3))))
