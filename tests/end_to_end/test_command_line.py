@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,8 @@ from paper_assets.interfaces.cli.terminal import print_table
 from paper_assets.paper import paper_from_mapping
 from paper_assets.pipeline.step import Grid
 from paper_assets.pipeline.steps import STEPS
+from paper_assets.stores.documents import retrievals_of
+from paper_assets.stores.embeddings import unembedded_count
 from paper_assets.stores.stamps import forget_stamps
 from tests.desk import GRAPHS, SPEECH, Desk, imported_desk, paper, week
 from tests.loopback import Answer
@@ -111,7 +114,7 @@ def test_a_run_with_nothing_to_do_opens_the_store_at_most_once_a_step_and_then_n
 
 
 READING = (
-    ["run"],  # first: `retrieve` and `rank` remember vectors, after which a run looks at everything
+    ["run"],  # first: `retrieve` and `rank` remember vectors, after which a run checks everything
     ["status"],
     ["status", "--json"],
     ["explain", "graphs", "2603.00103"],
@@ -276,3 +279,33 @@ def test_a_refused_fetch_is_one_line_and_no_traceback_is_logged(tmp_path: Path) 
         line = desk.refused("fetch", "--day", "2026-03-02", PAPER_ASSETS_ARXIV_URL=arxiv.url)
     assert "try again after" in line
     assert not (tmp_path / "data" / "errors.log").exists()
+
+
+# A back-catalogue: `run` ranks the day, then embeds everything that was imported, also papers outside all partitions
+
+
+MODEL = "all-MiniLM-L6-v2"
+
+
+def test_run_embeds_all_that_was_imported_and_answers_the_questions_with_it(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    folder = desk.profile("graphs", GRAPHS).parent
+    question = {
+        "rewritten_question": "traffic forecasting",
+        "filters": {"sides": ["cs.LG"]},
+        "parameters": {"k_per_side": 9},
+    }
+    (folder / "questions.json").write_text(json.dumps([question]), encoding="utf-8")
+    older = [
+        paper(901, "2026-01-20", "traffic forecasting by counting lorries"),
+        paper(902, "2019-05-05", "traffic forecasting before it was fashionable"),
+        {**paper(903, "2026-01-01", "traffic forecasting at an unknown time"), "published": None},
+    ]
+    desk.run("import", str(desk.papers("papers.jsonl", [*week(("2026-03-02",)), *older])))
+    desk.run("run")
+    assert unembedded_count(desk.warehouse, None, None, model=MODEL) == 0
+    answers = retrievals_of(desk.warehouse, date(2026, 3, 2), "graphs")
+    [side] = answers[0]["sides"]
+    assert side["unembedded"] == 0 and "no vector yet" not in " ".join(side["warnings"])
+    assert {"2603.00901", "2603.00902"} <= {each["doc_id"] for each in side["documents"]}
+    assert "1 more would match but have no date" in " ".join(side["warnings"])

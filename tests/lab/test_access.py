@@ -1,17 +1,19 @@
 """Access to a lab: nothing without a token, a person's profiles with it, and others' as if they did not exist."""
 
+import json
 from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
 
 from paper_assets.interfaces.page.app import ROUTES
-from paper_assets.stores.profiles import add_person, people_file, remove_person
-from tests.desk import Desk
+from paper_assets.stores.profiles import add_person, people_file, person_with, read_people, remove_person
+from tests.desk import GRAPHS, Desk
 from tests.lab.invented_lab import FORM, LATEST, Lab, call
 
 GETS = [path for path, get, _ in ROUTES if get]
-FOR_ALL = [path for path in GETS if "health" in path or path.endswith(("/first", "/add"))]  # for who keeps the desk
+# for the operator of the desk
+FOR_ALL = [path for path in GETS if "health" in path or path.endswith(("/first", "/add"))]
 POSTS = [path for path, _, post in ROUTES if post]
 TOLD_TO_NOBODY = ("traffic", "speech", "2603.", "ada", "bob", "Traceback")
 
@@ -192,3 +194,20 @@ def test_the_command_line_searches_no_profile_of_another_person_for_a_profile(se
     said = desk.refused("find", "speech", "in:speech", "--profile", "traffic")
     assert "in:speech is not a profile of those who have traffic" in said
     desk.run("find", "traffic", "in:traffic", "--profile", "traffic")
+
+
+# `paper-assets people`: a token shown once, a typing error reported
+
+
+def test_people_are_added_listed_and_removed_and_a_token_is_shown_once(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    desk.profile("graphs", GRAPHS)
+    file = people_file(tmp_path / "data")
+    token = desk.run("people", "add", "ada", "--profile", "graphs").strip()
+    ada = person_with(read_people(file), token)
+    assert ada and ada.name == "ada"
+    listed = desk.run("people", "list", "--json")
+    assert json.loads(listed) == [{"name": "ada", "profiles": ["graphs"]}]
+    assert "there is no profile 'graph' in" in desk.refused("people", "add", "bob", "--profile", "graph")
+    desk.run("people", "remove", "ada")
+    assert read_people(file) == ()

@@ -17,7 +17,7 @@ from tests.lab.invented_lab import LATEST, Lab, call
 from tests.mcp.raw_host import MODERN
 from tests.mcp.test_hosts import TOOLS
 
-# Which argument of a tool names a profile, and what else it needs; the others know nothing of profiles.
+# Which argument of a tool names a profile, and what else it needs; the others have no profile.
 BY_PROFILE: dict[str, dict[str, Any]] = {
     "todays_ranking": {"profile": "{}"},
     "explain_rank": {"profile": "{}", "paper_id": "2603.00203"},

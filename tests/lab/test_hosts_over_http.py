@@ -74,7 +74,7 @@ def test_the_inspector_shows_tools_answers_and_errors_over_http(
 
 @pytest.fixture(scope="module")
 def without_token(served_lab: Lab) -> Iterator[str]:
-    """The address of a proxy that brings Ada's token along, for a suite that cannot."""
+    """Return the URL of a proxy that adds Ada's token, for a suite that cannot."""
     target = urlsplit(served_lab.url)
 
     def forward(request: loopback.Request) -> Answer:

@@ -1,4 +1,4 @@
-"""What a host, another process or a kill can do to the server: it answers, goes on, or ends cleanly."""
+"""Whatever a host, another process or a kill does to the server, it answers, continues, or ends cleanly."""
 
 import json
 import os

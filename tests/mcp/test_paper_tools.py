@@ -312,7 +312,7 @@ def test_a_source_that_does_not_answer_is_reported_and_other_calls_do_not_wait_f
     ]
     assert [each["progress"] for each in told] == sorted({each["progress"] for each in told})
     assert "finding the paper" in told[1]["message"]
-    assert world.host.heard[-1]["id"] == asked  # nothing of the call comes after its answer
+    assert world.host.heard[-1]["id"] == asked  # no message of the call follows its answer
 
 
 def test_a_cancelled_call_is_not_answered_and_the_server_continues(world: World) -> None:

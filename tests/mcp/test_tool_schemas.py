@@ -1,4 +1,4 @@
-"""What the list of tools costs in every conversation of every host, and that it says what each argument is (I9)."""
+"""The list of tools stays within its number of tokens and describes each argument (I9)."""
 
 import asyncio
 import json
