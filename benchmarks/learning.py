@@ -1,4 +1,5 @@
-"""Measure what ratings bring: the final list after 0 to 100 of them, beside rankers trained on the same ones (L2, L3).
+"""Measure the effect of ratings: the final list after 0 to 100 of them, beside rankers trained on the same ones (L2,
+L3).
 
     python -m benchmarks.learning --lists DIR --papers FILE [--rounds 3] [--narrow]     # judged lists
     python -m benchmarks.learning --set FOLDER [--each 2] [--rounds 1]                  # labelled: queries of a profile
@@ -455,7 +456,7 @@ def retrained(reader: Reader, rated: Rows, unseen: Rows) -> dict[str, NDArray[np
     texts = [f"{titles[row]}\n{abstracts[row]}" for row in rows]
     words = TfidfVectorizer(analyzer=_cut(), sublinear_tf=True).fit_transform(texts)
     features = hstack([words, csr_array(reader.vectors[rows].astype(np.float64))]).tocsr()
-    held = np.unique(features[: len(rated)].indices)  # what no rated paper holds gets no weight
+    held = np.unique(features[: len(rated)].indices)  # words of no rated paper get no weight
     known, asked = features[: len(rated), held], features[len(rated) :, held]
     both = 0 < target.sum() < len(target)
     nothing = np.zeros(len(unseen))

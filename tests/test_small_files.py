@@ -1,4 +1,4 @@
-"""A small file is read, or anything else in its place is reported in one line, at once and in bounded memory."""
+"""A small file is read, or anything else with its name is reported in one line, at once and in bounded memory."""
 
 import gzip
 import os

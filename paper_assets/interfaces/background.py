@@ -56,7 +56,7 @@ class Job:
 
     @property
     def running(self) -> bool:
-        """Whether the command is still at work."""
+        """Whether the command is still running."""
         return self.state == "running"
 
 

@@ -101,7 +101,7 @@ def repair(workspace: Workspace, *, report: Callable[[int], None] | None = None)
 
 @contextmanager
 def _reported(profile: str, day: date) -> Iterator[None]:
-    """Go on after a failure in one profile's day: it stays as it is, and an unexpected error is logged."""
+    """Continue after a failure in one profile's day: it stays as it is, and an unexpected error is logged."""
     try:
         yield
     except StoreError:

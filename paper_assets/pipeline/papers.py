@@ -80,8 +80,8 @@ def keep_day(
             listing = keep_listing(warehouse, day, kept[-1].papers, source=source.prefix, now=now, believe=accept_fewer)
             changes.append(listing.change)
             if listing.doubt is not None:
-                mend = f"`paper-assets fetch --day {day} --accept-fewer`"
-                failure = failure or DoubtfulDay(f"{source.title}, {day}: {listing.doubt}, or now with {mend}")
+                remedy = f"`paper-assets fetch --day {day} --accept-fewer`"
+                failure = failure or DoubtfulDay(f"{source.title}, {day}: {listing.doubt}, or now with {remedy}")
     return KeptDay(
         enriched=Enriched(
             papers=[paper for each in kept for paper in each.papers],

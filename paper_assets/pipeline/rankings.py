@@ -259,7 +259,7 @@ def _questions(
 ) -> dict[str, list[str]]:
     """Return the papers to ask the reader about, and for a new reader a first set to rate.
 
-    None where nothing is to be learned, without a model, and where no probability says how sure the ranking is.
+    None if learning is off, without a model, and if the ranking has no probabilities.
     """
     asked: dict[str, list[str]] = {"questions": [], "teach": []}
     if not task.vectors or not model or profile.content.ranking.learning == "off" or ranked.header["line"] is None:

@@ -59,7 +59,7 @@ class Vectors:
 class RankingTask:
     """What `rank` takes, read from the stores; `vectors` of the candidates and queries, None where words alone judge.
 
-    `considered`: the last day whose list could have shown these papers to the same wishes; None if there is none.
+    `considered`: the last day whose list could have shown these papers for the same preferences; None if there is none.
     `never_empty`: the best paper is shown even if it is very doubtful. `warnings` belong to the result.
     """
 

@@ -65,7 +65,7 @@ def standard_answer(corpus: Corpus, plan: Plan, *, caller: Caller, load_grader: 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Grading:
-    """The reranker of an answer, None if nothing is graded; `note` says why grading failed."""
+    """The reranker of an answer, None if nothing is graded; `note`: why grading failed."""
 
     reranker: Reranker | None = None
     note: str | None = None

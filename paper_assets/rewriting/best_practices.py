@@ -205,7 +205,7 @@ def remove(archive: Archive, identifier: str) -> str | None:
 
 
 def sync_archive(archive: Archive, *, progress: Progress = ignore_progress) -> SyncReport:
-    """Embed originals without a vector of this model and make Chroma hold what the table holds.
+    """Embed originals without a vector of this model and make Chroma equal to the table.
 
     Raises ModelUnavailable without an embedder, StoreError.
     """

@@ -143,7 +143,7 @@ def test_an_edit_is_asked_for_in_the_tick_that_sees_it_and_only_for_its_profile(
 
 
 def test_a_page_that_waits_is_made_though_dagster_has_lost_its_cursor(looking: Looking) -> None:
-    """It does where the daemon is killed while it asks for the runs of a look, and started again."""
+    """It does if the daemon is killed while it requests the runs of a tick, and started again."""
     looking.profile("ann", GRAPHS)
     _ranked(looking, "ann")
     following = ("balanced_retrievals", "paper_rewrites", "reading_digests")

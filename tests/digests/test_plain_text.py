@@ -1,4 +1,4 @@
-"""Texts for pages: one line, bounded, only what every format can hold; addresses of the web or none."""
+"""Texts for pages: one line, bounded, only characters that every format accepts; URLs of the web or none."""
 
 from datetime import date
 from urllib.parse import urlsplit

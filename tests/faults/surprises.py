@@ -274,7 +274,7 @@ def planted(plant: str, day: str | None = None) -> Iterator[list[str]]:
 
 
 def _about(value: Any) -> bool:
-    """Return whether an argument is the victim, its folder, or something of it."""
+    """Return whether an argument is the victim, its folder, or a part of it."""
     if isinstance(value, str):
         return value == VICTIM
     if isinstance(value, Path):

@@ -1,4 +1,4 @@
-"""A command goes on without the streams, the encoding or the folder that it is usually started with."""
+"""A command continues without the streams, the encoding or the folder that it is usually started with."""
 
 import os
 import socket

@@ -349,7 +349,7 @@ def test_numpy_s_blas_has_its_threads_back_after_embedding(embedder):
     from threadpoolctl import ThreadpoolController
 
     def threads() -> set[int]:
-        """Of the BLAS that numpy brings; other libraries bring their own."""
+        """Of numpy's BLAS; other libraries have separate ones."""
         libraries = ThreadpoolController().select(user_api="blas").info()
         return {each["num_threads"] for each in libraries if "numpy" in each["filepath"]}
 

@@ -1,4 +1,4 @@
-"""Rewrites on the page: a decision counts once, from whichever tab and however old the page is."""
+"""Rewrites on the page: a decision counts once, from any tab and any old page."""
 
 import json
 from dataclasses import replace

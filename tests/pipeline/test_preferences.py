@@ -33,7 +33,7 @@ WORDS = ("pond", "marsh", "rain", "night", "spring", "leaf", "reed", "mud", "son
 
 @pytest.fixture
 def day(tmp_path: Path) -> Day:
-    """Twelve papers on frogs and twelve on stones of one week, of which a profile says that it likes nature."""
+    """Twelve papers on frogs and twelve on stones of one week, for a profile that likes nature."""
     found = Day(tmp_path, primary=["walks in nature"])
     record = '{"interests": {"primary": ["walks in nature"]}}'
     folder = tmp_path / "profiles" / "ann"
@@ -60,7 +60,7 @@ def said(day: Day, frogs: str = "worth", stones: str = "no", *, count: int = 10)
 
 
 def learn(day: Day) -> list[Partition]:
-    """Bring the model up to date; what was stale."""
+    """Bring the model up to date; return what was stale."""
     workspace = open_workspace(day.settings, {}, clock=lambda: NOW)
     todo = stale(STEP, workspace, [ANN])
     made = STEP.make(workspace, todo, STEP.makes)
@@ -299,7 +299,7 @@ def test_a_rating_given_while_the_model_is_made_is_learned_from_afterwards(day: 
     given: list[list[str]] = []
 
     def interrupted(texts: list[str]) -> NDArray[np.float32]:
-        """The model is asked for the interests in the middle of the work; a rating comes in then."""
+        """A rating arrives while the model embeds the interests, in the middle of the work."""
         if not given and "walks in nature" in texts:
             given.append(texts)
             rate(

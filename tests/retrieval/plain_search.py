@@ -1,4 +1,4 @@
-"""Search written down plainly: every document looked at, one after the other."""
+"""Plain, slow reference of the search: every document is compared, one after the other."""
 
 import re
 from collections import Counter

@@ -1,4 +1,4 @@
-"""What a process keeps of the documents: brought up to date by what has changed, and shared by searches at work."""
+"""The documents that a process caches are updated by what has changed, and shared by running searches."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -19,7 +19,7 @@ COUNT = 300
 
 @pytest.fixture
 def read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many documents each reading of documents has brought."""
+    """Return how many documents each reading has returned."""
     counts: list[int] = []
     real = snapshot.read_documents
 

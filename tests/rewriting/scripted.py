@@ -3,7 +3,7 @@
     with loopback_llm(Play(70, 88, 96)) as server:
         writer = writer_of(server)
 
-Which attempt is meant is read from the question, as a model would: nothing depends on the order of the requests.
+The number of the attempt is read from the prompt, as a model would: nothing depends on the order of the requests.
 """
 
 import re

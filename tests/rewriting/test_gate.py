@@ -94,7 +94,7 @@ SIX = {
 
 
 def answering(*texts: str, score: int = 96):  # type: ignore[no-untyped-def]
-    """An actor who writes these texts one after the other, the last for ever, and a critic who likes all of them."""
+    """An actor who writes these texts one after the other, the last forever, and a critic who likes all of them."""
     given = list(texts)
 
     def answer(request: Request) -> Step:

@@ -142,7 +142,7 @@ def test_what_cannot_be_migrated_is_one_clear_line(archive: Archive, old: Path, 
 
 
 def migrate_and_halt(answers, folder: Path, source_folder: Path | None) -> None:  # type: ignore[no-untyped-def]
-    """Migrate two entries at a time and wait for ever as soon as something is done."""
+    """Migrate two entries at a time and wait forever as soon as something is written."""
 
     def progress(done: int, total: int) -> None:
         answers.send((done, total))

@@ -1,4 +1,4 @@
-"""Phones and mail addresses are masked; the numbers that papers are full of are left alone (B2)."""
+"""Phones and mail addresses are masked; other numbers of papers are unchanged (B2)."""
 
 import gzip
 import json

@@ -1,6 +1,6 @@
 """Test that a second source takes one file and one line: its days are fetched beside arXiv's, with separate ids.
 
-`BULLETIN` is what the one file would hold; `bulletin_in_the_table` is the one line.
+`BULLETIN` is the content of the one file; `bulletin_in_the_table` is the one line.
 """
 
 import json

@@ -205,7 +205,7 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
         pdf_text(tmp_path / "absent.pdf")
     with pytest.raises(PdfFetchFailed, match="is not a file"):
         pdf_text(tmp_path)
-    os.mkfifo(tmp_path / "pipe.pdf")  # would wait for a writer for ever
+    os.mkfifo(tmp_path / "pipe.pdf")  # would wait for a writer forever
     with pytest.raises(PdfFetchFailed, match=r"pipe\.pdf is not a file"):
         pdf_text(tmp_path / "pipe.pdf")
 

@@ -142,7 +142,7 @@ def test_a_silent_server_is_given_up(polite):
 
 
 def test_a_server_that_dribbles_is_given_up(polite):
-    """Each byte comes in time, the answer never does."""
+    """Each byte arrives in time, the whole answer never does."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         stop = threading.Event()
 

@@ -238,7 +238,7 @@ def test_a_failing_migration_leaves_everything_as_it_was_and_is_reported_in_one_
         assert f"could not be upgraded to schema version {NEWEST + 1} (invented)" in told
         assert "no_such_table" in told and str(path.with_name(COPY)) in told and "\n" not in told
     assert (rows_of(path), shape_of(path), rows_of(path.with_name(COPY))) == (before, shape, before)
-    with Warehouse(path, deadline=5).writing() as connection:  # the program used so far goes on
+    with Warehouse(path, deadline=5).writing() as connection:  # the earlier program continues
         connection.execute("delete from llm_answers")
 
 

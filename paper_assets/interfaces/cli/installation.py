@@ -117,7 +117,7 @@ def set_model(
     say(SENT_AWAY)
     if provider is None:
         if not asking:
-            raise InvalidInput("say which provider: --provider openai, anthropic or ollama")
+            raise InvalidInput("choose a provider: --provider openai, anthropic or ollama")
         provider = str(typer.prompt("Provider (openai, anthropic, ollama)", default="openai"))
     choice = ModelChoice(
         provider=provider,

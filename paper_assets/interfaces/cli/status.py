@@ -132,7 +132,8 @@ def _outputs(settings: Settings, last: Mapping[str, date]) -> str:
     """Hash the states of the ranking files, pages and feeds that the newest lists are compared with."""
     states = list[object]()
     for name, day in last.items():
-        with suppress(OSError):  # the files are only looked for, and the folder's time changes when one goes
+        # only the presence of these files counts, and the folder's time changes when one is removed
+        with suppress(OSError):
             states.append((settings.rankings_dir / name).stat().st_mtime_ns)
         states.append(pages_state(settings.digests_dir, name, latest=IN_FEED, day=day))
     return sha256(repr(states).encode()).hexdigest()

@@ -94,8 +94,8 @@ class Calls:
     ) -> CallToolResult:
         """Do the work and answer with its result or its error; raises only when the client cancels.
 
-        joined_as: the work goes on when the call is over, and calls of the same name join it. meanwhile: what is known
-        when the time is over, with the reason why it is not more; None: that reason is the error.
+        joined_as: the work continues when the call is over, and calls of the same name join it. meanwhile: what is
+        known when the time is over, with the reason why it is not more; None: that reason is the error.
         """
         try:
             if joined_as:
@@ -366,7 +366,7 @@ def profile_meant(warehouse: "Warehouse", name: str | None, only: Set[str] | Non
     if not ranked:
         raise NotComputed("no profile has a ranking yet; run `paper-assets run` first")
     if len(ranked) > 1:
-        raise InvalidInput(f"profile: say which, one of {', '.join(ranked)}")
+        raise InvalidInput(f"profile: name one of {', '.join(ranked)}")
     return ranked[0]
 
 

@@ -50,7 +50,7 @@ class EvidenceTools:
 
     calls: Calls
     settings: Settings
-    environ: Mapping[str, str]  # says which language model may judge stances, if any (I3)
+    environ: Mapping[str, str]  # configures the language model that judges stances, if any (I3)
     only: Set[str] | None = None  # as in `stored.py`
 
     async def retrieve_standard(

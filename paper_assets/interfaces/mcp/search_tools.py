@@ -32,7 +32,7 @@ class SearchTools:
 
     calls: Calls
     settings: Settings
-    environ: Mapping[str, str]  # says which language model may write answers, if any
+    environ: Mapping[str, str]  # configures the language model that writes answers, if any
     only: Set[str] | None = None  # profiles of the caller; None: all
 
     async def search_desk(

@@ -358,7 +358,7 @@ def serve(settings: Settings, environ: Mapping[str, str]) -> None:
     except* (BrokenPipeError, ConnectionError):
         logger.info("the client has gone while it was being answered")
     calls.wind_up(_SECONDS_TO_END)
-    # What is still at work may be waiting for the network; a kill leaves nothing half-written.
+    # Work in progress may be waiting for the network; a kill leaves nothing half-written.
     sys.stderr.flush()
     os._exit(0)
 

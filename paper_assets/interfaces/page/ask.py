@@ -97,7 +97,7 @@ def show_ask(request: Request) -> Response:
         except Exception as fault:
             logger.error("the answer to %r failed", asked.question[:200], exc_info=fault)
             shown["fault"] = f"The answer could not be written ({type(fault).__name__}); the log has more."
-        if done and done.failure:  # the quotations of now are shown, with the offer to write once more
+        if done and done.failure:  # the present quotations are shown, with the offer to write again
             shown["fault"], done = f"The answer could not be written: {done.failure}.", None
         if done:
             shown["written"] = numbered(done)
@@ -142,7 +142,7 @@ def write_answer(request: Request) -> Response:
 
 
 def answer_state(request: Request) -> Response:
-    """Return a text that changes when the answer goes on, for the script that watches it."""
+    """Return a text that changes when the answer makes progress, for the script that watches it."""
     desk, profile = desk_of(request), profile_of(request)
     job = _ANSWERS.get(_key(desk, profile, _asked(request.query_params)))
     return PlainTextResponse(job.state if job else "none")

@@ -21,7 +21,7 @@ from tests.faults.storm.likeness import differences, heard, likeness
 
 DAYS = ("2026-03-02", "2026-03-03")
 _AT_REST = 4  # consecutive ticks without new work; a slow machine ticks later, not less
-_PATIENCE = 600.0  # seconds for what takes some 20 undisturbed; runs without process are looked for every 30
+_PATIENCE = 600.0  # seconds for what takes some 20 undisturbed; runs without a process are detected every 30
 EDITED = {**GRAPHS, "interests": {"primary": ["calibration of tree ensembles"]}}
 
 
@@ -30,7 +30,7 @@ def run(seed: int, size: int, folder: Path) -> Counts:
     chance = random.Random(seed)
     desk, base = imported_desk(folder / "desk", DAYS), folder / "base"
     desk.run("run")
-    with desk.daemon():  # it looks at what is there, and makes what a command leaves to it
+    with desk.daemon():  # it checks the stored state, and makes what a command leaves to it
         assert desk.happens(_rest(desk), within=_PATIENCE), desk.last_words()
     shutil.copytree(desk.folder, base)
 
