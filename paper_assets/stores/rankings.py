@@ -62,7 +62,7 @@ class StoredRanking:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class PaperInRanking:
     """Represent one paper in one ranking: its candidate row and, if it passed, its ranking row, as dicts."""
 
     day: date
@@ -315,7 +315,7 @@ def shown_ids(warehouse: Warehouse, profile: str, first: date, last: date) -> fr
     return frozenset(paper_id for (paper_id,) in rows)
 
 
-def ranked_paper(warehouse: Warehouse, profile: str, paper_id: str, *, day: date | None = None) -> Standing:
+def ranked_paper(warehouse: Warehouse, profile: str, paper_id: str, *, day: date | None = None) -> PaperInRanking:
     """Return a paper's row as candidate and as ranked paper on `day` (None: the latest), for an explanation.
 
     Raises NotComputed without such a ranking, PaperNotFound if the paper was not in its window.
@@ -345,7 +345,7 @@ def ranked_paper(warehouse: Warehouse, profile: str, paper_id: str, *, day: date
         ).to_arrow_table()
     if not (candidate.num_rows or ranked.num_rows):
         raise PaperNotFound(f"paper {paper_id} was not among the papers of profile {profile!r} on {day}")
-    return Standing(
+    return PaperInRanking(
         day=day,
         header=_read_header(header),
         candidate=candidate.to_pylist()[0] if candidate.num_rows else None,
