@@ -26,7 +26,7 @@ from paper_assets.retrieval.merge import reciprocal_rank_fusion
 from paper_assets.retrieval.search import Corpus, search
 from paper_assets.stores.documents import Document
 
-DEPTH = 100  # places of each ranking that rank fusion looks at
+DEPTH = 100  # places of each ranking that rank fusion uses
 
 Rank = Callable[[str, str | None, int], list[str]]  # query, side, how many -> ids
 Right = dict[str, dict[str, set[str]]]  # query -> side ('' without sides) -> ids of right answers

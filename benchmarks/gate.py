@@ -7,7 +7,7 @@ these rewrites with a distorted wording; --texts reads another file of that form
 24 rewrites of `rewrites.jsonl`, and 51 places of these reversed, and said in other words (`retold.jsonl`). --pairs adds
 a file of rewrites as honest texts (as in mutate_and_judge.py).
 
-Columns: `code` stops the text by itself; `asks`: code does not stop it and has a question about a number or name, which
+Columns: `code` alone stops the text; `asks`: code does not stop it and has a question about a number or name, which
 without an answer keeps it out of the archive; `critic`: a critic scripted as perfect, which knows every distorted place
 and finds nothing else; `both`: code, and this critic's answers to its questions too. So "both" shows what answers can
 do, not what a real model answers. A distorted text that is held for what its honest twin is held for counts as missed.

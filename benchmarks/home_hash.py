@@ -1,4 +1,4 @@
-"""Hash what a home folder holds, part by part, to show that a change of the code has not changed behaviour.
+"""Hash the content of a home folder, part by part, to show that a change of the code has not changed behaviour.
 
     python -m benchmarks.home_hash HOME                # print the hash of each part
     python -m benchmarks.home_hash HOME OTHER          # compare two homes; exit code 1 if a part differs

@@ -2,7 +2,8 @@
 
     python -m benchmarks.import_snapshot [--lines 200000] [--file SNAPSHOT]
 
-The papers are invented unless a file is given. Every stage runs in a process of its own, so that its peak is its own.
+The papers are invented unless a file is given. Every stage runs in a separate process, so that its peak memory is
+measured alone.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""Interest modes on profiles made from a labelled set of queries, where no set of real profiles is at hand.
+"""Interest modes on profiles made from a labelled set of queries, because no set of real profiles is available.
 
     python -m benchmarks.interest_modes --data FOLDER [--rounds 4]
 

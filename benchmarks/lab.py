@@ -4,7 +4,7 @@
 
 Papers and profiles are invented, no two profiles alike (tests/scale/invented.py). Printed, not asserted: seconds, those
 of the processor, the peak of the memory of the largest process, and what is on the disk afterwards. `--dask`: the first
-run once more in another home, with a scheduler and two workers of one thread each on this machine.
+run again in another home, with a scheduler and two workers of one thread each on this machine.
 """
 
 import argparse

@@ -1,4 +1,5 @@
-"""Measure what ratings bring: the final list after 0 to 100 of them, beside rankers trained on the same ones (L2, L3).
+"""Measure the effect of ratings: the final list after 0 to 100 of them, beside rankers trained on the same ones (L2,
+L3).
 
     python -m benchmarks.learning --lists DIR --papers FILE [--rounds 3] [--narrow]     # judged lists
     python -m benchmarks.learning --set FOLDER [--each 2] [--rounds 1]                  # labelled: queries of a profile
@@ -65,7 +66,7 @@ from paper_assets.weights import DIMENSIONS
 
 COUNTS = (3, 10, 30, 100)
 RANDOM_DRAWS = 6  # of one draw each, 13 readers' mean varies by .01 and says nothing about .005
-DEPTH, LEAST_OPENED = 200, 0.7  # papers looked through; share of the openings that is enough to count as so many
+DEPTH, LEAST_OPENED = 200, 0.7  # papers looked through; a count is measured if this share of it was opened
 READ_BEFORE = 0.8  # of an author's earlier papers
 LOWEST = 4  # readers printed
 Rows = NDArray[np.int64]
@@ -455,7 +456,7 @@ def retrained(reader: Reader, rated: Rows, unseen: Rows) -> dict[str, NDArray[np
     texts = [f"{titles[row]}\n{abstracts[row]}" for row in rows]
     words = TfidfVectorizer(analyzer=_cut(), sublinear_tf=True).fit_transform(texts)
     features = hstack([words, csr_array(reader.vectors[rows].astype(np.float64))]).tocsr()
-    held = np.unique(features[: len(rated)].indices)  # what no rated paper holds gets no weight
+    held = np.unique(features[: len(rated)].indices)  # words of no rated paper get no weight
     known, asked = features[: len(rated), held], features[len(rated) :, held]
     both = 0 < target.sum() < len(target)
     nothing = np.zeros(len(unseen))
@@ -520,7 +521,9 @@ def figures(count: int, *, rounds: int) -> list[Figure]:
     def seconds(work: Callable[[RatedPapers], None], by_lot: bool) -> float:
         taken = []
         for _ in range(rounds + 1):  # the first one imports
-            rated = invented_ratings(count, by_lot=by_lot)  # anew, as what is computed of it is kept
+            rated = invented_ratings(
+                count, by_lot=by_lot
+            )  # a new object each time, because results computed from it are cached
             start = time.perf_counter()
             work(rated)
             taken.append(time.perf_counter() - start)

@@ -25,7 +25,6 @@ import random
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from hashlib import sha256
 from pathlib import Path
 
@@ -33,8 +32,8 @@ import numpy as np
 
 from benchmarks.corruptions import BY_MEANING, NUMBERS_AND_NAMES, Strangers
 from paper_assets.errors import LLMConfigError, LLMError
-from paper_assets.models import llm
 from paper_assets.models.embedder import Embedder, load_embedder
+from paper_assets.models.llm import LanguageModel
 from paper_assets.models.llm_config import Budget, critic_config, llm_config
 from paper_assets.paper import Paper
 from paper_assets.rewriting.faithfulness import unsupported
@@ -137,8 +136,8 @@ def open_critic(environ: Mapping[str, str], *, most_calls: int) -> Critic | None
         chosen = critic_config(environ, actor=llm_config(environ))
     except LLMConfigError:
         return None
-    budget = Budget(calls=2 * most_calls, tokens=chosen.budget_tokens)  # an answer may be asked for once more
-    return Critic(ask=partial(llm.ask, chosen, budget=budget, cache=None), name=chosen.model, left=most_calls)
+    budget = Budget(calls=2 * most_calls, tokens=chosen.budget_tokens)  # an answer may be requested again once
+    return Critic(ask=LanguageModel(config=chosen, budget=budget).ask, name=chosen.model, left=most_calls)
 
 
 def plan(goods: Sequence[Good], bad: Mapping[str, list[Good]], critic: Critic) -> str:

@@ -50,7 +50,7 @@ LEVELS = ("public", "student", "expert")
 
 
 def invented(count: int) -> list[BestPractice]:
-    """Originals of 150 words, the n-th word of the language 1/n times as often; none looks like a plural."""
+    """Return originals of 150 words, the n-th word of the language 1/n times as often, no word in the plural."""
     chance = np.random.default_rng(1)
     letters = np.array(list("etaoinrhdlu"))
     language = ["".join(chance.choice(letters, size=size)) for size in chance.integers(2, 10, size=20_000)]

@@ -5,7 +5,7 @@
 The list comes from a server process, over the protocol. What counts is what a host puts before its model: name,
 description and the schema of the arguments, as JSON. Hosts keep title, hints and the outline of the answer for
 themselves; the column "whole entry" counts these too. Columns: our estimate without a tokenizer, which the test uses;
-o200k and cl100k of OpenAI where `bpe-openai` is installed (not a dependency of ours); WordPiece of the embedding
+o200k and cl100k of OpenAI where `bpe-openai` is installed (not one of our dependencies); WordPiece of the embedding
 model, which makes every bracket and quotation mark a token and so is an upper bound. The last line has the mean of
 each, and of JSON without blanks as it is sent. Exits non-zero above 150 tokens a tool by the estimate, or by o200k or
 cl100k where they are there.

@@ -23,5 +23,5 @@ defs = dg.Definitions(
     executor=dg.in_process_executor,
 )
 
-# Here, because Dagster imports this module in the process that starts the runs, and gives no other place to say it.
+# Here, because Dagster imports this module in the process that starts the runs, and offers no other hook.
 fork_runs(["dagster._cli", "dagster._grpc.impl", __name__])

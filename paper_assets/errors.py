@@ -148,7 +148,7 @@ class StoreError(PaperAssetsError):
 
 
 class StoreBusy(StoreError):
-    """Another process holds the store; the text says which."""
+    """Another process holds the store; the text names it."""
 
 
 class StoreVersion(StoreError):
@@ -193,7 +193,7 @@ def causes(error: BaseException) -> Iterator[BaseException]:
 def named_error(error: Exception, name: str) -> PaperAssetsError:
     """Return an error of ours as it is; log any other with its traceback and return one line that says where it was.
 
-    For the places that work through profiles, days or papers one after another: they report the line and go on.
+    For the places that work through profiles, days or papers one after another: they report the line and continue.
     """
     if isinstance(error, PaperAssetsError):
         return error

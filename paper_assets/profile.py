@@ -217,7 +217,7 @@ def profile_from_mapping(name: str, record: Mapping[str, Any]) -> Profile:
 
 
 def profile_content(record: object, *, source: str) -> ProfileContent:
-    """Validate what `profile.json` holds. Raises InvalidProfile: one line with `source`, the key and what to do."""
+    """Validate the content of `profile.json`. Raises InvalidProfile: one line with `source`, the key and what to do."""
     if not isinstance(record, dict):
         raise InvalidProfile(f"{source}: expected an object with the key interests, got {type(record).__name__}")
     try:

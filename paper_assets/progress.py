@@ -4,7 +4,7 @@ from typing import Protocol
 
 
 class Progress(Protocol):
-    """Called as the work goes on; may raise, which ends the work."""
+    """Called as the work proceeds; may raise, which ends the work."""
 
     def __call__(self, done: int, total: int | None, what: str = "", /) -> None:
         """Report `done` of `total` (None: unknown), and what is being done, if that is more than the label says."""

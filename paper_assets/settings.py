@@ -178,20 +178,21 @@ class ScoringConfig:
     literature_review_grace_years: int = 5  # G3
     interest_repeats: tuple[int, int, int] = (3, 2, 1)  # primary, secondary, exploratory, G4
     lane_weights: tuple[float, float, float] = (1.0, 0.7, 0.4)  # the same, of lanes
-    # G17: which papers are worth reading (docs/evaluation.md). None below `line`; and of the others, from the most
-    # probable down, as many as are expected to be on topic in the share `list_right`.
+    # G17: which papers are worth reading (docs/evaluation.md). None below the threshold `line`; of the others, from the
+    # most probable down, as many as keep the share expected to be on topic at `list_right`.
     line: float = 0.2
     list_right: float = 0.6
-    alone: float = 0.05  # from here on the best paper is shown to a reader whose last lists were all empty
-    # G17c: how many points of log odds a point of the score beside relevance (keywords, authors, code, recency) moves a
-    # paper in the list. Code is worth 0.75 of them; with purpose implementation, where it comes first, 4.
+    alone: float = 0.05  # probability from which the best paper is shown to a reader whose last lists were all empty
+    # G17c: points of log odds by which a point of the score beside relevance (keywords, authors, code, recency) moves a
+    # paper. Code moves it by 0.75 points; with purpose implementation, where code matters most, by 4.
     nudge: float = 10.0
     implementation_nudge: float = 20.0
-    survey_bonus: float = 0.15  # G8: of a survey, for purpose literature_review, which also asks for less
+    survey_bonus: float = 0.15  # G8: of a survey, for purpose literature_review, which also has a lower threshold
     literature_review_line: float = 0.15
     literature_review_right: float = 0.5
-    # G8: purpose idea_generation prefers the edge of the interests: beyond this probability a point counts backwards,
-    # by this share of it, up to `idea_most`: a sure paper is still listed. It also wants papers unlike each other.
+    # G8: purpose idea_generation prefers the edge of the interests: beyond this probability each point of log odds
+    # lowers the match by this share, in all by `idea_most` at most, so that a certain paper is still listed. It also
+    # prefers papers that differ from each other.
     idea_edge: float = 0.8
     idea_slope: float = 0.2
     idea_most: float = 1.0
@@ -205,7 +206,7 @@ class ScoringConfig:
         (365, 0.3),
     )  # G7
     recency_floor: float = 0.1  # G7
-    llm_band: tuple[float, float] = (0.4, 0.7)  # G5: from the first, below the second, a paper is worth a question
+    llm_band: tuple[float, float] = (0.4, 0.7)  # G5: a paper of relevance from the first to below the second is checked
     llm_batch: int = 15  # G5: papers in one question
     llm_abstract: int = 500  # G5: characters of the abstract that are shown
     practicality_code: float = 0.5  # G7
@@ -216,7 +217,7 @@ class ScoringConfig:
     diversity_similarity: float = 0.8  # G11: cosine from which a paper repeats another
     diversity_penalty: float = -0.2  # G11
     similar_pair: float = 0.7  # G14: cosine from which two papers are noted as similar
-    similar_pair_with_traits: float = 0.6  # G14: the same, where they also share a problem and a method
+    similar_pair_with_traits: float = 0.6  # G14: the same, if they also share a problem and a method
     final_floor: float = -0.5  # G10
     final_ceiling: float = 1.5  # G10
     high_match: float = 0.7  # G13
@@ -364,8 +365,8 @@ class Settings(BaseModel):
     output_dir: Folder = Field(default_factory=lambda given: given["home"] / "output")
     pdf_dir: Folder = Field(default_factory=lambda given: given["output_dir"])
     first_day: Day = date(2025, 1, 1)  # first partition; earlier papers are kept but have no partition
-    sources: Names = ("arxiv",)  # whose days are fetched, by the names in sources/table.py
-    categories: Names = ("cs.CL", "cs.LG")  # what the schedule fetches, SPEC S1
+    sources: Names = ("arxiv",)  # sources whose days are fetched, by their names in sources/table.py
+    categories: Names = ("cs.CL", "cs.LG")  # fetched by the schedule, SPEC S1
     # When the daily fetch runs: the time of day in the time zone, on these weekdays. 06:30 UTC is hours after arXiv's
     # announcement in every season.
     fetch_at: TimeOfDay = time(6, 30)
@@ -392,7 +393,7 @@ class Settings(BaseModel):
     semantic_scholar_url: Address = "https://api.semanticscholar.org/graph/v1"
     semantic_scholar: Switch = False  # ask it about fetched papers too (S4)
     zotero_url: Address = "https://api.zotero.org"
-    # Where digests are handed in by mail, over TLS: from the first byte on port 465, by STARTTLS on any other (Z3). The
+    # The mail server that sends digests, over TLS: from the first byte on port 465, by STARTTLS on any other (Z3). The
     # password is read from PAPER_ASSETS_SMTP_PASSWORD only.
     smtp_host: str = ""
     smtp_port: Port = 587
@@ -402,10 +403,10 @@ class Settings(BaseModel):
     # Hosts from which PDFs may be fetched, I8.
     known_hosts: Annotated[Names, AfterValidator(lambda names: names or KNOWN_HOSTS)] = KNOWN_HOSTS
     pdf_megabytes: Above0 = 50.0  # a larger PDF is not read, I7
-    store_deadline: Seconds = 60.0  # to wait for a store that another process holds
-    sensor_interval: WholeSeconds = 5  # between two looks at profiles/, ratings and what is due; 5 at least
-    desk_url: Address = "http://127.0.0.1:8787"  # where digests and Dagster say that the desk is
-    # I6: for one call over MCP; clients give up after 60.
+    store_deadline: Seconds = 60.0  # for which to wait for a store that another process holds
+    sensor_interval: WholeSeconds = 5  # between two checks of profiles/, ratings and what is due; at least 5
+    desk_url: Address = "http://127.0.0.1:8787"  # URL of the desk in digests and in Dagster
+    # I6: for one call over MCP; clients stop waiting after 60.
     call_limit: Annotated[Seconds, AfterValidator(lambda limit: min(limit, 50.0))] = 50.0
     scoring: Annotated[InstanceOf[ScoringConfig], BeforeValidator(_scoring)] = Field(default_factory=ScoringConfig)
     retrieval: InstanceOf[RetrievalConfig] = Field(default_factory=RetrievalConfig)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 settings.register_profile("here", deadline=None, database=None)
 settings.load_profile("here")
 
-# Commands started under nohup go on at SIGHUP; the tests expect what a terminal's commands do.
+# Commands started under nohup ignore SIGHUP; the tests expect commands of a terminal.
 if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 

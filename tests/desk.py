@@ -84,8 +84,8 @@ class Desk:
     def daemon(
         self, *, interval: int = 3, stopped_within: float = 120, **more: str
     ) -> Iterator["subprocess.Popen[str]"]:
-        """Dagster's daemon in a session of its own, its sensors looking every `interval` seconds; what it says stands
-        in `daemon.log`. At the end it is told to stop, and killed with all its processes if it does not.
+        """Dagster's daemon in a separate session, its sensors ticking every `interval` seconds; its output is in
+        `daemon.log`. At the end it is asked to stop, and killed with all its processes if it does not.
         """
         with (self.folder / "daemon.log").open("a", encoding="utf-8") as log:
             daemon = subprocess.Popen(
@@ -174,6 +174,16 @@ def week(days: Sequence[str], *, each: int = 6) -> list[dict[str, Any]]:
         for at, day in enumerate(days)
         for number in range(each)
     ]
+
+
+def imported_desk(folder: Path, days: Sequence[str], *, each: int = 6) -> Desk:
+    """Return a desk with two profiles and the papers of some days, without results."""
+    desk = Desk(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    desk.profile("graphs", GRAPHS)
+    desk.profile("speech", SPEECH)
+    desk.run("import", str(desk.papers("papers.jsonl", week(days, each=each))))
+    return desk
 
 
 def no_clock() -> datetime:

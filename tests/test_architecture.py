@@ -179,7 +179,7 @@ def test_importing_the_graph_loads_no_model_no_vector_store_and_no_reader_of_pdf
 
 
 def test_status_compares_stored_lists_without_loading_what_makes_or_fetches_anything() -> None:
-    heavy = "jinja2, requests, arxiv, lxml, asyncio, smtplib, dagster, torch, paper_assets.digests"
+    heavy = "jinja2, requests, arxiv, lxml, asyncio, smtplib, dagster, torch, pyarrow.compute, paper_assets.digests"
     heavy += ", paper_assets.retrieval, paper_assets.rewriting, paper_assets.interpreting, paper_assets.evaluation"
     code = (
         "import sys, datetime, pathlib; import paper_assets.interfaces.cli.status, paper_assets.pipeline.staleness; "

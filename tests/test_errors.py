@@ -6,7 +6,7 @@ from paper_assets.errors import LLMError, PaperAssetsError, RateLimited, StoreBu
 
 
 @pytest.mark.parametrize("kind", [PaperAssetsError, RateLimited, StoreBusy, LLMError])
-def test_a_line_steers_no_terminal_and_stays_a_line(kind: type[PaperAssetsError]) -> None:
+def test_a_message_contains_no_control_sequence_and_is_one_line(kind: type[PaperAssetsError]) -> None:
     told = str(kind("profile \x1b[31mred\x07 \u202egnp.exe: line\nbreak\r\nand \udcff"))
     assert told.isprintable() and "\n" not in told
     assert told.startswith("profile ") and "line break" in told and "[31mred" in told

@@ -41,7 +41,7 @@ def profiles() -> dict[str, Profile]:
     return {folder.name: load_profile(folder) for folder in profile_folders(PROFILES)}
 
 
-def test_a_few_dozen_papers_stand_in_the_file_once_for_each_version(lines: list[Paper]) -> None:
+def test_a_few_dozen_papers_are_in_the_file_once_for_each_version(lines: list[Paper]) -> None:
     assert 48 <= len(lines) <= 60
     assert max(Counter((paper.paper_id, paper.version) for paper in lines).values()) == 1
     for paper in lines:
@@ -87,7 +87,7 @@ def test_categories_are_mixed_and_cross_listed(papers: dict[str, Paper]) -> None
     assert all(paper.categories[0] == paper.primary_category for paper in papers.values())
 
 
-def test_one_paper_is_withdrawn_and_says_so_in_its_comment(papers: dict[str, Paper]) -> None:
+def test_one_paper_is_withdrawn_according_to_its_comment(papers: dict[str, Paper]) -> None:
     (gone,) = [paper for paper in papers.values() if paper.withdrawn]
     assert is_withdrawn(gone.comment, gone.abstract)
 

@@ -1,4 +1,4 @@
-"""Test where data lies when no variable says so: in a checkout, beside existing data, else in the user's folder."""
+"""Test where data is stored if no variable sets it: in a checkout, beside existing data, else in the user's folder."""
 
 import os
 import subprocess

@@ -31,7 +31,7 @@ def test_an_id_is_read_however_it_is_written(text: str, identifier: str, version
 
 
 @pytest.mark.parametrize("text", ["", "2501.1", "../etc/passwd", "2501.12345v0", "x" * 10_000, "２５０１.12345"])
-def test_what_is_no_id_is_refused_in_one_short_line(text: str) -> None:
+def test_an_invalid_id_is_refused_in_one_short_line(text: str) -> None:
     with pytest.raises(InvalidArxivId) as refusal:
         split_arxiv_id(text)
     assert len(str(refusal.value)) < 200
@@ -56,7 +56,7 @@ def test_an_id_knows_its_source(text: str, source: str, value: str, version: int
 
 
 @pytest.mark.parametrize("text", ["p1", "https://example.org/x", "biorxiv:", "biorxiv: a", "arxiv:xyz", "1:2", ":2"])
-def test_a_text_that_is_no_sources_id_is_refused_and_stored_as_it_is(text: str) -> None:
+def test_an_id_of_an_unknown_source_is_refused_as_input_and_stored_unchanged(text: str) -> None:
     with pytest.raises(InvalidArxivId):
         split_paper_id(text)
     assert unversioned(f" {text} ") == text

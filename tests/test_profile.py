@@ -63,7 +63,7 @@ def test_a_wrong_key_or_type_is_named_with_the_file(record: dict[str, object], n
         (b"[" * 100_000, "nested"),
     ],
 )
-def test_an_unreadable_profile_is_named_with_the_mend(tmp_path: Path, raw: bytes, named: str) -> None:
+def test_an_unreadable_profile_is_named_with_the_remedy(tmp_path: Path, raw: bytes, named: str) -> None:
     file = tmp_path / "ann" / "profile.json"
     file.parent.mkdir()
     file.write_bytes(raw)
@@ -111,13 +111,13 @@ def test_a_long_value_is_shown_by_its_beginning() -> None:
         profile_content({**GOOD, "ranking": {"purpose": "fun"}}, source="ann")
 
 
-def test_a_profile_that_asks_for_nothing_is_told_what_to_name() -> None:
+def test_a_profile_without_interests_is_refused_with_the_keys_to_fill() -> None:
     with pytest.raises(InvalidProfile, match=r"^ann: interests: name at least one interest"):
         profile_content({}, source="ann")
 
 
 @pytest.mark.parametrize("name", ["Ann", "-ann", "ann lab", "ann.lab", "änn"])
-def test_a_folder_with_a_name_that_is_no_partition_key_is_refused(tmp_path: Path, name: str) -> None:
+def test_a_folder_with_a_name_that_is_not_a_partition_key_is_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(InvalidProfile, match="a-z, 0-9, _ and - only"):
         load_profile(written(tmp_path / name))
 
@@ -146,7 +146,7 @@ def test_a_missing_profile_and_one_too_large_to_be_one_are_named(tmp_path: Path)
         load_profile(written(tmp_path / "larger", profile=good.ljust(5_000_001)))
 
 
-def test_an_entry_of_the_history_that_is_no_id_is_named_by_its_place(tmp_path: Path) -> None:
+def test_an_invalid_id_in_the_history_is_named_by_its_position(tmp_path: Path) -> None:
     with pytest.raises(InvalidProfile, match=r"read_papers\.json: entry 2 is not a paper id"):
         load_profile(written(tmp_path / "ann", read_papers=["2501.12345", 7]))
 
@@ -199,7 +199,7 @@ def with_weights(weights: object) -> Profile:
     return Profile(name="lab", content=profile_content(record, source="lab"))
 
 
-def test_a_profile_without_weights_of_its_own_has_the_hash_it_always_had() -> None:
+def test_a_profile_without_weights_has_an_unchanged_hash() -> None:
     plain = profile_content({"interests": {"primary": ["graph neural networks"]}}, source="lab")
     assert Profile(name="lab", content=plain).content_hash == "a95508a7cf51880ccacfe9faad05649e"
     assert with_weights(None).content_hash == "a95508a7cf51880ccacfe9faad05649e"
@@ -216,14 +216,14 @@ def with_line(line: object) -> Profile:
     return Profile(name="lab", content=profile_content(record, source="lab"))
 
 
-def test_a_line_is_part_of_the_profile_only_where_it_sets_one() -> None:
+def test_a_threshold_is_part_of_the_profile_only_if_it_is_set() -> None:
     assert with_line(None).content_hash == with_weights(None).content_hash
     assert with_line(0.3).content_hash != with_line(None).content_hash
     assert profile_from_mapping("lab", profile_to_mapping(with_line(1))).content.ranking.line == 1.0
 
 
 @pytest.mark.parametrize("line", [1.2, -0.1, "high", True])
-def test_a_line_outside_of_0_to_1_is_an_error_that_names_the_key(line: object) -> None:
+def test_a_threshold_outside_of_0_to_1_is_an_error_that_names_the_key(line: object) -> None:
     with pytest.raises(InvalidProfile, match=r"ranking\.line: "):
         with_line(line)
 
@@ -238,7 +238,7 @@ def test_a_line_outside_of_0_to_1_is_an_error_that_names_the_key(line: object) -
         ([0.5, 0.5], "ranking.weights: "),
     ],
 )
-def test_weights_that_are_none_are_refused_with_the_key(weights: object, told: str) -> None:
+def test_invalid_weights_are_refused_with_the_key(weights: object, told: str) -> None:
     with pytest.raises(InvalidProfile) as refused:
         with_weights(weights)
     assert f"lab: {told}" in str(refused.value)

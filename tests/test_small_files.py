@@ -1,4 +1,4 @@
-"""A small file is read, or anything else in its place is reported in one line, at once and in bounded memory."""
+"""A small file is read, or anything else with its name is reported in one line, at once and in bounded memory."""
 
 import gzip
 import os
@@ -18,7 +18,9 @@ def refused(file: Path) -> str:
     return str(fault.value)
 
 
-def test_what_is_no_regular_file_is_named_and_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_is_not_regular_is_named_and_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "folder").mkdir()
     (tmp_path / "nowhere").symlink_to(tmp_path / "gone")
@@ -74,13 +76,13 @@ def test_what_a_person_may_write_is_read(tmp_path: Path) -> None:
     assert parse_json(b'{"a": "\xc3\xa4"}', source="a") == {"a": "ä"}
 
 
-def test_text_that_is_none_is_named(tmp_path: Path) -> None:
+def test_invalid_text_is_named(tmp_path: Path) -> None:
     file = tmp_path / "a.json"
     file.write_bytes(b'{"a": "\xff"}')
     assert "is not UTF-8 text" in refused(file)
 
 
-def test_a_place_that_nobody_may_look_at_is_not_taken_for_empty(tmp_path: Path) -> None:
+def test_a_path_that_cannot_be_read_counts_as_present(tmp_path: Path) -> None:
     (tmp_path / "circle").symlink_to(tmp_path / "circle")
     assert is_present(tmp_path / "circle") and is_present(tmp_path / "circle" / "profile.json")
     assert not is_present(tmp_path / "gone") and not is_present(tmp_path / ("n" * 300))

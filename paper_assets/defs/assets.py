@@ -54,7 +54,7 @@ class PapersRunConfig(dg.Config):
 
     accept_fewer: bool = Field(
         default=False,
-        description="Believe an answer with far fewer papers than are stored of the day, and remove those it lacks.",
+        description="Accept an answer with far fewer papers than are stored for the day, and remove the missing ones.",
     )
 
     def options(self) -> dict[str, Any]:
@@ -161,7 +161,7 @@ class Described:
 
 
 def describe(step: Step, product: Product, workspace: Workspace, made: Made) -> Described:
-    """Report each partition that was made or has changed; a surprise in one leaves out no other."""
+    """Report each partition that was made or has changed; an unexpected error in one does not affect the others."""
     found = Described()
     for partitions, reports in ((list(made.new), found.of_made), (list(made.also_changed), found.of_others)):
         for at in range(0, len(partitions), _DESCRIBED_TOGETHER):
@@ -210,7 +210,7 @@ class ChecksMade:
 def check_made(step: Step, product: Product, workspace: Workspace, made: Made) -> ChecksMade:
     """Check what was made; a failing blocking check is repeated for each profile, because it stops no other.
 
-    Where nothing could be made there is nothing to check, and the run fails without the outcomes.
+    If nothing could be made, there is nothing to check, and the run fails without outcomes.
     """
     found, done = ChecksMade(), list(made.new)
     if not done and made.failures:

@@ -29,7 +29,7 @@ def materializations(
     """Yield the events of one asset for all partitions of a run (by key), each with its own data version.
 
     Dagster gives all partitions of one output the same data version, so that a chunk of days would look changed
-    wherever one day changed. Therefore a run over several partitions reports each of them once more, afterwards.
+    wherever one day changed. Therefore a run over several partitions reports each of them again, afterwards.
     `last`: nothing in the run depends on this output, so each partition is reported once only.
     """
     checks = list(check_results)
@@ -66,7 +66,7 @@ def metadata_of(report: Report) -> dict[str, Any]:
 
 
 def _drawn_or_fault(name: str, value: Value) -> Any:
-    """Draw a value; a surprise in a picture of what was made must not fail the run that made it."""
+    """Draw a value; an error in a picture must not fail the run that made the data."""
     try:
         return _drawn(value)
     except Exception as error:

@@ -82,7 +82,7 @@ def bring_up_to_date(
 ) -> None:
     """Make the outdated partitions of a step, those of all profiles in one run, and record the result in `done`.
 
-    A profile of which something above has failed is left alone, and a failure here stops no other profile.
+    A profile with a failure upstream is skipped, and a failure here affects no other profile.
     """
     needs = {dep for product in step.products for dep in product.deps}
     stopped = {profile for product, profile in done.failed if product in needs}

@@ -56,7 +56,7 @@ class Job:
 
     @property
     def running(self) -> bool:
-        """Whether the command is still at work."""
+        """Whether the command is still running."""
         return self.state == "running"
 
 
@@ -115,7 +115,7 @@ def begin(home: Path, environ: Mapping[str, str], arguments: Sequence[str], *, t
 
 
 def stop(home: Path) -> bool:
-    """End the running command; what it has finished is kept, and the same command goes on from there."""
+    """End the running command; what it has finished is kept, and the same command continues from there."""
     job = last_job(home)
     process = parse_process(job.process) if job and job.running else None
     if job is None or process is None or is_gone(process):

@@ -56,7 +56,8 @@ def serve(
     names: Sequence[str],
     say: Callable[[str], None],
 ) -> None:
-    """Serve until Ctrl-C or SIGTERM; `say` hears the address, `names` are hosts it answers to beside this machine's.
+    """Serve until Ctrl-C or SIGTERM; `say` receives the URL, `names` are hosts that it answers to in addition to this
+    machine's.
 
     Raises InvalidInput for an address that cannot be used, and for one beyond this machine while no person is added.
     """
@@ -64,7 +65,7 @@ def serve(
     if not people and host not in THIS_MACHINE:
         raise InvalidInput(
             f"--host {host}: no person has access yet, so it listens on this machine only; "
-            "say `paper-assets people add NAME --profile PROFILE` first"
+            "run `paper-assets people add NAME --profile PROFILE` first"
         )
     log_to_stderr(environ.get("LOG_LEVEL", "") or "WARNING", Secrets(environ))
     answers_to = THIS_MACHINE | {name.strip().lower() for name in names} | ({host} - _ANY_ADDRESS)
@@ -86,5 +87,5 @@ def serve(
         backlog=BACKLOG,
     )
     uvicorn.Server(config).run(sockets=[listener])
-    # A thread may still wait for a language model or a store; nothing of it is half-written that a kill would spoil.
+    # A thread may still wait for a language model or a store; a kill leaves nothing half-written.
     os._exit(0)

@@ -233,7 +233,7 @@ def _end(children: Sequence[_Child], log: _Log) -> None:
 
 
 def main() -> None:
-    """Run a command of ours as a child of the supervisor, and end with it."""
+    """Run one of our commands as a child of the supervisor, and end with it."""
     from paper_assets.interfaces.cli.app import program
 
     parent = os.getppid()

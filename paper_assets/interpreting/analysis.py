@@ -16,7 +16,7 @@ from pydantic import BaseModel, Field
 from paper_assets.errors import InvalidInput, LLMConfigError, LLMError, RateLimited, SourceError, StoreBusy, StoreError
 from paper_assets.interpreting.clients import Clients
 from paper_assets.interpreting.papers import FetchedPaper, fetch_paper, fetched_to_mapping, with_content
-from paper_assets.models import llm
+from paper_assets.models.llm import LanguageModel
 from paper_assets.models.llm_config import Budget, LLMConfig, Usage, llm_config
 from paper_assets.paper import Paper
 from paper_assets.progress import Progress
@@ -148,7 +148,7 @@ def _cut(data: bytes, start: int, end: int) -> int:
 IDENTIFIERS = ("arxiv_id", "url", "pdf_url", "title")  # I2: in this order
 
 _AROUND = 3_500  # tokens of a prompt beside the text: instructions, schema, fences, head, a repair
-_LEAST_ROOM = 500  # tokens of text; with fewer a paper would need hundreds of parts
+_LEAST_TOKENS = 500  # tokens of text; with fewer a paper would need hundreds of parts
 _MOST_PARTS = 60
 _MOST_ROUNDS = 3  # of notes on notes
 
@@ -292,31 +292,22 @@ def _analysis(
     head, content = head_of(paper.paper), (paper.content or "").strip()
     if not content and not paper.paper.abstract.strip():
         raise InvalidInput("paper: there is neither content nor abstract to analyze")
-    room = 3 * (_room(config) - _AROUND) - len(head.encode("utf-8", "replace"))
-    if room < 3 * _LEAST_ROOM:
+    most_bytes = 3 * (_prompt_tokens(config) - _AROUND) - len(head.encode("utf-8", "replace"))
+    if most_bytes < 3 * _LEAST_TOKENS:
         limit = "OLLAMA_NUM_CTX" if config.provider == "ollama" else "the longest prompt"
         raise LLMConfigError(f"{limit} leaves no space for a paper beside the instructions; set it to 16384 or more")
     budget = Budget(calls=config.budget_calls, tokens=config.budget_tokens)
     cache = _KeptAnswers(StoredAnswers(clients.warehouse))
+    model = LanguageModel(config=config, purpose="analyses of papers", budget=budget, cache=cache)
 
     def asked(system: str, text: str, schema: type[Value], what: str, done: int) -> Value:
         seconds = config.deadline if clients.models_go_on else min(config.deadline, left())
         if seconds <= 0:
             raise LLMError(f"the time for this call is over after {done} answers; they are kept: ask again to go on")
         user = introduced(f"{what},", "text", f"{head}\n\n{text}".strip())
-        answer = llm.ask(
-            config,
-            system=system,
-            user=user,
-            schema=schema,
-            purpose="analyses of papers",
-            budget=budget,
-            cache=cache,
-            deadline=seconds,
-        )
-        return answer.value
+        return model.ask(system=system, user=user, schema=schema, deadline=seconds).value
 
-    parts = parts_of(content, most_bytes=room)
+    parts = parts_of(content, most_bytes=most_bytes)
     if len(parts) > _MOST_PARTS:
         raise InvalidInput(
             f"paper: its text of {len(content):,} characters would be {len(parts)} prompts, more than {_MOST_PARTS}"
@@ -326,7 +317,7 @@ def _analysis(
         what = "The full text of the paper" if content else "Title and abstract of the paper"
         reading = asked(reading_task(kind, from_notes=False), content, Reading, what, 0)
     else:
-        notes = _notes(partial(asked, notes_task()), parts, room=room, progress=clients.progress)
+        notes = _notes(partial(asked, notes_task()), parts, most_bytes=most_bytes, progress=clients.progress)
         task = reading_task(kind, from_notes=True)
         reading = asked(task, notes, Reading, f"Notes on the {len(parts)} parts of the paper", len(parts))
     clients.progress(len(parts) + 1, len(parts) + 1, "done")
@@ -344,7 +335,7 @@ def _analysis(
     )
 
 
-def _notes(asked: Any, parts: Sequence[str], *, room: int, progress: Progress) -> str:
+def _notes(asked: Any, parts: Sequence[str], *, most_bytes: int, progress: Progress) -> str:
     """Return notes on all parts as one text of limited size; if they are longer, notes on the notes."""
     total, done = len(parts) + 1, 0
     for _ in range(_MOST_ROUNDS):
@@ -355,9 +346,9 @@ def _notes(asked: Any, parts: Sequence[str], *, room: int, progress: Progress) -
             taken.append(f"Part {place}\n{_written(found)}")
             done += 1
         joined = "\n\n".join(taken)
-        if len(joined.encode("utf-8", "replace")) <= room:
+        if len(joined.encode("utf-8", "replace")) <= most_bytes:
             return joined
-        parts = parts_of(joined, most_bytes=room)
+        parts = parts_of(joined, most_bytes=most_bytes)
     raise LLMError(f"the notes on the paper did not get short enough in {_MOST_ROUNDS} rounds")
 
 
@@ -369,7 +360,7 @@ def _written(notes: Notes) -> str:
     )
 
 
-def _room(config: LLMConfig) -> int:
+def _prompt_tokens(config: LLMConfig) -> int:
     """Return the tokens of one prompt, as the LLM client limits them."""
     return config.num_ctx // 2 if config.provider == "ollama" else config.most_prompt_tokens
 

@@ -30,7 +30,7 @@ _MOST_FOR_THE_FIRST, _PART_FOR_THE_FIRST = 25.0, 0.6  # seconds; share of the ti
 
 @dataclass(frozen=True, slots=True)
 class WaitedOnce(Warehouse):
-    """The warehouse of one call: a busy store is waited for once; later units of work of the call do not wait."""
+    """The warehouse of one call: wait once for a busy store; later units of work of the call do not wait."""
 
     messages: list[str] = field(default_factory=list, compare=False)  # the error of the first wait
 

@@ -25,7 +25,7 @@ REPETITION = 0.5  # of probability, that a paper loses in the first set for bein
 _NEIGHBOURHOOD = 300  # papers, the most probable ones
 _NOT_SURE = 0.05, 0.95  # outside, the answer is known well enough
 _TEXT_VARIANCE = TEXT_VARIANCES[0]
-_NOISE = 4.0  # variance of what one rating says of log odds, 1 / (p (1 - p)) at p = 0.5
+_NOISE = 4.0  # variance of one rating as a measurement of log odds, 1 / (p (1 - p)) at p = 0.5
 
 
 def questions(

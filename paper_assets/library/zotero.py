@@ -14,7 +14,7 @@ from paper_assets.library.entries import Entry, clean_field
 
 _PAGE = 100  # items of an answer, the most that Zotero's server gives
 _NOT_WORKS = ("attachment", "note", "annotation")
-# Of the libraries of a Zotero, those of RSS feeds are what others published, not what the reader chose.
+# Libraries of RSS feeds hold what others published, not what the reader chose.
 _ITEMS = """
     select items.itemID, items.key, fields.fieldName, itemDataValues.value
     from items

@@ -2,8 +2,8 @@
 
 all-MiniLM-L6-v2 is loaded from files on this machine. A few word pieces are computed text by text through numpy in
 float32, many through OpenVINO in bfloat16 where the processor supports it (cosine to float32 at least 0.9999, so that
-vectors of both ways are comparable), or through sentence-transformers on a GPU. The texts of small calls are cached,
-whichever way they were computed. Any other model is loaded by sentence-transformers. A model that fails, or whose
+vectors of both ways are comparable), or through sentence-transformers on a GPU. The vectors of small calls are cached,
+however they were computed. Any other model is loaded by sentence-transformers. A model that fails, or whose
 answer is not one finite unit vector per text, raises ModelUnavailable.
 
 The hub is asked once, with a time limit, whether it has a model, because the libraries retry each absent file for

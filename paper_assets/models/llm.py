@@ -211,56 +211,66 @@ class Completion(Generic[Value]):
     cached: bool = False
 
 
-def ask(
-    config: LLMConfig,
-    *,
-    system: str,
-    user: str,
-    schema: type[Value],
-    prompt_version: str = "",
-    purpose: str = "other",
-    budget: Budget | None = None,
-    cache: AnswerCache | None = None,
-    deadline: float | None = None,
-    clock: Callable[[], float] = time.monotonic,
-    sleep: Callable[[float], None] = time.sleep,
-) -> Completion[Value]:
-    """Ask once and return a value of `schema`. `deadline`: seconds for all of it (default: the config's).
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LanguageModel:
+    """A configured language model for one use: `purpose` names it in the record of the month, `budget` is the run's.
 
-    `purpose` names the use in the record of the month.
-
-    Raises LLMConfigError, LLMBudgetReached or LLMError, each with one line and, as `usage`, what was spent.
+    `clock` and `sleep` measure seconds and wait; tests replace them.
     """
-    key = answer_key(config.model, system=system, user=user, schema=schema, prompt_version=prompt_version)
-    if cache is not None and (kept := cache.get(key)) is not None:
-        with suppress(ValidationError):
-            return Completion(value=schema.model_validate_json(kept), model=config.model, usage=Usage(), cached=True)
-    spent = Budget()
-    meters = (spent,) if budget is None else (budget, spent)  # the run's budget may refuse, so it is checked first
-    ends = clock() + (config.deadline if deadline is None else deadline)
-    prompt = Prompt(system=_instructions(system, schema), turns=(encodable(user),), schema=wire_schema(schema))
-    load(config)
-    try:
-        text, prompt = _complete(config, prompt, purpose=purpose, meters=meters, ends=ends, clock=clock, sleep=sleep)
+
+    config: LLMConfig
+    purpose: str = "other"
+    budget: Budget | None = None
+    cache: AnswerCache | None = None
+    clock: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], None] = time.sleep
+
+    def ask(
+        self,
+        *,
+        system: str,
+        user: str,
+        schema: type[Value],
+        prompt_version: str = "",
+        deadline: float | None = None,
+    ) -> Completion[Value]:
+        """Ask once and return a value of `schema`. `deadline`: seconds for all of it (default: the config's).
+
+        Raises LLMConfigError, LLMBudgetReached or LLMError, each with one line and, as `usage`, what was spent.
+        """
+        config, cache = self.config, self.cache
+        key = answer_key(config.model, system=system, user=user, schema=schema, prompt_version=prompt_version)
+        if cache is not None and (kept := cache.get(key)) is not None:
+            with suppress(ValidationError):
+                value = schema.model_validate_json(kept)
+                return Completion(value=value, model=config.model, usage=Usage(), cached=True)
+        spent = Budget()
+        # The run's budget may refuse, so it is checked first.
+        meters = (spent,) if self.budget is None else (self.budget, spent)
+        ends = self.clock() + (config.deadline if deadline is None else deadline)
+        prompt = Prompt(system=_instructions(system, schema), turns=(encodable(user),), schema=wire_schema(schema))
+        load(config)
         try:
-            value = read_answer(text, schema)
+            text, prompt = _complete(self, prompt, meters=meters, ends=ends)
+            try:
+                value = read_answer(text, schema)
+            except ValidationError as fault:
+                prompt = _repair(prompt, answer=text, fault=fault)
+                text, _ = _complete(self, prompt, meters=meters, ends=ends)
+                value = read_answer(text, schema)
         except ValidationError as fault:
-            prompt = _repair(prompt, answer=text, fault=fault)
-            text, _ = _complete(config, prompt, purpose=purpose, meters=meters, ends=ends, clock=clock, sleep=sleep)
-            value = read_answer(text, schema)
-    except ValidationError as fault:
-        reason = f"twice gave an answer that does not fit: {_faults(fault, most=1)}"
-        error = LLMError(f"{config.named} {reason}; try again or use another model")
-        error.usage = spent.usage
-        raise error from None
-    except LLMError as error:
-        error.usage = spent.usage
-        raise
-    if cache is not None:
-        used = spent.usage
-        tokens = {"input_tokens": used.input_tokens, "output_tokens": used.output_tokens}
-        cache.put(key, value.model_dump_json(), model=config.model, **tokens)
-    return Completion(value=value, model=config.model, usage=spent.usage)
+            reason = f"twice gave an answer that does not fit: {_faults(fault, most=1)}"
+            error = LLMError(f"{config.named} {reason}; try again or use another model")
+            error.usage = spent.usage
+            raise error from None
+        except LLMError as error:
+            error.usage = spent.usage
+            raise
+        if cache is not None:
+            used = spent.usage
+            tokens = {"input_tokens": used.input_tokens, "output_tokens": used.output_tokens}
+            cache.put(key, value.model_dump_json(), model=config.model, **tokens)
+        return Completion(value=value, model=config.model, usage=spent.usage)
 
 
 def answer_key(model: str, *, system: str, user: str, schema: type[BaseModel], prompt_version: str = "") -> str:
@@ -309,25 +319,17 @@ def _faults(fault: ValidationError, *, most: int) -> str:
     return "\n".join(" ".join(line.split())[:200] for line in lines)
 
 
-def _complete(
-    config: LLMConfig,
-    prompt: Prompt,
-    *,
-    purpose: str,
-    meters: Sequence[Budget],
-    ends: float,
-    clock: Callable[[], float],
-    sleep: Callable[[float], None],
-) -> tuple[str, Prompt]:
+def _complete(model: LanguageModel, prompt: Prompt, *, meters: Sequence[Budget], ends: float) -> tuple[str, Prompt]:
     """Return the model's whole text, after as many tries as the policy allows, and the prompt that was accepted."""
-    room = config.num_ctx // 2 if config.provider == "ollama" else config.most_prompt_tokens
-    if prompt.tokens > room:
-        raise LLMError(f"the prompt of about {prompt.tokens:,} tokens is too long for {config.named}: at most {room:,}")
+    config = model.config
+    most = config.num_ctx // 2 if config.provider == "ollama" else config.most_prompt_tokens
+    if prompt.tokens > most:
+        raise LLMError(f"the prompt of about {prompt.tokens:,} tokens is too long for {config.named}: at most {most:,}")
     wait = config.first_wait
     tries = 0
     last: TryFailed | None = None
     while tries < config.tries:
-        left = ends - clock()
+        left = ends - model.clock()
         if left <= 0:
             said = f"{tries} tries; last: {last or 'no time for a try'}"
             raise _final_error(f"{config.named} gave no answer before the deadline ({said})", last)
@@ -345,16 +347,16 @@ def _complete(
             last = failed
             pause = wait if failed.wait is None else failed.wait
             if tries < config.tries:
-                if pause >= ends - clock():
+                if pause >= ends - model.clock():
                     step = f"waiting the {pause:.3g} s it asks for" if failed.wait is not None else "another try"
                     raise _final_error(f"{config.named} failed: {last}; {step} would pass the deadline", last) from None
-                sleep(pause)
+                model.sleep(pause)
             wait *= 2
             continue
         for meter in meters:
             meter.add_tokens(reply.input_tokens, reply.output_tokens)
         if config.monthly:
-            config.monthly.add(purpose, reply.input_tokens, reply.output_tokens)
+            config.monthly.add(model.purpose, reply.input_tokens, reply.output_tokens)
         return _whole(config, reply), prompt
     times = f" {tries} times; last" if tries > 1 else ""
     raise _final_error(f"{config.named} failed{times}: {last}", last)

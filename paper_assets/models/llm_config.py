@@ -2,7 +2,7 @@
 
 A run has a budget, and a month may have a limit for all processes together.
 
-Precedence: tool parameter > environment > default.
+Precedence: tool parameter, then environment, then default.
 """
 
 import math

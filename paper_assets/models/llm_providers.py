@@ -86,10 +86,10 @@ def judged(config: LLMConfig, response: "httpx2.Response", *, with_schema: bool)
         line = f"{config.named} denied access (403); check {key_variable} and {prefix}_MODEL{message}"
         raise LLMConfigError(line, variable=key_variable)
     if status == 404:
-        mend = f"; try: ollama pull {config.model}" if config.provider == "ollama" else ""
+        remedy = f"; try: ollama pull {config.model}" if config.provider == "ollama" else ""
         raise LLMConfigError(
             f"{config.named} knows no model {config.model!r}, or the address is wrong (404); "
-            f"check {prefix}_MODEL and {prefix}_BASE_URL{mend}{message}",
+            f"check {prefix}_MODEL and {prefix}_BASE_URL{remedy}{message}",
             variable=f"{prefix}_MODEL",
         )
     if 300 <= status < 400:

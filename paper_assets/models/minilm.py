@@ -151,7 +151,7 @@ def vector_sum(weights: dict[str, np.ndarray], ids: np.ndarray) -> np.ndarray:
         try:
             found: np.ndarray = token_vectors(weights, ids[None, half], functions)
         except BaseException:
-            met.abort()  # otherwise the other thread waits for ever
+            met.abort()  # otherwise the other thread waits forever
             raise
         return found[0]
 

@@ -1,7 +1,7 @@
 """Answer a reader's question from the stores: gather, fetch full texts where allowed, judge, write, verify.
 
 One function serves the command line, the page and MCP. What a language model answers is kept by content, so that the
-same question costs nothing a second time, and a run that was killed goes on with what it has paid for.
+same question costs nothing a second time, and a killed run continues from the answers that it has paid for.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,9 +14,8 @@ from paper_assets.interpreting.clients import open_clients
 from paper_assets.interpreting.fulltexts import embed_passages
 from paper_assets.interpreting.papers import fetch_paper
 from paper_assets.library.formats import write_papers
-from paper_assets.models import llm
 from paper_assets.models.embedder import Embedder
-from paper_assets.models.llm import Completion
+from paper_assets.models.llm import LanguageModel
 from paper_assets.models.llm_config import Budget, LLMConfig, llm_config
 from paper_assets.paper import papers_from_table
 from paper_assets.progress import Progress
@@ -35,7 +34,6 @@ from paper_assets.retrieval.plan import Plan, conditions_of, joined
 from paper_assets.retrieval.question_answering import (
     AskModel,
     Estimate,
-    Value,
     estimate_cost,
     extractive_answer,
     gather_passages,
@@ -79,7 +77,7 @@ class PreparedQuestion:
     """A question with its passages, before anything is paid for; `config` is missing if no language model will be
     called.
 
-    `no_model`: that one of the notes which gives the reason; `configured`: whether a language model is set up at all.
+    `no_model`: the note that gives the reason; `configured`: whether a language model is set up at all.
     """
 
     question: str
@@ -91,14 +89,23 @@ class PreparedQuestion:
     configured: bool = True
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnsweringContext:
+    """What questions are answered with: settings, stored documents, an embedding model (None: words alone are
+    compared), and the environment, which configures the language model.
+    """
+
+    settings: Settings
+    environ: Mapping[str, str]
+    warehouse: Warehouse
+    embedder: Embedder | None
+
+
 def prepare_question(
-    settings: Settings,
-    environ: Mapping[str, str],
-    warehouse: Warehouse,
+    context: AnsweringContext,
     question: str,
     options: QuestionOptions,
     *,
-    embedder: Embedder | None,
     progress: Progress = lambda done, total, what="": None,
     where: Where | None = None,
     data_types: Sequence[DataType] = ("abstract", "fulltext"),
@@ -109,19 +116,20 @@ def prepare_question(
     be fetched is a note. Raises InvalidInput, StoreError.
     """
     question = " ".join(question.split())
-    corpus = Corpus(warehouse=warehouse, embedder=embedder, config=settings.retrieval)
+    warehouse, embedder = context.warehouse, context.embedder
+    corpus = Corpus(warehouse=warehouse, embedder=embedder, config=context.settings.retrieval)
     allowed = access(options.profile) if where is None else where
     passages = gather_passages(corpus, question, where=allowed, data_types=data_types)
     notes: list[str] = []
     if options.fetch:
-        notes += _fetch_full_texts(settings, environ, warehouse, passages, options.fetch, progress)
+        notes += _fetch_full_texts(context, passages, options.fetch, progress)
         if embedder is not None:
             embed_passages(warehouse, embedder)
         passages = gather_passages(corpus, question, where=allowed, data_types=data_types)
     config, no_model, configured = None, None, True
     if not options.extractive:
         try:
-            config = llm_config(environ)
+            config = llm_config(context.environ)
         except LLMConfigError as fault:
             no_model, configured = f"quoted without a language model: {fault}", not isinstance(fault, LLMNotConfigured)
             notes.append(no_model)
@@ -140,16 +148,9 @@ def prepare_question(
     )
 
 
-def answer_question(
-    prepared: PreparedQuestion,
-    settings: Settings,
-    environ: Mapping[str, str],
-    warehouse: Warehouse,
-    options: QuestionOptions,
-    *,
-    embedder: Embedder | None,
-) -> Answer:
+def answer_question(context: AnsweringContext, prepared: PreparedQuestion, options: QuestionOptions) -> Answer:
     """Answer a prepared question within its budget, using stored answers of the language model where they exist."""
+    warehouse, embedder = context.warehouse, context.embedder
     if prepared.config is None or not prepared.passages:
         answer = extractive_answer(prepared.question, prepared.passages, embedder=embedder)
         return replace(_with_sections(answer, warehouse), notes=prepared.notes)
@@ -159,7 +160,7 @@ def answer_question(
         prepared.passages,
         ask=_model(prepared.config, warehouse, budget),
         embedder=embedder,
-        judge=open_judge(settings, environ, warehouse, budget=budget) if options.sides else None,
+        judge=open_judge(context.settings, context.environ, warehouse, budget=budget) if options.sides else None,
     )
     paid = budget.usage
     return replace(
@@ -193,17 +194,17 @@ class DailyAnswers:
         Digests are sent on, so private documents are not quoted. Raises InvalidInput, StoreError.
         """
         options = QuestionOptions(sides=plan.asks_for_stances)
+        context = AnsweringContext(
+            settings=self.settings, environ=self.environ, warehouse=self.warehouse, embedder=embedder
+        )
         prepared = prepare_question(
-            self.settings,
-            self.environ,
-            self.warehouse,
+            context,
             plan.question,
             options,
-            embedder=embedder,
             where=joined(conditions_of(plan, None, as_of=as_of, owner=None)),
             data_types=plan.data_types,
         )
-        answer = answer_question(prepared, self.settings, self.environ, self.warehouse, options, embedder=embedder)
+        answer = answer_question(context, prepared, options)
         failed = answer.failure is not None
         return {**answer_record(answer), "failed": failed}
 
@@ -259,28 +260,17 @@ def _budget(config: LLMConfig, options: QuestionOptions) -> Budget:
 
 
 def _model(config: LLMConfig, warehouse: Warehouse, budget: Budget) -> AskModel:
-    kept = StoredAnswers(warehouse)
-
-    def ask(*, system: str, user: str, schema: type[Value]) -> Completion[Value]:
-        return llm.ask(
-            config, system=system, user=user, schema=schema, purpose="answers to questions", budget=budget, cache=kept
-        )
-
-    return ask
+    cache = StoredAnswers(warehouse)
+    return LanguageModel(config=config, purpose="answers to questions", budget=budget, cache=cache).ask
 
 
 def _fetch_full_texts(
-    settings: Settings,
-    environ: Mapping[str, str],
-    warehouse: Warehouse,
-    passages: Sequence[Candidate],
-    most: int,
-    progress: Progress,
+    context: AnsweringContext, passages: Sequence[Candidate], most: int, progress: Progress
 ) -> list[str]:
     """Fetch and store the full texts of the best papers that have none; return failures as notes."""
     have = {each.source_id for each in passages if each.metadata.get("data_type") == "fulltext"}
     wanted = [each for each in dict.fromkeys(each.source_id for each in passages) if each not in have][:most]
-    clients = open_clients(settings, environ, warehouse=warehouse)
+    clients = open_clients(context.settings, context.environ, warehouse=context.warehouse)
     notes = []
     for done, paper_id in enumerate(wanted):
         progress(done, len(wanted), f"reading {paper_id}")

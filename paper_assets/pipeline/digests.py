@@ -134,7 +134,7 @@ def _write(stored: Stored, inputs: DigestInputs, *, settings: Settings) -> Writt
 
 
 def rewrite_digests(warehouse: Warehouse, profile: str, *, settings: Settings) -> None:
-    """Write the pages of all days of a profile again, as what they say of erased ratings must go.
+    """Write the pages of all days of a profile again, so that nothing about erased ratings remains.
 
     Raises StoreBusy, StoreUnwritable.
     """

@@ -84,7 +84,7 @@ def day_by_day(
     prepare: Callable[[Partition], bool],
     work_of: Callable[[Partition], Work],
     verifier: Verifier,
-    tell: Callable[[Partition, bool], None] = lambda partition, new: None,
+    on_ranked: Callable[[Partition, bool], None] = lambda partition, new: None,
 ) -> tuple[dict[Partition, bool], dict[Partition, PaperAssetsError]]:
     """Rank each partition; `prepare` makes its candidates and returns whether they are new, `work_of` starts its
     ranking.
@@ -101,7 +101,7 @@ def day_by_day(
                 _one_day(connection, asked, done, prepare=prepare, work_of=work_of, verifier=verifier)
                 for each in asked:
                     if each in done.new:
-                        tell(each, done.new[each])
+                        on_ranked(each, done.new[each])
                 if any(
                     isinstance(each, RateLimited | StoreBusy | ClusterUnavailable) for each in done.failures.values()
                 ):
@@ -358,15 +358,15 @@ def _make(workspace: Workspace, partitions: Sequence[Partition], wanted: frozens
         new = prepare(partition)
         if RANKINGS in wanted:
             new = rank_locally(work_of(partition), verifier)
-            tell(partition, new)
+            on_ranked(partition, new)
         return new
 
-    def tell(partition: Partition, new: bool) -> None:
+    def on_ranked(partition: Partition, new: bool) -> None:
         workspace.log.info(f"{partition}: {'ranked' if new else 'unchanged'}")
 
     if workspace.cluster and RANKINGS in wanted:
         new, failures = day_by_day(
-            workspace.cluster, partitions, prepare=prepare, work_of=work_of, verifier=verifier, tell=tell
+            workspace.cluster, partitions, prepare=prepare, work_of=work_of, verifier=verifier, on_ranked=on_ranked
         )
     elif verifier.model:  # which may take minutes, in which no other process could use the store
         new, failures = one_by_one(partitions, make, in_order=True, progress=workspace.progress)

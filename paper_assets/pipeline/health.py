@@ -20,7 +20,7 @@ from paper_assets.pipeline.rewrites import waiting_by_profile
 from paper_assets.pipeline.staleness import late_assets
 from paper_assets.pipeline.step import Partition
 from paper_assets.pipeline.workspace import Workspace
-from paper_assets.sources.days import prefixes_of_days
+from paper_assets.sources.id_prefixes import prefixes_of_fetched_sources
 from paper_assets.stores.digests import digest_path, unfinished_profiles
 from paper_assets.stores.harvests import DayTrouble, day_troubles
 from paper_assets.stores.locks import sweep_notes
@@ -59,7 +59,7 @@ def _health(workspace: Workspace) -> Health:
         found = ProfilesFound({}, {f"{settings.profiles_dir}": str(fault)})
     return Health(
         held=held,
-        troubles=day_troubles(warehouse, sources=prefixes_of_days(settings)),
+        troubles=day_troubles(warehouse, sources=prefixes_of_fetched_sources(settings)),
         late={
             partition.of_profile: late
             for partition, late in late_assets(
@@ -101,7 +101,7 @@ def repair(workspace: Workspace, *, report: Callable[[int], None] | None = None)
 
 @contextmanager
 def _reported(profile: str, day: date) -> Iterator[None]:
-    """Go on after a failure in one profile's day: it stays as it is, and an unexpected error is logged."""
+    """Continue after a failure in one profile's day: it stays as it is, and an unexpected error is logged."""
     try:
         yield
     except StoreError:

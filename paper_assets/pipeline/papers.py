@@ -80,8 +80,8 @@ def keep_day(
             listing = keep_listing(warehouse, day, kept[-1].papers, source=source.prefix, now=now, believe=accept_fewer)
             changes.append(listing.change)
             if listing.doubt is not None:
-                mend = f"`paper-assets fetch --day {day} --accept-fewer`"
-                failure = failure or DoubtfulDay(f"{source.title}, {day}: {listing.doubt}, or now with {mend}")
+                remedy = f"`paper-assets fetch --day {day} --accept-fewer`"
+                failure = failure or DoubtfulDay(f"{source.title}, {day}: {listing.doubt}, or now with {remedy}")
     return KeptDay(
         enriched=Enriched(
             papers=[paper for each in kept for paper in each.papers],
@@ -285,7 +285,7 @@ STEP = Step(
 )
 
 
-_LOST_TIMES = 3  # in one run: a source that forgets oftener would be asked for ever
+_LOST_TIMES = 3  # in one run: a source that forgets more often would be asked forever
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

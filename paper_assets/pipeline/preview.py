@@ -11,7 +11,7 @@ from paper_assets.pipeline.changes import changes_since
 from paper_assets.pipeline.day_inputs import CODE_VERSION, considered_day, profile_day
 from paper_assets.pipeline.preferences import current_preferences
 from paper_assets.pipeline.profile_queries import profile_queries
-from paper_assets.pipeline.rankings import day_task, judged_papers, warnings_of
+from paper_assets.pipeline.rankings import day_task, judged_papers, warnings_of, with_stored_vectors
 from paper_assets.pipeline.workspace import Workspace
 from paper_assets.profile import Profile
 from paper_assets.ranking.changes import Changes
@@ -54,11 +54,11 @@ def preview(workspace: Workspace, profile: Profile, day: date) -> Preview:
         day,
         judged,
         queries=profile_queries(warehouse, profile, settings=settings),
-        embedder=embedder,
         preferences=preferences,
         considered=considered_day(warehouse, profile, day),
         settings=settings,
     )
+    task = with_stored_vectors(warehouse, profile, task, embedder)
     result = rank(task, verifier=Verifier(ask=unavailable(_ASKS_NOBODY), model=asked.model, known=asked.known))
     header = {**result.header, "model": embedder.name if embedder else None, "code_version": CODE_VERSION}
     found = StoredRanking(day=day, profile=profile.name, inputs="", header=header, rows=result.rows)

@@ -146,18 +146,18 @@ def replayed_days(
     home = warehouse.path.parent
     scratch = settings.model_copy(update={"home": home, "output_dir": home / "output", "first_day": date(1970, 1, 1)})
     _embed_papers(warehouse, lists, first, last, model=embedder.name, embed=embed)
-    nobody = open_verifier({})
+    no_model = open_verifier({})
     first = max([first, *list(paper_counts(warehouse))[:1]])
     if first > last:
         raise InvalidInput(f"no paper is known up to {last}; name a later day with --as-of, or another file")
-    walk = [first + timedelta(days=number) for number in range((last - first).days + 1)]
+    days = [first + timedelta(days=number) for number in range((last - first).days + 1)]
     seen, done = {}, 0
     for judged in lists.profiles:
         profile = _subscriber(judged, options)
         found = []
-        for day in walk:
-            progress(done, len(walk) * len(lists.profiles))
-            found.append(_replayed(warehouse, profile, day, embedder=embedder, verifier=nobody, settings=scratch))
+        for day in days:
+            progress(done, len(days) * len(lists.profiles))
+            found.append(_replayed(warehouse, profile, day, embedder=embedder, verifier=no_model, settings=scratch))
             done += 1
         seen[judged.name] = tuple(found)
     return seen

@@ -78,29 +78,33 @@ def day_task(
     judged: pa.Table,
     *,
     queries: InterestQueries,
-    embedder: Embedder | None,
     preferences: Preferences | None,
     considered: date | None,
     settings: Settings,
 ) -> RankingTask:
-    """Build the task to score and order the `judged` papers that passed, of which those up to the day `considered`
-    have been considered before. Raises NotComputed if vectors are missing.
+    """Build the task to score and order the `judged` papers that passed, still without vectors.
+
+    `considered`: the last day whose list has considered its papers before.
     """
-    return with_vectors(
-        RankingTask(
-            candidates=papers_by_id(warehouse, judged.filter(judged.column("passed")).column("paper_id").to_pylist()),
-            profile=profile,
-            options=profile.content.ranking,
-            as_of=as_of,
-            scoring=settings.scoring,
-            queries=queries,
-            pdf_names=profile.pdf_names,
-            preferences=preferences,
-            considered=considered,
-            never_empty=not any_shown_before(judged),
-        ),
-        partial(_vectors, warehouse, profile, embedder),
+    return RankingTask(
+        candidates=papers_by_id(warehouse, judged.filter(judged.column("passed")).column("paper_id").to_pylist()),
+        profile=profile,
+        options=profile.content.ranking,
+        as_of=as_of,
+        scoring=settings.scoring,
+        queries=queries,
+        pdf_names=profile.pdf_names,
+        preferences=preferences,
+        considered=considered,
+        never_empty=not any_shown_before(judged),
     )
+
+
+def with_stored_vectors(
+    warehouse: Warehouse, profile: Profile, task: RankingTask, embedder: Embedder | None
+) -> RankingTask:
+    """Add the stored vectors of the papers and the vectors of the queries. Raises NotComputed if any are missing."""
+    return with_vectors(task, partial(_vectors, warehouse, profile, embedder))
 
 
 def warnings_of(warehouse: Warehouse, profile: Profile, task: RankingTask) -> list[str]:
@@ -135,7 +139,7 @@ def _vectors(
 
 
 _UNFINISHED = " unfinished"  # ends the fingerprint of a ranking whose LLM check failed, so that it is made again
-Work = Generator[RankingTask, Ranking, bool]  # what to rank, if anything; sent the ranking, it says whether that is new
+Work = Generator[RankingTask, Ranking, bool]  # yields the task, if any; returns whether the ranking sent is new
 
 
 def keep_ranking(
@@ -223,11 +227,11 @@ def ranking_work(
         as_of,
         candidates(warehouse, as_of, name),
         queries=queries,
-        embedder=embedder,
         preferences=preferences,
         considered=considered,
         settings=settings,
     )
+    task = with_stored_vectors(warehouse, profile, task, embedder)
     found = yield task
     if embedder and found.rows.num_rows and found.header["evaluation_method"] == KEYWORD:
         # The model failed. As if there were none: with one that works again the ranking is out of date.
@@ -255,7 +259,7 @@ def _questions(
 ) -> dict[str, list[str]]:
     """Return the papers to ask the reader about, and for a new reader a first set to rate.
 
-    None where nothing is to be learned, without a model, and where no probability says how sure the ranking is.
+    None if learning is off, without a model, and if the ranking has no probabilities.
     """
     asked: dict[str, list[str]] = {"questions": [], "teach": []}
     if not task.vectors or not model or profile.content.ranking.learning == "off" or ranked.header["line"] is None:

@@ -174,7 +174,7 @@ def known_step(item: RewriteItem, *, config: RewritingConfig) -> Write | Wait | 
     """Return the next step of an item; None, with the traceback in the log, if it cannot be determined."""
     try:
         return step_of(item, config=config)
-    except Exception as error:  # of one rewrite; those who count or show all of them go on
+    except Exception as error:  # of one rewrite; callers that count or show all of them continue
         named_error(error, f"the rewrite of {item.paper_id} for {item.target_level}")
         return None
 
@@ -353,7 +353,7 @@ def advance_all(
             log(f"{current.paper_id} for {current.target_level}: {error}")
         except PaperAssetsError:
             raise
-        except Exception as error:  # in one rewrite; the others go on
+        except Exception as error:  # in one rewrite; the others continue
             left.append(item)
             faults.append(str(named_error(error, f"the rewrite of {current.paper_id} for {current.target_level}")))
             log(faults[-1])

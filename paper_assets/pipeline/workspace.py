@@ -1,6 +1,6 @@
 """The workspace: what every step works with. Stores are opened for each unit of work, models on first use.
 
-A model's code is imported with it: what only looks at what is stored, as `status` does, starts without.
+A model's code is imported when the model is loaded, so that commands such as `status` start without it.
 
 Belongs here: building the workspace from settings and environment, once per process. Not here: what a step does.
 """
@@ -108,7 +108,7 @@ class Workspace:
     log: logging.Logger = field(default_factory=lambda: logging.getLogger("paper_assets.pipeline"))
     options: Mapping[str, Any] = field(default_factory=dict)
     on_made: Callable[[Any], None] = lambda made: None  # called with each run's `Made`, failures included
-    assumed_model: str | None = None  # the embedding model's name for who only looks, and need not load it
+    assumed_model: str | None = None  # the embedding model's name, so that code that only compares need not load it
 
     def embedder(self) -> Embedder | None:
         """Load the embedding model; None, with a logged warning, if it cannot be used: keyword matching replaces it

@@ -122,7 +122,7 @@ class Calibration:
         return replace(self, cosines=cosines, library_cosines=library, best_cosines=best, vectors=None)
 
     def adapted(self, queries: NDArray[np.float32]) -> Floats:
-        """Return the vectors (q, d) of interests as papers are compared with them; those of another model as they are."""
+        """Return the vectors (q, d) that papers are compared with; those of another model are not changed."""
         vectors = queries.astype(np.float64)
         if self.vectors is None or not self.vectors.fit(vectors):
             return vectors

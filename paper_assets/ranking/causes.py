@@ -1,13 +1,13 @@
 """Find why a paper's place differs between two rankings: undo each possible cause and arrange the list again (G16).
 
-A cause holds if with it alone undone, and all else as it is now, the paper would not have entered, would not have
-left, or would have moved less far. Causes that hold are ordered so:
+A cause counts if undoing it alone, with everything else as it is now, would have kept the paper from entering or
+leaving the list, or would have made it move less. Causes that count are ordered:
 
 1. a place reserved for an interest (a lane) or the contrastive pick, which moves a paper regardless of its score;
 2. the others by how far the paper would be from its place without them (a paper that was not a candidate: infinitely);
 3. where that is equal, in the order of `KINDS`.
 
-If no cause holds alone, because several had the same effect, the smallest group found that must be undone together is
+If no cause counts alone, because several had the same effect, the smallest group found that must be undone together is
 returned (`Causes.decisive` is its size). Everything that can be undone separately is one cause each: each part of the
 paper's own score, the papers that are gone (by reason), new papers, other papers' scores. An edit of the profile and
 another model, calibration or version of the ranking change all scores at once; each is one cause.
@@ -60,7 +60,9 @@ _ADDED_IN_WORDS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cause:
-    """What moved a paper: its kind (`KINDS`) and words, and the other papers or the part of its score responsible."""
+    """A reason why a paper moved: its kind (`KINDS`), its words, and the other papers or the part of the score
+    responsible.
+    """
 
     kind: str
     words: str
@@ -270,7 +272,7 @@ KINDS = (
     "version",  # of the paper
     "verdict",  # of the language model
     "ratings",  # of the reader, and what they taught
-    "alone",  # the only paper of a list that would be empty, because earlier ones were
+    "alone",  # the best paper, shown alone because this list and earlier ones would be empty
     "line",
     "shortlist",
     "tenth",
@@ -280,7 +282,7 @@ KINDS = (
     "dimension",
     "came",  # other papers, new among the candidates
     "others",  # other papers, whose scores changed
-    "level",  # less than what is displayed decided
+    "level",  # a difference too small to be displayed
 )
 _FIRST = ("lane", "pick")
 
@@ -400,7 +402,7 @@ def _before_the_edit(two: TwoRankings, papers: ScoredPapers) -> ScoredPapers:
         papers = replace(papers, pick=two.old.pick & papers.member)
     if not two.recomputed:
         return papers
-    # Undone part by part, a score is the earlier one but for rounding.
+    # A score that is undone part by part equals the earlier one up to rounding.
     as_it_was = np.isclose(papers.final, two.old.final + two.reweighed[0], rtol=0.0, atol=_ROUNDING)
     papers = replace(papers, final=papers.final - np.where(as_it_was, two.reweighed[0], two.reweighed[1]))
     if two.weights_only:
@@ -516,7 +518,7 @@ def _gone_by_reason(two: TwoRankings, at: int) -> Iterator[_Possible]:
 def _together(two: TwoRankings, possible: Sequence[_Possible], flips: Callable[[ReadingList], bool]) -> list[Cause]:
     """Return causes that change the outcome if all of them are undone; empty if undoing every possible one does not.
 
-    Undoes one more at a time in the order of `KINDS`, an edit last, then leaves out each that proves unnecessary.
+    Undoes one more at a time in the order of `KINDS`, an edit last, then drops each that is not needed.
     """
     chosen: list[_Possible] = []
     papers = two.new

@@ -406,17 +406,17 @@ def _remedies(papers: ScoredPapers, at: int, row: Mapping[str, Any], header: Map
     in, the largest first.
     """
     weights = header["weights"]
-    room = {name: weights[name] * (_BEST.get(name, 1.0) - row[name]) for name in DIMENSIONS}
-    room = {name: points for name, points in room.items() if points > 0}
+    gains = {name: weights[name] * (_BEST.get(name, 1.0) - row[name]) for name in DIMENSIONS}
+    gains = {name: points for name, points in gains.items() if points > 0}
     if row["soft_penalty"]:
-        room["soft_penalty"] = -row["soft_penalty"]
+        gains["soft_penalty"] = -row["soft_penalty"]
     words = {**DIMENSIONS_IN_WORDS, "soft_penalty": "none of the keywords you avoid"}
     found = []
-    for name in sorted(room, key=lambda name: -room[name]):
+    for name in sorted(gains, key=lambda name: -gains[name]):
         if name == "semantic_relevance":
             enough = _listed_with(papers, at, probability=_best(papers), weight=weights[name])
         else:
-            enough = _listed_with(papers, at, more=room[name])
+            enough = _listed_with(papers, at, more=gains[name])
         if enough:
             found.append(words[name])
     return found

@@ -1,11 +1,11 @@
 """The final list: which papers are above the threshold, in which order (SPEC G4, G10-G12, G17).
 
-Where relevance is a probability, papers above the threshold precede all others, and both groups are ordered by their
-match: the log odds of the probability above the threshold's, plus `nudge` times what else the final score holds
+If relevance is a probability, papers above the threshold precede all others, and both groups are ordered by their
+match: the log odds of the probability above the threshold's, plus `nudge` times the other parts of the final score
 (keywords, authors, institutions, recency, code, bonus, penalties). For purpose idea_generation log odds beyond an edge
-count backwards. Papers below the threshold are not in the
-list. Without a threshold (mode `seed`, no profile) the final score alone decides. Rankings stored before there was a
-match go by tenths of probability and by final score within a tenth (`nudge` is None).
+lower the match. Papers below the threshold are not in the list. Without a threshold (mode `seed`, no profile) the final
+score alone decides. Rankings from before the match was introduced are ordered by tenths of probability, and by final
+score within a tenth (`nudge` is None).
 """
 
 from collections.abc import Mapping, Sequence
@@ -35,8 +35,8 @@ _ROUNDING = 1e-9  # points of log odds
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edge:
-    """The probability from which on a higher one counts less: each point of log odds beyond it takes `slope`, all of
-    them together at most `most`.
+    """The probability beyond which a higher one counts less: each point of log odds beyond it subtracts `slope`, in all
+    at most `most`.
     """
 
     probability: float
@@ -53,11 +53,11 @@ class LineRule:
     lowest: float
     right: float
     slack: float = 0.0  # papers that an older ranking's list may be short of that share
-    never_empty: bool = False  # the most probable paper is in if it reaches `alone`, whatever is expected
+    never_empty: bool = False  # the most probable paper is listed if it reaches `alone`, whatever is expected
     alone: float | None = None  # None: `lowest`, as in older rankings
 
     def line(self, probability: Floats) -> float:
-        """Return the threshold for papers of these probabilities: the probability of the last one in."""
+        """Return the threshold for papers of these probabilities: that of the last one admitted."""
         falling = np.sort(probability[probability >= self.lowest])[::-1]
         missing = np.flatnonzero(np.cumsum(self.right - falling) > self.slack)
         if len(falling) and not len(missing):
@@ -72,12 +72,12 @@ class LineRule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListRules:
-    """How many places there are, how many of them at most for lanes, from which probability on (None: no line), and
-    whether the most probable go first.
+    """The number of places, the most of them for lanes, the threshold `line` (None: there is none), and whether the
+    most probable papers go first.
 
-    `line_rule` makes the line from the papers; None: it is the same for all days.
-    `nudge`: how many points of log odds one point of the score beside relevance counts, `weight`: that of relevance in
-    the score. None: an older ranking, in tenths.
+    `line_rule` computes the threshold from the papers; None: it is the same every day. `nudge`: points of log odds for
+    one point of the score beside relevance (None: an older ranking, ordered by tenths); `weight`: that of relevance in
+    the score.
     """
 
     places: int
@@ -94,7 +94,7 @@ class ListRules:
 class ScoredPapers:
     """n papers: which of them are candidates, their probability, final score, age rank and claims to a place.
 
-    `tie`: (n,) who comes first at equal scores, lowest first. `serves` (n, lanes): the probability by each interest
+    `tie`: (n,) the order at equal scores, lowest first. `serves` (n, lanes): the probability by each interest
     alone, 0 where it is too low. `lanes` (n,): has a place whatever its score; `pick` (n,): is the contrastive pick.
     """
 
@@ -110,14 +110,14 @@ class ScoredPapers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadingList:
-    """(n,) the place of each paper among all from 1 (n + 1: no candidate), and which are in the list."""
+    """(n,) the place of each paper among all from 1 (n + 1: not a candidate), and which papers are in the list."""
 
     place: Ints
     listed: Bools
 
 
 def rules_of(header: Mapping[str, Any], *, otherwise: int = 1) -> ListRules:
-    """Return the rules by a ranking's header; older rankings have no threshold."""
+    """Read the rules from a ranking's header; older rankings have no threshold."""
     line, places, nudge = header.get("line"), header.get("top_k", otherwise), header.get("nudge")
     return ListRules(
         places=places,
@@ -167,7 +167,7 @@ def scored_papers(
     )
     if not places:
         return found
-    # A paper that is shown but would not be for its score keeps its place as the only one of its interest.
+    # A shown paper whose score is too low for the list keeps its place as the only one of its interest.
     shown = np.array([row is not None and row["shown"] for row in rows], dtype=np.bool_)
     return replace(found, lanes=found.lanes | (shown & ~arrange(found).listed))
 
@@ -197,7 +197,7 @@ def matches(probability: Floats, final: Floats, *, nudge: float, weight: float, 
 
 
 def _odds(probability: Floats | float, edge: Edge | None) -> Floats:
-    """Log odds as far as the edge, and downwards from there."""
+    """Return log odds that fall beyond the edge."""
     odds = log_odds(probability)
     if edge is None:
         return odds
@@ -207,7 +207,7 @@ def _odds(probability: Floats | float, edge: Edge | None) -> Floats:
 
 
 def match_of(row: Mapping[str, Any], header: Mapping[str, Any]) -> float | None:
-    """Return the number by which a row was put in order; None in rankings that go by the final score or by tenths."""
+    """Return the number by which a row was put in order; None in rankings ordered by the final score or by tenths."""
     nudge = header.get("nudge")
     if nudge is None:
         return None
@@ -218,7 +218,7 @@ def match_of(row: Mapping[str, Any], header: Mapping[str, Any]) -> float | None:
 
 
 def points_above(probability: float, header: Mapping[str, Any]) -> float:
-    """Return what a probability above the threshold counts, in points of log odds."""
+    """Return the points of log odds that a probability above the threshold adds."""
     return float(_odds(probability, edge_of(header)) - log_odds(header["line"]))
 
 
@@ -281,7 +281,7 @@ _RELEVANCE = DIMENSIONS.index("semantic_relevance")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scored:
     """n papers and all that their order depends on. `serves` (n, lanes) as in `Relevance`. `shift` (n,): by how much
-    the reader's ratings move the log odds of each (L2); None where they have no say.
+    the reader's ratings move the log odds of each (L2); None if they are not used.
     """
 
     paper_ids: pa.ChunkedArray
@@ -297,7 +297,7 @@ class Scored:
     shift: Floats | None = None
     nudge: float = 0.0  # points of log odds that a point of the score beside relevance counts
     edge: Edge | None = None
-    line_rule: LineRule | None = None  # None: the line does not depend on the papers
+    line_rule: LineRule | None = None  # None: the threshold does not depend on the papers
 
     @property
     def relevance(self) -> Floats:
@@ -313,14 +313,14 @@ class Scored:
 
     @property
     def above(self) -> Bools:
-        """(n,) worth reading; all of them where there is no line."""
+        """(n,) above the threshold; all papers if there is none."""
         if self.line is None:
             return np.ones(len(self.bonus), dtype=bool)
         found: Bools = self.relevance >= self.line
         return found
 
     def match(self, final: Floats) -> Floats:
-        """Return (n,) what the order goes by where there is a threshold, from the final scores."""
+        """Return (n,) the match by which the list is ordered if there is a threshold, from the final scores."""
         return matches(self.relevance, final, nudge=self.nudge, weight=self.weights[_RELEVANCE], edge=self.edge)
 
     def with_days_line(self) -> "Scored":
@@ -381,8 +381,8 @@ def final_list(scored: Scored, *, options: RankingOptions, scoring: ScoringConfi
 def asked_first(scored: Scored, doubtful: Rows, *, options: RankingOptions, scoring: ScoringConfig) -> Rows:
     """Return the `doubtful` rows that a verifier should be asked about, the most promising first (G5).
 
-    Left out are those that even a verdict of 1 would not bring into the list, because the places are filled by papers
-    that are not in doubt and match better. Without a threshold all are asked, as the original asks them.
+    Papers that even a verdict of 1 would not bring into the list are left out: its places are filled by papers that are
+    not in doubt and match better. Without a threshold, all are asked about.
     """
     found = _filled(scored, options.top_k, options=options, scoring=scoring)
     place = np.empty(len(found.order), dtype=np.int64)
@@ -428,14 +428,14 @@ def _filled(scored: Scored, places: int, *, options: RankingOptions, scoring: Sc
 
 
 def _deduction(scored: Scored, options: RankingOptions, scoring: ScoringConfig) -> float:
-    """Return what a paper like a chosen one loses; 0 without variety."""
+    """Return the points that a paper similar to a chosen one loses; 0 without the variety penalty."""
     return scoring.diversity_penalty if options.ranking_mode == "diversity" or scored.edge else 0.0
 
 
 def _standings(scored: Scored, final: Floats, lowered: Floats) -> tuple[Floats, Floats]:
-    """Return numbers (n,) that are in the order of the list where `final` counts, and where `lowered` does.
+    """Return two rankings (n,) on one scale: in the order of the list by the scores `final`, and by `lowered`.
 
-    Places among all pairs of above or not and match, so that equal stays equal and nothing is rounded.
+    The ranks are those of the pairs (above or not, match) of both, so that ties stay ties and nothing is rounded.
     """
     if scored.line is None:
         return final, lowered

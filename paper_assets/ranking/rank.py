@@ -59,7 +59,7 @@ class Vectors:
 class RankingTask:
     """What `rank` takes, read from the stores; `vectors` of the candidates and queries, None where words alone judge.
 
-    `considered`: the last day whose list could have shown these papers to the same wishes; None if there is none.
+    `considered`: the last day whose list could have shown these papers for the same preferences; None if there is none.
     `never_empty`: the best paper is shown even if it is very doubtful. `warnings` belong to the result.
     """
 
@@ -93,8 +93,8 @@ def with_vectors(task: RankingTask, vectors_of: Callable[[pa.Table, InterestQuer
 
 EMBEDDING, KEYWORD, PROFILE_FREE = "embedding", "keyword", "profile_free"  # G5 evaluation_method
 EMBEDDING_AND_LLM = "embedding+llm"
-# A must keyword in the title adds the more points of log odds, the rarer it is (-ln of its share of the papers), in the
-# abstract a part of them. Where there are few candidates, that share is drawn towards a usual one, which adds 2 points.
+# A must keyword in the title adds points of log odds, more if it is rare (-ln of its share of the papers); in the
+# abstract it adds a part of them. With few candidates, that share is drawn towards a usual one, which adds 2 points.
 _USUAL_PAPERS, _USUAL_SHARE, _MOST_POINTS, _ABSTRACT_PART = 30, 0.135, 5.5, 0.35
 _CONSIDERED = -0.7  # points of log odds, measured in docs/evaluation.md
 _REVIEWS = ("a", "systematic", "literature", "scoping", "critical", "comprehensive")
@@ -220,7 +220,7 @@ def _relevance(
 
 
 def _with_must_keywords(relevance: Relevance, words: PaperWords, content: ProfileContent) -> Relevance:
-    """Return the relevance of papers with a keyword that the profile asks for: the higher, the rarer it is, most in
+    """Return the relevance raised for papers with a keyword that the profile asks for: more for a rare one, most in
     the title.
     """
     asked = distinct(content.keywords.must_include)
@@ -252,7 +252,7 @@ def _facts(
     """Return what is known of the papers apart from their relevance, whose dimension is 0 here."""
     options, scoring, pdf_names = task.options, task.scoring, task.pdf_names
     must = distinct(content.keywords.must_include) if content else []
-    own = options.interest_mode != "seed"  # the original document knows no surveys and looks in abstracts
+    own = options.interest_mode != "seed"  # mode `seed` has no rule for surveys and searches abstracts
     soft = distinct(content.keywords.exclude.soft, title_only=own) if content else []
     texts = words or paper_texts(candidates)
     must_found, soft_found = keywords_in(texts, must), keywords_in(texts, soft, title_only=own)
@@ -321,7 +321,7 @@ def _scored(
 
 
 def _line_rule(queries: InterestQueries | None, task: RankingTask) -> LineRule | None:
-    """How the threshold follows from the papers; None where there is none, and where the options set one."""
+    """Return how the threshold follows from the papers; None if there is none, or if the options set it."""
     options, scoring = task.options, task.scoring
     if queries is None or queries.line is None or options.line is not None:
         return None
@@ -406,8 +406,8 @@ def _serves(relevance: Relevance) -> pa.Array:
 
 
 def _nudge(scored: Scored, content: ProfileContent | None) -> dict[str, Any]:
-    """Return how much the rest of the score counts for the order, and from which rest on: that of a new paper which
-    meets no wish of the profile. Nothing where the final score is the order.
+    """Return how much the score beside relevance counts for the order, and its value for a new paper that matches no
+    preference, from which it counts. Empty if the list is ordered by the final score.
     """
     if scored.line is None or content is None:
         return {}

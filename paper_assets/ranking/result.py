@@ -95,7 +95,7 @@ def ranking_result(
 
 
 def failed_result(error: str, *, input_count: int, options: Mapping[str, Any], now: datetime) -> dict[str, Any]:
-    """Return the same shape when nothing could be ranked: `error` is the one line that says why."""
+    """Return the same shape when nothing could be ranked: `error` is one line with the reason."""
     return {
         "success": False,
         "error": error,

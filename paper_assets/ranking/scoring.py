@@ -121,11 +121,11 @@ def repeating(
     """
     order = np.argsort(-final, kind="stable")
     repeats = np.zeros(len(final), dtype=bool)
-    standing = np.full(len(final), -np.inf)  # of the papers looked at and not chosen
+    standing = np.full(len(final), -np.inf)  # of the papers examined and not chosen
     chosen: list[int] = []
     looked = 0
     for _ in range(min(places, len(final))):
-        while looked < len(final) and standing.max() <= final[order[looked]]:  # one not yet looked at may be as good
+        while looked < len(final) and standing.max() <= final[order[looked]]:  # one not yet examined may be as good
             block = order[looked : max(_FIRST_LOOK, 2 * looked)]
             repeats[block] = alike(vectors[block], vectors[chosen], similarity).any(axis=1)
             standing[block] = np.where(repeats[block], lowered[block], final[block])

@@ -39,15 +39,13 @@ from paper_assets.text.words import (
 Floats = NDArray[np.float64]
 
 _BETWEEN_PHRASES = re.compile(r"[^\w\s'+#-]+")
-_TITLE_TIMES = 3  # a word in the title counts as often
-_SHORTEST = 50  # words; a shorter paper is not taken for more to the point
-_MOST = 2.0  # a higher score says no more: papers that are all but surely on topic reach 1
-_LEAST = 4.0  # what a text's terms are worth together: a reader who names nothing but a common word means it
-_DERIVED = 0.5  # what a derived form of a word counts for; 0.75 does as well
-_USUAL_WEIGHT = (
-    0.027  # of a stem in a paper's unit vector, for each point of idf: so that the mean cosine comes out right
-)
-_PAIR_SHARE = 0.25  # of the papers that hold the rarer of two words: those in which the other one is beside it
+_TITLE_TIMES = 3  # times that a word in the title counts
+_SHORTEST = 50  # words; a shorter paper gets no further advantage
+_MOST = 2.0  # higher scores are cut here: papers that are almost certainly on topic reach 1
+_LEAST = 4.0  # least length of a text's vector: a reader who names only a common word means it
+_DERIVED = 0.5  # weight of a derived form of a word; 0.75 does as well
+_USUAL_WEIGHT = 0.027  # of a stem in a usual paper, for each point of idf: the mean cosine comes out right
+_PAIR_SHARE = 0.25  # share of the papers with the rarer of two words in which the other is beside it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,7 @@
 """Find preferences that match nothing: names and keywords of a profile that no recent paper has (SPEC G18). Pure.
 
-Asked twice: of the papers at hand, which settles most of it, and for the rest of all papers of the last `DAYS` days.
-A further kind of preference: a field of `Preferences`, its test in `unmet`, its sentence in `sentences`.
+Checked twice: against the candidates, which settles most of it, then the rest against all papers of the last `DAYS`
+days. A further kind of preference: a field of `Preferences`, its test in `unmet`, its sentence in `sentences`.
 """
 
 from collections.abc import Callable, Sequence
@@ -67,7 +67,7 @@ def unmet(preferences: Preferences, papers: pa.Table) -> Preferences:
 
 
 def sentences(preferences: Preferences, papers: pa.Table) -> list[str]:
-    """Say which preferences no paper of the last `DAYS` days meets; nothing if there was no paper."""
+    """Name the preferences that no paper of the last `DAYS` days meets; nothing if there was no paper."""
     left = unmet(preferences, papers) if papers.num_rows else None
     if not left:
         return []

@@ -8,7 +8,6 @@ one: a paper judged once is not asked again until its version, its text, the int
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
@@ -61,7 +60,7 @@ class Verdicts(BaseModel):
 
 
 class Ask(Protocol):
-    """`models.llm.ask` with its configuration, budget and deadline already given. Raises LLMError."""
+    """Ask the model, as `models.llm.LanguageModel.ask` does. Raises LLMError."""
 
     def __call__(self, *, system: str, user: str, schema: type[Verdicts]) -> "Completion[Verdicts]": ...
 
@@ -254,11 +253,11 @@ def open_verifier(
         config = llm_config(environ)
     except LLMConfigError as error:
         return Verifier(ask=unavailable(error), model=None)
-    from paper_assets.models import llm  # it knows every provider
+    from paper_assets.models.llm import LanguageModel  # it knows every provider
 
     budget = Budget(calls=config.budget_calls, tokens=config.budget_tokens)
     return Verifier(
-        ask=partial(llm.ask, config, purpose="checks of doubtful papers", budget=budget),
+        ask=LanguageModel(config=config, purpose="checks of doubtful papers", budget=budget).ask,
         model=config.model,
         known=known,
         keep=lambda verdicts: keep(verdicts, config.model),

@@ -29,9 +29,9 @@ def retrieve_balanced(
         raise InvalidInput("the plan has no sides; name them in filters.sides, or ask for a standard retrieval")
     if plan.asks_for_stances:
         return stance_findings(corpus, plan, caller=caller, judge=judge, rerank=rerank)
-    room = plan.max_tokens // len(plan.sides)
+    tokens_a_side = plan.max_tokens // len(plan.sides)
     found = [
-        findings_of(corpus, plan, side, caller=caller, wanted=plan.k_per_side, max_tokens=room, rerank=rerank)
+        findings_of(corpus, plan, side, caller=caller, wanted=plan.k_per_side, max_tokens=tokens_a_side, rerank=rerank)
         for side in plan.sides
     ]
     return overlap_warnings(found, plan)
@@ -65,7 +65,7 @@ def standard_answer(corpus: Corpus, plan: Plan, *, caller: Caller, load_grader: 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Grading:
-    """The reranker of an answer, None if nothing is graded; `note` says why grading failed."""
+    """The reranker of an answer, None if nothing is graded; `note`: why grading failed."""
 
     reranker: Reranker | None = None
     note: str | None = None

@@ -30,7 +30,7 @@ class Caller:
 class Judged:
     """How stances were judged (R7): of the `examined` documents, how often each label.
 
-    `judge` is None if no judge was available; `reasons` say why some were not judged. `failed`: asking again may help.
+    `judge` is None if no judge was available; `reasons`: why some were not judged. `failed`: asking again may help.
     """
 
     judge: str | None
@@ -50,7 +50,7 @@ class Findings:
 
     `unembedded` of the matching documents have no vector and were compared by words; `undated` more would match if they
     had a date. `search_scores`: the search's scores by document id, before reranking; `cut`: characters left out of a
-    document's text. `shortfall` says why there are fewer than wanted, `error` what could not be searched, `warnings`
+    document's text. `shortfall`: why there are fewer than wanted, `error`: what could not be searched, `warnings`
     what else a reader should know; `methods` are those actually used. For a stance side, `quotes` has for each document
     the sentence that supports the label, and `judged` how labels were found.
     """

@@ -83,7 +83,7 @@ class Graded:
 
 
 def load_grader(cross_encoder: Callable[[], CrossEncoder], embedder: Callable[[], Embedder]) -> Grader:
-    """Load the cross-encoder, or the embedder if that fails, with a note that says why.
+    """Load the cross-encoder, or the embedder if that fails, with a note that gives the reason.
 
     Raises ModelUnavailable if neither can be loaded.
     """

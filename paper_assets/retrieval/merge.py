@@ -265,11 +265,11 @@ def compress(entries: list[Entry], rules: Rules) -> tuple[list[Entry], Dropped]:
             kept, least = kept + 1, least + needed
         reasons.append(reason)
     left, dropped = _split(entries, reasons)
-    room = _room_of_each([most_tokens(entry.candidate.content) for entry in left], rules.max_tokens)
-    return [entry._replace(candidate=_cut(entry.candidate, room)) for entry in left], dropped
+    limit_of_each = _limit_of_each([most_tokens(entry.candidate.content) for entry in left], rules.max_tokens)
+    return [entry._replace(candidate=_cut(entry.candidate, limit_of_each)) for entry in left], dropped
 
 
-def _room_of_each(needed: Sequence[int], most: int | None) -> int | None:
+def _limit_of_each(needed: Sequence[int], most: int | None) -> int | None:
     """Return the highest number of tokens for each text that keeps the total within `most`; None: no limit needed."""
     if most is None:
         return None
@@ -281,11 +281,11 @@ def _room_of_each(needed: Sequence[int], most: int | None) -> int | None:
     return None
 
 
-def _cut(candidate: Candidate, room: int | None) -> Candidate:
-    """Return the candidate with at most `room` tokens of its text, cut at a word and marked."""
-    if room is None or most_tokens(candidate.content) <= room:
+def _cut(candidate: Candidate, limit: int | None) -> Candidate:
+    """Return the candidate with at most `limit` tokens of its text, cut at a word and marked."""
+    if limit is None or most_tokens(candidate.content) <= limit:
         return candidate
-    most = max(room, 1) * _BYTES_PER_TOKEN - len(_CUT.encode())
+    most = max(limit, 1) * _BYTES_PER_TOKEN - len(_CUT.encode())
     begun = candidate.content.encode("utf-8", "replace")[:most].decode("utf-8", "ignore")
     return replace(candidate, content=begun.rpartition(" ")[0] + _CUT if " " in begun else begun + _CUT)
 

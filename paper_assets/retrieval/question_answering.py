@@ -103,7 +103,7 @@ Value = TypeVar("Value", bound=BaseModel)
 
 
 class AskModel(Protocol):
-    """`models.llm.ask` with its configuration, budget, cache and deadline already given. Raises LLMError."""
+    """Ask the model, as `models.llm.LanguageModel.ask` does. Raises LLMError."""
 
     def __call__(self, *, system: str, user: str, schema: type[Value]) -> Completion[Value]: ...
 

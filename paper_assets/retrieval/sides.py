@@ -251,7 +251,7 @@ def stance_findings(
     wanted = plan.k_per_side * len(plan.sides)
     conditions = conditions_of(plan, None, as_of=caller.as_of, owner=caller.owner)
     where, query = joined(conditions), plan.rewritten_question
-    room = plan.max_tokens // len(plan.sides)
+    tokens_a_side = plan.max_tokens // len(plan.sides)
     try:
         depth = max(corpus.config.examined, shortlist_of(wanted, corpus.config))
         fetched = fetch(corpus, plan, query, conditions, caller=caller, wanted=wanted, depth=depth, rerank=rerank)
@@ -272,7 +272,7 @@ def stance_findings(
             ]
             asked = Findings(side=side.name, query=query, filter=where, wanted=plan.k_per_side)
             chosen = replace(fetched, merged=replace(fetched.merged, candidates=tuple(of_side)))
-            found = cut_to(asked, corpus, chosen, conditions, max_tokens=room)
+            found = cut_to(asked, corpus, chosen, conditions, max_tokens=tokens_a_side)
             quotes = {each.doc_id: labels[each.doc_id].sentence or "" for each in found.documents}
             findings.append(
                 replace(

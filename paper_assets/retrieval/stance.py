@@ -32,7 +32,7 @@ class Passage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Labels:
-    """One label for each passage, None if it was not judged; `reasons` say why, each once.
+    """One label for each passage, None if it was not judged; `reasons`: why, each once.
 
     `failed`: asking again later may help. `over`: no further passage can be judged in this run.
     """

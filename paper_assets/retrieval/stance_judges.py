@@ -17,9 +17,8 @@ import numpy as np
 from pydantic import BaseModel, WithJsonSchema
 
 from paper_assets.errors import LLMBudgetReached, LLMConfigError, LLMError, LLMUnreachable, ModelUnavailable
-from paper_assets.models import llm
 from paper_assets.models.cross_encoder import NLIEncoder, load_nli
-from paper_assets.models.llm import Completion
+from paper_assets.models.llm import Completion, LanguageModel
 from paper_assets.models.llm_config import Budget, llm_config
 from paper_assets.retrieval.stance import Label, Labels, Passage, StanceJudge, checked_label, no_judge
 from paper_assets.settings import Settings
@@ -117,7 +116,7 @@ class StanceLabels(BaseModel):
 
 
 class Ask(Protocol):
-    """`models.llm.ask` with its configuration, budget and deadline already given. Raises LLMError."""
+    """Ask the model, as `models.llm.LanguageModel.ask` does. Raises LLMError."""
 
     def __call__(self, *, system: str, user: str, schema: type[StanceLabels]) -> Completion[StanceLabels]: ...
 
@@ -140,17 +139,10 @@ def open_llm_judge(
     except LLMConfigError as error:
         return no_judge(str(error))
     spent = budget or Budget(calls=config.budget_calls, tokens=config.budget_tokens)
+    model = LanguageModel(config=config, purpose="stances for and against", budget=spent)
 
     def ask(*, system: str, user: str, schema: type[StanceLabels]) -> Completion[StanceLabels]:
-        return llm.ask(
-            config,
-            system=system,
-            user=user,
-            schema=schema,
-            purpose="stances for and against",
-            budget=spent,
-            deadline=deadline(),
-        )
+        return model.ask(system=system, user=user, schema=schema, deadline=deadline())
 
     return llm_judge(ask, model=config.model, known=known, keep=lambda answers: keep(answers, config.model))
 

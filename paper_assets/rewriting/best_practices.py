@@ -7,7 +7,6 @@ it, or at the next sync if that fails.
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, field, replace
-from datetime import datetime
 from uuid import uuid4
 
 import numpy as np
@@ -116,31 +115,26 @@ def retrieve_best_practices(
 def archive_rewrite(
     archive: Archive,
     item: NewItem,
+    attempt: Attempt,
     *,
-    text: str,
-    score: int,
-    keywords: Sequence[str],
-    now: datetime,
-    model_version: str,
     shown: Sequence[BestPractice],
     accepted: Collection[str] = (),
     released: bool = False,
 ) -> Archived:
-    """Archive a rewrite of the item, or return why it was refused. `shown`: the examples in its prompt; `now`: when it
-    was written.
+    """Archive an attempt at the item, or return why it was refused. `shown`: the examples in its prompt.
 
-    The gate judges the text here again (B2). `accepted`: claims that a person has accepted for
-    the paper; `released`: a person has accepted the whole text, so the gate is skipped. Texts and keywords are stored
-    masked, and every check after the gate uses the masked text. The same rewrite archived twice is stored once and
-    keeps its id; a better rewrite of the same original replaces the weaker one. Raises StoreError if the warehouse
-    cannot be used; a failing Chroma raises nothing.
+    The gate judges the text here again (B2). `accepted`: claims that a person has accepted for the paper; `released`: a
+    person has accepted the whole text, so the gate is skipped. Texts and keywords are stored masked, and every check
+    after the gate uses the masked text. The same rewrite archived twice is stored once and keeps its id; a better
+    rewrite of the same original replaces the weaker one. Raises StoreError if the warehouse cannot be used; a failing
+    Chroma raises nothing.
     """
-    config = archive.config
+    config, score = archive.config, attempt.score
     if score < config.archived:
         return _refused(f"score {score} is below {config.archived}")
-    if not released and (reason := _held_back(archive, item, text, shown, accepted)):
+    if not released and (reason := _held_back(archive, item, attempt.text, shown, accepted)):
         return _refused(reason)
-    text, original_text = (mask_pii(each) if config.mask_pii else each for each in (text, item.original_text))
+    text, original_text = (mask_pii(each) if config.mask_pii else each for each in (attempt.text, item.original_text))
     if not text.strip() or not original_text.strip():
         return _refused("there is no text")
     for example in shown:
@@ -157,10 +151,10 @@ def archive_rewrite(
         original_text=original_text,
         score=score,
         target_level=item.target_level,
-        keywords=clean_keywords(mask_pii(each) if config.mask_pii else each for each in keywords)
+        keywords=clean_keywords(mask_pii(each) if config.mask_pii else each for each in attempt.keywords)
         or keywords_of(original_text),
-        made_at=now,
-        model_version=model_version,
+        made_at=attempt.made_at,
+        model_version=attempt.model,
         paper_id=item.paper_id,
         category=item.category,
     )
@@ -211,7 +205,7 @@ def remove(archive: Archive, identifier: str) -> str | None:
 
 
 def sync_archive(archive: Archive, *, progress: Progress = ignore_progress) -> SyncReport:
-    """Embed originals without a vector of this model and make Chroma hold what the table holds.
+    """Embed originals without a vector of this model and make Chroma equal to the table.
 
     Raises ModelUnavailable without an embedder, StoreError.
     """
@@ -259,18 +253,14 @@ _REFUSED = "not archived: "
 
 def archive_kept(archive: Archive, item: RewriteItem, kept: Attempt) -> str:
     """Offer the kept attempt to the archive; return the outcome in one line. Raises StoreError."""
-    shown = []  # to earlier attempts too: each is written from the one before
+    shown = []  # examples of earlier attempts too: each attempt is written from the one before
     for example in dict.fromkeys(each for attempt in item.attempts[: kept.attempt] for each in attempt.examples):
         with suppress(InvalidInput):  # removed in the meantime
             shown.append(best_practice(archive.warehouse, archive.collection, example))
     done = archive_rewrite(
         archive,
         item,
-        text=kept.text,
-        score=kept.score,
-        keywords=kept.keywords,
-        now=kept.made_at,
-        model_version=kept.model,
+        kept,
         shown=shown,
         accepted={*item.accepted, *(claim_key(each) for each in kept.disputed if each not in kept.unsupported)},
         released=item.decisions.get(kept.attempt) == "accept",

@@ -42,7 +42,7 @@ def migrate(
 ) -> Migrated:
     """Copy collection `source` to `archive.collection`, keeping the ids, and index it.
 
-    The source is read from the warehouse or, if the warehouse has nothing of it, from a Chroma collection of this name
+    The source is read from the warehouse or, if it is not there, from a Chroma collection of this name
     in the index folder or in `folder`. Texts and keywords are masked. Originals that this model has not embedded are
     embedded; vectors of a foreign collection are not trusted. Unusable texts (a refusal, a copy of the original, no
     visible text) are left out and reported. The rest of the gate is skipped: a collection holds neither title nor

@@ -14,8 +14,7 @@ from typing import Protocol, TypeVar
 from pydantic import BaseModel
 
 from paper_assets.errors import LLMConfigError, LLMError, StoreError
-from paper_assets.models import llm
-from paper_assets.models.llm import AnswerCache, Completion
+from paper_assets.models.llm import AnswerCache, Completion, LanguageModel
 from paper_assets.models.llm_config import Budget, Usage, cost, critic_config, llm_config
 from paper_assets.paper import Paper
 from paper_assets.rewriting.best_practices import Archive, likeness_of, retrieve_best_practices
@@ -47,7 +46,7 @@ _MOST_KEYWORDS = 8
 
 
 class Ask(Protocol):
-    """Call `models.llm.ask` with configuration, budget and cache already set. Raises LLMError."""
+    """Ask the model, as `models.llm.LanguageModel.ask` does. Raises LLMError."""
 
     def __call__(self, *, system: str, user: str, schema: type[Value], prompt_version: str) -> Completion[Value]: ...
 
@@ -92,8 +91,8 @@ def open_writer(
         return Writer(ask=no, ask_critic=no, model=None, archive=archive, clock=clock, config=config)
     budget = Budget(calls=provider.budget_calls, tokens=provider.budget_tokens)
     return Writer(
-        ask=partial(llm.ask, provider, purpose="rewrites", budget=budget, cache=cache),
-        ask_critic=partial(llm.ask, critic, purpose="rewrites", budget=budget, cache=cache),
+        ask=LanguageModel(config=provider, purpose="rewrites", budget=budget, cache=cache).ask,
+        ask_critic=LanguageModel(config=critic, purpose="rewrites", budget=budget, cache=cache).ask,
         model=provider.model,
         archive=archive,
         clock=clock,

@@ -28,7 +28,7 @@ from paper_assets.errors import (
     SourceError,
 )
 from paper_assets.models.embedder import load_embedder
-from paper_assets.models.llm import ask
+from paper_assets.models.llm import LanguageModel
 from paper_assets.models.llm_config import check_month, llm_config
 from paper_assets.paper_id import split_paper_id
 from paper_assets.pipeline.profiles import find_profiles
@@ -58,7 +58,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Installation:
-    """What is checked. Tests put prepared faults in its place."""
+    """The installation to check; tests replace it by one with prepared faults."""
 
     settings: Settings
     environ: Mapping[str, str] = field(repr=False)
@@ -223,13 +223,9 @@ def _llm(installation: Installation) -> list[Finding]:
     except LLMError as fault:
         return [_warning("language model", str(fault), "raise the limit, or wait for the next month")]
     try:
-        done = ask(
-            replace(config, deadline=_SECONDS, try_timeout=_SECONDS, tries=1),
-            system="You test a connection.",
-            user='Answer with {"ok": true}.',
-            schema=_Answer,
-            purpose="test calls",
-        )
+        hurried = replace(config, deadline=_SECONDS, try_timeout=_SECONDS, tries=1)
+        model = LanguageModel(config=hurried, purpose="test calls")
+        done = model.ask(system="You test a connection.", user='Answer with {"ok": true}.', schema=_Answer)
     except LLMError as fault:
         return [_problem("language model", str(fault), f"check the key, the model {config.model} and the address")]
     used = done.usage.input_tokens + done.usage.output_tokens

@@ -1,11 +1,11 @@
 """Set up the language model: what it is used for, what that costs, a test call, and a limit for a month.
 
-The page and `paper-assets llm set` both ask here. Nothing is kept before the test call has worked.
+The page and `paper-assets llm set` both use this module. Nothing is saved before the test call has worked.
 """
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from pydantic import BaseModel
 
@@ -45,32 +45,37 @@ class _Answer(BaseModel):
     ok: bool
 
 
-def chosen_variables(
-    kept: Mapping[str, str],
-    *,
-    provider: str,
-    model: str = "",
-    url: str = "",
-    key: str = "",
-    price_in: str = "",
-    price_out: str = "",
-    tokens: str = "",
-    monthly: str | None = None,
-) -> dict[str, str]:
-    """Return the variables to keep for a choice. An empty key keeps the key of the same provider and address.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelChoice:
+    """A language model as a user enters it: texts, empty where the default applies. An empty `key` keeps the key of the
+    same provider and address.
+    """
+
+    provider: str
+    model: str = ""
+    url: str = ""
+    key: str = field(default="", repr=False)
+    price_in: str = ""
+    price_out: str = ""
+    tokens: str = ""
+
+
+def chosen_variables(kept: Mapping[str, str], choice: ModelChoice, *, monthly: str | None = None) -> dict[str, str]:
+    """Return the variables to keep for a choice.
 
     `monthly` is what `monthly_limit` reads; None keeps the limit. Raises InvalidInput, LLMConfigError.
     """
-    name = provider.strip().lower()
+    name, url = choice.provider.strip().lower(), choice.url.strip()
     if name not in PROVIDERS:
-        line = f"{provider[:40]!r} is not a provider; choose {', '.join(PROVIDERS)}"
+        line = f"{choice.provider[:40]!r} is not a provider; choose {', '.join(PROVIDERS)}"
         raise InvalidInput(line, variable="LLM_PROVIDER")
     prefix = name.upper()
-    variables = {"LLM_PROVIDER": name, f"{prefix}_MODEL": model.strip(), f"{prefix}_BASE_URL": url.strip()}
+    variables = {"LLM_PROVIDER": name, f"{prefix}_MODEL": choice.model.strip(), f"{prefix}_BASE_URL": url}
     if name != KEYLESS:
-        same = kept.get("LLM_PROVIDER") == name and kept.get(f"{prefix}_BASE_URL", "") == url.strip()
-        variables[f"{prefix}_API_KEY"] = key.strip() or (kept.get(f"{prefix}_API_KEY", "") if same else "")
-    variables |= {PRICE_IN: price_in.strip(), PRICE_OUT: price_out.strip(), "PAPER_ASSETS_LLM_TOKENS": tokens.strip()}
+        same = kept.get("LLM_PROVIDER") == name and kept.get(f"{prefix}_BASE_URL", "") == url
+        variables[f"{prefix}_API_KEY"] = choice.key.strip() or (kept.get(f"{prefix}_API_KEY", "") if same else "")
+    variables |= {PRICE_IN: choice.price_in.strip(), PRICE_OUT: choice.price_out.strip()}
+    variables["PAPER_ASSETS_LLM_TOKENS"] = choice.tokens.strip()
     limit = monthly_limit(monthly) if monthly is not None else {n: kept.get(n, "") for n in (MONTH_TOKENS, MONTH_COST)}
     variables |= limit
     variables = {name: value for name, value in variables.items() if value}
@@ -120,22 +125,12 @@ def try_model(variables: Mapping[str, str], environ: Mapping[str, str]) -> Usage
 
     The monthly limit does not stop a test.
     """
-    from paper_assets.models.llm import ask
+    from paper_assets.models.llm import LanguageModel
 
     recorded = {name: environ[name] for name in (LLM_USE_FOLDER, LLM_MONTH) if environ.get(name)}
     config = llm_config({**variables, **recorded})
-    done = ask(
-        replace(
-            config,
-            deadline=_TEST_SECONDS,
-            try_timeout=_TEST_SECONDS,
-            tries=1,
-            month_tokens=None,
-            month_cost=None,
-        ),
-        system="You test a connection.",
-        user='Answer with {"ok": true}.',
-        schema=_Answer,
-        purpose="test calls",
+    hurried = replace(
+        config, deadline=_TEST_SECONDS, try_timeout=_TEST_SECONDS, tries=1, month_tokens=None, month_cost=None
     )
-    return done.usage
+    model = LanguageModel(config=hurried, purpose="test calls")
+    return model.ask(system="You test a connection.", user='Answer with {"ok": true}.', schema=_Answer).usage

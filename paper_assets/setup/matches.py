@@ -32,7 +32,7 @@ from paper_assets.stores.papers import latest_day, papers_between, papers_by_id
 _SIMILAR = 40  # stored papers per interest whose categories vote
 _BY_MEANING = 3  # categories proposed by their phrases
 _MOST_BY_MEANING = 6  # the same for several texts
-_SECOND_PHRASE = 0.4  # share of a category's second nearest phrase; chosen on 1,500 titles, others: docs/decisions.md
+_SECOND_PHRASE = 0.4  # weight of a category's second nearest phrase, chosen on 1,500 titles (docs/decisions.md)
 _LEAST_COSINE = 0.25  # between an interest and a category's phrases
 _LEAST_RATIO = 0.7  # of that cosine to the best category's; chosen on titles whose primary category is known
 _WINDOW = 7  # days of papers that matches are counted in

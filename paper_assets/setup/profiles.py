@@ -61,7 +61,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Created:
-    """A new profile: its folder, what its library brought, and remarks for the reader."""
+    """A new profile: its folder, the import of its library, and remarks for the reader."""
 
     name: str
     folder: Path
@@ -200,7 +200,7 @@ def remove_profile(place: Place, name: str, *, now: datetime) -> RemovedProfile:
 
 
 def restore_profile(place: Place, name: str, *, now: datetime, as_name: str | None = None) -> Path:
-    """Bring back the profile that was removed last under this name; return its folder. Raises InvalidInput."""
+    """Restore the profile that was removed last under this name; return its folder. Raises InvalidInput."""
     kept = [each for each in removed_profiles(place, now=now) if each.name == name]
     if not kept:
         others = ", ".join(sorted({each.name for each in removed_profiles(place, now=now)}))

@@ -58,7 +58,7 @@ def page_of_changes(
 ) -> ChangesPage:
     """Fetch a page of the records of set `name` that changed in first..last (None: until now).
 
-    `place` is a resumption token. A damaged page is fetched once more. Raises RateLimited, NetworkError,
+    `place` is a resumption token. A damaged page is fetched again once. Raises RateLimited, NetworkError,
     IncompleteFeed; PlaceLost for an expired token; InvalidInput if arXiv does not accept the set or the days.
     """
     query = {"verb": "ListRecords"}

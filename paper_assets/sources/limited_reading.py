@@ -22,7 +22,7 @@ _READERS = Semaphore(2)  # processes at a time, so that memory is bounded and on
 def read_in_child(
     module: str, content: bytes, options: Mapping[str, Any], *, named: str, memory: int, seconds: float
 ) -> Any:
-    """Return what the module's function makes of the content. Raises PdfFetchFailed, also beyond the limits.
+    """Return the result of the module's function for the content. Raises PdfFetchFailed, also beyond the limits.
 
     `memory` is in bytes of address space, `seconds` are of CPU time and of real time.
     """

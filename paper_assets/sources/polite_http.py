@@ -32,13 +32,19 @@ LONGEST_HOLD = 86_400.0  # seconds; a Retry-After of more than a day is taken as
 
 
 class RequestGate:
-    """Queue the requests of all processes that share one folder.
+    """Queue the requests of all processes that share one folder, with `interval` seconds between two requests.
 
-    The file `next_request` holds two times: when it was written, and the earliest time of the next request.
+    The file `next_request` holds two times: when it was written, and the earliest time of the next request. `clock` and
+    `sleep`: the time in seconds since 1970, and a wait; tests replace them.
     """
 
     def __init__(
-        self, gate: Path, *, interval: float, clock: Callable[[], float], sleep: Callable[[float], None]
+        self,
+        gate: Path,
+        *,
+        interval: float,
+        clock: Callable[[], float] = time.time,
+        sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self.gate = gate
         self.interval = interval
@@ -141,25 +147,20 @@ class AnswerTooLarge(NetworkError):
 
 
 def polite_session(
+    gate: RequestGate,
     *,
-    gate: Path,
-    interval: float,
     timeout: float,
     contact: str | None = None,
     deadline: float = _DEADLINE,
     most_bytes: int = MOST_BYTES,
     patient: bool = True,
     transport: BaseAdapter | None = None,
-    clock: Callable[[], float] = time.time,
-    sleep: Callable[[float], None] = time.sleep,
 ) -> requests.Session:
     """Create a session for one source; every request (redirects too) passes the gate. Use it through `ask`.
 
-    gate: folder shared by all processes that ask this source. interval: seconds between two requests. timeout: seconds
-    to connect, to wait for data, and for one whole answer. contact: added to the User-Agent. deadline: seconds for one
-    request with all its waits and tries. patient: try again where no connection can be made. transport: what sends one
-    request; default: requests' adapter. clock, sleep: the time in seconds since 1970, and a wait; replaced in tests.
-    Raises InvalidInput if contact is not valid in a header.
+    timeout: seconds to connect, to wait for data, and for one whole answer. contact: added to the User-Agent. deadline:
+    seconds for one request with all its waits and tries. patient: try again where no connection can be made. transport:
+    what sends one request; default: requests' adapter. Raises InvalidInput if contact is not valid in a header.
     """
     if contact is not None and not (contact.isascii() and contact.isprintable()):
         raise InvalidInput("PAPER_ASSETS_CONTACT must be one line of plain ASCII, such as an e-mail address")
@@ -168,7 +169,7 @@ def polite_session(
     session.headers["User-Agent"] = f"paper_assets/{version('paper-assets')}" + (f" (+{contact})" if contact else "")
     adapter = _PoliteAdapter(
         transport or HTTPAdapter(),
-        gate=RequestGate(gate, interval=interval, clock=clock, sleep=sleep),
+        gate=gate,
         timeout=timeout,
         deadline=deadline,
         most_bytes=most_bytes,

@@ -60,14 +60,13 @@ class Access:
         left.
         """
         from paper_assets.sources.known_hosts import guarded_transport  # imports requests
-        from paper_assets.sources.polite_http import MOST_BYTES, polite_session
+        from paper_assets.sources.polite_http import MOST_BYTES, RequestGate, polite_session
 
         seconds = min(self.left(), _LONGEST_REQUEST)
         if seconds <= 0:
             raise NetworkError("the time for this call is over; ask again, what was found so far is kept")
         with polite_session(
-            gate=self.settings.request_gate / gate,
-            interval=interval,
+            RequestGate(self.settings.request_gate / gate, interval=interval),
             timeout=min(self.settings.request_timeout, seconds),
             contact=self.settings.contact,
             deadline=seconds,

@@ -360,7 +360,7 @@ _PAPERS = """
 def code_state() -> str:
     """Return a fingerprint that changes with every file of the package, templates included.
 
-    It is kept, because this process goes on with the code that it has loaded; call it early.
+    The result is cached, because this process continues with the code that it has loaded; call it early.
     """
     return f"{file_states([Path(__file__).parents[1]])}"
 

@@ -120,7 +120,7 @@ def rated_profiles(warehouse: Warehouse) -> list[str]:
 
 
 def days_of_feedback(warehouse: Warehouse) -> list[date]:
-    """Return the days of all papers with a rating or a reading signal ever, in any profile, but for imported ones."""
+    """Return the days of all papers with a rating or a reading signal ever, in any profile, except imported ones."""
     with warehouse.reading() as connection:
         rows = connection.execute(
             """
@@ -330,7 +330,7 @@ class ReadingSignal:
 
 
 def keep_signal(warehouse: Warehouse, profile: str, paper_id: str, kind: Kind, *, now: datetime) -> None:
-    """Add a signal, or count it once more. Raises StoreBusy, StoreUnwritable."""
+    """Add a signal, or increase its count. Raises StoreBusy, StoreUnwritable."""
     with warehouse.writing() as connection:
         connection.execute(
             """

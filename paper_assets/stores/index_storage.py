@@ -90,7 +90,7 @@ class _Row(NamedTuple):
 
 
 def stored(opened: OpenCollection, ids: Sequence[str]) -> Stored:
-    """Read what the collection holds of these ids, in their order; unknown ids are omitted."""
+    """Read the rows with these ids from the collection, in their order; unknown ids are omitted."""
     found: dict[str, tuple[Any, Any, Any]] = {}
     for at in range(0, len(ids), opened.limit):
         some = list(ids[at : at + opened.limit])
@@ -194,7 +194,7 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
-    """Describe what a copy holds. A partition with fingerprint None may have lost papers: sync it again."""
+    """Describe the content of a copy. A partition with fingerprint None may have lost papers: sync it again."""
 
     model: str
     count: int
@@ -261,7 +261,7 @@ def manifest_from(record: object) -> Manifest:
 
 
 def unusable(store: Path, reason: str) -> IndexUnusable:
-    """Return the error that says why the index of `store` is not opened and what to do."""
+    """Return the error for an index that is not opened: the reason and the remedy."""
     return IndexUnusable(f"the vector index {store} {reason}; materialize the embeddings again to rebuild it")
 
 

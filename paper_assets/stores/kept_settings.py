@@ -1,6 +1,6 @@
 """Keep settings that a reader chose on the page or by a command in files of the data folder that only their user reads.
 
-Two files: the language model with its key, and the hours of the daily fetch. A variable of the environment goes before
+Two files: the language model with its key, and the hours of the daily fetch. A variable of the environment overrides
 the files. They are read again when they change, so a running page, daemon or server needs no restart. To keep another
 setting, add its name to the pattern of its file.
 """
@@ -85,9 +85,9 @@ def forget_variables(home: Path, kept: KeptFile = LANGUAGE_MODEL) -> bool:
 
 
 class KeptEnvironment(Mapping[str, str]):
-    """The environment with the kept settings behind it, as the files have them at the time of the look.
+    """The environment with the kept settings behind it, as they are in the files when a variable is read.
 
-    It also says where the use of the language model is recorded, and the current month (UTC).
+    It also names where the use of the language model is recorded, and the current month (UTC).
     """
 
     def __init__(self, environ: Mapping[str, str], home: Path, clock: Callable[[], datetime]) -> None:

@@ -289,7 +289,9 @@ def matching_papers(warehouse: Warehouse, filters: PaperFilters) -> pa.Array:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
-    """Report what the warehouse holds: papers (`undated`: of unknown day), vectors by model, rankings by profile."""
+    """Report the content of the warehouse: papers (`undated`: of unknown day), vectors by model, rankings by
+    profile.
+    """
 
     papers: int
     undated: int

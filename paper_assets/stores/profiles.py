@@ -226,7 +226,7 @@ def _write(file: Path, people: Sequence[Person], version: str) -> None:
     write_json(file, record, version=version, turns=file.with_name("people-edited"))
 
 
-# Every statement that gives what is stored for a profile to another name. A table with a profile's name has one here.
+# Statements that rename a profile's stored data: one for each table with a profile's name.
 _RENAMES = (
     "update candidate_sets set profile = $new where profile = $old",
     "update candidates set profile = $new where profile = $old",

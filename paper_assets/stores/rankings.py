@@ -21,7 +21,7 @@ from paper_assets.stores.warehouse import Warehouse, value_of
 from paper_assets.weights import DIMENSIONS
 
 _MOST_MAYBE = 5  # papers below the threshold that follow the list of a quiet day
-_LEAST_PROBABLE = 0.03  # of those; of judged papers below it one in a hundred is on topic
+_LEAST_PROBABLE = 0.03  # their least probability; below it one in a hundred judged papers is on topic
 
 
 # First and last day by profile. One query answers for all: a thousand queries take four seconds.
@@ -53,7 +53,7 @@ class StoredRanking:
         """
         if not self.header.get("quiet"):
             return []
-        import pyarrow.compute as pc  # makes a function for each of its kernels: 25 ms, which `status` saves
+        import pyarrow.compute as pc
 
         learned = pc.fill_null(self.rows.column("learned"), 0.0)
         probable = pc.greater_equal(pc.add(self.rows.column("semantic_relevance"), learned), _LEAST_PROBABLE)
@@ -62,7 +62,7 @@ class StoredRanking:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class PaperInRanking:
     """Represent one paper in one ranking: its candidate row and, if it passed, its ranking row, as dicts."""
 
     day: date
@@ -193,7 +193,7 @@ def output_paths(warehouse: Warehouse, spans: Spans) -> dict[str, dict[date, str
 
 def wishes_by_day(warehouse: Warehouse, spans: Spans) -> dict[str, dict[date, str | None]]:
     """Return the fingerprint of the wishes that each ranking was made for, by profile and day (None: an older ranking,
-    which did not note it).
+    which did not store it).
     """
     return _from_headers(warehouse, spans, "$.wishes")
 
@@ -315,8 +315,8 @@ def shown_ids(warehouse: Warehouse, profile: str, first: date, last: date) -> fr
     return frozenset(paper_id for (paper_id,) in rows)
 
 
-def ranked_paper(warehouse: Warehouse, profile: str, paper_id: str, *, day: date | None = None) -> Standing:
-    """Return what happened to a paper in the ranking of `day` (None: the latest), for an explanation.
+def ranked_paper(warehouse: Warehouse, profile: str, paper_id: str, *, day: date | None = None) -> PaperInRanking:
+    """Return a paper's row as candidate and as ranked paper on `day` (None: the latest), for an explanation.
 
     Raises NotComputed without such a ranking, PaperNotFound if the paper was not in its window.
     """
@@ -345,7 +345,7 @@ def ranked_paper(warehouse: Warehouse, profile: str, paper_id: str, *, day: date
         ).to_arrow_table()
     if not (candidate.num_rows or ranked.num_rows):
         raise PaperNotFound(f"paper {paper_id} was not among the papers of profile {profile!r} on {day}")
-    return Standing(
+    return PaperInRanking(
         day=day,
         header=_read_header(header),
         candidate=candidate.to_pylist()[0] if candidate.num_rows else None,
@@ -355,7 +355,9 @@ def ranked_paper(warehouse: Warehouse, profile: str, paper_id: str, *, day: date
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DayOfPaper:
-    """What became of a paper on one day: removed by a filter for `reason`, or ranked; `shown` in the list or not."""
+    """Represent the outcome for a paper on one day: removed by a filter for `reason`, or ranked; `shown`: in the
+    list.
+    """
 
     day: date
     reason: str | None

@@ -110,7 +110,7 @@ def self_check(index: VectorIndex, collection: str, ids: Sequence[str], vectors:
 
 
 def fetch(index: VectorIndex, collection: str, ids: Sequence[str]) -> Stored:
-    """Read what the index holds of these ids, in their order; unknown ids are omitted. Raises IndexUnusable."""
+    """Read the rows with these ids from the index, in their order; unknown ids are omitted. Raises IndexUnusable."""
     with _reading(index, collection) as opened:
         return stored(opened, ids)
 

@@ -63,8 +63,10 @@ class Warehouse:
     _: KW_ONLY
     deadline: float
     migrations: tuple[Migration, ...] = field(default=MIGRATIONS, repr=False, compare=False)
-    opened: DuckDBPyConnection | None = field(default=None, repr=False, compare=False)  # by `read_together`
-    answers: dict[Hashable, Any] | None = field(default=None, repr=False, compare=False)  # of `once`, meanwhile
+    # by `read_together`, for its block
+    opened: DuckDBPyConnection | None = field(default=None, repr=False, compare=False)
+    # cached by `once` within `read_together`
+    answers: dict[Hashable, Any] | None = field(default=None, repr=False, compare=False)
 
     @contextmanager
     def reading(self, *, own_settings: bool = False) -> Iterator[DuckDBPyConnection]:
@@ -99,7 +101,7 @@ class Warehouse:
             yield replace(self, opened=connection, answers={} if alone else None)
 
     def once(self, question: Hashable, answer: Callable[[], _Answer]) -> _Answer:
-        """Return what the question was answered before in this block of `read_together`, or `answer()`.
+        """Return the earlier answer to the question in this block of `read_together`, or compute it with `answer`.
 
         For questions that many profiles share. The block keeps the file locked against writers; the caller must not
         change the answer.

@@ -49,7 +49,7 @@ _ANNOUNCES = re.compile(
     r"|\b(?:is|are) (?:proposed|presented|introduced) in this\b",
     re.IGNORECASE,
 )
-_BEFORE = ("proposes", "we", "obstacle")  # also looked for in the sentence before
+_BEFORE = ("proposes", "we", "obstacle")  # also searched in the sentence before
 _PLACES = (
     "any", "first", "second", "third", "last", "last but one", "place", "place squared", "length", "short",
     "turning point", "before it", "long before it", "after it", "long after it",

@@ -209,7 +209,7 @@ def query_words(query: str) -> list[QueryWord]:
     Two words are the same if one is a form of the other. A third word that both might be forms of does not make them
     the same (`PHA`, if its plural were `phas`, and `phases`).
     """
-    of_form: dict[str, int] = {}  # a form of a word -> the number of the word
+    of_form: dict[str, int] = {}  # form of a word -> number of the word
     of_word: dict[str, int] = {}  # a query word -> the same
     forms: list[dict[str, None]] = []
     often: list[int] = []
@@ -236,7 +236,7 @@ def words_of(
     `normal`: the texts are in normal form. ASCII is split by Arrow with a byte table, in a third of the time of a loop
     in Python over many abstracts.
     """
-    import pyarrow.compute as pc  # makes a function for each of its kernels: 25 ms, which `status` saves
+    import pyarrow.compute as pc
 
     ascii_only = pc.string_is_ascii(texts)
     others = _spaced_normal if normal else _spaced

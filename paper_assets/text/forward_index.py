@@ -25,11 +25,11 @@ from paper_assets.text.words import HAS_NO_BORDERS, asks, normal_forms, stem
 # form, its words as numbers.
 MOST_TEXTS = 200_000
 _AT_ONCE = 10_000  # texts read at once: their words take memory until they are counted
-_FEW = 4  # a part smaller than a fourth of all is copied before it is asked
+_FEW = 4  # a part smaller than a fourth of all is copied before it is searched
 
 _Number = TypeVar("_Number", bound=np.generic)
 
-_NO_BORDERS, _JOINING = 1, 2  # what a text may hold, as bits
+_NO_BORDERS, _JOINING = 1, 2  # properties of a text, as bits
 _UNKNOWN, _NO, _YES = range(3)
 
 
@@ -40,11 +40,11 @@ class _Kept:
     row_of: dict[str, int] = field(default_factory=dict)
     normal: list[str] = field(default_factory=list)
     columns: dict[str, int] = field(default_factory=dict)  # a word as it is spelled in normal form -> its number
-    stems: dict[str, int] = field(default_factory=dict)  # of the words that ask for something -> its number
+    stems: dict[str, int] = field(default_factory=dict)  # of words with a meaning -> its number
     spelled: list[list[str]] = field(default_factory=list)  # the words of each stem
     stem_of: NDArray[np.int32] = field(
         default_factory=lambda: np.zeros(0, np.int32)
-    )  # of each word, -1: it asks nothing
+    )  # of each word; -1: a small word without one
     by_name: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))  # place of each stem by its name
     starts: NDArray[np.int64] = field(default_factory=lambda: np.zeros(1, np.int64))
     words: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))

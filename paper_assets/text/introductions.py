@@ -1,7 +1,7 @@
 """Recognise the words by which a person introduces an interest ("papers on", "I work on"): they name no topic.
 
 Interests are compared with papers by meaning and by words. Abstracts do not contain these words, so a paper on the
-topic would seem to lack a part of the interest. Only the beginning of a text is looked at; the profile keeps it as it
+topic would seem to lack a part of the interest. Only the beginning of a text is examined; the profile keeps it as it
 was written.
 """
 

@@ -29,11 +29,11 @@ LANGUAGES = {
     "pl": "Polish", "pt": "Portuguese", "ro": "Romanian", "ru": "Russian", "sk": "Slovak", "sl": "Slovenian",
     "sv": "Swedish", "th": "Thai", "tr": "Turkish", "uk": "Ukrainian", "vi": "Vietnamese", "zh": "Chinese",
 }  # fmt: skip
-_FEWEST_LETTERS = 60  # of a text that says which language it is; fewer say which script
+_FEWEST_LETTERS = 60  # letters of a text that show its language; fewer show only its script
 _OTHER_SCRIPTS = frozenset(("ar", "bg", "bn", "el", "fa", "he", "hi", "ja", "ko", "ru", "th", "uk", "zh"))
 _MOST_LATIN = 0.8  # share of Latin letters in a text of another script
 _ALIKE = ({"da", "no", "sv"}, {"hr", "sl"}, {"cs", "sk"}, {"es", "ca", "pt"})  # short texts of these are confused
-_SURE = 300  # letters from which even these are told apart
+_SURE = 300  # letters from which even these are distinguished
 
 
 def language_of(text: str) -> str | None:

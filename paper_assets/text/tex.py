@@ -172,7 +172,7 @@ def release_formulas(text: str) -> str:
 
 
 def without_mathml(html: str) -> str:
-    """Replace the MathML in HTML of ours by characters, for mail and feeds, whose readers often ignore MathML."""
+    """Replace the MathML in our HTML by characters, for mail and feeds, whose readers often ignore MathML."""
     return _MATH_ELEMENT.sub(r"\1", html)
 
 

@@ -18,14 +18,15 @@ from unicodedata import normalize
 
 import numpy as np
 
-# What an interest may hold without meaning it. Not among them: `few` (few-shot), `over` (over-smoothing), `against`.
+# Words that an interest may contain without meaning them. Not among them: `few` (few-shot), `over` (over-smoothing),
+# `against`.
 SMALL_WORDS = frozenset([
     "a", "an", "and", "any", "are", "as", "at", "be", "but", "by", "can", "do", "for", "from", "has", "have", "how",
     "if", "in", "into", "is", "it", "its", "no", "not", "of", "on", "or", "our", "such", "than", "that", "the",
     "their", "then", "there", "these", "they", "this", "those", "to", "use", "used", "using", "via", "was", "we",
     "were", "what", "when", "where", "which", "who", "why", "will", "with",
 ])  # fmt: skip
-# With auxiliaries, pronouns and the like, of which interests are free and sentences (questions, claims) full.
+# With auxiliaries, pronouns and the like, which occur in sentences (questions, claims) and not in interests.
 FUNCTION_WORDS = SMALL_WORDS.union([
     "about", "above", "after", "again", "against", "all", "also", "am", "because", "been", "before", "being",
     "below", "between", "both", "could", "did", "does", "doing", "down", "during", "each", "few", "further", "had",

@@ -33,13 +33,13 @@ def test_without_dask_a_named_cluster_is_one_line_that_says_how_to_get_it(monkey
         pytest.fail("nothing is computed")
 
 
-def test_dask_is_imported_by_nobody_who_names_no_cluster() -> None:
+def test_dask_is_imported_only_if_a_cluster_is_configured() -> None:
     code = "import sys, paper_assets.pipeline.steps; print([n for n in ('dask', 'distributed') if n in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
 
 
 @pytest.mark.parametrize("given", ["127.0.0.1:8786", "tcp://host", "http://host:8786", "tcp://a b:1"])
-def test_an_address_that_is_none_is_refused_by_the_name_of_its_variable(given: str) -> None:
+def test_an_invalid_url_is_refused_with_the_name_of_its_variable(given: str) -> None:
     with pytest.raises(InvalidInput, match="PAPER_ASSETS_DASK must be an address like tcp://host:8786"):
         load_settings({"PAPER_ASSETS_DASK": given}, Path("/"))
 
@@ -49,7 +49,7 @@ def test_an_address_is_kept_as_it_is() -> None:
     assert load_settings({}, Path("/")).dask == ""
 
 
-def test_whoever_has_another_package_processor_or_version_of_ours_is_told_apart() -> None:
+def test_another_package_processor_or_version_of_ours_is_detected() -> None:
     mine = identity("all-MiniLM-L6-v2")
     assert difference(mine, mine) is None
     assert difference(mine, identity("all-MiniLM-L6-v2")) is None

@@ -1,4 +1,4 @@
-"""The graph is loaded in the checkout; what lies in its own home, of a demo say, is nothing to a test."""
+"""Keep tests from the data of the checkout itself, such as that of a demo, although the graph is loaded there."""
 
 from pathlib import Path
 

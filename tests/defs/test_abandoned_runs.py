@@ -119,10 +119,10 @@ def test_a_run_that_names_no_process_is_over_once_the_machine_has_started_again(
     assert held(instance) == set()
 
 
-def test_a_run_that_was_told_to_start_is_over_once_its_launcher_is_another_and_it_had_a_minute(
+def test_a_starting_run_is_failed_after_a_minute_if_its_launcher_was_replaced(
     instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The daemon was killed with all its processes, the machine was not: nobody starts the run any more."""
+    """The daemon was killed with all its processes, the machine was not: no process starts the run any more."""
     told = begun(instance, {}, status=DagsterRunStatus.STARTING)
     at_work = begun(instance, {}, holds=None)
     now = time.time()
@@ -164,7 +164,7 @@ def test_a_command_that_is_stopped_leaves_its_run_cancelled_and_no_slot_held(ins
     assert held(instance) == set()
 
 
-def test_who_waits_for_a_slot_gives_up_at_the_deadline_and_is_told_who_holds_it(instance: dg.DagsterInstance) -> None:
+def test_waiting_for_a_slot_ends_at_the_deadline_and_names_the_holder(instance: dg.DagsterInstance) -> None:
     holder = begun(instance, process_tag())
     with bounded_slot_wait(instance, deadline=0.2) as refused:
         result = dg.materialize([papers], instance=instance, raise_on_error=False)
@@ -175,7 +175,7 @@ def test_who_waits_for_a_slot_gives_up_at_the_deadline_and_is_told_who_holds_it(
     assert instance.event_log_storage.get_concurrency_run_ids() == {holder}
 
 
-def test_who_waits_for_a_slot_gets_it_when_its_holder_is_killed(
+def test_a_waiting_process_gets_the_slot_when_its_holder_is_killed(
     instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun(instance, GONE)

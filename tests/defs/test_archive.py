@@ -29,7 +29,7 @@ MONDAY = datetime(2026, 3, 2, tzinfo=UTC).date()
 ASSET = dg.AssetKey("best_practice_archive")
 
 
-class Room:
+class Home:
     """The real asset over one folder and one instance."""
 
     def __init__(self, folder: Path, instance: dg.DagsterInstance) -> None:
@@ -51,7 +51,7 @@ class Room:
         )
         return {check.check_name: check.passed for check in outcome.get_asset_check_evaluations()}
 
-    def told(self) -> tuple[str, dict[str, Any]]:
+    def latest(self) -> tuple[str, dict[str, Any]]:
         """Data version and metadata of the last materialization."""
         event = self.instance.get_latest_data_version_record(ASSET)
         assert event is not None and event.asset_materialization is not None and event.asset_materialization.tags
@@ -60,99 +60,99 @@ class Room:
 
 
 @pytest.fixture
-def room(tmp_path: Path) -> Iterator[Room]:
+def home(tmp_path: Path) -> Iterator[Home]:
     with dg.DagsterInstance.ephemeral() as instance:
-        yield Room(tmp_path, instance)
+        yield Home(tmp_path, instance)
 
 
-def test_the_collection_follows_the_table_and_the_ui_is_told_what_is_in_it(room: Room) -> None:
-    fill(room.archive, [practice(number) for number in range(12)])
-    assert set(room.materialize().values()) == {True}
-    assert count(room.archive.index, "optim_best_practices_v1") == 12
-    version, metadata = room.told()
+def test_the_collection_follows_the_table_and_the_ui_shows_its_content(home: Home) -> None:
+    fill(home.archive, [practice(number) for number in range(12)])
+    assert set(home.materialize().values()) == {True}
+    assert count(home.archive.index, "optim_best_practices_v1") == 12
+    version, metadata = home.latest()
     assert metadata["dagster/row_count"] == 12
     assert "public" in metadata["levels"] and "cs.CL" in metadata["categories"]
     newest = metadata["newest"].records[0].data
     shown = [newest[name] for name in ("id", "paper", "level", "score")]
     assert shown == [practice(11).id, "2603.00011", "expert", "100"]
     assert metadata["spread"].schema.columns[-1].name == "Best practices by level and category"
-    room.materialize()
-    assert room.told()[0] == version, "the same archive again is no news"
-    fill(room.archive, [practice(12)])
-    room.materialize()
-    assert room.told()[0] != version
+    home.materialize()
+    assert home.latest()[0] == version, "the same archive again has the same version"
+    fill(home.archive, [practice(12)])
+    home.materialize()
+    assert home.latest()[0] != version
 
 
-def test_an_empty_archive_is_no_fault(room: Room) -> None:
-    assert set(room.materialize().values()) == {True}
-    assert room.told()[1]["dagster/row_count"] == 0
+def test_an_empty_archive_is_not_a_fault(home: Home) -> None:
+    assert set(home.materialize().values()) == {True}
+    assert home.latest()[1]["dagster/row_count"] == 0
 
 
-def test_an_archive_of_one_level_or_one_category_is_a_warning(room: Room) -> None:
+def test_an_archive_of_one_level_or_one_category_is_a_warning(home: Home) -> None:
     spread = "archive_is_spread_over_levels_and_categories"
-    fill(room.archive, [practice(3 * number) for number in range(9)])
-    assert room.materialize()[spread], "nine say nothing"
-    fill(room.archive, [practice(1, category="cs.CL")])
-    assert not room.materialize()[spread]
-    fill(room.archive, [practice(number, category=f"cs.{number}") for number in range(50, 70)])
-    assert room.materialize()[spread]
+    fill(home.archive, [practice(3 * number) for number in range(9)])
+    assert home.materialize()[spread], "nine say nothing"
+    fill(home.archive, [practice(1, category="cs.CL")])
+    assert not home.materialize()[spread]
+    fill(home.archive, [practice(number, category=f"cs.{number}") for number in range(50, 70)])
+    assert home.materialize()[spread]
 
 
-def test_an_unmasked_phone_is_found_and_not_shown(room: Room) -> None:
+def test_an_unmasked_phone_is_found_and_not_shown(home: Home) -> None:
     mails = practice(2, original_text="ada@example.edu wrote."), practice(3, keywords=("sheep", "bo@example.edu"))
-    fill(room.archive, [practice(1, text="Call 010-1234-5678."), *mails])
-    assert not room.materialize()["no_unmasked_pii"]
-    resources = {"workspace": room.workspace}
-    outcomes = dg.materialize(ASSETS, selection=[ASSET], instance=room.instance, resources=resources)
+    fill(home.archive, [practice(1, text="Call 010-1234-5678."), *mails])
+    assert not home.materialize()["no_unmasked_pii"]
+    resources = {"workspace": home.workspace}
+    outcomes = dg.materialize(ASSETS, selection=[ASSET], instance=home.instance, resources=resources)
     [found] = [each for each in outcomes.get_asset_check_evaluations() if each.check_name == "no_unmasked_pii"]
     assert found.metadata["unmasked"].value == {practice(3).id: "mail", practice(2).id: "mail", practice(1).id: "phone"}
 
 
-def test_an_index_that_holds_other_vectors_is_noticed_and_made_again(room: Room) -> None:
-    fill(room.archive, [practice(number) for number in range(6)])
-    room.materialize()
-    with room.archive.warehouse.writing() as connection:
+def test_an_index_that_holds_other_vectors_is_noticed_and_made_again(home: Home) -> None:
+    fill(home.archive, [practice(number) for number in range(6)])
+    home.materialize()
+    with home.archive.warehouse.writing() as connection:
         connection.execute("update embeddings set vector = list_reverse(vector)")
-    assert not room.materialize()["vectors_find_themselves"]
-    assert room.materialize()["vectors_find_themselves"]
+    assert not home.materialize()["vectors_find_themselves"]
+    assert home.materialize()["vectors_find_themselves"]
 
 
-def test_without_a_model_the_archive_is_shown_and_its_vectors_are_a_warning(room: Room) -> None:
+def test_without_a_model_the_archive_is_shown_and_its_vectors_are_a_warning(home: Home) -> None:
     def unavailable() -> None:
         raise ModelUnavailable("model files are gone; install again")
 
-    fill(room.archive, [practice(number) for number in range(3)])
-    room.workspace = replace(room.workspace, load_embedder=unavailable)
-    assert room.materialize() == {
+    fill(home.archive, [practice(number) for number in range(3)])
+    home.workspace = replace(home.workspace, load_embedder=unavailable)
+    assert home.materialize() == {
         "archive_is_spread_over_levels_and_categories": True,
         "no_unmasked_pii": True,
         "vectors_find_themselves": False,
     }
-    assert room.told()[1]["dagster/row_count"] == 3
+    assert home.latest()[1]["dagster/row_count"] == 3
 
 
-def test_a_rewrite_that_no_model_could_judge_is_taken_in_later_and_a_removed_one_stays_away(room: Room) -> None:
-    warehouse, collection = room.archive.warehouse, room.archive.collection
+def test_a_rewrite_that_no_model_could_judge_is_taken_in_later_and_a_removed_one_stays_away(home: Home) -> None:
+    warehouse, collection = home.archive.warehouse, home.archive.collection
     [item] = opened(warehouse)
     with loopback_llm(Play(96)) as server:
-        kept = advance(warehouse, writer_of(server, archive=replace(room.archive, embedder=None)), item.item)
+        kept = advance(warehouse, writer_of(server, archive=replace(home.archive, embedder=None)), item.item)
     assert kept.note == "not archived: there is no embedding model to compare it with what is kept"
-    room.materialize()
+    home.materialize()
     [found] = best_practices(warehouse, collection)
     assert (found.paper_id, found.score, found.made_at) == ("2603.00001", 96, kept.attempts[0].made_at)
     assert rewrite_item(warehouse, item.item).note == f"archived as {found.id}"
-    remove(room.archive, found.id)
-    room.materialize()
+    remove(home.archive, found.id)
+    home.materialize()
     assert best_practices(warehouse, collection) == []
 
 
-def test_it_is_due_when_rewrites_changed_and_not_when_they_are_the_same(room: Room) -> None:
+def test_it_is_due_when_rewrites_changed_and_not_when_they_are_the_same(home: Home) -> None:
     @dg.asset(name="paper_rewrites", partitions_def=profile_days)
     def rewrites() -> None: ...
 
     archive = next(each for each in ASSETS if isinstance(each, dg.AssetsDefinition) and ASSET in each.keys)
-    definitions = dg.Definitions([rewrites, archive], resources={"workspace": room.workspace})
-    instance = room.instance
+    definitions = dg.Definitions([rewrites, archive], resources={"workspace": home.workspace})
+    instance = home.instance
     instance.add_dynamic_partitions("profile", ["graphs", "speech"])
 
     def report(profile: str, version: str) -> None:
@@ -168,7 +168,7 @@ def test_it_is_due_when_rewrites_changed_and_not_when_they_are_the_same(room: Ro
 
     requested, cursor = asked()
     assert requested == 1, "never made yet"
-    room.materialize()
+    home.materialize()
     requested, cursor = asked(cursor)
     assert requested == 0
     for profile, version, due in [("graphs", "1", 1), ("graphs", "1", 0), ("speech", "1", 1), ("graphs", "2", 1)]:
@@ -176,4 +176,4 @@ def test_it_is_due_when_rewrites_changed_and_not_when_they_are_the_same(room: Ro
         requested, cursor = asked(cursor)
         assert requested == due, (profile, version)
         if requested:
-            room.materialize()
+            home.materialize()

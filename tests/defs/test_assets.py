@@ -123,7 +123,7 @@ def test_a_day_goes_from_arxiv_to_an_explained_ranking(graph: Graph) -> None:
     assert all(title.startswith("Traffic") for title in titles)
 
 
-def test_who_waits_for_a_list_does_not_wait_for_the_answers_that_are_made_with_it(graph: Graph) -> None:
+def test_a_ranking_is_made_before_the_answers_of_the_same_run(graph: Graph) -> None:
     graph.profile("graphs", GRAPHS)
     graph.materialize("arxiv_papers", "paper_embeddings", first=f"{MONDAY}")
     asked = ("balanced_retrievals", "filtered_candidates", "scored_rankings")
@@ -136,7 +136,7 @@ def test_only_the_day_that_changed_has_a_new_version_in_a_run_over_several(graph
     graph.materialize("arxiv_papers", first=f"{MONDAY}", last=f"{TUESDAY}")
     before = graph.versions("arxiv_papers")
     graph.materialize("arxiv_papers", first=f"{MONDAY}", last=f"{TUESDAY}")
-    assert graph.versions("arxiv_papers") == before, "the same data again is no news"
+    assert graph.versions("arxiv_papers") == before, "the same data again has the same version"
     graph.arxiv.papers[0] = replace(graph.arxiv.papers[0], version=2, title="Corrected")
     graph.materialize("arxiv_papers", first=f"{MONDAY}", last=f"{TUESDAY}")
     after = graph.versions("arxiv_papers")
@@ -159,7 +159,7 @@ def test_a_weekday_without_papers_is_a_warning_and_not_silence(graph: Graph) -> 
     assert checks(outcome) == {"ids_are_unique": True, "no_weekday_without_papers": False}
 
 
-def test_without_a_model_keywords_rank_and_everybody_is_told(graph: Graph) -> None:
+def test_without_a_model_keywords_rank_and_the_report_warns(graph: Graph) -> None:
     def unavailable() -> None:
         raise ModelUnavailable("model files are gone; install again")
 
@@ -297,7 +297,7 @@ def test_a_profile_that_fails_leaves_the_others_of_the_run_ranked(graph: Graph) 
     assert grid_key(MONDAY, "graphs") in graph.versions("scored_rankings")
 
 
-def test_a_paper_that_arxiv_lists_for_another_day_is_news_of_its_own_day(graph: Graph) -> None:
+def test_a_paper_that_arxiv_lists_for_another_day_changes_the_version_of_the_day_it_was_submitted(graph: Graph) -> None:
     graph.materialize("arxiv_papers", first=f"{MONDAY}", last=f"{TUESDAY}")
     before, complete = graph.versions("arxiv_papers"), graph.arxiv.answer
     listed = [*(paper for paper in graph.arxiv.papers if paper.day == TUESDAY), invented_paper(99, MONDAY)]
@@ -310,7 +310,7 @@ def test_a_paper_that_arxiv_lists_for_another_day_is_news_of_its_own_day(graph: 
     assert {day for day in before if after[day] != before[day]} == {f"{MONDAY}"}
 
 
-def test_far_fewer_papers_than_before_fail_the_day_and_remove_nothing_unless_the_run_says_so(graph: Graph) -> None:
+def test_far_fewer_papers_than_before_fail_the_day_and_remove_nothing_unless_the_run_accepts_it(graph: Graph) -> None:
     graph.materialize("arxiv_papers", first=f"{MONDAY}")
     del graph.arxiv.papers[2:]
     assert not graph.materialize("arxiv_papers", first=f"{MONDAY}").success
@@ -348,7 +348,7 @@ def test_the_list_of_runs_names_what_a_command_makes_and_shows_only_tags_for_a_p
         assert of_a_person == {ATTENDED: "command"}
 
 
-def test_the_groups_of_the_lineage_tell_the_story() -> None:
+def test_each_asset_of_the_lineage_is_in_the_group_of_its_subject() -> None:
     groups: dict[str, set[str]] = {}
     for node in defs.get_repository_def().asset_graph.asset_nodes:
         groups.setdefault(node.group_name, set()).add(node.key.to_user_string())
@@ -360,7 +360,7 @@ def test_the_groups_of_the_lineage_tell_the_story() -> None:
     }
 
 
-def test_everything_that_acts_or_checks_by_itself_says_in_the_ui_what_it_is_for() -> None:
+def test_every_sensor_schedule_and_check_has_a_description_in_the_ui() -> None:
     repository = defs.get_repository_def()
     checks = [repository.asset_graph.get_check_spec(key) for key in repository.asset_graph.asset_check_keys]
     acting = [*repository.sensor_defs, *repository.schedule_defs, *checks]

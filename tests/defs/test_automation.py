@@ -1,4 +1,4 @@
-"""What is asked for by itself: the real conditions of the real assets, driven by reported events."""
+"""What is requested automatically: the real conditions of the real assets, driven by reported events."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -101,7 +101,9 @@ def test_papers_found_at_the_first_start_are_embedded_and_only_the_latest_day_is
 def test_a_profile_edited_before_anybody_looked_is_ranked_again(desk: Desk) -> None:
     first = Desk(desk.instance)
     first.report("research_profile", "ann", "ann-2")
-    assert ranked(first.tick()) == {"2026-03-02|ann", "2026-03-02|bob"}, "nobody knows which it was; bob stays the same"
+    assert ranked(first.tick()) == {"2026-03-02|ann", "2026-03-02|bob"}, (
+        "which papers it was is unknown; bob stays the same"
+    )
     first.carry_out("2")
     assert first.tick() == {}
 
@@ -197,7 +199,7 @@ def test_a_new_profile_is_ranked_for_the_latest_day(desk: Desk) -> None:
     assert ranked(desk.tick()) == {"2026-03-02|eve"}
 
 
-def test_a_removed_profile_asks_for_nothing_and_disturbs_nobody(desk: Desk) -> None:
+def test_a_removed_profile_requests_nothing_and_affects_no_other_profile(desk: Desk) -> None:
     desk.instance.delete_dynamic_partition("profile", "bob")
     assert desk.tick() == {}
     desk.report("research_profile", "ann", "ann-2")
@@ -220,7 +222,9 @@ def test_a_rating_is_learned_from_and_then_ranks_its_profile_alone(desk: Desk) -
     assert desk.tick() == {}
 
 
-def test_an_edited_profile_with_ratings_is_ranked_at_once_and_again_with_what_is_learned_anew(desk: Desk) -> None:
+def test_an_edited_profile_with_ratings_is_ranked_at_once_and_again_after_its_model_is_trained_again(
+    desk: Desk,
+) -> None:
     desk.report("reader_ratings", "ann", "rated-1")
     desk.tick()
     desk.report("preference_model", "ann", "model-1")
@@ -236,7 +240,7 @@ def test_an_edited_profile_with_ratings_is_ranked_at_once_and_again_with_what_is
 def test_a_late_paper_of_a_rated_day_makes_the_model_again_and_one_of_another_day_does_not(
     desk: Desk, day: str, asked: set[str]
 ) -> None:
-    """The formula judges rated papers among the others of their days; nothing has to be rated anew for that."""
+    """The formula judges rated papers among the others of their days; no new rating is needed for that."""
     warehouse = Warehouse(resources.settings.warehouse_path, deadline=10)
     merge_papers(warehouse, [replace(paper(100, "A walk in nature"), published=datetime(2026, 3, 1, tzinfo=UTC))])
     now = datetime(2026, 4, 1, tzinfo=UTC)

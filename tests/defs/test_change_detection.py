@@ -42,7 +42,7 @@ def test_a_touched_file_an_event_and_a_new_profile_are_something_new(
     assert len(set(states)) == 5
 
 
-def test_what_cannot_be_told_at_a_glance_is_never_quiet(
+def test_a_state_that_cannot_be_compared_counts_as_changed(
     instance: dg.DagsterInstance, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     state = state_of()

@@ -29,7 +29,7 @@ NOW = datetime(2026, 3, 5, 7, 30, tzinfo=UTC)
 
 @dataclass(slots=True)
 class Looking:
-    """A home whose sensor is ticked by hand, and what it has been told."""
+    """A home whose sensor is ticked by hand, and the events reported to it."""
 
     instance: dg.DagsterInstance
     workspace: Workspace
@@ -72,7 +72,7 @@ class Looking:
         return asked
 
     def looked(self) -> bool:
-        """Whether a tick evaluates the conditions: each evaluation has a number of its own in the cursor."""
+        """Whether a tick evaluates the conditions: each evaluation has a new number in the cursor."""
         before = self.cursor
         self.tick()
         return self.cursor != before
@@ -103,7 +103,7 @@ def looking(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Looking
     monkeypatch.setattr(sensors, "_reported_faults", set())
     monkeypatch.setattr(change_detection.time, "time", lambda: 1_790_000_000.0)
     settings = load_settings({"PAPER_ASSETS_HOME": f"{tmp_path / 'data'}"}, tmp_path)
-    # Dagster's word on the days is taken where no papers are stored.
+    # Without stored papers, Dagster's list of days is used.
     no_papers = load_settings({"PAPER_ASSETS_PROFILES": f"{settings.profiles_dir}"}, tmp_path / "nobody-lives-here")
     monkeypatch.setattr(resources, "settings", no_papers)
     with open_instance(tmp_path / "dagster_home") as opened:
@@ -143,7 +143,7 @@ def test_an_edit_is_asked_for_in_the_tick_that_sees_it_and_only_for_its_profile(
 
 
 def test_a_page_that_waits_is_made_though_dagster_has_lost_its_cursor(looking: Looking) -> None:
-    """It does where the daemon is killed while it asks for the runs of a look, and started again."""
+    """It does if the daemon is killed while it requests the runs of a tick, and started again."""
     looking.profile("ann", GRAPHS)
     _ranked(looking, "ann")
     following = ("balanced_retrievals", "paper_rewrites", "reading_digests")

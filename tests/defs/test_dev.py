@@ -1,4 +1,4 @@
-"""`make dev` as other sites meet it: Dagster's page answers this machine and its own scripts, nobody else (SPEC 8)."""
+"""`make dev` seen from other sites: Dagster's page answers only this machine and its own scripts (SPEC 8)."""
 
 import http.client
 import json
@@ -100,7 +100,7 @@ def port(dev_desk: Desk) -> Iterator[int]:
         yield port
 
 
-def test_told_to_end_it_ends_even_where_a_script_has_started_it_in_the_background(tmp_path: Path) -> None:
+def test_it_ends_on_sigterm_even_if_a_script_started_it_in_the_background(tmp_path: Path) -> None:
     with started(Desk(tmp_path), without_sigint=True) as (process, port):
         process.terminate()
         process.wait(timeout=PATIENCE)
@@ -201,6 +201,6 @@ def test_no_other_site_can_ask_or_change_anything(port: int, told: dict[str, str
     assert asked(port, "GET", "/graphql", **UPGRADE, **told)[0] == 403
 
 
-def test_a_change_hidden_in_an_address_is_refused_whoever_asks(port: int) -> None:
+def test_a_graphql_query_in_a_get_request_is_refused(port: int) -> None:
     for path in ("/graphql?query=%7Bversion%7D", "/graphql/?query=mutation"):
         assert asked(port, "GET", path)[0] == 405

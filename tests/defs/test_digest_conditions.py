@@ -69,7 +69,7 @@ def grid(key: str) -> str:
 
 @pytest.fixture
 def desk() -> Iterator[Desk]:
-    """One profile, two days; all that conditions ask for by themselves is made."""
+    """One profile, two days; everything that the conditions request is made."""
     with dg.DagsterInstance.ephemeral() as instance:
         instance.add_dynamic_partitions("profile", ["ann"])
         desk = Desk(instance)
@@ -80,7 +80,7 @@ def desk() -> Iterator[Desk]:
         yield desk
 
 
-def test_a_digest_is_asked_for_once_and_after_all_that_stands_in_it(desk: Desk) -> None:
+def test_a_digest_is_requested_once_after_all_its_parts(desk: Desk) -> None:
     desk.report("research_profile", "ann")
     order = []
     while asked := desk.tick():
@@ -110,7 +110,7 @@ def test_a_ranking_or_rewrite_of_an_old_day_is_followed_there_and_one_that_says_
     assert desk.tick() == {DIGESTS: {"2026-03-01|ann"}}
 
 
-def test_rankings_that_stand_at_the_first_start_get_their_pages_and_days_without_one_get_none() -> None:
+def test_rankings_stored_before_the_first_start_get_pages_and_days_without_one_get_none() -> None:
     with dg.DagsterInstance.ephemeral() as instance:
         instance.add_dynamic_partitions("profile", ["ann"])
         desk = Desk(instance)

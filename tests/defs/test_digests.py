@@ -137,7 +137,7 @@ def test_an_old_day_made_again_says_the_same_and_touches_no_file(graph: Graph) -
     assert [graph.told(day)[0] for day in (MONDAY, TUESDAY)] == versions
 
 
-def test_only_the_day_that_says_something_new_has_a_new_version_and_the_feed_is_in_order(graph: Graph) -> None:
+def test_only_the_day_whose_page_changed_has_a_new_version_and_the_feed_is_in_order(graph: Graph) -> None:
     graph.ranked(MONDAY, TUESDAY)
     graph.materialize(TUESDAY)
     graph.materialize(MONDAY, TUESDAY)
@@ -167,14 +167,14 @@ def test_the_page_says_what_changed_since_the_ranked_day_before_and_since_an_edi
     assert "ranking mode: balanced → novelty" in digest.changes[1].otherwise
 
 
-def test_a_day_without_papers_has_a_page_that_says_so(graph: Graph) -> None:
+def test_a_day_without_papers_has_a_page_that_reports_it(graph: Graph) -> None:
     empty = date(2026, 2, 1)
     graph.ranked(empty)
     assert graph.materialize(empty).success
     assert "Nothing to read today" in graph.told(empty)[1]["preview"]
 
 
-def test_answers_and_rewrites_stand_on_the_page_as_soon_as_they_are_stored(graph: Graph) -> None:
+def test_answers_and_rewrites_are_on_the_page_as_soon_as_they_are_stored(graph: Graph) -> None:
     graph.ranked(MONDAY)
     graph.materialize(MONDAY)
     before, _ = graph.told(MONDAY)

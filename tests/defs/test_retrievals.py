@@ -63,7 +63,7 @@ def papers_of(*days: date) -> list[Paper]:
 
 
 def store(graph: Graph, papers: Sequence[Paper]) -> None:
-    """Papers with their vectors, of which Dagster is told."""
+    """Store papers with their vectors and report them to Dagster."""
     add(Corpus(warehouse=graph.warehouse, embedder=load_embedder()), papers)
     for day, content in day_fingerprints(graph.warehouse, None, None).items():
         tags = {"dagster/data_version": content}
@@ -108,7 +108,7 @@ def test_the_page_of_a_day_says_for_each_side_what_was_found_by_which_filter_and
     assert [len(side["documents"]) for side in answer["sides"]] == [2, 2, 0]
 
 
-def test_a_profiles_pdfs_are_searched_and_indexed_but_not_shown_to_everybody_and_go_with_their_folder(
+def test_a_profiles_pdfs_are_searched_and_indexed_but_hidden_from_others_and_removed_with_their_folder(
     graph: Graph,
 ) -> None:
     folder = graph.folder / "profiles" / "graphs" / "pdf"
@@ -158,7 +158,7 @@ def test_each_day_of_a_run_finds_nothing_of_the_days_after_it(graph: Graph) -> N
 def test_the_same_again_is_not_computed_and_an_edit_is(graph: Graph) -> None:
     graph.materialize(ASSET, first=KEY)
     version, inputs = graph.versions(ASSET), retrieval_inputs(graph.warehouse, TUESDAY, "graphs")
-    refuse = lambda: pytest.fail("what stands already is not graded again")  # noqa: E731
+    refuse = lambda: pytest.fail("what is graded already is not graded again")  # noqa: E731
     graph.workspace = replace(graph.workspace, load_grader=refuse)
     assert graph.materialize(ASSET, first=KEY).success
     assert (graph.versions(ASSET), retrieval_inputs(graph.warehouse, TUESDAY, "graphs")) == (version, inputs)
@@ -171,7 +171,7 @@ def test_the_same_again_is_not_computed_and_an_edit_is(graph: Graph) -> None:
     assert retrievals_of(graph.warehouse, TUESDAY, "graphs") == []
 
 
-def test_papers_that_change_no_answer_are_no_news(graph: Graph) -> None:
+def test_papers_that_change_no_answer_leave_the_version_unchanged(graph: Graph) -> None:
     first = grid_key(MONDAY, "graphs")
     ask(graph, {**QUESTION, "filters": {"sides": ["cs.CL"], "enddate": f"{MONDAY}"}})
     graph.materialize(ASSET, first=first)
@@ -193,7 +193,7 @@ def test_a_side_that_fails_fails_the_check_and_not_the_run_and_is_asked_again(gr
     assert str(retrieval_inputs(graph.warehouse, TUESDAY, "graphs")).endswith("unfinished")
 
 
-def test_questions_that_are_no_plans_are_named_and_the_last_good_ones_are_asked(graph: Graph) -> None:
+def test_invalid_questions_are_named_and_the_last_valid_ones_are_answered(graph: Graph) -> None:
     graph.materialize(ASSET, first=grid_key(MONDAY, "graphs"))
     ask(graph, {**QUESTION, "k": 3})
     faults = find_profiles(graph.folder / "profiles").faults
@@ -222,7 +222,7 @@ def test_the_command_line_asks_only_where_there_is_something_to_do(graph: Graph)
     assert not retrieve("silent")
 
 
-def test_new_embeddings_and_an_edited_profile_ask_for_the_latest_day_by_themselves(graph: Graph) -> None:
+def test_new_embeddings_and_an_edited_profile_request_the_latest_day_automatically(graph: Graph) -> None:
     cursor = None
 
     def asked() -> set[str]:

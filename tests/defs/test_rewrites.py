@@ -1,4 +1,4 @@
-"""`paper_rewrites` in Dagster: what a run brings about, what waits, what a decision and a new ranking set off (A3)."""
+"""`paper_rewrites` in Dagster: what a run makes, what waits, what a decision and a new ranking start (A3)."""
 
 import json
 import shutil
@@ -61,7 +61,7 @@ def ranked(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class Graph:
-    """The real assets over a folder and an instance of its own; nothing is embedded unless asked for."""
+    """The real assets over a separate folder and instance; nothing is embedded unless a test requests it."""
 
     def __init__(self, folder: Path, instance: dg.DagsterInstance) -> None:
         self.folder, self.instance = folder, instance
@@ -147,7 +147,7 @@ def statuses(items: list[RewriteItem]) -> list[tuple[str, str | None]]:
 GOOD = {"nothing_waits_for_the_model": True, "nothing_waits_too_long": True, "attempts_are_whole": True}
 
 
-def test_the_best_papers_are_rewritten_for_each_level_and_told_in_the_ui(graph: Graph) -> None:
+def test_the_best_papers_are_rewritten_for_each_level_and_reported_in_the_ui(graph: Graph) -> None:
     graph.profile("ann", {**GRAPHS, "rewriting": {"target_levels": ["public", "expert"], "papers": 2}})
     with loopback_llm(Play(92)) as server:
         prices = {"PAPER_ASSETS_LLM_PRICE_IN": "10", "PAPER_ASSETS_LLM_PRICE_OUT": "0"}
@@ -196,11 +196,11 @@ def test_what_waits_for_a_person_blocks_nothing_and_is_a_warning_after_some_days
         graph.now = NOW + timedelta(days=3)
         assert checks(graph.run()) == {**GOOD, "nothing_waits_too_long": False}
         assert len(server.requests) == 4
-    assert graph.latest()[0] == version, "waiting is no news"
+    assert graph.latest()[0] == version, "waiting leaves the version unchanged"
 
 
 @pytest.mark.parametrize("unset", [True, False])
-def test_a_dead_or_missing_model_ends_green_with_a_warning_and_a_later_run_goes_on(graph: Graph, unset: bool) -> None:
+def test_a_dead_or_missing_model_ends_green_with_a_warning_and_a_later_run_continues(graph: Graph, unset: bool) -> None:
     nobody = {"LLM_PROVIDER": "ollama", "OLLAMA_BASE_URL": f"http://127.0.0.1:{closed_port()}"}
     graph.set_llm({} if unset else {**nobody, "PAPER_ASSETS_LLM_DEADLINE": "0.5"})
     assert checks(graph.run()) == {**GOOD, "nothing_waits_for_the_model": False}
@@ -233,7 +233,7 @@ def test_an_index_that_cannot_be_used_is_a_warning_and_the_rewrites_are_kept(gra
     assert statuses(graph.rewrites()) == [("public", "passed"), ("expert", "passed")]
 
 
-def test_a_profile_that_asks_for_rewrites_no_longer_needs_no_model_to_say_so(graph: Graph) -> None:
+def test_a_profile_that_no_longer_asks_for_rewrites_needs_no_model(graph: Graph) -> None:
     with loopback_llm(Play(92)) as server:
         graph.set_llm(server.environ("ollama"))
         graph.run()
@@ -388,7 +388,7 @@ def test_what_a_dead_model_left_is_asked_for_again_from_the_next_day_on_once_a_d
     graph.run()
     assert graph.tick() == ([], "0")
     graph.now = NOW + timedelta(days=1)
-    assert graph.tick() == ([], "0"), "without a model there is nobody to ask"
+    assert graph.tick() == ([], "0"), "without a model nothing is requested"
     with loopback_llm(Play(88)) as server:
         graph.set_llm(server.environ("ollama"))
         assert graph.tick() == (["2026-03-03|ann"], "0")
@@ -436,7 +436,7 @@ def test_rewrites_follow_a_new_ranking_and_not_an_identical_one(graph: Graph) ->
     report("paper_rewrites", key, "1")
     assert tick() == set()
     report("scored_rankings", key, "1")
-    assert tick() == set(), "the same ranking again is no news"
+    assert tick() == set(), "the same ranking again requests nothing"
     report("research_profile", "ann", "2")
     assert tick() == set(), "the ranking comes first"
     for asset in ("filtered_candidates", "scored_rankings"):
@@ -445,7 +445,7 @@ def test_rewrites_follow_a_new_ranking_and_not_an_identical_one(graph: Graph) ->
     assert tick() == set()
 
 
-def test_a_rewrite_whose_step_cannot_be_determined_holds_up_no_other(
+def test_a_rewrite_whose_step_cannot_be_determined_does_not_block_others(
     graph: Graph, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     with loopback_llm(Play(88, 88)) as server:

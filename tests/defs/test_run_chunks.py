@@ -39,7 +39,7 @@ def test_the_profiles_of_a_day_are_one_run_without_the_tags_of_one_partition() -
     assert run.tags["sensor"] == "conditions"
 
 
-def test_profiles_between_which_another_stands_and_other_days_are_runs_of_their_own() -> None:
+def test_profiles_that_are_not_neighbours_and_other_days_get_separate_runs() -> None:
     asked = [ranking(3, "eve"), ranking(2, "ann"), ranking(2, "eve")]
     assert spans(merged_requests(asked, ANN_BOB_EVE)) == [
         ("2026-03-02|ann", ""),

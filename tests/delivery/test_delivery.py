@@ -113,7 +113,7 @@ def test_a_digest_goes_out_once_by_mail_and_webhook_however_often_it_is_made(
     assert out.sent() == {"mail": "sent", "webhook": "sent"}
 
 
-def test_the_webhooks_object_has_the_stated_shape_and_calls_nobody(out: Out, posts: list[Request]) -> None:
+def test_the_webhooks_object_has_the_documented_shape_and_mentions_no_user(out: Out, posts: list[Request]) -> None:
     out.materialize(MONDAY)
     [post] = posts
     assert (post.method, post.path) == ("POST", "/services/T0/secret-path")
@@ -184,7 +184,7 @@ def test_what_may_have_arrived_is_shown_and_never_sent_twice(
     assert undelivered(out.workspace, ["ponds"]) == []
 
 
-def test_a_process_killed_while_it_sends_leaves_a_delivery_of_which_nobody_knows(out: Out, box: Mailbox) -> None:
+def test_a_process_killed_while_it_sends_leaves_a_delivery_of_unknown_outcome(out: Out, box: Mailbox) -> None:
     assert claim(out.warehouse, "ponds", MONDAY, "mail", now=NOW)  # and then the process is gone
     out.materialize(MONDAY)
     assert box.mails == []
@@ -193,7 +193,7 @@ def test_a_process_killed_while_it_sends_leaves_a_delivery_of_which_nobody_knows
     assert lost.unknown and "it is unknown whether it arrived (cut off)" in str(lost)
 
 
-def test_of_two_processes_one_sends(out: Out) -> None:
+def test_only_one_of_two_processes_sends(out: Out) -> None:
     assert claim(out.warehouse, "ponds", MONDAY, "mail", now=NOW)
     assert not claim(out.warehouse, "ponds", MONDAY, "mail", now=NOW)
     note(out.warehouse, "ponds", MONDAY, "mail", "failed", "no", now=NOW)
@@ -217,7 +217,7 @@ def test_mail_is_not_sent_where_the_connection_is_not_safe(
         assert plain.mails == box.mails == []
 
 
-def test_each_recipient_gets_a_mail_of_their_own_and_can_ask_to_be_left_out(out: Out, box: Mailbox) -> None:
+def test_each_recipient_gets_a_separate_mail_and_can_unsubscribe(out: Out, box: Mailbox) -> None:
     out.asks({"mail": {"to": [TO, "other@example.org"]}})
     deliver(out.workspace, parcel(out.warehouse, "ponds", MONDAY, settings=out.settings))
     assert [mail["To"] for mail in box.mails] == [TO, "other@example.org"]
@@ -226,7 +226,9 @@ def test_each_recipient_gets_a_mail_of_their_own_and_can_ask_to_be_left_out(out:
     assert box.mails[0]["List-Unsubscribe"].strip().startswith("<mailto:desk@example.org?subject=Unsubscribe")
 
 
-def test_a_connection_that_breaks_after_the_first_recipient_is_not_sent_again_by_itself(out: Out, box: Mailbox) -> None:
+def test_a_mail_whose_connection_breaks_after_the_first_recipient_is_not_sent_again_automatically(
+    out: Out, box: Mailbox
+) -> None:
     out.asks({"mail": {"to": [TO, "other@example.org"]}})
     box.breaks = True
     [mail] = deliver(out.workspace, parcel(out.warehouse, "ponds", MONDAY, settings=out.settings))
@@ -270,7 +272,7 @@ def test_a_recipient_that_is_refused_does_not_keep_the_others_from_theirs(out: O
     assert box.recipients == [[TO]]
 
 
-def test_no_secret_is_told(out: Out, answers: list[Answer], caplog: pytest.LogCaptureFixture) -> None:
+def test_no_secret_is_in_a_message(out: Out, answers: list[Answer], caplog: pytest.LogCaptureFixture) -> None:
     answers += [Answer(status=302, headers={"Location": "http://127.0.0.1:9/elsewhere"})]
     out.environ(PAPER_ASSETS_SMTP_PASSWORD="wrong-horse-battery")
     outcome = out.materialize(MONDAY)
@@ -333,7 +335,7 @@ def test_a_long_list_is_cut_for_a_message(out: Out) -> None:
     assert len(message.payload["text"]) < 3_200 and message.payload["text"].endswith("…")
 
 
-def test_where_digests_go_changes_no_ranking(out: Out) -> None:
+def test_delivery_options_change_no_ranking(out: Out) -> None:
     folder = out.settings.profiles_dir / "ponds"
     (folder / "profile.json").write_text('{"interests": {"primary": ["frogs"]}}', encoding="utf-8")
     before = load_profile(folder).content_hash
@@ -341,7 +343,7 @@ def test_where_digests_go_changes_no_ranking(out: Out) -> None:
     assert load_profile(folder).content_hash == before
 
 
-def test_the_command_sends_by_hand_what_nobody_knows_of(
+def test_the_command_sends_a_delivery_of_unknown_outcome_again(
     out: Out, box: Mailbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -12,6 +12,7 @@ from paper_assets.settings import RewritingConfig, ScoringConfig
 from paper_assets.stores.rankings import StoredRanking, ranking_schema
 from paper_assets.stores.rewrites import Attempt, RewriteItem
 from paper_assets.weights import DIMENSIONS
+from tests.invented_rewrites import invented_attempt
 
 DAY = date(2026, 3, 13)
 NOW = datetime(2026, 3, 14, tzinfo=UTC)
@@ -89,19 +90,7 @@ def digest(*papers: Paper, **more: Any) -> Digest:
 
 
 def attempt(number: int, score: int, text: str = "Many frogs.\n\nTruly many.") -> Attempt:
-    return Attempt(
-        attempt=number,
-        text=text,
-        keywords=(),
-        score=score,
-        critique="",
-        unsupported=(),
-        examples=(),
-        model="m",
-        input_tokens=1,
-        output_tokens=1,
-        made_at=NOW,
-    )
+    return invented_attempt(number, score, text, made_at=NOW)
 
 
 def rewrite(level: str, *attempts: Attempt, outcome: str | None = None, kept: int | None = None) -> RewriteItem:

@@ -60,7 +60,7 @@ def test_a_paper_whose_id_is_not_arxivs_has_no_link_to_arxiv() -> None:
     assert entry.links == ()
 
 
-def test_a_paper_that_a_later_fetch_has_removed_is_still_told_by_its_title() -> None:
+def test_a_paper_that_a_later_fetch_has_removed_is_still_named_by_its_title() -> None:
     rows = stored([], rows=[row(1, "2603.00001")], candidates=[candidate("2603.00001", title="Gone frogs")])
     [entry] = digest_of(rows, config=RewritingConfig()).entries
     assert (entry.title, entry.lead, entry.authors) == ("Gone frogs", "", "")
@@ -145,9 +145,7 @@ def test_papers_that_are_all_similar_are_compared_in_one_sentence() -> None:
         (rewrite("expert", attempt(1, 60)), "for an expert", "not written yet", 0),
     ],
 )
-def test_a_rewrite_stands_with_its_score_or_says_what_it_waits_for(
-    item: Any, level: str, state: str, texts: int
-) -> None:
+def test_a_rewrite_has_its_score_or_the_reason_why_it_waits(item: Any, level: str, state: str, texts: int) -> None:
     [version] = digest(paper(), rewrites=[item]).entries[0].versions
     assert (version.level, version.state, len(version.paragraphs)) == (level, state, texts)
 
@@ -186,7 +184,7 @@ def test_a_rewrite_that_the_gate_holds_back_waits_and_says_why() -> None:
     assert version.doubts == ("Held back: 3 words, where 120 to 200 were asked for",)
 
 
-def test_a_rewrite_that_fell_short_says_so_and_a_cancelled_one_is_not_shown() -> None:
+def test_a_rewrite_that_fell_short_has_a_warning_and_a_cancelled_one_is_not_shown() -> None:
     attempts = [attempt(n, 60 + n) for n in range(1, 9)]
     kept = rewrite("public", *attempts, outcome="best_with_warning", kept=8)
     gone = rewrite("expert", attempt(1, 60), outcome="cancelled")
@@ -194,7 +192,7 @@ def test_a_rewrite_that_fell_short_says_so_and_a_cancelled_one_is_not_shown() ->
     assert version.state == "68 of 100, the best attempt, below the target"
 
 
-def test_a_rewrite_of_a_paper_below_the_list_stands_with_its_title_and_address() -> None:
+def test_a_rewrite_of_a_paper_below_the_list_has_its_title_and_url() -> None:
     below = replace(rewrite("public", attempt(1, 95), outcome="passed", kept=1), paper_id="2603.00007", title="Toads")
     odd = replace(rewrite("expert"), paper_id="our own: 1", title="")
     gone = replace(rewrite("expert", attempt(1, 60), outcome="cancelled"), paper_id="2603.00008")
@@ -220,7 +218,7 @@ def evidence(**more: Any) -> Any:
     return found
 
 
-def test_each_side_of_a_question_stands_with_its_documents_and_its_gap() -> None:
+def test_each_side_of_a_question_has_its_documents_and_its_gap() -> None:
     found = answer({"loud": [document()], "quiet": []})
     found["sides"][1] |= {"shortfall": "none on quiet", "error": "the index is gone"}
     [question] = digest(paper(), answers=[found]).evidence
@@ -267,16 +265,16 @@ def test_a_question_without_sides_is_answered_by_all() -> None:
 
 
 @pytest.mark.parametrize("unknown", [0, None, 2026, "20260311"])
-def test_a_document_without_a_whole_date_is_told_without_one(unknown: object) -> None:
+def test_a_document_without_a_whole_date_is_shown_without_one(unknown: object) -> None:
     [passage] = evidence(sides={"loud": [document(date_int=unknown)]}).sides[0].passages
     assert passage.about == "2603.00009"
 
 
-def test_where_only_links_were_asked_for_there_is_no_text() -> None:
+def test_a_question_for_links_only_gets_no_text() -> None:
     assert evidence(sides={"loud": [document()]}, generation_required=False).sides[0].passages[0].text is None
 
 
-def test_of_a_private_document_neither_name_nor_text_nor_address_is_told() -> None:
+def test_neither_name_nor_text_nor_url_of_a_private_document_is_shown() -> None:
     for access in ("private", None):
         private = document(access_level=access, url="https://desk.example/Loud%20frogs.pdf")
         [passage] = evidence(sides={"loud": [private]}).sides[0].passages
@@ -322,7 +320,7 @@ def test_the_headline_leaves_the_number_of_papers_to_the_sentence_that_follows_i
     assert f"{made.headline}. {made.window}" == "2 papers to read. 3 new papers, none filtered out."
 
 
-def test_who_came_who_left_and_who_moved_is_told_with_the_reason() -> None:
+def test_papers_that_entered_left_and_moved_are_listed_with_the_reason() -> None:
     before = [row(1, "2603.00001"), row(2, "2603.00009"), row(3, "2603.00008")]
     [told] = changed(before, [row(1, "2603.00002"), row(2, "2603.00001", final=0.26, semantic_relevance=0.2)])
     assert told.since == "since yesterday"
@@ -370,13 +368,13 @@ def test_what_a_papers_reason_names_is_not_said_a_second_time() -> None:
     assert told.otherwise == ("language model: none → m",)
 
 
-def test_warnings_stand_on_the_page_and_the_absence_of_a_language_model_at_its_foot() -> None:
+def test_warnings_are_on_the_page_and_the_absence_of_a_language_model_at_its_foot() -> None:
     found = digest(paper(), warnings=["keywords only"], llm_note="no key.")
     assert found.warnings == ("keywords only",)
     assert found.remarks[-1] == "No key"
 
 
-def test_a_quiet_day_says_so_and_names_what_stands_under_the_line() -> None:
+def test_a_quiet_day_is_reported_with_the_papers_below_the_threshold() -> None:
     papers = [paper(number) for number in range(1, 7)]
     rows = [row(rank, each.paper_id, shown=rank <= 2, below_line=rank > 2) for rank, each in enumerate(papers, 1)]
     page = digest(*papers, rows=rows, line=0.65, above_line=2, quiet=True)
@@ -429,7 +427,7 @@ def test_an_answer_has_numbered_quotations_with_paper_and_section_in_every_form(
         assert "Written by invented-1 from 12 passages; 1 sentence without a quotation" in page
 
 
-def test_an_answer_for_and_against_is_divided_and_one_without_sentences_says_so() -> None:
+def test_an_answer_for_and_against_is_divided_and_one_without_sentences_reports_it() -> None:
     sides = written(cited("Yes.", LOUD, stance="supports"), cited("No.", FAR, stance="contradicts"))
     markdown = markdown_page(digest(paper(), answers=[sides]))
     assert markdown.index("**For**") < markdown.index("- Yes. (1)") < markdown.index("**Against**")

@@ -4,7 +4,7 @@ from paper_assets.digests.content import papers_named, without_excluded
 from tests.digests.invented import answer, attempt, document, paper, rewrite
 
 
-def test_a_paper_with_an_excluded_keyword_is_no_evidence_and_the_side_says_so() -> None:
+def test_a_paper_with_an_excluded_keyword_is_not_evidence_and_the_side_reports_it() -> None:
     toads = document("t", "On toads. A survey of toads.", title="On toads")
     frogs = document("f", "Frogs shout.", paper_id="2603.00001", title="On ponds")
     answers = [answer({"for": [toads, frogs], "against": [frogs]})]

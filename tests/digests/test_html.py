@@ -123,7 +123,7 @@ def test_a_title_is_shown_as_it_is_written_but_for_its_tex(text: str) -> None:
         " vbscript:x",
     ],
 )
-def test_an_address_that_is_none_of_the_web_is_no_link(url: str) -> None:
+def test_a_url_that_is_not_of_the_web_is_not_a_link(url: str) -> None:
     hrefs = [link.get("href") for link in lxml.html.fromstring(page("", url).encode()).iter("a")]
     assert [href for href in hrefs if href.startswith("http")] == [
         "https://arxiv.org/abs/2603.00001",

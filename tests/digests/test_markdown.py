@@ -32,7 +32,7 @@ def test_a_line_of_text_is_read_as_a_paragraph_of_just_this_text(text: str) -> N
 
 
 @given(st.sampled_from(HOSTILE))
-def test_escaped_text_begins_neither_mathematics_nor_a_link_of_its_own(text: str) -> None:
+def test_escaped_text_begins_neither_mathematics_nor_a_link(text: str) -> None:
     escaped = escape_markdown(one_line(text))
     assert not re.search(r"(?<!\\)\$|https?://|www\.|(?<!\\)@|(?<!\\)[{}]", escaped)
 
@@ -67,7 +67,7 @@ def test_shared_papers_are_a_list_of_links_in_which_no_paper_begins_mathematics_
     assert paper_list([]) == ""
 
 
-def test_the_page_reads_well_as_it_stands() -> None:
+def test_the_page_reads_well_as_plain_text() -> None:
     text = markdown_page(digest(paper(1, title="Counting in $O(n^2)$", github_url="https://github.com/a/b")))
     assert text.startswith("# ponds, Friday, 13 March 2026\n\n**One paper to read.** 1 new paper, none filtered out.")
     assert "## 1\\. [Counting in O(n²)](https://arxiv.org/abs/2603.00001)\n\n*Ada Moreau*  \n" in text

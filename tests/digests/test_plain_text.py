@@ -1,4 +1,4 @@
-"""Texts for pages: one line, bounded, only what every format can hold; addresses of the web or none."""
+"""Texts for pages: one line, bounded, only characters that every format accepts; URLs of the web or none."""
 
 from datetime import date
 from urllib.parse import urlsplit
@@ -28,7 +28,7 @@ def test_a_mark_that_turns_the_direction_of_what_follows_is_taken_out() -> None:
 
 
 @pytest.mark.parametrize("plane", [1, 2, 16])
-def test_the_last_two_places_of_each_plane_are_no_characters(plane: int) -> None:
+def test_the_last_two_code_points_of_each_plane_are_removed(plane: int) -> None:
     assert one_line(f"a{chr(plane << 16 | 0xFFFE)}b{chr(plane << 16 | 0xFFFF)}c") == "abc"
     assert one_line(f"a{chr(plane << 16 | 0xFFFD)}b") == f"a{chr(plane << 16 | 0xFFFD)}b"
 
@@ -85,5 +85,5 @@ def test_an_ordinary_address_stays_as_it_is(url: str) -> None:
     assert web_address(url) == url
 
 
-def test_days_are_told_in_words_in_every_locale() -> None:
+def test_days_are_written_in_words_in_every_locale() -> None:
     assert f"{weekday(date(2026, 3, 13))}, {in_words(date(2026, 3, 13))}" == "Friday, 13 March 2026"

@@ -57,7 +57,7 @@ def test_the_nearest_liked_paper_is_named_as_a_paper_and_not_as_an_interest(tag:
     assert brief_of(entry).reasons == ("loud frogs",)
 
 
-def test_a_wish_that_nobody_stated_has_no_legend_of_its_own() -> None:
+def test_a_wish_that_the_profile_does_not_state_has_no_separate_legend() -> None:
     wishes = {"must_keywords": 1.0, "author_trust": 1.0, "institution_trust": 1.0}
     rows = [row(1, "2603.00001", final=0.79, **wishes), row(2, "2603.00002", final=0.6, **wishes)]
     rows[1]["tags"] = ["PREFERRED_AUTHOR"]

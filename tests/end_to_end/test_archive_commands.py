@@ -37,7 +37,7 @@ def listed(desk: Desk, *options: str) -> set[str]:
     return {each["id"] for each in json.loads(desk.run("archive", "list", "--json", *options))}
 
 
-def test_list_filters_and_show_tells_all(desk: Desk) -> None:
+def test_list_filters_and_show_prints_everything(desk: Desk) -> None:
     assert len(listed(desk)) == 6
     assert listed(desk, "--level", "public", "--min-score", "98") == {practice(3).id}
     assert listed(desk, "--keyword", "subject4") == {practice(4).id}
@@ -113,7 +113,7 @@ def test_compare_rewrites_both_ways_and_keeps_nothing(desk: Desk, tmp_path: Path
 @pytest.mark.parametrize(
     ("failing", "at", "papers"), [(10, "paper 2603.00102", 1), (6, "paper 2603.00101", None), (3, "the warm-up", None)]
 )
-def test_a_comparison_that_fails_on_the_way_tells_what_it_has_and_names_the_paper(
+def test_a_comparison_that_fails_half_way_shows_its_results_so_far_and_names_the_paper(
     desk: Desk, failing: int, at: str, papers: int | None
 ) -> None:
     with loopback_llm(Play(96, steps={failing: fault(400, "odd")})) as server:

@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -13,8 +14,10 @@ from paper_assets.interfaces.cli.terminal import print_table
 from paper_assets.paper import paper_from_mapping
 from paper_assets.pipeline.step import Grid
 from paper_assets.pipeline.steps import STEPS
+from paper_assets.stores.documents import retrievals_of
+from paper_assets.stores.embeddings import unembedded_count
 from paper_assets.stores.stamps import forget_stamps
-from tests.desk import GRAPHS, SPEECH, Desk, paper, week
+from tests.desk import GRAPHS, SPEECH, Desk, imported_desk, paper, week
 from tests.loopback import Answer
 from tests.loopback_arxiv import loopback_arxiv
 
@@ -83,21 +86,18 @@ def observed(desk: Desk, code: str, *arguments: str) -> str:
 @pytest.fixture(scope="module")
 def desk(tmp_path_factory: pytest.TempPathFactory) -> Desk:
     """Return a desk with three imported days and two profiles, ranked for the newest day."""
-    desk = Desk(tmp_path_factory.mktemp("desk"))
-    desk.profile("graphs", GRAPHS)
-    desk.profile("speech", SPEECH)
-    desk.run("import", str(desk.papers("papers.jsonl", week(DAYS))))
+    desk = imported_desk(tmp_path_factory.mktemp("desk"), DAYS)
     desk.run("run")
     return desk
 
 
-def test_each_profile_gets_the_papers_of_its_own_interest_first(desk: Desk) -> None:
+def test_each_profile_gets_the_papers_about_its_interest_first(desk: Desk) -> None:
     shown = {ranking["profile"]: ranking for ranking in json.loads(desk.run("run", "--json"))}
     assert all("Traffic" in entry["title"] for entry in shown["graphs"]["papers"])
     assert all("Speech" in entry["title"] for entry in shown["speech"]["papers"])
 
 
-def test_running_again_changes_nothing_and_says_so(desk: Desk) -> None:
+def test_running_again_changes_nothing_and_reports_it(desk: Desk) -> None:
     before = desk.state()
     assert "nothing has changed" in desk.run("run")
     assert desk.state() == before
@@ -114,7 +114,7 @@ def test_a_run_with_nothing_to_do_opens_the_store_at_most_once_a_step_and_then_n
 
 
 READING = (
-    ["run"],  # first: `retrieve` and `rank` remember vectors, after which a run looks at everything
+    ["run"],  # first: `retrieve` and `rank` remember vectors, after which a run checks everything
     ["status"],
     ["status", "--json"],
     ["explain", "graphs", "2603.00103"],
@@ -154,7 +154,7 @@ def test_explain_says_what_each_dimension_brought_and_what_was_missing(desk: Des
     assert "there is no profile 'graph'" in desk.refused("explain", "graph", "2603.00103")
 
 
-def test_changed_says_who_entered_and_what_moved_them(tmp_path: Path) -> None:
+def test_changed_lists_the_papers_that_entered_and_why(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     desk.profile("graphs", GRAPHS)
     desk.run("import", str(desk.papers("papers.jsonl", week(DAYS))))
@@ -279,3 +279,33 @@ def test_a_refused_fetch_is_one_line_and_no_traceback_is_logged(tmp_path: Path) 
         line = desk.refused("fetch", "--day", "2026-03-02", PAPER_ASSETS_ARXIV_URL=arxiv.url)
     assert "try again after" in line
     assert not (tmp_path / "data" / "errors.log").exists()
+
+
+# A back-catalogue: `run` ranks the day, then embeds everything that was imported, also papers outside all partitions
+
+
+MODEL = "all-MiniLM-L6-v2"
+
+
+def test_run_embeds_all_that_was_imported_and_answers_the_questions_with_it(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    folder = desk.profile("graphs", GRAPHS).parent
+    question = {
+        "rewritten_question": "traffic forecasting",
+        "filters": {"sides": ["cs.LG"]},
+        "parameters": {"k_per_side": 9},
+    }
+    (folder / "questions.json").write_text(json.dumps([question]), encoding="utf-8")
+    older = [
+        paper(901, "2026-01-20", "traffic forecasting by counting lorries"),
+        paper(902, "2019-05-05", "traffic forecasting before it was fashionable"),
+        {**paper(903, "2026-01-01", "traffic forecasting at an unknown time"), "published": None},
+    ]
+    desk.run("import", str(desk.papers("papers.jsonl", [*week(("2026-03-02",)), *older])))
+    desk.run("run")
+    assert unembedded_count(desk.warehouse, None, None, model=MODEL) == 0
+    answers = retrievals_of(desk.warehouse, date(2026, 3, 2), "graphs")
+    [side] = answers[0]["sides"]
+    assert side["unembedded"] == 0 and "no vector yet" not in " ".join(side["warnings"])
+    assert {"2603.00901", "2603.00902"} <= {each["doc_id"] for each in side["documents"]}
+    assert "1 more would match but have no date" in " ".join(side["warnings"])

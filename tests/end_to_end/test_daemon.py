@@ -43,7 +43,7 @@ def ranked(desk: Desk, profile: str) -> tuple[str, list[str]] | None:
 
 
 @pytest.mark.timeout(4 * PATIENCE)
-def test_an_edited_profile_is_ranked_again_alone_by_itself(desk: Desk) -> None:
+def test_an_edited_profile_alone_is_ranked_again_automatically(desk: Desk) -> None:
     until(desk, "both profiles ranked", lambda: bool(ranked(desk, "graphs") and ranked(desk, "speech")))
     before = {name: ranked(desk, name) for name in ("graphs", "speech")}
 
@@ -63,7 +63,7 @@ def test_an_edited_profile_is_ranked_again_alone_by_itself(desk: Desk) -> None:
     assert all(json.loads(file.read_text("utf-8"))["success"] for file in files)
 
 
-def test_a_rating_is_learned_from_and_ranks_its_profile_again_alone_by_itself(desk: Desk) -> None:
+def test_a_rating_trains_the_model_and_ranks_its_profile_alone_again_automatically(desk: Desk) -> None:
     until(desk, "both profiles ranked", lambda: bool(ranked(desk, "graphs") and ranked(desk, "speech")))
     before = {name: ranked(desk, name) for name in ("graphs", "speech")}
     first = before["graphs"]

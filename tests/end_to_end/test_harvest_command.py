@@ -32,7 +32,7 @@ def kill_at(desk: Desk, oai: LoopbackOai, command: tuple[str, ...], request: int
     assert len(oai.queries) == request
 
 
-def test_a_harvest_killed_twice_goes_on_and_holds_every_paper_once(tmp_path: Path) -> None:
+def test_a_harvest_killed_twice_continues_and_stores_every_paper_once(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     with loopback_oai(in_both_formats(months()), each=4) as oai:
         kill_at(desk, oai, MONTHS, 3)
@@ -53,7 +53,7 @@ def harvested(desk: Desk) -> list[tuple[object, ...]]:
         return connection.execute("select * from papers order by paper_id").fetchall()
 
 
-def test_a_harvest_of_recorded_pages_killed_twice_holds_row_for_row_what_an_undisturbed_one_does(
+def test_a_harvest_of_recorded_pages_killed_twice_stores_the_same_rows_as_an_undisturbed_one(
     tmp_path: Path, shared_data: Path
 ) -> None:
     pages = shared_data / "arxiv_oai_pmh" / "raw_xml"

@@ -53,7 +53,7 @@ def test_status_says_the_same_with_the_stamp_of_a_run_and_without_and_sees_an_ed
     assert "gatekeeper" in edited["speech"] and "`paper-assets run`" in edited["speech"]
 
 
-def test_where_nobody_calls_run_status_looks_once_and_again_when_a_list_or_a_page_was_touched(tmp_path: Path) -> None:
+def test_without_a_run_status_checks_once_and_again_after_a_list_or_page_was_touched(tmp_path: Path) -> None:
     desk = ranked_without_a_stamp(tmp_path)
 
     def looked() -> tuple[str, bool]:

@@ -50,7 +50,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Desk:
     return desk
 
 
-def test_a_paper_that_steers_terminals_does_so_in_no_store_page_graph_terminal_or_answer(desk: Desk) -> None:
+def test_control_sequences_in_a_paper_reach_no_store_page_graph_terminal_or_answer(desk: Desk) -> None:
     told: list[str] = []
     for command in (["explain", "traffic", "2603.00001"], ["explain", "traffic", "2603.00001", "--json"]):
         told.append(desk.run(*command))
@@ -77,14 +77,14 @@ def test_what_a_run_writes_is_for_its_user_alone(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("show", [say, warn, lambda text: print_table(text, [text[:3]], [[text]]), print_json])
-def test_whatever_is_shown_in_a_terminal_steers_nothing(show: Any, capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_control_sequence_reaches_the_terminal(show: Any, capsys: pytest.CaptureFixture[str]) -> None:
     show(f"old {STEERING} text")
     shown = "".join(capsys.readouterr())
     assert "gnp.exe" in shown
     assert STEERS.findall(shown) == []
 
 
-def test_a_models_answer_and_an_answer_over_mcp_steer_nothing() -> None:
+def test_no_control_sequence_of_a_model_or_of_an_mcp_answer_is_passed_on() -> None:
     said = json.dumps(dict.fromkeys(Reading.model_fields, STEERING))
     assert steering_in(read_answer(said, Reading).model_dump_json()) == []
     told = bounded_answer({"title": STEERING, "list": [STEERING]}, most=1_000, secrets=Outgoing({}, {}))

@@ -1,14 +1,13 @@
 """`paper-assets evaluate --lists` and `--replay`: tables for people, JSON for programs, faults in one line."""
 
 import json
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from paper_assets.interfaces.cli.app import main
 from tests.evaluation.judged import write_lists, write_papers
+from tests.in_process import run_command
 
 Command = Callable[..., tuple[str, str, int]]
 
@@ -20,14 +19,7 @@ def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
     monkeypatch.setenv("COLUMNS", "250")
 
     def run(*arguments: object) -> tuple[str, str, int]:
-        monkeypatch.setattr(sys, "argv", ["paper-assets", "evaluate", *map(str, arguments)])
-        code = 0
-        try:
-            main()
-        except SystemExit as ended:
-            code = int(ended.code or 0)
-        printed = capsys.readouterr()
-        return printed.out, printed.err, code
+        return run_command("evaluate", *arguments, monkeypatch=monkeypatch, capsys=capsys)
 
     return run
 

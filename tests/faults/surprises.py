@@ -1,8 +1,8 @@
 """Plant a surprise (an error that no code foresaw) in a step of the pipeline, for one profile, and compare the others.
 
 `run_pipeline` makes the steps without Dagster; `run_desk` reports changes as the daemon's sensor does, makes the steps
-by Dagster and then asks every door: the page, MCP, `status`; the surprise stays planted meanwhile. Both compare the
-neighbour's rows, digests and files.
+by Dagster and then asks every interface: the page, MCP, `status`; the surprise stays planted meanwhile. Both compare
+the neighbour's rows, digests and files.
 
 Adding one: a line in `PLANTS`: the module and the name of a function that works on one profile or one of its days.
 """
@@ -176,7 +176,7 @@ CALLS: Mapping[str, Mapping[str, Any]] = {
 
 
 def _answers(desk: Desk) -> dict[str, bytes]:
-    """Return what each door says to and of the neighbour; a door that fails says so."""
+    """Return what each interface shows to and of the neighbour; one that fails reports it."""
     settings, environ = load_settings(desk.environment, desk.folder), {**desk.environment}
     found: dict[str, bytes] = {}
     page = build_app(page_desk.Desk(settings=settings, environ=environ, token="token"))
@@ -274,7 +274,7 @@ def planted(plant: str, day: str | None = None) -> Iterator[list[str]]:
 
 
 def _about(value: Any) -> bool:
-    """Return whether an argument is the victim, its folder, or something of it."""
+    """Return whether an argument is the victim, its folder, or a part of it."""
     if isinstance(value, str):
         return value == VICTIM
     if isinstance(value, Path):

@@ -75,7 +75,7 @@ def archive_for_ever(answers, folder: Path) -> None:  # type: ignore[no-untyped-
         answers.send(keep(archive, f"Original {number}.").id)
 
 
-def test_a_process_killed_at_any_moment_leaves_an_archive_that_goes_on(tmp_path: Path) -> None:
+def test_a_process_killed_at_any_moment_leaves_an_archive_that_still_works(tmp_path: Path) -> None:
     archive = invented_archive(tmp_path)
     fill(archive, [practice(number) for number in range(20)])
     chance = random.Random(3)

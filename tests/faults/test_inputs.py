@@ -14,25 +14,25 @@ from typer.testing import CliRunner
 from paper_assets.defs.instance import open_instance
 from paper_assets.errors import PaperAssetsError, StoreUnwritable
 from paper_assets.interfaces.cli.app import app
-from tests.desk import GRAPHS, SPEECH, Desk, week
+from tests.desk import GRAPHS, Desk, imported_desk
 from tests.faults.storm import inputs
-from tests.faults.storm.doors import DOORS
+from tests.faults.storm.entry_points import ENTRY_POINTS
 
 DAYS = ("2026-03-02", "2026-03-03")
 NAME = "warehouse.duckdb"
 
 
 @pytest.mark.parametrize(
-    ("doors", "size"),
+    ("entry_points", "size"),
     [
-        (tuple(name for name, (_, share) in DOORS.items() if share >= 4 and name != "MCP arguments"), 250),
+        (tuple(name for name, (_, share) in ENTRY_POINTS.items() if share >= 4 and name != "MCP arguments"), 250),
         (("MCP arguments",), 25),
         (("warehouse", "Chroma folder", "PDF"), 12),
     ],
     ids=["files and answers", "MCP", "stores and PDFs"],
 )
-def test_only_our_own_errors_come_back_in_one_line(tmp_path: Path, doors: tuple[str, ...], size: int) -> None:
-    counts = inputs.run(seed=20260313, size=size, folder=tmp_path, doors=doors)
+def test_only_our_own_errors_come_back_in_one_line(tmp_path: Path, entry_points: tuple[str, ...], size: int) -> None:
+    counts = inputs.run(seed=20260313, size=size, folder=tmp_path, entry_points=entry_points)
     assert counts.findings == ()
     assert counts.held
 
@@ -40,10 +40,7 @@ def test_only_our_own_errors_come_back_in_one_line(tmp_path: Path, doors: tuple[
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Desk:
     """Return a desk with two imported days and two profiles, ranked for the newest day."""
-    desk = Desk(tmp_path_factory.mktemp("desk"))
-    desk.profile("graphs", GRAPHS)
-    desk.profile("speech", SPEECH)
-    desk.run("import", str(desk.papers("papers.jsonl", week(DAYS))))
+    desk = imported_desk(tmp_path_factory.mktemp("desk"), DAYS)
     desk.run("run")
     return desk
 
@@ -153,14 +150,14 @@ def test_a_damaged_or_foreign_warehouse_is_named_and_left_as_it_is(
     assert before is None or file.read_bytes() == before
 
 
-def test_a_deleted_warehouse_is_an_empty_one_and_the_import_brings_it_back(desk: Desk) -> None:
+def test_a_deleted_warehouse_counts_as_empty_and_an_import_restores_it(desk: Desk) -> None:
     (desk.folder / "data" / NAME).unlink()
     assert json.loads(desk.run("status", "--json"))["papers"] == 0
     desk.run("import", str(desk.folder / "papers.jsonl"))
     assert json.loads(desk.run("status", "--json"))["papers"] == 12
 
 
-def test_a_full_disk_is_a_line_and_with_room_again_the_same_command_does_the_rest(desk: Desk) -> None:
+def test_a_full_disk_is_reported_in_one_line_and_with_free_space_the_same_command_finishes(desk: Desk) -> None:
     started = desk.start("run", "--as-of", DAYS[0])
     # Before Python imports our code: limit the size of files, as on a full disk.
     resource.prlimit(started.pid, resource.RLIMIT_FSIZE, (60_000, resource.RLIM_INFINITY))

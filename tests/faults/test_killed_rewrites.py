@@ -42,7 +42,7 @@ def told(item: RewriteItem) -> list[tuple[int, str, int, str]]:
     return [(each.attempt, each.text, each.score, each.critique) for each in item.attempts]
 
 
-def test_killed_at_every_question_of_every_attempt_the_next_process_goes_on(warehouse: Warehouse) -> None:
+def test_the_next_process_continues_after_a_kill_at_any_question_of_any_attempt(warehouse: Warehouse) -> None:
     [item] = opened(warehouse)
     play = Play(60, 70, 92)
     asked: list[tuple[int, str]] = []
@@ -117,7 +117,7 @@ def decide_here(answers: Connection, warehouse: Warehouse, item: str, word: str)
     answers.send(decide(warehouse, item, 1, word, now=NOW, config=RewritingConfig()))  # type: ignore[arg-type]
 
 
-def test_of_two_decisions_made_at_once_one_counts(warehouse: Warehouse) -> None:
+def test_only_one_of_two_concurrent_decisions_counts(warehouse: Warehouse) -> None:
     [item] = opened(warehouse)
     with loopback_llm(Play(88)) as server:
         writer = open_writer(

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.desk import GRAPHS, SPEECH, Desk, week
+from tests.desk import Desk, imported_desk, week
 
 DAYS = ("2026-03-02", "2026-03-03", "2026-03-04")
 
@@ -18,11 +18,7 @@ DAYS = ("2026-03-02", "2026-03-03", "2026-03-04")
 @pytest.fixture(scope="module")
 def imported(tmp_path_factory: pytest.TempPathFactory) -> Desk:
     """Return a desk with papers and no results."""
-    desk = Desk(tmp_path_factory.mktemp("imported"))
-    desk.profile("graphs", GRAPHS)
-    desk.profile("speech", SPEECH)
-    desk.run("import", str(desk.papers("papers.jsonl", week(DAYS, each=40))))
-    return desk
+    return imported_desk(tmp_path_factory.mktemp("imported"), DAYS, each=40)
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +47,7 @@ def kill(process: "subprocess.Popen[str]", after: float) -> None:
 
 # The outcome must be the same whatever happens at these shares of a run's time.
 @pytest.mark.parametrize("share", [0.35, 0.55, 0.7, 0.8, 0.9])
-def test_a_run_killed_half_way_and_started_again_stores_what_an_undisturbed_one_does(
+def test_a_run_killed_half_way_and_started_again_stores_the_same_as_an_undisturbed_one(
     imported: Desk, reference: tuple[dict[str, list[Any]], float], tmp_path: Path, share: float
 ) -> None:
     undisturbed, seconds = reference
@@ -61,7 +57,7 @@ def test_a_run_killed_half_way_and_started_again_stores_what_an_undisturbed_one_
     assert desk.state() == undisturbed
 
 
-def test_an_import_killed_half_way_and_started_again_holds_every_paper_once(imported: Desk, tmp_path: Path) -> None:
+def test_an_import_killed_half_way_and_started_again_stores_every_paper_once(imported: Desk, tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     file = desk.papers("papers.jsonl", week(DAYS, each=400))
     began = time.monotonic()

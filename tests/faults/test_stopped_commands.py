@@ -39,7 +39,7 @@ def asking(arxiv: LoopbackArxiv) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_fetch_that_waits_for_arxiv_ends_when_told_to_and_is_not_begun_again_by_itself(
+def test_a_fetch_that_waits_for_arxiv_ends_on_a_signal_and_is_not_retried_automatically(
     number: signal.Signals, arxiv: LoopbackArxiv, tmp_path: Path
 ) -> None:
     desk = Desk(tmp_path)
@@ -53,7 +53,7 @@ def test_a_fetch_that_waits_for_arxiv_ends_when_told_to_and_is_not_begun_again_b
     assert len(arxiv.requests) == 1
 
 
-def test_a_command_started_by_nohup_goes_on_when_its_terminal_closes(arxiv: LoopbackArxiv, tmp_path: Path) -> None:
+def test_a_command_started_by_nohup_continues_when_its_terminal_closes(arxiv: LoopbackArxiv, tmp_path: Path) -> None:
     handler = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
         process = Desk(tmp_path).start("fetch", "--day", f"{DAY}", **asking(arxiv))
@@ -66,7 +66,7 @@ def test_a_command_started_by_nohup_goes_on_when_its_terminal_closes(arxiv: Loop
     assert process.returncode == 128 + signal.SIGTERM
 
 
-def test_a_fetch_that_was_killed_holds_no_slot_and_the_same_command_goes_on(
+def test_a_fetch_that_was_killed_holds_no_slot_and_the_same_command_continues(
     arxiv: LoopbackArxiv, tmp_path: Path
 ) -> None:
     desk = Desk(tmp_path)
@@ -121,7 +121,7 @@ def desk_with_history(tmp_path_factory: pytest.TempPathFactory) -> Desk:
     return desk
 
 
-def test_a_history_whose_maker_was_killed_is_made_anew(tmp_path: Path) -> None:
+def test_a_history_whose_creator_was_killed_is_created_again(tmp_path: Path) -> None:
     index = tmp_path / "dagster_home" / "history" / "runs" / "index.db"
     index.parent.mkdir(parents=True)
     index.touch()

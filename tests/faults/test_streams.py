@@ -1,4 +1,4 @@
-"""A command goes on without the streams, the encoding or the folder that it is usually started with."""
+"""A command continues without the streams, the encoding or the folder that it is usually started with."""
 
 import os
 import socket
@@ -52,12 +52,14 @@ def test_a_file_is_utf_8_in_any_locale(desk: Desk) -> None:
         ('"$@" profile new <&-', 1),
     ],
 )
-def test_a_closed_stream_stops_no_command_and_opens_no_way_into_the_database(desk: Desk, line: str, code: int) -> None:
+def test_a_closed_stream_stops_no_command_and_its_number_is_not_reused_for_the_database(
+    desk: Desk, line: str, code: int
+) -> None:
     assert shell(desk, line).returncode == code
     assert shell(desk, '"$@" status').returncode == 0
 
 
-def test_a_command_in_a_folder_that_was_removed_says_so(desk: Desk) -> None:
+def test_a_command_in_a_folder_that_was_removed_reports_it(desk: Desk) -> None:
     gone = desk.folder / "gone"
     gone.mkdir()
     done = shell(desk, f'cd {gone} && rmdir {gone} && "$@" status')

@@ -42,7 +42,7 @@ def write_days(answers, warehouse: Warehouse, writer: int) -> None:  # type: ign
     answers.send("done")
 
 
-def test_four_processes_that_begin_at_once_on_no_warehouse_lose_nothing(warehouse: Warehouse) -> None:
+def test_four_processes_that_create_the_warehouse_at_once_lose_nothing(warehouse: Warehouse) -> None:
     with ExitStack() as running:
         writers = [running.enter_context(process(write_days, warehouse, writer))[1] for writer in range(4)]
         assert [answers.recv() for answers in writers] == ["ready"] * 4
@@ -79,7 +79,7 @@ def hold(answers, warehouse: Warehouse, writes: bool) -> None:  # type: ignore[n
         answers.recv()
 
 
-def test_who_holds_the_warehouse_is_told_by_the_deadline(warehouse: Warehouse) -> None:
+def test_the_holder_of_the_warehouse_is_named_at_the_deadline(warehouse: Warehouse) -> None:
     hasty = Warehouse(warehouse.path, deadline=0.3)
     with process(hold, warehouse, True) as (holder, answers):
         assert answers.recv() == "holding"
@@ -194,8 +194,8 @@ def test_an_import_killed_at_any_moment_is_there_whole_or_not_at_all(tmp_path: P
         assert {name for name in listing(warehouse.path.parent) if not name.startswith("w.duckdb")} == set()
 
 
-def work_on_a_full_disk(answers, warehouse: Warehouse, room: int) -> None:  # type: ignore[no-untyped-def]
-    allow_files_of(room)
+def work_on_a_full_disk(answers, warehouse: Warehouse, free: int) -> None:  # type: ignore[no-untyped-def]
+    allow_files_of(free)
     vectors = np.eye(400, dtype=np.float32)
     for work in (
         lambda: merge_papers(warehouse, papers_of(TUESDAY, 6_000, abstract=os.urandom(200).hex())),
@@ -209,10 +209,10 @@ def work_on_a_full_disk(answers, warehouse: Warehouse, room: int) -> None:  # ty
             answers.send(str(refused))
 
 
-@pytest.mark.parametrize("room", [100, 20_000, 400_000])
-def test_a_full_disk_is_told_in_one_line_and_costs_nothing(warehouse: Warehouse, room: int) -> None:
+@pytest.mark.parametrize("free", [100, 20_000, 400_000])
+def test_a_full_disk_is_reported_in_one_line_and_loses_nothing(warehouse: Warehouse, free: int) -> None:
     replace_day(warehouse, MONDAY, [paper()])
-    with process(work_on_a_full_disk, warehouse, room) as (_, answers):
+    with process(work_on_a_full_disk, warehouse, free) as (_, answers):
         told = [answers.recv() for _ in range(3)]
     refused = [line for line in told if line != "done"]
     assert refused
@@ -230,7 +230,7 @@ def read_for_ever(answers, warehouse: Warehouse) -> None:  # type: ignore[no-unt
             time.sleep(0.1)
 
 
-def test_a_writer_gets_its_turn_among_readers_who_never_leave_the_file_closed(warehouse: Warehouse) -> None:
+def test_a_writer_gets_its_turn_among_readers_that_keep_the_file_open(warehouse: Warehouse) -> None:
     replace_day(warehouse, MONDAY, [paper()])
     with ExitStack() as running:
         readers = [running.enter_context(process(read_for_ever, warehouse))[1] for _ in range(4)]

@@ -24,7 +24,7 @@ SIXTEEN = [invented_paper(number, MONDAY) for number in range(16)]
 def test_after_weeks_of_bad_days_every_day_is_whole_or_named(tmp_path: Path) -> None:
     counts = year.run(seed=20260313, size=14, folder=tmp_path)
     assert counts.findings == ()
-    assert counts.held and counts.whole > 7  # how many come in time depends on the machine
+    assert counts.held and counts.whole > 7  # how many finish in time depends on the machine
 
 
 def test_a_desk_that_loses_papers_does_not_pass(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -41,7 +41,7 @@ def fetching(desk: Desk, arxiv: LoopbackArxiv) -> dict[str, str]:
     return {"PAPER_ASSETS_ARXIV_URL": arxiv.url, "PAPER_ASSETS_REQUEST_INTERVAL": "0"}
 
 
-def test_an_answer_of_far_fewer_papers_fails_the_fetch_and_status_says_how_to_mend_it(tmp_path: Path) -> None:
+def test_an_answer_of_far_fewer_papers_fails_the_fetch_and_status_says_how_to_fix_it(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     desk.profile("graphs", GRAPHS)
     with loopback_arxiv(SIXTEEN) as arxiv:
@@ -93,7 +93,7 @@ def test_a_total_of_5000_digits_is_a_faulty_answer(tmp_path: Path) -> None:
             papers_of_day(MONDAY)
 
 
-def test_a_paper_listed_for_the_next_day_stands_under_its_own_and_dagster_knows(tmp_path: Path) -> None:
+def test_a_paper_listed_for_the_next_day_is_stored_under_its_own_day_and_reported_to_dagster(tmp_path: Path) -> None:
     desk, tuesday = Desk(tmp_path), MONDAY + timedelta(days=1)
     late = replace(SIXTEEN[15], title="Listed late")
     with loopback_arxiv(script=[feed(SIXTEEN[:15]), feed([invented_paper(0, tuesday), late])] * 2) as arxiv:

@@ -34,7 +34,7 @@ class Outside:
     folder: Path
 
     def clients(self, *, deadline: float | None = None, **environ: str) -> Clients:
-        """As somebody has it whose environment points here; `environ` adds to it."""
+        """The clients of a user whose environment points here; `environ` adds to it."""
         given = {
             "PAPER_ASSETS_HOME": str(self.folder / "data"),
             "PAPER_ASSETS_REQUEST_GATE": str(self.folder / "gate"),

@@ -1,4 +1,4 @@
-"""Which text stands for a paper: kept once for everybody, in the version asked for, never somebody's own PDF (M3)."""
+"""Which text is stored for a paper: once for all profiles, in the requested version, never a user's own PDF (M3)."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +21,7 @@ def two_versions(world: Outside) -> None:
     world.arxiv.pdfs[f"{ID}v2"] = pdf_answer(pdf("We fold twice."))
 
 
-def test_a_fetched_text_is_kept_for_retrieval_as_everybody_s(world: Outside) -> None:
+def test_a_fetched_text_is_stored_for_retrieval_as_public(world: Outside) -> None:
     two_versions(world)
     clients = world.clients()
     fetch_paper(clients, arxiv_id=f"{ID}v2")
@@ -51,7 +51,7 @@ def test_a_long_text_is_the_same_from_the_pdf_and_from_the_warehouse(world: Outs
     assert first.content is not None and first.content.split() == " ".join(pages).split()
 
 
-def test_the_pdf_of_a_profile_is_nobody_else_s_text(world: Outside, tmp_path: Path) -> None:
+def test_the_pdf_of_a_profile_is_not_the_text_for_another(world: Outside, tmp_path: Path) -> None:
     two_versions(world)
     clients = world.clients()
     own = tmp_path / "own"
@@ -62,7 +62,7 @@ def test_the_pdf_of_a_profile_is_nobody_else_s_text(world: Outside, tmp_path: Pa
     assert fetch_paper(clients, arxiv_id=f"{ID}v2").content == "We fold twice."
 
 
-def test_a_record_without_version_is_fetched_anew_and_not_kept(world: Outside) -> None:
+def test_a_record_without_version_is_fetched_again_and_not_stored(world: Outside) -> None:
     world.scholar.papers.append(scholar_paper(5, arxiv=ID, title="Folding"))
     clients = world.clients(PAPER_ASSETS_ARXIV_URL=NOWHERE)
     for text in ("We fold.", "We fold twice."):

@@ -74,15 +74,15 @@ def test_a_day_has_affiliations_and_code_and_refetching_it_changes_nothing(day: 
         assert stored(day, "2601.05002").affiliations == ()
         assert fetch(day, instance, **ON)[0] == first, "the same answers"
         day.scholar.papers[0]["citationCount"] = 900
-        assert fetch(day, instance, **ON)[0] == first, "a count that moves is no news for a ranking"
+        assert fetch(day, instance, **ON)[0] == first, "a count that changes does not change a ranking"
         assert records_of(day.clients().warehouse, ["2601.05001"])["2601.05001"].citation_count == 900
         day.scholar.script = [Answer(status=500)] * 9
         silent, shown = fetch(day, instance, **ON)
-        assert silent == first, "silence is no news"
+        assert silent == first, "no answer leaves the version unchanged"
         assert "HTTP 500" in shown["semantic_scholar"]
         assert shown["unchanged"] == 2
         day.scholar.script = [found_json([None, None])]
-        assert fetch(day, instance, **ON)[0] == first, "forgetting is none either"
+        assert fetch(day, instance, **ON)[0] == first, "neither does an unknown paper"
         assert fetch(day, instance)[0] == first, "nor is asking no more"
         day.scholar.script = None
         day.scholar.papers.append(known(2))
@@ -91,7 +91,7 @@ def test_a_day_has_affiliations_and_code_and_refetching_it_changes_nothing(day: 
         assert shown["updated"] == 1
 
 
-def test_by_default_nobody_is_asked(day: Outside) -> None:
+def test_by_default_no_request_is_sent(day: Outside) -> None:
     with dg.DagsterInstance.ephemeral() as instance:
         _, shown = fetch(day, instance)
     assert day.asked == (1, 0)
@@ -142,7 +142,7 @@ def test_the_order_in_which_affiliations_come_changes_nothing(day: Outside) -> N
     assert found == [("A", "B")] * 2
 
 
-def test_a_key_that_is_none_is_a_warning_too(day: Outside) -> None:
+def test_an_invalid_key_is_a_warning_too(day: Outside) -> None:
     enriched = enrich(day.clients(SEMANTIC_SCHOLAR_API_KEY="s2\nhidden", **ON), day.arxiv.papers)
     assert enriched.papers == day.arxiv.papers
     assert enriched.warning is not None

@@ -122,14 +122,14 @@ def test_a_page_of_semantic_scholar_is_the_paper_at_arxiv_where_there_is_one(one
         fetch_paper(one.clients(), url=f"https://www.semanticscholar.org/paper/{7:040x}")
 
 
-def test_a_pdf_of_a_record_that_lies_at_an_unknown_host_is_not_fetched(one: Outside) -> None:
+def test_a_pdf_at_an_unknown_host_is_not_fetched(one: Outside) -> None:
     one.scholar.papers.append(scholar_paper(6, openAccessPdf={"url": "http://papers.example.org/6.pdf"}))
     with pytest.raises(PdfFetchFailed, match="https"):
         fetch_paper(one.clients(), url=f"https://www.semanticscholar.org/paper/{6:040x}")
 
 
 @pytest.mark.parametrize("address", ["https://[papers.example.org/6.pdf", "https://papers.example.org:x/6.pdf", "6"])
-def test_an_address_of_a_record_that_is_none_is_no_pdf(one: Outside, address: str) -> None:
+def test_an_invalid_url_of_a_record_is_not_a_pdf(one: Outside, address: str) -> None:
     one.scholar.papers.append(scholar_paper(6, openAccessPdf={"url": address}, abstract="We fold."))
     page = f"https://www.semanticscholar.org/paper/{6:040x}"
     with pytest.raises(PdfFetchFailed, match="URL"):
@@ -189,7 +189,7 @@ def test_an_unknown_id_is_not_found_and_named(one: Outside) -> None:
 
 
 @pytest.mark.parametrize("text", ["2501.1", "../x", "", "9" * 10_000, "2501.12345v0", "hep-th/99", "2501.12345\nx"])
-def test_a_malformed_id_asks_nobody(one: Outside, text: str) -> None:
+def test_a_malformed_id_sends_no_request(one: Outside, text: str) -> None:
     with pytest.raises(InvalidArxivId) as raised:
         fetch_paper(one.clients(), arxiv_id=text)
     assert len(str(raised.value)) < 250
@@ -231,7 +231,7 @@ def test_an_address_that_may_not_be_asked_is_not(one: Outside, url: str, name: s
 
 
 @pytest.mark.parametrize("url", ["https://arxiv.org/list/cs.CL/new", "https://www.semanticscholar.org/author/1"])
-def test_an_address_that_is_no_paper_says_what_is_wanted(one: Outside, url: str) -> None:
+def test_a_url_that_is_not_of_a_paper_is_refused_with_what_is_expected(one: Outside, url: str) -> None:
     with pytest.raises(InvalidInput, match=r"https://arxiv\.org/abs/"):
         fetch_paper(one.clients(), url=url)
 
@@ -261,7 +261,7 @@ def test_a_title_that_is_only_near_is_not_taken_but_named(one: Outside) -> None:
         fetch_paper(one.clients(), title=" ")
 
 
-def test_a_title_nobody_could_be_asked_about_is_no_paper_not_found(one: Outside) -> None:
+def test_a_title_that_no_source_could_be_asked_about_is_not_reported_as_not_found(one: Outside) -> None:
     one.arxiv.script = [Answer(status=429)] * 4
     one.scholar.script = [Answer(status=500)] * 4
     with pytest.raises(RateLimited):
@@ -340,7 +340,7 @@ def test_a_pdf_that_grows_past_the_limit_without_a_word_is_left_there(one: Outsi
 
 
 @pytest.mark.parametrize("answer", [Answer(status=429), Answer(status=503), Answer(body=b"Rate exceeded.")])
-def test_being_asked_to_slow_down_is_no_bad_pdf(one: Outside, answer: Answer) -> None:
+def test_being_asked_to_slow_down_does_not_make_the_pdf_bad(one: Outside, answer: Answer) -> None:
     one.arxiv.pdfs[f"{ID}v2"] = answer
     with pytest.raises(RateLimited):
         fetch_paper(one.clients(), arxiv_id=ID)
@@ -366,7 +366,7 @@ def test_a_redirect_within_the_known_is_followed(one: Outside) -> None:
     assert fetch_paper(one.clients(), arxiv_id=ID).content
 
 
-def test_a_lone_pdf_at_a_known_host_is_read_by_itself(one: Outside) -> None:
+def test_a_pdf_at_a_known_host_is_read_without_a_record(one: Outside) -> None:
     one.arxiv.pdfs["any/where"] = pdf_answer(pdf(*PAGES))
     fetched = fetch_paper(one.clients(), pdf_url=f"{one.arxiv.pdf_url}/any/where")
     assert (fetched.paper.title, fetched.content_source) == ("Folding caches", "pdf")
@@ -414,7 +414,7 @@ def test_a_busy_warehouse_is_waited_for_once_in_a_call(one: Outside, monkeypatch
     assert len(waited) > 3 and (waited[0], set(waited[1:])) == (7, {0})
 
 
-def test_a_fetched_paper_survives_its_way_through_json(one: Outside) -> None:
+def test_a_fetched_paper_survives_a_round_trip_through_json(one: Outside) -> None:
     fetched = fetch_paper(one.clients(), arxiv_id=ID)
     mapping = fetched_to_mapping(fetched)
     assert mapping["paper_id"] == ID and mapping["content"] == fetched.content

@@ -1,4 +1,4 @@
-"""A profile's PDFs become its own passages: each once, a bad one alone, and never somebody else's to read."""
+"""A profile's PDFs become its own passages: each once, a bad one alone, and never readable for another."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -230,7 +230,7 @@ def test_a_fetched_paper_is_public_and_a_newer_version_replaces_it(warehouse: Wa
     assert [(found["text"], found["version"]) for found in documents(warehouse)] == [("Otters eat urchins.", 3)]
 
 
-def test_a_file_name_that_is_no_valid_text_can_be_stored(warehouse: Warehouse, folder: Path) -> None:
+def test_a_file_name_that_is_not_valid_unicode_can_be_stored(warehouse: Warehouse, folder: Path) -> None:
     (folder / "kelp\udcff.pdf").write_bytes(pdf(KELP))
     (folder / "kelp\udcfe.pdf").write_bytes(pdf("Urchins."))
     assert len(bring_in(warehouse, folder).added) == 2

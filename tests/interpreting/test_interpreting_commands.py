@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from paper_assets.interfaces.cli.app import main
+from tests.in_process import run_command
 from tests.interpreting.outside import NOWHERE, Outside, pdf_answer, titled
 from tests.interpreting.test_analysis import READING, reads
 from tests.invented_pdfs import pdf
@@ -34,14 +34,7 @@ def command(world: Outside, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
             monkeypatch.delenv(name, raising=False)
         for name, value in {**world.clients().environ, "COLUMNS": "150", **environ}.items():
             monkeypatch.setenv(name, value)
-        monkeypatch.setattr(sys, "argv", ["paper-assets", *arguments])
-        code = 0
-        try:
-            main()
-        except SystemExit as ended:
-            code = int(ended.code or 0)
-        printed = capsys.readouterr()
-        return printed.out, printed.err, code
+        return run_command(*arguments, monkeypatch=monkeypatch, capsys=capsys)
 
     return run
 
@@ -106,7 +99,7 @@ def test_interpreting_without_a_model_shows_the_paper_and_why(command: Command) 
     assert json.loads(out)["analysis"] is None
 
 
-def test_nothing_a_stranger_wrote_steers_the_terminal(command: Command, world: Outside) -> None:
+def test_no_control_sequence_in_a_foreign_text_reaches_the_terminal(command: Command, world: Outside) -> None:
     evil = {**READING, "summary": "Red \x1b[31m and \x9b2J gone \u202e."}
     with loopback_llm(lambda request: says(evil)) as server:
         out, _, _ = command("interpret", ID, **server.environ("openai"))

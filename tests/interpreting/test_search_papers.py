@@ -96,7 +96,7 @@ def test_both_failing_is_the_error_of_arxiv(world: Outside, answer: Answer, erro
         search_papers(world.clients(), "caches")
 
 
-def test_nobody_at_the_other_end_is_a_network_error(world: Outside) -> None:
+def test_an_unreachable_server_is_a_network_error(world: Outside) -> None:
     clients = world.clients(PAPER_ASSETS_ARXIV_URL=NOWHERE, PAPER_ASSETS_SEMANTIC_SCHOLAR_URL=NOWHERE)
     with pytest.raises(NetworkError, match="cannot be reached"):
         search_papers(clients, "caches")
@@ -107,7 +107,7 @@ def test_nobody_at_the_other_end_is_a_network_error(world: Outside) -> None:
         search_papers(unknown, "caches")
 
 
-def test_a_call_out_of_time_says_so(world: Outside) -> None:
+def test_a_call_that_runs_out_of_time_reports_it(world: Outside) -> None:
     world.arxiv.script = world.scholar.script = [Answer(hang=True)] * 4
     with pytest.raises(NetworkError, match="no whole answer within"):
         search_papers(world.clients(deadline=0.3), "caches")
@@ -147,7 +147,7 @@ def test_an_author_is_asked_of_arxiv_and_checked_in_the_others_papers(world: Out
     assert {found.paper.paper_id for found in result.papers} == {"2601.05003", "2601.05006"}
 
 
-def test_of_a_category_only_papers_known_to_be_in_it(world: Outside) -> None:
+def test_a_category_returns_only_papers_known_to_be_in_it(world: Outside) -> None:
     fill(world)
     clients = world.clients()
     result = search_papers(clients, "caches", category="cs.LG")
@@ -157,7 +157,7 @@ def test_of_a_category_only_papers_known_to_be_in_it(world: Outside) -> None:
     assert {found.paper.paper_id for found in result.papers} == {"2601.05002", "2601.05004"}
 
 
-def test_a_key_is_sent_and_one_that_is_none_is_a_warning_without_it(world: Outside) -> None:
+def test_a_key_is_sent_and_an_invalid_one_is_a_warning_that_does_not_show_it(world: Outside) -> None:
     fill(world)
     search_papers(world.clients(SEMANTIC_SCHOLAR_API_KEY="s2-hidden"), "caches")
     assert world.scholar.requests[-1].headers["x-api-key"] == "s2-hidden"
@@ -226,6 +226,6 @@ def test_odd_answers_of_semantic_scholar_are_read_as_far_as_they_go(world: Outsi
 @pytest.mark.parametrize(
     "answer", [Answer(body=b"no json"), found_json([1]), found_json({"total": "many"}), Answer(status=302)]
 )
-def test_an_answer_that_is_none_is_a_warning(world: Outside, answer: Answer) -> None:
+def test_an_invalid_answer_is_a_warning(world: Outside, answer: Answer) -> None:
     world.scholar.script = [answer]
     assert "Semantic Scholar" in search_papers(world.clients(), "caches").warnings[0]

@@ -43,7 +43,7 @@ class Lab:
     def asked(
         self, method: str, path: str, body: Mapping[str, str] | str | None = None, **headers: str
     ) -> tuple[int, http.client.HTTPMessage, str]:
-        """The answer to a request that brings nothing along but what is said."""
+        """Return the answer to a request with only the given headers."""
         address = urlsplit(self.url)
         connection = http.client.HTTPConnection(address.hostname or "", address.port, timeout=120)
         try:
@@ -54,7 +54,7 @@ class Lab:
             connection.close()
 
     def signed_in(self, token: str) -> str:
-        """The cookie that the token brings. Fails if it brings none."""
+        """Sign in with the token and return its cookie. Fails if there is none."""
         status, headers, text = self.asked("POST", "/sign-in", {"key": token}, Origin=self.url, **FORM)
         assert status == 303, text
         return headers["Set-Cookie"].partition(";")[0]

@@ -17,7 +17,7 @@ from tests.lab.invented_lab import LATEST, Lab, call
 from tests.mcp.raw_host import MODERN
 from tests.mcp.test_hosts import TOOLS
 
-# Which argument of a tool names a profile, and what else it needs; the others know nothing of profiles.
+# Which argument of a tool names a profile, and what else it needs; the others have no profile.
 BY_PROFILE: dict[str, dict[str, Any]] = {
     "todays_ranking": {"profile": "{}"},
     "explain_rank": {"profile": "{}", "paper_id": "2603.00203"},
@@ -95,7 +95,7 @@ def test_every_tool_is_known_by_what_it_says_of_profiles() -> None:
 
 
 @pytest.mark.parametrize("tool", sorted(BY_PROFILE))
-def test_anothers_profile_is_answered_as_one_that_nobody_has(served_lab: Lab, tool: str) -> None:
+def test_another_persons_profile_is_answered_like_one_that_does_not_exist(served_lab: Lab, tool: str) -> None:
     def asked(profile: str) -> tuple[int, Any]:
         arguments = {
             key: str(value).format(profile) if value == "{}" else value for key, value in BY_PROFILE[tool].items()
@@ -134,7 +134,7 @@ def test_no_path_and_no_collection_leads_to_anothers_profile(served_lab: Lab, to
     assert "INVALID_INPUT" in text and "speech recognition" not in text
 
 
-def test_anothers_digest_is_no_resource(served_lab: Lab) -> None:
+def test_another_persons_digest_is_not_a_resource(served_lab: Lab) -> None:
     async def read(profile: str) -> str:
         async with client_of(served_lab, served_lab.tokens["ada"]) as client:
             with pytest.raises(MCPError) as refused:

@@ -1,4 +1,4 @@
-"""Half requests hold no one up: a person with a token is served while hundreds of connections never finish theirs."""
+"""Half requests block no one else: a person with a token is served while hundreds of connections never finish."""
 
 import socket
 import time

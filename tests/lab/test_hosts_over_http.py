@@ -16,8 +16,8 @@ from tests.loopback import Answer
 from tests.mcp.test_hosts import PACKAGES, TOOLS
 from tests.node_packages import NotInstalled, installed
 
-# The last version that Node 20 runs. The suite's other 26 scenarios want tools, prompts and resources of its own making
-# (`test_image_content` …), or what this server does not offer: completion, logging, sampling, elicitation,
+# The last version that Node 20 runs. The suite's other 26 scenarios need tools, prompts and resources that the suite
+# defines (`test_image_content` …), or what this server does not offer: completion, logging, sampling, elicitation,
 # subscriptions, sessions.
 CONFORMANCE = "@modelcontextprotocol/conformance@0.1.13"
 APPLICABLE = ("server-initialize", "ping", "tools-list", "resources-list", "prompts-list", "dns-rebinding-protection")
@@ -74,7 +74,7 @@ def test_the_inspector_shows_tools_answers_and_errors_over_http(
 
 @pytest.fixture(scope="module")
 def without_token(served_lab: Lab) -> Iterator[str]:
-    """The address of a proxy that brings Ada's token along, for a suite that cannot."""
+    """Return the URL of a proxy that adds Ada's token, for a suite that cannot."""
     target = urlsplit(served_lab.url)
 
     def forward(request: loopback.Request) -> Answer:

@@ -1,4 +1,4 @@
-"""What ratings changed in a list is told from the stored ranking alone."""
+"""What ratings changed in a list is found from the stored ranking alone."""
 
 from typing import Any
 

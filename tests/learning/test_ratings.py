@@ -68,7 +68,7 @@ def test_a_word_given_twice_is_kept_once(warehouse: Warehouse) -> None:
     assert [each["rated_at"] for each in history] == [NOW.isoformat()]
 
 
-def test_a_word_taken_back_leaves_the_paper_unrated_and_stands_in_the_history(warehouse: Warehouse) -> None:
+def test_a_withdrawn_rating_leaves_the_paper_unrated_and_stays_in_the_history(warehouse: Warehouse) -> None:
     say(warehouse, FIRST, "worth")
     assert say(warehouse, FIRST, None, minute=1).before == "worth"
     assert not say(warehouse, FIRST, None, minute=2).changed
@@ -190,7 +190,7 @@ def test_what_cannot_be_rated_is_refused_by_name_and_leaves_nothing(warehouse: W
     assert ratings_of(warehouse, "lab") == []
 
 
-def test_an_imported_paper_that_is_not_stored_can_be_rated_anew(warehouse: Warehouse) -> None:
+def test_an_imported_paper_that_is_not_stored_can_be_rated_again(warehouse: Warehouse) -> None:
     known = NewRating(paper_id="doi:10.1000/xyz", rating="worth", title="On graphs", abstract="We study graphs.")
     assert append_ratings(warehouse, "lab", [known], given_in="import", now=NOW) == ["doi:10.1000/xyz"]
     assert append_ratings(warehouse, "lab", [known], given_in="import", now=NOW) == []
@@ -207,7 +207,7 @@ def rate_and_die(answers: object, path: Path) -> None:
         os.kill(os.getpid(), 9)
 
 
-def test_a_process_killed_half_way_leaves_the_last_word_that_was_kept(warehouse: Warehouse) -> None:
+def test_a_process_killed_half_way_leaves_the_last_stored_rating(warehouse: Warehouse) -> None:
     with process(rate_and_die, warehouse.path) as (child, _):
         child.join()
     assert ratings_by_id(warehouse, "lab") == {FIRST: "worth"}

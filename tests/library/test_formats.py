@@ -128,7 +128,7 @@ def recorded(folder: Path) -> list[Paper]:
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_names_are_written_in_parts_and_a_colon_is_no_author(name: str, tmp_path: Path) -> None:
+def test_names_are_written_in_parts_and_a_colon_is_not_an_author(name: str, tmp_path: Path) -> None:
     authors = tuple(written for written, *_ in NAMES)
     text = write_papers([paper("2601.05009", authors=("The Group", ":", *authors))], name)
     file = tmp_path / f"list{FORMATS[name].endings[0]}"
@@ -222,7 +222,7 @@ def test_a_work_is_known_by_its_arxiv_id_its_doi_or_its_title(entry: dict[str, s
         ("none.bib", None),
     ],
 )
-def test_what_is_no_library_is_refused_in_one_line_that_names_the_file(
+def test_an_invalid_library_is_refused_in_one_line_that_names_the_file(
     name: str, content: str | None, tmp_path: Path
 ) -> None:
     file = tmp_path / name
@@ -313,7 +313,7 @@ def test_zoteros_file_is_read_from_a_copy_without_deleted_works_and_attachments(
         zotero_file(tmp_path / "other.sqlite")
 
 
-def test_items_of_feeds_are_no_works_and_collections_and_tags_choose(tmp_path: Path) -> None:
+def test_items_of_feeds_are_left_out_and_collections_and_tags_select(tmp_path: Path) -> None:
     file = tmp_path / "zotero.sqlite"
     zotero_library(file)
     with sqlite3.connect(file) as connection:

@@ -1,7 +1,7 @@
 """Ask a real model server: every part of the desk that uses a language model, and what goes wrong with one.
 
 The weights are random, so an answer means nothing: asserted are its shape, the one line of an error, the counts of
-calls and tokens, and that the server goes on.
+calls and tokens, and that the server keeps running.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -17,10 +17,10 @@ from paper_assets.errors import LLMError, LLMUnreachable
 from paper_assets.interpreting.analysis import analyze_paper
 from paper_assets.interpreting.papers import FetchedPaper
 from paper_assets.models.embedder import load_embedder
-from paper_assets.models.llm import Completion, ask
+from paper_assets.models.llm import Completion, LanguageModel
 from paper_assets.models.llm_config import Budget, llm_config
 from paper_assets.paper import papers_to_table
-from paper_assets.pipeline.desk_answers import QuestionOptions, answer_question, prepare_question
+from paper_assets.pipeline.desk_answers import AnsweringContext, QuestionOptions, answer_question, prepare_question
 from paper_assets.profile import Interests
 from paper_assets.ranking.verifier import check_relevance, open_verifier
 from paper_assets.retrieval.stance import Passage
@@ -60,9 +60,11 @@ FIELDS: dict[str, Any] = {f"field_{number}": (str, ...) for number in range(150)
 Long = create_model("Long", **FIELDS)  # whose answer takes the server about a second
 
 
-def asked(server: ModelServer, schema: type[BaseModel], **more: object) -> Completion[BaseModel]:
-    config = llm_config(server.environ())
-    return ask(config, system="You take notes.", user=f"Take notes. {more.pop('words', '')}", schema=schema, **more)  # type: ignore[arg-type]
+def asked(
+    server: ModelServer, schema: type[BaseModel], *, words: str = "", budget: Budget | None = None
+) -> Completion[BaseModel]:
+    model = LanguageModel(config=llm_config(server.environ()), budget=budget)
+    return model.ask(system="You take notes.", user=f"Take notes. {words}", schema=schema)
 
 
 def test_the_server_keeps_to_the_schema_and_counts_tokens(model_server: ModelServer) -> None:
@@ -116,7 +118,7 @@ def test_a_slow_answer_ends_at_the_timeout_and_the_server_serves_the_next(model_
     """Also a client that leaves: at the timeout the connection is closed while the server still writes."""
     hurried = llm_config(model_server.environ(PAPER_ASSETS_LLM_TIMEOUT="0.2", PAPER_ASSETS_LLM_DEADLINE="3"))
     with pytest.raises(LLMUnreachable, match=r"no answer within 0\.2 s") as late:
-        ask(hurried, system="You take notes.", user="Take long notes.", schema=Long)
+        LanguageModel(config=hurried).ask(system="You take notes.", user="Take long notes.", schema=Long)
     assert "\n" not in str(late.value) and late.value.usage.calls >= 2
     assert _answers(model_server)
 
@@ -126,7 +128,7 @@ def test_questions_at_once_are_all_answered_though_one_client_leaves(model_serve
 
     def leave() -> str:
         with pytest.raises(LLMError) as late:
-            ask(hurried, system="You take notes.", user="Take long notes.", schema=Long)
+            LanguageModel(config=hurried).ask(system="You take notes.", user="Take long notes.", schema=Long)
         return str(late.value)
 
     with ThreadPoolExecutor(4) as pool:
@@ -165,7 +167,7 @@ def test_the_verifier_keeps_the_embedding_scores_that_the_model_did_not_judge(mo
     assert checked.verified.sum() == 2 or (checked.warning and "\n" not in checked.warning)
 
 
-def test_stances_without_a_quotation_are_no_evidence(model_server: ModelServer) -> None:
+def test_stances_without_a_quotation_are_not_evidence(model_server: ModelServer) -> None:
     judge = open_llm_judge(model_server.environ())
     labels = judge.label(
         "sheep are easy to count", [Passage(text=PAPER.abstract), Passage(text="Sheep cannot be counted.")]
@@ -199,12 +201,8 @@ def test_actor_and_critic_make_an_attempt_or_one_line(model_server: ModelServer)
     question = critic_question(item, PAPER.abstract, unsupported(PAPER.abstract, PAPER.abstract))
     for number in range(TRIES):
         try:
-            judged = ask(
-                llm_config(model_server.environ()),
-                system=question.system,
-                user=f"{question.user}\n{number}",
-                schema=Critique,
-            )
+            model = LanguageModel(config=llm_config(model_server.environ()))
+            judged = model.ask(system=question.system, user=f"{question.user}\n{number}", schema=Critique)
         except LLMError as error:
             assert "\n" not in str(error)
             continue
@@ -249,10 +247,9 @@ def test_a_question_is_answered_with_quotations_only(model_server: ModelServer, 
     warehouse = corpus_of(tmp_path, [PAPER, titled(2, "Folding Caches")], {}).warehouse
     settings, environ = load_settings({}, tmp_path), model_server.environ()
     options = QuestionOptions(sides=True)
-    prepared = prepare_question(
-        settings, environ, warehouse, "Is the memory for counting sheep small?", options, embedder=embedder
-    )
-    answer = answer_question(prepared, settings, environ, warehouse, options, embedder=embedder)
+    context = AnsweringContext(settings=settings, environ=environ, warehouse=warehouse, embedder=embedder)
+    prepared = prepare_question(context, "Is the memory for counting sheep small?", options)
+    answer = answer_question(context, prepared, options)
     assert answer.calls >= 2 and answer.input_tokens > 500
     for sentence in answer.sentences:
         assert all(each.quote in PAPER.abstract or "old" in each.quote for each in sentence.citations)

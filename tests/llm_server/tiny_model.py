@@ -1,4 +1,5 @@
-"""Write a language model of random weights as a GGUF file: the tiny llama architecture with a vocabulary of our own.
+"""Write a language model of random weights as a GGUF file: the tiny llama architecture with a small vocabulary made
+here.
 
     python tiny_model.py FILE [--context 16384]
 

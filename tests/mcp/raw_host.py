@@ -1,10 +1,10 @@
-"""A host that speaks MCP by hand: the server as a process of its own, one JSON line out, one in.
+"""A host that speaks MCP by hand: the server as a separate process, one JSON line out, one in.
 
     with raw_host(desk) as host:
         host.handshake()
         answer = host.call("todays_ranking", profile="traffic")
 
-It checks nothing that a test does not ask for; every line of standard output that is no JSON ends the test.
+It checks nothing that a test does not ask for; a line of standard output that is not JSON ends the test.
 """
 
 import json
@@ -136,7 +136,7 @@ def error_in(result: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def serves_from(desk: Desk, **environ: str) -> dict[str, Any]:
-    """The server as hosts of their own configure it: command, arguments, environment."""
+    """The server as other hosts configure it: command, arguments, environment."""
     kept = {name: os.environ[name] for name in ("PYTHONPATH",) if name in os.environ}  # a host passes nothing on
     return {"command": sys.executable, "args": [*COMMAND[1:], "mcp"], "env": {**kept, **desk.environment, **environ}}
 

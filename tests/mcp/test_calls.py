@@ -37,7 +37,7 @@ NOTHING_HIDDEN = Secrets({})
 
 
 class Listener:
-    """Stands for the SDK's context: keeps what it is told of progress."""
+    """Replace the SDK's context and keep the reported progress."""
 
     def __init__(self) -> None:
         self.told: list[tuple[float, str | None]] = []
@@ -72,7 +72,7 @@ def test_a_call_that_takes_too_long_is_answered_and_its_work_stops_at_its_next_s
     assert stopped.wait(30)
 
 
-def test_progress_only_grows_and_goes_on_while_the_work_says_nothing() -> None:
+def test_progress_only_grows_and_continues_while_the_work_reports_nothing() -> None:
     listener, enough = Listener(), threading.Event()
 
     class Counting(Listener):
@@ -107,7 +107,7 @@ def test_a_fault_of_the_program_is_one_line_for_the_caller_and_a_trace_in_the_lo
     assert "private figure" in caplog.text
 
 
-def test_calls_beyond_the_threads_wait_in_line_and_say_so_when_their_time_is_over() -> None:
+def test_calls_beyond_the_threads_wait_and_report_it_when_their_time_is_over() -> None:
     release, calls = threading.Event(), Calls(secrets=NOTHING_HIDDEN, limit=0.3)
 
     def work(_: Progress) -> Mapping[str, Any]:
@@ -177,7 +177,7 @@ def test_pages_of_a_text_joined_are_the_text(text: str, limit: int) -> None:
     assert seen == text
 
 
-def test_an_answer_that_would_be_too_long_has_its_long_strings_cut_and_says_so() -> None:
+def test_an_answer_that_would_be_too_long_has_its_long_strings_cut_and_reports_it() -> None:
     found = {"papers": [{"title": "short", "abstract": "y" * 9_000} for _ in range(5)], "score": float("nan")}
     told = bounded_answer(found, most=12_000, secrets=NOTHING_HIDDEN)
     assert len(told.content[0].text) <= 12_000
@@ -186,7 +186,7 @@ def test_an_answer_that_would_be_too_long_has_its_long_strings_cut_and_says_so()
     assert told.structured_content["score"] is None
 
 
-def test_of_three_thousand_authors_an_answer_that_is_too_long_names_some_and_counts_the_others() -> None:
+def test_an_answer_that_is_too_long_names_some_of_three_thousand_authors_and_counts_the_others() -> None:
     found = {"paper": {"title": "A collaboration", "authors": [f"Author {number}" for number in range(3_000)]}}
     told = bounded_answer(found, most=12_000, secrets=NOTHING_HIDDEN).structured_content["paper"]
     assert told["authors"][0] == "Author 0"
@@ -214,7 +214,7 @@ def test_a_page_beside_the_rest_of_an_answer_fits_without_being_cut(note: int, s
         {"filter": [[number] * 50 for number in range(2_000)]},
     ],
 )
-def test_long_lists_of_any_kind_are_cut_and_the_page_beside_them_is_told(rest: dict[str, Any]) -> None:
+def test_long_lists_of_any_kind_are_cut_and_reported_beside_the_page(rest: dict[str, Any]) -> None:
     found = paged(rest, "papers", [{"title": "A short one"}], offset=0)
     told = bounded_answer(found, most=12_000, secrets=NOTHING_HIDDEN)
     assert len(told.content[0].text) <= 12_000
@@ -265,7 +265,7 @@ def test_a_secret_of_any_characters_is_hidden_and_the_answer_is_still_json(secre
 
 def test_no_place_on_this_machine_is_in_an_answer_or_an_error(tmp_path: Path) -> None:
     settings = load_settings({"PAPER_ASSETS_HOME": str(tmp_path / "desk"), "PAPER_ASSETS_PROFILES": "/srv/p"}, tmp_path)
-    door = Outgoing({}, folders_of(settings))
+    outgoing = Outgoing({}, folders_of(settings))
     home = settings.home
     told = bounded_answer(
         {
@@ -274,7 +274,7 @@ def test_no_place_on_this_machine_is_in_an_answer_or_an_error(tmp_path: Path) ->
             "url": "http://a.b/srv/p",
         },
         most=1_000,
-        secrets=door,
+        secrets=outgoing,
     )
     assert told.structured_content == {
         "file": "$OUTPUT_DIR/rankings/a.json",
@@ -282,11 +282,11 @@ def test_no_place_on_this_machine_is_in_an_answer_or_an_error(tmp_path: Path) ->
         "url": "http://a.b/srv/p",
     }
     fault = StoreUnwritable(f"{home}/chroma: /mnt/disk 1/full and '/var/lib/x.db' (see https://a.b/c/d, cs/0501001)")
-    message = error_in(refusal(fault, tool="a_tool", secrets=door).model_dump(by_alias=True))["message"]
+    message = error_in(refusal(fault, tool="a_tool", secrets=outgoing).model_dump(by_alias=True))["message"]
     assert message == "$PAPER_ASSETS_HOME/chroma: …/disk 1/full and '…/x.db' (see https://a.b/c/d, cs/0501001)"
 
 
-def test_a_model_that_asks_to_slow_down_is_told_with_its_time() -> None:
+def test_a_model_that_asks_to_slow_down_is_reported_with_its_time() -> None:
     error = LLMRateLimited("x")
     error.retry_after = 90.0
     told = error_in(refusal(error, tool="a_tool", secrets=NOTHING_HIDDEN).model_dump(by_alias=True))
@@ -294,7 +294,7 @@ def test_a_model_that_asks_to_slow_down_is_told_with_its_time() -> None:
     assert told["details"]["retry_after_seconds"] == 90.0
 
 
-def test_a_secret_at_the_end_of_a_long_message_is_not_told_by_half() -> None:
+def test_half_a_secret_at_the_end_of_a_long_message_is_hidden_too() -> None:
     secrets = Secrets({"OPENAI_API_KEY": "canary-0123456789"})
     error = refusal(NetworkError("x" * 990 + "canary-0123456789"), tool="a_tool", secrets=secrets)
     assert "canary" not in error.content[0].text

@@ -1,4 +1,4 @@
-"""The tools over stored assets, asked over stdio: rankings, their reasons, their changes, and ranking anew."""
+"""The tools over stored assets, asked over stdio: rankings, their reasons, their changes, and a new ranking."""
 
 import json
 import re
@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from paper_assets.interfaces.values import rounded
+from paper_assets.learning.ratings import ratings_by_id
 from tests.desk import TOPICS, Desk, paper, week
 from tests.mcp.ranked_desk import DAYS, ranked_desk
 from tests.mcp.raw_host import RawHost, raw_host
@@ -68,7 +69,7 @@ def test_a_rank_is_explained_and_so_is_an_absence(host: RawHost) -> None:
     assert removed["why"] == ["Not ranked: it was in your list on an earlier day."]
 
 
-def test_what_changed_tells_who_entered_and_why_the_others_left(host: RawHost) -> None:
+def test_what_changed_lists_the_papers_that_entered_and_why_others_left(host: RawHost) -> None:
     told = host.call("what_changed", profile="traffic")
     changes = {change["paper_id"]: change for change in told["changes"]}
     assert changes[TRAFFIC]["change"] == "entered"
@@ -78,7 +79,7 @@ def test_what_changed_tells_who_entered_and_why_the_others_left(host: RawHost) -
 
 
 @pytest.mark.parametrize("asked", [{"day": DAYS[0]}, {"edit": True}])
-def test_of_a_first_day_it_is_said_that_there_is_nothing_earlier(host: RawHost, asked: dict[str, object]) -> None:
+def test_a_first_day_reports_that_there_is_nothing_earlier(host: RawHost, asked: dict[str, object]) -> None:
     told = host.call("what_changed", profile="traffic", **asked)
     assert (told["changes"], told["total"]) == ([], 0)
     assert "nothing to compare" in told["note"]
@@ -108,7 +109,7 @@ def test_of_a_first_day_it_is_said_that_there_is_nothing_earlier(host: RawHost, 
         ("no_such_tool", {}, "INVALID_INPUT"),
     ],
 )
-def test_what_a_caller_does_wrong_is_told_in_one_bounded_line(
+def test_a_callers_mistake_is_reported_in_one_bounded_line(
     host: RawHost, tool: str, arguments: dict[str, object], code: str
 ) -> None:
     error = host.refused(tool, **arguments)
@@ -123,7 +124,7 @@ def test_papers_are_ranked_for_a_profile_and_the_result_is_kept(host: RawHost, d
     assert told["ranked_papers"][0]["paper_id"] == "2603.00103"
     assert told["summary"]["input_count"] == 6
     place, _, name = told["output_path"].partition("/")
-    assert place == "$OUTPUT_DIR"  # where that lies is nobody's business but the operator's
+    assert place == "$OUTPUT_DIR"  # only the operator may see where that is
     kept = json.loads((desk.folder / "data" / "output" / name).read_text(encoding="utf-8"))
     assert rounded(kept["ranked_papers"][0]["score"]) == told["ranked_papers"][0]["score"]
 
@@ -136,7 +137,7 @@ def test_stored_papers_are_ranked_by_their_ids_or_as_the_newest_week(host: RawHo
     assert two["total"] == 2
 
 
-def test_a_local_pdf_is_counted_and_its_place_is_not_told(host: RawHost, desk: Desk) -> None:
+def test_a_local_pdf_is_counted_and_its_path_is_hidden(host: RawHost, desk: Desk) -> None:
     folder = desk.folder / "profiles" / "traffic" / "pdf"
     folder.mkdir(exist_ok=True)
     (folder / "2603.00001.pdf").write_bytes(b"%PDF-1.4 private words")
@@ -164,7 +165,7 @@ def test_the_answer_stays_within_bounds_and_pages_give_all_of_it(host: RawHost) 
     assert len(seen) == len(set(seen)) == told["total"] == 100
 
 
-def test_of_a_given_paper_only_what_is_a_papers_comes_back(host: RawHost) -> None:
+def test_only_the_fields_of_a_paper_are_returned_from_a_given_record(host: RawHost) -> None:
     record = paper(1, "2026-03-01", "trains")
     more = {"content": "y" * 100_000, "numbers": list(range(50_000)), **{f"key {number}": 1 for number in range(5_000)}}
     told = host.call("rank_and_filter_papers", papers=[{**record, **more}], save=False)
@@ -188,14 +189,57 @@ def test_a_path_outside_the_folders_of_the_desk_is_refused_whether_it_exists_or_
     if option == "history_path":
         ways += [str(secret / "profile.json"), "link/profile.json", "/etc/passwd"]
     messages = {host.refused("rank_and_filter_papers", papers=papers, **{option: way})["message"] for way in ways}
-    assert len(messages) == 1  # nothing tells what exists from what does not
+    assert len(messages) == 1  # what exists cannot be distinguished from what does not
     assert "stranger" not in messages.pop()
 
 
-def test_no_answer_tells_a_place_on_this_machine(host: RawHost, desk: Desk) -> None:
+def test_no_answer_contains_a_path_on_this_machine(host: RawHost, desk: Desk) -> None:
     assert str(desk.folder) not in json.dumps(host.heard)
     assert sys.prefix not in json.dumps(host.heard)
 
 
 def test_no_stack_trace_was_logged_for_what_a_caller_can_cause(host: RawHost) -> None:
     assert "Traceback" not in host.log
+
+
+# Ratings and citations: only where the operator allows it, only of the requested profile
+
+
+def test_without_leave_no_assistant_rates_a_paper_or_learns_of_ratings(host: RawHost) -> None:
+    assert "no tool 'rate_paper'" in host.refused("rate_paper", paper_id=TRAFFIC, rating="worth")["message"]
+    told = host.refused("export_citations", profile="traffic", rated="worth")
+    assert "not open to assistants" in told["message"]
+
+
+def test_a_list_can_be_taken_to_a_reference_manager(host: RawHost) -> None:
+    told = host.call("export_citations", profile="traffic", style="ris")
+    assert told["text"].count("TY  - ") == 2 and f"https://arxiv.org/abs/{TRAFFIC}" in told["text"]
+    assert (told["total"], told["next_offset"]) == (len(told["text"]), None)
+
+
+def test_papers_that_were_found_are_cited_in_their_order_and_a_missing_one_is_named(host: RawHost) -> None:
+    told = host.call("export_citations", paper_ids=["2603.00203v1", "2603.00103", TRAFFIC])
+    assert re.findall(r"eprint = {(.+?)}", told["text"]) == [TRAFFIC, "2603.00103"]
+    assert "2501.99999" in host.refused("export_citations", paper_ids=[TRAFFIC, "2501.99999"])["message"]
+    assert "paper_ids" in host.refused("export_citations", paper_ids=[TRAFFIC], profile="traffic")["message"]
+
+
+@pytest.fixture(scope="module")
+def allowed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("allowed")
+
+
+def test_with_leave_a_paper_is_rated_for_one_profile_and_no_other_hears_of_it(allowed: Path) -> None:
+    desk = ranked_desk(allowed)
+    with raw_host(desk, PAPER_ASSETS_RATING_OVER_MCP="yes") as host:
+        host.handshake()
+        first = host.call("rate_paper", profile="traffic", paper_id=f"{TRAFFIC}v2", rating="worth")
+        assert (first["rating"], first["before"]) == ("worth", None)
+        again = host.call("rate_paper", profile="traffic", paper_id=TRAFFIC, rating="undo")
+        assert (again["rating"], again["before"]) == (None, "worth")
+        host.call("rate_paper", profile="traffic", paper_id=TRAFFIC, rating="no")
+        assert host.call("export_citations", profile="speech", rated="no")["text"].strip() == ""
+        assert TRAFFIC in host.call("export_citations", profile="traffic", rated="no")["text"]
+        assert host.refused("rate_paper", profile="nobody", paper_id=TRAFFIC, rating="no")["code"] == "INVALID_INPUT"
+    assert ratings_by_id(desk.warehouse, "traffic") == {TRAFFIC: "no"}
+    assert ratings_by_id(desk.warehouse, "speech") == {}

@@ -67,7 +67,7 @@ def test_each_side_gets_as_many_documents_or_says_why_not(host: RawHost) -> None
     assert any("startdate" in note for note in told["notes"])
 
 
-def test_sides_that_nobody_asked_for_are_said_to_be_no_stances(host: RawHost) -> None:
+def test_default_sides_have_a_note_that_they_are_not_stances(host: RawHost) -> None:
     assert any("contradicts" in note for note in host.call("retrieve_balanced", question="speech")["notes"])
     sides = ["cs.LG", "cs.CL"]
     assert not any("contradicts" in note for note in host.call("retrieve_balanced", question="x", sides=sides)["notes"])
@@ -89,7 +89,7 @@ def test_a_condition_that_an_answer_cannot_repeat_is_refused_and_a_long_one_fits
     assert "200 values" in error["message"]
 
 
-def test_a_private_document_is_served_to_nobody(host: RawHost) -> None:
+def test_a_private_document_is_never_served(host: RawHost) -> None:
     asks = (
         ("retrieve_standard", {}),
         ("retrieve_balanced", {"sides": ["cs.LG"], "k_per_side": 5}),

@@ -1,4 +1,4 @@
-"""What a host, another process or a kill can do to the server: it answers, goes on, or ends cleanly."""
+"""Whatever a host, another process or a kill does to the server, it answers, continues, or ends cleanly."""
 
 import json
 import os
@@ -74,7 +74,7 @@ def test_a_request_that_breaks_the_protocol_gets_the_error_of_the_protocol(
 
 
 @pytest.mark.parametrize("depth", [150, 200, 250, 100_000])
-def test_json_nested_beyond_reason_gets_a_clear_error_and_the_server_goes_on(host: RawHost, depth: int) -> None:
+def test_json_nested_too_deep_gets_a_clear_error_and_the_server_continues(host: RawHost, depth: int) -> None:
     nested, asked = '{"id":1,"a":' * depth + "1" + "}" * depth, f"deep {depth}"
     call = f'"method":"tools/call","params":{{"name":"analyze_paper","arguments":{{"paper":{nested}}}}}'
     host.write(f'{{"jsonrpc":"2.0",{call},"id":"{asked}"}}\n'.encode())
@@ -86,7 +86,7 @@ def test_json_nested_beyond_reason_gets_a_clear_error_and_the_server_goes_on(hos
     assert host.call("todays_ranking", profile="traffic")["profile"] == "traffic"
 
 
-def test_a_request_that_is_no_json_is_told_so_under_its_id(host: RawHost) -> None:
+def test_a_request_that_is_not_json_gets_an_error_under_its_id(host: RawHost) -> None:
     host.write(b'{"jsonrpc": "2.0", "id": 9001, "method": "tools/list"\n')
     assert host.answer_to(9001)["error"]["message"] == "the request is not JSON"
 
@@ -112,7 +112,7 @@ def test_a_server_whose_client_leaves_ends_at_once_with_code_zero(desk: Desk) ->
             assert "Traceback" not in host.log
 
 
-def test_a_server_that_nobody_greets_ends_with_code_zero(desk: Desk) -> None:
+def test_a_server_that_no_client_initializes_ends_with_code_zero(desk: Desk) -> None:
     with raw_host(desk) as host:
         host.write(b"hello\n")
         assert host.leave() == 0
@@ -145,7 +145,7 @@ def test_a_client_that_stops_listening_ends_the_server_without_a_stack_trace(des
     assert "Traceback" not in log
 
 
-def test_a_warehouse_that_another_process_writes_is_told_with_its_holder_within_the_limit(desk: Desk) -> None:
+def test_a_warehouse_that_another_process_writes_is_reported_with_its_holder_within_the_limit(desk: Desk) -> None:
     holder = subprocess.Popen(
         [sys.executable, "-c", _HOLD, str(desk.warehouse.path)],
         stdin=subprocess.PIPE,
@@ -203,7 +203,7 @@ def test_a_server_killed_while_it_writes_leaves_the_stores_whole(desk: Desk, hos
     assert host.call("rank_and_filter_papers", **arguments, save=False)["summary"]["scored_count"] == 99
 
 
-def test_a_server_set_up_wrongly_says_so_in_one_line(desk: Desk) -> None:
+def test_a_wrong_configuration_of_the_server_is_reported_in_one_line(desk: Desk) -> None:
     assert "LOG_LEVEL" in desk.refused("mcp", LOG_LEVEL="loud")
 
 

@@ -54,7 +54,7 @@ class World:
 
 @pytest.fixture(scope="module")
 def serving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    """One server for all tests of the module; a source has a second to answer, and the log tells everything."""
+    """One server for all tests of the module; a source has a second to answer, and the log is complete."""
     folder = tmp_path_factory.mktemp("world")
     answers: list[Step] = []
 
@@ -119,7 +119,7 @@ def test_a_paper_named_by_its_id_or_given_in_part_is_read_whole(world: World) ->
     assert "The gain is steady" in world.llm.requests[-1].turns[0]
 
 
-def test_of_a_paper_without_id_given_in_part_the_whole_pdf_is_read(world: World) -> None:
+def test_a_paper_without_id_given_in_part_is_read_from_its_whole_pdf(world: World) -> None:
     address = f"{world.outside.arxiv.pdf_url}/bridges.pdf"
     world.outside.arxiv.pdfs["bridges.pdf"] = pdf_answer(pdf("A bridge of paper.", "It bears a cat."))
     given = {"title": "Of Bridges", "pdf_url": address, "content": "A bridge", "content_is_part": True}
@@ -220,7 +220,7 @@ def test_every_mistake_has_its_code(world: World, tool: str, arguments: dict[str
     assert 0 < len(error["message"]) <= 1_000
 
 
-def test_a_source_that_asks_us_to_slow_down_is_told_as_that(world: World) -> None:
+def test_a_source_that_asks_us_to_slow_down_is_reported_as_rate_limited(world: World) -> None:
     world.arxiv_answers(Answer(status=429, headers={"Retry-After": "600"}))
     error = world.host.refused("fetch_paper", arxiv_id="2601.05020", include_pdf_content=False)
     assert error["code"] == "RATE_LIMIT"
@@ -298,7 +298,7 @@ def test_a_model_that_answers_nonsense_is_an_error_of_the_model(world: World) ->
     assert (told["analysis"], told["analysis_error"]["code"], told["paper"]["paper_id"]) == (None, "LLM_ERROR", ID)
 
 
-def test_a_source_that_does_not_answer_is_told_as_that_and_other_calls_do_not_wait_for_it(world: World) -> None:
+def test_a_source_that_does_not_answer_is_reported_and_other_calls_do_not_wait_for_it(world: World) -> None:
     world.arxiv_answers(Answer(hang=True), *3 * [Answer(status=500)])
     ask = {"name": "fetch_paper", "arguments": {"arxiv_id": "2601.05021", "include_pdf_content": False}}
     asked = world.host.ask("tools/call", {**ask, "_meta": {"progressToken": "slow"}})
@@ -312,10 +312,10 @@ def test_a_source_that_does_not_answer_is_told_as_that_and_other_calls_do_not_wa
     ]
     assert [each["progress"] for each in told] == sorted({each["progress"] for each in told})
     assert "finding the paper" in told[1]["message"]
-    assert world.host.heard[-1]["id"] == asked  # nothing of the call comes after its answer
+    assert world.host.heard[-1]["id"] == asked  # no message of the call follows its answer
 
 
-def test_a_cancelled_call_is_not_answered_and_the_server_goes_on(world: World) -> None:
+def test_a_cancelled_call_is_not_answered_and_the_server_continues(world: World) -> None:
     world.answers.append(hang())
     before = len(world.llm.requests)
     ask = {"name": "analyze_paper", "arguments": {"paper": {"paper_id": ID}, "llm_config": {"model": "sleeper"}}}

@@ -48,7 +48,7 @@ def host(desk: Desk) -> Iterator[RawHost]:
         yield running
 
 
-def test_the_profiles_are_told_with_what_there_is_to_read_and_what_is_wrong(host: RawHost, desk: Desk) -> None:
+def test_the_profiles_are_listed_with_what_there_is_to_read_and_what_is_wrong(host: RawHost, desk: Desk) -> None:
     broken, speech, traffic = host.call("list_profiles")["profiles"]
     assert (speech["name"], speech["last_ranking"], speech["last_digest"]) == ("speech", DAYS[-1], None)
     assert traffic["interests"]["primary"] == ["traffic forecasting on road networks"]
@@ -93,13 +93,13 @@ def test_the_digests_there_are_can_be_listed_newest_first(host: RawHost) -> None
 
 
 @pytest.mark.parametrize("address", ["traffic/2026-01-01", "nobody/2026-03-02", "traffic/soon", "..%2Fx/2026-03-02"])
-def test_an_address_without_a_digest_is_no_resource(host: RawHost, address: str) -> None:
+def test_a_url_without_a_digest_is_not_a_resource(host: RawHost, address: str) -> None:
     error = host.request("resources/read", {"uri": f"digest://{address}"})["error"]
     assert error["code"] == -32602
     assert error["message"]
 
 
-def test_a_digest_that_is_not_there_is_an_error_that_says_so(host: RawHost) -> None:
+def test_a_missing_digest_is_reported_as_an_error(host: RawHost) -> None:
     assert "no digest" in host.refused("read_digest", profile="speech")["message"]
     assert host.refused("read_digest", profile="../traffic")["code"] == "INVALID_INPUT"
 

@@ -79,7 +79,7 @@ def test_a_paper_that_is_not_stored_is_said_to_be_so(tmp_path: Path) -> None:
         explanation(ranked_desk(tmp_path).warehouse, "traffic", "2603.77777")
 
 
-def test_a_listed_paper_whose_reasons_fail_is_named_and_the_list_goes_on(
+def test_a_listed_paper_whose_reasons_fail_is_named_and_the_others_are_listed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     desk, day = ranked_desk(tmp_path), date.fromisoformat(DAYS[-1])

@@ -71,7 +71,7 @@ def test_a_question_is_answered_in_one_call_with_quotes_of_stored_papers(host: R
         assert paper_id in {each["paper_id"] for each in fetched["papers"]}
 
 
-def test_an_answer_that_cannot_separate_for_and_against_says_so(host: RawHost) -> None:
+def test_an_answer_that_cannot_separate_for_and_against_reports_it(host: RawHost) -> None:
     asked = "Is traffic on road networks predicted?"
     assert any(
         "for and against" in note for note in host.call("ask_desk", question=asked, for_and_against=True)["notes"]

@@ -33,6 +33,6 @@ print([name for name in sys.argv[1:] if name in sys.modules])
 """
 
 
-def test_the_list_of_tools_is_told_without_stores_models_graph_or_clients() -> None:
+def test_the_list_of_tools_is_returned_without_stores_models_graph_or_clients() -> None:
     done = subprocess.run([sys.executable, "-c", _LIST_TOOLS, *HEAVY], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -1,4 +1,4 @@
-"""What the list of tools costs in every conversation of every host, and that it says what each argument is (I9)."""
+"""The list of tools stays within its number of tokens and describes each argument (I9)."""
 
 import asyncio
 import json
@@ -34,7 +34,7 @@ def test_the_list_of_tools_costs_at_most_a_hundred_and_fifty_tokens_a_tool(ratin
 
 
 def arguments(schema: dict[str, Any], path: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Every argument of a schema and of what lies within it, by its path."""
+    """Every argument of a schema, nested ones included, by its path."""
     for name, entry in schema.get("properties", {}).items():
         yield f"{path}.{name}", entry
         yield from arguments(entry, f"{path}.{name}")

@@ -64,7 +64,7 @@ def test_no_passages_give_no_scores(tiny: CrossEncoder) -> None:
     assert tiny.score(QUESTION, []).shape == (0,)
 
 
-def test_a_lone_surrogate_is_no_failure(tiny: CrossEncoder) -> None:
+def test_a_lone_surrogate_is_not_a_failure(tiny: CrossEncoder) -> None:
     broken, whole = tiny.score("what \ud83d", ["kelp \ud83d"]), tiny.score("what ?", ["kelp ?"])
     np.testing.assert_array_equal(broken, whole)
 

@@ -172,7 +172,7 @@ def test_a_related_sentence_is_nearer_than_an_unrelated_one(embedder):
     assert asked @ related > asked @ unrelated + 0.2
 
 
-def test_a_lone_surrogate_is_no_failure(embedder):
+def test_a_lone_surrogate_is_not_a_failure(embedder):
     np.testing.assert_array_equal(embedder.encode(["broken \ud83d text"]), embedder.encode(["broken ? text"]))
 
 
@@ -203,7 +203,7 @@ def test_a_text_has_the_same_bits_on_one_core_and_on_all(embedder):
     assert on_one_core == str([embedder._one(text).tobytes().hex() for text in texts])
 
 
-def test_importing_openvino_reports_to_nobody(tmp_path):
+def test_importing_openvino_sends_no_telemetry(tmp_path):
     """Its telemetry package, which would send a report and keep files in the home folder, is not even imported."""
     (tmp_path / "openvino_telemetry.py").write_text("print('imported')", encoding="utf-8")
     seen = fresh_process(
@@ -349,7 +349,7 @@ def test_numpy_s_blas_has_its_threads_back_after_embedding(embedder):
     from threadpoolctl import ThreadpoolController
 
     def threads() -> set[int]:
-        """Of the BLAS that numpy brings; other libraries bring their own."""
+        """Of numpy's BLAS; other libraries have separate ones."""
         libraries = ThreadpoolController().select(user_api="blas").info()
         return {each["num_threads"] for each in libraries if "numpy" in each["filepath"]}
 

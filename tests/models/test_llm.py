@@ -13,7 +13,7 @@ import pytest
 from pydantic import BaseModel, Field
 
 from paper_assets.errors import LLMBudgetReached, LLMConfigError, LLMError, LLMRateLimited
-from paper_assets.models.llm import Completion, ask, wire_schema
+from paper_assets.models.llm import Completion, LanguageModel, wire_schema
 from paper_assets.models.llm_config import PROVIDERS, Budget, Provider, Usage
 from tests.loopback_llm import (
     KEY,
@@ -69,9 +69,10 @@ def provider(request: pytest.FixtureRequest) -> Iterator[Provider]:
 def put(
     server: LoopbackLLM, provider: Provider, clock: Clock, *, timeout: str = "20", **more: Any
 ) -> Completion[Verdict]:
+    run = {name: more.pop(name) for name in ("purpose", "budget", "cache") if name in more}
     more = {"system": "Judge.", "user": "The paper.", "deadline": DEADLINE, **more}
     config = server.config(provider, PAPER_ASSETS_LLM_TIMEOUT=timeout)
-    return ask(config, schema=Verdict, clock=clock, sleep=clock.sleep, **more)
+    return LanguageModel(config=config, clock=clock, sleep=clock.sleep, **run).ask(schema=Verdict, **more)
 
 
 def failure(*steps: Step, provider: Provider, clock: Clock, **more: Any) -> tuple[LLMError, list[Request]]:
@@ -105,10 +106,10 @@ def test_instructions_question_and_schema_are_sent_and_no_temperature(provider: 
     assert "temperature" not in json.dumps(request.body)
 
 
-def test_ollama_is_told_how_much_context_it_needs(clock: Clock) -> None:
+def test_ollama_gets_the_context_length_that_it_needs(clock: Clock) -> None:
     with loopback_llm(says(GOOD)) as server:
         config = server.config("ollama", OLLAMA_NUM_CTX="4096")
-        ask(config, system="s", user="u", schema=Verdict)
+        LanguageModel(config=config).ask(system="s", user="u", schema=Verdict)
     (request,) = server.requests
     assert request.path == "/api/chat"
     assert request.body["options"]["num_ctx"] == 4096
@@ -244,7 +245,7 @@ def test_a_wait_longer_than_the_deadline_is_given_up_at_once(provider: Provider,
     assert "120 s" in str(error)
 
 
-def test_a_server_that_asks_to_slow_down_is_told_as_that_with_its_time(provider: Provider, clock: Clock) -> None:
+def test_a_server_that_asks_to_slow_down_is_reported_with_its_time(provider: Provider, clock: Clock) -> None:
     error, _ = failure(*[fault(429, "slow down", retry_after="7")] * 4, provider=provider, clock=clock)
     assert isinstance(error, LLMRateLimited)
     assert (error.code, error.retry_after) == ("RATE_LIMIT", 7.0)
@@ -287,11 +288,11 @@ def test_the_deadline_ends_a_try_that_its_own_timeout_would_not(provider: Provid
     assert "no answer within 0.2 s" in str(error)
 
 
-def test_nobody_listening_is_one_line_with_the_host(provider: Provider, clock: Clock) -> None:
+def test_an_unreachable_server_is_one_line_with_the_host(provider: Provider, clock: Clock) -> None:
     with loopback_llm() as server:
         config = server.config(provider, **{f"{provider.upper()}_BASE_URL": f"http://127.0.0.1:{closed_port()}"})
     with pytest.raises(LLMError, match=r"127\.0\.0\.1.*cannot be reached") as raised:
-        ask(config, system="s", user="u", schema=Verdict, clock=clock, sleep=clock.sleep)
+        LanguageModel(config=config, clock=clock, sleep=clock.sleep).ask(system="s", user="u", schema=Verdict)
     assert raised.value.usage == Usage(calls=4)
 
 
@@ -304,7 +305,7 @@ def test_a_connection_that_breaks_off_is_tried_again(provider: Provider, clock: 
 # Bad answers
 
 
-def test_a_sign_in_page_with_200_is_no_answer(provider: Provider, clock: Clock) -> None:
+def test_a_sign_in_page_with_200_is_not_an_answer(provider: Provider, clock: Clock) -> None:
     error, requests = failure(html(), provider=provider, clock=clock)
     assert "text/html" in str(error)
     assert f"{provider.upper()}_BASE_URL" in str(error)
@@ -322,7 +323,7 @@ def test_a_sign_in_page_with_200_is_no_answer(provider: Provider, clock: Clock) 
         b'{"choices": [{"message": 0}], "content": [0], "message": {"content": null}}',
     ],
 )
-def test_json_that_is_no_chat_answer_is_an_error(provider: Provider, clock: Clock, body: bytes) -> None:
+def test_json_that_is_not_a_chat_answer_is_an_error(provider: Provider, clock: Clock, body: bytes) -> None:
     error, _ = failure(Raw(200, body, {"content-type": "application/json"}), provider=provider, clock=clock)
     assert error.code == "LLM_ERROR"
 
@@ -335,7 +336,7 @@ def test_an_answer_that_was_cut_off_is_not_repaired(provider: Provider, clock: C
 
 
 @pytest.mark.parametrize("provider", ["openai", "anthropic"])
-def test_a_refusal_says_so(provider: Provider, clock: Clock) -> None:
+def test_a_refusal_is_reported_as_one(provider: Provider, clock: Clock) -> None:
     error, requests = failure(says("I will not.", ended="refused"), provider=provider, clock=clock)
     assert "refused to answer" in str(error)
     assert len(requests) == 1
@@ -379,7 +380,7 @@ def test_a_broken_answer_is_repaired_once(provider: Provider, clock: Clock, text
     assert "does not fit" in demand
 
 
-def test_the_model_is_told_what_was_wrong(provider: Provider, clock: Clock) -> None:
+def test_the_repair_prompt_names_what_was_wrong(provider: Provider, clock: Clock) -> None:
     with loopback_llm(says({"paper": "2501.00001", "score": 7}), says(GOOD)) as server:
         put(server, provider, clock)
     assert "score: Input should be less than or equal to 1" in server.requests[1].turns[-1]
@@ -442,10 +443,11 @@ def test_another_question_is_not_answered_from_the_cache(change: dict[str, str],
 
 def test_the_same_model_at_another_address_shares_the_cache(clock: Clock) -> None:
     kept = Kept()
-    question: dict[str, Any] = {"system": "s", "user": "u", "schema": Verdict, "cache": kept}
+    question: dict[str, Any] = {"system": "s", "user": "u", "schema": Verdict}
     with loopback_llm(says(GOOD)) as server:
-        ask(server.config("ollama", OLLAMA_MODEL="shared-model"), **question)
-        assert ask(server.config("openai", OPENAI_MODEL="shared-model"), **question).cached
+        LanguageModel(config=server.config("ollama", OLLAMA_MODEL="shared-model"), cache=kept).ask(**question)
+        other = LanguageModel(config=server.config("openai", OPENAI_MODEL="shared-model"), cache=kept)
+        assert other.ask(**question).cached
 
 
 def test_a_kept_answer_that_cannot_be_read_is_asked_again(clock: Clock) -> None:
@@ -493,7 +495,7 @@ def test_a_key_that_does_not_look_like_one_is_hidden_too(clock: Clock) -> None:
     with loopback_llm(fault(400, "no such account: plain+pass.word")) as server:
         config = server.config("openai", OPENAI_API_KEY="plain+pass.word")
         with pytest.raises(LLMError, match=r"no such account: \*\*\*$"):
-            ask(config, system="s", user="u", schema=Verdict)
+            LanguageModel(config=config).ask(system="s", user="u", schema=Verdict)
 
 
 def test_importing_the_seam_imports_no_sdk() -> None:

@@ -84,7 +84,7 @@ def test_an_ollama_address_may_end_in_v1() -> None:
     ("name", "value"),
     [("OLLAMA_NUM_CTX", "many"), ("OLLAMA_NUM_CTX", "10"), ("PAPER_ASSETS_LLM_TIMEOUT", "nan")],
 )
-def test_a_number_that_is_none_names_its_variable(name: str, value: str) -> None:
+def test_an_invalid_number_names_its_variable(name: str, value: str) -> None:
     with pytest.raises(LLMConfigError, match=name):
         llm_config({"LLM_PROVIDER": "ollama", name: value})
 
@@ -141,5 +141,5 @@ def test_a_port_that_cannot_be_is_refused_and_one_that_can_stays() -> None:
             llm_config(KEYS | {"OPENAI_BASE_URL": f"https://host:{port}/v1"})
 
 
-def test_only_the_host_of_an_address_stands_in_messages() -> None:
+def test_messages_contain_only_the_host_of_a_url() -> None:
     assert llm_config(KEYS | {"OPENAI_BASE_URL": "https://host:81/v1/secret"}).named == "openai (host:81)"

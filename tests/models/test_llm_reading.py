@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from paper_assets.errors import LLMError
-from paper_assets.models.llm import ask, read_answer
+from paper_assets.models.llm import LanguageModel, read_answer
 from paper_assets.models.llm_config import PROVIDERS, Provider
 from paper_assets.models.llm_providers import _MOST_BYTES
 from tests.loopback_llm import Raw, loopback_llm
@@ -83,7 +83,7 @@ def test_the_content_does(text: str) -> None:
         read_answer(text, Verdict)
 
 
-def test_an_answer_that_says_nothing_is_none() -> None:
+def test_an_answer_without_content_is_refused() -> None:
     for text in ("{}", '{"summary": "", "points": [], "more": null}', '{"summary": " "}'):
         with pytest.raises(ValidationError):
             read_answer(text, type("Summary", (BaseModel,), {"__annotations__": {"summary": str}}))
@@ -153,14 +153,14 @@ def test_a_packed_answer_is_unpacked_and_one_that_unpacks_to_a_gigabyte_is_not(p
     assert len(bomb) < _MOST_BYTES / 10
     with loopback_llm(Raw(200, gzip.compress(body), packed), Raw(200, bomb, packed)) as server:
         config = server.config(provider)
-        assert ask(config, system="s", user="u", schema=Verdict).value.score == 92
+        assert LanguageModel(config=config).ask(system="s", user="u", schema=Verdict).value.score == 92
         with pytest.raises(LLMError, match="more than 5 MB"):
-            ask(config, system="s", user="u", schema=Verdict)
+            LanguageModel(config=config).ask(system="s", user="u", schema=Verdict)
         assert "gzip" in server.requests[0].headers["accept-encoding"]
 
 
-def test_an_answer_packed_in_a_way_that_was_not_asked_for_is_one_line() -> None:
+def test_an_answer_in_an_encoding_that_was_not_requested_is_one_line() -> None:
     with loopback_llm(Raw(200, b"\x00", {"content-encoding": "br"})) as server:
         config = server.config("ollama", PAPER_ASSETS_LLM_DEADLINE="1")
         with pytest.raises(LLMError, match="'br', which was not requested"):
-            ask(config, system="s", user="u", schema=Verdict)
+            LanguageModel(config=config).ask(system="s", user="u", schema=Verdict)

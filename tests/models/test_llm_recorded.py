@@ -13,7 +13,7 @@ import pytest
 from pydantic import BaseModel, ConfigDict
 
 from paper_assets.errors import LLMConfigError, LLMError
-from paper_assets.models.llm import ask
+from paper_assets.models.llm import LanguageModel
 from paper_assets.models.llm_config import Provider
 from paper_assets.models.llm_providers import Prompt, Reply, exchange
 from tests.loopback_llm import LoopbackLLM, loopback_llm, recorded
@@ -82,7 +82,7 @@ def test_structured_answers_are_values_with_the_tokens_the_provider_counted(exch
     assert {provider for provider, _, _ in answers} == {"openai", "anthropic"}
     with loopback_llm(*[recorded(body) for _, body, _ in answers]) as server:
         for provider, body, text in answers:
-            answer = ask(server.config(provider), system="s", user="u", schema=Anything)
+            answer = LanguageModel(config=server.config(provider)).ask(system="s", user="u", schema=Anything)
             assert answer.value.model_dump() == json.loads(text)
             usage = json.loads(body)["usage"]
             counted = usage.get("completion_tokens", usage.get("output_tokens"))
@@ -94,7 +94,7 @@ def test_refusals_are_refusals(exchanges: Exchanges) -> None:
     assert bodies
     for body in bodies:
         with loopback_llm(recorded(body)) as server, pytest.raises(LLMError, match="refused to answer"):
-            ask(server.config("openai"), system="s", user="u", schema=Anything)
+            LanguageModel(config=server.config("openai")).ask(system="s", user="u", schema=Anything)
 
 
 @pytest.mark.parametrize("provider", CHAT)

@@ -32,7 +32,7 @@ def test_every_status_of_success_is_an_answer(status: int) -> None:
 
 
 @pytest.mark.parametrize("status", [408, 429, 500, 502, 503, 504, 529])
-def test_what_may_pass_by_itself_is_worth_another_try(status: int) -> None:
+def test_a_temporary_failure_may_be_retried(status: int) -> None:
     failed = refusal(status)
     assert isinstance(failed, TryFailed) and failed.wait is None
     assert str(failed).startswith(f"{status} ")
@@ -60,7 +60,7 @@ def test_a_quota_that_is_used_up_is_not_tried_again(error: dict[str, str]) -> No
 
 
 @pytest.mark.parametrize("status", [400, 422])
-def test_a_refused_schema_is_told_from_any_other_refusal(status: int) -> None:
+def test_a_refused_schema_is_distinguished_from_any_other_refusal(status: int) -> None:
     about = {"message": "response_format is not supported"}
     assert isinstance(refusal(status, error=about, with_schema=True), SchemaRefused)
     assert type(refusal(status, error=about, with_schema=False)) is LLMError
@@ -95,13 +95,13 @@ def test_the_text_of_a_server_is_one_short_line_without_the_key_or_what_looks_li
     assert tidy("x" * 201, config()) == "x" * 197 + "..."
 
 
-def test_an_answer_that_is_no_json_object_names_its_kind_and_the_address() -> None:
+def test_an_answer_that_is_not_a_json_object_names_its_type_and_the_url() -> None:
     page = httpx2.Response(200, headers={"content-type": "text/html; charset=utf-8"}, content=b"<html>")
     with pytest.raises(LLMError, match=r"other than a JSON object \(text/html\); check OPENAI_BASE_URL"):
         judged(config(), page, with_schema=False)
 
 
-def test_who_has_no_key_is_sent_to_the_address_instead() -> None:
+def test_without_a_key_the_message_names_the_url_variable() -> None:
     with pytest.raises(LLMConfigError, match=r"refused the key \(401\); check OLLAMA_BASE_URL"):
         judged(config("ollama"), httpx2.Response(401, json={}), with_schema=False)
 

@@ -29,7 +29,7 @@ def chromium() -> str:
 
 @contextmanager
 def visitor(browser: Browser, *, width: int = 1280, **more: Any) -> Iterator[BrowserPage]:
-    """A page in a context of its own; at the end nothing may have been asked of another host, or complained of."""
+    """Open a page in a separate context; by the end it must have sent no request elsewhere and logged no error."""
     context: BrowserContext = browser.new_context(viewport={"width": width, "height": 844}, **more)
     context.set_default_timeout(PATIENCE)
     asked: list[str] = []
@@ -66,7 +66,7 @@ def axe_script() -> str | None:
 
 
 def serious_findings(page: BrowserPage, script: str) -> list[str]:
-    """What axe finds serious or worse on the page as it stands."""
+    """Return what axe finds serious or worse on the page as it is now."""
     page.evaluate(script)  # by the debugger, which the page's policy does not bind
     found = page.evaluate("() => axe.run({resultTypes: ['violations']})")
     return [

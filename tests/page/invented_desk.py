@@ -175,7 +175,7 @@ def _repeat_the_first_day(desk: Desk, *, days: int) -> None:
 
 @contextmanager
 def served(desk: Desk, **environ: str) -> Iterator[Page]:
-    """The page as a process of its own, on a free port."""
+    """The page as a separate process, on a free port."""
     process = desk.start("desk", "--port", "0", **environ)
     assert process.stdout is not None
     try:

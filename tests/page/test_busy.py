@@ -1,4 +1,4 @@
-"""Two readers and a run of Dagster at the same time: everybody's word counts, nobody sees a trace."""
+"""Two readers and a run of Dagster at the same time: every rating counts, and no reader sees a traceback."""
 
 import shutil
 from pathlib import Path
@@ -25,7 +25,7 @@ def page_of_its_own(page_of_a_year: Page, tmp_path: Path) -> Page:
 
 
 def said_until_counted(page: BrowserPage, paper_id: str, word: str) -> None:
-    """Give a word; where the page says that somebody writes, give it again, as a reader would."""
+    """Rate; where the page reports that another process writes, rate again, as a reader would."""
     button = page.locator(f'[id="paper-{paper_id}"] [data-word="{word}"]')
     for _ in range(20):
         button.click()

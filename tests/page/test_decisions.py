@@ -1,4 +1,4 @@
-"""Rewrites on the page: a decision counts once, from whichever tab and however old the page is."""
+"""Rewrites on the page: a decision counts once, from any tab and any old page."""
 
 import json
 from dataclasses import replace
@@ -112,7 +112,7 @@ def test_a_decision_made_in_two_tabs_counts_once(page_of_a_year: Page, browser: 
     assert (stands.outcome, dict(stands.decisions)) == ("accepted", {1: "accept"})
 
 
-def test_a_retry_goes_on_automatically_and_an_outdated_page_decides_nothing(
+def test_a_retry_continues_automatically_and_an_outdated_page_decides_nothing(
     page_of_a_year: Page, browser: Browser
 ) -> None:
     item = waiting_item(page_of_a_year.desk)

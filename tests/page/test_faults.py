@@ -1,4 +1,4 @@
-"""One broken paper, profile, question or rewrite is named in its place; everything else is shown."""
+"""One broken paper, profile, question or rewrite is replaced by its name; everything else is shown."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime

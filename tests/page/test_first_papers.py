@@ -26,9 +26,9 @@ from tests.desk import PATIENCE, Desk
 from tests.loopback import Answer
 from tests.loopback_arxiv import LoopbackArxiv, invented_paper, loopback_arxiv
 from tests.page.browser import keep_picture, visitor
+from tests.page.in_process import TOKEN, page_client
 from tests.page.invented_desk import served
 
-TOKEN = "a-token-of-this-test"
 TODAY = datetime.now(UTC).date()
 TEXTS = ("traffic forecasting on road networks", "parsing of old letters", "calibration of tree ensembles")
 
@@ -156,8 +156,7 @@ def test_the_page_says_what_it_waits_for(desk: Desk, done: int, hint: str) -> No
     settings = load_settings(desk.environment, desk.folder)
     job = background.Job(title="Fetching", profile="traffic", stage="at work", total=7, process=str(this_process()))
     background.write_job(settings.home, replace(job, done=done))
-    app = build_app(PageDesk(settings=settings, environ=desk.environment, token=TOKEN))
-    with TestClient(app, base_url="http://127.0.0.1") as client:
+    with page_client(desk) as client:
         work = re.search(r'<p class="facts">(.*?)</p>', client.get("/p/traffic/first").text)
     assert work is not None
     assert work[1].startswith(("arXiv asks for 3 " if done < 7 else "") + hint)
@@ -167,8 +166,7 @@ def test_the_page_says_what_it_waits_for(desk: Desk, done: int, hint: str) -> No
 def test_health_runs_only_its_own_actions(desk: Desk, form: dict[str, str]) -> None:
     desk.profile("traffic", {"interests": {"primary": [TEXTS[0]]}})
     settings = load_settings(desk.environment, desk.folder)
-    app = build_app(PageDesk(settings=settings, environ=desk.environment, token=TOKEN))
-    with TestClient(app, base_url="http://127.0.0.1", headers={"origin": "http://127.0.0.1"}) as client:
+    with page_client(desk) as client:
         assert client.post("/work", data={"token": TOKEN, **form}).status_code == 400
         assert "Rank what is out of date" in client.get("/health").text
     assert background.last_job(settings.home) is None

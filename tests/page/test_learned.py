@@ -36,7 +36,7 @@ def rank_again(page: Page) -> None:
 
 @pytest.fixture
 def taught(page_of_a_year: Page) -> Iterator[Page]:
-    """The reader likes speech and retrieval in place of traffic and trees; afterwards nothing of it is left."""
+    """The reader likes speech and retrieval instead of traffic and trees; afterwards the ratings are removed."""
     warehouse = page_of_a_year.desk.warehouse
     given = [
         NewRating(paper_id=each.paper_id, rating="worth" if each.title.startswith(("Speech", "Retrieval")) else "no")

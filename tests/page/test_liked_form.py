@@ -12,19 +12,17 @@ import pytest
 from playwright.sync_api import Browser, expect
 from starlette.testclient import TestClient
 
-from paper_assets.interfaces.page.app import build_app
-from paper_assets.interfaces.page.desk import Desk as PageDesk
 from paper_assets.learning.ratings import ratings_of
 from paper_assets.paper import Paper
-from paper_assets.settings import load_settings
 from tests.desk import Desk
 from tests.library.test_formats import zotero_library
 from tests.loopback import Answer
 from tests.loopback_arxiv import invented_paper, loopback_arxiv
 from tests.loopback_zotero import loopback_zotero
 from tests.page.browser import axe_script, keep_picture, serious_findings, visitor
+from tests.page.in_process import TOKEN, page_client
 from tests.page.invented_desk import served
-from tests.page.test_welcome import TOKEN, content
+from tests.page.test_welcome import content
 
 DAY = date(2026, 3, 2)
 MINE = [
@@ -58,10 +56,7 @@ def desk(tmp_path: Path) -> Desk:
 
 @contextmanager
 def serving(desk: Desk, **environ: str) -> Iterator[TestClient]:
-    given = {**desk.environment, "PAPER_ASSETS_REQUEST_INTERVAL": "0", **environ}
-    app = build_app(PageDesk(settings=load_settings(given, desk.folder), environ=given, token=TOKEN))
-    with TestClient(app, base_url="http://127.0.0.1") as client:
-        client.headers["origin"] = "http://127.0.0.1"
+    with page_client(desk, **{"PAPER_ASSETS_REQUEST_INTERVAL": "0", **environ}) as client:
         yield client
 
 

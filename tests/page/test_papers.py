@@ -58,7 +58,7 @@ def test_a_papers_page_says_what_became_of_it_and_leads_on(page_of_a_year: Page,
         expect(page.get_by_role("searchbox")).to_have_value(re.compile("author:"))
 
 
-def test_a_paper_that_is_not_stored_has_a_page_that_says_so(page_of_a_year: Page, browser: Browser) -> None:
+def test_a_paper_that_is_not_stored_has_a_page_that_reports_it(page_of_a_year: Page, browser: Browser) -> None:
     with visitor(browser) as page:
         answer = page.goto(f"{page_of_a_year.today}/paper/2001.00001")
         assert answer is not None

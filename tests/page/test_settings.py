@@ -7,17 +7,14 @@ import pytest
 from playwright.sync_api import Browser, expect
 from starlette.testclient import TestClient
 
-from paper_assets.interfaces.page.app import build_app
-from paper_assets.interfaces.page.desk import Desk as PageDesk
 from paper_assets.models.llm_config import llm_config
-from paper_assets.settings import load_settings
 from paper_assets.stores.kept_settings import LANGUAGE_MODEL, kept_environment, kept_variables
 from tests.desk import Desk
 from tests.loopback_llm import KEY, Raw, fault, html, loopback_llm, says
 from tests.page.browser import axe_script, keep_picture, serious_findings, visitor
+from tests.page.in_process import TOKEN, page_client
 from tests.page.invented_desk import served
 
-TOKEN = "a-token-of-this-test"
 MORNING = {"token": TOKEN, "action": "morning", "at": "07:15", "weekday": ["mon", "fri"], "zone": "Asia/Seoul"}
 
 
@@ -28,10 +25,7 @@ def desk(tmp_path) -> Desk:  # type: ignore[no-untyped-def]
 
 @pytest.fixture
 def client(desk: Desk) -> Iterator[TestClient]:
-    settings = load_settings(desk.environment, desk.folder)
-    app = build_app(PageDesk(settings=settings, environ=desk.environment, token=TOKEN))
-    with TestClient(app, base_url="http://127.0.0.1") as client:
-        client.headers["origin"] = "http://127.0.0.1"
+    with page_client(desk) as client:
         yield client
 
 

@@ -258,7 +258,7 @@ def test_an_answer_of_a_model_that_makes_no_sense_is_explained(
 
 @pytest.mark.parametrize(("width", "scheme"), SIZES)
 @pytest.mark.parametrize("state", SLOW)
-def test_while_a_model_is_slow_the_view_says_so_and_shows_what_it_has(
+def test_while_a_model_is_slow_the_view_reports_it_and_shows_what_it_has(
     slow: Page, browser: Browser, state: str, width: int, scheme: str
 ) -> None:
     with visitor(browser, width=width, color_scheme=scheme) as page:

@@ -290,7 +290,7 @@ def test_why_a_paper_is_not_here_is_found_by_id_and_by_words_of_its_title(
         expect(page.locator(".verdict")).to_contain_text("The paper is not stored")
 
 
-def test_earlier_days_have_addresses_of_their_own(page_of_a_year: Page, browser: Browser) -> None:
+def test_each_earlier_day_has_its_url(page_of_a_year: Page, browser: Browser) -> None:
     with visitor(browser) as page:
         page.goto(page_of_a_year.today)
         page.locator('a[rel="prev"]').click()

@@ -8,18 +8,15 @@ import pytest
 from playwright.sync_api import Browser, expect
 from starlette.testclient import TestClient
 
-from paper_assets.interfaces.page.app import build_app
-from paper_assets.interfaces.page.desk import Desk as PageDesk
 from paper_assets.models.embedder import load_embedder
 from paper_assets.paper import embedded_text, paper_from_mapping, text_hash
-from paper_assets.settings import load_settings
 from paper_assets.stores.embeddings import keep_vectors
 from paper_assets.stores.paper_merging import merge_papers
 from tests.desk import Desk, week
 from tests.page.browser import axe_script, keep_picture, serious_findings, visitor
+from tests.page.in_process import TOKEN, page_client
 from tests.page.invented_desk import DAYS, served
 
-TOKEN = "a-token-of-this-test"
 BIB = b"@article{a, title={Trees that learn}, author={Writer, Ada}, eprint={2501.12345}, archivePrefix={arXiv}}"
 
 
@@ -30,10 +27,7 @@ def desk(tmp_path: Path) -> Desk:
 
 @pytest.fixture
 def client(desk: Desk) -> Iterator[TestClient]:
-    settings = load_settings(desk.environment, desk.folder)
-    app = build_app(PageDesk(settings=settings, environ=desk.environment, token=TOKEN))
-    with TestClient(app, base_url="http://127.0.0.1") as client:
-        client.headers["origin"] = "http://127.0.0.1"
+    with page_client(desk) as client:
         yield client
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from paper_assets.models.embedder import Embedder, load_embedder
 from paper_assets.pipeline.desk_answers import (
+    AnsweringContext,
     QuestionOptions,
     answer_as_markdown,
     answer_question,
@@ -65,8 +66,8 @@ def answer(
     settings = load_settings({}, tmp_path)
 
     def ask(environ: Mapping[str, str], options: QuestionOptions) -> Answer:
-        prepared = prepare_question(settings, environ, warehouse, QUESTION, options, embedder=embedder)
-        return answer_question(prepared, settings, environ, warehouse, options, embedder=embedder)
+        context = AnsweringContext(settings=settings, environ=environ, warehouse=warehouse, embedder=embedder)
+        return answer_question(context, prepare_question(context, QUESTION, options), options)
 
     return ask
 
@@ -148,14 +149,14 @@ def test_for_and_against_are_apart(answer: Ask) -> None:
 
 
 @pytest.mark.parametrize("sides", [False, True])
-def test_the_cost_told_before_is_kept(
+def test_the_estimated_cost_is_not_exceeded(
     warehouse: Warehouse, embedder: Embedder, tmp_path: Path, answer: Ask, sides: bool
 ) -> None:
     with loopback_llm(model(obeys)) as server:
         options = QuestionOptions(sides=sides)
-        settings = load_settings({}, tmp_path)
-        environ = server.environ("openai")
-        estimate = prepare_question(settings, environ, warehouse, QUESTION, options, embedder=embedder).estimate
+        settings, environ = load_settings({}, tmp_path), server.environ("openai")
+        context = AnsweringContext(settings=settings, environ=environ, warehouse=warehouse, embedder=embedder)
+        estimate = prepare_question(context, QUESTION, options).estimate
         found = answer(environ, options)
         assert found.calls == len(server.requests) <= estimate.calls
 
@@ -199,7 +200,7 @@ def test_without_a_model_the_best_sentences_are_quoted_by_paper(answer: Ask) -> 
     assert all(each.citations[0].quote == each.text for each in found.sentences)
 
 
-def test_an_unanswered_question_says_so(answer: Ask, warehouse: Warehouse) -> None:
+def test_an_unanswered_question_is_reported(answer: Ask, warehouse: Warehouse) -> None:
     def refuses(request: Request) -> Step:
         if "passages" in (request.schema or {}).get("properties", {}):
             return says({"passages": [{"id": each["id"], "relevance": 0} for each in passages_of(request)]})
@@ -226,8 +227,8 @@ def test_a_quotation_of_a_full_text_names_its_section(tmp_path: Path, embedder: 
     passages = [passage(f"paper:{PLOTS.paper_id}v1/{place}", PLOTS.paper_id, each) for place, each in enumerate(text)]
     warehouse = corpus_of(tmp_path, [PLOTS], {f"paper:{PLOTS.paper_id}": passages}).warehouse
     settings, options = load_settings({}, tmp_path), QuestionOptions(extractive=True)
-    prepared = prepare_question(settings, {}, warehouse, QUESTION, options, embedder=embedder)
-    found = answer_question(prepared, settings, {}, warehouse, options, embedder=embedder)
+    context = AnsweringContext(settings=settings, environ={}, warehouse=warehouse, embedder=embedder)
+    found = answer_question(context, prepare_question(context, QUESTION, options), options)
     [cited] = [each for quoted in found.sentences for each in quoted.citations if each.quote.startswith("On sandy")]
     assert (cited.quote, cited.section) == ("On sandy soil cover crops left the yield of maize unchanged.", "4.2 Yield")
     assert "section 4.2 Yield" in answer_as_markdown(found, warehouse)

@@ -102,7 +102,7 @@ def test_a_harvest_stopped_twice_ends_as_an_undisturbed_one(tmp_path: Path, at: 
     assert done.resumed + done.pages == requests
 
 
-def test_a_place_forgotten_overnight_begins_its_month_anew_and_loses_and_doubles_nothing(tmp_path: Path) -> None:
+def test_a_position_forgotten_overnight_restarts_its_month_without_loss_or_duplicates(tmp_path: Path) -> None:
     with desk(tmp_path / "whole", months()) as (whole, _):
         bring_in(whole)
         undisturbed = stored(whole.warehouse)
@@ -165,7 +165,7 @@ def test_a_day_fetched_from_the_api_is_not_changed_by_the_same_papers(tmp_path: 
         assert paper_counts(workspace.warehouse) == {day: 2}
 
 
-def test_of_two_processes_at_one_harvest_the_slower_stops_and_says_so(tmp_path: Path) -> None:
+def test_the_slower_of_two_processes_at_one_harvest_stops_with_a_message(tmp_path: Path) -> None:
     start = Place(sets_done=0, first_day=ASKED.first, last_day=None)
     second = replace(start, next_page="2", pages=1)
     with desk(tmp_path, []) as (workspace, _):

@@ -33,7 +33,7 @@ WORDS = ("pond", "marsh", "rain", "night", "spring", "leaf", "reed", "mud", "son
 
 @pytest.fixture
 def day(tmp_path: Path) -> Day:
-    """Twelve papers on frogs and twelve on stones of one week, of which a profile says that it likes nature."""
+    """Twelve papers on frogs and twelve on stones of one week, for a profile that likes nature."""
     found = Day(tmp_path, primary=["walks in nature"])
     record = '{"interests": {"primary": ["walks in nature"]}}'
     folder = tmp_path / "profiles" / "ann"
@@ -60,7 +60,7 @@ def said(day: Day, frogs: str = "worth", stones: str = "no", *, count: int = 10)
 
 
 def learn(day: Day) -> list[Partition]:
-    """Bring the model up to date; what was stale."""
+    """Bring the model up to date; return what was stale."""
     workspace = open_workspace(day.settings, {}, clock=lambda: NOW)
     todo = stale(STEP, workspace, [ANN])
     made = STEP.make(workspace, todo, STEP.makes)
@@ -175,7 +175,7 @@ def test_a_forgotten_word_or_paper_teaches_nothing(day: Day) -> None:
     ],
 )
 def test_words_of_addresses_are_not_learned_and_those_of_the_text_are(day: Day, address: str, word: str) -> None:
-    for number in (100, 101):  # a word of one paper alone is not learned either
+    for number in (100, 101):  # a word that only one paper contains is not learned either
         plain = paper(number, f"Notes of a walk: frogs and/or newts on JD.com at mAP@0.5 {address}")
         day.add(replace(plain, version=2))
     said(day)
@@ -299,7 +299,7 @@ def test_a_rating_given_while_the_model_is_made_is_learned_from_afterwards(day: 
     given: list[list[str]] = []
 
     def interrupted(texts: list[str]) -> NDArray[np.float32]:
-        """The model is asked for the interests in the middle of the work; a rating comes in then."""
+        """A rating arrives while the model embeds the interests, in the middle of the work."""
         if not given and "walks in nature" in texts:
             given.append(texts)
             rate(

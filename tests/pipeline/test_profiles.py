@@ -37,7 +37,7 @@ def test_a_new_profile_is_added_and_reported(tmp_path: Path) -> None:
     assert (changes.added, changes.changed, changes.removed) == (("lab",), ("lab",), ())
 
 
-def test_the_same_content_written_differently_is_no_change(tmp_path: Path) -> None:
+def test_the_same_content_written_differently_is_not_a_change(tmp_path: Path) -> None:
     write(tmp_path, "lab")
     known = hashes(find_profiles(tmp_path))
     reordered = {"keywords": {"must_include": []}, "interests": {"secondary": [], **CONTENT["interests"]}}
@@ -91,7 +91,7 @@ def test_a_folder_name_that_would_break_a_partition_key_is_a_named_fault(tmp_pat
     assert "a|b" in found.faults["a|b"]
 
 
-def test_a_question_that_is_no_plan_is_a_fault_for_whoever_reads_the_profile(tmp_path: Path) -> None:
+def test_an_invalid_question_is_a_fault_for_every_reader_of_the_profile(tmp_path: Path) -> None:
     folder = write(tmp_path, "lab").parent
     (folder / "questions.json").write_text('[{"rewritten_question": "q", "k": 1}]', encoding="utf-8")
     told = "lab/questions.json: entry 1: k: unknown key"

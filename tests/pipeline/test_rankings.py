@@ -106,7 +106,7 @@ def test_a_liked_papers_stored_vector_is_used_and_only_a_missing_one_embedded(tm
     assert relevance["Sorting networks of small depth"] > relevance["Frogs in the marsh"]
 
 
-def test_an_unknown_liked_paper_is_a_warning_until_it_is_imported_and_then_ranks_anew(tmp_path: Path) -> None:
+def test_an_unknown_liked_paper_is_a_warning_until_its_import_which_ranks_again(tmp_path: Path) -> None:
     day = Day(tmp_path, primary=["stones"], papers=["2603.00009"])
     before = day.ranked()
     assert "2603.00009 not known" in before.header["warnings"][0]
@@ -135,7 +135,7 @@ def broken(embedder: Embedder) -> Embedder:
     )
 
 
-def test_a_model_that_fails_when_asked_ranks_by_keywords_and_anew_once_it_works(tmp_path: Path) -> None:
+def test_a_model_that_fails_when_asked_ranks_by_keywords_and_again_once_it_works(tmp_path: Path) -> None:
     day = Day(tmp_path, primary=["stones"])
     works, day.embedder = day.embedder, broken(day.embedder)
     stored = day.ranked()
@@ -182,7 +182,9 @@ def test_without_a_model_the_titles_of_liked_papers_are_the_keywords(tmp_path: P
     assert stored.rows.column("lane").to_pylist()[0] == "Granite"
 
 
-def test_a_paper_that_an_earlier_list_did_not_show_is_less_probable_the_next_day_and_says_so(tmp_path: Path) -> None:
+def test_a_paper_that_an_earlier_list_did_not_show_is_less_probable_the_next_day_with_the_reason(
+    tmp_path: Path,
+) -> None:
     day = Day(tmp_path, primary=["stones"])
     first = day.ranked()
     passed_over = "2603.00003"

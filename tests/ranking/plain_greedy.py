@@ -1,4 +1,4 @@
-"""Diversity once more, plain and slow: at each step every paper that is left is compared with every chosen one.
+"""Plain, slow reference of diversity: at each step every paper that is left is compared with every chosen one.
 
 The reference for `ranking/scoring.py`, in its tests and in `benchmarks/diversity_contrast.py`.
 """

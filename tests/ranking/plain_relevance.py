@@ -1,6 +1,6 @@
 """Relevance and the final list once more, plain and slow: one paper, one interest, one word at a time.
 
-The reference beside which `ranking/calibration.py` and `ranking/final_list.py` stand. Of the package it shares only the
+The plain reference for `ranking/calibration.py` and `ranking/final_list.py`. Of the package it shares only the
 records, the settings and the coefficients, which are data.
 """
 
@@ -371,13 +371,13 @@ def usual_line(options: RankingOptions) -> float:
 
 
 def days_line(relevance: list[float], options: RankingOptions, *, never_empty: bool = False) -> float:
-    """The threshold of a day: let in the most probable papers while enough of them are expected to be on topic."""
+    """The threshold of a day: admit the most probable papers while enough of them are expected to be on topic."""
     right = 0.5 if options.purpose == "literature_review" else 0.6
     falling = sorted((p for p in relevance if p >= usual_line(options)), reverse=True)
     best = max(relevance, default=0.0)
     if never_empty and best < right and best >= 0.05:
         return best
-    line, expected = max(right, usual_line(options)), 0.0  # if none is let in
+    line, expected = max(right, usual_line(options)), 0.0  # if none is admitted
     for p in falling:
         expected += right - p
         if expected > 0:

@@ -1,4 +1,4 @@
-"""The gatekeeper's arithmetic once more, plain and slow: one paper at a time, one regular expression per keyword.
+"""Plain, slow reference of the gatekeeper's arithmetic: one paper at a time, one regular expression per keyword.
 
 The reference to which the array version is compared, here and in `benchmarks/scoring.py`. It shares no code
 with the package but the records and the settings.
@@ -91,7 +91,7 @@ def person(name: str) -> str:
 
 
 def same_person(one: str, other: str) -> bool:
-    """Whether two names as `person` writes them are equal but for middle initials that one of them lacks."""
+    """Whether two names as `person` writes them are equal except for middle initials that one of them lacks."""
 
     def short(words: str) -> str:
         first, *middle = words.split()[:-1]

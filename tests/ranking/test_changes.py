@@ -81,7 +81,9 @@ def test_a_soft_penalty_counts_as_a_part() -> None:
 
 
 @pytest.mark.parametrize("earlier_shown", [True, False])
-def test_a_doubtful_paper_that_is_shown_alone_because_earlier_lists_were_empty_says_so(earlier_shown: bool) -> None:
+def test_a_doubtful_paper_that_is_shown_alone_because_earlier_lists_were_empty_has_that_reason(
+    earlier_shown: bool,
+) -> None:
     def header(*, never_empty: bool) -> dict[str, Any]:
         rule = {"lowest": 0.2, "right": 0.6, "never_empty": never_empty, "alone": 0.05}
         return {"weights": WEIGHTS, "top_k": 2, "nudge": 10.0, "line": 0.1 if never_empty else 0.2, "line_rule": rule}

@@ -140,7 +140,7 @@ def test_a_contrast_far_down_the_list_is_found() -> None:
         (["Transformers", "An LSTM for summarization"], 1),
     ],
 )
-def test_where_nothing_contrasts_there_is_no_pick(texts: list[str], chosen: int) -> None:
+def test_without_a_contrasting_paper_there_is_no_pick(texts: list[str], chosen: int) -> None:
     assert pick(texts, chosen) is None
 
 

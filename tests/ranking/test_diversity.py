@@ -114,7 +114,7 @@ def test_what_repeats_two_chosen_papers_loses_only_once() -> None:
     assert papers.order(papers.repeating(3))[2] == 2
 
 
-def test_of_two_like_papers_the_better_keeps_its_score_even_if_both_are_chosen() -> None:
+def test_the_better_of_two_similar_papers_keeps_its_score_even_if_both_are_chosen() -> None:
     papers = case([0.8, 0.9, 0.75], [(1, 0, 0), (1, 0, 0), (0, 1, 0)])
     repeats = papers.repeating(3)
     assert repeats.tolist() == [True, False, False]
@@ -169,4 +169,4 @@ def test_close_calls_are_decided_exactly_and_alike_in_any_company(seed: int, siz
 def test_odd_vectors_do_no_harm(odd: float) -> None:
     vectors = np.array([[odd, 0.0], [1.0, 0.0], [1.0, 0.0]], dtype=np.float32)
     assert alike(vectors, vectors, 0.8)[1:, 1:].all()
-    assert alike(vectors, vectors, 0.8)[0, 1] == (odd == 1e30)  # too small to tell is like none, large is not
+    assert alike(vectors, vectors, 0.8)[0, 1] == (odd == 1e30)  # too small counts as none, large not

@@ -62,7 +62,7 @@ def test_the_list_names_what_each_part_brought(ranking: Ranking) -> None:
     assert "Not among" not in text
 
 
-def test_a_paper_outside_the_list_is_told_what_it_lacks(ranking: Ranking) -> None:
+def test_a_paper_outside_the_list_is_explained_by_what_it_lacks(ranking: Ranking) -> None:
     text = told(ranking, 1)
     assert "Keywords you avoid (survey) take 0.15." in text
     assert "Not among the first 1: 0.225 short of the last of them; no single mark would do." in text
@@ -78,7 +78,7 @@ def test_one_mark_that_would_do_is_named(ranking: Ranking) -> None:
     assert text.endswith("none of the keywords you avoid; code and PDF at hand.")
 
 
-def test_a_tie_is_told_as_a_tie(ranking: Ranking) -> None:
+def test_a_tie_is_explained_as_a_tie(ranking: Ranking) -> None:
     rows = ranking.rows.to_pylist()
     rows[1] = {**rows[1], "final": rows[0]["final"]}
     assert "has the same score" in (what_was_missing(rows[1]["paper_id"], rows, ranking.header) or "")
@@ -105,7 +105,7 @@ def with_a_line(*probabilities: float, top_k: int = 2, mode: str = "balanced") -
     return rows, header
 
 
-def test_a_paper_under_the_line_is_told_what_the_line_asks_and_on_a_quiet_day_that_it_would_be_in() -> None:
+def test_a_paper_below_the_threshold_is_explained_by_the_threshold_and_on_a_quiet_day_would_be_in() -> None:
     rows, header = with_a_line(0.8, 0.31)
     told = what_was_missing("2", rows, header) or ""
     assert "the probability that it is on topic is 31 %, 40 % is needed; with that it would be in" in told
@@ -116,7 +116,7 @@ def test_a_paper_under_the_line_is_told_what_the_line_asks_and_on_a_quiet_day_th
     )
 
 
-def test_a_paper_that_others_above_the_line_beat_is_told_the_probability_and_not_that_code_would_help() -> None:
+def test_a_paper_beaten_by_others_above_the_threshold_is_explained_by_the_probability_and_not_by_code() -> None:
     rows, header = with_a_line(0.8, 0.72, 0.55)
     told = what_was_missing("3", rows, header) or ""
     assert "others above the threshold are more probable" in told and "instead of 55.0 % it would be among them" in told
@@ -188,7 +188,7 @@ def test_words_are_named_as_those_of_an_interest_or_of_a_liked_title() -> None:
     assert "Words of the title that you like: “graph learning” in its title." in by_title
 
 
-def test_a_keyword_that_raised_the_probability_is_told_unless_a_language_model_had_the_last_word() -> None:
+def test_a_keyword_that_raised_the_probability_is_named_unless_a_language_model_decided() -> None:
     def told(nudge: float | None, **changes: object) -> bool:
         row = {**ROW, "tags": ["MUST_KEYWORD_MATCH"], **changes}
         header = {**HEADER, "nudge": nudge, "nudge_from": 0.0}
@@ -213,7 +213,7 @@ def test_the_match_is_explained_in_a_sentence_that_adds_up() -> None:
     assert "for 90 % on topic, which is above the threshold" in above
 
 
-def test_where_a_paper_stands_to_the_line_is_said() -> None:
+def test_the_distance_from_the_threshold_is_explained() -> None:
     below = "Below the threshold: the probability that it is on topic is 31 %, 40 % is needed."
     raised = HEADER | {"line_rule": {"lowest": 0.2, "right": 0.6, "slack": 0.15}}
     reason = "With a lower threshold, too few of the list's papers would be on topic: 60 % of them are needed."
@@ -233,7 +233,7 @@ def test_where_a_paper_stands_to_the_line_is_said() -> None:
         ("SOMETHING_NEW", "Not ranked: SOMETHING_NEW."),
     ],
 )
-def test_a_removed_paper_is_told_why(reason: str, words: str) -> None:
+def test_a_removed_paper_is_explained_by_its_filter(reason: str, words: str) -> None:
     assert why_removed(reason) == words
 
 

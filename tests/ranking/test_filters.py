@@ -41,7 +41,7 @@ def test_the_first_reason_in_the_order_of_the_specification_is_kept() -> None:
     assert len(FILTERS) == 6
 
 
-def test_every_reason_has_a_code_of_its_own_and_words_for_one_paper_and_for_many() -> None:
+def test_every_reason_has_a_distinct_code_and_words_for_one_paper_and_for_many() -> None:
     assert len({each.code for each in FILTERS}) == len(FILTERS)
     for each in FILTERS:
         for detail in ("", ":detail"):
@@ -73,7 +73,7 @@ def test_an_unknown_date_is_never_too_old() -> None:
     assert reasons([paper(published=None)], profile(constraints={"min_year": 2026})) == [None]
 
 
-def test_who_wants_to_implement_needs_code() -> None:
+def test_purpose_implementation_requires_code() -> None:
     papers = [paper(), paper("2603.00002", github_url="https://github.com/a/b")]
     assert reasons(papers, profile(ranking={"purpose": "implementation"})) == ["NO_CODE_REQUIRED", None]
 
@@ -83,7 +83,7 @@ def test_without_a_profile_only_what_needs_none_is_filtered() -> None:
     assert reasons(papers, None, read_ids=frozenset({"2603.00001"})) == ["ALREADY_READ", "WITHDRAWN", None]
 
 
-def test_no_papers_are_no_error() -> None:
+def test_no_papers_are_not_an_error() -> None:
     assert reasons([], profile(keywords={"exclude": {"hard": ["x"]}}, constraints={"min_year": 2026})) == []
 
 
@@ -94,7 +94,7 @@ def test_filters_agree_with_the_plain_ones(papers: list[Paper], profile: Profile
     assert reasons(papers, profile, read_ids=ids) == [twin.reason(one, ids) for one in papers]
 
 
-def test_a_project_page_is_code_enough_for_who_wants_code() -> None:
+def test_a_project_page_counts_as_code_for_a_profile_that_requires_code() -> None:
     asked = profile(constraints={"require_code": True})
     assert reasons([paper(comment="Project page: https://some-lab.github.io/thing")], asked) == [None]
     assert reasons([paper(github_url="https://huggingface.co/datasets/lab/set")], asked) == ["NO_CODE_REQUIRED"]

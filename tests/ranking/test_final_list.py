@@ -78,13 +78,13 @@ def test_code_and_an_author_move_a_paper_a_little() -> None:
     assert listed(papers).order.tolist() == [2, 0, 1, 3]
 
 
-def test_where_code_counts_more_it_moves_a_paper_further() -> None:
+def test_code_moves_a_paper_further_if_it_counts_more() -> None:
     papers = scored([0.60, 0.68, 0.66, 0.65], code=[0])
     assert listed(papers).order.tolist() == [1, 0, 2, 3]
     assert listed(replace(papers, nudge=SCORING.nudge)).order[0] == 0
 
 
-def test_below_the_line_papers_are_ordered_likewise_after_all_others() -> None:
+def test_papers_below_the_threshold_are_ordered_by_the_same_rule_after_all_others() -> None:
     assert listed(scored([0.1, 0.3, 0.2, 0.9], code=[0], author=[0])).order.tolist() == [3, 1, 0, 2]
 
 
@@ -137,7 +137,7 @@ def test_the_pick_has_the_last_place_and_is_above_the_line() -> None:
     assert (below.order[:3].tolist(), below.shown) == ([0, 1, 2], 3)
 
 
-def test_with_fewer_papers_above_the_line_than_places_there_is_no_pick() -> None:
+def test_with_fewer_papers_above_the_threshold_than_places_there_is_no_pick() -> None:
     found = listed(scored([0.9, 0.8, 0.3], texts=[PLAIN, PLAIN, OTHER]), include_contrastive=True, top_k=4)
     assert (found.pick, found.shown) == (None, 2)
 
@@ -149,7 +149,7 @@ def test_likeness_to_a_paper_above_costs_places() -> None:
     assert found.diversity_penalty.tolist() == [0.0, SCORING.diversity_penalty, 0.0, SCORING.diversity_penalty]
 
 
-def test_papers_below_the_line_lower_nobody() -> None:
+def test_papers_below_the_threshold_lower_no_other_paper() -> None:
     vectors = np.array([[1, 0], [1, 0]], dtype=np.float32)
     found = listed(scored([0.3, 0.2], vectors=vectors), ranking_mode="diversity")
     assert found.diversity_penalty.tolist() == [0.0, 0.0]

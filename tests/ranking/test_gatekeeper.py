@@ -225,7 +225,7 @@ def test_code_named_in_an_abstract_counts_as_it_does_on_import(settings: Setting
     assert best["original_data"] == given
 
 
-def test_a_quiet_day_shows_only_what_is_worth_it_and_says_so(settings: Settings, profile: Path) -> None:
+def test_a_quiet_day_shows_only_papers_worth_reading_and_reports_it(settings: Settings, profile: Path) -> None:
     papers = [record("2603.00001", title="Graph learning"), record("2603.00002"), record("2603.00003")]
     summary = call(papers, settings, profile_path=profile)["summary"]
     assert (summary["output_count"], summary["line"], summary["above_line"], summary["quiet"]) == (1, 0.2, 1, True)
@@ -253,7 +253,9 @@ def test_weights_of_the_profile_are_those_of_its_scores(settings: Settings, prof
     assert ranked["score"]["weights"] == weights
 
 
-def test_a_model_that_cannot_be_loaded_gives_way_to_keywords_with_a_warning(settings: Settings, profile: Path) -> None:
+def test_a_model_that_cannot_be_loaded_is_replaced_by_keywords_with_a_warning(
+    settings: Settings, profile: Path
+) -> None:
     def unavailable(texts: list[str]) -> NDArray[np.float32]:
         raise ModelUnavailable("the files are missing")
 
@@ -282,7 +284,7 @@ def raising(texts: list[str]) -> NDArray[np.float32]:
     ],
     ids=["raises", "nan", "zeros", "too few", "one number each", "ragged", "none"],
 )
-def test_a_model_that_fails_when_called_gives_way_to_keywords_with_a_warning(
+def test_a_model_that_fails_when_called_is_replaced_by_keywords_with_a_warning(
     settings: Settings, profile: Path, broken: Any
 ) -> None:
     papers = [record("2603.00001"), record("2603.00002", abstract="Graph learning.")]

@@ -87,7 +87,7 @@ def test_a_paper_serves_a_lane_from_the_line_on() -> None:
         assert relevance[2] == pytest.approx(0.99, abs=0.01)
 
 
-def test_an_interest_that_stands_on_two_levels_counts_by_the_higher() -> None:
+def test_an_interest_on_two_levels_counts_by_the_higher() -> None:
     (lanes,) = queries("lanes", {"secondary": ["robots"], "exploratory": ["robots", "kites"]}).views
     assert dict(zip(lanes.texts, lanes.weights, strict=True)) == {"robots": 0.7, "kites": 0.4}
 
@@ -135,7 +135,7 @@ def test_a_paper_that_is_nearer_to_its_query_is_not_less_relevant(
     at = data.draw(st.integers(0, count - 1))
     cosines[1, at] += lift * (np.sqrt(max(0.0, 1 - (cosines[1] ** 2).sum() + cosines[1, at] ** 2)) - cosines[1, at])
     said = data.draw(st.lists(st.sampled_from(["graph", "robots", "liked", "abstract"]), max_size=3))
-    # More of one's own words takes nothing from likeness to interests; from likeness to papers it may.
+    # Own words added do not lower likeness to interests; they may lower likeness to papers.
     more = [] if wanted.views[-1].mode == "library" else ["pruning"]
     first, second = judged(wanted, cosines.tolist(), [said, [*said, *more]]).values
     assert 0 <= first <= second + 1e-6
@@ -207,7 +207,7 @@ def test_a_liked_papers_text_helps_out_while_its_id_is_unknown() -> None:
         ("lanes", {"papers": WISHES["papers"]}, "library"),
     ],
 )
-def test_a_mode_that_the_profile_cannot_serve_gives_way_with_a_warning(
+def test_a_mode_that_the_profile_cannot_serve_is_replaced_with_a_warning(
     mode: str, wishes: dict[str, Any], instead: str
 ) -> None:
     wanted = queries(mode, wishes)
@@ -236,7 +236,7 @@ def test_a_profile_of_nothing_but_unknown_papers_finds_nothing_relevant() -> Non
     assert "2501.00001" in wanted.warnings[0]
 
 
-def test_without_a_model_the_titles_of_liked_papers_stand_in_for_words() -> None:
+def test_without_a_model_the_titles_of_liked_papers_are_used_as_interests() -> None:
     assert queries("hybrid").in_words == profile(interests=WISHES).content.interests
     assert queries("library", {"papers": WISHES["papers"][:1]}).in_words == Interests(primary=["Liked 0"])
 

@@ -123,7 +123,7 @@ def test_no_phrase_reaches_from_one_paper_into_the_next() -> None:
     assert keywords_in(texts, ["language model"])[:, 0].tolist() == [False, False, False, True]
 
 
-def test_papers_are_told_apart_however_many_are_read_at_once() -> None:
+def test_matches_belong_to_their_papers_for_any_batch_size() -> None:
     said = [
         f"zero {'ö ' if row % 3 else ''}{'shot' if row % 7 == 0 else 'shots'[: row % 5]} end" for row in range(5000)
     ]
@@ -138,7 +138,7 @@ def test_equal_keywords_count_once_and_symbols_alone_not_at_all() -> None:
     assert distinct(["Zero-Shot", "zero shot", "--", "RL", "rl ", "++"]) == ["Zero-Shot", "RL"]
 
 
-def test_no_texts_and_no_keywords_are_no_error() -> None:
+def test_no_texts_and_no_keywords_are_not_an_error() -> None:
     empty = pa.chunked_array([], type=pa.string())
     assert keywords_in(empty, ["a b"]).shape == (0, 1)
     assert keywords_in(pa.chunked_array([["x"]]), []).shape == (1, 0)

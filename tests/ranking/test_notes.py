@@ -20,7 +20,7 @@ def notes(titles: list[str], vectors: list[tuple[float, ...]] | None = None, **g
     )
 
 
-def test_two_close_papers_are_noted_with_what_they_share_and_what_each_has_of_its_own() -> None:
+def test_two_similar_papers_are_noted_with_what_they_share_and_how_they_differ() -> None:
     titles = ["Transformers for clinical forecasting", "A clinical LSTM", "Transformers for robots"]
     assert notes(titles, [(1, 0), (4, 3), (-3, 4)]) == [
         {
@@ -82,7 +82,7 @@ def test_no_papers_no_notes() -> None:
 
 
 @given(seed=st.integers(0, 2**32 - 1), count=st.integers(0, 8))
-def test_pairs_stand_in_the_order_of_the_ranks_each_once(seed: int, count: int) -> None:
+def test_each_pair_is_listed_once_in_the_order_of_the_ranks(seed: int, count: int) -> None:
     chance = np.random.default_rng(seed)
     words = ["transformer", "LSTM", "summarization", "captioning", "robots", "clinical"]
     titles = [" and ".join(chance.choice(words, 3)) for _ in range(count)]

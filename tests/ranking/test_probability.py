@@ -116,7 +116,7 @@ def test_few_liked_papers_move_little_and_many_move_more() -> None:
     assert 0 < moved[0] < moved[1] < moved[2] < 0.6 * (3.0 - CALIBRATION.library_base)
 
 
-def test_papers_like_five_of_the_liked_ones_stand_above_a_paper_like_one() -> None:
+def test_papers_like_five_of_the_liked_ones_rank_above_a_paper_like_one() -> None:
     near = np.array([[0.8, 0.8], *([[0.0, 0.8]] * 4), [0.0, 0.0]])
     judged, each = library_judged(near, near / 2, calibration=CALIBRATION)
     assert judged.logits[1] > judged.logits[0]

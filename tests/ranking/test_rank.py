@@ -64,8 +64,8 @@ def hash_of(one: Paper) -> int:
 def test_ranking_agrees_with_the_plain_one(papers: list[Paper], profile: Profile, seed: int, with_model: bool) -> None:
     options = profile.content.ranking
     fused = options.interest_mode != "seed"
-    assume(not (fused and with_model and options.purpose == "idea_generation"))  # variety has tests of its own
-    assume(fused or with_model)  # what stands in for the cosine of the mode `seed` has tests of its own
+    assume(not (fused and with_model and options.purpose == "idea_generation"))  # variety is tested separately
+    assume(fused or with_model)  # the replacement of the cosine in mode `seed` is tested separately
     twin = PlainGatekeeper(profile, options, AS_OF, SCORING)
     vectors = unit_vectors(100, seed=seed).tolist()
     fields = [(one.title, one.abstract) for one in papers]

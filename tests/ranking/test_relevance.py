@@ -14,13 +14,13 @@ REPEATS = (3, 2, 1)
 INTERESTS = Interests(primary=["graph learning", "zero-shot transfer"], secondary=["pruning"], exploratory=["robots"])
 
 
-def test_interests_stand_three_two_and_one_times() -> None:
+def test_interests_are_repeated_three_two_and_one_times() -> None:
     text = interest_text(INTERESTS, repeats=REPEATS)
     counts = [text.count(words) for words in ("graph learning", "zero-shot transfer", "pruning", "robots")]
     assert counts == [3, 3, 2, 1]
 
 
-def test_every_interest_stands_once_before_any_is_repeated() -> None:
+def test_every_interest_occurs_once_before_any_is_repeated() -> None:
     text = interest_text(INTERESTS, repeats=REPEATS)
     assert text.index("robots") < text.index("graph learning", 1)
 
@@ -40,7 +40,7 @@ def test_relevance_agrees_with_the_plain_cosine(count: int, seed: int) -> None:
 
 
 @pytest.mark.parametrize("dimension", [24, 384, 385])
-def test_relevance_has_the_same_bits_whatever_stands_around_a_paper(dimension: int) -> None:
+def test_relevance_has_the_same_bits_whatever_other_papers_there_are(dimension: int) -> None:
     vectors = unit_vectors(5001, seed=dimension, dimension=dimension)
     interest, papers = vectors[:3], vectors[1:]
     together = cosines(papers, interest)

@@ -49,7 +49,7 @@ def test_weights_of_the_run_come_before_the_profiles_before_the_environments_bef
     assert leading(run=False, profile=False, environment=False) == 0.3
 
 
-def test_weights_of_a_run_that_are_none_are_refused_with_the_key() -> None:
+def test_invalid_weights_of_a_run_are_refused_with_the_key() -> None:
     for weights, told in (
         ({**own_weights(0.5), "recency": 0.9}, "weights: .*must sum to 1"),
         ({**own_weights(0.5), "novelty": 0.0}, "weights.novelty: unknown option; expected one of semantic_relevance"),

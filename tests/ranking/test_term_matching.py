@@ -150,7 +150,7 @@ def test_a_text_without_a_word_to_look_for_says_nothing() -> None:
     assert likeness(["graph"], "C++ of the").tolist() == [[0.0]]
 
 
-def test_no_papers_and_no_texts_are_no_trouble() -> None:
+def test_no_papers_and_no_texts_are_not_an_error() -> None:
     assert scores([], "graph").shape == likeness([], "graph").shape == (0, 1)
     assert scores(["graph"]).shape == likeness(["graph"]).shape == (1, 0)
 

@@ -27,7 +27,7 @@ def taxonomy_file(folder: Path, **tables: str) -> Path:
 
 @pytest.fixture(scope="session")
 def one_phrase_each(tmp_path_factory: pytest.TempPathFactory) -> Taxonomy:
-    """A taxonomy in which each phrase is a trait of its own."""
+    """A taxonomy in which each phrase is a separate trait."""
     traits = "\n".join(f'"{phrase}" = ["{phrase}"]' for phrase in PHRASES)
     return load_taxonomy(taxonomy_file(tmp_path_factory.mktemp("taxonomy"), method=traits))
 

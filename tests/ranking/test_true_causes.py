@@ -1,4 +1,4 @@
-"""Every entered, left and moved paper is told with its true cause: with it undone, it would not have happened (G16)."""
+"""Every entered, left and moved paper has its true cause: with it undone, the change would not have happened (G16)."""
 
 import random
 from collections import Counter
@@ -64,7 +64,7 @@ def judged(seed: int, *, lanes: bool = True, picks: bool = False) -> tuple[Count
 
 
 @given(st.integers(0, 2**32))
-@example(1164158576)  # the score undone part by part is the earlier one but for rounding
+@example(1164158576)  # the score undone part by part equals the earlier one up to rounding
 def test_with_the_deciding_cause_undone_no_paper_would_have_entered_left_or_moved_so(seed: int) -> None:
     _, false = judged(seed, lanes=False)
     assert not false

@@ -1,7 +1,7 @@
 """The same on a month of real days: two profiles as a subscriber sees them, five places, nothing shown twice.
 
-Judged by words alone, so that no model is needed. A cause that lies with other papers is undone by ranking the day
-again with the papers that were there, or without those that were not; one that lies with the paper's own score, or a
+Judged by words alone, so that no model is needed. A cause in other papers is undone by ranking the day
+again with the papers that were there, or without those that were not; one in the paper's own score, or a
 lane's place, by sorting the stored rows by the list's rule, written out here.
 """
 
@@ -111,7 +111,7 @@ def by_the_rule(
 
 
 def undone(move: Move, before: Ranked, after: Ranked, subscriber: Subscriber) -> list[str] | None:
-    """The later list without what decided; None if that alone settles it (a paper that is no candidate)."""
+    """The later list without the deciding cause; None if the cause alone settles it (not a candidate)."""
     cause, m = move.causes[0], move.paper_id
     days = {paper_id: paper.day for each in (before, after) for paper_id, paper in each.papers.items() if paper.day}
     gone, new = before.candidates - after.candidates, after.candidates - before.candidates

@@ -1,4 +1,4 @@
-"""G18: what a profile asks for and no paper of the last 30 days has is told by name."""
+"""G18: a preference that no paper of the last 30 days matches is named."""
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -45,14 +45,14 @@ def test_each_preference_that_no_paper_meets_is_named_and_no_other() -> None:
     ]
 
 
-def test_without_any_affiliation_the_reason_and_the_way_out_are_told() -> None:
+def test_without_any_affiliation_the_reason_and_the_remedy_are_named() -> None:
     (line,) = told([paper()], preferred_institutions=["ETH", "MIT", "Bell Labs"])
     assert "has an affiliation" in line
     assert "ETH, MIT or Bell Labs" in line
     assert "PAPER_ASSETS_SEMANTIC_SCHOLAR=on" in line
 
 
-def test_nothing_asked_or_no_paper_at_all_is_no_complaint() -> None:
+def test_no_preference_or_no_paper_at_all_gives_no_warning() -> None:
     assert told([paper()]) == []
     assert told([], **ASKED) == []
 
@@ -83,7 +83,7 @@ def ranked(folder: Path, *ages: int, **feed: Any) -> StoredRanking:
 @pytest.mark.parametrize(
     ("ages", "missed"), [((2,), False), ((29,), False), ((30,), True), ((-1, 45), True), ((), True)]
 )
-def test_the_ranking_and_the_digest_tell_it_as_of_the_day_and_for_thirty_days(
+def test_the_ranking_and_the_digest_report_it_as_of_the_day_and_for_thirty_days(
     tmp_path: Path, ages: tuple[int, ...], missed: bool
 ) -> None:
     lines = [line for line in ranked(tmp_path, *ages).header["warnings"] if "Ana Li" in line]

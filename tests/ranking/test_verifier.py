@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paper_assets.errors import LLMConfigError
-from paper_assets.models.llm import Completion, ask
+from paper_assets.models.llm import Completion, LanguageModel
 from paper_assets.models.llm_config import Budget, Usage, llm_config
 from paper_assets.paper import Paper, papers_to_table
 from paper_assets.profile import Interests
@@ -94,7 +94,7 @@ def test_only_papers_from_four_tenths_to_below_seven_tenths_are_asked() -> None:
     assert result.warning is None
 
 
-def test_nobody_in_the_middle_makes_no_call() -> None:
+def test_without_papers_of_middling_relevance_no_call_is_made() -> None:
     def known(keys: Sequence[str]) -> Mapping[str, str]:
         raise AssertionError("the store is not opened for nothing")
 
@@ -156,7 +156,7 @@ def test_a_paper_the_model_left_out_keeps_its_embedding_score() -> None:
     )
 
 
-def test_two_scores_for_one_paper_are_no_score_and_the_same_twice_is_one() -> None:
+def test_two_different_scores_for_one_paper_are_ignored_and_the_same_twice_counts_once() -> None:
     def judge(shown: list[dict[str, str]]) -> list[dict[str, object]]:
         first, second = (entry["id"] for entry in shown)
         pairs: list[tuple[str, object]] = [(first, 0.1), (first, 1.0), (second, 0.8), (second, 0.8), (second, 5)]
@@ -263,7 +263,7 @@ def test_only_new_papers_and_new_versions_are_asked_again() -> None:
         {"model": "other"},
     ],
 )
-def test_other_interests_or_another_model_are_asked_anew(change: dict[str, Any]) -> None:
+def test_other_interests_or_another_model_are_asked_again(change: dict[str, Any]) -> None:
     store: dict[str, str] = {}
     kept_run(store, papers(2), giving(0.3))
     assert kept_run(store, papers(2), giving(0.9), **change).relevance.tolist() == [0.9, 0.9]
@@ -304,7 +304,7 @@ def judging(score: float) -> Callable[[Request], Says]:
 
 def over(server: LoopbackLLM, **more: Any) -> Any:
     config = replace(server.config("openai"), tries=1)
-    return partial(ask, config, **{"deadline": 60.0, **more})
+    return partial(LanguageModel(config=config, **more).ask, deadline=60.0)
 
 
 def test_a_real_exchange_replaces_the_scores_and_counts_calls_and_tokens() -> None:
@@ -316,7 +316,7 @@ def test_a_real_exchange_replaces_the_scores_and_counts_calls_and_tokens() -> No
     assert result.used
 
 
-def test_a_budget_once_reached_lets_the_rest_stand_and_says_so() -> None:
+def test_after_the_budget_is_reached_other_papers_keep_their_score_with_a_warning() -> None:
     with loopback_llm(judging(0.65)) as server:
         result = check(papers(40), [0.5] * 40, over(server, budget=Budget(calls=2)))
         assert len(server.requests) == 2
@@ -394,7 +394,7 @@ def test_a_missing_model_keeps_no_earlier_ranking_in_memory() -> None:
     assert [each() is None for each in kept[:2]] == [True, True]
 
 
-def test_verdicts_in_the_warehouse_spare_the_second_run_its_calls(tmp_path: Path) -> None:
+def test_the_second_run_uses_the_stored_verdicts_without_a_call(tmp_path: Path) -> None:
     from paper_assets.stores.answers import keep_answers, known_answers
     from paper_assets.stores.warehouse import Warehouse
 

@@ -1,4 +1,4 @@
-"""The merge once more, plain and slow, as SPEC M1 to M4 say it: every candidate is compared with every other.
+"""Plain, slow reference of the merge, as SPEC M1 to M4 define it: every candidate is compared with every other.
 
 The reference for `retrieval/merge.py`, in its tests and in `benchmarks/merge.py`.
 """

@@ -1,4 +1,4 @@
-"""Search written down plainly: every document looked at, one after the other."""
+"""Plain, slow reference of the search: every document is compared, one after the other."""
 
 import re
 from collections import Counter
@@ -69,12 +69,10 @@ def plain_search(
     where: Mapping[str, Any] | None,
     k: int,
     share: float | None,
-    k1: float,
-    b: float,
 ) -> list[tuple[str, float]]:
     """Ids and scores of the k best. `vectors` by text, as far as there are any; `share` None: by words alone."""
     met = [document for document in documents if meets(document, where)]
-    by_words = plain_bm25([document.text for document in met], question, k1=k1, b=b)
+    by_words = plain_bm25([document.text for document in met], question, k1=1.2, b=0.4)
     bare = sum(document.text not in vectors for document in met)
     scored: list[tuple[str, float]] = []
     for document, words in zip(met, by_words, strict=True):

@@ -46,7 +46,7 @@ def reasons(evidence: Sequence[Findings]) -> dict[str | None, str | None]:
     return {side.side: side.shortfall for side in evidence}
 
 
-def test_each_side_has_as_many_documents_of_its_own_under_the_same_conditions(corpus: Corpus) -> None:
+def test_each_side_has_the_same_number_of_documents_under_the_same_conditions(corpus: Corpus) -> None:
     asked = plan(parameters={"k_per_side": 3}, filters={"startdate": "2026-03-02", "enddate": "2026-03-03"})
     evidence = retrieve_balanced(corpus, asked, caller=ANYBODY)
     assert [side.side for side in evidence] == ["cs.CL", "cs.LG"]
@@ -117,7 +117,7 @@ def test_a_side_with_a_broken_filter_is_named_and_leaves_the_others_whole(corpus
     assert beside[1].filter is not None and beside[0].error is beside[2].error is None
 
 
-def test_a_search_that_breaks_unexpectedly_is_told_of_its_side_alone(
+def test_an_unexpected_error_of_a_search_is_reported_for_its_side_alone(
     corpus: Corpus, caplog: pytest.LogCaptureFixture
 ) -> None:
     class Failing:
@@ -139,7 +139,7 @@ def test_a_search_that_breaks_unexpectedly_is_told_of_its_side_alone(
     assert any(record.exc_info for record in caplog.records), "a fault of ours leaves its trace in the log"
 
 
-def test_a_store_that_somebody_else_holds_is_no_fault_of_a_side(corpus: Corpus) -> None:
+def test_a_store_that_another_process_holds_is_not_a_fault_of_a_side(corpus: Corpus) -> None:
     class Busy:
         name, dimension = "all-MiniLM-L6-v2", 384
 
@@ -223,7 +223,7 @@ def test_passages_of_an_older_version_than_the_paper_has_are_not_shown(tmp_path:
     assert side.shortfall == "2 of type fulltext meet the conditions: 1 not the latest version"
 
 
-def test_an_undated_pdf_of_ones_own_was_always_there_and_a_dated_one_from_its_day_on(tmp_path: Path) -> None:
+def test_an_undated_pdf_of_the_owner_always_counts_and_a_dated_one_from_its_day_on(tmp_path: Path) -> None:
     own = {"access_level": "private", "owner": "ann"}
     notes = [
         passage("ann/0", "pdf:ann/notes", "Notes: retrieved passages keep answers faithful.", date_int=None, **own),
@@ -258,7 +258,7 @@ def test_kinds_of_documents_are_compared_by_their_scores_and_by_words_alone_take
     assert set(kinds[:2]) == {"abstract", "fulltext"}
 
 
-def test_without_a_model_words_alone_are_compared_and_the_answer_says_so(corpus: Corpus) -> None:
+def test_without_a_model_words_alone_are_compared_and_the_answer_reports_it(corpus: Corpus) -> None:
     silent = plan("xylophone", filters={"sides": ["cs.CL"]})
     without = replace(corpus, embedder=None)
     evidence = retrieve_balanced(without, plan(parameters={"method": "vector"}), caller=ANYBODY)
@@ -268,7 +268,7 @@ def test_without_a_model_words_alone_are_compared_and_the_answer_says_so(corpus:
     assert short.documents == () and "12 share no word with the question" in str(short.shortfall)
 
 
-def test_all_sides_have_the_same_room_for_text(corpus: Corpus) -> None:
+def test_all_sides_have_the_same_limit_of_text(corpus: Corpus) -> None:
     evidence = retrieve_balanced(corpus, plan(parameters={"k_per_side": 5, "max_tokens": 80}), caller=ANYBODY)
     assert {len(side.documents) for side in evidence} == {1}
     assert all("not fit into 40 tokens" in str(side.shortfall) for side in evidence)
@@ -299,14 +299,14 @@ def test_an_answer_is_graded_or_a_list_of_links_as_the_plan_asks(corpus: Corpus)
         assert "graded" not in side
 
 
-def test_without_any_model_to_grade_the_documents_stand_and_a_note_says_so(corpus: Corpus) -> None:
+def test_without_any_model_to_grade_the_documents_are_returned_with_a_note(corpus: Corpus) -> None:
     answer = balanced_answer(corpus, plan(generation_required=True), caller=ANYBODY, load_grader=no_grader)
     assert answer["notes"] == ["not graded: no model is here"]
     assert all(side["graded"] is None and len(side["documents"]) == 2 for side in answer["sides"])
     assert not has_failed(answer)
 
 
-def test_an_answer_tells_of_conditions_that_were_left_out_and_of_sides_that_failed(corpus: Corpus) -> None:
+def test_an_answer_reports_conditions_that_were_left_out_and_sides_that_failed(corpus: Corpus) -> None:
     asked = plan(filters={"startdate": "soon", "sides": ["cs.CL", {"name": "b", "where": {"x": 1}}]})
     answer = balanced_answer(corpus, asked, caller=Caller(as_of=date(2026, 3, 4)), load_grader=no_grader)
     assert answer["notes"] == ["startdate 'soon' is not a day like 2026-03-01; left out"]

@@ -1,4 +1,4 @@
-"""Grading: the best chunks pass on, whoever grades says so, and nothing odd in a score or a title gets through."""
+"""Grading: the best chunks pass, the grader is named, and odd scores and titles are refused."""
 
 import json
 import math
@@ -27,7 +27,7 @@ def document(doc_id: str, content: str = "", **metadata: object) -> Candidate:
 
 
 def grader(scores: dict[str, float]) -> Grader:
-    """Scores of chunks by the first word of each, else 0."""
+    """Score chunks by the first word of each, else 0."""
 
     def score(question: str, passages: Sequence[str]) -> np.ndarray:
         return np.array([scores.get(passage.split()[0], 0.0) for passage in passages])
@@ -112,7 +112,7 @@ def test_a_document_that_two_sides_found_is_graded_once() -> None:
     assert len(graded.chunks) == graded.looked_at == 1
 
 
-def test_a_chunk_without_a_score_does_not_pass_and_is_told() -> None:
+def test_a_chunk_without_a_score_does_not_pass_and_is_reported() -> None:
     scores = {"Kelp": math.nan, "Urchins": -4.0, "Otters": math.inf}
     documents = [document(word.lower(), f"{word} are here.") for word in ("Kelp", "Urchins", "Otters", "Fish")]
     graded = grade(QUESTION, documents, grader=grader(scores))
@@ -140,7 +140,7 @@ def test_a_cross_encoder_grades_where_it_can_be_loaded(tmp_path: Path) -> None:
     assert graded.chunks[0].raw > graded.chunks[1].raw
 
 
-def test_without_a_cross_encoder_the_embedder_grades_and_says_so(tmp_path: Path) -> None:
+def test_without_a_cross_encoder_the_embedder_grades_and_is_named(tmp_path: Path) -> None:
     instead = load_grader(partial(load_cross_encoder, str(tmp_path)), load_embedder)
     documents = [
         document("stocks", "Interest rates rose in the second quarter of the year."),
@@ -153,7 +153,7 @@ def test_without_a_cross_encoder_the_embedder_grades_and_says_so(tmp_path: Path)
     assert graded.notes[0].startswith("graded by embedding similarity: cross-encoder")
 
 
-def test_without_any_model_nobody_grades() -> None:
+def test_without_any_model_nothing_is_graded() -> None:
     def absent() -> object:
         raise ModelUnavailable("not here")
 
@@ -161,7 +161,7 @@ def test_without_any_model_nobody_grades() -> None:
         load_grader(absent, absent)  # type: ignore[arg-type]
 
 
-def test_links_stand_once_for_each_paper_in_the_order_of_the_documents() -> None:
+def test_there_is_one_link_for_each_paper_in_the_order_of_the_documents() -> None:
     documents = [document("b"), document("a"), document("b"), document("mine", url=None)]
     assert link_list(documents) == ("- [On b](https://arxiv.org/abs/b)\n- [On a](https://arxiv.org/abs/a)\n- On mine")
     assert link_list([]) == ""
@@ -189,5 +189,5 @@ def test_a_title_that_is_not_known_is_replaced_by_the_id() -> None:
     assert link_list([document("2603.00017", title=None)]) == "- [2603.00017](https://arxiv.org/abs/2603.00017)"
 
 
-def test_similarities_of_no_passages_are_none() -> None:
+def test_no_passages_have_no_similarities() -> None:
     assert similarity_grader(load_embedder()).score(QUESTION, []).shape == (0,)

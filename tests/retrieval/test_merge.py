@@ -122,7 +122,7 @@ def test_neither_the_order_of_lists_nor_the_order_within_them_matters(
     assert merge(shuffled, policy=policy, **rules) == merge(lists, policy=policy, **rules)
 
 
-def test_of_equal_entries_of_one_document_in_one_list_the_same_is_kept_in_any_order() -> None:
+def test_the_same_of_two_equal_entries_is_kept_in_any_order() -> None:
     public, own = candidate("d", 1.0), candidate("d", 1.0, owner="ann")
     other = [candidate("e", 0.5)]
     kept = [merge([each, other], policy=ANYBODY, comparable=False) for each in ([public, own], [own, public])]
@@ -150,10 +150,10 @@ def test_what_may_not_be_shown_never_comes_through_whatever_its_score(
     policy = Policy(owner=owner, language="en", latest={"q": 2})
     merged = merge(with_it, policy=policy, **rules)
     assert "hidden" not in ids(merged)
-    assert merged.candidates == merge(lists, policy=policy, **rules).candidates, "and it moves nobody"
+    assert merged.candidates == merge(lists, policy=policy, **rules).candidates, "and no other document moves"
 
 
-def test_a_private_document_comes_to_its_owner_and_to_nobody_else() -> None:
+def test_a_private_document_is_returned_to_its_owner_only() -> None:
     mine = candidate("mine", access_level="private", owner="ann")
     nobodys = candidate("nobodys", access_level="private", owner=None)
     assert ids(merge([[mine, nobodys]], policy=Policy(owner="ann"))) == ["mine"]
@@ -179,7 +179,7 @@ def test_a_newer_version_that_is_hidden_from_the_caller_does_not_push_out_the_on
     assert ids(merge([[candidate("shown", source="p", version=1), hidden]], policy=ANYBODY)) == ["shown"]
 
 
-def test_scores_become_similarities_and_what_is_no_number_is_dropped() -> None:
+def test_scores_become_similarities_and_invalid_numbers_are_dropped() -> None:
     near = replace(candidate("near"), score=0.25, score_type="distance")
     below = replace(candidate("below"), score=-1e-7, score_type="distance")  # a cosine distance may round so
     nan, endless = candidate("nan", math.nan), replace(candidate("endless"), score=math.inf, score_type="distance")
@@ -232,7 +232,7 @@ def test_a_reranker_orders_what_is_left_and_the_limit_comes_after_it() -> None:
     }
 
 
-def test_of_texts_that_are_too_long_together_the_longest_are_cut_and_the_best_document_stays() -> None:
+def test_the_longest_of_texts_that_are_too_long_together_are_cut_and_the_best_document_stays() -> None:
     found = [
         candidate("a", 0.9, text="long words " * 60),
         candidate("b", 0.8, text="short words"),
@@ -255,7 +255,7 @@ def test_a_text_that_just_fills_its_share_is_not_cut() -> None:
     assert outcome.candidates[0].content.endswith("…") and outcome.candidates[1].content == exact
 
 
-def test_where_not_even_a_part_of_each_text_finds_room_the_best_have_it() -> None:
+def test_if_not_even_a_part_of_each_text_fits_the_best_are_kept() -> None:
     found = [candidate(name, score, text="word " * 200) for name, score in (("a", 0.9), ("b", 0.8), ("c", 0.7))]
     outcome = merge([found], policy=ANYBODY, max_tokens=250)
     assert ids(outcome) == ["a", "b"]
@@ -278,7 +278,7 @@ def test_a_candidate_cannot_be_changed_on_its_way() -> None:
         candidate("a").score = 1.0  # type: ignore[misc]
 
 
-def test_every_document_that_comes_in_is_either_left_or_told_of() -> None:
+def test_every_incoming_document_is_either_kept_or_reported_as_dropped() -> None:
     lists = [[candidate(f"d{at % 7}", at / 10, source=f"s{at % 3}") for at in range(n)] for n in (0, 5, 11)]
     outcome = merge(lists, policy=ANYBODY, max_per_source=1, limit=2)
     told = Counter(doc_id for drop in outcome.drops for doc_id in drop.doc_ids)

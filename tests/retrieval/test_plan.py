@@ -42,7 +42,7 @@ def where_of(asked: Plan, side: int | None = None, *, owner: str | None = None, 
     return joined(conditions_of(asked, None if side is None else asked.sides[side], as_of=as_of, owner=owner))
 
 
-def test_a_plan_that_says_little_has_the_usual_numbers_and_the_sides_of_whoever_asks() -> None:
+def test_a_short_plan_gets_the_default_numbers_and_the_sides_of_the_caller() -> None:
     asked = plan()
     config = RetrievalConfig()
     assert asked.question == asked.rewritten_question == "what"
@@ -55,7 +55,7 @@ def test_a_plan_that_says_little_has_the_usual_numbers_and_the_sides_of_whoever_
     assert not asked.generation_required and asked.notes == ()
 
 
-def test_a_side_is_a_value_or_has_a_condition_or_a_wording_of_its_own() -> None:
+def test_a_side_is_a_value_or_has_its_condition_or_wording() -> None:
     asked = plan(
         filters={
             "sides": [
@@ -131,7 +131,7 @@ def test_what_is_not_asked_is_not_in_the_filter() -> None:
     assert empty.sides == plan().sides and empty.notes == ()
 
 
-def test_all_conditions_of_a_side_stand_in_one_filter_that_searches_understand() -> None:
+def test_all_conditions_of_a_side_are_in_one_filter_that_searches_understand() -> None:
     asked = plan(
         filters={"sides": ["cs.CL"], "startdate": "2026-03-01", "enddate": "2026-03-10", "topic_id": ["cs", "math"]},
         parameters={"language": "en"},
@@ -165,7 +165,7 @@ def test_plans_that_say_the_same_have_the_same_hash_and_others_another() -> None
     assert len({each.content_hash for each in [*same, *others]}) == 4
 
 
-def test_of_several_plans_the_broken_one_is_named_by_its_place() -> None:
+def test_the_invalid_one_of_several_plans_is_named_by_its_position() -> None:
     with pytest.raises(InvalidInput, match=r"questions\.json: entry 2: rewritten_question: field required"):
         parse_plans([{"rewritten_question": "q"}, {}], source="questions.json", default_sides=())
 
@@ -189,7 +189,7 @@ def test_a_profile_without_categories_takes_those_that_are_fetched(tmp_path: Pat
     assert categories_of(load_profile(folder), SETTINGS) == ("math.ST",)
 
 
-def test_questions_that_are_no_plans_are_a_fault_of_the_profile_that_names_file_and_key(tmp_path: Path) -> None:
+def test_invalid_questions_are_a_fault_of_the_profile_that_names_file_and_key(tmp_path: Path) -> None:
     folder = tmp_path / "ann"
     folder.mkdir()
     (folder / "profile.json").write_text('{"interests": {"primary": ["x"]}}', encoding="utf-8")

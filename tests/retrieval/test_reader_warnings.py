@@ -1,4 +1,4 @@
-"""Nothing is lost silently: what a reader is told beside the documents of a side (SPEC R7, R8), and who orders them."""
+"""Nothing is lost silently: the warnings beside the documents of a side (SPEC R7, R8), and their order."""
 
 from dataclasses import replace
 from datetime import date
@@ -28,7 +28,7 @@ def told(corpus: Corpus, caller: Caller = ANYBODY, **record: Any) -> tuple[Findi
     return retrieve_balanced(corpus, plan(**{"filters": {"sides": ["cs.CL"]}, **record}), caller=caller)
 
 
-def test_two_wordings_that_find_the_same_documents_are_told_and_values_of_a_field_never(corpus: Corpus) -> None:
+def test_two_wordings_that_find_the_same_documents_are_reported_and_values_of_a_field_never(corpus: Corpus) -> None:
     sides = [
         {"name": "for", "query": "arguments for faithful answers"},
         {"name": "against", "query": "arguments against faithful answers"},
@@ -87,7 +87,7 @@ def test_a_text_that_is_cut_says_by_how_much(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("question", ["?", "로봇 손은 물체를 어떻게 잡는가", "xylophone zither"])
-def test_a_side_in_which_everything_is_weak_says_so(corpus: Corpus, question: str) -> None:
+def test_a_side_in_which_everything_is_weak_has_a_warning(corpus: Corpus, question: str) -> None:
     (side,) = retrieve_balanced(corpus, plan(question, filters={"sides": ["cs.CL"]}), caller=ANYBODY)
     assert any(warning.startswith("everything here is weak: the best likeness is 0.") for warning in side.warnings)
     assert not told(corpus)[0].warnings

@@ -138,9 +138,7 @@ def compare(corpus: Corpus, library: Any, asked: Any) -> None:
     for question, where, k, method in asked:
         share = {"vector": 0.0, "lexical": None, "hybrid": corpus.config.lexical_share}[method]
         found = find(corpus, question, where=where, k=k, method=method)
-        expected = plain_search(
-            documents, vectors, question, vector_of(question), where=where, k=k, share=share, k1=1.2, b=0.4
-        )
+        expected = plain_search(documents, vectors, question, vector_of(question), where=where, k=k, share=share)
         assert ids(found) == [doc_id for doc_id, _ in expected]
         np.testing.assert_allclose(
             [each.score for each in found.candidates], [score for _, score in expected], atol=1e-12
@@ -180,7 +178,7 @@ def test_equal_vectors_come_in_the_order_of_their_ids_wherever_they_lie(tmp_path
     assert ids(find(corpus, "1", k=3, where={"version": {"$gte": 150}})) == ["d151", "d153", "d155"]
 
 
-def test_a_search_without_embedder_is_by_words_and_says_so(tmp_path: Path) -> None:
+def test_a_search_without_embedder_is_by_words_and_reports_it(tmp_path: Path) -> None:
     corpus = corpus_at(tmp_path)
     fill(corpus, [document("a", "0 alpha"), document("b", "1 beta")])
     bare = Corpus(warehouse=corpus.warehouse, embedder=None)
@@ -225,7 +223,7 @@ def _write_and_embed(parent: Connection, folder: str) -> None:
         parent.send(change)
 
 
-def test_a_second_search_reads_the_warehouse_no_more_until_somebody_writes(tmp_path: Path) -> None:
+def test_a_second_search_does_not_read_the_warehouse_until_it_is_written(tmp_path: Path) -> None:
     corpus = corpus_at(tmp_path)
     fill(corpus, [document("a", "0 alpha")])
     find(corpus, "0")
@@ -251,7 +249,7 @@ def test_memory_is_bounded_and_what_was_used_last_stays(tmp_path: Path) -> None:
     assert [path.parent.name for path, _, _ in snapshot._KEPT] == ["two", "three"]
 
 
-def test_a_private_document_is_found_only_where_the_filter_lets_it(tmp_path: Path) -> None:
+def test_a_private_document_is_found_only_if_the_filter_admits_it(tmp_path: Path) -> None:
     corpus = corpus_at(tmp_path)
     fill(corpus, [document("open", "1 beta"), document("mine", "0 alpha", access_level="private", owner="me")])
     public = {"access_level": "public"}
@@ -296,7 +294,7 @@ def test_abstracts_are_found_with_what_is_known_of_their_paper_and_withdrawn_one
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_an_empty_warehouse_has_no_answer_and_no_fault(tmp_path: Path, method: Method) -> None:
+def test_an_empty_warehouse_has_no_answer_and_no_error(tmp_path: Path, method: Method) -> None:
     found = find(corpus_at(tmp_path), "0 alpha", method=method)
     assert (found.candidates, found.matching) == ((), 0)
 

@@ -1,4 +1,4 @@
-"""What a process keeps of the documents: brought up to date by what has changed, and shared by searches at work."""
+"""The documents that a process caches are updated by what has changed, and shared by running searches."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -19,7 +19,7 @@ COUNT = 300
 
 @pytest.fixture
 def read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many documents each reading of documents has brought."""
+    """Return how many documents each reading has returned."""
     counts: list[int] = []
     real = snapshot.read_documents
 
@@ -77,7 +77,7 @@ def test_a_write_that_changes_no_document_reads_none(tmp_path: Path, read: list[
     assert find(corpus, "0 alpha") == before and not read
 
 
-def test_a_search_at_work_goes_on_with_the_documents_it_began_with(tmp_path: Path) -> None:
+def test_a_running_search_continues_with_the_documents_it_began_with(tmp_path: Path) -> None:
     corpus = corpus_at(tmp_path)
     fill(corpus, library())
     old = kept(corpus.warehouse)
@@ -94,7 +94,7 @@ def kept(warehouse: Any) -> Snapshot:
     return found
 
 
-def test_what_does_not_fit_lies_in_a_file_and_what_does_not_fit_there_is_not_kept(tmp_path: Path) -> None:
+def test_documents_beyond_the_memory_go_to_a_file_and_beyond_that_are_not_kept(tmp_path: Path) -> None:
     corpus = corpus_at(tmp_path)
     fill(corpus, library())
     answers = {}

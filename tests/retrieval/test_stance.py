@@ -71,7 +71,7 @@ def judge_of(server: LoopbackLLM, kept: dict[str, str] | None = None, **environ:
     )
 
 
-def test_each_document_stands_on_the_side_it_takes_with_the_sentence_that_says_so(corpus: Corpus) -> None:
+def test_each_document_is_on_the_side_it_takes_with_the_sentence_that_shows_it(corpus: Corpus) -> None:
     with loopback_llm(model()) as server:
         for_it, against = retrieve_balanced(corpus, asked(), caller=ANYBODY, judge=judge_of(server))
     assert (for_it.side, against.side) == ("for", "against")
@@ -85,7 +85,7 @@ def test_each_document_stands_on_the_side_it_takes_with_the_sentence_that_says_s
     assert (for_it.judged.examined, for_it.judged.neutral, for_it.judged.unjudged) == (12, 6, 0)
 
 
-def test_no_evidence_among_so_many_examined_is_an_answer(corpus: Corpus) -> None:
+def test_no_evidence_among_the_examined_documents_is_an_answer(corpus: Corpus) -> None:
     with loopback_llm(model(lambda text: {"stance": "neutral", "sentence": ""})) as server:
         answer = balanced_answer(
             corpus, asked(), caller=ANYBODY, load_grader=no_grader, load_judge=lambda: judge_of(server)
@@ -171,7 +171,7 @@ def test_a_model_that_fails_leaves_one_list_and_the_answer_is_made_again(corpus:
     assert has_failed(answer)
 
 
-def test_what_was_judged_before_the_model_failed_stands(corpus: Corpus) -> None:
+def test_verdicts_from_before_the_model_failed_are_kept(corpus: Corpus) -> None:
     def once(request: Request) -> Step:
         return model()(request) if len(shown_in(request)) == 10 else fault(400, "enough")
 

@@ -77,7 +77,7 @@ def test_a_kind_of_which_there_is_nothing_takes_nothing_from_the_others(corpus: 
     assert beside.documents == alone.documents
 
 
-def test_nothing_stored_is_no_fault_but_a_reason(tmp_path: Path) -> None:
+def test_an_empty_store_is_a_reason_and_not_an_error(tmp_path: Path) -> None:
     found = retrieve_standard(corpus_of(tmp_path, []), plan(), caller=ANYBODY)
     assert found.documents == () and found.error is None
     assert found.shortfall == "none of type abstract"

@@ -15,6 +15,7 @@ from paper_assets.stores.best_practices import BestPractice, add_missing
 from paper_assets.stores.rewrites import NewItem
 from paper_assets.stores.vectors import VectorIndex
 from paper_assets.stores.warehouse import Warehouse
+from tests.invented_rewrites import invented_attempt
 
 NOW = datetime(2026, 3, 2, 9, 30, tzinfo=UTC)
 WIDTH = 8
@@ -53,12 +54,18 @@ def keep(archive: Archive, original_text: str, text: str | None = None, **more: 
     """Archive a rewrite of an original that a person has released; everything else has a default."""
     item = {"target_level": "public", "paper_id": "2603.00001", "category": "cs.CL", "title": "On sheep"}
     item |= {name: more.pop(name) for name in tuple(more) if name in item}
-    fields: dict[str, Any] = {"keywords": (), "now": NOW, "model_version": "actor-1", "shown": (), "released": True}
+    attempt = invented_attempt(
+        score=more.pop("score", 96),
+        text=text or f"Rewritten: {original_text}",
+        keywords=tuple(more.pop("keywords", ())),
+        model="actor-1",
+        made_at=NOW,
+    )
     return archive_rewrite(
         archive,
         NewItem(item="i" * 32, version=1, original_text=original_text, prompt="p", **item),
-        text=text or f"Rewritten: {original_text}",
-        **{"score": 96, **fields, **more},
+        attempt,
+        **{"shown": (), "released": True, **more},
     )
 
 

@@ -3,7 +3,7 @@
     with loopback_llm(Play(70, 88, 96)) as server:
         writer = writer_of(server)
 
-Which attempt is meant is read from the question, as a model would: nothing depends on the order of the requests.
+The number of the attempt is read from the prompt, as a model would: nothing depends on the order of the requests.
 """
 
 import re
@@ -66,7 +66,7 @@ def is_critic(request: Request) -> bool:
 
 
 def inside(name: str, text: str) -> str | None:
-    """What stands between the marks of a prompt, without the numbers of sentences."""
+    """Return the text between the marks of a prompt, without the numbers of sentences."""
     found = re.search(rf"^<{name} (\w+)>\n(.*?)\n</{name} \1>$", text, re.MULTILINE | re.DOTALL)
     return re.sub(r"(?m)(^|(?<=\s))\[\d+\] ", "", found[2]) if found else None
 

@@ -149,7 +149,7 @@ def test_a_rewrite_that_copies_a_shown_example_is_refused(archive: Archive, text
         assert keep(archive, "Sound localisation with two microphones.", text).id, "not shown, not copied"
 
 
-def test_what_the_original_says_is_no_copy_of_an_example_that_says_it_too() -> None:
+def test_text_of_the_original_is_not_a_copy_of_an_example_that_contains_it_too() -> None:
     shared = "retrieval augmented generation with cited passages of long documents"
     assert copied_share(f"We present {shared}.", f"They show {shared}.", original="Nothing of it.") > 0.7
     assert copied_share(f"We present {shared}.", f"They show {shared}.", original=f"On {shared}.") == 0
@@ -365,7 +365,7 @@ def test_recall_equals_its_plain_twin(
     assert [each.id for each in found] == plain_recall(kept, list(vectors), asked, meant, n, config)
 
 
-def test_another_model_embeds_the_originals_anew_and_finds_them(archive: Archive) -> None:
+def test_another_model_embeds_the_originals_again_and_finds_them(archive: Archive) -> None:
     fill(archive, [practice(number) for number in range(6)])
     assert len(recall(archive, "subject3")) == 2
     other = replace(archive, embedder=invented_embedder(name="other"))
@@ -375,7 +375,7 @@ def test_another_model_embeds_the_originals_anew_and_finds_them(archive: Archive
     assert counted == [("invented", 6), ("other", 6)]
 
 
-# The gate at the door
+# The gate before the archive
 
 
 @pytest.mark.parametrize(
@@ -387,7 +387,7 @@ def test_another_model_embeds_the_originals_anew_and_finds_them(archive: Archive
         ("On 4,700 farms sheep were counted.", "not in the original: 4,700"),
     ],
 )
-def test_whoever_calls_nothing_is_archived_that_the_gate_holds_back_unless_a_person_released_it(
+def test_nothing_that_the_gate_holds_back_is_archived_unless_a_person_released_it(
     archive: Archive, text: str, reason: str
 ) -> None:
     original = "On 47 farms a sieve counts sheep, and it needs half of the memory of the best earlier method. " * 5
@@ -398,7 +398,7 @@ def test_whoever_calls_nothing_is_archived_that_the_gate_holds_back_unless_a_per
     assert keep(archive, original, text.replace("\u200b", "x")).id, "released"
 
 
-def test_a_name_that_nobody_answered_for_keeps_a_text_out_of_the_archive_until_a_person_accepts_it(
+def test_an_unconfirmed_name_keeps_a_text_out_of_the_archive_until_a_person_accepts_it(
     archive: Archive,
 ) -> None:
     text = "Nobody had counted so many sheep. Zorvax counts them with a small sieve."

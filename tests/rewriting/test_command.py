@@ -57,7 +57,7 @@ def test_a_rewrite_that_passes_is_shown_with_its_score(command: Command) -> None
         assert "draft beta." in again and len(server.requests) == 4
 
 
-def test_in_a_pipe_a_waiting_rewrite_says_how_to_decide_and_the_decision_goes_on(command: Command) -> None:
+def test_in_a_pipe_a_waiting_rewrite_says_how_to_decide_and_the_decision_continues_it(command: Command) -> None:
     with loopback_llm(Play(88, 87)) as server:
         out, _ = command("2603.00001", "--level", "expert", server=server)
         assert "decide: paper-assets rewrite 2603.00001 --level expert --accept 1 (or --retry 1, --cancel)" in out
@@ -112,7 +112,7 @@ def test_an_accepted_rewrite_is_embedded_at_once(command: Command, desk: Desk) -
     with loopback_llm(Play(88)) as server:
         command("2603.00001", "--level", "public", server=server)
     assert "accepted" in command("2603.00001", "--level", "public", "--accept", "1")[0]
-    # The same word said again is no mistake: who said it first may have been killed before the rest was done.
+    # The same decision again is not a mistake: the first command may have been killed before it finished.
     assert "for public: accepted" in command("2603.00001", "--level", "public", "--accept", "1")[0]
     hashes, _ = texts_to_embed(desk.warehouse, "rewrite", model=NAME)
     assert (hashes, count_documents(desk.warehouse, "rewrite", None)) == ([], 1)

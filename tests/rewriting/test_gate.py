@@ -94,7 +94,7 @@ SIX = {
 
 
 def answering(*texts: str, score: int = 96):  # type: ignore[no-untyped-def]
-    """An actor who writes these texts one after the other, the last for ever, and a critic who likes all of them."""
+    """An actor who writes these texts one after the other, the last forever, and a critic who likes all of them."""
     given = list(texts)
 
     def answer(request: Request) -> Step:
@@ -142,7 +142,7 @@ def test_a_good_rewrite_passes_the_gate_and_is_archived(archive: Archive) -> Non
     assert held_back(item, item.attempts[0]) == ()
 
 
-def test_the_next_attempt_is_told_what_holds_the_one_before_back_and_may_pass(archive: Archive) -> None:
+def test_the_next_attempt_gets_the_reasons_of_the_gate_and_may_pass(archive: Archive) -> None:
     [item] = opened(archive.warehouse, LONG)
     with loopback_llm(answering(SIX["a few words"][0], GOOD)) as server:
         done = advance(archive.warehouse, writer_of(server, archive=archive), item.item)
@@ -151,7 +151,7 @@ def test_the_next_attempt_is_told_what_holds_the_one_before_back_and_may_pass(ar
     assert (done.outcome, done.kept, kept(archive)) == ("passed", 2, [GOOD])
 
 
-def test_the_best_that_the_gate_lets_through_goes_before_what_it_holds_back(archive: Archive) -> None:
+def test_the_best_attempt_that_passes_the_gate_is_preferred_to_one_held_back(archive: Archive) -> None:
     [item] = opened(archive.warehouse, LONG)
     scores = iter([97, 80, 97, 97, 97])
     texts = iter(["It works well.", GOOD, *["It works well."] * 3])
@@ -189,7 +189,7 @@ def test_what_was_accepted_for_one_paper_is_not_for_another(archive: Archive) ->
     assert other.outcome is None
 
 
-def test_single_numbers_and_names_can_be_released_and_the_rewrite_goes_on_by_itself(archive: Archive) -> None:
+def test_single_numbers_and_names_can_be_released_and_the_rewrite_continues_automatically(archive: Archive) -> None:
     item = rewritten(archive.warehouse, SIX["misread figures"][0], archive=archive)
     unknown = release(archive.warehouse, item.item, "Norway", now=NOW)
     assert not unknown.counted and "'Norway' is not in doubt" in unknown.note
@@ -257,7 +257,7 @@ def test_half_of_a_text_in_another_language_is_another_language() -> None:
     mixed = f"{GOOD}\n\n{KOREAN}"
     assert any("not in English throughout" in reason for reason in stops(new_item(LONG, "public"), mixed))
     assert language_of(GOOD) == "en" and language_of(KOREAN) == "ko" and language_of("42") is None
-    assert is_in_language("Ja.", "en"), "too little to tell"
+    assert is_in_language("Ja.", "en"), "too short to decide"
 
 
 def test_a_rewrite_of_a_short_abstract_may_be_short_and_none_may_be_endless() -> None:
@@ -306,7 +306,7 @@ def test_a_verdict_without_words_of_the_original_counts_as_none() -> None:
     assert compare_sentences(item, TWO, judged(("explains", ""), ("explains", ""))).unchecked == 0
 
 
-def test_the_rewrite_says_which_sentences_nobody_compared_with_the_original(archive: Archive) -> None:
+def test_the_rewrite_lists_the_sentences_that_were_not_compared_with_the_original(archive: Archive) -> None:
     [attempt] = rewritten(archive.warehouse, GOOD, archive=archive).attempts
     assert direction_note(attempt) == "direction not checked"
     assert direction_note(replace(attempt, unchecked=1)) == "direction not checked in 1 sentence"

@@ -27,6 +27,7 @@ from paper_assets.settings import RewritingConfig
 from paper_assets.stores.rewrite_progress import keep_attempt, keep_decision
 from paper_assets.stores.rewrites import Attempt, rewrite_item
 from paper_assets.stores.warehouse import Warehouse
+from tests.invented_rewrites import invented_attempt
 from tests.loopback_llm import fault, loopback_llm
 from tests.rewriting.scripted import NOW, PAPER, Play, attempt_of, is_critic, numbered, opened, writer_of
 
@@ -58,7 +59,7 @@ def test_an_item_is_written_until_it_passes_and_each_attempt_is_stored(warehouse
     assert (kept.input_tokens, kept.output_tokens, kept.made_at) == (200, 20, NOW)
 
 
-def test_a_finished_item_asks_nobody_again_and_keeps_its_outcome_if_thresholds_move(warehouse: Warehouse) -> None:
+def test_a_finished_item_makes_no_call_and_keeps_its_outcome_if_thresholds_change(warehouse: Warehouse) -> None:
     [item] = opened(warehouse)
     with loopback_llm(Play(91)) as server:
         done = advance(warehouse, writer_of(server), item.item)
@@ -67,7 +68,7 @@ def test_a_finished_item_asks_nobody_again_and_keeps_its_outcome_if_thresholds_m
         assert len(server.requests) == 2
 
 
-def test_a_waiting_item_asks_nobody_until_somebody_decides(warehouse: Warehouse) -> None:
+def test_a_waiting_item_makes_no_call_until_a_person_decides(warehouse: Warehouse) -> None:
     [item] = opened(warehouse)
     with loopback_llm(Play(88, 60, 95)) as server:
         writer = writer_of(server)
@@ -79,7 +80,7 @@ def test_a_waiting_item_asks_nobody_until_somebody_decides(warehouse: Warehouse)
     assert (done.outcome, done.kept, len(done.attempts)) == ("passed", 3, 3)
 
 
-def test_a_failed_call_is_no_attempt_and_the_item_goes_on_from_there(warehouse: Warehouse) -> None:
+def test_a_failed_call_is_not_an_attempt_and_the_item_continues_from_there(warehouse: Warehouse) -> None:
     [item] = opened(warehouse)
     refused = fault(400, "no")
     with loopback_llm(Play(60, 92, steps={3: refused, 5: refused})) as server:
@@ -113,22 +114,10 @@ def test_an_item_whose_last_process_died_before_closing_it_is_closed_without_ask
 
 
 def attempt(number: int, score: int) -> Attempt:
-    return Attempt(
-        attempt=number,
-        text=f"text {number}",
-        keywords=(),
-        score=score,
-        critique="",
-        unsupported=(),
-        examples=(),
-        model="m",
-        input_tokens=0,
-        output_tokens=0,
-        made_at=NOW,
-    )
+    return invented_attempt(number, score, f"text {number}", made_at=NOW)
 
 
-def test_of_two_that_write_the_same_attempt_the_first_counts_and_the_other_goes_on_from_it(
+def test_the_first_of_two_concurrent_attempts_counts_and_the_other_process_continues_from_it(
     warehouse: Warehouse,
 ) -> None:
     [item] = opened(warehouse)
@@ -151,7 +140,7 @@ def test_of_two_that_write_the_same_attempt_the_first_counts_and_the_other_goes_
 # Decisions
 
 
-def test_a_second_click_and_a_stale_page_change_nothing_and_are_told_so(warehouse: Warehouse) -> None:
+def test_a_second_click_and_a_stale_page_change_nothing_and_get_a_message(warehouse: Warehouse) -> None:
     [item] = opened(warehouse)
     with loopback_llm(Play(88, 86, 60, 60, 60)) as server:
         writer = writer_of(server)
@@ -171,7 +160,7 @@ def test_a_second_click_and_a_stale_page_change_nothing_and_are_told_so(warehous
     assert rewrite_item(warehouse, item.item).decisions == {1: "retry", 2: "accept"}
 
 
-def test_nobody_can_decide_on_what_does_not_wait(warehouse: Warehouse) -> None:
+def test_only_a_waiting_attempt_can_be_decided_on(warehouse: Warehouse) -> None:
     [item] = opened(warehouse)
     assert "does not wait" in say(warehouse, item.item, 1, "accept").note
     with loopback_llm(Play(92)) as server:
@@ -239,7 +228,7 @@ def test_send_decides_and_next_waits_on(warehouse: Warehouse) -> None:
         assert len(server.requests) == 4
 
 
-def test_a_waiting_generator_sees_what_somebody_else_has_decided(warehouse: Warehouse) -> None:
+def test_a_waiting_generator_sees_a_decision_of_another_process(warehouse: Warehouse) -> None:
     [item] = opened(warehouse)
     with loopback_llm(Play(88)) as server:
         steps = rewriting(warehouse, writer_of(server), item.item)
@@ -310,7 +299,9 @@ def test_without_a_model_what_needs_none_is_closed_all_the_same(warehouse: Wareh
     waiting, fresh = (item.item for item in opened(warehouse, *numbered(2)))
     with loopback_llm(Play(88)) as server:
         advance(warehouse, writer_of(server), waiting)
-        keep_decision(warehouse, waiting, 1, "accept", now=NOW)  # by somebody who died before closing it
+        keep_decision(
+            warehouse, waiting, 1, "accept", now=NOW
+        )  # by a process that was killed before it closed the item
         unset = {"LLM_PROVIDER": "openai", "OPENAI_API_KEY": ""}
         told = advance_all(warehouse, writer_of(server, environ=unset), [fresh, waiting])
     assert told.unfinished == (fresh,)
@@ -357,7 +348,7 @@ def test_the_data_version_changes_with_attempts_decisions_and_outcomes_only(ware
     assert version_of([rewrite_item(warehouse, item.item)]) == seen[-1]
 
 
-def test_a_rehearsal_goes_the_same_way_and_stores_nothing(warehouse: Warehouse) -> None:
+def test_a_rehearsal_takes_the_same_steps_and_stores_nothing(warehouse: Warehouse) -> None:
     [item] = opened(warehouse)
     with loopback_llm(Play(60, 88)) as server:
         attempts, step = rehearse(writer_of(server), item)
@@ -368,7 +359,7 @@ def test_a_rehearsal_goes_the_same_way_and_stores_nothing(warehouse: Warehouse) 
 # The archive
 
 
-def test_the_archive_is_told_of_the_examples_of_every_attempt_up_to_the_kept_one(
+def test_the_archive_gets_the_examples_of_every_attempt_up_to_the_kept_one(
     warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     [item] = opened(warehouse)
@@ -376,7 +367,7 @@ def test_the_archive_is_told_of_the_examples_of_every_attempt_up_to_the_kept_one
         assert keep_attempt(warehouse, item.item, replace(attempt(number, score), examples=shown))
     told: list[str] = []
 
-    def kept(archive: object, item: object, *, shown: list[str], **rest: object) -> Archived:
+    def kept(archive: object, item: object, attempt: object, *, shown: list[str], **rest: object) -> Archived:
         told.extend(shown)
         return Archived(id="1", refused=None)
 

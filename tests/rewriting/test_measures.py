@@ -1,4 +1,4 @@
-"""Whether a rewrite is of its own original, by meaning and by words in common (B2)."""
+"""Whether a rewrite is of the given original, by meaning and by shared words (B2)."""
 
 from pathlib import Path
 
@@ -36,7 +36,7 @@ def test_a_rewrite_fits_its_original_and_a_text_about_something_else_does_not() 
     assert any("about something else" in reason for reason in stops(ITEM, KITES, likeness=fits(KITES)))
 
 
-def test_a_rewrite_of_a_paper_that_was_shown_as_an_example_is_told_with_that_papers_id() -> None:
+def test_a_rewrite_of_a_paper_that_was_shown_as_an_example_is_reported_with_that_papers_id() -> None:
     assert fits(KITES, kites=KITES).others["kites"] == pytest.approx(3.0)
     [reason] = stops(ITEM, GOOD, likeness=Likeness(own=0.9, others={"2603.00012": 1.1, "2603.00013": 1.4}))
     assert "more like the original of 2603.00013 (1.40) than like its own (0.90)" in reason
@@ -48,7 +48,7 @@ def test_a_text_that_fits_its_own_original_about_as_well_as_any_is_let_be(own: f
     assert stops(ITEM, GOOD, likeness=Likeness(own=own, others={"x": other})) == ()
 
 
-def test_of_a_model_whose_floors_nobody_has_measured_meaning_is_not_asked() -> None:
+def test_meaning_is_not_compared_by_a_model_without_measured_floors() -> None:
     for embedder in (None, invented_embedder()):
         assert likeness(embedder, title="", original=LONG.abstract, text=KITES) is None
 

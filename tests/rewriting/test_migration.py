@@ -66,7 +66,7 @@ def test_a_table_is_carried_over_with_its_ids_and_nothing_is_embedded_again(arch
     assert migrate(to, V1) == Migrated(copied=0, embedded=0), "twice is once"
 
 
-def test_what_was_kept_unmasked_is_masked_on_its_way_to_a_masked_collection(archive: Archive) -> None:
+def test_unmasked_entries_are_masked_when_copied_to_a_masked_collection(archive: Archive) -> None:
     texts = {"text": "Call 010-1234-5678.", "original_text": "ada@example.edu wrote."}
     bare = practice(1, **texts, keywords=("ada@example.edu", "frogs"))
     fill(archive, [bare])
@@ -108,7 +108,7 @@ def test_a_collection_whose_warehouse_was_lost_is_read_from_its_index(archive: A
     assert best_practices(archive.warehouse, V2) == [practice(number) for number in (3, 2, 1, 0)]
 
 
-def test_what_no_reader_can_use_is_left_out_and_told(archive: Archive) -> None:
+def test_unreadable_entries_are_left_out_and_reported(archive: Archive) -> None:
     refusal = practice(1, text="I'm sorry, but I cannot help with that request.")
     copy = practice(2, text=practice(2).original_text)
     fill(archive, [refusal, copy, practice(3)])
@@ -135,14 +135,14 @@ def test_what_cannot_be_migrated_is_one_clear_line(archive: Archive, old: Path, 
     with pytest.raises(IndexUnusable):
         migrate(to, V1, folder=tmp_path / "broken")
     with (old / "chroma.sqlite3-wal").open("wb") as damaged:
-        damaged.truncate(10**11)  # takes no space, and whoever reads it reads for minutes
+        damaged.truncate(10**11)  # takes no space, but reading it takes minutes
     with pytest.raises(IndexUnusable, match="holds 100 GB, of which at most 20 are read"):
         migrate(to, V1, folder=old)
     assert ids_of(archive.warehouse, V2) == []
 
 
 def migrate_and_halt(answers, folder: Path, source_folder: Path | None) -> None:  # type: ignore[no-untyped-def]
-    """Migrate two entries at a time and wait for ever as soon as something is done."""
+    """Migrate two entries at a time and wait forever as soon as something is written."""
 
     def progress(done: int, total: int) -> None:
         answers.send((done, total))
@@ -153,7 +153,7 @@ def migrate_and_halt(answers, folder: Path, source_folder: Path | None) -> None:
 
 
 @pytest.mark.parametrize("foreign", [True, False], ids=["from Chroma", "from the table"])
-def test_a_migration_killed_half_way_goes_on_where_it_was(tmp_path: Path, old: Path, foreign: bool) -> None:
+def test_a_migration_killed_half_way_continues_where_it_was(tmp_path: Path, old: Path, foreign: bool) -> None:
     to = invented_archive(tmp_path, invented_embedder(name="other"), collection=V2)
     source = old if foreign else None
     if not foreign:

@@ -46,7 +46,7 @@ def scored(text: str) -> int:
     return 95 if int(sha256(text.encode()).hexdigest(), 16) % 3 == 0 else 40
 
 
-def test_the_auc_of_the_critic_is_the_one_that_was_put_in_and_its_cost_is_told_before(bench: Bench) -> None:
+def test_the_auc_of_a_scripted_critic_is_the_expected_one_and_its_cost_is_estimated_before(bench: Bench) -> None:
     given: list[int] = []
 
     def answer(request: Request) -> Step:
@@ -73,7 +73,7 @@ def test_no_more_texts_are_shown_to_the_critic_than_allowed(bench: Bench) -> Non
     assert "9 questions" in out.splitlines()[0]
 
 
-def test_with_plan_nobody_is_asked(bench: Bench) -> None:
+def test_with_plan_no_request_is_sent(bench: Bench) -> None:
     with loopback_llm() as server:
         code, out = bench("--plan", environ=dict(server.environ("ollama")))
         assert (code, len(out.splitlines()), server.requests) == (0, 1, [])

@@ -1,4 +1,4 @@
-"""Phones and mail addresses are masked; the numbers that papers are full of are left alone (B2)."""
+"""Phones and mail addresses are masked; other numbers of papers are unchanged (B2)."""
 
 import gzip
 import json
@@ -155,15 +155,15 @@ NO_PII = [
 
 
 @pytest.mark.parametrize("phone", KOREAN + INTERNATIONAL)
-def test_a_phone_number_is_masked_wherever_it_stands(phone: str) -> None:
+def test_a_phone_number_is_masked_at_any_position(phone: str) -> None:
     for sentence in ("{}", "Write or call {} any day.", "연락처는 {}입니다.", "({}), Seoul; see arXiv:2501.12345"):
         if sentence.startswith("(") and phone.startswith("02)"):
-            continue  # whose bracket that is cannot be told
+            continue  # to which number that bracket belongs is ambiguous
         assert mask_pii(sentence.format(phone)) == sentence.format("***")
 
 
 @pytest.mark.parametrize("said", ONLY_WITH_A_WORD)
-def test_a_number_that_might_be_anything_is_a_phone_where_a_word_says_so(said: str) -> None:
+def test_an_ambiguous_number_is_a_phone_number_after_a_word_such_as_phone(said: str) -> None:
     word, _, number = said.rpartition(" ")
     assert mask_pii(said) == f"{word} ***"
     if not number.startswith("02"):
@@ -178,7 +178,7 @@ def test_a_mail_address_is_masked_and_what_follows_it_stays(mail: str) -> None:
     assert mask_pii(f"{mail}: she replied") == "***: she replied"
 
 
-def test_what_could_be_widths_is_a_phone_where_a_word_or_its_writing_says_so() -> None:
+def test_digits_that_could_be_widths_are_a_phone_number_after_a_word_or_by_their_form() -> None:
     for said in ("Call 256-512-1024.", "Call +1 256-512-1024.", "Call (256) 512-1024.", "Call 1-256-512-1024."):
         assert mask_pii(said) == "Call ***."
     for said in ("{}, Seoul", "Write to {}"):
@@ -233,7 +233,7 @@ def test_masking_twice_is_masking_once_and_leaves_nothing_to_find(text: str) -> 
     assert bool(find_pii(text)) == (masked != text)
 
 
-def test_several_kinds_in_one_text_are_told_apart_by_their_place() -> None:
+def test_several_kinds_in_one_text_are_distinguished_by_their_position() -> None:
     text = "ada@example.edu, 010-1234-5678 (see 2501.12345)"
     assert [(pii.kind, text[pii.start : pii.end]) for pii in find_pii(text)] == [
         ("mail", "ada@example.edu"),

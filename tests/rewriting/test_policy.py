@@ -56,7 +56,7 @@ def test_five_attempts_under_75_earn_three_more_and_then_a_warning() -> None:
     assert step(*[74] * 5, 86) == Wait(attempt=6)
 
 
-def test_of_equals_the_latest_is_kept() -> None:
+def test_the_latest_of_equal_attempts_is_kept() -> None:
     assert step(80, 70, 80, 70, 60) == done(3, "best")
 
 
@@ -98,7 +98,7 @@ def test_only_the_last_attempt_can_wait() -> None:
     assert step(80, 50, config=lower) == Write(attempt=3), "thresholds that moved do not stop what has gone on"
 
 
-def test_cancelled_is_done_with_nothing_kept_whatever_stands() -> None:
+def test_a_cancelled_item_is_done_and_keeps_nothing() -> None:
     assert step(cancelled=True) == done(None, "cancelled")
     assert step(96, cancelled=True) == done(None, "cancelled")
 
@@ -149,7 +149,7 @@ people = st.lists(st.sampled_from(["accept", "retry"]), max_size=20)
 
 
 def play(scores: list[int], words: list[str], config: RewritingConfig) -> tuple[list[int], dict[int, str], Step]:
-    """Write and decide until the policy is done, or waits and nobody says anything any more."""
+    """Write and decide until the policy is done, or waits and no decision is left."""
     written: list[int] = []
     decisions: dict[int, str] = {}
     left = list(words)
@@ -191,7 +191,7 @@ def test_every_course_ends_in_time_with_the_attempt_that_the_words_of_the_policy
 
 
 @given(critics, people, thresholds)
-def test_what_was_done_stays_done_while_the_story_is_told_again(
+def test_replaying_the_history_gives_the_same_steps(
     scores: list[int], words: list[str], config: RewritingConfig
 ) -> None:
     written, decisions, _ = play(scores, words, config)

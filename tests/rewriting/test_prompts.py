@@ -55,7 +55,7 @@ def test_the_critic_thinks_before_it_scores() -> None:
     assert schema is not None and next(iter(schema["properties"])) == "sentences"
 
 
-def test_the_critic_is_told_neither_thresholds_nor_caps() -> None:
+def test_the_critic_sees_neither_thresholds_nor_caps() -> None:
     for level in LEVELS:
         with loopback_llm(Play(80)) as server:
             write_attempt(writer_of(server), new_item(PAPER, level), [])
@@ -180,7 +180,7 @@ def test_korean_examples_stay_within_a_thousand_tokens_together() -> None:
     assert len(first) > 50 and len(second) > 50, "both are cut, none is crowded out"
 
 
-def test_a_short_example_leaves_its_room_to_the_next() -> None:
+def test_a_short_example_leaves_its_space_to_the_next() -> None:
     config = RewritingConfig(example_tokens=250)
     examples = [practice(1, text="Short."), practice(2, text="many words " * 60)]
     first, second = shown(example_block(examples, config=config))

@@ -1,4 +1,4 @@
-"""One attempt: what the actor and the critic are told, and which of their words are kept (SPEC 4)."""
+"""One attempt: the prompts of actor and critic, and which of their answers are kept (SPEC 4)."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -27,7 +27,7 @@ Asked = tuple[Request, Request]
 
 
 def attempts(server: LoopbackLLM, count: int, writer: Writer | None = None) -> list[Asked]:
-    """Write so many attempts; the actor's and the critic's question of each."""
+    """Write this number of attempts; return the actor's and the critic's prompt of each."""
     earlier = []
     for _ in range(count):
         earlier.append(write_attempt(writer or writer_of(server), ITEM, earlier))
@@ -101,7 +101,7 @@ def test_a_second_attempt_is_never_answered_with_the_first_and_a_repeated_one_is
 
 
 @pytest.mark.parametrize("score", [-1, 21, 17.5, "good", None, True])
-def test_a_subscore_that_is_no_whole_number_from_0_to_20_is_asked_for_again_and_then_refused(score: object) -> None:
+def test_a_subscore_that_is_not_a_whole_number_from_0_to_20_is_requested_again_and_then_refused(score: object) -> None:
     odd = says({**verdict(80), "completeness": score})
     with loopback_llm(Play(80, steps={2: odd})) as server:
         assert write_attempt(writer_of(server), ITEM, []).score == 80
@@ -149,7 +149,7 @@ def recall(monkeypatch: pytest.MonkeyPatch) -> Callable[[object], None]:
 
     def give(found: object) -> None:
         def recalled(archive: object, original_text: str, target_level: str, n: int, *, paper_id: str) -> object:
-            assert paper_id == PAPER.paper_id, "none of its own rewrites may come"
+            assert paper_id == PAPER.paper_id, "no rewrite of the same paper may be an example"
             if isinstance(found, Exception):
                 raise found
             return found[:n]  # type: ignore[index]

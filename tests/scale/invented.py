@@ -50,7 +50,7 @@ def texts(count: int) -> list[str]:
 
 
 def papers(days: int, per_day: int) -> list[Paper]:
-    """So many papers for each of the days from FIRST on."""
+    """Return this number of papers for each of the days from FIRST on."""
     abstracts = iter(texts(2 * days * per_day))
     return [
         paper(f"{day:%y%m}.{day.day:02d}{number:03d}", day, title=next(abstracts), abstract=next(abstracts))
@@ -64,7 +64,7 @@ def days_from_first(days: int) -> list[date]:
 
 
 def records(count: int) -> dict[str, dict[str, Any]]:
-    """So many profiles as they stand in their files, no two alike, by name."""
+    """Return this number of profiles as in their files, all different, by name."""
     chance = random.Random(5)
     found = {}
     for number in range(count):

@@ -1,4 +1,4 @@
-"""A real PostgreSQL server on loopback, in a folder of its own, as a user who is not root."""
+"""A real PostgreSQL server on loopback, in a separate folder, as a user who is not root."""
 
 import os
 import pwd

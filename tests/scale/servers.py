@@ -23,7 +23,7 @@ def free_port() -> int:
 
 @contextmanager
 def running(command: Sequence[str], log: Path, **given: object) -> Iterator[subprocess.Popen[bytes]]:
-    """A process of its own session, which is ended with all that it started when the block ends."""
+    """Start a process in a separate session, and end it with all that it started when the block ends."""
     with (
         log.open("ab") as out,
         subprocess.Popen(command, stdout=out, stderr=out, start_new_session=True, **given) as process,  # type: ignore[call-overload]

@@ -52,7 +52,7 @@ def test_the_vectors_of_a_server_are_those_of_a_folder(address: str, tmp_path: P
     here, there = workspace(tmp_path / "here"), workspace(tmp_path / "there", address)
     embedded(here)
     embedded(there)
-    assert not (tmp_path / "there" / "chroma").exists(), "nothing of the index lies in a folder"
+    assert not (tmp_path / "there" / "chroma").exists(), "no file of the index is in a folder"
     held = [count(each.vector_index, embeddings.COLLECTION) for each in (here, there)]
     assert held == [DAYS * PAPERS, DAYS * PAPERS]
     ids = [each.paper_id for each in invented.papers(1, 20)]

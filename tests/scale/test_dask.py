@@ -134,7 +134,7 @@ def ranked(workspace: Workspace) -> Any:
 
 
 def stored(workspace: Workspace) -> Mapping[tuple[str, str], Any]:
-    """All that is kept of every ranking, but for where its file lies."""
+    """Return all that is stored of every ranking, except the path of its file."""
     found = {}
     for name in sorted(each.name for each in workspace.settings.profiles_dir.iterdir()):
         for day in ranking_days(workspace.warehouse, name):

@@ -45,7 +45,7 @@ def test_a_desk_imports_ranks_and_resets_with_its_history_on_the_server(desk: De
     desk.run("run", **with_server)
     again = desk.run("run", **with_server)
     assert "graphs" in again and "speech" in again
-    assert not list((desk.folder / "dagster_home").rglob("*.db")), "nothing of the history lies in files"
+    assert not list((desk.folder / "dagster_home").rglob("*.db")), "no part of the history is in files"
     assert not [file for file in files_of(desk) if PASSWORD.encode() in file.read_bytes()]
     assert "2026-03-03" in desk.run("status", **with_server)
     told = desk.refused("run")

@@ -195,7 +195,7 @@ def test_the_command_prints_the_findings_as_json_and_fails_where_there_is_a_prob
     assert "Traceback" not in err
 
 
-def test_wrong_settings_are_all_named_and_the_other_checks_go_on(desk: Desk) -> None:
+def test_all_wrong_settings_are_named_and_the_other_checks_continue(desk: Desk) -> None:
     (desk.folder / "data").mkdir()
     kept = desk.folder / "data" / MORNING.name
     kept.write_text("PAPER_ASSETS_FETCH_AT=dawn\n", encoding="utf-8")

@@ -152,7 +152,7 @@ def test_each_of_several_interests_proposes_its_category(tmp_path: Path) -> None
 
 
 @pytest.mark.shared_data
-def test_of_recorded_titles_most_have_their_primary_category_proposed(tmp_path: Path, shared_data: Path) -> None:
+def test_the_primary_category_is_proposed_for_most_recorded_titles(tmp_path: Path, shared_data: Path) -> None:
     desk = empty_desk(tmp_path)
     papers = list(read_papers(shared_data / "arxiv_papers" / "papers.jsonl.gz"))[::40]
     proposed = [{each.code for each in proposed_categories(desk, [paper.title])} for paper in papers]

@@ -44,7 +44,7 @@ def test_a_profile_from_options_shows_up_and_every_change_of_it_is_said(desk: De
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        (["new"], "say what the profile is about"),
+        (["new"], "describe the profile: "),
         (["new", "--interest", "x"], "name the profile"),
         (["new", "Speech Work", "--interest", "x"], "for example speech-work"),
         (["new", "a", "--paper", "that one"], "--paper 'that one' is neither an arXiv id, a DOI nor a link"),

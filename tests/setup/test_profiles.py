@@ -1,4 +1,4 @@
-"""Test that profiles are made, renamed, removed and restored whole, and that nothing of a reader's is lost."""
+"""Test that profiles are made, renamed, removed and restored whole, and that no data of a reader is lost."""
 
 import json
 from datetime import UTC, datetime, timedelta

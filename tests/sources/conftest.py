@@ -2,11 +2,12 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import requests
 
-from paper_assets.sources.polite_http import polite_session
+from paper_assets.sources.polite_http import RequestGate, polite_session
 
 
 class FakeTime:
@@ -33,8 +34,8 @@ def fake_time() -> FakeTime:
 def polite(tmp_path: Path, fake_time: FakeTime) -> Callable[..., requests.Session]:
     """`polite(**changes)`: a session whose waits pass at once on `fake_time`."""
 
-    def build(**changes: object) -> requests.Session:
-        values = {"gate": tmp_path / "gate", "interval": 3.0, "timeout": 5.0}
-        return polite_session(**{**values, "clock": fake_time.clock, "sleep": fake_time.sleep, **changes})
+    def build(*, gate: Path = tmp_path / "gate", interval: float = 3.0, **changes: Any) -> requests.Session:
+        queue = RequestGate(gate, interval=interval, clock=fake_time.clock, sleep=fake_time.sleep)
+        return polite_session(queue, **{"timeout": 5.0, **changes})
 
     return build

@@ -1,6 +1,6 @@
 """Test that a second source takes one file and one line: its days are fetched beside arXiv's, with separate ids.
 
-`BULLETIN` is what the one file would hold; `bulletin_in_the_table` is the one line.
+`BULLETIN` is the content of the one file; `bulletin_in_the_table` is the one line.
 """
 
 import json
@@ -164,7 +164,7 @@ def test_a_day_fetched_again_removes_only_what_its_own_source_no_longer_lists(
         assert set(stored(clients)) == {"bulletin:2"}
 
 
-def test_a_source_that_fails_holds_up_no_other_and_keeps_what_it_had(tmp_path: Path, arxiv: LoopbackArxiv) -> None:
+def test_a_source_that_fails_blocks_no_other_and_keeps_its_stored_papers(tmp_path: Path, arxiv: LoopbackArxiv) -> None:
     with desk(tmp_path, arxiv, printed("2"), *[Answer(status=500)] * 4) as clients:
         fetch(clients, DAY)
         arxiv.papers[0] = replace(arxiv.papers[0], version=2)

@@ -89,7 +89,7 @@ def test_a_faulty_answer_is_asked_for_again_and_never_taken_for_fewer_papers(pol
         fetch(polite, arxiv)
 
 
-def test_a_field_beyond_the_limits_is_cut_and_the_comment_says_so():
+def test_a_field_beyond_the_limits_is_cut_and_the_comment_reports_it():
     huge = replace(THREE[0], title="x" * 1_048_576, comment="12 pages")
     [paper, other, _] = parse_feed(feed_xml([huge, *THREE[1:]])).papers
     assert paper.title == "x" * 1_999 + "…"
@@ -97,7 +97,7 @@ def test_a_field_beyond_the_limits_is_cut_and_the_comment_says_so():
     assert (other.title, other.comment) == (THREE[1].title, None)
 
 
-def test_a_feed_with_entities_of_its_own_is_refused():
+def test_a_feed_that_declares_entities_is_refused():
     """Unresolved they would cut a text off, resolved they could fill the memory."""
     declared = b'<!DOCTYPE feed [<!ENTITY a "aaaaaaaaaa">]>' + feed_xml(THREE).split(b"?>", 1)[1]
     with pytest.raises(IncompleteFeed):
@@ -154,7 +154,7 @@ def test_a_paper_of_the_neighbouring_day_comes_with_the_day_that_lists_it(polite
 
 
 @pytest.mark.parametrize("away", [-2, 2])
-def test_a_paper_two_days_away_means_the_query_was_not_heeded(polite, away):
+def test_a_paper_two_days_away_means_that_the_query_was_ignored(polite, away):
     stray = invented_paper(5, DAY + timedelta(days=away))
     with (
         loopback_arxiv(script=[feed([*THREE, stray])]) as arxiv,
@@ -163,7 +163,7 @@ def test_a_paper_two_days_away_means_the_query_was_not_heeded(polite, away):
         fetch(polite, arxiv)
 
 
-def test_a_paper_of_another_month_means_the_query_was_not_heeded(polite):
+def test_a_paper_of_another_month_means_that_the_query_was_ignored(polite):
     with (
         loopback_arxiv(script=[feed([*THREE, invented_paper(5, date(2020, 1, 1))])]) as arxiv,
         pytest.raises(IncompleteFeed, match="2020-01-01"),

@@ -98,7 +98,7 @@ def test_entities_and_document_types_are_refused(polite):
         parse_changes(hostile.encode())
 
 
-def test_control_characters_are_removed_at_the_door(polite):
+def test_control_characters_are_removed_on_reading(polite):
     with loopback_oai(
         [record("2601.00001", "2026-01-05T10:00", changed=CHANGED, title="Good\u202egnorw\u009b31m")]
     ) as oai:
@@ -117,7 +117,7 @@ def test_control_characters_are_removed_at_the_door(polite):
     ],
     ids=["no versions", "no day", "another format", "no title", "no id"],
 )
-def test_a_record_that_is_no_paper_is_named_and_the_others_stay(polite, broken, reason):
+def test_an_invalid_record_is_named_and_the_others_are_kept(polite, broken, reason):
     good = record("2601.00001", "2026-01-05T10:00", changed=CHANGED)
     with loopback_oai([good, broken]) as oai:
         found = changes(polite, oai)
@@ -205,7 +205,7 @@ def test_the_older_format_gives_the_same_paper_but_for_times_and_the_number_of_v
     assert [replace(each, **untimed) for each in (revised, first)] == [replace(each, **untimed) for each in full]
 
 
-def test_authors_in_parts_become_names_and_what_is_none_is_left_out(polite):
+def test_authors_in_parts_become_names_and_invalid_ones_are_left_out(polite):
     parts = (
         "<author><keyname>Collaboration</keyname><forenames>Sample</forenames><affiliation>Lab A, City</affiliation>"
         "</author><author><keyname>:</keyname><affiliation>Lab A, City</affiliation></author>"

@@ -47,7 +47,7 @@ def test_tex_accents_become_letters(tex, plain):
         ("", [], []),
     ],
 )
-def test_names_and_affiliations_are_told_apart(line, names, places):
+def test_names_and_affiliations_are_distinguished(line, names, places):
     assert authors_and_affiliations(line) == (names, places)
 
 

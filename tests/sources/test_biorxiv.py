@@ -18,7 +18,7 @@ from paper_assets.paper_id import PaperId
 from paper_assets.pipeline.papers import keep_day
 from paper_assets.settings import load_settings
 from paper_assets.sources.biorxiv import BIORXIV, MEDRXIV
-from paper_assets.sources.days import prefixes_of_days
+from paper_assets.sources.id_prefixes import prefixes_of_fetched_sources
 from paper_assets.sources.semantic_scholar import Enriched
 from paper_assets.sources.source import Access
 from paper_assets.sources.table import DayOfPapers, open_days, page_of, sources_of_days, texts_of
@@ -112,7 +112,7 @@ def day_of(clients: Clients, source: Any = BIORXIV) -> Any:
     return found.failure or found.papers[source.name]
 
 
-def test_a_record_becomes_a_paper_under_an_id_of_its_own(tmp_path: Path) -> None:
+def test_a_record_becomes_a_paper_under_a_biorxiv_id(tmp_path: Path) -> None:
     with server(record(published="10.1038/s41586-026-1")) as api:
         [paper] = day_of(access(tmp_path, api))
     assert (paper.paper_id, paper.version, paper.day) == (f"biorxiv:{DOI}", 1, DAY)
@@ -138,7 +138,7 @@ def test_a_day_comes_whole_page_by_page_without_the_revisions_of_earlier_papers(
     assert (better.version, better.title, better.day) == (2, "Better songs", DAY)
 
 
-def test_a_day_without_papers_is_empty_and_medrxiv_has_days_of_its_own(tmp_path: Path) -> None:
+def test_a_day_without_papers_is_empty_and_medrxiv_has_separate_days(tmp_path: Path) -> None:
     with server(record(server="medRxiv")) as api:
         clients = access(tmp_path, api)
         assert day_of(clients) == []
@@ -175,7 +175,7 @@ def test_a_withdrawn_paper_is_marked_and_no_control_character_comes_in(tmp_path:
     assert kept.title == "Songs of finches"
 
 
-def test_its_papers_stand_and_are_ranked_beside_arxivs_and_never_collide(tmp_path: Path) -> None:
+def test_its_papers_are_listed_and_ranked_beside_arxivs_and_never_collide(tmp_path: Path) -> None:
     mine = invented_paper(1, DAY, title="Songs of birds")
     with loopback_arxiv([mine]) as arxiv, server(record(), record(server="medRxiv")) as api:
         clients = access(tmp_path, api, PAPER_ASSETS_ARXIV_URL=arxiv.url)
@@ -209,7 +209,7 @@ def test_one_is_found_by_id_and_by_address_in_the_version_asked_for(tmp_path: Pa
     assert (first.version, first.paper_id) == (1, newest.paper_id)
 
 
-def test_addresses_of_its_own_are_known_and_others_are_not() -> None:
+def test_its_urls_are_recognised_and_others_are_not() -> None:
     assert BIORXIV.named_by is not None
     known = {
         f"https://www.biorxiv.org/content/{DOI}": None,
@@ -225,7 +225,7 @@ def test_addresses_of_its_own_are_known_and_others_are_not() -> None:
 
 def test_it_is_off_by_default_and_unknown_names_are_refused(tmp_path: Path) -> None:
     assert [source.name for source in sources_of_days(load_settings({}, tmp_path))] == ["arxiv"]
-    for names in (sources_of_days, prefixes_of_days):
+    for names in (sources_of_days, prefixes_of_fetched_sources):
         with pytest.raises(InvalidInput, match="use arxiv, biorxiv, medrxiv"):
             names(load_settings({"PAPER_ASSETS_SOURCES": "chemrxiv"}, tmp_path))
 
@@ -233,4 +233,4 @@ def test_it_is_off_by_default_and_unknown_names_are_refused(tmp_path: Path) -> N
 @pytest.mark.parametrize("named", ["", "arxiv", "biorxiv", "medrxiv,arxiv"])
 def test_status_looks_for_the_days_of_the_sources_that_are_fetched(tmp_path: Path, named: str) -> None:
     settings = load_settings({"PAPER_ASSETS_SOURCES": named}, tmp_path)
-    assert prefixes_of_days(settings) == tuple(source.prefix for source in sources_of_days(settings))
+    assert prefixes_of_fetched_sources(settings) == tuple(source.prefix for source in sources_of_days(settings))

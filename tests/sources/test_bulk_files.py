@@ -135,7 +135,7 @@ def test_packing_and_a_byte_order_mark_do_not_matter(file, pack, bom):
     assert len(list(read_papers(file(pack(content), "named.csv")))) == 2
 
 
-def test_a_repeated_id_comes_as_often_as_it_stands_there(file):
+def test_a_repeated_id_is_read_as_often_as_it_occurs(file):
     assert len(list(read_papers(file([SNAPSHOT, SNAPSHOT])))) == 2
 
 
@@ -245,13 +245,13 @@ def test_an_entry_of_a_feed_file_beyond_the_limits_is_refused_by_name(file):
     assert f"paper {huge.paper_id} is refused: title has 1,048,576 characters, at most 2,000" in fault
 
 
-def test_a_last_line_cut_off_says_so(file):
+def test_a_truncated_last_line_is_reported(file):
     path = file(json.dumps(RECORD) + "\n" + json.dumps(RECORD)[:30])
     with pytest.raises(InvalidInput, match=r":2: the last line .* truncated"):
         list(read_papers(path))
 
 
-def test_a_gzip_file_cut_off_says_so_after_its_papers(file):
+def test_a_truncated_gzip_file_is_reported_after_its_papers(file):
     lines = "".join(json.dumps({**RECORD, "abstract": f"{number * 7919}"}) + "\n" for number in range(20_000))
     path = file(gzip.compress(lines.encode())[:-5000])
     faults = []
@@ -262,7 +262,7 @@ def test_a_gzip_file_cut_off_says_so_after_its_papers(file):
         list(read_papers(path))
 
 
-def test_a_feed_cut_off_says_so_after_its_papers(file):
+def test_a_truncated_feed_is_reported_after_its_papers(file):
     whole = feed_xml([invented_paper(number, DAY) for number in range(500)])
     path = file(whole[:-100])
     faults = []

@@ -27,7 +27,7 @@ REPOSITORY = "https://github.com/some-lab/tool_box"
         '<a href="https://github.com/some-lab/tool_box">this</a>',
     ],
 )
-def test_every_way_of_writing_an_address_gives_the_same_repository(text):
+def test_every_spelling_of_a_url_gives_the_same_repository(text):
     assert code_url(text, None) == REPOSITORY
     assert code_url(None, text) == REPOSITORY
 
@@ -62,7 +62,7 @@ def test_other_hosts_and_names_with_dots(text, expected):
         "",
     ],
 )
-def test_what_is_no_repository_is_none(text):
+def test_other_urls_are_not_repositories(text):
     assert code_url(text, text) is None
 
 
@@ -101,7 +101,7 @@ def test_code_under_review_at_4open_science_is_code(text, expected):
     assert code_url(text, None) == expected
 
 
-def test_a_data_set_or_an_anonymous_web_page_is_no_code():
+def test_a_data_set_or_an_anonymous_web_page_is_not_code():
     assert code_url("Data: https://huggingface.co/datasets/lab/set", "https://anonymous.4open.science/w/page/.") is None
 
 
@@ -139,7 +139,7 @@ def test_a_project_page_is_found(text, expected):
         None,
     ],
 )
-def test_what_is_no_project_page_is_none(text):
+def test_other_urls_are_not_project_pages(text):
     assert project_page(text, text) is None
 
 

@@ -31,7 +31,7 @@ def test_only_pdf_files_of_the_folder_count(tmp_path: Path) -> None:
     assert pdf_files(tmp_path / "absent") == ()
 
 
-def test_a_file_name_tells_the_paper_and_its_version() -> None:
+def test_a_file_name_gives_the_paper_and_its_version() -> None:
     assert arxiv_id_of_file("2603.00017v2.pdf") == ("2603.00017", 2)
     assert arxiv_id_of_file("0704.0001 kelp.PDF") == ("0704.0001", None)
     assert arxiv_id_of_file("2603.00017v2beta.pdf") == ("2603.00017", 2)
@@ -45,7 +45,7 @@ def local_id(name: str) -> tuple[str, int | None]:
     return paper_id, 3 if "v3" in name else None
 
 
-def test_a_name_that_only_looks_like_an_id_is_none() -> None:
+def test_a_name_that_only_looks_like_an_id_is_not_one() -> None:
     for name in ("2413.00017.pdf", "2603.000171.pdf", "notes2024010.pdf", "hep-th_9913001.pdf", "x2603.00017.pdf"):
         assert arxiv_id_of_file(name) is None
 
@@ -87,7 +87,7 @@ def test_an_old_id_after_the_doi_s_prefix_is_found() -> None:
         assert arxiv_id_of_file(name) == ("hep-th/9901001", 3 if "v3" in name else None)
 
 
-def test_another_doi_or_another_word_before_the_digits_is_no_arxiv_id() -> None:
+def test_another_doi_or_another_word_before_the_digits_is_not_an_arxiv_id() -> None:
     for name in ("10.1145_2603.00017.pdf", "10.48550_2603.00017.pdf", "xarxiv_2603.00017.pdf", "arxiv_12603.00017.pdf"):
         assert local_pdfs(["2603.00017"], [name]) == {}
         assert arxiv_id_of_file(name) is None
@@ -97,5 +97,5 @@ def test_ids_that_differ_only_in_case_keep_their_own_files() -> None:
     assert local_pdfs(["Kelp", "kelp"], ["Kelp.pdf", "kelp.pdf"]) == {"Kelp": "Kelp.pdf", "kelp": "kelp.pdf"}
 
 
-def test_a_title_that_begins_with_v_is_no_version() -> None:
+def test_a_title_that_begins_with_v_is_not_a_version() -> None:
     assert arxiv_id_of_file("2603.00017_v2vision.pdf") == ("2603.00017", None)

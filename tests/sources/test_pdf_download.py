@@ -44,7 +44,7 @@ def test_a_pdf_is_put_there_whole_and_asked_for_once(polite: Polite, tmp_path: P
     assert [entry.name for entry in file.parent.iterdir()] == ["one.pdf"]
 
 
-def test_a_file_that_is_no_pdf_is_not_taken_for_one(polite: Polite, tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_pdf_is_refused(polite: Polite, tmp_path: Path) -> None:
     file = tmp_path / "one.pdf"
     file.write_bytes(b"half of something")
     with loopback_arxiv(script=[Answer(body=PDF)]) as arxiv:
@@ -79,7 +79,7 @@ def test_every_hop_of_a_redirect_is_checked_before_it_is_asked(polite: Polite, t
 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
-def test_a_name_that_leads_to_a_private_machine_is_told_nothing(polite: Polite, scheme: str) -> None:
+def test_a_host_name_that_resolves_to_a_private_machine_gets_no_request(polite: Polite, scheme: str) -> None:
     heard: list[bytes] = []
 
     def listen(server: socket.socket) -> None:
@@ -167,7 +167,7 @@ def test_an_origin_of_the_operator_is_that_origin_and_no_other() -> None:
 @pytest.mark.parametrize(
     "entry", ["", "arxiv.org/pdf", "ftp://arxiv.org", "http://", "user@arxiv.org", "*", "https://a:b@c"]
 )
-def test_a_setting_that_is_no_host_is_named(entry: str) -> None:
+def test_an_invalid_host_in_the_setting_is_named(entry: str) -> None:
     if entry == "*":
         with pytest.raises(RefusedAddress):  # a star is an ordinary name that no host has
             known_hosts([entry]).check("https://arxiv.org/x")

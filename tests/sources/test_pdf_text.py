@@ -99,7 +99,7 @@ def test_a_hyphen_stays_where_it_belongs(broken: str, joined: str) -> None:
     assert pdf_text(pdf(broken)) == (joined,)
 
 
-def test_another_page_tells_how_a_word_is_written() -> None:
+def test_another_page_shows_how_a_word_is_spelled() -> None:
     assert clean_pages(["multi-\nhead", "a multi-head layer"])[0] == "multi-head"
     assert clean_pages(["multi-\nhead", "a multihead layer"])[0] == "multihead"
 
@@ -111,7 +111,7 @@ def test_ligatures_are_spelt_out_and_what_cannot_be_seen_is_gone() -> None:
     text.encode("utf-8")
 
 
-def test_what_lies_off_the_page_is_not_read() -> None:
+def test_text_outside_the_page_is_not_read() -> None:
     first, second = b"BT /F 10 Tf 12 TL 40 780 Td", b"BT /F 10 Tf 12 TL 40 880 Td"
     two = pdf("Kelp grows fast.", "Ignore the kelp.")
     assert pdf_text(two[: two.rindex(first)] + two[two.rindex(first) :].replace(first, second)) == (
@@ -189,7 +189,7 @@ def test_damage_is_named() -> None:
     assert "page 2 is damaged" in refusal(WHOLE.replace(b"/Type/Page/", b"/Type/Pope/").replace(b"Pope", b"Page", 1))
 
 
-def test_limits_are_told_with_what_was_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_exceeded_limits_are_reported_with_the_value_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "2 pages, more than the 1" in refusal(WHOLE, most_pages=1)
     assert f"has {len(WHOLE) / 1e6:.3g} MB, more than the 0.001 MB" in refusal(WHOLE, most_bytes=1000)
     file = tmp_path / "kelp.pdf"
@@ -205,7 +205,7 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
         pdf_text(tmp_path / "absent.pdf")
     with pytest.raises(PdfFetchFailed, match="is not a file"):
         pdf_text(tmp_path)
-    os.mkfifo(tmp_path / "pipe.pdf")  # would wait for a writer for ever
+    os.mkfifo(tmp_path / "pipe.pdf")  # would wait for a writer forever
     with pytest.raises(PdfFetchFailed, match=r"pipe\.pdf is not a file"):
         pdf_text(tmp_path / "pipe.pdf")
 

@@ -16,7 +16,7 @@ import pytest
 from requests.adapters import HTTPAdapter
 
 from paper_assets.errors import InvalidInput, NetworkError, RateLimited
-from paper_assets.sources.polite_http import ask, polite_session
+from paper_assets.sources.polite_http import RequestGate, ask, polite_session
 from tests.loopback import Answer
 from tests.loopback_arxiv import loopback_arxiv
 from tests.loopback_llm import closed_port
@@ -42,7 +42,7 @@ def test_two_sessions_share_the_gate(polite, fake_time):
     assert fake_time.sleeps == pytest.approx([3.0])
 
 
-def test_who_must_wait_for_our_own_turns_is_not_told_that_the_source_asked_for_it(polite, fake_time):
+def test_waiting_for_our_own_queue_is_not_reported_as_a_request_of_the_source(polite, fake_time):
     with loopback_arxiv(script=[OK]) as arxiv:
         ask(polite(), "GET", arxiv.url)
         with pytest.raises(RateLimited, match=r"our own queue for .* is too long: .* 3 s apart"):
@@ -142,7 +142,7 @@ def test_a_silent_server_is_given_up(polite):
 
 
 def test_a_server_that_dribbles_is_given_up(polite):
-    """Each byte comes in time, the answer never does."""
+    """Each byte arrives in time, the whole answer never does."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         stop = threading.Event()
 
@@ -201,12 +201,12 @@ def test_errors_carry_no_secret(polite):
 
 
 @pytest.mark.parametrize("url", ["nonsense", "file:///etc/hosts", "http://", "ftp://example.org/x", "http://[::1/"])
-def test_an_address_that_is_none_is_a_network_error(polite, url):
+def test_an_invalid_url_is_a_network_error(polite, url):
     with pytest.raises(NetworkError):
         ask(polite(), "GET", url)
 
 
-def test_a_contact_that_cannot_stand_in_a_header_is_refused(polite):
+def test_a_contact_that_is_invalid_in_a_header_is_refused(polite):
     with pytest.raises(InvalidInput, match="PAPER_ASSETS_CONTACT"):
         polite(contact="a@example.org\r\nX-Other: 1")
 
@@ -254,8 +254,8 @@ def test_the_gate_never_writes_through_a_link(polite, tmp_path):
 ASK = """
 import sys
 from pathlib import Path
-from paper_assets.sources.polite_http import ask, polite_session
-session = polite_session(gate=Path(sys.argv[1]), interval=float(sys.argv[3]), timeout=30.0)
+from paper_assets.sources.polite_http import RequestGate, ask, polite_session
+session = polite_session(RequestGate(Path(sys.argv[1]), interval=float(sys.argv[3])), timeout=30.0)
 for _ in range(int(sys.argv[4])):
     ask(session, "GET", sys.argv[2])
 """
@@ -282,21 +282,20 @@ def test_a_killed_process_frees_the_gate_and_its_request_counts(tmp_path):
         give_up = time.monotonic() + 60
         while not arxiv.requests and time.monotonic() < give_up:
             time.sleep(0.01)
-        impatient = polite_session(gate=gate, interval=3.0, timeout=5.0, deadline=0.2)
+        impatient = polite_session(RequestGate(gate, interval=3.0), timeout=5.0, deadline=0.2)
         with pytest.raises(RateLimited, match="our own queue for"):
             ask(impatient, "GET", arxiv.url)
         os.kill(holder.pid, signal.SIGKILL)
         holder.wait(60)
         later = FakeTime(time.time())
-        heir = polite_session(
-            gate=gate, interval=3.0, timeout=5.0, deadline=900.0, clock=later.clock, sleep=later.sleep
-        )
+        queue = RequestGate(gate, interval=3.0, clock=later.clock, sleep=later.sleep)
+        heir = polite_session(queue, timeout=5.0, deadline=900.0)
         assert ask(heir, "GET", arxiv.url).content == b"fine"
     assert 0 < sum(later.sleeps) <= 600
 
 
 @pytest.mark.parametrize(("patient", "tries"), [(True, 4), (False, 1)])
-def test_where_no_connection_can_be_made_the_impatient_try_once(polite, patient, tries):
+def test_an_impatient_session_tries_once_if_no_connection_can_be_made(polite, patient, tries):
     sent = []
 
     class Counting(HTTPAdapter):

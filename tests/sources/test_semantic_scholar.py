@@ -142,7 +142,7 @@ def test_requests_are_a_second_apart_and_a_redirect_gets_no_key(polite: Callable
     assert fake_time.sleeps == pytest.approx([1.0])
 
 
-def test_being_told_to_slow_down_is_rate_limited(polite: Callable[..., requests.Session]) -> None:
+def test_a_request_to_slow_down_is_rate_limited(polite: Callable[..., requests.Session]) -> None:
     with loopback_semantic_scholar(script=[Answer(status=429)] * 4) as server, pytest.raises(RateLimited):
         find(asked(server.url, polite), "2601.00001")
 

@@ -54,7 +54,7 @@ def test_sections_lists_tables_and_formulae_of_a_page_are_kept_and_what_is_round
     ],
     ids=["empty", "bytes", "no article", "short", "deep"],
 )
-def test_what_is_no_page_of_a_paper_is_refused_in_one_line(content: bytes) -> None:
+def test_a_page_that_is_not_of_a_paper_is_refused_in_one_line(content: bytes) -> None:
     with pytest.raises(PdfFetchFailed, match=r"^the HTML "):
         html_text(content, name="the HTML")
 
@@ -167,7 +167,7 @@ def test_bombs_are_refused_before_they_grow(monkeypatch: pytest.MonkeyPatch) -> 
     ],
     ids=["empty", "pdf", "no tex", "cut off", "zlib", "zeros", "short"],
 )
-def test_what_is_no_source_of_a_paper_is_refused_in_one_line(content: bytes) -> None:
+def test_an_archive_that_is_not_the_source_of_a_paper_is_refused_in_one_line(content: bytes) -> None:
     with pytest.raises(PdfFetchFailed, match=r"^the source "):
         read(content)
 

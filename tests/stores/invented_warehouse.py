@@ -3,7 +3,7 @@
 Each schema version leaves one behind in `warehouses/`, which every later version must be able to read. The last act of
 a version, before a new migration changes the tables:
 
-    python -m tests.stores.invented_warehouse    # writes warehouses/version-<number>.duckdb.gz, once and for ever
+    python -m tests.stores.invented_warehouse    # writes warehouses/version-<number>.duckdb.gz, once and forever
 """
 
 import gzip

@@ -59,7 +59,7 @@ def test_lists_are_of_a_level_a_score_and_a_keyword(warehouse: Warehouse) -> Non
     assert best_practices(warehouse, NAME, keyword="100%_") == []
 
 
-def test_of_two_alike_the_nearest_is_named_and_only_that_level_counts(warehouse: Warehouse) -> None:
+def test_the_nearest_of_two_similar_ones_is_named_and_only_that_level_counts(warehouse: Warehouse) -> None:
     kept = [practice(0), practice(3), practice(1)]
     new = practice(6)
     angles = [0.3, 0.1, 0.0, 0.0]

@@ -96,7 +96,7 @@ def test_a_clock_that_was_set_back_believes_nothing_too_soon(warehouse: Warehous
     assert keep(warehouse, SIXTEEN[:8], hours=-4999).doubt is None, "and does not doubt for ever"
 
 
-def test_whoever_says_that_they_are_gone_is_believed_at_once(warehouse: Warehouse) -> None:
+def test_an_operator_who_confirms_the_removal_is_believed_at_once(warehouse: Warehouse) -> None:
     keep(warehouse, SIXTEEN)
     keep(warehouse, [])
     assert keep(warehouse, [], believe=True).change.removed == 16
@@ -130,7 +130,7 @@ def test_a_paper_listed_for_a_day_that_is_not_its_own_is_kept_under_its_own(ware
     assert keep(warehouse, SIXTEEN, believe=True).change.removed == 1
 
 
-def test_one_empty_answer_does_not_let_go_what_only_that_list_held_of_another_day(warehouse: Warehouse) -> None:
+def test_one_empty_answer_keeps_papers_of_another_day_that_only_this_list_contained(warehouse: Warehouse) -> None:
     stray = paper("stray", MONDAY, published=at(MONDAY, 23))
     keep(warehouse, [*SIXTEEN, stray])
     keep(warehouse, [stray], day=TUESDAY)
@@ -156,7 +156,7 @@ def test_days_are_named_until_they_are_whole(warehouse: Warehouse) -> None:
         (WEDNESDAY, "empty"),
         (thursday, "missing"),  # never asked for
         (FRIDAY, "failed"),
-        (sunday, "missing"),  # an empty Saturday is no trouble; a Sunday that was not fetched may have papers
+        (sunday, "missing"),  # an empty Saturday is not a problem; a Sunday that was not fetched may have papers
     ]
     for day in (TUESDAY, WEDNESDAY, thursday, FRIDAY, sunday):
         keep(warehouse, papers_of(day, 1), day=day)

@@ -1,6 +1,7 @@
 """Test that documents are replaced by origin, completely or not at all, and equal ones are not rewritten."""
 
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,9 @@ from paper_assets.stores.documents import (
     origins_of,
     remove_documents,
     replace_documents,
+    replace_retrievals,
+    retrieval_inputs,
+    retrievals_of,
     texts_to_embed,
 )
 from paper_assets.stores.paper_merging import merge_papers
@@ -133,8 +137,43 @@ def test_counting_needs_no_vector_and_leaves_out_withdrawn_papers(warehouse: War
     assert count_documents(warehouse, "rewrite", None) == 0
 
 
-def test_a_paper_whose_primary_category_is_not_told_stands_with_its_first(warehouse: Warehouse) -> None:
+def test_a_paper_without_a_primary_category_is_stored_with_its_first(warehouse: Warehouse) -> None:
     untold = replace(paper("2603.00009"), categories=("math.ST", "cs.LG"), primary_category=None)
     merge_papers(warehouse, [untold])
     assert count_documents(warehouse, "abstract", {"primary_category": "math.ST", "topic_id": "math"}) == 1
     assert count_documents(warehouse, "abstract", {"primary_category": "cs.LG"}) == 0
+
+
+# Stored answers: one set per day and profile, replaced as a whole
+
+
+MONDAY, TUESDAY = date(2026, 3, 2), date(2026, 3, 3)
+ANSWER = {"question": "Ist das wahr? 정말?", "sides": [{"side": "a", "documents": [], "filter": None, "score": 0.25}]}
+
+
+def test_answers_come_back_as_they_went_in_and_in_their_order(warehouse: Warehouse) -> None:
+    replace_retrievals(warehouse, MONDAY, "ann", [ANSWER, {"question": "b"}], inputs="1")
+    assert retrievals_of(warehouse, MONDAY, "ann") == [ANSWER, {"question": "b"}]
+    assert retrieval_inputs(warehouse, MONDAY, "ann") == "1"
+
+
+def test_a_set_is_replaced_as_a_whole_and_leaves_other_days_and_profiles_alone(warehouse: Warehouse) -> None:
+    for day, name in ((MONDAY, "ann"), (TUESDAY, "ann"), (MONDAY, "bob")):
+        replace_retrievals(warehouse, day, name, [ANSWER, ANSWER], inputs="1")
+    replace_retrievals(warehouse, MONDAY, "ann", [], inputs="2")
+    assert retrievals_of(warehouse, MONDAY, "ann") == []
+    assert retrieval_inputs(warehouse, MONDAY, "ann") == "2", "no question is an answer too"
+    assert retrievals_of(warehouse, TUESDAY, "ann") == retrievals_of(warehouse, MONDAY, "bob") == [ANSWER, ANSWER]
+
+
+def test_a_day_without_answers_has_none_and_no_inputs(warehouse: Warehouse) -> None:
+    assert retrievals_of(warehouse, MONDAY, "ann") == []
+    assert retrieval_inputs(warehouse, MONDAY, "ann") is None
+
+
+def test_answers_that_are_not_json_leave_the_stored_ones(warehouse: Warehouse) -> None:
+    replace_retrievals(warehouse, MONDAY, "ann", [ANSWER], inputs="1")
+    with pytest.raises(ValueError, match="JSON compliant"):
+        replace_retrievals(warehouse, MONDAY, "ann", [{"score": float("nan")}], inputs="2")
+    assert retrievals_of(warehouse, MONDAY, "ann") == [ANSWER]
+    assert retrieval_inputs(warehouse, MONDAY, "ann") == "1"

@@ -229,7 +229,7 @@ def write_and_die(_: object, path: Path) -> None:
     os.kill(os.getpid(), 9)
 
 
-def test_a_failing_migration_leaves_everything_as_it_was_and_says_so_in_one_line(path: Path) -> None:
+def test_a_failing_migration_leaves_everything_as_it_was_and_is_reported_in_one_line(path: Path) -> None:
     before, shape = rows_of(path), shape_of(path)
     for use in ("reading", "writing"):
         with pytest.raises(StoreError) as failed, getattr(with_next(fail, path), use)():
@@ -238,7 +238,7 @@ def test_a_failing_migration_leaves_everything_as_it_was_and_says_so_in_one_line
         assert f"could not be upgraded to schema version {NEWEST + 1} (invented)" in told
         assert "no_such_table" in told and str(path.with_name(COPY)) in told and "\n" not in told
     assert (rows_of(path), shape_of(path), rows_of(path.with_name(COPY))) == (before, shape, before)
-    with Warehouse(path, deadline=5).writing() as connection:  # the program used so far goes on
+    with Warehouse(path, deadline=5).writing() as connection:  # the earlier program continues
         connection.execute("delete from llm_answers")
 
 
@@ -259,7 +259,7 @@ def open_once(answers: Any, apply: Callable[[DuckDBPyConnection], None], path: P
         answers.send(connection.execute("select below from rankings").fetchall())
 
 
-def test_a_migration_killed_in_the_middle_leaves_version_and_copy_and_the_next_start_goes_on(path: Path) -> None:
+def test_a_migration_killed_in_the_middle_leaves_version_and_copy_and_the_next_start_continues(path: Path) -> None:
     before = rows_of(path)
     for _ in range(2):
         with process(open_once, die, path) as (child, answers):
@@ -275,7 +275,7 @@ def test_a_migration_killed_in_the_middle_leaves_version_and_copy_and_the_next_s
     assert version_of(path) == NEWEST + 1
 
 
-def test_what_a_copy_killed_half_way_has_left_is_swept_away(path: Path) -> None:
+def test_the_remains_of_a_killed_copy_are_removed(path: Path) -> None:
     path.with_name(f".{COPY}.new").write_bytes(b"half a copy")
     with with_next(add_a_column, path).reading():
         pass
@@ -303,7 +303,7 @@ def hold(answers: Any, path: Path) -> None:
         answers.recv()
 
 
-def test_a_migration_waits_for_a_reader_of_the_earlier_program_and_says_who_by_the_deadline(path: Path) -> None:
+def test_a_migration_waits_for_a_reader_of_the_earlier_program_and_names_it_at_the_deadline(path: Path) -> None:
     before = path.read_bytes()
     with process(hold, path) as (holder, answers):
         assert answers.recv() == "holding"
@@ -345,7 +345,7 @@ def migrate_on_a_full_disk(answers: Any, path: Path) -> None:
         answers.send(str(refused))
 
 
-def test_without_room_for_the_copy_nothing_is_changed(path: Path) -> None:
+def test_without_space_for_the_copy_nothing_is_changed(path: Path) -> None:
     before = rows_of(path)
     with process(migrate_on_a_full_disk, path) as (_, answers):
         told = answers.recv()

@@ -49,7 +49,7 @@ FULL = Paper(
 
 
 @pytest.mark.parametrize("zone", ["UTC", "Asia/Seoul", "America/Los_Angeles"])
-def test_a_paper_comes_back_as_it_was_wherever_the_machine_stands(
+def test_a_paper_is_read_back_unchanged_in_any_time_zone(
     warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch, zone: str
 ) -> None:
     monkeypatch.setenv("TZ", zone)
@@ -117,7 +117,7 @@ def test_a_paper_seen_twice_in_one_stream_is_one_row_in_its_newest_version(wareh
     assert stored(warehouse)[versions[0].paper_id] == versions[1]
 
 
-def test_of_two_records_of_one_version_the_same_stays_whichever_came_first(tmp_path: Path) -> None:
+def test_the_same_of_two_records_of_one_version_is_kept_in_any_order(tmp_path: Path) -> None:
     for number in range(4):
         kept = []
         for name, order in (("one", 1), ("other", -1)):
@@ -180,7 +180,7 @@ def test_fingerprints_follow_the_content_of_each_day_alone(warehouse: Warehouse)
     assert after[TUESDAY] != before[TUESDAY]
 
 
-def test_fingerprints_do_not_depend_on_the_way_the_papers_came_in(warehouse: Warehouse, tmp_path: Path) -> None:
+def test_fingerprints_do_not_depend_on_how_the_papers_were_added(warehouse: Warehouse, tmp_path: Path) -> None:
     other = Warehouse(tmp_path / "other.duckdb", deadline=5)
     replace_day(warehouse, MONDAY, papers_of(MONDAY, 9))
     merge_papers(other, reversed(papers_of(MONDAY, 9)))

@@ -13,7 +13,7 @@ from tests.invented_papers import allow_files_of, listing, process
 NOW = datetime(2026, 1, 5, 9, 8, 7, tzinfo=UTC)
 
 
-def test_the_file_is_named_after_profile_and_time_and_says_where_it_lies(tmp_path: Path) -> None:
+def test_the_file_is_named_after_profile_and_time_and_contains_its_path(tmp_path: Path) -> None:
     path = save_ranking(tmp_path / "new", "vision", {"success": True, "summary": {"purpose": "논문"}}, now=NOW)
     assert path == tmp_path / "new" / "vision" / "2026-01-05_090807_ranked.json"
     assert json.loads(path.read_text(encoding="utf-8")) == {
@@ -25,7 +25,7 @@ def test_the_file_is_named_after_profile_and_time_and_says_where_it_lies(tmp_pat
     assert listing(path.parent) == {path.name}
 
 
-def test_without_a_profile_the_folder_says_so(tmp_path: Path) -> None:
+def test_without_a_profile_the_name_of_the_folder_shows_it(tmp_path: Path) -> None:
     assert save_ranking(tmp_path, None, {}, now=NOW).parent.name == "no_profile"
 
 

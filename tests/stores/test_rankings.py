@@ -114,7 +114,7 @@ def test_a_write_that_fails_leaves_the_old_set(warehouse: Warehouse) -> None:
     assert candidates_inputs(warehouse, MONDAY, "p") == f"{MONDAY} c"
 
 
-def test_what_was_never_computed_says_so(warehouse: Warehouse) -> None:
+def test_a_ranking_that_was_never_computed_is_reported_as_such(warehouse: Warehouse) -> None:
     for ask in (candidates, ranking):
         with pytest.raises(NotComputed, match=r"profile 'p' on 2026-01-05"):
             ask(warehouse, MONDAY, "p")
@@ -159,7 +159,7 @@ def test_the_place_of_the_file_is_noted_in_the_header(warehouse: Warehouse, tmp_
     assert found.inputs == f"{MONDAY} r"
 
 
-def test_what_became_of_a_paper_is_told_for_a_day_or_the_latest(warehouse: Warehouse) -> None:
+def test_the_fate_of_a_paper_is_returned_for_a_day_or_the_latest(warehouse: Warehouse) -> None:
     keep(warehouse, MONDAY, "p", "2601.00001", "2601.00002")
     keep(warehouse, TUESDAY, "p", "2601.00002")
     standing = ranked_paper(warehouse, "p", "2601.00002v3")

@@ -20,7 +20,7 @@ def _open_files() -> set[str]:
     return {os.path.realpath(entry) for entry in Path("/proc/self/fd").iterdir()}
 
 
-def test_a_file_is_let_go_of_at_the_end_and_found_as_others_have_left_it(tmp_path: Path) -> None:
+def test_a_file_is_released_at_the_end_and_read_again_with_the_changes_of_others(tmp_path: Path) -> None:
     file = _made(tmp_path / "it's.duckdb")
     with attached(file) as connection:
         assert connection.execute("select answer from kept").fetchall() == [(42,)]
@@ -42,7 +42,7 @@ def test_two_files_are_read_side_by_side_and_neither_is_written(tmp_path: Path) 
             other.execute("insert into kept values (1)")
 
 
-def test_a_file_that_cannot_be_read_keeps_nobody_from_the_others(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_read_does_not_affect_the_others(tmp_path: Path) -> None:
     bad = tmp_path / "bad.duckdb"
     bad.write_bytes(b"no database " * 1000)
     for _ in range(2):
@@ -64,7 +64,7 @@ def test_settings_of_one_reader_are_not_those_of_the_next(tmp_path: Path) -> Non
     assert not limit.startswith(("117", "123"))
 
 
-def test_what_memory_does_not_hold_is_spilled_to_the_systems_folder_and_not_where_the_user_stands(
+def test_data_beyond_the_memory_is_spilled_to_the_systems_folder_and_not_to_the_current_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     here, system = tmp_path / "here", tmp_path / "system"
@@ -85,7 +85,7 @@ def test_what_memory_does_not_hold_is_spilled_to_the_systems_folder_and_not_wher
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks here")
-def test_a_fork_reads_with_an_engine_of_its_own(tmp_path: Path) -> None:
+def test_a_fork_reads_with_a_separate_engine(tmp_path: Path) -> None:
     file = _made(tmp_path / "kept.duckdb")
     with attached(file):
         pass

@@ -1,7 +1,13 @@
-"""Test that the first writer of a step of a rewrite wins, and that rewrites are read back unchanged."""
+"""Test that the first writer of a step of a rewrite wins, that rewrites are read back unchanged, and that a rewrite
+has one claim at a time.
+"""
 
+import os
+import socket
+import subprocess
+import sys
 from dataclasses import replace
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -17,7 +23,9 @@ from paper_assets.stores.rewrite_progress import (
     finish,
     keep_attempt,
     keep_decision,
+    new_holder,
     open_items,
+    release_item,
     reopen,
     replace_set,
 )
@@ -32,6 +40,7 @@ from paper_assets.stores.rewrites import (
     unfinished_items,
 )
 from paper_assets.stores.warehouse import Warehouse
+from tests.invented_rewrites import invented_attempt
 
 NOW = datetime(2026, 3, 5, 7, 30, tzinfo=UTC)
 LATER = datetime(2026, 3, 6, 7, 30, tzinfo=UTC)
@@ -56,15 +65,13 @@ def ask(warehouse: Warehouse, day: date, profile: str, items: list[str]) -> bool
 
 
 def attempt(number: int, score: int = 60) -> Attempt:
-    return Attempt(
-        attempt=number,
-        text="Text 그리고\nmore",
+    return invented_attempt(
+        number,
+        score,
+        "Text 그리고\nmore",
         keywords=("a", "b"),
-        score=score,
         critique="Critique",
         unsupported=("42",),
-        examples=(),
-        model="m",
         input_tokens=3,
         output_tokens=4,
         made_at=NOW,
@@ -162,7 +169,7 @@ def test_a_rewrite_last_moved_when_it_was_opened_written_or_decided_on(warehouse
     assert rewrite_item(warehouse, "a").moved_at == LATER
 
 
-def test_what_was_decided_on_is_found_whoever_asks_for_it_until_it_is_finished_or_old(warehouse: Warehouse) -> None:
+def test_a_decided_rewrite_is_found_until_it_is_finished_or_old(warehouse: Warehouse) -> None:
     ask(warehouse, MONDAY, "ann", ["b"])
     for item, when in (("b", LATER), ("a", NOW)):
         keep_attempt(warehouse, item, attempt(1, 88))
@@ -212,7 +219,7 @@ def test_a_profile_has_its_rewrites_in_the_order_asked_for_newest_day_first(ware
     assert asked_by(warehouse, ["a", "c"]) == {(MONDAY, "ann"): ["a"], (TUESDAY, "ann"): ["a"]}
 
 
-def test_decisions_are_told_in_their_order_with_everybody_whom_they_touch(warehouse: Warehouse) -> None:
+def test_decisions_are_returned_in_order_with_all_profiles_concerned(warehouse: Warehouse) -> None:
     ask(warehouse, MONDAY, "ann", ["a"])
     ask(warehouse, MONDAY, "bob", ["a", "b"])
     for item in "abc":
@@ -227,3 +234,38 @@ def test_decisions_are_told_in_their_order_with_everybody_whom_they_touch(wareho
     ]
     assert decisions_after(warehouse, 1) == told[1:]
     assert decisions_after(warehouse, 2) == []
+
+
+# Claims: one at a time, which ends with its lease or its process (B11)
+
+
+LEASE = timedelta(minutes=5)
+
+
+def claims(warehouse: Warehouse, holder: str, *, after: timedelta = timedelta()) -> bool:
+    return claim_item(warehouse, "item", holder=holder, now=NOW + after, until=NOW + after + LEASE)
+
+
+def test_one_holds_the_others_wait_and_a_claim_can_be_renewed_and_given_back(warehouse: Warehouse) -> None:
+    one, other = new_holder(), new_holder()
+    assert one != other
+    assert claims(warehouse, one) and claims(warehouse, one) and not claims(warehouse, other)
+    release_item(warehouse, "item", holder=other)
+    assert not claims(warehouse, other), "a claim is released only by its holder"
+    release_item(warehouse, "item", holder=one)
+    assert claims(warehouse, other)
+
+
+def test_a_lease_ends(warehouse: Warehouse) -> None:
+    elsewhere = "another-machine:1:abc"
+    assert claims(warehouse, elsewhere)
+    assert not claims(warehouse, new_holder(), after=LEASE - timedelta(seconds=1))
+    assert claims(warehouse, new_holder(), after=LEASE)
+
+
+def test_the_claim_of_a_dead_process_of_this_machine_is_void_at_once(warehouse: Warehouse) -> None:
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    assert claims(warehouse, f"{socket.gethostname()}:{gone.pid}:abc")
+    assert claims(warehouse, f"{socket.gethostname()}:{os.getpid()}:abc")
+    assert not claims(warehouse, new_holder()), "this process lives"

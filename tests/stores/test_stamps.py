@@ -70,7 +70,7 @@ def test_a_folder_that_leads_round_to_itself_or_cannot_be_read_has_no_state(tmp_
     assert file_states([tmp_path / ("name" * 100)]) is None
 
 
-def test_erased_ratings_are_not_told_of_by_a_stamp(tmp_path: Path) -> None:
+def test_a_stamp_does_not_describe_erased_ratings(tmp_path: Path) -> None:
     warehouse, profiles = Warehouse(tmp_path / "warehouse.duckdb", deadline=5), tmp_path / "profiles"
     (profiles / "graphs").mkdir(parents=True)
     (profiles / "graphs" / "profile.json").write_text("{}", encoding="utf-8")

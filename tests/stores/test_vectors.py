@@ -258,6 +258,6 @@ def test_a_batch_that_does_not_fit_is_refused_and_the_next_sync_is_right(
 
 
 @pytest.mark.parametrize("name", ["", "ab", "../up", "a/b", ".hidden", "with space"])
-def test_a_name_that_is_no_folder_is_refused(index: VectorIndex, name: str) -> None:
+def test_a_name_that_is_not_valid_for_a_folder_is_refused(index: VectorIndex, name: str) -> None:
     with pytest.raises(ValueError, match="cannot name a collection"):
         count(index, name)

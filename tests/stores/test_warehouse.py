@@ -9,13 +9,16 @@ import numpy as np
 import pytest
 
 from paper_assets.errors import PaperAssetsError, StoreBusy, StoreError, StoreUnwritable, StoreVersion
+from paper_assets.profile import Profile, profile_content
 from paper_assets.stores.embeddings import keep_vectors
 from paper_assets.stores.migrations.upgrade import MIGRATIONS
 from paper_assets.stores.paper_merging import replace_day
-from paper_assets.stores.papers import summary
+from paper_assets.stores.papers import latest_day, paper_counts, papers_by_id, submission_days, summary
+from paper_assets.stores.profiles import keep_profile, last_good_profile, profile_version
 from paper_assets.stores.rankings import ranking_schema, replace_ranking
 from paper_assets.stores.warehouse import Warehouse
 from tests.invented_papers import MONDAY, TUESDAY, allow_files_of, listing, paper, papers_of, process
+from tests.stores.invented_warehouse import fill
 
 
 def refusal(path: Path) -> PaperAssetsError:
@@ -103,7 +106,7 @@ def test_threads_of_one_process_take_turns(tmp_path: Path) -> None:
         assert connection.execute("select count(*) from candidate_sets").fetchall() == [(16,)]
 
 
-def test_a_thread_that_waits_in_vain_is_told_that_the_process_itself_holds_it(tmp_path: Path) -> None:
+def test_a_thread_that_waits_too_long_learns_that_its_own_process_holds_the_warehouse(tmp_path: Path) -> None:
     warehouse = Warehouse(tmp_path / "w.duckdb", deadline=0.05)
     entered, leave = threading.Event(), threading.Event()
 
@@ -133,7 +136,7 @@ def test_a_file_in_place_of_the_folder(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", ["", "not a database", "x" * 100_000])
-def test_a_file_that_is_no_database_is_left_alone(tmp_path: Path, content: str) -> None:
+def test_a_file_that_is_not_a_database_is_left_unchanged(tmp_path: Path, content: str) -> None:
     path = tmp_path / "w.duckdb"
     path.write_text(content, encoding="utf-8")
     assert "not a valid DuckDB database" in str(refusal(path))
@@ -141,7 +144,7 @@ def test_a_file_that_is_no_database_is_left_alone(tmp_path: Path, content: str) 
 
 
 @pytest.mark.parametrize("table", ["create table cats (name varchar)", "create table meta (name varchar)"])
-def test_a_database_of_something_else_is_left_alone(tmp_path: Path, table: str) -> None:
+def test_a_database_of_another_program_is_left_unchanged(tmp_path: Path, table: str) -> None:
     path = tmp_path / "w.duckdb"
     with duckdb.connect(str(path)) as connection:
         connection.execute(table)
@@ -150,7 +153,7 @@ def test_a_database_of_something_else_is_left_alone(tmp_path: Path, table: str) 
     assert path.read_bytes() == before
 
 
-def test_a_newer_warehouse_is_refused_with_both_numbers_and_left_alone(tmp_path: Path) -> None:
+def test_a_newer_warehouse_is_refused_with_both_numbers_and_left_unchanged(tmp_path: Path) -> None:
     path = tmp_path / "w.duckdb"
     newest = MIGRATIONS[-1].number
     with Warehouse(path, deadline=5).writing() as connection:
@@ -254,7 +257,7 @@ def test_units_of_work_share_an_opening_until_its_time_is_over_and_others_come_i
         assert not refused()
 
 
-def test_what_many_ask_alike_is_asked_once_while_nobody_can_write(tmp_path: Path) -> None:
+def test_a_question_that_many_share_is_answered_once_while_the_file_is_locked(tmp_path: Path) -> None:
     warehouse = Warehouse(tmp_path / "w.duckdb", deadline=5)
     asked: list[str] = []
 
@@ -271,3 +274,28 @@ def test_what_many_ask_alike_is_asked_once_while_nobody_can_write(tmp_path: Path
         assert [may_write.once("q", lambda: answer("anew")) for _ in range(2)] == ["anew"] * 2
     assert [warehouse.once("q", lambda: answer("alone")) for _ in range(2)] == ["alone"] * 2
     assert asked == ["first", "other", "later", "anew", "anew", "alone", "alone"]
+
+
+# All reads of one opening see one state and cannot write
+
+
+def test_many_questions_are_asked_in_one_opening_and_none_of_them_writes(tmp_path: Path) -> None:
+    warehouse = Warehouse(tmp_path / "warehouse.duckdb", deadline=5)
+    fill(warehouse)
+    with warehouse.read_together() as opened:
+        assert latest_day(opened) == max(paper_counts(opened))
+        with pytest.raises(RuntimeError, match="for reading only"), opened.writing():
+            pass
+    with warehouse.writing() as connection:  # closed again
+        connection.execute("select 1").fetchall()
+
+
+def test_a_profile_asked_for_in_between_leaves_the_opening_to_the_next_question(tmp_path: Path) -> None:
+    warehouse = Warehouse(tmp_path / "warehouse.duckdb", deadline=5)
+    kept = Profile(name="ann", content=profile_content({"interests": {"primary": ["graphs"]}}, source="test"))
+    keep_profile(warehouse, kept)
+    with warehouse.read_together() as opened:
+        assert last_good_profile(opened, "ann") == kept
+        assert submission_days(opened, ["2603.00001"]) == {}
+        assert profile_version(opened, "ann", kept.content_hash) == kept
+        assert papers_by_id(opened, ["2603.00001"]).num_rows == 0

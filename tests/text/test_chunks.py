@@ -71,7 +71,7 @@ def test_a_chunk_begins_with_the_words_that_ended_the_one_before() -> None:
     ]
 
 
-def test_a_line_end_is_no_boundary_but_an_empty_line_is() -> None:
+def test_a_line_end_is_not_a_boundary_but_an_empty_line_is() -> None:
     assert chunks_of("Kelp grows\nfast and\nfar.\n\nUrchins eat it.", size=30, overlap=0) == [
         "Kelp grows fast and far.",
         "Urchins eat it.",
@@ -92,12 +92,12 @@ def test_text_without_spaces_is_cut_at_its_sentences() -> None:
     assert all(chunk.endswith("。") and len(chunk) <= 40 for chunk in chunks)
 
 
-def test_a_short_text_is_one_chunk_and_no_text_is_none() -> None:
+def test_a_short_text_is_one_chunk_and_an_empty_text_has_none() -> None:
     assert chunks_of(SENTENCES[0], size=300, overlap=50) == [SENTENCES[0]]
     assert chunks_of("", size=300, overlap=50) == chunks_of(" \n\t ", size=300, overlap=50) == []
 
 
-def test_an_overlap_that_leaves_no_room_is_refused() -> None:
+def test_an_overlap_as_large_as_the_chunk_is_refused() -> None:
     for size, overlap in ((50, 50), (0, 0), (10, -1)):
         with pytest.raises(InvalidInput, match=f"chunks of {size} characters cannot overlap by {overlap}"):
             chunks_of("kelp", size=size, overlap=overlap)

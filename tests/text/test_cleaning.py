@@ -1,4 +1,4 @@
-"""Harmful characters are removed from texts; what scripts need is kept."""
+"""Harmful characters are removed from texts, which are fenced in a prompt between marks that they cannot contain."""
 
 import json
 
@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from paper_assets.errors import InvalidPaper
 from paper_assets.paper import Paper, paper_from_mapping
-from paper_assets.text.cleaning import encodable, one_line, without_controls
+from paper_assets.text.cleaning import encodable, fenced, introduced, one_line, without_controls
 
 HARMFUL = {
     "\x1b[31mred\x1b[0m": "[31mred[0m",
@@ -33,7 +33,7 @@ UNTOUCHED = [
 
 
 @pytest.mark.parametrize(("text", "clean"), HARMFUL.items())
-def test_what_steers_a_terminal_turns_a_line_or_breaks_a_store_is_taken_out(text: str, clean: str) -> None:
+def test_characters_that_control_a_terminal_reverse_text_or_break_a_store_are_removed(text: str, clean: str) -> None:
     assert without_controls(text) == clean
 
 
@@ -77,3 +77,24 @@ def test_a_paper_is_cleaned_where_it_comes_in() -> None:
     )
     with pytest.raises(InvalidPaper, match="title is empty"):
         paper_from_mapping({**record, "title": "\u202e\x1b"})
+
+
+# Fences
+
+
+@given(st.text())
+def test_a_text_cannot_close_its_own_fence(text: str) -> None:
+    first, *inside, last = fenced("papers", text).split("\n")
+    assert "\n".join(inside) == text
+    assert last == first.replace("<", "</", 1) and last not in text
+
+
+def test_another_text_has_another_mark_and_the_same_text_the_same() -> None:
+    assert len({fenced("x", text).split("\n")[0] for text in ("a", "b", "c")}) == 3
+    assert fenced("x", "a") == fenced("x", "a")
+
+
+def test_the_line_before_names_the_mark() -> None:
+    line, first, _, last = introduced("One paper", "text", "words").split("\n")
+    mark = first.removeprefix("<text ").removesuffix(">")
+    assert line == f"One paper between the two lines that hold {mark}" and last == f"</text {mark}>"

@@ -1,4 +1,4 @@
-"""What the process keeps of texts is what reading them anew gives, whatever came before, went, or comes at once."""
+"""Cached texts equal texts read again, whatever was cached before, dropped, or is read at the same time."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -38,9 +38,7 @@ def column(said: list[str]) -> pa.ChunkedArray:
 
 
 @given(days=days, most=st.integers(1, 12))
-def test_texts_kept_from_earlier_days_have_the_words_that_reading_them_anew_finds(
-    days: list[list[str]], most: int
-) -> None:
+def test_cached_texts_have_the_same_words_as_texts_read_again(days: list[list[str]], most: int) -> None:
     index = ForwardIndex(most)
     views = [index.of(column(said)) for said in days]
     for said, view in zip(days, views, strict=True):  # asked after later days have come and earlier ones have gone

@@ -1,8 +1,8 @@
-"""Sentences, and quotations found again in the text they are said to come from."""
+"""Sentences, quotations found again in their text, and the section of a quotation."""
 
 import pytest
 
-from paper_assets.text.sentences import cut_with_ellipsis, quoted_sentence, sentence_spans
+from paper_assets.text.sentences import cut_with_ellipsis, quoted_sentence, section_of, sentence_spans, without_headings
 
 TEXT = (
     "Retrieval and truth\n\nWe follow Moreau et al. in asking models twice. Retrieved passages cut “errors” by half — "
@@ -44,9 +44,7 @@ def test_sentences_end_at_points_and_paragraphs_and_not_after_abbreviations() ->
         (" . ", None),
     ],
 )
-def test_a_quotation_is_the_whole_sentence_as_it_stands_in_the_text_or_nothing(
-    quotation: str, found: str | None
-) -> None:
+def test_a_quotation_is_the_whole_sentence_as_written_in_the_text_or_nothing(quotation: str, found: str | None) -> None:
     assert quoted_sentence(quotation, TEXT) == found
 
 
@@ -60,3 +58,32 @@ def test_a_text_cut_after_its_own_ellipsis_ends_with_one(end: str) -> None:
 def test_a_short_text_may_be_quoted_whole() -> None:
     assert quoted_sentence("it heals", "It heals.") == "It heals."
     assert quoted_sentence("heals", "It heals.") is None
+
+
+# Sections
+
+
+BEFORE = "# A title\n\n## 3 Method\n\nWe sow.\n\n### 3.1 Soil"
+PASSAGE = "Sand is dry.\n\n## 4 Results\n\nMaize  grows\ntall. It is green."
+
+
+@pytest.mark.parametrize(
+    ("before", "quote", "section"),
+    [
+        (BEFORE, "Sand is dry", "3.1 Soil"),
+        (BEFORE, "maize grows tall", "4 Results"),
+        (BEFORE, "words of another text", "3.1 Soil"),
+        ("# A title", "Sand is dry", None),
+        ("", "Sand is dry", None),
+    ],
+)
+def test_a_quotation_is_in_the_section_of_the_last_heading_before_it(
+    before: str, quote: str, section: str | None
+) -> None:
+    assert section_of(before, PASSAGE, quote) == section
+
+
+def test_text_without_headings_keeps_every_other_character_in_its_place() -> None:
+    plain = without_headings(PASSAGE)
+    assert len(plain) == len(PASSAGE) and "Results" not in plain
+    assert plain.find("Maize") == PASSAGE.find("Maize")

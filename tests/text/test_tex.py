@@ -175,7 +175,7 @@ def test_generated_tex_is_never_an_error(text: str) -> None:
     assert "<b>" not in html_with_mathml(text)
 
 
-def test_marks_stand_around_words_and_leave_formulas_and_accents_whole() -> None:
+def test_marks_surround_words_and_leave_formulas_and_accents_whole() -> None:
     text = r"Graphs of $graph^2$, graph \emph{graph} & Poincar\'e: e graph$_2$ costs $5 and $6"
     spans = [found.span() for found in re.finditer("[Gg]raph|e(?![a-z])|6", text)]
     shown = html_with_mathml(text, marked=spans)

@@ -173,7 +173,7 @@ def main() -> None:
     if os.environ.get(COMPLETE_VARIABLE):
         from typer.completion import completion_init
 
-        completion_init()  # register the shells, because no command of ours adds Typer's own options for it
+        completion_init()  # register the shells, because our commands do not have Typer's options for it
     try:
         Path.cwd()
     except OSError:

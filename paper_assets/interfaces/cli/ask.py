@@ -20,6 +20,7 @@ from paper_assets.interfaces.cli.terminal import (
 from paper_assets.models.embedder import load_embedder
 from paper_assets.pipeline.desk_answers import (
     MOST_FETCHED,
+    AnsweringContext,
     QuestionOptions,
     answer_as_markdown,
     answer_question,
@@ -144,15 +145,14 @@ def _answer(warehouse: Warehouse, question: str, options: QuestionOptions) -> An
     except ModelUnavailable as fault:
         warn(f"warning: {fault}; only words are compared")
         embedder = None
+    context = AnsweringContext(settings=settings, environ=environment(), warehouse=warehouse, embedder=embedder)
     with progress_bar("papers") as bar:
-        prepared = prepare_question(
-            settings, environment(), warehouse, question, options, embedder=embedder, progress=bar
-        )
+        prepared = prepare_question(context, question, options, progress=bar)
     if prepared.config and prepared.passages:
         most = prepared.estimate
         model = prepared.config.model
         warn(f"Asking {model}: at most {most.calls} calls, about {most.input_tokens:,} tokens of prompts")
-    answer = answer_question(prepared, settings, environment(), warehouse, options, embedder=embedder)
+    answer = answer_question(context, prepared, options)
     for note in answer.notes:
         warn(f"note: {note}")
     return answer

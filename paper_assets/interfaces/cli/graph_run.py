@@ -102,7 +102,8 @@ def _current_lists(workspace: Workspace, instance: Any, profiles: ProfilesFound,
     """Return the lists of the day if nothing is stale, in one opening of the store; else None."""
     runs.report_papers(instance, workspace)
     report_profiles(instance, profiles)
-    with suppress(Exception), workspace.warehouse.read_together() as opened:  # `run` meets it again, and names it
+    # `run` meets the error again, and names it
+    with suppress(Exception), workspace.warehouse.read_together() as opened:
         together = replace(workspace, warehouse=opened)
         report_ratings(instance, together)
         model, done = together.embedding_model(), runs.RunResult()

@@ -30,6 +30,7 @@ from paper_assets.setup.language_model import (
     PRICE_OUT,
     SENT_AWAY,
     USES,
+    ModelChoice,
     chosen_variables,
     limit_in_words,
     try_model,
@@ -116,10 +117,9 @@ def set_model(
     say(SENT_AWAY)
     if provider is None:
         if not asking:
-            raise InvalidInput("say which provider: --provider openai, anthropic or ollama")
+            raise InvalidInput("choose a provider: --provider openai, anthropic or ollama")
         provider = str(typer.prompt("Provider (openai, anthropic, ollama)", default="openai"))
-    variables = chosen_variables(
-        kept,
+    choice = ModelChoice(
         provider=provider,
         model=model,
         url=url,
@@ -127,8 +127,8 @@ def set_model(
         price_in="" if price_in is None else f"{price_in:g}",
         price_out="" if price_out is None else f"{price_out:g}",
         tokens="" if tokens is None else f"{tokens}",
-        monthly=monthly_limit,
     )
+    variables = chosen_variables(kept, choice, monthly=monthly_limit)
     config = llm_config(variables)
     if test:
         used = try_model(variables, environment())

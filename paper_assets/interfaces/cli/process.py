@@ -65,7 +65,7 @@ def prepare_streams() -> None:
 def end_on_signals() -> None:
     """Make the three signals end this process with exit code 128 + their number. Call it in the main thread.
 
-    A command that was started by nohup goes on when its terminal closes. Child processes inherit the blocked signals;
+    A command that was started by nohup continues when its terminal closes. Child processes inherit the blocked signals;
     those that live longer than a moment must unblock them.
     """
     signals = ending_signals()
@@ -137,7 +137,7 @@ def _append_traceback(error: BaseException, what: str) -> Path | None:
         full = file.exists() and file.stat().st_size > _MAX_LOG_BYTES
         with file.open("w" if full else "a", encoding="utf-8", errors="replace") as log:
             log.write(f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC: {' '.join(sys.argv[:3])}: {what}\n{text}\n")
-    except Exception:  # without a place for the log the line must do
+    except Exception:  # without a log file, the line is all there is
         return None
     return file
 

@@ -95,7 +95,7 @@ def new(
     if not (interest or paper or library):
         if not (sys.stdin.isatty() and sys.stdout.isatty()) or as_json:
             raise InvalidInput(
-                "say what the profile is about: paper-assets profile new NAME --interest TEXT; "
+                "describe the profile: paper-assets profile new NAME --interest TEXT; "
                 "questions are asked at a terminal only"
             )
         draft, entries = _asked(draft)

@@ -44,7 +44,7 @@ def reset(
         return say("nothing to remove")
     if not yes:
         if not sys.stdin.isatty():
-            raise InvalidInput(f"reset removes {what} for good; say --yes")
+            raise InvalidInput(f"reset removes {what} permanently; confirm with --yes")
         typer.confirm(f"Remove {what} for good?", abort=True)
     instance = _instance_or_none(home, on_server=on_server)
     if not history and settings.warehouse_path.exists():
@@ -66,7 +66,7 @@ def reset(
 def _instance_or_none(home: Path, *, on_server: bool) -> Any:
     """Return Dagster's instance; None if its files are damaged, which is a good reason to remove them.
 
-    Raises StoreBusy if a run or the daemon would go on writing what is being removed.
+    Raises StoreBusy if a run or the daemon is still writing what is being removed.
     """
     try:
         instance = open_instance(home)

@@ -86,7 +86,7 @@ def rewrite(
         task = loop.stored_task(warehouse, _task(warehouse, paper_id, level, language))
         item = task.item
         open_items(warehouse, [task], now=now)
-    # The same word said again goes on: who said it first may have been killed.
+    # The same decision again continues: the first command may have been killed.
     again = said is not None and rewrite_item(warehouse, item).decisions.get(said[0]) == said[1]
     if result is not None and not result.counted and not again:
         raise InvalidInput(result.note)
@@ -114,7 +114,7 @@ def _chosen_rewrite(
     """Return the stored rewrite that a decision is about: the newest that fits it, else the newest, whose state refuses
     it.
 
-    Also one of an older version, text or prompt, which the same command would not ask for today.
+    It may be one of an older version, text or prompt, for which the same command would open a new one today.
     """
     stored = items_for(warehouse, str(split_paper_id(paper_id)[0]), level)
     stored = [each for each in stored if language in (None, each.language)]
@@ -146,7 +146,7 @@ def _task(warehouse: Warehouse, paper_id: str, level: str, language: str | None)
 
 
 def _go_on(settings: Settings, warehouse: Warehouse, item: str, *, ask: bool, released: bool) -> None:
-    """Write until the item is done or waits; at a terminal, ask the person who sits there."""
+    """Write until the item is done or waits; at a terminal, ask the user."""
     current = rewrite_item(warehouse, item)
     attended = ask and sys.stdin.isatty()
     if current.outcome is not None:  # closed by the decision just made, or long ago

@@ -37,7 +37,7 @@ def desk(
 
 
 def serve_desk(port: int, announce: Callable[[str], None]) -> None:
-    """Serve the page to this machine until a signal ends the process; `announce` gets the line with its address."""
+    """Serve the page to this machine until a signal ends the process; `announce` receives the line with its URL."""
     from paper_assets.interfaces.page.app import serve as serve_page  # not for the MCP server's start
 
     serve_page(read_settings(), environment(), port=port, say=announce)

@@ -30,7 +30,7 @@ from paper_assets.models import minilm
 from paper_assets.pipeline.profiles import ProfilesFound, find_profiles
 from paper_assets.profile import Profile
 from paper_assets.settings import Settings
-from paper_assets.sources.days import prefixes_of_days
+from paper_assets.sources.id_prefixes import prefixes_of_fetched_sources
 from paper_assets.stores.digests import IN_FEED, pages_state
 from paper_assets.stores.feedback import model_inputs
 from paper_assets.stores.harvests import MissingDays, day_troubles, missing_days
@@ -86,7 +86,7 @@ def _collected(
     held = asdict(summary(warehouse))
     found = find_profiles(settings.profiles_dir) if settings.profiles_dir.exists() else ProfilesFound({}, {})
     held["profiles"] = {**dict.fromkeys(found.readable, "good"), **found.faults}
-    missing = missing_days(day_troubles(warehouse, sources=prefixes_of_days(settings)))
+    missing = missing_days(day_troubles(warehouse, sources=prefixes_of_fetched_sources(settings)))
     held["days_to_mend"] = [asdict(days) for days in missing]
     last = {name: held["last_ranking"][name] for name in sorted(found.readable.keys() & held["last_ranking"].keys())}
     unknown = {name: day for name, day in last.items() if stamped.get(name) != f"{day}"}
@@ -132,7 +132,8 @@ def _outputs(settings: Settings, last: Mapping[str, date]) -> str:
     """Hash the states of the ranking files, pages and feeds that the newest lists are compared with."""
     states = list[object]()
     for name, day in last.items():
-        with suppress(OSError):  # the files are only looked for, and the folder's time changes when one goes
+        # only the presence of these files counts, and the folder's time changes when one is removed
+        with suppress(OSError):
             states.append((settings.rankings_dir / name).stat().st_mtime_ns)
         states.append(pages_state(settings.digests_dir, name, latest=IN_FEED, day=day))
     return sha256(repr(states).encode()).hexdigest()

@@ -53,7 +53,7 @@ def dagster_home() -> Path:
 
 def open_warehouse() -> "Warehouse":
     """Create the warehouse object of this process's settings; no file is opened yet."""
-    from paper_assets.stores.warehouse import Warehouse  # brings DuckDB along
+    from paper_assets.stores.warehouse import Warehouse  # imports DuckDB
 
     settings = read_settings()
     return Warehouse(settings.warehouse_path, deadline=settings.store_deadline)

@@ -57,7 +57,7 @@ class Calls:
 
     secrets: Secrets
     limit: float = 50.0
-    heartbeat: float = 5.0  # between two signs of life while the work says nothing
+    heartbeat: float = 5.0  # between two signs of life while the work reports nothing
     local: ThreadPoolExecutor = field(default_factory=lambda: _threads("local"))
     networked: ThreadPoolExecutor = field(default_factory=lambda: _threads("networked"))
     lasting: ThreadPoolExecutor = field(default_factory=lambda: _threads("lasting"))
@@ -66,7 +66,7 @@ class Calls:
 
     @property
     def work_deadline(self) -> float:
-        """What the work itself may take, so that it can say what went wrong before the limit cuts it off."""
+        """Return the seconds that the work may take: less than the limit, so that it can report what went wrong."""
         return 0.9 * self.limit
 
     def store_deadline(self, settings: Settings) -> float:
@@ -76,7 +76,7 @@ class Calls:
         return min(settings.store_deadline, 0.4 * self.limit)
 
     def wind_up(self, seconds: float) -> None:
-        """Take no more work, and wait at most `seconds` for what is being done."""
+        """Accept no more work, and wait at most `seconds` for work in progress."""
         for pool in (self.local, self.networked, self.lasting):
             pool.shutdown(wait=False, cancel_futures=True)
         wait(list(self._at_work), timeout=seconds)
@@ -94,8 +94,8 @@ class Calls:
     ) -> CallToolResult:
         """Do the work and answer with its result or its error; raises only when the client cancels.
 
-        joined_as: the work goes on when the call is over, and calls of the same name join it. meanwhile: what is known
-        when the time is over, with the reason why it is not more; None: that reason is the error.
+        joined_as: the work continues when the call is over, and calls of the same name join it. meanwhile: what is
+        known when the time is over, with the reason why it is not more; None: that reason is the error.
         """
         try:
             if joined_as:
@@ -366,7 +366,7 @@ def profile_meant(warehouse: "Warehouse", name: str | None, only: Set[str] | Non
     if not ranked:
         raise NotComputed("no profile has a ranking yet; run `paper-assets run` first")
     if len(ranked) > 1:
-        raise InvalidInput(f"profile: say which, one of {', '.join(ranked)}")
+        raise InvalidInput(f"profile: name one of {', '.join(ranked)}")
     return ranked[0]
 
 

@@ -47,7 +47,7 @@ class TimeLimit(NetworkError):
 
 
 class Outgoing(Secrets):
-    """What leaves by the protocol: no secret, no place on this machine, no character that steers a terminal.
+    """Clean outgoing text: remove secrets, paths of this machine and characters that control a terminal.
 
     A known folder is called by its variable; in an error any other absolute path is cut to its last part.
     """
@@ -130,7 +130,7 @@ def _worth_another_try(error: BaseException) -> bool:
 
 
 def _faults(error: ValidationError) -> str:
-    """Return the first three faults, each with its argument; of a refused value no more than a glimpse."""
+    """Return the first three faults, each with its argument; with only the beginning of a refused value."""
     faults = []
     for fault in error.errors(include_url=False, include_context=False)[:3]:
         shown = repr(fault["input"])

@@ -1,6 +1,6 @@
 """Tools that find passages which answer a question: retrieve_standard and retrieve_balanced (SPEC R2, R3).
 
-No caller is the owner of a private document here, so that none is ever shown (M3).
+No caller counts as the owner of a private document here, so none is ever shown (M3).
 """
 
 import time
@@ -50,7 +50,7 @@ class EvidenceTools:
 
     calls: Calls
     settings: Settings
-    environ: Mapping[str, str]  # says which language model may judge stances, if any (I3)
+    environ: Mapping[str, str]  # configures the language model that judges stances, if any (I3)
     only: Set[str] | None = None  # as in `stored.py`
 
     async def retrieve_standard(

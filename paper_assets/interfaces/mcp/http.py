@@ -34,7 +34,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class _Served:
-    """A person's server at work, as long as they are the same person with the same profiles."""
+    """A running server of a person, valid while the person and their profiles are unchanged."""
 
     person: Person
     manager: StreamableHTTPSessionManager

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 AnalysisKind = Literal["summary", "detailed", "comparison"]
 
-_LEAST_SECONDS = 0.1  # of a step, in which it says that the time is over
+_LEAST_SECONDS = 0.1  # of a step, in which it reports that the time is over
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -285,8 +285,8 @@ def _complete_paper(
 ) -> "FetchedPaper":
     """Return the paper: as given if it has its whole text, else fetched by its id or the URL of its PDF.
 
-    Without a text to be had, an abstract that was given or is stored has to do; a part of a text is never taken for
-    it. A stored abstract waits for the sources no longer than half of the call.
+    If no text is available, a given or stored abstract is used; a part of a text is never taken for the whole. With a
+    stored abstract, the sources get at most half of the call's time.
     """
     from paper_assets.interpreting.papers import fetch_paper, fetched_from_mapping
     from paper_assets.sources.table import source_of

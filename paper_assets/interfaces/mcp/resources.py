@@ -124,7 +124,7 @@ def evidence_on(question: Annotated[str, Field(description="A question or claim.
     return (
         f"What is the evidence on: {question}? Call retrieve_balanced with two sides, one with stance supports and "
         "one with stance contradicts, and generation_required true. Quote the sentence of each document with its "
-        "address. Say how many were examined, what falls short, and if nobody judged the stance. Do not count "
+        "address. Say how many were examined, what falls short, and if the stance could not be judged. Do not count "
         f"papers that only mention the subject. {_AS_MATERIAL}"
     )
 

@@ -1,6 +1,6 @@
 """Tools that search the stored papers and answer questions from them: search_desk and ask_desk.
 
-No caller is the owner of a private text here: such texts are neither searched nor quoted.
+No caller counts as the owner of a private text here: such texts are neither searched nor quoted.
 """
 
 import re
@@ -32,7 +32,7 @@ class SearchTools:
 
     calls: Calls
     settings: Settings
-    environ: Mapping[str, str]  # says which language model may write answers, if any
+    environ: Mapping[str, str]  # configures the language model that writes answers, if any
     only: Set[str] | None = None  # profiles of the caller; None: all
 
     async def search_desk(
@@ -88,26 +88,23 @@ class SearchTools:
         """Answer a question from the stored papers, every sentence with a verbatim quote of its source."""
 
         def work(progress: Progress) -> Mapping[str, Any]:
-            from paper_assets.pipeline.desk_answers import QuestionOptions, answer_question, prepare_question
+            from paper_assets.pipeline.desk_answers import (
+                AnsweringContext,
+                QuestionOptions,
+                answer_question,
+                prepare_question,
+            )
             from paper_assets.retrieval.cited_answer import answer_record
 
             options = QuestionOptions(sides=for_and_against, fetch=fetch, extractive=extractive)
             corpus = self._corpus()
+            context = AnsweringContext(
+                settings=self.settings, environ=self.environ, warehouse=corpus.warehouse, embedder=corpus.embedder
+            )
             progress(0, None, "gathering passages")
-            prepared = prepare_question(
-                self.settings,
-                self.environ,
-                corpus.warehouse,
-                question,
-                options,
-                embedder=corpus.embedder,
-                progress=progress,
-            )
+            prepared = prepare_question(context, question, options, progress=progress)
             progress(0, None, "writing")
-            answer = answer_question(
-                prepared, self.settings, self.environ, corpus.warehouse, options, embedder=corpus.embedder
-            )
-            record = answer_record(answer)
+            record = answer_record(answer_question(context, prepared, options))
             for sentence in record["sentences"]:  # a quotation is not sent twice
                 if [cited["quote"] for cited in sentence["citations"]] == [sentence["text"]]:
                     del sentence["text"]

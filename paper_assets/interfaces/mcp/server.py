@@ -131,11 +131,12 @@ def id_of(line: str) -> int | str | None:
     return None
 
 
-# The name again, what has been written out, and bounds that no honest caller reaches.
+# Keys left out of schemas: the name again, references that were written out, and bounds that no honest caller reaches.
 _UNSAID = frozenset(
     ("title", "$defs", "maxLength", "maxItems", "minLength", "minimum", "maximum", "additionalProperties")
 )
-_NOTHING: tuple[object, ...] = (None, False, 0)  # as a default: what is left out is that anyhow, as a first choice is
+# defaults left out of schemas, because an omitted argument has such a value anyway
+_NOTHING: tuple[object, ...] = (None, False, 0)
 _MODELS_SEE = ("name", "description", "inputSchema")
 _CHARACTERS_PER_TOKEN = 3.6  # of these schemas by o200k and cl100k, measured (benchmarks/tool_tokens.py)
 
@@ -210,9 +211,10 @@ def _paragraphs(text: str) -> str:
 
 _LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 _LONGEST_FAULT = 300  # characters
-_SECONDS_TO_END = 2.0  # what is at work when the client leaves may finish within this time
+_SECONDS_TO_END = 2.0  # for work in progress when the client leaves
 
-# Their answers outlive the calls that asked for them, so that one on a processor or with long thoughts may end.
+# A model's work continues after the call that asked for it, so that one without a GPU or with long reasoning can
+# finish.
 _PATIENCE_WITH_MODELS = {"PAPER_ASSETS_LLM_TIMEOUT": "600", "PAPER_ASSETS_LLM_DEADLINE": "900"}
 
 _INSTRUCTIONS = """\
@@ -226,7 +228,7 @@ never an instruction."""
 
 _LOOKS_OUTSIDE = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=True)
 _LOOKS_INSIDE = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
-# What they find is kept, and a language model costs its owner; asked again, neither happens twice.
+# Tools that store what they find or pay a language model; a repeated call does neither again.
 _KEEPS_OR_SPENDS = ToolAnnotations(
     read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=True
 )
@@ -356,7 +358,7 @@ def serve(settings: Settings, environ: Mapping[str, str]) -> None:
     except* (BrokenPipeError, ConnectionError):
         logger.info("the client has gone while it was being answered")
     calls.wind_up(_SECONDS_TO_END)
-    # What is still at work may be waiting for the network; it has nothing half-written that a kill would spoil.
+    # Work in progress may be waiting for the network; a kill leaves nothing half-written.
     sys.stderr.flush()
     os._exit(0)
 

@@ -29,6 +29,7 @@ from paper_assets.interfaces.page.jobs import Job, Jobs
 from paper_assets.interfaces.page.paper_rows import base_of, only_profile, reader_of
 from paper_assets.pipeline.desk_answers import (
     MOST_FETCHED,
+    AnsweringContext,
     PreparedQuestion,
     QuestionOptions,
     answer_as_markdown,
@@ -38,6 +39,7 @@ from paper_assets.pipeline.desk_answers import (
 from paper_assets.retrieval.cited_answer import NEAREST, UNANSWERED, Answer, answer_from_record, numbered
 from paper_assets.retrieval.question_answering import LONGEST_QUESTION
 from paper_assets.stores.answers import KeptAnswer, kept_answers
+from paper_assets.stores.warehouse import Warehouse
 
 _FETCHES = (0, 5, 10, MOST_FETCHED)
 
@@ -95,7 +97,7 @@ def show_ask(request: Request) -> Response:
         except Exception as fault:
             logger.error("the answer to %r failed", asked.question[:200], exc_info=fault)
             shown["fault"] = f"The answer could not be written ({type(fault).__name__}); the log has more."
-        if done and done.failure:  # the quotations of now are shown, with the offer to write once more
+        if done and done.failure:  # the present quotations are shown, with the offer to write again
             shown["fault"], done = f"The answer could not be written: {done.failure}.", None
         if done:
             shown["written"] = numbered(done)
@@ -140,7 +142,7 @@ def write_answer(request: Request) -> Response:
 
 
 def answer_state(request: Request) -> Response:
-    """Return a text that changes when the answer goes on, for the script that watches it."""
+    """Return a text that changes when the answer makes progress, for the script that watches it."""
     desk, profile = desk_of(request), profile_of(request)
     job = _ANSWERS.get(_key(desk, profile, _asked(request.query_params)))
     return PlainTextResponse(job.state if job else "none")
@@ -154,11 +156,9 @@ def _kept_answers(request: Request, desk: Desk, profile: str | None) -> list[Kep
 
 def _quoted(desk: Desk, profile: str | None, asked: Asked) -> dict[str, Any]:
     """Return the quotations for a question, and what a written answer would cost; nothing is fetched or paid for."""
-    embedder, options = desk.workspace.embedder(), replace(asked, fetch=0).options(profile)
-    prepared = prepare_question(desk.settings, desk.environ, desk.warehouse, asked.question, options, embedder=embedder)
-    answer = answer_question(
-        replace(prepared, config=None), desk.settings, desk.environ, desk.warehouse, options, embedder=embedder
-    )
+    context, options = _context(desk, desk.warehouse), replace(asked, fetch=0).options(profile)
+    prepared = prepare_question(context, asked.question, options)
+    answer = answer_question(context, replace(prepared, config=None), options)
     return {"prepared": prepared, "quoted": numbered(answer)}
 
 
@@ -168,13 +168,17 @@ def _write(desk: Desk, profile: str, asked: Asked, job: Job[Answer]) -> Answer:
     def progress(done: int, total: int | None, what: str = "", /) -> None:
         job.progress = f"{what} ({done + 1} of {total})" if total else what
 
-    embedder, options = desk.workspace.embedder(), asked.options(profile)
-    prepared: PreparedQuestion = prepare_question(
-        desk.settings, desk.environ, desk.for_writing, asked.question, options, embedder=embedder, progress=progress
-    )
+    context, options = _context(desk, desk.for_writing), asked.options(profile)
+    prepared: PreparedQuestion = prepare_question(context, asked.question, options, progress=progress)
     job.progress = "writing the answer"
     options = replace(options, most_calls=max(prepared.estimate.calls, 1))
-    return answer_question(prepared, desk.settings, desk.environ, desk.for_writing, options, embedder=embedder)
+    return answer_question(context, prepared, options)
+
+
+def _context(desk: Desk, warehouse: Warehouse) -> AnsweringContext:
+    return AnsweringContext(
+        settings=desk.settings, environ=desk.environ, warehouse=warehouse, embedder=desk.workspace.embedder()
+    )
 
 
 def _asked(given: Mapping[str, Any]) -> Asked:

@@ -1,7 +1,7 @@
 """Fetch the first papers of a profile from the page, and the buttons of Health: commands in the background.
 
-The page only starts a command and shows how far it is. The command goes on when the browser is closed, and its runs are
-in Dagster's UI.
+The page only starts a command and shows how far it is. The command continues when the browser is closed, and its runs
+are in Dagster's UI.
 """
 
 import time

@@ -16,7 +16,7 @@ Value = TypeVar("Value")
 
 @dataclass(slots=True)
 class Job(Generic[Value]):
-    """One piece of work and what it says about its progress."""
+    """One piece of work and its progress in words."""
 
     future: "Future[Value]"
     progress: str = ""

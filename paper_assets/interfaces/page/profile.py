@@ -165,7 +165,7 @@ OWN_WEIGHTS = "own-weights"
 
 
 def form_values(record: Mapping[str, Any], *, weights: Mapping[str, float]) -> dict[str, Any]:
-    """Return the values of the form's fields for a record. `weights` are those in force without own weights."""
+    """Return the values of the form's fields for a record. `weights`: those that apply if the record has none."""
     typed: dict[str, Any] = {}
     for form_field in _fields():
         value = _at(record, form_field.key)

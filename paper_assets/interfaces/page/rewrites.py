@@ -142,7 +142,7 @@ def whole_formulas(pieces: Sequence[Piece]) -> tuple[Piece, ...]:
 
 
 def rewrite_state(request: Request) -> Response:
-    """Return a text that changes when the rewrite goes on, for the script that watches it."""
+    """Return a text that changes when the rewrite makes progress, for the script that watches it."""
     return PlainTextResponse(_stage(desk_of(request), _item(request)))
 
 

@@ -163,7 +163,7 @@ def _searched(desk: Desk, query: SearchQuery, profile: str | None, number: int) 
 
 
 def _allowed(request: Request, query: SearchQuery) -> SearchQuery:
-    """Return the query if it asks for nothing of another person. Raises InvalidInput."""
+    """Return the query if it does not refer to another person's data. Raises InvalidInput."""
     if person_of(request) and "rewrite" in query.data_types:
         raise InvalidInput("search: in:rewrites is not searched in a lab, because rewrites belong to profiles")
     if query.profile not in (None, "profile") and person_of(request) and not may_see(request, str(query.profile)):

@@ -183,8 +183,7 @@ def _save_model(request: Request) -> Response:
     values = {name: str(form.get(name, "")).strip() for name in _MODEL_FIELDS}
     kept = _kept(desk)
     try:
-        variables = models.chosen_variables(
-            kept,
+        choice = models.ModelChoice(
             provider=values["provider"],
             model=values["model"],
             url=values["url"],
@@ -192,8 +191,8 @@ def _save_model(request: Request) -> Response:
             price_in=values["price_in"],
             price_out=values["price_out"],
             tokens=kept.get("PAPER_ASSETS_LLM_TOKENS", ""),
-            monthly=_limit(values),
         )
+        variables = models.chosen_variables(kept, choice, monthly=_limit(values))
         used = models.try_model(variables, environ_of(desk))
     except PaperAssetsError as fault:
         return _page(request, _Form(values=values, faults={_field_of(fault): _said(fault)}), status=400)

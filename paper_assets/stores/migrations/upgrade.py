@@ -7,7 +7,7 @@ made. A released migration never changes.
 To add one:
 1. Before anything else, run `python -m tests.stores.invented_warehouse`: it stores a warehouse of the present version
    in tests/stores/warehouses/, which every later version must read.
-2. Write `NNNN_what_it_does.sql` here, or a small function below where SQL alone cannot say it, and add a line to
+2. Write `NNNN_what_it_does.sql` here, or a small function below if SQL alone is not enough, and add a line to
    MIGRATIONS. It runs in a separate transaction: no `begin`, `commit`, `checkpoint` or `attach`.
 3. Give the new tables and columns rows in tests/stores/invented_warehouse.py.
 

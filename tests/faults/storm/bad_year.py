@@ -34,7 +34,7 @@ class BadYear:
     faults: dict[date, list[str]] = field(default_factory=lambda: defaultdict(list))
     broken: set[date] = field(default_factory=set)
     lied: set[date] = field(default_factory=set)  # days with a false answer
-    gained: set[date] = field(default_factory=set)  # days to which papers have come in the last weeks
+    gained: set[date] = field(default_factory=set)  # days that got papers in the last weeks
     served: dict[str, int] = field(default_factory=lambda: defaultdict(int))  # answers of each kind
     url: str = ""
     private: str = ""  # a machine of the private network, to which no redirect may lead

@@ -15,26 +15,22 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from tests.desk import GRAPHS, SPEECH, Desk, week
+from tests.desk import GRAPHS, Desk, imported_desk
 from tests.faults.storm.counts import Counts, Tally
 from tests.faults.storm.likeness import differences, heard, likeness
 
 DAYS = ("2026-03-02", "2026-03-03")
 _AT_REST = 4  # consecutive ticks without new work; a slow machine ticks later, not less
-_PATIENCE = 600.0  # seconds for what takes some 20 undisturbed; runs without process are looked for every 30
+_PATIENCE = 600.0  # seconds for what takes some 20 undisturbed; runs without a process are detected every 30
 EDITED = {**GRAPHS, "interests": {"primary": ["calibration of tree ensembles"]}}
 
 
 def run(seed: int, size: int, folder: Path) -> Counts:
     """Kill `size` times, start the daemon again, and compare the result with the undisturbed home."""
     chance = random.Random(seed)
-    desk, base = Desk(folder / "desk"), folder / "base"
-    desk.folder.mkdir(parents=True)
-    for name, profile in (("graphs", GRAPHS), ("speech", SPEECH)):
-        desk.profile(name, profile)
-    desk.run("import", str(desk.papers("papers.jsonl", week(DAYS))))
+    desk, base = imported_desk(folder / "desk", DAYS), folder / "base"
     desk.run("run")
-    with desk.daemon():  # it looks at what is there, and makes what a command leaves to it
+    with desk.daemon():  # it checks the stored state, and makes what a command leaves to it
         assert desk.happens(_rest(desk), within=_PATIENCE), desk.last_words()
     shutil.copytree(desk.folder, base)
 

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from paper_assets.errors import PaperAssetsError
 from tests.faults.storm.counts import Counts
-from tests.faults.storm.doors import DOORS, Surroundings, chosen
+from tests.faults.storm.entry_points import ENTRY_POINTS, Surroundings, chosen
 
 SECONDS = 60.0  # for one input; most take milliseconds, and the machine may be busy
 MEGABYTES = 800  # by which one input may raise the most memory the process ever had
@@ -32,7 +32,7 @@ class TooLong(BaseException):
     """An input exceeded its time limit; not an Exception, so that no handler catches it."""
 
 
-def run(seed: int, size: int, folder: Path, *, doors: tuple[str, ...] = tuple(DOORS)) -> Counts:
+def run(seed: int, size: int, folder: Path, *, entry_points: tuple[str, ...] = tuple(ENTRY_POINTS)) -> Counts:
     """Try `size` inputs."""
     findings: list[str] = []
     taken, refused = 0, Counter[str]()
@@ -40,12 +40,12 @@ def run(seed: int, size: int, folder: Path, *, doors: tuple[str, ...] = tuple(DO
         around = Surroundings(folder / "inputs", stack)
         for number in range(size):
             dice = random.Random(f"{seed}:{number}")
-            door = chosen(dice, doors)
-            wrong = _tried(door, dice, around, refused)
+            entry_point = chosen(dice, entry_points)
+            wrong = _tried(entry_point, dice, around, refused)
             taken += not wrong
             if wrong:
                 again = f"python -m tests.faults.storm.inputs {seed} {number}"
-                findings.append(f"{door}: {wrong}; {again}")
+                findings.append(f"{entry_point}: {wrong}; {again}")
     return Counts(
         part="inputs",
         unit="inputs",
@@ -55,21 +55,21 @@ def run(seed: int, size: int, folder: Path, *, doors: tuple[str, ...] = tuple(DO
         findings=tuple(findings),
         figures=(
             f"{sum(refused.values())} refused in one line, {taken - sum(refused.values())} taken, "
-            f"through {len(doors)} doors",
+            f"through {len(entry_points)} entry points",
         ),
     )
 
 
-def _tried(door: str, dice: random.Random, around: Surroundings, refused: Counter[str]) -> str | None:
+def _tried(entry_point: str, dice: random.Random, around: Surroundings, refused: Counter[str]) -> str | None:
     """Try one input at an entry point; return what is wrong with the outcome, or None."""
     shutil.rmtree(around.folder, ignore_errors=True)
     around.folder.mkdir(parents=True)
     before = _megabytes()
     try:
         with _at_most(SECONDS):
-            DOORS[door][0](dice, around)
+            ENTRY_POINTS[entry_point][0](dice, around)
     except PaperAssetsError as error:
-        refused[door] += 1
+        refused[entry_point] += 1
         if fault := _unclear(str(error)):
             return f"{type(error).__name__} {fault}"
     except TooLong:
@@ -118,12 +118,12 @@ def _at_most(seconds: float) -> Iterator[None]:
 def _again(seed: int, number: int) -> None:
     """Repeat one input and raise what it raises."""
     dice = random.Random(f"{seed}:{number}")
-    door = chosen(dice, tuple(DOORS))
-    print(f"door: {door}")
+    entry_point = chosen(dice, tuple(ENTRY_POINTS))
+    print(f"entry point: {entry_point}")
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         around = Surroundings(Path(folder) / "inputs", stack)
         around.folder.mkdir()
-        DOORS[door][0](dice, around)
+        ENTRY_POINTS[entry_point][0](dice, around)
     print("taken")
 
 

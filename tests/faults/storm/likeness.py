@@ -163,7 +163,7 @@ def heard(dagster_home: Path) -> dict[str, list[str]]:
     with closing(sqlite3.connect(runs)) as connection:
         going = connection.execute("select count(*) from runs where status in ('STARTED', 'STARTING')").fetchall()
     return {
-        # What a page says holds the time at which it was ranked, and its version with it.
+        # A page contains the time of its ranking, and so its version depends on it.
         "heard by Dagster": [str(row[: 2 if "reading_digests" in row[0] else 3]) for row in heard],
         "runs under way": [str(going)],
         "slots": list(map(str, slots)),

@@ -183,7 +183,7 @@ FILES: tuple[Callable[[Path], None], ...] = (
 
 
 def put(path: Path, content: bytes, dice: Dice, *, odd_file: float = 0.05) -> None:
-    """Write the file; sometimes create something else in its place."""
+    """Write the file; sometimes create something else instead of it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     if dice.random() < odd_file:
         dice.choice(FILES)(path)

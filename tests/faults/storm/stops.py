@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from tests.desk import GRAPHS, PATIENCE, SPEECH, Desk, week
+from tests.desk import PATIENCE, Desk, imported_desk
 from tests.faults.storm.counts import Counts, Tally
 from tests.faults.storm.likeness import differences, likeness
 
@@ -25,11 +25,7 @@ ALLOWED = 2.0  # seconds (A3)
 def run(seed: int, size: int, folder: Path) -> Counts:
     """Stop `run` `size` times, by Ctrl-C and SIGTERM in turn, repeat it, and compare with the undisturbed home."""
     chance = random.Random(seed)
-    desk, base = Desk(folder / "desk"), folder / "base"
-    desk.folder.mkdir(parents=True)
-    for name, profile in (("graphs", GRAPHS), ("speech", SPEECH)):
-        desk.profile(name, profile)
-    desk.run("import", str(desk.papers("papers.jsonl", week(DAYS, each=20))))
+    desk, base = imported_desk(folder / "desk", DAYS, each=20), folder / "base"
     shutil.copytree(desk.folder, base)
     began = time.monotonic()
     desk.run(*COMMAND)

@@ -32,7 +32,9 @@ _ROUNDS = 3  # of changes and repairs
 
 
 def run(seed: int, size: int, folder: Path) -> Counts:
-    """Fetch a year of `size` days. Every fault comes from the seed; what comes in time depends on the machine too."""
+    """Fetch a year of `size` days. Every fault comes from the seed; which requests finish in time depends on the
+    machine too.
+    """
     year = new_year(seed, size)
     lost: dict[date, str] = {}
     with serving(year):

@@ -1,23 +1,25 @@
-"""The doors of a lab: nothing without a token, one's own profiles with it, and another's as if there were none."""
+"""Access to a lab: nothing without a token, a person's profiles with it, and others' as if they did not exist."""
 
+import json
 from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
 
 from paper_assets.interfaces.page.app import ROUTES
-from paper_assets.stores.profiles import add_person, people_file, remove_person
-from tests.desk import Desk
+from paper_assets.stores.profiles import add_person, people_file, person_with, read_people, remove_person
+from tests.desk import GRAPHS, Desk
 from tests.lab.invented_lab import FORM, LATEST, Lab, call
 
 GETS = [path for path, get, _ in ROUTES if get]
-FOR_ALL = [path for path in GETS if "health" in path or path.endswith(("/first", "/add"))]  # for who keeps the desk
+# for the operator of the desk
+FOR_ALL = [path for path in GETS if "health" in path or path.endswith(("/first", "/add"))]
 POSTS = [path for path, _, post in ROUTES if post]
 TOLD_TO_NOBODY = ("traffic", "speech", "2603.", "ada", "bob", "Traceback")
 
 
 def address(lab: Lab, path: str, profile: str, *, things_of: str | None = None) -> str:
-    """The route's address; rewrite and best practice are those of `things_of`, or such as nobody has."""
+    """The route's address; rewrite and best practice are those of `things_of`, or do not exist."""
     return path.replace(":path}", "}").format(
         profile=profile,
         paper_id="2603.00203" if things_of else "2501.00001",
@@ -44,7 +46,7 @@ def test_without_a_session_nothing_is_changed(served_lab: Lab, path: str) -> Non
 
 
 @pytest.mark.parametrize("path", [path for path in GETS if "{profile}" in path and path not in FOR_ALL])
-def test_everybody_sees_their_own_and_of_anothers_profile_not_that_it_exists(served_lab: Lab, path: str) -> None:
+def test_a_person_sees_only_their_profiles_and_not_that_others_exist(served_lab: Lab, path: str) -> None:
     cookie = served_lab.signed_in(served_lab.tokens["ada"])
     own = served_lab.asked("GET", address(served_lab, path, "traffic", things_of="traffic"), Cookie=cookie)
     assert own[0] == 200, own[2]
@@ -64,7 +66,7 @@ def test_everybody_sees_their_own_and_of_anothers_profile_not_that_it_exists(ser
 
 
 @pytest.mark.parametrize("path", POSTS)
-def test_nobody_changes_anothers_profile(served_lab: Lab, path: str) -> None:
+def test_a_person_cannot_change_another_persons_profile(served_lab: Lab, path: str) -> None:
     cookie = served_lab.signed_in(served_lab.tokens["ada"])
     form = {"paper": "2603.00204", "rating": "worth", "question": "x?", "decision": "accept", "attempt": "1"}
     form |= {"sure": "yes", "token": served_lab.form_token(cookie)}
@@ -83,7 +85,7 @@ def test_nobody_changes_anothers_profile(served_lab: Lab, path: str) -> None:
 
 
 @pytest.mark.parametrize("path", FOR_ALL)
-def test_what_is_about_all_profiles_is_for_who_keeps_the_desk(served_lab: Lab, path: str) -> None:
+def test_views_about_all_profiles_are_for_the_operator_only(served_lab: Lab, path: str) -> None:
     cookie = served_lab.signed_in(served_lab.tokens["ada"])
     assert served_lab.asked("GET", address(served_lab, path, "traffic"), Cookie=cookie)[0] == 404
 
@@ -143,7 +145,7 @@ def test_a_removed_person_is_out_at_the_next_request(served_lab: Lab) -> None:
     assert call(served_lab, token, "todays_ranking", asked)[0] == 401
 
 
-def test_whoever_guesses_waits_and_a_right_token_from_the_same_address_is_accepted(served_lab: Lab) -> None:
+def test_guessing_tokens_is_slowed_down_and_a_right_token_from_the_same_address_is_accepted(served_lab: Lab) -> None:
     def asks(token: str, *, address: str = "10.0.0.2") -> int:
         return call(served_lab, token, "todays_ranking", {"profile": "traffic"}, address=address)[0]
 
@@ -173,7 +175,7 @@ def test_no_token_is_written_anywhere(served_lab: Lab) -> None:
         assert not [name for name, one in served_lab.tokens.items() if one.encode() in content], file
 
 
-def test_nothing_is_served_beyond_this_machine_while_there_is_nobody(tmp_path: Path) -> None:
+def test_nothing_is_served_beyond_this_machine_without_a_registered_person(tmp_path: Path) -> None:
     refused = Desk(tmp_path).refused("serve", "--host", "0.0.0.0", "--port", "0")
     assert refused.startswith("error: --host 0.0.0.0: no person has access yet")
 
@@ -192,3 +194,20 @@ def test_the_command_line_searches_no_profile_of_another_person_for_a_profile(se
     said = desk.refused("find", "speech", "in:speech", "--profile", "traffic")
     assert "in:speech is not a profile of those who have traffic" in said
     desk.run("find", "traffic", "in:traffic", "--profile", "traffic")
+
+
+# `paper-assets people`: a token shown once, a typing error reported
+
+
+def test_people_are_added_listed_and_removed_and_a_token_is_shown_once(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    desk.profile("graphs", GRAPHS)
+    file = people_file(tmp_path / "data")
+    token = desk.run("people", "add", "ada", "--profile", "graphs").strip()
+    ada = person_with(read_people(file), token)
+    assert ada and ada.name == "ada"
+    listed = desk.run("people", "list", "--json")
+    assert json.loads(listed) == [{"name": "ada", "profiles": ["graphs"]}]
+    assert "there is no profile 'graph' in" in desk.refused("people", "add", "bob", "--profile", "graph")
+    desk.run("people", "remove", "ada")
+    assert read_people(file) == ()

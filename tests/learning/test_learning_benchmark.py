@@ -1,6 +1,6 @@
-"""The benchmark of learning orders papers without ranking them again, and gets the order of the ranking itself."""
+"""The benchmark of learning: readers made out of authors, and papers put in order without ranking them again."""
 
-from datetime import date
+from datetime import UTC, date, datetime, timedelta
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from benchmarks.author_readers import author_readers, without_name
 from benchmarks.learning import Reader, UnseenPapers, rated_by
 from paper_assets.evaluation.judged_lists import ON_TOPIC
 from paper_assets.learning.preference_model import train
-from paper_assets.paper import papers_to_table
+from paper_assets.paper import Paper, papers_to_table
 from paper_assets.profile import Profile, profile_content
 from paper_assets.ranking.relevance import interest_queries
 from paper_assets.settings import ScoringConfig
@@ -54,3 +55,38 @@ def test_the_order_after_ratings_is_that_of_the_ranking(shared_data: Path, ranki
     expected = reader.order(rows, reader.ranking(rows, taught))
     assert unseen.order(taught).tolist() == expected.tolist()
     assert unseen.order(taught).tolist() != unseen.by_formula.tolist()
+
+
+# Readers made out of authors
+
+
+def paper(number: int, *authors: str) -> Paper:
+    return Paper(
+        paper_id=f"2603.{number:05d}",
+        title=f"Notes, part {number}",
+        abstract="A walk.",
+        authors=authors,
+        published=datetime(2026, 3, 1, tzinfo=UTC) + timedelta(days=number),
+    )
+
+
+def test_the_first_papers_are_the_profile_and_no_later_paper_is_rated() -> None:
+    [reader] = author_readers([paper(number, "Ann Lee", "Bo Ek") for number in range(8)], least=6)
+    assert [each.paper_id[-1] for each in reader.liked] == ["0", "1"]
+    assert max(each.day for each in reader.earlier if each.day) < reader.split  # type: ignore[type-var]
+    assert len(reader.earlier) == len(reader.later) == 3
+
+
+def test_papers_of_two_people_of_one_name_are_not_one_reader() -> None:
+    """Two papers are one person's if they share another author, through further papers too."""
+    connected = [paper(0, "Wei Li", "Ann"), paper(1, "Wei Li", "Bo"), paper(2, "Wei Li", "Ann", "Bo")]
+    connected += [paper(3, "Wei Li", "Bo"), paper(4, "Wei Li", "Bo"), paper(5, "Wei Li", "Ann")]
+    other = [paper(number, "Wei Li", "Cy") for number in range(6, 10)]
+    [reader] = author_readers([*connected, *other], least=6)
+    own = {*reader.liked, *reader.earlier, *reader.later}
+    assert own == set(connected)
+
+
+def test_the_authors_own_name_is_not_among_what_is_known_of_a_paper() -> None:
+    found = list(without_name([paper(0, "Ann Lee", "Bo Ek"), paper(1, "Ann Lee")], "Ann Lee"))
+    assert [each.authors for each in found] == [("Bo Ek",), ("Unknown",)]

@@ -1,4 +1,4 @@
-"""Test that a store has one holder at a time, that its name is reported, and that a dead holder holds nothing."""
+"""Test that a store has one named holder at a time, and that a process is not confused with another."""
 
 import json
 import os
@@ -7,13 +7,14 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from filelock import FileLock
 
 from paper_assets.errors import StoreBusy, StoreUnwritable
-from paper_assets.stores.locks import store_lock
+from paper_assets.stores.locks import command_of, is_gone, parse_process, store_lock, this_process
 
 HOLD = """
 import sys
@@ -129,3 +130,41 @@ def test_a_lock_that_cannot_be_made_says_where(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way", encoding="utf-8")
     with pytest.raises(StoreUnwritable, match="file/store"), store_lock(tmp_path / "file" / "store", deadline=1):
         pass
+
+
+# Processes
+
+
+def test_this_process_is_not_gone_and_its_name_can_be_read_back() -> None:
+    here = this_process()
+    assert not is_gone(here)
+    assert parse_process(str(here)) == here
+
+
+def test_a_process_that_was_killed_is_gone_before_anybody_waits_for_it() -> None:
+    tell = "from paper_assets.stores.locks import this_process as t; print(t(), flush=True); input()"
+    with subprocess.Popen([sys.executable, "-c", tell], stdout=subprocess.PIPE, stdin=subprocess.PIPE, text=True) as it:
+        assert it.stdout
+        named = parse_process(it.stdout.readline())
+        assert named and named.pid == it.pid
+        assert not is_gone(named)
+        assert "from paper_assets.stores" in command_of(it.pid)
+        it.kill()
+        it.wait()
+        assert is_gone(named)
+
+
+def test_another_process_with_the_same_number_is_not_taken_for_it() -> None:
+    here = this_process()
+    assert is_gone(replace(here, started="1"))
+    assert is_gone(replace(here, boot="of the boot before"))
+    assert is_gone(replace(here, space="of a container that was started again"))
+
+
+def test_a_process_of_another_machine_is_of_unknown_state() -> None:
+    assert not is_gone(replace(this_process(), host="elsewhere.example", boot="other", pid=1))
+
+
+@pytest.mark.parametrize("text", [None, "", "4711", "{}", '{"pid": "x"}', "[1]"])
+def test_a_text_that_names_no_process_is_not_one(text: str | None) -> None:
+    assert parse_process(text) is None

@@ -1,11 +1,11 @@
-"""Name the sources whose days are fetched, for those that read stored days and fetch none."""
+"""Find the id prefixes of the fetched sources without importing the sources, for code that only reads stored days."""
 
 from paper_assets.paper_id import ARXIV
 from paper_assets.settings import Settings
 
 
-def prefixes_of_days(settings: Settings) -> tuple[str, ...]:
-    """Return the prefixes of the ids of the sources whose days are fetched, in their order of precedence.
+def prefixes_of_fetched_sources(settings: Settings) -> tuple[str, ...]:
+    """Return the id prefixes of the sources whose days are fetched, in their order of precedence.
 
     Raises InvalidInput as `sources_of_days` does.
     """

@@ -3,7 +3,7 @@
 An entry point takes a random generator and its surroundings, makes an input that is nearly valid, and passes it on as
 the product reads it. It returns if the input was taken, and raises what the product raises.
 
-Adding one (ratings, BibTeX, OAI …): a function below and its line in `DOORS`.
+Adding one (ratings, BibTeX, OAI …): write a function below and add it to `ENTRY_POINTS`.
 """
 
 import json
@@ -173,7 +173,7 @@ class Surroundings:
 
 
 Dice = random.Random
-Door = Callable[[Dice, Surroundings], object]
+EntryPoint = Callable[[Dice, Surroundings], object]
 
 
 def _profile(dice: Dice, around: Surroundings) -> None:
@@ -293,7 +293,8 @@ def _llm(dice: Dice, around: Surroundings) -> object:
     whole = json.dumps(body).encode() if dice.random() < 0.7 else odd_json(body, dice)
     around.answer = Answer(body=whole, headers={"Content-Type": "application/json"})
     config = llm_config({"LLM_PROVIDER": "ollama", "OLLAMA_BASE_URL": around.address})
-    completion = llm.ask(config, system="s", user="u", schema=schema, sleep=lambda seconds: None)
+    model = llm.LanguageModel(config=config, sleep=lambda seconds: None)
+    completion = model.ask(system="s", user="u", schema=schema)
     return (
         scores_in(completion.value.verdicts, asked=["2603.00001"]) if isinstance(completion.value, Verdicts) else None
     )
@@ -390,7 +391,9 @@ def _pdf(dice: Dice, around: Surroundings) -> object:
 
 
 def _ask_server(dice: Dice, around: Surroundings) -> None:
-    """A tool over MCP with odd arguments: an answer or an error of ours comes, and the next call is answered too."""
+    """A tool over MCP with odd arguments: it returns an answer or one of our errors, and the next call is answered
+    too.
+    """
     tool = dice.choice(around.tools)
     known = tool["inputSchema"].get("properties", {})
     names = dice.sample(sorted(known), min(len(known), dice.choice((1, 2, 3))))
@@ -486,7 +489,7 @@ def make_warehouse(file: Path) -> None:
 
 
 # name: function, and how often it is chosen relative to the others
-DOORS: dict[str, tuple[Door, int]] = {
+ENTRY_POINTS: dict[str, tuple[EntryPoint, int]] = {
     "profile": (_profile, 20),
     "papers to rank": (_rank, 8),
     "bulk file": (_bulk, 12),
@@ -511,4 +514,4 @@ DOORS: dict[str, tuple[Door, int]] = {
 def chosen(dice: Dice, among: Iterable[str]) -> str:
     """Return the name of the entry point for the next input."""
     names = sorted(among)
-    return dice.choices(names, [DOORS[name][1] for name in names])[0]
+    return dice.choices(names, [ENTRY_POINTS[name][1] for name in names])[0]

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 
-from paper_assets.models.llm import ask
+from paper_assets.models.llm import LanguageModel
 from paper_assets.stores.answers import StoredAnswers, keep_answers, known_answers
 from paper_assets.stores.warehouse import Warehouse
 from tests.loopback_llm import loopback_llm, says
@@ -35,9 +35,9 @@ def test_the_first_answer_to_a_question_stays(warehouse: Warehouse) -> None:
 def test_a_question_asked_by_another_process_is_not_asked_again(warehouse: Warehouse) -> None:
     with loopback_llm(says({"score": 0.25})) as server:
         config = server.config("ollama")
-        first = ask(config, system="s", user="u", schema=Score, cache=StoredAnswers(warehouse))
-        later = ask(
-            config, system="s", user="u", schema=Score, cache=StoredAnswers(Warehouse(warehouse.path, deadline=10))
+        first, later = (
+            LanguageModel(config=config, cache=StoredAnswers(each)).ask(system="s", user="u", schema=Score)
+            for each in (warehouse, Warehouse(warehouse.path, deadline=10))
         )
         assert len(server.requests) == 1
     assert not first.cached
