@@ -235,7 +235,7 @@ def digest_of(stored: Stored, *, config: RewritingConfig) -> Digest:
             versions.setdefault(item.paper_id, []).append(version)
     ranking, header = stored.ranking, stored.ranking.header
     shown, maybe = ranking.listed, ranking.maybe
-    places = {row["paper_id"]: row["rank"] for row in (*shown, *maybe)}
+    places = ranking.places
     reasons = Counter(str(row["reason"]).partition(":")[0] for row in stored.candidates if not row["passed"])
     notes = header["comparison_notes"]
     titles = {row["paper_id"]: row["title"] for row in stored.candidates}

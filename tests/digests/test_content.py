@@ -406,6 +406,23 @@ def test_a_paper_that_is_almost_certainly_off_topic_is_not_among_the_maybe_even_
     assert digest(*papers[3:], rows=rows[3:], line=0.65, quiet=True).maybe == ()
 
 
+def test_the_numbers_of_a_quiet_day_have_no_gap_where_a_paper_is_not_shown() -> None:
+    papers = [paper(number) for number in range(1, 6)]
+    rows = [
+        row(rank, each.paper_id, shown=rank == 1, semantic_relevance=probability)
+        for rank, (each, probability) in enumerate(zip(papers, (0.9, 0.01, 0.2, 0.02, 0.1), strict=True), 1)
+    ]
+    page = digest(*papers, rows=rows, line=0.65, quiet=True)
+    assert [(each.rank, each.paper_id) for each in (*page.entries, *page.maybe)] == [
+        (1, "2603.00001"),
+        (2, "2603.00003"),
+        (3, "2603.00005"),
+    ]
+    reasons = [" ".join(each.why) for each in (*page.entries, *page.maybe)]
+    assert [each[: len("Place 1 of 5")] for each in reasons] == ["Place 1 of 5", "Place 3 of 5", "Place 5 of 5"]
+    assert ["are almost certainly off topic" in each for each in reasons] == [False, True, True]
+
+
 LOUD = "Frogs are loud at night, and $x < 2$ of them sleep."
 FAR = "They are heard from two kilometres away."
 
