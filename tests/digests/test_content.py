@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from paper_assets.digests.content import ChangeSet, Digest, Moved, digest_of
+from paper_assets.digests.content import ChangeSet, Digest, Moved, change_set, digest_of
 from paper_assets.digests.evidence import Passage
 from paper_assets.digests.html import html_page
 from paper_assets.digests.mail import mail_text
@@ -356,6 +356,35 @@ def test_an_edited_profile_is_said_in_words_and_an_unchanged_list_not_at_all() -
     assert changed(rows, rows, as_of="2026-03-13") == ()
     [told] = changed(rows, rows, profile_hash="b", llm_model="m")
     assert told.otherwise == ("the profile was edited", "language model: none → m")
+
+
+def changed_by_an_edit(
+    before: list[dict[str, Any]], after: list[dict[str, Any]], edits: dict[str, str], removed: dict[str, str]
+) -> list[ChangeSet | None]:
+    then, now = ranking_of(before), ranking_of(after, profile_hash="b")
+    found = changes_between(then.rows, now.rows, headers=(then.header, now.header), removed=removed, edits=edits)
+    return [change_set(found, since="", titles={}, edits_named=named) for named in (True, False)]
+
+
+def test_an_edit_that_the_page_shows_once_is_your_edit_whatever_words_it_holds() -> None:
+    edit = "interests.primary: + frogs (loud): wet, and ponds (small) and {deep}"
+    before = [row(1, "2603.00001"), row(2, "2603.00002")]
+    after = [row(1, "2603.00002", final=0.9, semantic_relevance=0.95), row(2, "2603.00001")]
+    whole, brief = changed_by_an_edit(before, after, {"interests.primary": edit}, {})
+    assert whole and brief
+    part = "relevance to your interests +0.075"
+    assert (whole.moved[0][0], brief.moved[0][0]) == (f"the profile was edited ({edit}): {part}", f"your edit: {part}")
+
+
+def test_a_keyword_with_braces_that_removes_a_paper_is_named_to_the_papers_below_it() -> None:
+    before, after = [row(1, "2603.00001"), row(2, "2603.00002")], [row(1, "2603.00002")]
+    edit, removed = "keywords.exclude.hard: + {deep} (a): b", {"2603.00001": "BLACKLIST_KEYWORD:{deep}"}
+    whole, brief = changed_by_an_edit(before, after, {"keywords.exclude.hard": edit}, removed)
+    assert whole and brief
+    reason = "it holds your excluded keyword {deep}"
+    assert whole.left[0][0] == f"{reason}; the profile was edited ({edit})"
+    assert brief.left[0][0] == f"{reason}; your edit"
+    assert brief.moved[0][0] == f"others came or went: 1 paper above it is removed: {reason}; your edit"
 
 
 def test_what_a_papers_reason_names_is_not_said_a_second_time() -> None:
