@@ -195,6 +195,10 @@ def _to_make(
     return [each for each in ascending(partitions) if each in due and each not in reasons]
 
 
+# The person at the terminal repeats a command. A daemon cannot, and ended the log of a failed run with a line on that.
+_NOT_RETRIED = {"dagster/max_retries": "0"}
+
+
 def materialize(
     instance: dg.DagsterInstance, workspace: Workspace, step: Step, first: Partition, last: Partition
 ) -> Made:
@@ -209,7 +213,7 @@ def materialize(
         outcome = _job_of(step, replace(workspace, on_made=outcomes.append)).execute_in_process(
             instance=instance,
             partition_key=keys[0] if first == last else None,
-            tags={ATTENDED: "command", **process_tag(), **({} if first == last else span)},
+            tags={ATTENDED: "command", **_NOT_RETRIED, **process_tag(), **({} if first == last else span)},
             raise_on_error=False,
             run_config={"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}},
         )

@@ -4,7 +4,6 @@ Pure. Every text of a paper or profile is cleaned here and every URL checked; re
 Papers with excluded keywords are removed from stored answers and rewrites (G3).
 """
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -106,9 +105,6 @@ class ChangeSet:
     otherwise: tuple[str, ...]
 
 
-_EDIT = re.compile(r"the profile was edited \(.*?\)(?=: |; | and |$)")
-
-
 def change_set(
     changes: Changes, *, since: str, titles: Mapping[str, str], edits_named: bool = True
 ) -> ChangeSet | None:
@@ -116,7 +112,6 @@ def change_set(
 
     Without `edits_named` an edit of the profile is "your edit": for views that show it once for all papers.
     """
-    why, why_removed = (_why, _why_removed) if edits_named else (_why_briefly, _why_removed_briefly)
 
     def moved(move: Move) -> Moved:
         links = links_of(Paper(paper_id=move.paper_id, title="", abstract="", authors=()))
@@ -130,14 +125,14 @@ def change_set(
 
     entered: dict[str, list[Moved]] = {}
     for move in changes.entered:
-        entered.setdefault(why(move), []).append(moved(move))
+        entered.setdefault(_why(move, edits_named), []).append(moved(move))
     left: dict[str, list[Moved]] = {}
     for move in changes.left:
-        left.setdefault(why_removed(move), []).append(moved(move))
+        left.setdefault(_why_removed(move, edits_named), []).append(moved(move))
     found = ChangeSet(
         since=since,
         entered=tuple((reason, tuple(papers)) for reason, papers in entered.items()),
-        moved=tuple((why(move), moved(move)) for move in changes.moved),
+        moved=tuple((_why(move, edits_named), moved(move)) for move in changes.moved),
         left=tuple((reason, tuple(papers)) for reason, papers in left.items()),
         otherwise=tuple(
             one_line(difference_in_words(name, *values))
@@ -148,24 +143,17 @@ def change_set(
     return found if found.entered or found.moved or found.left or found.otherwise else None
 
 
-def _why(move: Move) -> str:
+def _why(move: Move, edits_named: bool) -> str:
     """Return the decisive causes without the ids of other papers, which readers know by title."""
-    return one_line(" and ".join(cause.words for cause in move.causes[: move.decisive]))
+    decisive = move.causes[: move.decisive]
+    return one_line(" and ".join(cause.words if edits_named else cause.brief for cause in decisive))
 
 
-def _why_removed(move: Move) -> str:
-    why = _why(move)
+def _why_removed(move: Move, edits_named: bool) -> str:
+    why = _why(move, edits_named)
     for start in _BEFORE_THE_REASON:
         why = why.removeprefix(start)
     return why
-
-
-def _why_briefly(move: Move) -> str:
-    return _EDIT.sub("your edit", _why(move))
-
-
-def _why_removed_briefly(move: Move) -> str:
-    return _EDIT.sub("your edit", _why_removed(move))
 
 
 Thing = TypeVar("Thing")
@@ -235,7 +223,7 @@ def digest_of(stored: Stored, *, config: RewritingConfig) -> Digest:
             versions.setdefault(item.paper_id, []).append(version)
     ranking, header = stored.ranking, stored.ranking.header
     shown, maybe = ranking.listed, ranking.maybe
-    places = {row["paper_id"]: row["rank"] for row in (*shown, *maybe)}
+    places = ranking.places
     reasons = Counter(str(row["reason"]).partition(":")[0] for row in stored.candidates if not row["passed"])
     notes = header["comparison_notes"]
     titles = {row["paper_id"]: row["title"] for row in stored.candidates}

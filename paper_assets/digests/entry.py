@@ -389,9 +389,9 @@ class Part:
 class Entry:
     """One paper of the list.
 
-    `lead`: the opening of the abstract. `rest`: the remainder, or the whole abstract if its background was `skipped`;
-    None if nothing is left. `score`: the number that orders the list, and `score_name` what it is called. `tags`:
-    (name, words). `order`: the reason for its rank where the score does not explain it.
+    `rank`: its number on the page. `lead`: the opening of the abstract. `rest`: the remainder, or the whole abstract if
+    its background was `skipped`; None if nothing is left. `score`: the number that orders the list, and `score_name`
+    what it is called. `tags`: (name, words). `order`: the reason for its rank where the score does not explain it.
     """
 
     rank: int
@@ -425,13 +425,15 @@ def entry_of(
     matched: Matched,
     order: str | None,
 ) -> Entry:
-    """Build the entry from a paper and its `row` in the ranking; `places`: ranks of listed papers by id."""
+    """Build the entry from a paper and its `row` in the ranking; `places`: the numbers of the shown papers by id."""
     header = ranking.header
     abstract = one_line(paper.abstract[: _READ * _MOST_TEXT])
     texts = one_line(paper.title[: _READ * _MOST_TITLE]), abstract
     opening = opening_of(lead(hold_formulas(abstract), _MOST_TEXT), _LEAD)
+    place = places[row["paper_id"]]
+    reasons = why(row, header, scored=ranking.rows.num_rows, place=place, texts=texts)
     return Entry(
-        rank=row["rank"],
+        rank=place,
         paper_id=one_line(paper.paper_id),
         title=title_line(paper.title, paper.paper_id),
         authors=authors_line(paper.authors),
@@ -446,7 +448,7 @@ def entry_of(
         sum=order_as_sum(row, header),
         order=order or below_threshold(row, header),
         parts=tuple(Part(name=name, words=words, points=by) for name, words, by in order_parts(row, header)),
-        why=tuple(one_line(line) for line in why(row, header, scored=ranking.rows.num_rows, texts=texts)),
+        why=tuple(one_line(line) for line in reasons),
         tags=_tags(row, matched),
         contrast=contrast_of(header, places) if "CONTRASTIVE_PICK" in row["tags"] else None,
         versions=tuple(versions),

@@ -66,12 +66,13 @@ def shown_ranking(warehouse: Warehouse, profile: str, day: date) -> dict[str, An
     Raises NotComputed.
     """
     stored = ranking(warehouse, day, profile)
-    papers = _papers_of(warehouse, stored)
+    papers, places = _papers_of(warehouse, stored), stored.places
 
     def shown(row: Mapping[str, Any]) -> dict[str, Any]:
         paper = papers.get(row["paper_id"])
+        place = places[row["paper_id"]]
         return {
-            "rank": row["rank"],
+            "rank": place,
             "paper_id": row["paper_id"],
             **{name: (paper or _GONE)[name] for name in ("title", "authors")},
             "score": row["final"],
@@ -80,7 +81,7 @@ def shown_ranking(warehouse: Warehouse, profile: str, day: date) -> dict[str, An
             "learned": row["learned"],
             "tags": row["tags"],
             "sum": _or_fault(row["paper_id"], order_as_sum, row, stored.header),
-            "why": _listed(_or_fault(row["paper_id"], _reasons, row, stored, paper)),
+            "why": _listed(_or_fault(row["paper_id"], _reasons, row, stored, paper, place=place)),
         }
 
     return {
@@ -99,8 +100,10 @@ def _papers_of(warehouse: Warehouse, stored: StoredRanking) -> dict[str, dict[st
     return {row["paper_id"]: row for row in papers_by_id(warehouse, list(dict.fromkeys(ids))).to_pylist()}
 
 
-def _reasons(row: Mapping[str, Any], stored: StoredRanking, paper: Mapping[str, Any] | None) -> list[str]:
-    return why(row, stored.header, scored=stored.rows.num_rows, texts=_texts(paper))
+def _reasons(
+    row: Mapping[str, Any], stored: StoredRanking, paper: Mapping[str, Any] | None, *, place: int
+) -> list[str]:
+    return why(row, stored.header, scored=stored.rows.num_rows, place=place, texts=_texts(paper))
 
 
 def _or_fault(paper_id: str, make: Callable[P, T], *given: P.args, **named: P.kwargs) -> T | str:
@@ -121,12 +124,12 @@ def brief_ranking(warehouse: Warehouse, profile: str, day: date) -> dict[str, An
     Raises NotComputed.
     """
     stored = ranking(warehouse, day, profile)
-    papers, about = _papers_of(warehouse, stored), _about(stored)
+    papers, places, about = _papers_of(warehouse, stored), stored.places, _about(stored)
 
     def brief(row: Mapping[str, Any]) -> dict[str, Any]:
         paper = papers.get(row["paper_id"], _GONE)
         return {
-            "rank": row["rank"],
+            "rank": places[row["paper_id"]],
             "paper_id": row["paper_id"],
             "title": paper["title"],
             "authors": _first_author(paper["authors"]),

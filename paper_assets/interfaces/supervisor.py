@@ -34,6 +34,8 @@ _STUCK = 60.0  # seconds for which a program says that it cannot work before it 
 _SILENCE = 90.0  # seconds without such a line after which it works again; the daemon looks every 60 seconds
 _SET_BACK = 60.0  # seconds by which a clock is set back; less only delays the next tick
 _CHILD = "--child"
+_RECORD = re.compile(r"\d{4}-\d\d-\d\d ")  # the first line of a record of Dagster's log
+_LAST_LINES_WITHIN = 1.0  # seconds for which the last lines of an ended child are waited for
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 _LEVELS = (
     ("ERROR", re.compile(r"\berror\b|Traceback|\bCRITICAL\b|- ERROR -", re.IGNORECASE)),
@@ -65,6 +67,7 @@ class _Child:
     restarts: int = 0
     stuck_since: float | None = None  # the first of a series of lines with the sign
     stuck_until: float = 0.0  # the last one
+    copying: threading.Thread | None = None
 
     def note(self, line: str) -> None:
         """Note whether a line of the output says that the program cannot work."""
@@ -198,20 +201,40 @@ def _keep_running(child: _Child, environ: Mapping[str, str], log: _Log, *, verbo
     )
     child.began, child.stuck_since = now, None
     log.write("INFO", "up", f"{name} runs as process {child.process.pid}", show=verbose)
-    threading.Thread(target=_copy, args=(child, log, verbose), daemon=True).start()
+    child.copying = threading.Thread(target=_copy, args=(child, log, verbose), daemon=True)
+    child.copying.start()
 
 
 def _copy(child: _Child, log: _Log, verbose: bool) -> None:
-    """Copy what a child prints into the log, with its level; errors, warnings and addresses are shown too."""
-    process, name = child.process, child.service.name
+    """Copy what a child prints into the log, with its level; errors, warnings and addresses are shown too.
+
+    A record with one of the `stuck_signs` is expected from a child that was asked to end: its processes end in any
+    order.
+    """
+    process, signs = child.process, child.service.stuck_signs
     assert process is not None and process.stdout is not None  # noqa: S101
+
+    def write(texts: Sequence[str], *, expected: bool = False) -> None:
+        for text in texts:
+            level = next((level for level, sign in _LEVELS if sign.search(text) and not expected), "INFO")
+            log.write(level, child.service.name, text, show=verbose or level != "INFO" or "http://127.0.0.1" in text)
+
+    record: list[str] = []
+
+    def write_record() -> None:
+        write(record, expected=any(sign in text for text in record for sign in signs))
+        record.clear()
+
     for line in process.stdout:
         text = _COLOURS.sub("", line).rstrip()
-        if text:
-            if process is child.process:
-                child.note(text)
-            level = next((level for level, sign in _LEVELS if sign.search(text)), "INFO")
-            log.write(level, name, text, show=verbose or level != "INFO" or "http://127.0.0.1" in text)
+        if text and process is child.process:
+            child.note(text)
+            write([text])
+        elif text:
+            if _RECORD.match(text):
+                write_record()
+            record.append(text)
+    write_record()
 
 
 def _end(children: Sequence[_Child], log: _Log) -> None:
@@ -230,6 +253,9 @@ def _end(children: Sequence[_Child], log: _Log) -> None:
             log.write("WARNING", "up", f"process {process.pid} did not end; it is killed", show=True)
             process.kill()
             process.wait()
+    for child in children:
+        if child.copying is not None:
+            child.copying.join(_LAST_LINES_WITHIN)
 
 
 def main() -> None:

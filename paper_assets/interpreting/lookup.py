@@ -237,6 +237,7 @@ def _record(source: Source, found: SourceRecord, warnings: tuple[str, ...] = ())
 
 
 ContentSource = Literal["warehouse", "html", "latex", "pdf"]
+_FORMS = {"html": "HTML", "latex": "LaTeX source", "pdf": "PDF"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -264,27 +265,33 @@ def content_of(clients: Clients, paper: Paper, left: SecondsLeft) -> Content:
 def _read(
     clients: Clients, paper: Paper, left: SecondsLeft
 ) -> tuple[str, Literal["html", "latex", "pdf"], tuple[str, ...]]:
-    """Return the first readable text of those that the source offers, with its address and form."""
-    failure = PdfFetchFailed(f"no source says where the PDF of {paper.paper_id} is; retry without its content")
+    """Return the first readable text of those that the source offers, with its address and form. Raises PdfFetchFailed
+    with what was wrong with each form.
+    """
+    failures: dict[str, str] = {}
     for text in texts_of(paper, clients.settings):
         try:
             if text.form == "pdf":
                 return text.url, "pdf", pdf_pages(clients, text.url, named=f"the PDF of {paper.paper_id}", left=left)
             return text.url, text.form, (_written(clients, text, paper, left),)
         except RefusedAddress as error:
-            failure = PdfFetchFailed(f"the PDF of {paper.paper_id} is not fetched: {error}")
+            failures[text.form] = f"the PDF of {paper.paper_id} is not fetched: {error}"
         except PdfFetchFailed as error:  # try the next form
-            failure = error
-    raise failure
+            failures[text.form] = str(error)
+    if not failures:
+        raise PdfFetchFailed(f"no source says where the PDF of {paper.paper_id} is; retry without its content")
+    if len(failures) == 1:
+        raise PdfFetchFailed(*failures.values())
+    each = "; ".join(f"{_FORMS[form]}: {reason}" for form, reason in failures.items())
+    raise PdfFetchFailed(f"no form of {paper.paper_id} gave its text; retry without its content. Tried {each}")
 
 
 def _written(clients: Clients, text: PaperText, paper: Paper, left: SecondsLeft) -> str:
     """Return the text of an HTML page or a LaTeX source."""
     clients.hosts.check(text.url)
     with clients.texts(text.url, left) as session:
-        content = download_text(text.url, session=session, hosts=clients.hosts)
-    kind = "HTML" if text.form == "html" else "LaTeX source"
-    return written_text(text.form, content, name=f"the {kind} of {paper.paper_id}")
+        content = download_text(text.url, session=session, hosts=clients.hosts, form=_FORMS[text.form])
+    return written_text(text.form, content, name=f"the {_FORMS[text.form]} of {paper.paper_id}")
 
 
 def pdf_pages(clients: Clients, url: str, *, named: str, left: SecondsLeft) -> tuple[str, ...]:

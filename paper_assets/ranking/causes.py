@@ -41,6 +41,7 @@ from paper_assets.ranking.two_rankings import (
     asked_of,
     candidates_edited,
     differences,
+    edit_in_words,
     newer_version,
     ordinal,
 )
@@ -62,12 +63,20 @@ _ADDED_IN_WORDS = {
 class Cause:
     """A reason why a paper moved: its kind (`KINDS`), its words, and the other papers or the part of the score
     responsible.
+
+    `edit`: the part of the words that names an edit of the profile, if any does.
     """
 
     kind: str
     words: str
     papers: tuple[str, ...] = ()
     part: str | None = None
+    edit: str = ""
+
+    @property
+    def brief(self) -> str:
+        """The words for a reader who sees beside them what was edited."""
+        return self.words.replace(self.edit, "your edit", 1) if self.edit else self.words
 
     @property
     def sentence(self) -> str:
@@ -123,28 +132,30 @@ def gone(two: TwoRankings, paper_id: str) -> Cause:
     if reason is None:
         edited = candidates_edited(two.edits, ("feed",)) if two.edited else None
         if edited and two.same_day:
-            return Cause(kind="edit", words=f"the profile was edited ({edited}): no longer in the window")
+            named = edit_in_words(edited)
+            return Cause(kind="edit", words=f"{named}: no longer in the window", edit=named)
         return Cause(kind="window", words="no longer in the window")
     words = removed_in_words(reason)
     if reason == _ALREADY_SHOWN:
         return Cause(kind="shown", words=f"already shown: {words}")
     edited = candidates_edited(two.edits, ("keywords.exclude.hard", "constraints", "read", "ranking.purpose"))
-    why = f"; the profile was edited ({edited})" if two.edited and edited else ""
-    return Cause(kind="removed", words=f"removed: {words}{why}")
+    named = edit_in_words(edited) if two.edited and edited else ""
+    return Cause(kind="removed", words=f"removed: {words}{named and f'; {named}'}", edit=named)
 
 
 def come(two: TwoRankings, paper_id: str) -> Cause:
     """Return why a paper that was not a candidate is one now."""
     was = (two.removed_before or {}).get(paper_id)
     edited = candidates_edited(two.edits) if two.edited else None
+    named = edit_in_words(edited) if edited else ""
     if was:
-        why = f"; the profile was edited ({edited})" if edited else ""
-        return Cause(kind="removed", words=f"no longer removed, as it was before: {removed_in_words(was)}{why}")
+        words = f"no longer removed, as it was before: {removed_in_words(was)}"
+        return Cause(kind="removed", words=f"{words}{named and f'; {named}'}", edit=named)
     known = two.removed_before is not None and ordinal(two.days.get(paper_id)) <= ordinal(
         _day(two.headers[0].get("as_of"))
     )
     if edited and (two.same_day or known):
-        return Cause(kind="edit", words=f"the profile was edited ({edited}): now among the candidates")
+        return Cause(kind="edit", words=f"{named}: now among the candidates", edit=named)
     return Cause(kind="new", words="new among the candidates")
 
 
@@ -193,10 +204,12 @@ def passed(two: TwoRankings, at: int) -> Callable[[ReadingList], Cause]:
     return describe
 
 
-def by_others(two: TwoRankings, kind: str, at: int, which: Bools, words: str, otherwise: Bools) -> Cause:
+def by_others(
+    two: TwoRankings, kind: str, at: int, which: Bools, words: str, otherwise: Bools, *, edit: str = ""
+) -> Cause:
     """Return a cause made of other papers: those of the mask `which`, or of `otherwise` if `which` has none.
 
-    `words` contain `{papers}` or `{new}` for their number, and may contain `{are}` for the verb.
+    `words` contain `{papers}` or `{new}` for their number, and may contain `{are}` for the verb. `edit`: see `Cause`.
     """
     named = which if which.any() else otherwise
     order = sorted(np.flatnonzero(named), key=lambda each: (two.now.place[each], each))
@@ -213,6 +226,7 @@ def by_others(two: TwoRankings, kind: str, at: int, which: Bools, words: str, ot
         kind=kind,
         words=f"its score is the same; {said}" if same else said,
         papers=tuple(two.ids[each] for each in order),
+        edit=edit,
     )
 
 
@@ -240,7 +254,7 @@ def edit(two: TwoRankings, at: int) -> Cause:
         old, new = (rows[two.ids[at]] for rows in two.rows)
         if not two.weights_only and newer_version(old, new):
             words += f"; {newer_version(old, new)}"
-    return Cause(kind="edit", words=words)
+    return Cause(kind="edit", words=words, edit=two.edit_named)
 
 
 def alone(rule: LineRule) -> Cause:
@@ -489,11 +503,11 @@ def _own_parts(two: TwoRankings, at: int, *, recomputed: bool) -> Iterator[_Poss
 
 def _gone_by_reason(two: TwoRankings, at: int) -> Iterator[_Possible]:
     """Yield one possible cause for each reason why papers are no longer candidates."""
-    reasons = dict[tuple[str, str], Bools]()
+    reasons = dict[Cause, Bools]()
     for row in np.flatnonzero(two.old.member & ~two.new.member):
         cause = gone(two, two.ids[row])
-        reasons.setdefault((cause.kind, cause.words), np.zeros(len(two.ids), dtype=np.bool_))[row] = True
-    for (kind, words), which in reasons.items():
+        reasons.setdefault(cause, np.zeros(len(two.ids), dtype=np.bool_))[row] = True
+    for cause, which in reasons.items():
 
         def undo(papers: ScoredPapers, which: Bools = which) -> ScoredPapers:
             return replace(
@@ -503,16 +517,13 @@ def _gone_by_reason(two: TwoRankings, at: int) -> Iterator[_Possible]:
                 pick=papers.pick if papers.pick.any() else papers.pick | (two.old.pick & which),
             )
 
-        def describe(without: ReadingList, kind: str = kind, words: str = words, which: Bools = which) -> Cause:
+        def describe(without: ReadingList, cause: Cause = cause, which: Bools = which) -> Cause:
             above = which & (without.place < without.place[at])
-            said = "{papers} above it {are} " + words
-            if kind == "shown":
-                said = "{papers} above it {are} already shown"
-            if kind == "window":
-                said = "{papers} above it {are} no longer in the window"
-            return by_others(two, kind, at, above, said, which & without.listed)
+            said = {"shown": "already shown", "window": "no longer in the window"}.get(cause.kind, cause.words)
+            said = "{papers} above it {are} " + said.replace("{", "{{").replace("}", "}}")
+            return by_others(two, cause.kind, at, above, said, which & without.listed, edit=cause.edit)
 
-        yield _Possible(kind=kind, undo=undo, describe=describe)
+        yield _Possible(kind=cause.kind, undo=undo, describe=describe)
 
 
 def _together(two: TwoRankings, possible: Sequence[_Possible], flips: Callable[[ReadingList], bool]) -> list[Cause]:

@@ -77,18 +77,22 @@ def why(
     header: Mapping[str, Any],
     *,
     scored: int,
+    place: int | None = None,
     missing: str | None = None,
     texts: tuple[str, str] | None = None,
 ) -> list[str]:
     """Explain a ranking's row in sentences: place, what each dimension brought, bonus, penalties, tags, what it lacks.
 
-    `scored` is the number of ranked papers, `missing` what to say last of one that is not shown (`what_was_missing`).
-    `texts`: title and abstract, to name the words of the interest that they hold.
+    `scored` is the number of ranked papers, `place` the number under which the paper is shown, `missing` what to say
+    last of one that is not shown (`what_was_missing`). `texts`: title and abstract, to name the words of the interest
+    that they hold.
     """
     weights, line = header["weights"], header.get("line")
     sentences = [f"Place {row['rank']} of {scored} with a score of {row['final']:.3f}."]
     if match_of(row, header) is not None:
         sentences[0] = f"Place {row['rank']} of {scored}. {_match_in_words(row, header)}"
+    if place not in (None, row["rank"]):
+        sentences.append("Papers before it that are almost certainly off topic are not shown.")
     if line is not None:
         sentences.append(_against_threshold(probability_of(row), line))
         rule = header.get("line_rule")

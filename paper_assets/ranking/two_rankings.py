@@ -41,6 +41,11 @@ def candidates_edited(edits: Mapping[str, str] | None, keys: Sequence[str] = _CA
     return UNKNOWN if edits is None else "; ".join(words for key, words in edits.items() if key.startswith(tuple(keys)))
 
 
+def edit_in_words(edits: str) -> str:
+    """Return that the profile was edited, with what was."""
+    return f"the profile was edited ({edits})"
+
+
 def scores_edited(edits: Mapping[str, str] | None) -> str:
     """Return the edits that can change a score, in words; nothing if there are none."""
     return (
@@ -146,9 +151,8 @@ class TwoRankings:
         """What changed the scores of all papers, in words; empty if nothing did."""
         descriptions = [words for name, words in _RECOMPUTED.items() if self.differs(name)]
         options = [name for name in _OPTIONS if self.differs(name)]
-        edits = scores_edited(self.edits) if self.edited else ""
-        if edits:
-            return [f"the profile was edited ({edits})", *descriptions]
+        if self._scores_edit:
+            return [self._scores_edit, *descriptions]
         return [*(self._option(name) for name in options if name != "weights" or len(options) == 1), *descriptions]
 
     @cached_property
@@ -170,7 +174,21 @@ class TwoRankings:
             for name, words in _RULES.items()
             if name in then and name in now and then[name] != now[name]
         ]
-        return [f"the profile was edited ({'; '.join(found)})"] if found and self.edited else found
+        return [edit_in_words("; ".join(found))] if found and self.edited else found
+
+    @property
+    def edit_named(self) -> str:
+        """The item of `recomputed`, or else of `rules_differ`, that names the edit of the profile; empty if none
+        does.
+        """
+        if self.recomputed:
+            return self._scores_edit
+        return "".join(self.rules_differ) if self.edited else ""
+
+    @cached_property
+    def _scores_edit(self) -> str:
+        edits = scores_edited(self.edits) if self.edited else ""
+        return edit_in_words(edits) if edits else ""
 
     def differs(self, name: str) -> bool:
         """Return whether the headers have different values for the key."""

@@ -38,13 +38,13 @@ def download_pdf(url: str, *, to: Path, session: requests.Session, hosts: KnownH
     return to
 
 
-def download_text(url: str, *, session: requests.Session, hosts: KnownHosts) -> bytes:
-    """Download an HTML page or a LaTeX source; nothing is stored. Raises as `download_pdf`."""
-    return _answer(hosts.check(url), session=session, hosts=hosts)[0]
+def download_text(url: str, *, session: requests.Session, hosts: KnownHosts, form: str) -> bytes:
+    """Download an HTML page or a LaTeX source (`form`, in words); nothing is stored. Raises as `download_pdf`."""
+    return _answer(hosts.check(url), session=session, hosts=hosts, form=form)[0]
 
 
 def _fetch(url: str, *, session: requests.Session, hosts: KnownHosts) -> bytes:
-    content, host = _answer(url, session=session, hosts=hosts)
+    content, host = _answer(url, session=session, hosts=hosts, form="PDF")
     if b"%PDF-" not in content[:_HEADER_WITHIN]:
         start = content[:_HEADER_WITHIN].lstrip().lower()
         looks = "a web page" if start.startswith((b"<!doctype html", b"<html")) else "something else"
@@ -52,7 +52,7 @@ def _fetch(url: str, *, session: requests.Session, hosts: KnownHosts) -> bytes:
     return content
 
 
-def _answer(url: str, *, session: requests.Session, hosts: KnownHosts) -> tuple[bytes, str | None]:
+def _answer(url: str, *, session: requests.Session, hosts: KnownHosts, form: str) -> tuple[bytes, str | None]:
     """Return the body of the last answer and the first host; redirects are followed to known hosts only."""
     host = urlsplit(url).hostname
     for _ in range(_MOST_REDIRECTS + 1):
@@ -63,7 +63,7 @@ def _answer(url: str, *, session: requests.Session, hosts: KnownHosts) -> tuple[
         if response.status_code not in _REDIRECTS:
             if response.status_code != 200:
                 status = response.status_code
-                raise PdfFetchFailed(f"{host} gave no PDF (HTTP {status}); check the id or the address")
+                raise PdfFetchFailed(f"{host} gave no {form} (HTTP {status}); check the id or the address")
             return response.content, host
         try:
             url = hosts.check(urljoin(url, response.headers.get("Location", "")))

@@ -60,6 +60,14 @@ class StoredRanking:
         below = pc.and_(pc.invert(self.rows.column("shown")), probable)
         return self.rows.filter(below).slice(0, _MOST_MAYBE).to_pylist()
 
+    @property
+    def places(self) -> dict[str, int]:
+        """Return by id the numbers under which a reader sees the papers of `listed` and `maybe`: from 1, without gaps.
+
+        The rank counts also the papers between them that are almost certainly off topic and not shown.
+        """
+        return {row["paper_id"]: place for place, row in enumerate((*self.listed, *self.maybe), 1)}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PaperInRanking:

@@ -4,7 +4,8 @@ arXiv's metadata is plain text in which authors write some TeX. Only what is cer
 between dollars (by pandoc's rule, so that "from $5 to $6" keeps its dollars), `\(…\)` and `\[…\]`, and outside
 mathematics accents, dashes, quotation marks and commands. A command that is not known there is often an author's own,
 for the name of a method: it is shown as its name without the backslash, or as the content of its braces where it has
-any (`_COMMAND`). Everything else stays as it was written, also a formula with a command that is not known.
+any (`_COMMAND`). In a formula such a command is shown by its name if it has no argument (`$\msun$` is msun); what it
+does with arguments is not known. Everything else stays as it was written.
 
 `readable` returns characters, for terminals, mail and assistants; `html_with_mathml` returns HTML with MathML, for
 pages. Both are total: they never raise, and what cannot be read, is too long or too deeply nested is shown as its
@@ -28,7 +29,7 @@ _OPEN, _CLOSE = "\ue000", "\ue001"  # private characters around the number of a 
 _MATHS = re.compile(
     # Each alternative scans to the next mark of its kind only, so that no text makes the search quadratic.
     r"(?<!\\)\$(?=[^$\s\\]*\\)(?P<tight>[^$\s]+)\$(?=\d)"  # as in $\sim$25, which pandoc does not read
-    r"|(?<!\\)\$(?P<sign>[-+<>=~±×≈≤≥])\$(?=\d)"  # as in $+$0.03
+    r"|(?<!\\)\$(?P<sign>[-+<>=~±×≈≤≥/])\$(?=\d)"  # as in $+$0.03
     r"|(?<!\\)\$\s+(?P<spaced>\\[A-Za-z]+)\s+\$"
     r"|(?<!\\)\$\$(?P<display>(?:[^$\\]|\\.)+?)\$\$"
     r"|(?<!\\)\$(?=\S)(?P<inline>(?:[^$\\]|\\.)+?)(?<=\S)(?<!\\)\$(?!\d)"
@@ -93,6 +94,7 @@ _DROPPED_GROUP = re.compile(f"\\{{([^{{}}]*{_DROPPED}[^{{}}]*)\\}}")
 _DROPPED_SPACE = re.compile(f"(?:(?<=[\\s({{])|^){_DROPPED} *| ?{_DROPPED}(?=[.,;:)])|{_DROPPED}")
 _SIGN_GROUP = re.compile(r"\{([×·±≈≤≥°%,])\}")  # as in 9{,}800
 _ESCAPED = re.compile(r"\\([&%$#_{}])")
+_CONTROL_SPACE = re.compile(rf"(?<=[\w.,;)\]%{_CLOSE}])\\(?= )")  # as in vs.\ 500
 _ACCENTED = re.compile(r"\{?\\(['`^\"~=.]|[uvHckrdb](?![A-Za-z]))\s*(?:\{\s*(\\?[A-Za-z])\s*\}|(\\?[A-Za-z]))\}?")
 _ACCENT_OF_WORDS = re.compile(
     r"\{?\\(['`^\"])(?:\{\s*(\\?[A-Za-z])\s*\}|(\\?[A-Za-z]))\}?"
@@ -121,6 +123,7 @@ _REWRITTEN: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"\\cal\s*([A-Z])(?![A-Za-z])"), r"\\mathcal{\1}"),
     (re.compile(r"\\(?:href|url|label|tag|hspace|vspace|phantom|hphantom|vphantom)\s*\{[^{}]*\}"), ""),
 )  # fmt: skip
+_NAMED = re.compile(r"\\([A-Za-z]+)(?![A-Za-z]|\s*[{\[\d])")  # a command without an argument
 _UNSUPPORTED = re.compile(
     r"\\(?:input|include|includegraphics|footnote|title|author|date|def|newcommand|renewcommand|verb|catcode|write|read"
     r"|openout|csname|special|maketitle|tableofcontents)(?![A-Za-z])"
@@ -305,7 +308,8 @@ def _plain_words(text: str) -> str:
         )
         if text == before:
             break
-    return _ESCAPED.sub(r"\1", _UNCLOSED.sub(" ", _DROPPED_SPACE.sub("", text)))
+    text = _CONTROL_SPACE.sub("", _UNCLOSED.sub(" ", _DROPPED_SPACE.sub("", text)))
+    return _ESCAPED.sub(r"\1", text)
 
 
 def _without_command(found: re.Match[str]) -> str:
@@ -367,12 +371,19 @@ def _formula(source: str) -> Element | None:
     try:
         from latex2mathml.converter import convert_to_element  # a quarter of a second, and most days hold no TeX
 
-        formula = _checked(convert_to_element(source.strip()), 0)
+        found = convert_to_element(source.strip())
+        if unknown := {each.text for each in found.iter() if (each.text or "").startswith("\\")}:
+            found = convert_to_element(_NAMED.sub(lambda one: _by_name(one) if one[0] in unknown else one[0], source))
+        formula = _checked(found, 0)
         if formula is not None:
             formula.set("alttext", _as_characters(formula) or source.strip())
         return formula
     except Exception:  # the parser raises whatever its author did not think of
         return None
+
+
+def _by_name(command: re.Match[str]) -> str:
+    return "" if _WITHOUT_CONTENT.fullmatch(command[1]) else f"{{\\operatorname{{{command[1]}}}}}"
 
 
 def _checked(element: Element, depth: int) -> Element | None:
@@ -465,7 +476,10 @@ def _function_of(element: Element) -> bool:
         return _function_of(element[0])
     if len(element) == 1:
         return _function_of(element[0])
-    return element.tag in ("mi", "mo") and (element.text or "") in _FUNCTIONS
+    text = element.text or ""
+    return (element.tag in ("mi", "mo") and text in _FUNCTIONS) or (
+        element.tag == "mo" and len(text) > 1 and text.isalpha()
+    )
 
 
 def _grouped(text: str) -> str:

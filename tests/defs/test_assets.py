@@ -348,6 +348,18 @@ def test_the_list_of_runs_names_what_a_command_makes_and_shows_only_tags_for_a_p
         assert of_a_person == {ATTENDED: "command"}
 
 
+def test_a_failed_run_of_a_command_begins_with_its_one_line_and_is_left_to_the_person(graph: Graph) -> None:
+    graph.arxiv.answer = lambda request: Answer(status=404)  # type: ignore[method-assign]
+    made = runs.materialize(graph.instance, graph.workspace, papers.STEP, Partition(MONDAY), Partition(MONDAY))
+    [run] = graph.instance.get_runs()
+    assert run.status is dg.DagsterRunStatus.FAILURE
+    [failed] = [each for each in graph.instance.all_logs(run.run_id) if each.step_key and "Failure" in str(each)][-1:]
+    assert f"{made.failures[Partition(MONDAY)]}" in str(failed).split("Stack Trace")[0]
+    assert (
+        run.tags["dagster/max_retries"] == "0"
+    )  # a daemon cannot start it again, and ended its log with a line on that
+
+
 def test_each_asset_of_the_lineage_is_in_the_group_of_its_subject() -> None:
     groups: dict[str, set[str]] = {}
     for node in defs.get_repository_def().asset_graph.asset_nodes:

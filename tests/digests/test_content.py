@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from paper_assets.digests.content import ChangeSet, Digest, Moved, digest_of
+from paper_assets.digests.content import ChangeSet, Digest, Moved, change_set, digest_of
 from paper_assets.digests.evidence import Passage
 from paper_assets.digests.html import html_page
 from paper_assets.digests.mail import mail_text
@@ -356,6 +356,35 @@ def test_an_edited_profile_is_said_in_words_and_an_unchanged_list_not_at_all() -
     assert told.otherwise == ("the profile was edited", "language model: none → m")
 
 
+def changed_by_an_edit(
+    before: list[dict[str, Any]], after: list[dict[str, Any]], edits: dict[str, str], removed: dict[str, str]
+) -> list[ChangeSet | None]:
+    then, now = ranking_of(before), ranking_of(after, profile_hash="b")
+    found = changes_between(then.rows, now.rows, headers=(then.header, now.header), removed=removed, edits=edits)
+    return [change_set(found, since="", titles={}, edits_named=named) for named in (True, False)]
+
+
+def test_an_edit_that_the_page_shows_once_is_your_edit_whatever_words_it_holds() -> None:
+    edit = "interests.primary: + frogs (loud): wet, and ponds (small) and {deep}"
+    before = [row(1, "2603.00001"), row(2, "2603.00002")]
+    after = [row(1, "2603.00002", final=0.9, semantic_relevance=0.95), row(2, "2603.00001")]
+    whole, brief = changed_by_an_edit(before, after, {"interests.primary": edit}, {})
+    assert whole and brief
+    part = "relevance to your interests +0.075"
+    assert (whole.moved[0][0], brief.moved[0][0]) == (f"the profile was edited ({edit}): {part}", f"your edit: {part}")
+
+
+def test_a_keyword_with_braces_that_removes_a_paper_is_named_to_the_papers_below_it() -> None:
+    before, after = [row(1, "2603.00001"), row(2, "2603.00002")], [row(1, "2603.00002")]
+    edit, removed = "keywords.exclude.hard: + {deep} (a): b", {"2603.00001": "BLACKLIST_KEYWORD:{deep}"}
+    whole, brief = changed_by_an_edit(before, after, {"keywords.exclude.hard": edit}, removed)
+    assert whole and brief
+    reason = "it holds your excluded keyword {deep}"
+    assert whole.left[0][0] == f"{reason}; the profile was edited ({edit})"
+    assert brief.left[0][0] == f"{reason}; your edit"
+    assert brief.moved[0][0] == f"others came or went: 1 paper above it is removed: {reason}; your edit"
+
+
 def test_what_a_papers_reason_names_is_not_said_a_second_time() -> None:
     before = [row(1, "2603.00001", final=0.5), row(2, "2603.00002", final=0.4)]
     after = [row(1, "2603.00002", final=0.6, learned=0.4), row(2, "2603.00001", final=0.5)]
@@ -402,6 +431,23 @@ def test_a_paper_that_is_almost_certainly_off_topic_is_not_among_the_maybe_even_
     ]
     assert [entry.rank for entry in digest(*papers, rows=rows, line=0.65, quiet=True).maybe] == [1, 2]
     assert digest(*papers[3:], rows=rows[3:], line=0.65, quiet=True).maybe == ()
+
+
+def test_the_numbers_of_a_quiet_day_have_no_gap_where_a_paper_is_not_shown() -> None:
+    papers = [paper(number) for number in range(1, 6)]
+    rows = [
+        row(rank, each.paper_id, shown=rank == 1, semantic_relevance=probability)
+        for rank, (each, probability) in enumerate(zip(papers, (0.9, 0.01, 0.2, 0.02, 0.1), strict=True), 1)
+    ]
+    page = digest(*papers, rows=rows, line=0.65, quiet=True)
+    assert [(each.rank, each.paper_id) for each in (*page.entries, *page.maybe)] == [
+        (1, "2603.00001"),
+        (2, "2603.00003"),
+        (3, "2603.00005"),
+    ]
+    reasons = [" ".join(each.why) for each in (*page.entries, *page.maybe)]
+    assert [each[: len("Place 1 of 5")] for each in reasons] == ["Place 1 of 5", "Place 3 of 5", "Place 5 of 5"]
+    assert ["are almost certainly off topic" in each for each in reasons] == [False, True, True]
 
 
 LOUD = "Frogs are loud at night, and $x < 2$ of them sleep."

@@ -3,6 +3,9 @@
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
+from paper_assets.errors import PdfFetchFailed
 from paper_assets.interpreting.fulltexts import bring_in_pdfs
 from paper_assets.interpreting.papers import fetch_paper
 from paper_assets.stores.documents import count_documents, public_fulltext
@@ -97,6 +100,20 @@ def test_the_html_comes_before_the_latex_and_the_latex_before_the_pdf(world: Out
     assert [each.content_source for each in (html, latex, pdf_only)] == ["html", "latex", "pdf"]
     again = fetch_paper(clients, arxiv_id=f"{ID}v2")
     assert (again.content_source, again.content) == ("warehouse", html.content)
+
+
+def test_a_paper_without_any_readable_form_names_each_that_was_tried_with_its_reason(world: Outside) -> None:
+    world.arxiv.papers.append(titled(1, "Folding"))
+    world.arxiv.texts[f"html/{ID}v1"] = Answer(body=b"<html>no HTML for this paper</html>")
+    world.arxiv.pdfs[f"{ID}v1"] = pdf_answer(b"<!doctype html><title>Sign in</title>")
+    with pytest.raises(PdfFetchFailed) as raised:
+        fetch_paper(world.clients(), arxiv_id=ID)
+    assert str(raised.value) == (
+        f"no form of {ID} gave its text; retry without its content. "
+        f"Tried HTML: the HTML of {ID} is not the HTML page of a paper; "
+        "LaTeX source: 127.0.0.1 gave no LaTeX source (HTTP 404); check the id or the address; "
+        "PDF: 127.0.0.1 gave a web page instead of a PDF; check the address"
+    )
 
 
 def test_a_server_of_pdfs_alone_is_asked_for_pdfs_alone(world: Outside) -> None:

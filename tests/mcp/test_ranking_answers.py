@@ -44,11 +44,17 @@ def test_on_a_quiet_day_terminal_and_assistants_get_the_papers_below_the_thresho
         maybe = shown(desk.warehouse, "traffic", day)["maybe"]
         assert [each["paper_id"] for each in maybe] == below[:5]
         assert all(each["title"] and each["why"] for each in maybe)
+        assert [each["rank"] for each in maybe] == list(range(3, 3 + len(maybe)))
+    with desk.warehouse.writing() as connection:  # it ranks first of them, and is almost certainly off topic
+        connection.execute("update rankings set semantic_relevance = 0.01 where paper_id = ?", [below[0]])
+    for shown in lists:
+        maybe = shown(desk.warehouse, "traffic", day)["maybe"]
+        assert [(each["rank"], each["paper_id"]) for each in maybe][:2] == [(3, below[1]), (4, below[2])]
     monkeypatch.setenv("COLUMNS", "200")
     ran = {"days_ranked": 0, "rewrites": {}, "digest": "", **shown_ranking(desk.warehouse, "traffic", day)}
     show_ranking(ran, with_why=False)
     printed = capsys.readouterr().out.partition("below the threshold")[2]
-    assert all(each in printed for each in below[:5])
+    assert below[0] not in printed and all(each in printed for each in below[1:6])
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ def said_until_counted(page: BrowserPage, paper_id: str, word: str) -> None:
         expect(page.locator('[aria-busy="true"]')).to_have_count(0)
         if button.get_attribute("aria-pressed") == "true":
             return
-        expect(page.locator(f'[id="paper-{paper_id}"] .row-fault')).to_contain_text("Not saved.")
+        expect(page.locator(f'[id="paper-{paper_id}"] .row-fault')).to_contain_text("Could not save")
     raise AssertionError(f"{word} on {paper_id} was never counted")
 
 

@@ -3,12 +3,15 @@
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import combinations
 
 import pytest
 from playwright.sync_api import Browser, expect
 from playwright.sync_api import Page as BrowserPage
 
-from paper_assets.stores.rankings import ranking
+from paper_assets.interfaces.page.paper_map import numbers
+from paper_assets.pipeline.paper_map import PlacedPaper
+from paper_assets.stores.rankings import RankedOften, ranking
 from tests.page.browser import keep_picture, visitor
 from tests.page.invented_desk import CONTENT, LATEST, PROFILE, Page
 
@@ -117,6 +120,20 @@ def test_a_label_of_the_map_covers_no_dot_on_a_phone_where_there_is_room(
         page.goto(f"{page_of_a_year.today}/map?span=month")
         expect(page.locator(".chart .label")).to_have_count(2)
         assert page.evaluate(covered) == 0
+
+
+def test_the_numbers_of_papers_at_one_place_of_the_map_can_all_be_read() -> None:
+    spots = {"a": (0.3, 0.3), "b": (0.3, 0.302), "c": (0.31, 0.3), "d": (0.9, 0.9)}
+    papers = [
+        PlacedPaper(paper=RankedOften(paper_id=name, lane=None, relevance=0.9, shown=True), title=name, x=x, y=y)
+        for name, (x, y) in spots.items()
+    ]
+    found = numbers(papers, {"b": 1, "a": 2, "c": 3, "d": 4})
+    assert [each.place for each in found] == [1, 2, 3, 4]
+    assert all(abs(one.x - other.x) >= 2.1 or abs(one.y - other.y) >= 2.1 for one, other in combinations(found, 2)), (
+        found
+    )
+    assert all(each.x >= 100 * spots[name][0] + 1.6 for each, name in zip(found, "bacd", strict=True)), "beside its dot"
 
 
 def test_letters_and_dots_of_the_map_are_large_enough_on_a_phone(page_of_a_year: Page, browser: Browser) -> None:

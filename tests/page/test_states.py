@@ -340,11 +340,8 @@ def test_the_last_rating_of_a_first_set_says_that_it_is_done_and_leads_on(
     erase_ratings(page_of_a_year.desk.warehouse, PROFILE, profiles_dir=page_of_a_year.desk.folder / "profiles")
 
 
-_COVERS = """() => {
-    const said = document.getElementById("said");
-    const read = said.textContent.trim() && !said.classList.contains("in-row");
-    return Boolean(read) && getComputedStyle(said).position === "fixed";
-}"""
+_COVERS = """() => [...document.querySelectorAll("#said, .message")].some(
+    (each) => getComputedStyle(each).position === "fixed" && each.textContent.trim())"""
 
 
 def check(page: BrowserPage, name: str, width: int) -> None:

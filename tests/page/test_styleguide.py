@@ -54,8 +54,8 @@ COLOURS = (
     "semantic_relevance", "recency", "author_trust", "institution_trust", "practicality", "must_keywords", "bonus",
     "learned", "soft_penalty", "diversity_penalty", "for_all",
 )  # fmt: skip
-# Of the frame, of printed pages, of a message that is only read aloud, and of a button that only Enter presses.
-NO_COMPONENT = {"broken", "default", "in-row", "signed", "view-map", "view-paper"}
+# Of the frame, of printed pages, and of a button that only Enter presses.
+NO_COMPONENT = {"broken", "default", "signed", "view-map", "view-paper"}
 SIZES = {"phone": (390, "light"), "laptop": (1280, "light"), "dark": (1280, "dark")}
 
 

@@ -18,6 +18,18 @@ from tests.desk import PATIENCE
 
 _SERVICE = "import time; print('service at work', flush=True); time.sleep(900)"
 _UNREACHABLE = "import time\nwhile True: print('the code server is unreachable', flush=True); time.sleep(0.1)"
+_INTERRUPTED = """
+import signal, sys, time
+def end(*_):
+    print("2026-03-02 04:05:06 - daemon - ERROR - a sensor caught an error")
+    print("Traceback (most recent call last):")
+    print("Error: the code server is unreachable")
+    print("2026-03-02 04:05:07 - daemon - ERROR - no space is left", flush=True)
+    sys.exit()
+signal.signal(signal.SIGTERM, end)
+print("service at work", flush=True)
+time.sleep(900)
+"""
 _STUBBORN = (
     "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('warning: I stay', flush=True); "
     "time.sleep(900)"
@@ -89,6 +101,20 @@ def test_a_child_that_does_not_end_is_killed_and_the_code_is_the_signals(tmp_pat
         assert process.wait(timeout=PATIENCE) == 128 + signal.SIGTERM
     assert "did not end; it is killed" in log(tmp_path)
     assert not is_alive(pids(tmp_path, "s0")[0])
+
+
+def test_a_service_that_is_interrupted_at_the_end_reports_no_error_of_its_parts(tmp_path: Path) -> None:
+    with up(tmp_path, _INTERRUPTED, _INTERRUPTED) as process:
+        wait(lambda: log(tmp_path).count("service at work") == 2)
+        process.terminate()
+        assert process.wait(timeout=PATIENCE) == 128 + signal.SIGTERM
+    levels = {line.split(maxsplit=3)[3]: line.split(maxsplit=3)[2] for line in log(tmp_path).splitlines()}
+    error, trace, cause = "a sensor caught an error", "Traceback", "the code server is unreachable"
+    found = {text: level for text, level in levels.items() if any(each in text for each in (error, trace, cause))}
+    assert {level for text, level in found.items() if text.startswith("s0")} == {"INFO"}
+    assert {level for text, level in found.items() if text.startswith("s1")} == {"ERROR"}  # it has no such parts
+    for name in ("s0", "s1"):
+        assert levels[f"{name}: 2026-03-02 04:05:07 - daemon - ERROR - no space is left"] == "ERROR"
 
 
 def test_a_child_that_fails_again_and_again_is_started_less_and_less_often(tmp_path: Path) -> None:

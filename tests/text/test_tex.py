@@ -31,6 +31,10 @@ from paper_assets.text.tex import html_with_mathml, readable
         (r"$10%$ of $\textbf{24.18\%}$, $\textbf{19.7%}$", "10% of 24.18%, 19.7%"),
         (r"up by $+$0.03 at 4.8$\times$ speed", "up by +0.03 at 4.8× speed"),
         (r"$\tilde{\calX}$ and $\TildeΔ$", "𝒳̃ and Δ̃"),
+        (r"on $\St$, in $\cO^*(\sqrt{m})$ steps, $\pmean \to \qmean$", "on St, in cO*(√m) steps, pmean → qmean"),
+        (r"$\le 0.6\times 10^{15}\msun$, $x^\foo_\z$, $\hat\R$", "≤ 0.6×10¹⁵ msun, x_z^(foo), R̂"),
+        (r"3 vs.\ 4 i.i.d.\ ponds, $n$\ frogs by \method\ alone", "3 vs. 4 i.i.d. ponds, n frogs by method alone"),
+        ("17$/$23 ponds for $5", "17/23 ponds for $5"),
         (r"we give $\textbf{the very first method (OMM)}$", "we give the very first method (OMM)"),
         ("``tight'' and ``loose, that's all''", "“tight” and “loose, that's all”"),
         (r"\textcolor{red}{hot} \url{https://x.test/a_b}", "hot https://x.test/a_b"),
@@ -84,7 +88,8 @@ def test_no_text_is_too_broken_to_be_read(text: str) -> None:
 
 
 UNREADABLE = [
-    r"$\foo x$",
+    r"$\foo{x}$",  # it is not known what it does with x
+    r"$\foo12$",
     r"a $\verb|x|$",
     r"$\input{x}$",
     r"$\footnote{x}$ {x}",

@@ -1,6 +1,6 @@
 """The map: the papers of a window or month, similar ones near each other, coloured by interest, with ratings."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from typing import Any
@@ -27,6 +27,7 @@ _BESIDE = (-4.4, 6.6, -8.0, 10.2)  # from the centre of a dot to the base line o
 _DOT = 3.5  # half the width of the largest dot, with its edge
 _EDGE = 3.0  # that a label may reach beyond the outermost dots
 _MOST_TRIED = 24  # papers beside which a label is tried
+_NUMBER = 2.2  # size of a place's number, and how far below another one it is moved
 _SHELF = 0.4  # from this probability on a paper belongs to its interest, where the ranking has no threshold
 
 
@@ -57,6 +58,32 @@ class Group:
         return cut_with_ellipsis(self.lane or "", _LONGEST_LABEL)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Number:
+    """The place of a paper in the list, with the base line of its number on the map."""
+
+    place: int
+    x: float
+    y: float
+
+
+def numbers(papers: Sequence[PlacedPaper], places: Mapping[str, int]) -> list[Number]:
+    """Return the numbers beside the dots of the list's papers; one that would cover another is moved below it."""
+    found: list[Number] = []
+    listed = [each for each in papers if each.paper.paper_id in places]
+    for each in sorted(listed, key=lambda one: places[one.paper.paper_id]):
+        x, y = _WIDTH * each.x + radius(each) + 0.5, _HEIGHT * each.y + 0.8
+        while any(abs(other.x - x) < _NUMBER and abs(other.y - y) < _NUMBER - 0.01 for other in found):
+            y += _NUMBER
+        found.append(Number(place=places[each.paper.paper_id], x=x, y=y))
+    return found
+
+
+def radius(placed: PlacedPaper) -> float:
+    """Return the size of a paper's dot, larger if the paper is more probably on topic."""
+    return 0.7 + placed.paper.relevance
+
+
 def show_map(request: Request) -> Response:
     """Show the map of the day's window or of the last month."""
     desk, profile = desk_of(request), profile_of(request)
@@ -85,6 +112,8 @@ def show_map(request: Request) -> Response:
         ratings=ratings_by_id(desk.warehouse, profile),
         words=IN_WORDS,
         colours=_COLOURS,
+        numbers=numbers,
+        radius=radius,
         **values,
     )
 

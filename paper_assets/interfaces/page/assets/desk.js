@@ -3,23 +3,61 @@
 
 const main = () => document.getElementById("main");
 const said = document.getElementById("said");
-let hiding;
 
-// The message at the bottom of the window. A fault stays until the next message; the rest disappears after a while.
-// That of a loaded page is above its content, covers nothing and stays. One that repeats what the paper's row shows is
-// for screen readers only, so that it covers no other row. `above`: as on a loaded page.
-function say(text, fault = false, { inRow = false, above = false } = {}) {
-  clearTimeout(hiding);
-  said.classList.toggle("fault", fault);
-  said.classList.toggle("in-row", inRow);
-  said.classList.toggle("first", above);
+// Messages. Screen readers take them from #said; readers see a copy in the flow of the page, so that it covers nothing: after
+// `near`, else where the eye is. It stays until the next message, key or click. `seen`: the page shows it already, as a
+// paper's row shows its rating.
+function say(text, fault = false, { near = null, seen = false } = {}) {
+  document.querySelectorAll(".message").forEach((each) => each.remove());
+  said.classList.remove("first");
   said.textContent = text;
-  if (!fault && text && !above) hiding = setTimeout(() => { said.textContent = ""; }, 8000);
+  if (!text || seen) return;
+  const message = document.createElement("p");
+  message.className = fault ? "message fault" : "message";
+  message.setAttribute("aria-hidden", "true");
+  message.textContent = text;
+  place(message, near);
 }
-if (said.textContent.trim() && getComputedStyle(said).position === "fixed") say(said.textContent);
-// A message covers a part of the page, and one about a fault stays: a click on it or Escape closes it.
-said.addEventListener("click", () => say(""));
-addEventListener("keydown", (event) => { if (event.key === "Escape" && said.textContent) say(""); });
+
+const inWindow = (element) => {
+  const { top, bottom, height } = element.getBoundingClientRect();
+  return height > 0 && top >= 0 && bottom <= innerHeight && element.checkVisibility(); // not within closed details
+};
+
+// Put the message in the row where the eye is, or after the first block in the window.
+function place(message, near) {
+  if (near) return near.after(message);
+  const row = rowAtTheEye(), details = row && row.querySelector(":scope > details");
+  if (details) details.before(message);
+  else if (row) row.append(message);
+  if (row && inWindow(message)) return;
+  const block = [...main().querySelectorAll("p, h2, h3, details, form, section")].find((each) => each !== message && inWindow(each));
+  if (block) block.after(message); // before it, the browser's scroll anchoring would keep the message out of the window
+  else main().prepend(message);
+}
+
+// The focused paper if it is in the window, else the one in the middle of the window, else the last one above that.
+function rowAtTheEye() {
+  const shown = papers().filter((each) => {
+    const { top, bottom } = each.getBoundingClientRect();
+    return bottom > 0 && top < innerHeight;
+  });
+  const focused = shown.find((each) => each.contains(document.activeElement));
+  return focused || shown.find((each) => each.getBoundingClientRect().bottom > innerHeight / 2) || shown.at(-1) || null;
+}
+
+// The message of a loaded page is above its content, or at the paper or section that the address names.
+const named = location.hash && document.getElementById(location.hash.slice(1));
+if (said.textContent.trim() && named) {
+  const text = said.textContent, near = named.querySelector("form.rate") || named.querySelector("h2") || named;
+  requestAnimationFrame(() => say(text, false, { near }));
+}
+const clearMessage = (event) => {
+  const modifies = event.ctrlKey || event.metaKey || ["Control", "Meta", "Shift", "Alt"].includes(event.key);
+  if (!modifies && document.querySelector(".message")) say("");
+};
+addEventListener("click", clearMessage, true);
+addEventListener("keydown", clearMessage, true);
 addEventListener("hashchange", () => { if (said.classList.contains("first")) say(""); });
 
 // On a phone the views are one row that scrolls: begin with the open one in sight.
@@ -135,9 +173,9 @@ async function sendRating(entry, rating, replaced = null) {
     if (article) {
       article.dataset.rating = entry.before;
       article.removeAttribute("aria-busy");
-      showRowFault(article, "Not saved.", () => rate(article, rating));
+      showRowFault(article, message, () => rate(article, rating));
     }
-    say(message, true);
+    say(message, true, { seen: Boolean(article) && inWindow(article.querySelector(".row-fault")) });
   };
   let answer;
   try {
@@ -151,7 +189,7 @@ async function sendRating(entry, rating, replaced = null) {
   if (!inRow) swap("main", answer.page); // it left the view, or came back to it
   else if (state && main().dataset.state && listPart(state) === listPart(main().dataset.state)) main().dataset.state = state;
   for (const id of ["all-seen", "progress"]) swap(id, answer.page);
-  say(note, false, { inRow });
+  say(note, false, { seen: inRow });
 }
 
 // Revert the latest rating of this tab, also one that is still being sent, and nothing else.
@@ -183,16 +221,17 @@ let waiting, asked = 0, typed = null;
 
 async function preview(form) {
   const turn = ++asked, shown = document.getElementById("preview");
+  const near = [...shown.querySelectorAll("h2"), ...form.querySelectorAll(".field:focus-within")].find(inWindow);
   shown.setAttribute("aria-busy", "true");
   try {
     const answer = await fetched(form.dataset.preview, { method: "POST", body: fields(form) });
     if (turn !== asked) return; // the reader typed on
     const { page } = answer;
-    if (!page || page.getElementById("fault")) return say(`Could not make the preview: ${faultOf(answer)}`, true);
+    if (!page || page.getElementById("fault")) return say(`Could not make the preview: ${faultOf(answer)}`, true, { near });
     document.getElementById("preview").replaceChildren(...page.getElementById("preview").childNodes);
     showFieldFaults(form, page);
   } catch {
-    say("Could not make the preview: the desk does not answer.", true);
+    say("Could not make the preview: the desk does not answer.", true, { near });
   } finally {
     if (turn === asked) document.getElementById("preview").removeAttribute("aria-busy");
   }
@@ -272,7 +311,7 @@ async function watch() {
       main().dataset.state = page.getElementById("main").dataset.state;
       if (other.length) say("Ratings from another tab are shown.");
     } else if (swap("main", page)) {
-      say(word, false, { above: main().getBoundingClientRect().top >= 0 });
+      say(word);
     }
   } catch {
     // the desk is not running; the next turn tries again
@@ -350,15 +389,15 @@ document.addEventListener("keydown", (event) => {
 document.addEventListener("click", (event) => {
   const button = event.target.closest("[data-show-keys]"), copy = event.target.closest("[data-copy]");
   if (button) document.getElementById("keys").showModal();
-  if (copy) copyText(document.getElementById(copy.dataset.copy));
+  if (copy) copyText(document.getElementById(copy.dataset.copy), copy.closest("p"));
 });
 
-async function copyText(element) {
+async function copyText(element, near) {
   try {
     await navigator.clipboard.writeText(element.textContent);
-    say("Copied.");
+    say("Copied.", false, { near });
   } catch {
     getSelection().selectAllChildren(element);
-    say("Press Ctrl+C to copy the selected text.");
+    say("Press Ctrl+C to copy the selected text.", false, { near });
   }
 }
