@@ -6,7 +6,9 @@ DIR holds `profiles.json` and `grades.json` (profile -> paper id -> grade 0 to 3
 `paper-assets import` takes them. Candidates are what the graph would rank on the newest judged day; one without a grade
 counts as off topic. The background of the idf is all papers of the file. Interests in words are fitted as
 `evaluation/fitting.py` does it. Liked papers are fitted to readers made from the same grades: relevant papers of a
-profile are taken out and said to be liked. `--write` puts coefficients and background into the package.
+profile are taken out and said to be liked. Fewer papers are relevant to readers whose liked papers are older than the
+week, so the intercept is fitted to the judged readers that name liked papers only. `--write` puts coefficients and
+background into the package.
 
 The figures of coefficients on profiles that they have not seen: `paper-assets evaluate --lists ... --leave-one-out`.
 """
@@ -42,7 +44,7 @@ from paper_assets.ranking.calibration import (
 )
 from paper_assets.ranking.cosines import cosines
 from paper_assets.ranking.gatekeeper import Embed
-from paper_assets.ranking.term_matching import paper_words, term_scores, tfidf_cosines
+from paper_assets.ranking.term_matching import paper_words, term_scores, tfidf_cosines_and_usual
 from paper_assets.settings import ScoringConfig
 from paper_assets.sources.bulk_files import read_papers
 from paper_assets.text import acronyms
@@ -74,41 +76,69 @@ class Example:
     on_topic: Bools
 
 
-def examples_of(days: Sequence[JudgedDay]) -> list[Example]:
+def made_readers(days: Sequence[JudgedDay]) -> list[Example]:
     """Readers made from the grades, the same in every run."""
-    chance, calibration, found = np.random.default_rng(11), standard_calibration(), []
-    background = calibration.background
+    chance, found = np.random.default_rng(11), []
     for day in days:
-        ids = day.candidates.column("paper_id").to_pylist()
-        on_topic = day.judged.grades_of(ids) >= ON_TOPIC
+        on_topic = day.judged.grades_of(day.candidates.column("paper_id").to_pylist()) >= ON_TOPIC
         relevant = np.flatnonzero(on_topic)
         if day.judged.profile.content.interests.papers or len(relevant) < LIKED[0] + LEFT:
             continue
         titles, abstracts = (day.candidates.column(name).take(relevant).to_pylist() for name in ("title", "abstract"))
-        texts = [embedded_text(*each) for each in zip(titles, abstracts, strict=True)]
-        near, held = cosines(day.vectors, day.vectors[relevant]).T, paper_words(day.candidates)
-        words, usual_words = tfidf_cosines(held.whole, texts, background=background)
-        usual = calibration.usual_cosines(day.vectors)
-        named = np.nan_to_num(term_scores(held, titles, background=background).T)
+        every = _example(day, [*zip(titles, abstracts, strict=True)], day.vectors[relevant])
         for count in [count for count in LIKED for _ in range(DRAWS) if len(relevant) >= count + LEFT]:
             liked = chance.choice(len(relevant), count, replace=False)
-            rest = np.setdiff1d(np.arange(len(ids)), relevant[liked])
+            rest = np.setdiff1d(np.arange(len(on_topic)), relevant[liked])
             at = np.ix_(liked, rest)
-            mean = np.zeros(len(rest)) if usual is None else usual[rest]
-            found.append(Example(near[at], words.T[at], named[at], (mean, usual_words[rest]), on_topic[rest]))
+            usual = (every.usual[0][rest], every.usual[1][rest])
+            found.append(Example(every.cosines[at], every.tfidf[at], every.titles[at], usual, on_topic[rest]))
     return found
 
 
-def fitted_library(examples: Sequence[Example], calibration: Calibration, *, with_meaning: bool) -> Logit:
-    """The coefficients of liked papers with the least log loss, each example weighted equally."""
-    from scipy.optimize import minimize
+def judged_readers(days: Sequence[JudgedDay], embed: Embed) -> list[Example]:
+    """Return the judged readers that name liked papers and no interests."""
+    found = []
+    for day in days:
+        interests = day.judged.profile.content.interests
+        liked = [day.known[paper.paper_id] for paper in interests.papers if paper.paper_id in day.known]
+        if liked and not interests.in_words:
+            found.append(_example(day, liked, embed([embedded_text(*each) for each in liked])))
+    return found
 
-    parts = []
-    for each in examples:
-        near = each.cosines if with_meaning else None
-        judged, _ = library_judged(near, each.tfidf, each.titles, usual=each.usual, calibration=calibration)
-        known = [part for part in (judged.near, judged.said, judged.titles) if part is not None]
-        parts.append((np.stack(known), each.on_topic))
+
+def _example(day: JudgedDay, liked: Sequence[tuple[str, str]], vectors: NDArray[np.float32]) -> Example:
+    """Return the reader of one day who likes papers (title and abstract, and vectors)."""
+    calibration, held = standard_calibration(), paper_words(day.candidates)
+    background = calibration.background
+    texts = [embedded_text(*each) for each in liked]
+    tfidf, usual_words = tfidf_cosines_and_usual(held.whole, texts, background=background)
+    usual = calibration.usual_cosines(day.vectors)
+    return Example(
+        cosines=cosines(day.vectors, vectors).T,
+        tfidf=tfidf.T,
+        titles=np.nan_to_num(term_scores(held, [title for title, _ in liked], background=background).T),
+        usual=(np.zeros(len(usual_words)) if usual is None else usual, usual_words),
+        on_topic=day.judged.grades_of(day.candidates.column("paper_id").to_pylist()) >= ON_TOPIC,
+    )
+
+
+def _parts(reader: Example, calibration: Calibration, *, with_meaning: bool) -> tuple[Floats, Bools]:
+    """Return what the logit adds up (parts, papers), and which papers are on topic."""
+    near = reader.cosines if with_meaning else None
+    judged, _ = library_judged(near, reader.tfidf, reader.titles, usual=reader.usual, calibration=calibration)
+    known = [part for part in (judged.near, judged.said, judged.titles) if part is not None]
+    return np.stack(known), reader.on_topic
+
+
+def fitted_library(
+    made: Sequence[Example], judged: Sequence[Example], calibration: Calibration, *, with_meaning: bool
+) -> Logit:
+    """The coefficients of liked papers with the least log loss for readers made, each weighted equally, and the
+    intercept with the least for judged ones.
+    """
+    from scipy.optimize import minimize, minimize_scalar
+
+    parts = [_parts(each, calibration, with_meaning=with_meaning) for each in made]
 
     def loss(values: Floats) -> tuple[float, Floats]:
         total, slope = 1e-6 * float((values[1:] ** 2).sum()), 2e-6 * np.concatenate([[0.0], values[1:]])
@@ -122,6 +152,10 @@ def fitted_library(examples: Sequence[Example], calibration: Calibration, *, wit
     start = np.array([-6.0, 1.0, 1.0, 1.0] if with_meaning else [-6.0, 1.0, 1.0])
     bounds = [(None, None)] + [(0.0, None)] * (len(start) - 1)
     found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds).x.tolist()
+    if judged:
+        parts = [_parts(each, calibration, with_meaning=with_meaning) for each in judged]
+        slopes = np.array(found[1:])
+        found[0] = float(minimize_scalar(lambda intercept: loss(np.array([intercept, *slopes]))[0]).x)
     return Logit(intercept=found[0], meaning=found[1] if with_meaning else 0.0, words=found[-2], titles=found[-1])
 
 
@@ -245,11 +279,11 @@ def main() -> None:
             ]
     parts = [parts_of(day, embed=embed, scoring=scoring) for day in days]
     found = fit([each for each in parts if each], version="new")
-    examples = examples_of(days)
+    made, judged = made_readers(days), judged_readers(days, embed)
     found = replace(
         found,
-        library=fitted_library(examples, found, with_meaning=True),
-        library_words_only=fitted_library(examples, found, with_meaning=False),
+        library=fitted_library(made, judged, found, with_meaning=True),
+        library_words_only=fitted_library(made, judged, found, with_meaning=False),
     )
     record = record_of(found)
     print(json.dumps(record, indent=2, sort_keys=True))

@@ -320,10 +320,17 @@ def unit_tfidf(words: CountedWords, *, background: Background) -> tuple[Any, lis
     return held, stems
 
 
-def tfidf_cosines(words: CountedWords, texts: Sequence[str], *, background: Background) -> tuple[Floats, Floats]:
+def tfidf_cosines(words: CountedWords, texts: Sequence[str], *, background: Background) -> Floats:
     """Return (n, t): cosine of the TF-IDF vectors of papers and texts over stems, tf = 1 + ln(times); 0 without a
-    word. And (n,): about the mean cosine of each paper to the papers of the background.
+    word.
     """
+    return tfidf_cosines_and_usual(words, texts, background=background)[0]
+
+
+def tfidf_cosines_and_usual(
+    words: CountedWords, texts: Sequence[str], *, background: Background
+) -> tuple[Floats, Floats]:
+    """Return `tfidf_cosines` (n, t), and (n,) about the mean of each paper's to the papers of the background."""
     count = len(words)
     if not (count and texts):
         return np.zeros((count, len(texts))), np.zeros(count)

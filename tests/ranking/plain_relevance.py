@@ -218,9 +218,20 @@ def sigmoid(logit: float) -> float:
 
 
 def nearest(scores: list[float]) -> float:
-    """Root mean square of the nearest ones."""
+    """Mean of the nearest ones."""
     best = sorted(scores, reverse=True)[: LIBRARY["nearest"]]
-    return math.sqrt(sum(score**2 for score in best) / len(best))
+    return sum(best) / len(best)
+
+
+def to_usual(papers: list[Counter[str]]) -> list[float]:
+    """About the mean cosine of each paper to the papers of the background, by TF-IDF."""
+    found = []
+    for paper in papers:
+        held = {one: (1 + math.log(often)) * idf(one, papers) for one, often in paper.items()}
+        length = math.sqrt(sum(weight**2 for weight in held.values()))
+        usual = {one: 0.027 * int(HOLDERS.get(one, 0)) / DATA["background_papers"] * idf(one, []) for one in held}
+        found.append(min(1.0, sum(weight * usual[one] for one, weight in held.items()) / length) if length else 0.0)
+    return found
 
 
 def like_best(logits: list[float], vectors: list[list[float]]) -> list[float]:
@@ -286,6 +297,10 @@ class PlainInterests:
             else []
         )
         near = standard_scores(pooled, DATA["library_cosines"])
+        pooled_words = [
+            nearest([one[at] for one in liked]) - usual if liked else 0.0 for at, usual in enumerate(to_usual(papers))
+        ]
+        words = standard_scores(pooled_words, DATA["library_words"])
         named = [said(fields, text.partition("\n\n")[0]) or [0.0] * len(fields) for text in self.library]
         wished = self.wished(fields)
         values, serves = [], []
@@ -295,7 +310,7 @@ class PlainInterests:
                 none = math.prod(1 - sigmoid(one[at]) for one in each)
                 logit = math.log(1 - none) - math.log(none)
             if "library" in views:
-                by_example = self.liked(at, near, liked, named)
+                by_example = self.liked(at, near, words, named)
                 half = LIBRARY["library_share"] * len(liked) / (len(liked) + LIBRARY["library_half"])
                 logit = by_example if logit is None else logit + half * (by_example - LIBRARY["library_base"])
             assert logit is not None
@@ -355,14 +370,13 @@ class PlainInterests:
         assert self.vector_of
         return cosine(vector, self.vector_of(text))
 
-    def liked(self, at: int, near: list[float], liked: list[list[float]], named: list[list[float]]) -> float:
+    def liked(self, at: int, near: list[float], words: list[float], named: list[list[float]]) -> float:
         """The logit by liked papers, `named`: how strongly each paper holds the words of each one's title."""
-        words = nearest([one[at] for one in liked])
         best = sorted((one[at] for one in named), reverse=True)[: LIBRARY["nearest"]]
         titles = sum(best) / math.sqrt(len(best))
         parts = LOGITS["library_words_only" if self.vector_of is None else "library"]
         meaning = parts["meaning"] * near[at] if self.vector_of else 0.0
-        return float(parts["intercept"] + meaning + parts["words"] * words + parts["titles"] * titles)
+        return float(parts["intercept"] + meaning + parts["words"] * words[at] + parts["titles"] * titles)
 
 
 def usual_line(options: RankingOptions) -> float:

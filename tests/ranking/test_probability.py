@@ -22,7 +22,7 @@ LEVELS = (1.0, 0.7, 0.4)
 from_0_to_1 = st.floats(0, 1)
 
 
-USUAL = np.random.default_rng(5).normal(0.14, 0.08, size=(3, 200))  # cosines of other papers
+USUAL = np.random.default_rng(5).normal(CALIBRATION.cosines.mean, 0.08, size=(3, 200))  # cosines of other papers
 
 
 def relevance(own: np.ndarray | None, words: np.ndarray | None, liked: np.ndarray | None) -> float:
@@ -74,8 +74,9 @@ def test_any_interest_will_do() -> None:
 
 
 def test_twenty_interests_far_away_do_not_make_a_paper_worth_reading() -> None:
-    cosines = np.random.default_rng(1).normal(0.14, 0.08, size=(20, 500))
-    cosines[:, 0] = 0.2
+    usual = CALIBRATION.cosines
+    cosines = np.random.default_rng(1).normal(usual.mean, usual.spread, size=(20, 500))
+    cosines[:, 0] = usual.mean + 0.75 * usual.spread
     judged = interests_judged(cosines, np.zeros((20, 500)), weights=(1.0,) * 20, calibration=CALIBRATION)
     assert probability(any_of(judged.logits))[0] < 0.05
 
@@ -89,7 +90,8 @@ def test_how_near_is_near_depends_on_what_other_papers_are_to_the_interest() -> 
 
 
 def test_among_few_papers_near_is_what_is_near_in_a_week() -> None:
-    cosines = np.random.default_rng(3).normal(0.14, 0.085, size=(1, 1000))
+    usual = CALIBRATION.cosines
+    cosines = np.random.default_rng(3).normal(usual.mean, usual.spread, size=(1, 1000))
     cosines[0, :2] = 0.5
     week = standardized(cosines, CALIBRATION.cosines)
     alone = standardized(cosines[:, :20], CALIBRATION.cosines)
@@ -146,7 +148,8 @@ def test_an_interest_without_words_to_look_for_is_judged_by_its_meaning() -> Non
 
 
 def test_among_papers_of_one_narrow_topic_the_near_ones_stay_probable_by_the_known_model() -> None:
-    cosines = np.random.default_rng(3).normal(0.14, 0.085, size=(1, 1000))
+    usual = CALIBRATION.cosines
+    cosines = np.random.default_rng(3).normal(usual.mean, usual.spread, size=(1, 1000))
     cosines[0, :60] = np.linspace(0.55, 0.45, 60)
     narrow = cosines[:, :80]
     no_words = np.zeros((1, 80))
