@@ -1,3 +1,4 @@
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -7,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paper_assets.profile import Interests, RankingOptions
-from paper_assets.ranking.calibration import standard_calibration
+from paper_assets.ranking.calibration import ModelVectors, standard_calibration
 from paper_assets.ranking.relevance import (
     InterestQueries,
     Relevance,
@@ -107,6 +108,26 @@ def test_liked_papers_move_what_is_said_in_words() -> None:
     assert both.values[0] > words.values[0]
     assert both.values[1] < words.values[1]
     assert both.lane_probability == pytest.approx(words.lane_probability)
+
+
+def test_interests_are_compared_by_their_adapted_vector_and_liked_papers_by_their_own() -> None:
+    wishes = {"primary": ["graph learning"], "papers": [{"title": "Robots", "abstract": ""}]}
+    swapped = ModelVectors(adapter=np.eye(3)[[1, 0, 2]], mean=np.zeros(3))
+    seen = {}
+    for name, vectors in (("as they are", None), ("swapped", swapped)):
+        calibration = replace(standard_calibration(), vectors=vectors)
+        for mode in ("lanes", "library", "seed"):
+            found = relevance_of(
+                queries(mode, wishes),
+                vectors=np.array([[0.8, 0.0, 0.6], [0.0, 0.8, 0.6]], dtype=np.float32),
+                query_vectors=np.eye(3, dtype=np.float32)[:1],
+                words=of_abstracts(["", ""]),
+                scoring=SCORING,
+                calibration=calibration,
+            )
+            seen[name, mode] = found.values.argmax()
+    assert [seen["as they are", mode] for mode in ("lanes", "library", "seed")] == [0, 0, 0]
+    assert [seen["swapped", mode] for mode in ("lanes", "library", "seed")] == [1, 0, 0]
 
 
 def test_an_interest_without_a_word_to_look_for_is_judged_by_its_meaning() -> None:

@@ -125,6 +125,13 @@ def test_papers_like_five_of_the_liked_ones_rank_above_a_paper_like_one() -> Non
     assert each.argmax(axis=0).tolist() == [0, 0]
 
 
+def test_what_a_paper_shares_with_all_papers_does_not_make_it_like_the_liked_ones() -> None:
+    near, usual = np.full((2, 2), 0.4), np.array([0.1, 0.3])
+    for part in ((usual, None), (None, usual), (usual, usual)):
+        own, common = library_judged(near, near, usual=part, calibration=CALIBRATION)[0].logits
+        assert own > common + 0.1
+
+
 def test_three_liked_titles_that_agree_say_more_than_one_and_a_sixth_says_no_more() -> None:
     near = np.zeros((6, 1))
     titles = [np.array([[1.0]] * held + [[0.0]] * (6 - held)) for held in range(7)]

@@ -16,6 +16,7 @@ from paper_assets.ranking.term_matching import (
     term_scores,
     terms_of,
     tfidf_cosines,
+    tfidf_cosines_and_usual,
 )
 from paper_assets.text.bm25 import index_words
 from paper_assets.text.words import spellings
@@ -184,6 +185,11 @@ def test_the_order_of_the_papers_changes_no_bit(papers: list[str], asked: list[s
     for measure in (scores, likeness):
         shuffled = measure([papers[at] for at in order], *asked, background=BACKGROUND)
         assert np.array_equal(shuffled, measure(papers, *asked, background=BACKGROUND)[order], equal_nan=True)
+    usual, again = (
+        tfidf_cosines_and_usual(index_words(each), asked, background=BACKGROUND)[1]
+        for each in (papers, [papers[at] for at in order])
+    )
+    assert np.array_equal(again, usual[order])
 
 
 def test_the_words_of_an_interest_that_a_paper_holds_are_named_where_they_are() -> None:
@@ -215,3 +221,9 @@ def test_a_pair_is_found_where_an_acronym_is_one_of_its_words(interest: str) -> 
 def test_an_acronym_counts_only_for_an_interest_that_holds_the_whole_phrase() -> None:
     found = scores([("Steering with SAEs", "words")], "sparse networks", "autoencoders", "sparse, autoencoders")
     assert not found.any()
+
+
+def test_a_paper_of_common_words_is_more_like_a_paper_on_anything() -> None:
+    papers = ["we propose a method and a model", "quokka marsupials on islands", ""]
+    _, (common, rare, empty) = tfidf_cosines_and_usual(index_words(papers), ["robots"], background=BACKGROUND)
+    assert common > 3 * rare > 0 == empty
