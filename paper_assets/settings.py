@@ -179,9 +179,11 @@ class ScoringConfig:
     interest_repeats: tuple[int, int, int] = (3, 2, 1)  # primary, secondary, exploratory, G4
     lane_weights: tuple[float, float, float] = (1.0, 0.7, 0.4)  # the same, of lanes
     # G17: which papers are worth reading (docs/evaluation.md). None below the threshold `line`; of the others, from the
-    # most probable down, as many as keep the share expected to be on topic at `list_right`.
+    # most probable down, as many as keep the share expected to be on topic at `list_right`; a reader who asks for ten
+    # papers wants to see more of what is doubtful, so it is `long_list_right` from there on.
     line: float = 0.2
-    list_right: float = 0.6
+    list_right: float = 0.6  # up to five papers
+    long_list_right: float = 0.5  # from ten papers on; in between it falls evenly
     alone: float = 0.05  # probability from which the best paper is shown to a reader whose last lists were all empty
     # G17c: points of log odds by which a point of the score beside relevance (keywords, authors, code, recency) moves a
     # paper. Code moves it by 0.75 points; with purpose implementation, where code matters most, by 4.

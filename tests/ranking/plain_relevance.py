@@ -386,7 +386,7 @@ def usual_line(options: RankingOptions) -> float:
 
 def days_line(relevance: list[float], options: RankingOptions, *, never_empty: bool = False) -> float:
     """The threshold of a day: admit the most probable papers while enough of them are expected to be on topic."""
-    right = 0.5 if options.purpose == "literature_review" else 0.6
+    right = 0.5 if options.purpose == "literature_review" else 0.6 - 0.02 * min(max(options.top_k - 5, 0), 5)
     falling = sorted((p for p in relevance if p >= usual_line(options)), reverse=True)
     best = max(relevance, default=0.0)
     if never_empty and best < right and best >= 0.05:

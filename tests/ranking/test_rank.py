@@ -283,6 +283,15 @@ def test_a_close_paper_is_tagged_as_such() -> None:
     ]
 
 
+def test_a_longer_list_takes_more_that_is_doubtful() -> None:
+    wanted = [paper("2603.00001", title="Graph learning")]
+    rights = [
+        ranked(wanted, profile(), seed=None, top_k=count, purpose="general").header["line_rule"]["right"]
+        for count in (1, 5, 7, 10, 30)
+    ]
+    assert rights == pytest.approx([0.6, 0.6, 0.56, 0.5, 0.5])
+
+
 def test_a_literature_review_puts_surveys_first_and_asks_for_less() -> None:
     papers = [
         paper("2603.00001", title="Graph learning for roads", abstract="Graph learning."),
