@@ -126,7 +126,7 @@ def _parts(reader: Example, calibration: Calibration, *, with_meaning: bool) -> 
     """Return what the logit adds up (parts, papers), and which papers are on topic."""
     near = reader.cosines if with_meaning else None
     judged, _ = library_judged(near, reader.tfidf, reader.titles, usual=reader.usual, calibration=calibration)
-    known = [part for part in (judged.near, judged.said, judged.titles) if part is not None]
+    known = [part for part in (judged.near, judged.standard_words, judged.titles) if part is not None]
     return np.stack(known), reader.on_topic
 
 

@@ -8,9 +8,10 @@ interest to interest. With liked papers, m of them, logit(p) is raised or lowere
 Arrays are (interests, papers); all sums run over interests in a fixed order.
 
 The coefficients are data of the package: `calibration.json` holds them, `stem_frequencies.tsv` and
-`word_frequencies.tsv` the background that words are valued by. `python -m benchmarks.calibrate` makes them and prints
-the figures that speak for them. A hash of their content, and of the acronyms, is stored with every ranking. Every
-coefficient but the intercepts is at least 0: a paper nearer to what is sought is never less probable.
+`word_frequencies.tsv` the background that words are valued by (`python -m benchmarks.calibrate` makes all three).
+`calibration_vectors.npz` holds the map by which interests are adapted before the cosine is taken, and the mean vector
+of papers (`python -m benchmarks.query_adapter`). A hash of their content, and of the acronyms, is stored with every
+ranking. Every coefficient but the intercepts is at least 0: a paper nearer to what is sought is never less probable.
 """
 
 import json
@@ -71,7 +72,7 @@ class ModelVectors:
     adapter: Floats
     mean: Floats
 
-    def fit(self, vectors: NDArray[Any]) -> bool:
+    def matches(self, vectors: NDArray[Any]) -> bool:
         """Return whether vectors (n, d) have the length of this model's."""
         return bool(vectors.ndim == 2 and vectors.shape[1] == len(self.mean))
 
@@ -106,7 +107,7 @@ class Calibration:
     background: Background
     model: str  # whose cosines these are
     version: str
-    vectors: "ModelVectors | None" = field(default=None, compare=False, repr=False)
+    vectors: ModelVectors | None = field(default=None, compare=False, repr=False)
 
     def for_model(self, model: str | None) -> "Calibration":
         """Return the calibration for vectors of `model` (None: unknown).
@@ -124,13 +125,13 @@ class Calibration:
     def adapted(self, queries: NDArray[np.float32]) -> Floats:
         """Return the vectors (q, d) that papers are compared with; those of another model are not changed."""
         vectors = queries.astype(np.float64)
-        if self.vectors is None or not self.vectors.fit(vectors):
+        if self.vectors is None or not self.vectors.matches(vectors):
             return vectors
         return np.array([(self.vectors.adapter * vector).sum(axis=1) for vector in vectors]).reshape(vectors.shape)
 
     def usual_cosines(self, papers: NDArray[np.float32]) -> Floats | None:
         """Return (n,) the mean cosine of papers (n, d) to papers on anything; None for those of another model."""
-        if self.vectors is None or not self.vectors.fit(papers):
+        if self.vectors is None or not self.vectors.matches(papers):
             return None
         return signed_cosines(papers, self.vectors.mean[None])[:, 0] * float(np.sqrt((self.vectors.mean**2).sum()))
 
@@ -212,7 +213,7 @@ class Judged:
     meaning: Floats | None
     words: Floats | None  # NaN for an interest without a word to look for
     near: Floats | None = None  # meaning as it enters the logit: standardized
-    said: Floats | None = None  # words as they enter the logit of liked papers: standardized
+    standard_words: Floats | None = None  # words as they enter the logit of liked papers: standardized
     titles: Floats | None = None  # how strongly papers hold the words of liked papers' titles
     best: Floats | None = None  # likeness to the best matches, standardized
 
@@ -290,7 +291,7 @@ def library_judged(
     meaning = None if cosines is None else _mean(cosines, nearest)
     near = None if meaning is None else standardized((meaning - usual_cosines)[None], calibration.library_cosines)[0]
     words = None if tfidf is None else _mean(tfidf, nearest)
-    said = None if words is None else standardized((words - usual_tfidf)[None], calibration.library_words)[0]
+    standard_words = None if words is None else standardized((words - usual_tfidf)[None], calibration.library_words)[0]
     each = sum(
         factor / known.spread * part
         for factor, known, part in (
@@ -299,11 +300,11 @@ def library_judged(
         )
         if part is not None
     )
-    logits = _logits(logit, near, said)
+    logits = _logits(logit, near, standard_words)
     named = None if titles is None else _evidence(titles, nearest)
     if named is not None:
         logits = logits + logit.titles * named
-    judged = Judged(logits=logits, meaning=meaning, words=words, near=near, said=said, titles=named)
+    judged = Judged(logits=logits, meaning=meaning, words=words, near=near, standard_words=standard_words, titles=named)
     return judged, np.asarray(each)
 
 
