@@ -22,10 +22,11 @@ def test_a_search_marks_its_words_and_its_filters_are_chips_to_remove(page_of_a_
         expect(first.locator("h2 mark").first).to_have_text("Traffic")
         expect(first.locator(".lead mark").first).to_be_visible()
         keep_picture(page, "search-found")
+        page.wait_for_load_state()
         before = page.locator(".found article").count()
         page.get_by_role("link", name="Remove the filter from:2026-03-03").click()
         expect(page.get_by_role("searchbox")).to_have_value("traffic forecasting category:cs.LG")
-        assert page.locator(".found article").count() > before
+        expect(page.locator(".found article").nth(before)).to_be_visible()
         page.get_by_role("link", name="Add the filter is:worth").click()
         expect(page.get_by_text("No stored paper matches")).to_be_visible()
 
@@ -58,7 +59,8 @@ def test_a_found_paper_is_rated_and_leads_to_similar_ones_and_to_its_authors(
         expect(page.locator(".found article")).to_have_count(1)
         page.get_by_role("link", name="More like this").click()
         expect(page.locator(".verdict")).to_contain_text("Papers like Protein structure")
-        assert page.locator(f'[id="paper-{paper_id}"]').count() == 0
+        page.wait_for_load_state()
+        expect(page.locator(f'[id="paper-{paper_id}"]')).to_have_count(0)
     with desk.warehouse.writing() as connection:
         connection.execute("delete from ratings")
 
@@ -91,7 +93,9 @@ def test_pages_of_a_search_do_not_overlap(page_of_a_year: Page, browser: Browser
         page.goto(f"{page_of_a_year.url}/search?q=to:2020")
         while True:
             found += [each.get_attribute("id") or "" for each in page.locator(".found article").all()]
-            if not page.locator('a[rel="next"]').count():
+            following = page.locator('a[rel="next"]')
+            if not following.count():
                 break
-            page.locator('a[rel="next"]').click()
+            with page.expect_navigation():
+                following.click()
     assert sorted(found) == sorted(f"paper-{each.paper_id}" for each in old)
