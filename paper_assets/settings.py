@@ -181,9 +181,9 @@ class ScoringConfig:
     # G17: which papers are worth reading (docs/evaluation.md). None below the threshold `line`; of the others, from the
     # most probable down, as many as keep the share expected to be on topic at `list_right`; a reader who asks for ten
     # papers wants to see more of what is doubtful, so it is `long_list_right` from there on.
-    line: float = 0.2
-    list_right: float = 0.6  # up to five papers
-    long_list_right: float = 0.5  # from ten papers on; in between it falls evenly
+    line: float = 0.22
+    list_right: float = 0.7  # up to five papers
+    long_list_right: float = 0.45  # from ten papers on; in between it falls evenly
     alone: float = 0.05  # probability from which the best paper is shown to a reader whose last lists were all empty
     # G17c: points of log odds by which a point of the score beside relevance (keywords, authors, code, recency) moves a
     # paper. Code moves it by 0.75 points; with purpose implementation, where code matters most, by 4.
@@ -191,7 +191,7 @@ class ScoringConfig:
     implementation_nudge: float = 20.0
     survey_bonus: float = 0.15  # G8: of a survey, for purpose literature_review, which also has a lower threshold
     literature_review_line: float = 0.15
-    literature_review_right: float = 0.5
+    literature_review_right: float = 0.5  # at most
     # G8: purpose idea_generation prefers the edge of the interests: beyond this probability each point of log odds
     # lowers the match by this share, in all by `idea_most` at most, so that a certain paper is still listed. It also
     # prefers papers that differ from each other.

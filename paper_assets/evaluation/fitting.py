@@ -1,8 +1,8 @@
 """Fit the coefficients of relevance to judged lists, also for each profile without its own grades (SPEC G17).
 
 Maximum likelihood of the grades (2 and 3 are on topic, unjudged papers are not) under the formula of
-`ranking/calibration.py`, every profile of equal weight, a coefficient never below 0. Only interests in words are
-fitted; liked papers keep the coefficients of `benchmarks/calibrate.py`.
+`ranking/calibration.py`, every profile of equal weight, a coefficient never below 0 and that of the number of interests
+never above. Only interests in words are fitted; liked papers keep the coefficients of `benchmarks/calibrate.py`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,10 +25,10 @@ from paper_assets.settings import ScoringConfig
 _RIDGE = 1e-3  # on the squared coefficients; keeps a part that says nothing from running away
 _TINY = 1e-300
 _FITTED = {
-    "interest": ("meaning", "words"),
-    "interest_with_best": ("meaning", "words", "best"),
-    "interest_wordless": ("meaning",),
-    "words_only": ("words",),
+    "interest": ("meaning", "words", "number"),
+    "interest_with_best": ("meaning", "words", "best", "number"),
+    "interest_wordless": ("meaning", "number"),
+    "words_only": ("words", "number"),
 }
 
 
@@ -45,6 +45,11 @@ class Parts:
     best: Floats
     levels: Floats
     relevant: NDArray[np.bool_]
+
+    @property
+    def number(self) -> Floats:
+        """(interests, papers) the logarithm of the number of interests."""
+        return np.full_like(self.meaning, np.log(np.isfinite(self.levels).sum()))
 
 
 def parts_of(day: JudgedDay, *, embed: Embed, scoring: ScoringConfig) -> Parts | None:
@@ -125,6 +130,6 @@ def _fitted(names: Sequence[str], profiles: Sequence[Parts], *, start: Logit) ->
         return total, slope
 
     first = np.array([start.intercept, *(getattr(start, name) for name in names)])
-    bounds = [(None, None)] + [(0.0, None)] * len(names)
+    bounds = [(None, None), *((None, 0.0) if name == "number" else (0.0, None) for name in names)]
     found = minimize(loss, first, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 200}).x.tolist()
     return Logit(intercept=found[0], **dict(zip(names, found[1:], strict=True)))

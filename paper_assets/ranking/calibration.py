@@ -1,6 +1,6 @@
 """The probability that a reader with these interests calls a paper on topic, and its coefficients (SPEC G17).
 
-    logit_i = intercept + a z(cosine_i) + b words_i + ln(weight of the interest's level)
+    logit_i = intercept + a z(cosine_i) + b words_i + c ln(number of interests) + ln(weight of the interest's level)
     p       = 1 - product of (1 - p_i)                                  any of the interests will do
 
 z is the cosine's distance from the mean of the candidates in standard deviations: how near is near differs from
@@ -11,7 +11,8 @@ The coefficients are data of the package: `calibration.json` holds them, `stem_f
 `word_frequencies.tsv` the background that words are valued by (`python -m benchmarks.calibrate` makes all three).
 `calibration_vectors.npz` holds the map by which interests are adapted before the cosine is taken, and the mean vector
 of papers (`python -m benchmarks.query_adapter`). A hash of their content, and of the acronyms, is stored with every
-ranking. Every coefficient but the intercepts is at least 0: a paper nearer to what is sought is never less probable.
+ranking. Every coefficient but the intercepts and c is at least 0: a paper nearer to what is sought is never less
+probable. c is at most 0: who names one interest alone means it more broadly than who names nine.
 """
 
 import json
@@ -38,7 +39,7 @@ VECTORS = "calibration_vectors.npz"
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Logit:
     """logit = intercept + meaning * (a standardized cosine) + words * (a score of words) + titles * (that of the words
-    of liked papers' titles) + best * (a standardized likeness to the best matches).
+    of liked papers' titles) + best * (a standardized likeness to the best matches) + number * ln(number of interests).
     """
 
     intercept: float
@@ -46,6 +47,11 @@ class Logit:
     words: float = 0.0
     titles: float = 0.0
     best: float = 0.0
+    number: float = 0.0
+
+    def of_several(self, interests: int) -> "Logit":
+        """Return the coefficients for a profile that names so many interests, `number` being part of the intercept."""
+        return replace(self, intercept=self.intercept + self.number * float(np.log(interests)), number=0.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -230,23 +236,24 @@ def interests_judged(
     interests without words. One of the two may be missing.
 
     `vectors` (n, d) of the papers, to compare them with those that match an interest best; without words they do not
-    count.
+    count. An interest of weight 0 is not one of several.
     """
-    best = None
+    best, interests = None, max(sum(weight > 0 for weight in weights), 1)
     if own is None:
         known = np.zeros((0, 0)) if words is None else words
-        logits = _logits(calibration.words_only, None, np.nan_to_num(known))
+        logits = _logits(calibration.words_only.of_several(interests), None, np.nan_to_num(known))
     else:
         near = standardized(own, calibration.cosines)
-        logits = _logits(calibration.interest_wordless, near, None)
+        logits = _logits(calibration.interest_wordless.of_several(interests), near, None)
         if words is not None:
             said = np.nan_to_num(words)
-            both = _logits(calibration.interest, near, said)
+            both = _logits(calibration.interest.of_several(interests), near, said)
             if vectors is not None:
                 usual = calibration.best_cosines
                 most = calibration.best_matches
                 best = standardized(likeness_to_best(vectors, both, most=most, otherwise=usual.mean), usual)
-                both = _logits(calibration.interest_with_best, near, said) + calibration.interest_with_best.best * best
+                with_best = calibration.interest_with_best.of_several(interests)
+                both = _logits(with_best, near, said) + with_best.best * best
             logits = np.where(np.isnan(words), logits, both)
     with np.errstate(divide="ignore"):  # a level may have been set to count nothing
         logits = logits + np.log(np.array(weights))[:, None]

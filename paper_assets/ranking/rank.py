@@ -325,10 +325,9 @@ def _line_rule(queries: InterestQueries | None, task: RankingTask) -> LineRule |
     options, scoring = task.options, task.scoring
     if queries is None or queries.line is None or options.line is not None:
         return None
+    right = float(np.interp(options.top_k, (5, 10), (scoring.list_right, scoring.long_list_right)))
     if options.purpose == "literature_review":
-        right = scoring.literature_review_right
-    else:
-        right = float(np.interp(options.top_k, (5, 10), (scoring.list_right, scoring.long_list_right)))
+        right = min(right, scoring.literature_review_right)
     alone = min(scoring.alone, queries.line)
     return LineRule(lowest=queries.line, right=right, never_empty=task.never_empty, alone=alone)
 

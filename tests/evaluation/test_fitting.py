@@ -7,27 +7,33 @@ from paper_assets.errors import InvalidInput
 from paper_assets.evaluation.fitting import Parts, fit, held_out_fits
 from paper_assets.ranking.calibration import standard_calibration
 
-LEVELS = np.log(np.array([1.0, 0.7]))
-
 
 def parts(
-    seed: int, *, intercept: float = -6.0, meaning: float = 8.0, words: float = 4.0, papers: int = 3_000
+    seed: int,
+    *,
+    intercept: float = -6.0,
+    meaning: float = 8.0,
+    words: float = 4.0,
+    number: float = -1.0,
+    interests: int = 2,
+    papers: int = 3_000,
 ) -> Parts:
-    """Papers of two interests whose grades come from known coefficients."""
-    rng = np.random.default_rng(seed)
-    near, share = rng.random((2, papers)), rng.random((2, papers)) ** 3
-    logits = intercept + meaning * near + words * share + LEVELS[:, None]
+    """Papers of some interests whose grades come from known coefficients."""
+    rng, levels = np.random.default_rng(seed), np.log(np.array([1.0, 0.7] * interests)[:interests])
+    near, share = rng.random((interests, papers)), rng.random((interests, papers)) ** 3
+    logits = intercept + meaning * near + words * share + number * np.log(interests) + levels[:, None]
     missed = np.prod(1 / (1 + np.exp(logits)), axis=0)
     relevant = rng.random(papers) > missed
-    return Parts(meaning=near, words=share, best=rng.random((2, papers)), levels=LEVELS, relevant=relevant)
+    return Parts(meaning=near, words=share, best=rng.random(near.shape), levels=levels, relevant=relevant)
 
 
 def test_a_fit_finds_the_coefficients_that_made_the_grades() -> None:
-    found = fit([parts(seed) for seed in range(4)], version="mine")
+    found = fit([parts(seed, interests=seed % 4 + 1) for seed in range(8)], version="mine")
     assert found.version == "mine"
     assert found.interest.intercept == pytest.approx(-6.0, abs=0.4)
     assert found.interest.meaning == pytest.approx(8.0, abs=0.5)
     assert found.interest.words == pytest.approx(4.0, abs=0.4)
+    assert found.interest.number == pytest.approx(-1.0, abs=0.2)
     assert found.interest_with_best.best == pytest.approx(0.0, abs=0.3)  # these grades do not depend on it
     assert found.interest_wordless.words == 0.0
     assert found.library == standard_calibration().library  # no judged list likes papers
@@ -36,6 +42,11 @@ def test_a_fit_finds_the_coefficients_that_made_the_grades() -> None:
 def test_a_part_that_speaks_against_relevance_counts_nothing_rather_than_less() -> None:
     found = fit([parts(seed, words=-4.0) for seed in range(3)], version="mine")
     assert found.interest.words == 0.0
+
+
+def test_more_interests_never_raise_the_probability_of_one() -> None:
+    found = fit([parts(seed, number=1.0, interests=seed % 4 + 1) for seed in range(4)], version="mine")
+    assert found.interest.number == 0.0
 
 
 def test_a_profile_has_no_say_in_the_coefficients_that_judge_it() -> None:

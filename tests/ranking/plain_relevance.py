@@ -288,7 +288,10 @@ class PlainInterests:
             return [self.near(self.repeated, vector) for vector in vectors], [[] for _ in fields]
         by_words = mode in ("hybrid", "library") or self.vector_of is None
         asked = self.lanes if "lanes" in views else {self.once: 1.0} if "seed" in views else {}
-        each = [self.logits(text, weight, fields, vectors, by_words=by_words) for text, weight in asked.items()]
+        each = [
+            self.logits(text, weight, fields, vectors, by_words=by_words, several=len(asked))
+            for text, weight in asked.items()
+        ]
         papers = [Counter(stems(f"{title} {abstract}")) for title, abstract in fields]
         liked = [tfidf(papers, text) for text in self.library] if "library" in views else []
         pooled = (
@@ -345,8 +348,9 @@ class PlainInterests:
         vectors: list[list[float]],
         *,
         by_words: bool,
+        several: int,
     ) -> list[float]:
-        """Each paper's logit by one interest."""
+        """Each paper's logit by one of several interests."""
         words = said(fields, text) if by_words else None
         if self.vector_of is None:
             parts, near = LOGITS["words_only"], [0.0] * len(fields)
@@ -354,14 +358,14 @@ class PlainInterests:
             parts = LOGITS["interest_wordless" if words is None else "interest"]
             near = standard_scores([self.near(text, vector) for vector in vectors])
         found = [
-            parts["intercept"] + parts.get("meaning", 0.0) * meaning + parts.get("words", 0.0) * held
+            intercept(parts, several) + parts.get("meaning", 0.0) * meaning + parts.get("words", 0.0) * held
             for meaning, held in zip(near, words or [0.0] * len(fields), strict=True)
         ]
         if self.vector_of is not None and words is not None:
             parts = LOGITS["interest_with_best"]
             like = standard_scores(like_best(found, vectors), DATA["best_cosines"])
             found = [
-                parts["intercept"] + parts["meaning"] * meaning + parts["words"] * held + parts["best"] * best
+                intercept(parts, several) + parts["meaning"] * meaning + parts["words"] * held + parts["best"] * best
                 for meaning, held, best in zip(near, words, like, strict=True)
             ]
         return [logit + math.log(weight) for logit in found]
@@ -379,14 +383,21 @@ class PlainInterests:
         return float(parts["intercept"] + meaning + parts["words"] * words[at] + parts["titles"] * titles)
 
 
+def intercept(parts: dict[str, float], interests: int) -> float:
+    """The logit of a paper that nothing speaks for, which is lower if there are more interests."""
+    return parts["intercept"] + parts.get("number", 0.0) * math.log(interests)
+
+
 def usual_line(options: RankingOptions) -> float:
     """The threshold of a profile that names none."""
-    return 0.15 if options.purpose == "literature_review" else 0.2
+    return 0.15 if options.purpose == "literature_review" else 0.22
 
 
 def days_line(relevance: list[float], options: RankingOptions, *, never_empty: bool = False) -> float:
     """The threshold of a day: admit the most probable papers while enough of them are expected to be on topic."""
-    right = 0.5 if options.purpose == "literature_review" else 0.6 - 0.02 * min(max(options.top_k - 5, 0), 5)
+    right = 0.7 - 0.05 * min(max(options.top_k - 5, 0), 5)
+    if options.purpose == "literature_review":
+        right = min(right, 0.5)
     falling = sorted((p for p in relevance if p >= usual_line(options)), reverse=True)
     best = max(relevance, default=0.0)
     if never_empty and best < right and best >= 0.05:

@@ -154,6 +154,21 @@ def test_an_interest_without_words_to_look_for_is_judged_by_its_meaning() -> Non
     assert judged.logits[0] == pytest.approx(meaning.intercept + meaning.meaning * near)
 
 
+def test_one_interest_alone_is_meant_more_broadly_than_one_of_several() -> None:
+    own, words = np.array([[0.3, 0.6]]), np.array([[0.2, 0.9]])
+    alone, *of_several = (
+        interests_judged(np.repeat(own, n, 0), np.repeat(words, n, 0), weights=(1.0,) * n, calibration=CALIBRATION)
+        for n in (1, 2, 9)
+    )
+    for judged in of_several:
+        assert (judged.logits[0] < alone.logits[0]).all()
+    assert (of_several[1].logits[0] < of_several[0].logits[0]).all()
+    unweighted = interests_judged(
+        np.repeat(own, 2, 0), np.repeat(words, 2, 0), weights=(1.0, 0.0), calibration=CALIBRATION
+    )
+    assert unweighted.logits[0].tolist() == alone.logits[0].tolist()
+
+
 def test_among_papers_of_one_narrow_topic_the_near_ones_stay_probable_by_the_known_model() -> None:
     usual = CALIBRATION.cosines
     cosines = np.random.default_rng(3).normal(usual.mean, usual.spread, size=(1, 1000))
