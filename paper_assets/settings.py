@@ -184,7 +184,7 @@ class ScoringConfig:
     line: float = 0.22
     list_right: float = 0.7  # up to five papers
     long_list_right: float = 0.45  # from ten papers on; in between it falls evenly
-    alone: float = 0.05  # probability from which the best paper is shown to a reader whose last lists were all empty
+    alone: float = 0.05  # probability from which the first list for a reader's interests shows its best paper
     # G17c: points of log odds by which a point of the score beside relevance (keywords, authors, code, recency) moves a
     # paper. Code moves it by 0.75 points; with purpose implementation, where code matters most, by 4.
     nudge: float = 10.0

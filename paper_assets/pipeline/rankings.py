@@ -96,7 +96,7 @@ def day_task(
         pdf_names=profile.pdf_names,
         preferences=preferences,
         considered=considered,
-        never_empty=not any_shown_before(judged),
+        never_empty=considered is None and not any_shown_before(judged),
     )
 
 

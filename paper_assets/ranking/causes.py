@@ -258,10 +258,14 @@ def edit(two: TwoRankings, at: int) -> Cause:
 
 
 def alone(rule: LineRule) -> Cause:
-    """Return the cause for a doubtful paper that is shown alone because earlier lists were empty, or no longer is."""
+    """Return the cause for a doubtful paper that is shown alone in the first list of these interests, or no longer
+    is.
+    """
     if rule.never_empty:
-        return Cause(kind="alone", words="the last lists were empty, so the best paper is shown even if it is doubtful")
-    return Cause(kind="alone", words="an earlier list has shown papers, so a doubtful paper is no longer shown alone")
+        words = "the first list for these interests shows its best paper even if it is doubtful"
+    else:
+        words = "only the first list for these interests shows a doubtful paper alone"
+    return Cause(kind="alone", words=words)
 
 
 def _part_in_words(name: str) -> str:
@@ -286,7 +290,7 @@ KINDS = (
     "version",  # of the paper
     "verdict",  # of the language model
     "ratings",  # of the reader, and what they taught
-    "alone",  # the best paper, shown alone because this list and earlier ones would be empty
+    "alone",  # the best paper, shown alone because the first list for these interests would be empty
     "line",
     "shortlist",
     "tenth",

@@ -102,7 +102,7 @@ def why(
                 f"{percent(rule['right'])} of them are needed."
             )
         elif rule and line < rule["lowest"]:
-            sentences.append("The last lists were empty, so the best paper is shown even if it is doubtful.")
+            sentences.append("The first list for these interests shows its best paper even if it is doubtful.")
     brought = {name: weights[name] * row[name] for name in DIMENSIONS if weights[name]}
     for name in sorted(brought, key=lambda name: -brought[name]):
         words, note, mark = DIMENSIONS_IN_WORDS[name], "", f"{row[name]:.2f} of 1"

@@ -96,9 +96,9 @@ def test_a_doubtful_paper_that_is_shown_alone_because_earlier_lists_were_empty_h
     (move,) = changes.left if earlier_shown else changes.entered
     assert move.paper_id == "a"
     assert move.reason == (
-        "an earlier list has shown papers, so a doubtful paper is no longer shown alone"
+        "only the first list for these interests shows a doubtful paper alone"
         if earlier_shown
-        else "the last lists were empty, so the best paper is shown even if it is doubtful"
+        else "the first list for these interests shows its best paper even if it is doubtful"
     )
 
 

@@ -219,7 +219,7 @@ def test_the_distance_from_the_threshold_is_explained() -> None:
     reason = "With a lower threshold, too few of the list's papers would be on topic: 60 % of them are needed."
     assert reason in why({**ROW, "semantic_relevance": 0.31}, raised, scored=9) and reason not in why_of()
     alone = HEADER | {"line": 0.08, "line_rule": {"lowest": 0.2, "right": 0.6, "never_empty": True, "alone": 0.05}}
-    reason = "The last lists were empty, so the best paper is shown even if it is doubtful."
+    reason = "The first list for these interests shows its best paper even if it is doubtful."
     assert reason in why({**ROW, "semantic_relevance": 0.08}, alone, scored=9) and reason not in why_of()
     assert below in why_of(shown=False, below_line=True, semantic_relevance=0.31)
 

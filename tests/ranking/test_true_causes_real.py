@@ -79,7 +79,7 @@ class Subscriber:
                 options=self.profile.content.ranking,
                 as_of=as_of,
                 scoring=ScoringConfig(),
-                never_empty="ALREADY_SHOWN" not in removed.values(),
+                never_empty=as_of == FIRST,
             )
         )
         return Ranked(as_of, papers, removed, found.rows.to_pylist(), found.header)
