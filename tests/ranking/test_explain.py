@@ -84,6 +84,15 @@ def test_a_tie_is_explained_as_a_tie(ranking: Ranking) -> None:
     assert "has the same score" in (what_was_missing(rows[1]["paper_id"], rows, ranking.header) or "")
 
 
+def test_a_paper_that_gave_way_to_an_interest_is_explained_by_that(ranking: Ranking) -> None:
+    rows = ranking.rows.to_pylist()
+    rows[1] = {**rows[1], "final": rows[0]["final"] + 0.1}
+    header = {**ranking.header, "lane_places": {"9": "state-space models"}}
+    missing = what_was_missing(rows[1]["paper_id"], rows, header) or ""
+    assert "a place goes to your interest in state-space models, whatever its match" in missing
+    assert "the same score" not in missing
+
+
 def with_a_line(*probabilities: float, top_k: int = 2, mode: str = "balanced") -> tuple[list[dict[str, Any]], Any]:
     """Rows of these probabilities in the order of the list, every other part the same, and their header."""
     weights = dict(zip(DIMENSIONS, (0.3, 0.1, 0.15, 0.1, 0.2, 0.15), strict=True))
