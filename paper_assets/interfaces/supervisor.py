@@ -148,7 +148,9 @@ def supervise(
     try:
         with store_lock(home / "up", deadline=0.5):
             children = [_Child(service) for service in wanted]
-            log.write("INFO", "up", f"starting {', '.join(each.name for each in wanted)}", show=True)
+            log.write(
+                "INFO", "up", f"starting {', '.join(wanted_service.name for wanted_service in wanted)}", show=True
+            )
             try:
                 while not received and (survives_terminal or os.getppid() == parent):
                     before, offset = offset, clock() - time.monotonic()
@@ -269,7 +271,7 @@ def main() -> None:
             time.sleep(1)
         os.kill(os.getpid(), signal.SIGTERM)
 
-    sys.argv = ["paper-assets", *[each for each in sys.argv[1:] if each != _CHILD]]
+    sys.argv = ["paper-assets", *[argument for argument in sys.argv[1:] if argument != _CHILD]]
     threading.Thread(target=watch, daemon=True).start()
     program()
 

@@ -77,7 +77,9 @@ def keep_page(
     """
     with warehouse.writing() as connection:
         if _place(connection, harvest) != before:
-            raise StoreBusy("another process is running the same harvest; wait until it has ended, or end it and try again")
+            raise StoreBusy(
+                "another process is running the same harvest; wait until it has ended, or end it and try again"
+            )
         old = [paper.paper_id for paper in papers if paper.day is None or paper.day < not_before]
         unknown = set(old) - _stored(connection, old)
         stream = BytesIO()

@@ -65,8 +65,8 @@ def install(port: Port = 8787, graph_port: GraphPort = 3000) -> None:
     file, content = _file(command)
     _write(file, content)
     say(f"wrote {file}")
-    for each in _start_commands(file):
-        _ask_system(each)
+    for start_command in _start_commands(file):
+        _ask_system(start_command)
     left_out = sorted(name for name in os.environ if name.startswith(_KEPT) and _is_secret(name))
     if left_out:
         warn(f"note: {', '.join(left_out)} is not in the file; set it where your login session reads its environment")
@@ -81,10 +81,10 @@ def status() -> None:
         raise typer.Exit(3)
     say(f"installed: {file}")
     mac = platform.system() == "Darwin"
-    asked = ["launchctl", "list", LABEL] if mac else ["systemctl", "--user", "is-active", f"{NAME}.service"]
-    done = _system(asked)
+    query = ["launchctl", "list", LABEL] if mac else ["systemctl", "--user", "is-active", f"{NAME}.service"]
+    done = _system(query)
     if done is None:
-        return warn(f"note: {asked[0]} is not available here, so whether it runs is unknown")
+        return warn(f"note: {query[0]} is not available here, so whether it runs is unknown")
     say("running" if done.returncode == 0 else f"not running: {(done.stdout or done.stderr).strip() or 'unknown'}")
     if done.returncode:
         raise typer.Exit(1)

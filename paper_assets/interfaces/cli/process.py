@@ -77,7 +77,7 @@ def end_on_signals() -> None:
 def ending_signals() -> tuple[signal.Signals, ...]:
     """Return the signals that end a command: without SIGHUP if it was started by nohup."""
     by_nohup = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
-    return tuple(each for each in _SIGNALS if not (by_nohup and each is signal.SIGHUP))
+    return tuple(signal_number for signal_number in _SIGNALS if not (by_nohup and signal_number is signal.SIGHUP))
 
 
 def before_the_end(cleanup: Callable[[], None]) -> None:
@@ -88,10 +88,10 @@ def before_the_end(cleanup: Callable[[], None]) -> None:
 def describe_disk_fault(error: BaseException) -> str | None:
     """Describe an error that comes from the disk or from a damaged file of Dagster, in one line; None for others."""
     home = os.environ.get("DAGSTER_HOME", "DAGSTER_HOME")
-    for each in causes(error):
+    for cause in causes(error):
         # Compared by name: neither is imported where no command needs it.
-        if type(each).__module__.partition(".")[0] == "yaml" or type(each).__name__ == "DagsterInvalidConfigError":
-            reason = " ".join(str(each).split())[:300]
+        if type(cause).__module__.partition(".")[0] == "yaml" or type(cause).__name__ == "DagsterInvalidConfigError":
+            reason = " ".join(str(cause).split())[:300]
             return f"{home}/dagster.yaml is not valid: {reason}; fix it, or restore the one of the project"
     return disk_fault(error)
 

@@ -103,8 +103,8 @@ def new(
         raise InvalidInput("name the profile: paper-assets profile new NAME --interest TEXT")
     elif not draft.categories:
         check_name(draft.name, taken=services.profile_names(_place()))
-        found = _proposed(draft, entries)
-        draft = replace(draft, categories=tuple(found))
+        proposed = _proposed(draft, entries)
+        draft = replace(draft, categories=tuple(proposed))
     created = services.create_profile(_place(), draft, now=_now(), library=entries)
     for note in created.notes:
         warn(f"note: {note}")
@@ -128,19 +128,27 @@ def list_profiles(
     if removed:
         gone = services.removed_profiles(place, now=now)
         if as_json:
-            return print_json([{"name": each.name, "removed": each.removed, "until": each.until} for each in gone])
-        rows = [(each.name, f"{each.removed:%Y-%m-%d}", f"{each.until:%Y-%m-%d}") for each in gone]
+            return print_json(
+                [
+                    {"name": removed_profile.name, "removed": removed_profile.removed, "until": removed_profile.until}
+                    for removed_profile in gone
+                ]
+            )
+        rows = [
+            (removed_profile.name, f"{removed_profile.removed:%Y-%m-%d}", f"{removed_profile.until:%Y-%m-%d}")
+            for removed_profile in gone
+        ]
         return print_table("removed profiles", ["profile", "removed", "can be restored until"], rows)
     with place.warehouse.read_together() if place.warehouse.path.exists() else nullcontext(place.warehouse) as opened:
         place = replace(place, warehouse=opened)
-        found = [_summary(place, name) for name in services.profile_names(place)]
+        summaries = [_summary(place, name) for name in services.profile_names(place)]
     if as_json:
-        return print_json(found)
-    if not found:
+        return print_json(summaries)
+    if not summaries:
         return say(f"There is no profile in {place.profiles_dir} yet. Make one: `paper-assets profile new`")
     rows = [
-        (each["name"], each["error"] or "; ".join(each["interests"]), each["newest_list"] or "none yet")
-        for each in found
+        (summary["name"], summary["error"] or "; ".join(summary["interests"]), summary["newest_list"] or "none yet")
+        for summary in summaries
     ]
     print_table(f"{place.profiles_dir}", ["profile", "interests", "newest list"], rows)
 
@@ -287,8 +295,8 @@ def _proposed(draft: ProfileDraft, entries: Sequence[Entry]) -> list[str]:
     from paper_assets.setup.matches import proposed_categories
 
     works = [LikedWork(title=entry.title, abstract=entry.abstract) for entry in entries if entry.title]
-    found = proposed_categories(_workspace(), draft.interests, [*draft.papers, *works])
-    return [each.code for each in found]
+    categories = proposed_categories(_workspace(), draft.interests, [*draft.papers, *works])
+    return [category.code for category in categories]
 
 
 def _asked(draft: ProfileDraft) -> tuple[ProfileDraft, list[Entry]]:
@@ -314,7 +322,7 @@ def _asked(draft: ProfileDraft) -> tuple[ProfileDraft, list[Entry]]:
         warn("Without an interest or a paper there is nothing to rank by.\n")
         return _asked(draft)
     draft = replace(
-        draft, interests=tuple(interests), papers=tuple(LikedWork(paper_id=each) for each in references.ids)
+        draft, interests=tuple(interests), papers=tuple(LikedWork(paper_id=paper_id) for paper_id in references.ids)
     )
     proposed = [*draft.categories] or _proposed(draft, entries)
     if proposed:

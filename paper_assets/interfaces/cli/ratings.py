@@ -65,28 +65,28 @@ def list_ratings(profile: ProfileName, as_json: AsJson = False) -> None:
     """List the latest rating of each rated paper, newest first, then papers opened, cited or put on the shelf."""
     warehouse = open_warehouse()
     check_profile(warehouse, profile, read_settings().profiles_dir)
-    found, signals = ratings_of(warehouse, profile)[::-1], signals_of(warehouse, profile)[::-1]
+    latest, signals = ratings_of(warehouse, profile)[::-1], signals_of(warehouse, profile)[::-1]
     if as_json:
         return print_json(
             {
                 "ratings": [
-                    {name: value for name, value in asdict(each).items() if name != "abstract"} for each in found
+                    {name: value for name, value in asdict(rating).items() if name != "abstract"} for rating in latest
                 ],
-                "signals": [asdict(each) for each in signals],
+                "signals": [asdict(signal) for signal in signals],
             }
         )
     print_table(
-        f"{profile}: {len(found)} rated papers",
+        f"{profile}: {len(latest)} rated papers",
         ["paper", "rating", "when (UTC)", "where", "title"],
         [
             (
-                each.paper_id,
-                IN_WORDS[each.rating],
-                f"{each.rated_at:%Y-%m-%d %H:%M}",
-                each.given_in,
-                readable(each.title or "–"),
+                rating.paper_id,
+                IN_WORDS[rating.rating],
+                f"{rating.rated_at:%Y-%m-%d %H:%M}",
+                rating.given_in,
+                readable(rating.title or "–"),
             )
-            for each in found
+            for rating in latest
         ],
     )
     if signals:
@@ -95,13 +95,13 @@ def list_ratings(profile: ProfileName, as_json: AsJson = False) -> None:
             ["paper", "what you did", "times", "last (UTC)", "title"],
             [
                 (
-                    each.paper_id,
-                    SIGNALS_IN_WORDS[each.kind],
-                    f"{each.times}",
-                    f"{each.last_at:%Y-%m-%d %H:%M}",
-                    readable(each.title or "–"),
+                    signal.paper_id,
+                    SIGNALS_IN_WORDS[signal.kind],
+                    f"{signal.times}",
+                    f"{signal.last_at:%Y-%m-%d %H:%M}",
+                    readable(signal.title or "–"),
                 )
-                for each in signals
+                for signal in signals
             ],
         )
 

@@ -76,7 +76,7 @@ def _stamped_days(settings: Settings) -> dict[str, str]:
     """Map each profile to the day that the last `run` found current, if no file has changed since."""
     key = stamp_key(None, None, None)
     current = stamped_answer(settings.warehouse_path, "run", key) if is_idle(dagster_home()) else None
-    return {each["profile"]: each["day"] for each in current or ()}
+    return {profile_list["profile"]: profile_list["day"] for profile_list in current or ()}
 
 
 def _collected(
@@ -84,18 +84,18 @@ def _collected(
 ) -> tuple[dict[str, Any], list[MissingDays]]:
     """Return the status as JSON values, and the spans of missing days."""
     held = asdict(summary(warehouse))
-    found = find_profiles(settings.profiles_dir) if settings.profiles_dir.exists() else ProfilesFound({}, {})
-    held["profiles"] = {**dict.fromkeys(found.readable, "good"), **found.faults}
+    folders = find_profiles(settings.profiles_dir) if settings.profiles_dir.exists() else ProfilesFound({}, {})
+    held["profiles"] = {**dict.fromkeys(folders.readable, "good"), **folders.faults}
     missing = missing_days(day_troubles(warehouse, sources=prefixes_of_fetched_sources(settings)))
     held["days_to_mend"] = [asdict(days) for days in missing]
-    last = {name: held["last_ranking"][name] for name in sorted(found.readable.keys() & held["last_ranking"].keys())}
+    last = {name: held["last_ranking"][name] for name in sorted(folders.readable.keys() & held["last_ranking"].keys())}
     unknown = {name: day for name, day in last.items() if stamped.get(name) != f"{day}"}
     late = _late(settings, warehouse, unknown) if unknown else {}
     held["current"] = {name: late.get(name, "current") for name in last}
     learned = model_inputs(warehouse)
     held["learning"] = {
         name: _isolated(f"checking what {name} has learned", _learning, warehouse, profile)
-        for name, profile in sorted(found.readable.items())
+        for name, profile in sorted(folders.readable.items())
         if name in learned
     }
     return held, missing
@@ -165,8 +165,10 @@ def _compared(settings: Settings, warehouse: Warehouse, last: Mapping[str, date]
     except PaperAssetsError:
         raise
     except Exception:  # of one profile, which is named
-        found = {name: _isolated(f"checking the newest list of {name}", line, name, day) for name, day in last.items()}
-        return {name: late for name, late in found.items() if late}
+        late_by_profile = {
+            name: _isolated(f"checking the newest list of {name}", line, name, day) for name, day in last.items()
+        }
+        return {name: late for name, late in late_by_profile.items() if late}
 
 
 def _isolated(what: str, check: Callable[..., str | None], *arguments: Any) -> str | None:

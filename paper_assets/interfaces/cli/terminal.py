@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from paper_assets.errors import ModelUnavailable
 from paper_assets.interfaces.values import numbers_or_null
 from paper_assets.progress import Progress
 from paper_assets.settings import Settings, default_folder, load_settings, variables, wrong_settings
@@ -19,6 +20,7 @@ from paper_assets.stores.kept_settings import KeptEnvironment, kept_environment
 from paper_assets.text.cleaning import without_controls
 
 if TYPE_CHECKING:
+    from paper_assets.models.embedder import Embedder
     from paper_assets.stores.warehouse import Warehouse
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs instead of a table.")]
@@ -57,6 +59,17 @@ def open_warehouse() -> "Warehouse":
 
     settings = read_settings()
     return Warehouse(settings.warehouse_path, deadline=settings.store_deadline)
+
+
+def embedder_or_none(model: str, *, consequence: str = "") -> "Embedder | None":
+    """Load the embedding model; if it cannot be used, warn with the reason and the consequence and return None."""
+    from paper_assets.models.embedder import load_embedder  # imports numpy
+
+    try:
+        return load_embedder(model)
+    except ModelUnavailable as fault:
+        warn(f"warning: {fault}; {consequence}" if consequence else f"warning: {fault}")
+        return None
 
 
 def print_json(value: Any) -> None:

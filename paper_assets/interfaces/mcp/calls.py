@@ -44,7 +44,7 @@ Meanwhile = Callable[[str], Mapping[str, Any] | None]
 logger = logging.getLogger(__name__)
 
 
-class CallIsOver(Exception):
+class CallEnded(Exception):
     """Stop work whose caller no longer waits."""
 
 
@@ -61,7 +61,7 @@ class Calls:
     local: ThreadPoolExecutor = field(default_factory=lambda: _threads("local"))
     networked: ThreadPoolExecutor = field(default_factory=lambda: _threads("networked"))
     lasting: ThreadPoolExecutor = field(default_factory=lambda: _threads("lasting"))
-    _in_progress: dict[str, "_Joined"] = field(default_factory=dict)
+    _in_progress: dict[str, "_SharedWork"] = field(default_factory=dict)
     _at_work: set[Future[Mapping[str, Any]]] = field(default_factory=set)
 
     @property
@@ -75,7 +75,7 @@ class Calls:
         """
         return min(settings.store_deadline, 0.4 * self.limit)
 
-    def wind_up(self, seconds: float) -> None:
+    def shut_down(self, seconds: float) -> None:
         """Accept no more work, and wait at most `seconds` for work in progress."""
         for pool in (self.local, self.networked, self.lasting):
             pool.shutdown(wait=False, cancel_futures=True)
@@ -99,10 +99,10 @@ class Calls:
         """
         try:
             if joined_as:
-                found = await self._joined(context, f"{tool} {joined_as}", work, meanwhile)
+                result = await self._joined(context, f"{tool} {joined_as}", work, meanwhile)
             else:
-                found = await self._worked(context, work, meanwhile, self.networked if networked else self.local)
-            return bounded_answer(found, most=most, secrets=self.secrets)
+                result = await self._worked(context, work, meanwhile, self.networked if networked else self.local)
+            return bounded_answer(result, most=most, secrets=self.secrets)
         except Exception as error:
             return refusal(error, tool=tool, secrets=self.secrets)
 
@@ -129,7 +129,7 @@ class Calls:
         joined = self._in_progress.get(name)
         if joined is None:
             over = threading.Event()
-            joined = _Joined(self._started(self.lasting, work, reports, over), over, meanwhile)
+            joined = _SharedWork(self._started(self.lasting, work, reports, over), over, meanwhile)
             self._in_progress[name] = joined
             joined.job.add_done_callback(lambda _: self._left(name, joined))
         pending = asyncio.shield(asyncio.wrap_future(joined.job))
@@ -152,7 +152,7 @@ class Calls:
         )
         return _partial_answer(joined.meanwhile, reason)
 
-    def _left(self, name: str, joined: "_Joined") -> None:
+    def _left(self, name: str, joined: "_SharedWork") -> None:
         """Let the next call of this name begin the work again."""
         if self._in_progress.get(name) is joined:
             self._in_progress.pop(name, None)
@@ -164,7 +164,7 @@ class Calls:
 
         def progress(done: int, total: int | None, what: str = "") -> None:
             if over.is_set():
-                raise CallIsOver
+                raise CallEnded
             if not reports.over:
                 line = f"{what} {done} of {total}" if total else what
                 asyncio.run_coroutine_threadsafe(reports.say(line), loop)
@@ -202,7 +202,7 @@ def _threads(name: str) -> ThreadPoolExecutor:
 
 
 @dataclass(slots=True)
-class _Joined:
+class _SharedWork:
     """Work that several calls may wait for, one after the other or at once."""
 
     job: Future[Mapping[str, Any]]
@@ -234,7 +234,7 @@ def _quietly(work: Work, progress: Progress, over: threading.Event) -> Mapping[s
     """Do the work; log a failure after the call has ended, because no caller waits for it."""
     try:
         return work(progress)
-    except CallIsOver:
+    except CallEnded:
         logger.info("the work of a call that is over has stopped")
         raise
     except Exception as fault:
@@ -252,12 +252,12 @@ def _too_slow(job: Future[Any], last: str, *, limit: float) -> str:
     )
 
 
-def bounded_answer(found: Mapping[str, Any], *, most: int | None, secrets: Secrets) -> CallToolResult:
+def bounded_answer(answer: Mapping[str, Any], *, most: int | None, secrets: Secrets) -> CallToolResult:
     """Return the answer as text and as structured content, the same JSON; `most` None: it is already bounded.
 
     Raises InvalidInput if it cannot be cut to `most` characters.
     """
-    value: Any = secrets.hide_within(rounded(json.loads(_text(found))))
+    value: Any = secrets.hide_within(rounded(json.loads(_text(answer))))
     text = _text(value if most is None else within(value, most))
     return CallToolResult(content=[TextContent(text=text)], structured_content=json.loads(text))
 
@@ -362,7 +362,7 @@ def profile_meant(warehouse: "Warehouse", name: str | None, only: Set[str] | Non
         check_open(name, only)
         return name
 
-    ranked = sorted(each for each in summary(warehouse).rankings if only is None or each in only)
+    ranked = sorted(profile for profile in summary(warehouse).rankings if only is None or profile in only)
     if not ranked:
         raise NotComputed("no profile has a ranking yet; run `paper-assets run` first")
     if len(ranked) > 1:
@@ -386,7 +386,7 @@ def profile_folder(
         folder = folder.parent
     permitted = only is None or (by_name and name in only)
     if folder is None or not permitted or not _holds_a_profile(folder):
-        names = [each.name for each in profile_folders(settings.profiles_dir) if only is None or each.name in only]
+        names = [found.name for found in profile_folders(settings.profiles_dir) if only is None or found.name in only]
         known = ", ".join(names[:20])
         raise InvalidInput(f"{argument}: no such profile; use the name of one: {known or 'there are none yet'}")
     return folder
@@ -403,11 +403,11 @@ def local_path(given: str | None, option: str, folders: Sequence[Path]) -> Path 
     """Return the named file or folder below one of `folders`. Raises InvalidInput if there is none."""
     if given is None:
         return None
-    found = _inside(given.strip(), folders)
-    if found is None:
+    place = _inside(given.strip(), folders)
+    if place is None:
         places = " or ".join(dict.fromkeys(str(folder) for folder in folders))
         raise InvalidInput(f"{option}: nothing of that name below {places}")
-    return found
+    return place
 
 
 def _inside(text: str, folders: Sequence[Path]) -> Path | None:

@@ -110,7 +110,7 @@ class DeskTools:
             pdfs = local_path(local_pdf_dir, "local_pdf_dir", self._folders(settings.pdf_dir, settings.output_dir))
             now = datetime.now(UTC)
             records, day = self._records(papers, paper_ids, _day(as_of, "as_of"), now)
-            found = self._ranked(
+            result = self._ranked(
                 records,
                 progress,
                 now=now,
@@ -119,7 +119,7 @@ class DeskTools:
                 options=options,
                 save=save and not offset,
             )
-            return _ranking_answer(found, offset=offset)
+            return _ranking_answer(result, offset=offset)
 
         return await self.calls.answer(ctx, "rank_and_filter_papers", work)
 
@@ -250,8 +250,8 @@ class DeskTools:
                     "score_after": move.score_after,
                     "reason": move.reason,
                 }
-                for change, those in moves
-                for move in those
+                for change, moves_of_kind in moves
+                for move in moves_of_kind
             ]
             rest: dict[str, Any] = {
                 "profile": name,
@@ -305,7 +305,7 @@ class DeskTools:
 
         embed, busy = remembering_embedder(self.settings, self._warehouse), []
 
-        def embed_telling(texts: list[str]) -> "np.ndarray[Any, Any]":
+        def embed_with_progress(texts: list[str]) -> "np.ndarray[Any, Any]":
             progress(0, None, f"embedding {len(texts)} texts")
             try:
                 vectors = embed(texts)
@@ -323,7 +323,7 @@ class DeskTools:
                 "PAPER_ASSETS_LLM_DEADLINE": f"{self.calls.limit / 2:g}",
                 **self.environ,
             },  # else the call ends first
-            embed=embed_telling,
+            embed=embed_with_progress,
             **options,
         )
         if not result["success"]:

@@ -62,7 +62,7 @@ class Outgoing(Secrets):
 
     def hide(self, text: str) -> str:
         text = super().hide(without_controls(text))
-        return self._places.sub(lambda found: self._named[found[0]], text) if self._places else text
+        return self._places.sub(lambda match: self._named[match[0]], text) if self._places else text
 
 
 def folders_of(settings: Settings) -> dict[str, Path]:

@@ -80,7 +80,7 @@ class Desk:
         settings = self.settings
         profiles = sorted(settings.profiles_dir.glob("*/*")) if settings.profiles_dir.is_dir() else []
         made = [
-            each for root in (settings.digests_dir, settings.rankings_dir) for each in (root, *sorted(root.glob("*/")))
+            path for root in (settings.digests_dir, settings.rankings_dir) for path in (root, *sorted(root.glob("*/")))
         ]
         times = []
         for path in (*profiles, *made):
@@ -91,8 +91,8 @@ class Desk:
     def warehouse_stamp(self) -> object:
         """Return a value that changes with every write, so that watching pages need not open the database."""
         path = self.warehouse.path
-        found = [file.stat() for file in (path, path.with_name(f"{path.name}.wal")) if file.exists()]
-        return [(each.st_mtime_ns, each.st_size, each.st_ino) for each in found]
+        states = [file.stat() for file in (path, path.with_name(f"{path.name}.wal")) if file.exists()]
+        return [(state.st_mtime_ns, state.st_size, state.st_ino) for state in states]
 
     @cached_property
     def workspace(self) -> Workspace:
@@ -241,14 +241,14 @@ def _html_in_parts(abstract: str) -> Markup:
     try:
         spans = sentence_spans(text)
         named = named_parts([text[start:end] for start, end in spans])
-        pieces, plain, at = list[str](), list[str](), 0
+        pieces, plain, position = list[str](), list[str](), 0
         for number, part in named.items():
             start, end = spans[number]
-            before, sentence = with_mathml(text[at:start]), with_mathml(text[start:end])
+            before, sentence = with_mathml(text[position:start]), with_mathml(text[start:end])
             pieces += [before, Markup('<span class="part" data-part="{}">{}</span>').format(part, sentence)]
             plain += [before, sentence]
-            at = end
-        rest = with_mathml(text[at:])
+            position = end
+        rest = with_mathml(text[position:])
         return Markup("").join([*pieces, rest]) if "".join([*plain, rest]) == whole else whole
     except Exception:
         logger.exception("the parts of %r could not be named", text[:200])
