@@ -349,7 +349,7 @@ def missing_days(troubles: Sequence[DayTrouble]) -> list[MissingDays]:
 
 
 def _continues(before: DayTrouble, trouble: DayTrouble) -> bool:
-    """Say whether a day has the same problem as the one before; a weekend may separate two empty days."""
+    """Return whether a day has the same problem as the one before; a weekend may separate two empty days."""
     gap = trouble.day - before.day
     near = gap == timedelta(days=1) or (before.kind == "empty" and before.day.weekday() == 4 and gap.days == 3)
     return near and (before.kind, before.reason) == (trouble.kind, trouble.reason)

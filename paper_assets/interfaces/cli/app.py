@@ -143,7 +143,7 @@ def _commands(context: typer.Context) -> None:
         raise typer.Exit(2)
 
 
-# Objects between two searches for unreachable ones, instead of 700.
+# Allocations between two garbage collections, instead of 700.
 _ALLOCATIONS = 100_000
 
 

@@ -46,7 +46,7 @@ def up(
     graph_port: GraphPort = 3000,
     verbose: Annotated[bool, typer.Option("--verbose", help="Show everything that goes into the log.")] = False,
 ) -> None:
-    """Run Dagster's daemon and UI and the desk together, and restart what dies. Ctrl-C ends all of it.
+    """Run Dagster's daemon and UI and the desk together, and restart those that die. Ctrl-C ends all of them.
 
     Errors, warnings and addresses are shown; everything is in `up.log` in the data folder.
     """
@@ -60,7 +60,7 @@ def up(
 
 @service.command()
 def install(port: Port = 8787, graph_port: GraphPort = 3000) -> None:
-    """Install the service for your user and start it. Says what it wrote."""
+    """Install the service for your user and start it. Prints the file that it wrote."""
     command = [*_program(), "up", "--port", str(port), "--graph-port", str(graph_port)]
     file, content = _file(command)
     _write(file, content)
@@ -160,7 +160,7 @@ def morning(
 
 
 def _hours(at: str | None, weekdays: str | None, zone: str | None) -> Settings:
-    """The hours of the settings with these changes. Raises InvalidInput that names the option."""
+    """Return the settings with these hours changed. Raises InvalidInput that names the option."""
     now = environment()
     given = {
         variable: option or now.get(variable, "")

@@ -163,7 +163,7 @@ def _named(text: str) -> dict[str, Any]:
     try:
         split_paper_id(text)
     except InvalidArxivId:
-        if not any(map(str.isspace, text.strip())):  # one word is a slip of an id rather than a title
+        if not any(map(str.isspace, text.strip())):  # a single word is a mistyped id rather than a title
             raise
         return {"title": text}
     return {"arxiv_id": text}

@@ -1,7 +1,7 @@
 """Start and end the process of a command: its imports, a signal, an error of the disk, a bug.
 
-Signals end a process at once, wherever it is. Nothing needs a tidy end: whatever a killed process leaves is whole, or
-the next command repairs it. So a separate thread waits for the signal and ends the process, and no library can catch,
+Signals end a process at once, wherever it is. No clean-up is required: files of a killed process are complete, or
+the next command repairs them. So a separate thread waits for the signal and ends the process, and no library can catch,
 retry or delay it: Dagster's retry policies would take an interrupt for a failure.
 """
 
@@ -22,7 +22,7 @@ from threading import Thread
 from paper_assets.errors import causes, disk_fault, named_error
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-_CLEANUP_SECONDS = 1.0  # for all clean-ups before the end; then they are left undone
+_CLEANUP_SECONDS = 1.0  # seconds for all clean-ups before the end; after that the rest is skipped
 COMPLETE_VARIABLE = "_PAPER_ASSETS_COMPLETE"  # the scripts of `completion` set it when a user presses Tab
 STOPPED = "stopped; nothing is half-written, the same command continues from here"
 _SHOW_CURSOR = "\x1b[?25h"  # a progress bar hides it
@@ -35,7 +35,7 @@ _cleanups: list[Callable[[], None]] = []
 
 @contextmanager
 def importing() -> Iterator[None]:
-    """Import modules without searching them for unreachable objects, now or later: a search takes 40 ms."""
+    """Import modules without garbage collection, and exclude them from later collections: one takes 40 ms."""
     gc.disable()
     try:
         yield

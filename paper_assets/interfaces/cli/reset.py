@@ -18,7 +18,7 @@ from paper_assets.pipeline.embeddings import COLLECTION
 from paper_assets.stores.vectors import VectorIndex, drop
 
 _ON_SERVER = "Dagster's history on the PostgreSQL server"
-_HEARTBEAT_SECONDS = 60  # a daemon that runs has been heard of since; it beats every 30
+_HEARTBEAT_SECONDS = 60  # seconds; a running daemon sends a heartbeat every 30
 
 
 def reset(
@@ -64,7 +64,7 @@ def reset(
 
 
 def _instance_or_none(home: Path, *, on_server: bool) -> Any:
-    """Return Dagster's instance; None if its files are damaged, which is a good reason to remove them.
+    """Return Dagster's instance; None if its files are damaged and can only be removed.
 
     Raises StoreBusy if a run or the daemon is still writing what is being removed.
     """

@@ -65,7 +65,9 @@ class McpApplication:
         answer = self._refused(request)
         if answer is None:
             answer, person = await self._person(request)
-            if person is not None and request.method != "POST":  # without sessions there is nothing to listen to or end
+            if (
+                person is not None and request.method != "POST"
+            ):  # without sessions there is no stream to open and no session to end
                 answer = PlainTextResponse("only POST is answered\n", 405, {"Allow": "POST"})
             elif person is not None:
                 manager = await self._manager(person)

@@ -182,7 +182,7 @@ def _compact(schema: Any, defined: Mapping[str, Any]) -> Any:
         definition = defined[schema["$ref"].rpartition("/")[2]]
         return _compact({**definition, **{name: value for name, value in schema.items() if name != "$ref"}}, defined)
     optional = [entry for entry in schema.get("anyOf", ()) if entry != {"type": "null"}]
-    if len(optional) == 1 and "default" in schema:  # may be left out, which is how a model says null
+    if len(optional) == 1 and "default" in schema:  # an optional argument: a model omits it instead of sending null
         schema = {**optional[0], **{name: value for name, value in schema.items() if name != "anyOf"}}
         return _compact(schema, defined)
     kept = {}
@@ -351,7 +351,7 @@ def serve(settings: Settings, environ: Mapping[str, str]) -> None:
     log_to_stderr(environ.get("LOG_LEVEL", ""), Secrets(environ))
     calls = Calls(secrets=Outgoing(environ, folders_of(settings)), limit=settings.call_limit)
     server = build_server(settings, environ, calls=calls)
-    # Without this the process would wait for a line that never comes: its reader cannot be interrupted.
+    # Without this the process would wait for its reader, which cannot be interrupted.
     signal.signal(signal.SIGINT, lambda *_: os._exit(130))
     try:
         anyio.run(serve_stdio, server)
@@ -364,7 +364,7 @@ def serve(settings: Settings, environ: Mapping[str, str]) -> None:
 
 
 def log_to_stderr(level: str, secrets: Secrets) -> None:
-    """Write the log to standard error, without secrets. Raises InvalidInput for a level that there is not."""
+    """Write the log to standard error, without secrets. Raises InvalidInput for an unknown level."""
     name = level.strip().upper() or "INFO"
     if name not in _LEVELS:
         raise InvalidInput(f"LOG_LEVEL must be one of {', '.join(_LEVELS)}, got {level[:40]!r}")

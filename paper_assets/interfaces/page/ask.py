@@ -1,7 +1,7 @@
 """Ask the stored papers a question: quotations at once, and an answer written by the language model in the background.
 
-The quotations cost nothing. The written answer states its cost before it is asked for; it is written by a thread of
-this process, and asking again after a restart costs nothing, because the model's answers are stored by content.
+The quotations cost nothing. The page shows the cost of a written answer before it is requested. A thread of this
+process writes it, and asking again after a restart costs nothing, because the model's answers are stored by content.
 """
 
 import logging
@@ -149,7 +149,7 @@ def answer_state(request: Request) -> Response:
 
 
 def _kept_answers(request: Request, desk: Desk, profile: str | None) -> list[KeptAnswer]:
-    """Return the kept answers that the reader may see: in a lab those that were asked for the profile."""
+    """Return the kept answers that the reader may see: in a lab those of the profile."""
     kept = kept_answers(desk.warehouse)
     return [answer for answer in kept if person_of(request) is None or answer.options.get("profile") == profile]
 

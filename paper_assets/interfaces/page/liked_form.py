@@ -171,7 +171,7 @@ def _own(paper: Paper, *, chosen: bool) -> OwnPaper:
 
 
 def _kept(text: str, chosen: set[str]) -> OwnPaper | None:
-    """A paper of a hidden field; None for a text that this page did not write."""
+    """Return the paper in a hidden field; None for a text that this page did not write."""
     try:
         record: Any = json.loads(text)
         values = [record[name] for name in ("paper_id", "title", "abstract", "authors", "year")]
@@ -189,7 +189,7 @@ def _uploads(request: Request) -> list[tuple[str, bytes]]:
 
 
 def _entries(name: str, content: bytes) -> list[Entry]:
-    """The entries of an uploaded file. Raises InvalidInput that names the file as the reader knows it."""
+    """Return the entries of an uploaded file. Raises InvalidInput with the file name that the reader knows."""
     suffix = Path(name).suffix.lower()
     if suffix not in _ENDINGS:
         raise InvalidInput(f"{name[:60]} is not a .bib, .ris, CSL-JSON (.json) or zotero.sqlite file")

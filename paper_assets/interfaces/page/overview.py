@@ -81,7 +81,7 @@ def show_health(request: Request) -> Response:
     desk = desk_of(request)
     if person_of(request):  # it concerns all profiles and the operator of the desk
         raise HTTPException(404)
-    stamp = (desk.files_stamp(), f"{now():%Y-%m-%d %H}")  # what is due depends on the hour
+    stamp = (desk.files_stamp(), f"{now():%Y-%m-%d %H}")  # which days are due depends on the hour
     state = isolate(
         "The state of the profiles", lambda: desk.kept_while("health", stamp, lambda: health(desk.workspace))
     )
