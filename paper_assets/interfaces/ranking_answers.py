@@ -245,7 +245,7 @@ def list_changes(
     )
 
 
-def papers_meant(warehouse: Warehouse, profile: str, day: date, text: str) -> list[tuple[str, str]]:
+def find_papers_named(warehouse: Warehouse, profile: str, day: date, text: str) -> list[tuple[str, str]]:
     """Find the (id, title) of papers by an id, a URL, a title or words of a title; at most `_MAX_MATCHES`.
 
     Searches the papers considered for the profile's list first, then all stored papers.

@@ -13,7 +13,6 @@ import typer
 from paper_assets.errors import AmbiguousId, InvalidInput, LLMError, ModelUnavailable, PaperNotFound
 from paper_assets.interfaces.cli.terminal import (
     AsJson,
-    counted,
     embedder_or_none,
     environment,
     open_warehouse,
@@ -30,7 +29,7 @@ from paper_assets.rewriting.best_practices import Archive, archive_of
 from paper_assets.rewriting.best_practices import remove as remove_from
 from paper_assets.rewriting.comparison import ComparedRewrite, Difference
 from paper_assets.rewriting.comparison import compare as compared
-from paper_assets.rewriting.migration import migrate as carry_over
+from paper_assets.rewriting.migration import migrate as migrate_collection
 from paper_assets.rewriting.policy import LEVELS, Level
 from paper_assets.rewriting.writing import Writer, new_item, open_writer
 from paper_assets.settings import Settings, archive_name
@@ -39,6 +38,7 @@ from paper_assets.stores.best_practices import BestPractice, best_practice, best
 from paper_assets.stores.papers import find_paper
 from paper_assets.stores.rewrites import NewItem
 from paper_assets.stores.vectors import VectorIndex
+from paper_assets.text.numbers import count_of
 
 archive = typer.Typer(
     name="archive",
@@ -72,7 +72,7 @@ def list_practices(
     # Of all in the collection, so that what is shown is accepted; whole ids would be cut in a narrow terminal.
     ids = unique_beginnings([practice.id for practice in best_practices(open_warehouse(), name)])
     print_table(
-        f"{name}: {counted(len(practices), 'best practice')}",
+        f"{name}: {count_of(len(practices), 'best practice')}",
         ["id", "paper", "level", "score", "keywords", "rewrite"],
         [
             (
@@ -144,7 +144,7 @@ def migrate(
     if to.embedder is None:
         raise ModelUnavailable("the embedding model cannot be loaded, so nothing can be copied; see the warning")
     with progress_bar("carrying over") as count:
-        done = carry_over(to, source, folder=chroma, progress=count)
+        done = migrate_collection(to, source, folder=chroma, progress=count)
     for fault in done.faults[:20]:
         warn(f"left out: {fault}")
     if len(done.faults) > 20:
@@ -199,7 +199,7 @@ def _print_compared(
         }
         return print_json({**{name.replace(" ", "_"): side for name, side in sides.items()}, "differences": paired})
     print_table(
-        f"{counted(with_examples.papers, 'paper')} for {level}",
+        f"{count_of(with_examples.papers, 'paper')} for {level}",
         ["", "mean score", "mean attempts", "examples shown", "tokens in", "tokens out", "seconds"],
         [
             (

@@ -9,7 +9,6 @@ import typer
 from paper_assets.errors import InvalidInput
 from paper_assets.interfaces.cli.terminal import (
     AsJson,
-    counted,
     embedder_or_none,
     environment,
     open_warehouse,
@@ -40,6 +39,7 @@ from paper_assets.retrieval.cited_answer import (
 )
 from paper_assets.stores.answers import KeptAnswer, keep_answer, kept_answers, remove_answer
 from paper_assets.stores.warehouse import Warehouse
+from paper_assets.text.numbers import count_of
 
 
 def ask(
@@ -89,7 +89,7 @@ def list_answers(as_json: AsJson = False) -> None:
         )
         return
     for answer in kept:
-        papers = counted(len(cited_papers(answer_from_record(answer.answer))), "paper")
+        papers = count_of(len(cited_papers(answer_from_record(answer.answer))), "paper")
         say(f"{answer.number}. {answer.question} ({answer.asked_at:%Y-%m-%d}, {papers})")
     if not kept:
         say("No answers are kept yet. Add --keep to `paper-assets ask`.")
@@ -203,4 +203,4 @@ def print_answer(answer: Answer) -> None:
         say(f"    {note.title} ({note.paper_id}{section})")
     if answer.dropped:
         say("")
-        say(f"{counted(answer.dropped, 'sentence')} of the model left out: no quotation that its source contains.")
+        say(f"{count_of(answer.dropped, 'sentence')} of the model left out: no quotation that its source contains.")

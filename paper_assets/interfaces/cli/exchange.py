@@ -27,7 +27,7 @@ from paper_assets.library.entries import Entry, import_library
 from paper_assets.library.formats import read_library
 from paper_assets.library.zotero import ALL_WORKS, Selection, zotero_file, zotero_web
 from paper_assets.pipeline.deliveries import deliver as send
-from paper_assets.pipeline.digests import parcel
+from paper_assets.pipeline.digests import outgoing_digest
 from paper_assets.pipeline.workspace import open_workspace
 from paper_assets.stores.digests import Delivery
 from paper_assets.stores.rankings import latest_ranking_day
@@ -141,7 +141,7 @@ def deliver(
         raise NotComputed(
             f"no ranking for profile {name!r}; run `paper-assets run --profile {shlex.quote(name)}` first"
         )
-    digest = parcel(workspace.warehouse, profile, wanted, settings=workspace.settings)
+    digest = outgoing_digest(workspace.warehouse, profile, wanted, settings=workspace.settings)
     tried = send(workspace, digest, again=again)
     if not tried:
         raise InvalidInput(f"{profile}: nothing to send, it has no delivery.json that names a channel")

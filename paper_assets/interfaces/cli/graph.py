@@ -24,7 +24,6 @@ from paper_assets.interfaces.cli.run import end, show_ranking
 from paper_assets.interfaces.cli.stamp import stamp_key
 from paper_assets.interfaces.cli.terminal import (
     AsJson,
-    counted,
     open_warehouse,
     print_json,
     print_table,
@@ -47,6 +46,7 @@ from paper_assets.sources.arxiv_oai import sets_of
 from paper_assets.sources.bulk_files import read_papers
 from paper_assets.stores.locks import this_process
 from paper_assets.stores.papers import latest_day, paper_counts
+from paper_assets.text.numbers import count_of
 
 
 def demo(as_json: AsJson = False) -> None:
@@ -212,8 +212,8 @@ def _counts(outcome: Mapping[str, Any]) -> str:
 def fetch_and_rank(days: int, only: str | None) -> None:
     """Fetch the last `days` complete days, newest first, and rank. A day that was fetched today is not fetched again.
 
-    On a later date it is, as long as arXiv may announce further papers of it (`unfinished_days`). Raises InvalidProfile
-    without a profile, and the source's error after ranking what could be fetched.
+    On a later date a day is fetched again as long as arXiv may announce more of its papers (`unfinished_days`). Raises
+    InvalidProfile without a profile, and the source's error after ranking the papers that could be fetched.
     """
     settings = read_settings()
     profiles = find_profiles(settings.profiles_dir) if settings.profiles_dir.is_dir() else None
@@ -258,16 +258,16 @@ def fetch_and_rank(days: int, only: str | None) -> None:
 
 
 def _fetched(settings: Settings, job: Job, wanted: list[date], today: date) -> PaperAssetsError | None:
-    """Fetch the days one by one; return the failure that ended it early. Raises it if nothing is stored at all."""
+    """Fetch the days one by one; return the failure that stopped it, or raise it if no paper is stored."""
     with open_desk() as (workspace, instance):
-        stored = paper_counts(workspace.warehouse)  # of a day that was deleted meanwhile there are fewer
+        stored = paper_counts(workspace.warehouse)  # fewer than counted where a day was deleted meanwhile
         counts = {day: count for day, count in job.counts.items() if stored.get(date.fromisoformat(day), 0) >= count}
         for number, day in enumerate(wanted, start=1):
             if f"{day}" in counts:
                 continue
             stage = f"fetching {day:%A} {day.day} {day:%B}: day {number} of {len(wanted)}"
             background.write_job(settings.home, replace(job, stage=stage, done=len(counts), counts=counts))
-            total = counted(sum(counts.values()), "paper")
+            total = count_of(sum(counts.values()), "paper")
             say(
                 f"Day {number} of {len(wanted)}, {day}: {total} so far; "
                 f"{settings.request_interval:g} s between two requests, as arXiv asks"
@@ -279,7 +279,7 @@ def _fetched(settings: Settings, job: Job, wanted: list[date], today: date) -> P
                 if not paper_counts(workspace.warehouse):
                     raise
                 return PaperAssetsError(
-                    f"{fault}; {counted(len(counts), 'day')} of {len(wanted)} fetched, the same command continues"
+                    f"{fault}; {count_of(len(counts), 'day')} of {len(wanted)} fetched, the same command continues"
                 )
             counts[f"{day}"] = paper_counts(workspace.warehouse).get(day, 0)
             job = replace(job, fetched={**job.fetched, f"{day}": f"{today}"})

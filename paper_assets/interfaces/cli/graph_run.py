@@ -16,7 +16,7 @@ from paper_assets.errors import InvalidInput, InvalidProfile, NotComputed, Paper
 from paper_assets.interfaces.cli.process import before_the_end, log_unexpected
 from paper_assets.interfaces.cli.rewriting import rewrites_of_day
 from paper_assets.interfaces.cli.stamp import stamp_files
-from paper_assets.interfaces.cli.terminal import counted, dagster_home, environment, progress_bar, read_settings, warn
+from paper_assets.interfaces.cli.terminal import dagster_home, environment, progress_bar, read_settings, warn
 from paper_assets.interfaces.ranking_answers import shown_ranking
 from paper_assets.pipeline import embeddings, gatekeeper
 from paper_assets.pipeline.health import repair
@@ -28,6 +28,7 @@ from paper_assets.stores.digests import digest_path
 from paper_assets.stores.embeddings import days_without_vectors, unembedded_count
 from paper_assets.stores.papers import latest_day, paper_counts
 from paper_assets.stores.stamps import file_states, keep_stamp
+from paper_assets.text.numbers import count_of
 
 Lists = Sequence[Mapping[str, Any]]  # as `_shown` returns them
 
@@ -50,7 +51,7 @@ def open_desk() -> Iterator[tuple[Workspace, Any]]:
 
 
 def _report_missing(count: int) -> None:
-    warn(f"{counted(count, 'ranking file or page', 'ranking files or pages')} missing; writing again")
+    warn(f"{count_of(count, 'ranking file or page', 'ranking files or pages')} missing; writing again")
 
 
 def bring_up_to_date(

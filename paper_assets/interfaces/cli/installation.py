@@ -13,7 +13,6 @@ from paper_assets.errors import InvalidInput
 from paper_assets.interfaces.cli.process import COMPLETE_VARIABLE
 from paper_assets.interfaces.cli.terminal import (
     AsJson,
-    counted,
     dagster_home,
     environment,
     print_json,
@@ -37,6 +36,7 @@ from paper_assets.setup.language_model import (
     with_limit,
 )
 from paper_assets.stores.kept_settings import forget_variables, keep_variables, kept_variables
+from paper_assets.text.numbers import count_of
 
 
 def doctor(
@@ -65,7 +65,7 @@ def doctor(
         for finding in findings:
             if finding.fix:
                 say(f"{finding.state}: {finding.name}: {finding.detail}\n  fix: {finding.fix}")
-        say(f"{counted(len(problems), 'problem')} found." if problems else "Everything that is needed works.")
+        say(f"{count_of(len(problems), 'problem')} found." if problems else "Everything that is needed works.")
     if problems:
         raise typer.Exit(1)
 

@@ -17,7 +17,6 @@ import typer
 from paper_assets.errors import InvalidInput, InvalidProfile, PaperAssetsError
 from paper_assets.interfaces.cli.terminal import (
     AsJson,
-    counted,
     environment,
     open_warehouse,
     print_json,
@@ -44,6 +43,7 @@ from paper_assets.setup.draft import (
 from paper_assets.stores.feedback import last_ratings
 from paper_assets.stores.profiles import file_version, write_json
 from paper_assets.stores.rankings import latest_ranking_day
+from paper_assets.text.numbers import count_of
 
 if TYPE_CHECKING:
     from paper_assets.pipeline.workspace import Workspace
@@ -112,7 +112,9 @@ def new(
         return print_json({"name": created.name, "folder": created.folder, "categories": list(draft.categories)})
     say(f"Profile {created.name} is in {created.folder}.")
     if created.imported:
-        say(f"{counted(created.imported.read, 'work')} read from the library, {len(created.imported.new)} newly liked.")
+        say(
+            f"{count_of(created.imported.read, 'work')} read from the library, {len(created.imported.new)} newly liked."
+        )
     if draft.categories:
         say(f"It follows {', '.join(map(category_name, draft.categories))}.")
     say("Next: `paper-assets start --days 7` fetches and ranks papers; `paper-assets start` opens the desk.")
@@ -174,7 +176,7 @@ def show(name: Name, as_json: AsJson = False) -> None:
         ("preferred institutions", content.preferred_institutions),
         ("categories", [category_name(code) for code in content.feed.categories or ("all that are stored",)]),
         ("papers per day", [str(content.ranking.top_k)]),
-        ("ratings", [counted(summary["ratings"], "paper")]),
+        ("ratings", [count_of(summary["ratings"], "paper")]),
         ("newest list", [str(summary["newest_list"] or "none yet")]),
         ("folder", [str(summary["folder"])]),
     ]
@@ -199,7 +201,7 @@ def edit(
         for note in changed.notes:
             warn(f"note: {note}")
         if changed.imported:
-            say(f"{counted(changed.imported.read, 'work')} read, {len(changed.imported.new)} newly liked.")
+            say(f"{count_of(changed.imported.read, 'work')} read, {len(changed.imported.new)} newly liked.")
     else:
         file = services.existing_profile(place, name) / "profile.json"
         if not _edited_by_hand(file, place.lock):
@@ -367,7 +369,7 @@ def _summary(place: services.Place, name: str) -> dict[str, Any]:
         held = load_profile(folder).content.interests
         interests = [*held.primary, *held.secondary, *held.exploratory]
         if held.papers:
-            interests.append(counted(len(held.papers), "liked paper"))
+            interests.append(count_of(len(held.papers), "liked paper"))
     except InvalidProfile as fault:
         error = str(fault)
     stored = place.warehouse.path.exists()

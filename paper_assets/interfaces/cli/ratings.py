@@ -26,7 +26,7 @@ from paper_assets.learning.ratings import (
     export_ratings,
     ratings_of,
     signals_of,
-    take_back,
+    withdraw_rating,
 )
 from paper_assets.learning.ratings import rate as keep_rating
 from paper_assets.pipeline.digests import rewrite_digests
@@ -52,7 +52,7 @@ def rate(
     now, settings, warehouse = datetime.now(UTC), read_settings(), open_warehouse()
     folder = settings.profiles_dir
     if rating == UNDO:
-        rated = take_back(warehouse, profile, paper_id, given_in="command line", now=now, profiles_dir=folder)
+        rated = withdraw_rating(warehouse, profile, paper_id, given_in="command line", now=now, profiles_dir=folder)
     else:
         rated = keep_rating(warehouse, profile, paper_id, rating, given_in="command line", now=now, profiles_dir=folder)
     if as_json:

@@ -26,7 +26,7 @@ from paper_assets.models.cross_encoder import load_cross_encoder
 from paper_assets.models.embedder import load_embedder
 from paper_assets.pipeline.desk_answers import DailyAnswers
 from paper_assets.pipeline.profiles import load_valid_profile
-from paper_assets.pipeline.retrievals import bring_in_own_pdfs
+from paper_assets.pipeline.retrievals import import_own_pdfs
 from paper_assets.profile import PROFILE_NAME, read_json
 from paper_assets.retrieval.answers import balanced_answer, stance_in_words, standard_answer, written_plan
 from paper_assets.retrieval.cited_answer import answer_from_record
@@ -64,10 +64,10 @@ def retrieve(
     else:
         plans = (parse_plan(record, source=str(plan), **given),)
     if not plans:
-        raise InvalidInput(f"{plan} holds no plan; write an object with rewritten_question, or a list of them")
+        raise InvalidInput(f"{plan} contains no plan; write an object with rewritten_question, or a list of them")
     embedder = embedder_or_none(settings.embedding_model, consequence="only words are compared")
     if asking:
-        for fault in bring_in_own_pdfs(warehouse, asking, plans, embedder=embedder):
+        for fault in import_own_pdfs(warehouse, asking, plans, embedder=embedder):
             warn(f"left out: {fault}")
 
     @cache

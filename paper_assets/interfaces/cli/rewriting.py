@@ -78,7 +78,7 @@ def rewrite(
         result = loop.cancel(warehouse, item)
     elif reopen:
         item = chosen(lambda stored: stored.outcome == "cancelled")
-        result = loop.take_up_again(warehouse, item)
+        result = loop.undo_cancellation(warehouse, item)
     elif release is not None:
         item = chosen(lambda stored: loop.is_doubted(stored, release))
         result = loop.release(warehouse, item, release, now=now)
@@ -146,12 +146,12 @@ def _task(warehouse: Warehouse, paper_id: str, level: str, language: str | None)
 
 
 def _go_on(settings: Settings, warehouse: Warehouse, item: str, *, ask: bool, released: bool) -> None:
-    """Write until the item is done or waits; at a terminal, ask the user."""
+    """Write attempts until the item is done or waits for a decision; at a terminal, ask the user for it."""
     current = rewrite_item(warehouse, item)
     attended = ask and sys.stdin.isatty()
-    if current.outcome is not None:  # closed by the decision just made, or long ago
+    if current.outcome is not None:  # closed by the decision just made, or earlier
         _embed(settings, warehouse)
-        if released and current.note:  # it may have been the last question about it
+        if released and current.note:  # that may have been its last open question
             offer_again(_archive(settings, warehouse))
         return
     if _waiting_attempt(current, settings.rewriting) is not None and not attended:
@@ -173,7 +173,7 @@ def _go_on(settings: Settings, warehouse: Warehouse, item: str, *, ask: bool, re
 
 
 def _embed(settings: Settings, warehouse: Warehouse) -> None:
-    """Embed what is published; the model is not loaded where nothing lacks its vector."""
+    """Embed published rewrites; the model is loaded only if one has no vector."""
     if texts_to_embed(warehouse, "rewrite", model=settings.embedding_model)[1]:
         with suppress(ModelUnavailable):  # the next run of paper_rewrites embeds it
             embed_published(warehouse, load_embedder(settings.embedding_model))

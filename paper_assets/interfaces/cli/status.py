@@ -18,7 +18,6 @@ from paper_assets.interfaces.cli.process import importing, log_unexpected
 from paper_assets.interfaces.cli.stamp import stamp_files, stamp_key
 from paper_assets.interfaces.cli.terminal import (
     AsJson,
-    counted,
     dagster_home,
     environment,
     open_warehouse,
@@ -37,8 +36,9 @@ from paper_assets.stores.harvests import MissingDays, day_troubles, missing_days
 from paper_assets.stores.papers import summary
 from paper_assets.stores.stamps import file_states, keep_stamp, stamped_answer
 from paper_assets.stores.warehouse import Warehouse
+from paper_assets.text.numbers import count_of
 
-_MAX_SPANS = 20  # of missing days that are shown, the latest
+_MAX_SPANS = 20  # spans of missing days that are shown, the latest ones
 
 
 def status(as_json: AsJson = False) -> None:
@@ -58,7 +58,7 @@ def status(as_json: AsJson = False) -> None:
             ("without a date", held["undated"]),
             ("days", f"{held['days']}, {held['first_day'] or '–'} to {held['last_day'] or '–'}"),
             *((_span(days), str(days)) for days in missing[-_MAX_SPANS:]),
-            *([("earlier missing days", f"{counted(before, 'span')}, see --json")] if before > 0 else []),
+            *([("earlier missing days", f"{count_of(before, 'span')}, see --json")] if before > 0 else []),
             *((f"vectors of {model}", count) for model, count in held["vectors"].items()),
             *(
                 (f"rankings of {name}", f"{count}, newest {held['last_ranking'][name]}")
@@ -164,7 +164,7 @@ def _compared(settings: Settings, warehouse: Warehouse, last: Mapping[str, date]
         return lines(last)  # by a few queries for all profiles
     except PaperAssetsError:
         raise
-    except Exception:  # of one profile, which is named
+    except Exception:  # caused by one profile: check each alone
         late_by_profile = {
             name: _isolated(f"checking the newest list of {name}", line, name, day) for name, day in last.items()
         }
@@ -172,7 +172,7 @@ def _compared(settings: Settings, warehouse: Warehouse, last: Mapping[str, date]
 
 
 def _isolated(what: str, check: Callable[..., str | None], *arguments: Any) -> str | None:
-    """Return what a check says; an unexpected error becomes a line, so that it hides nothing about other profiles."""
+    """Return the result of a check; an unexpected error becomes one line, so that other profiles are still shown."""
     try:
         return check(*arguments)
     except PaperAssetsError:

@@ -83,11 +83,6 @@ def say(text: str) -> None:
     print(without_controls(text), file=sys.stderr if "--json" in sys.argv else sys.stdout)
 
 
-def counted(count: int, one: str, many: str | None = None) -> str:
-    """Write a number with its noun: 1 paper, 2 papers."""
-    return f"{count:,} {one if count == 1 else many or f'{one}s'}"
-
-
 def warn(text: str) -> None:
     """Print an error, a warning or what was left out to stderr."""
     print(without_controls(text), file=sys.stderr)
@@ -100,7 +95,7 @@ def print_table(title: str, header: Sequence[str], rows: Sequence[Sequence[objec
     from rich.table import Table
 
     console = Console()
-    # Not as the table's own title, which would be broken at the width of the table.
+    # Not the title of the rich table, which would be wrapped at the width of the table.
     console.print(escape(without_controls(title)), style="italic", highlight=False, soft_wrap=True)
     if not rows:
         return
@@ -117,7 +112,7 @@ _LINE_EVERY = 10.0  # seconds between two lines of progress in a log
 
 @contextmanager
 def progress_bar(label: str) -> Iterator[Progress]:
-    """Show a progress bar on stderr; calling what is yielded updates it. A log or a pipe gets a line now and then."""
+    """Show a progress bar on stderr; calling the yielded function updates it. Print lines in a log or a pipe."""
     if not sys.stderr.isatty():
         yield _lines_of_progress(label)
         return

@@ -57,7 +57,7 @@ class Calls:
 
     secrets: Secrets
     limit: float = 50.0
-    heartbeat: float = 5.0  # between two signs of life while the work reports nothing
+    heartbeat: float = 5.0  # between two progress notifications while the work reports none
     local: ThreadPoolExecutor = field(default_factory=lambda: _threads("local"))
     networked: ThreadPoolExecutor = field(default_factory=lambda: _threads("networked"))
     lasting: ThreadPoolExecutor = field(default_factory=lambda: _threads("lasting"))
@@ -94,8 +94,9 @@ class Calls:
     ) -> CallToolResult:
         """Do the work and answer with its result or its error; raises only when the client cancels.
 
-        joined_as: the work continues when the call is over, and calls of the same name join it. meanwhile: what is
-        known when the time is over, with the reason why it is not more; None: that reason is the error.
+        joined_as: the work continues after the call has ended, and calls with the same name wait for the same work.
+        meanwhile: returns what is known when the time is over, given the reason; if it returns None, the reason is
+        the error.
         """
         try:
             if joined_as:
@@ -133,7 +134,9 @@ class Calls:
             self._in_progress[name] = joined
             joined.job.add_done_callback(lambda _: self._left(name, joined))
         pending = asyncio.shield(asyncio.wrap_future(joined.job))
-        pending.add_done_callback(lambda ended: ended.cancelled() or ended.exception())  # it may go unread
+        pending.add_done_callback(
+            lambda ended: ended.cancelled() or ended.exception()
+        )  # otherwise asyncio logs an error that no call has read
         joined.waiting += 1
         try:
             if await self._waited(pending, reports):
@@ -147,8 +150,8 @@ class Calls:
             joined.waiting -= 1
             reports.over = True
         reason = (
-            f"not finished within {self.limit:g} s (last report: {reports.last}); it goes on: ask the same again, "
-            "which joins it and is not paid for twice"
+            f"not finished within {self.limit:g} s (last report: {reports.last}); it continues: ask the same again "
+            "to wait for its answer, which is not paid for twice"
         )
         return _partial_answer(joined.meanwhile, reason)
 
@@ -175,7 +178,7 @@ class Calls:
         return job
 
     async def _waited(self, pending: "asyncio.Future[Mapping[str, Any]]", reports: "_Reports") -> bool:
-        """Wait for the work within the limit, with signs of life; whether it is done."""
+        """Wait for the work up to the limit, sending progress notifications; return whether it is done."""
         loop = asyncio.get_running_loop()
         ends = loop.time() + self.limit
         await reports.say("started")
@@ -212,7 +215,7 @@ class _SharedWork:
 
 
 class _Reports:
-    """Progress as the protocol wants it: a number that only grows (seconds since the call began), and words."""
+    """Progress as the protocol defines it: a number that only grows (seconds since the call began), and a text."""
 
     def __init__(self, context: Context) -> None:
         self.last = "started"
@@ -231,7 +234,7 @@ class _Reports:
 
 
 def _quietly(work: Work, progress: Progress, over: threading.Event) -> Mapping[str, Any]:
-    """Do the work; log a failure after the call has ended, because no caller waits for it."""
+    """Do the work; if it fails after the call has ended, log the failure."""
     try:
         return work(progress)
     except CallEnded:
@@ -245,7 +248,7 @@ def _quietly(work: Work, progress: Progress, over: threading.Event) -> Mapping[s
 
 def _too_slow(job: Future[Any], last: str, *, limit: float) -> str:
     if job.cancel():
-        return f"not begun within {limit:g} s: it waited in our queue behind {_MOST_AT_WORK} calls; ask again"
+        return f"not begun within {limit:g} s: it waited behind {_MOST_AT_WORK} earlier calls; ask again"
     return (
         f"not finished within {limit:g} s (last report: {last}); what is known so far is kept, "
         "so ask again later or ask for less"
@@ -334,7 +337,7 @@ def _shortened(value: Any, longest: int, entries: int) -> Any:
     if isinstance(value, list):
         kept = [_shortened(entry, longest, entries) for entry in value[:entries]]
         left_out = len(value) - len(kept)
-        # Among objects a text would be none of the kind that the schema of the tool promises.
+        # A text among objects would violate the schema of the tool.
         return [*kept, f"… ({left_out} more)"] if left_out and not isinstance(value[0], dict) else kept
     if isinstance(value, str) and len(value) > longest:
         return f"{value[:longest]}… ({len(value) - longest} more characters)"
@@ -354,7 +357,7 @@ def check_open(name: str, only: Set[str] | None) -> None:
         raise InvalidInput(f"profile: there is none named {name[:60]!r}; list_profiles names them")
 
 
-def profile_meant(warehouse: "Warehouse", name: str | None, only: Set[str] | None = None) -> str:
+def resolve_profile(warehouse: "Warehouse", name: str | None, only: Set[str] | None = None) -> str:
     """Return the name as given, or that of the only profile with a ranking. Raises NotComputed, InvalidInput."""
     from paper_assets.stores.papers import summary
 

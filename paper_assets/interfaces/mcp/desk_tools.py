@@ -22,7 +22,7 @@ from paper_assets.interfaces.mcp.calls import (
     open_warehouse,
     paged,
     profile_folder,
-    profile_meant,
+    resolve_profile,
     text_page,
 )
 from paper_assets.interfaces.mcp.tool_types import (
@@ -171,12 +171,12 @@ class DeskTools:
         profile: Profile = None,
     ) -> Annotated[CallToolResult, PaperRated]:
         """Store the reader's rating of a paper, from which rankings learn. Only on request."""
-        from paper_assets.learning.ratings import rate, take_back
+        from paper_assets.learning.ratings import rate, withdraw_rating
 
         def work(_: Progress) -> Mapping[str, Any]:
             name, now, folder = self._profile(profile), datetime.now(UTC), self.settings.profiles_dir
             if rating == "undo":
-                rated = take_back(self._warehouse, name, paper_id, given_in="mcp", now=now, profiles_dir=folder)
+                rated = withdraw_rating(self._warehouse, name, paper_id, given_in="mcp", now=now, profiles_dir=folder)
             else:
                 rated = rate(self._warehouse, name, paper_id, rating, given_in="mcp", now=now, profiles_dir=folder)
             return asdict(rated)
@@ -268,7 +268,7 @@ class DeskTools:
         return open_warehouse(self.calls, self.settings)
 
     def _profile(self, name: str | None) -> str:
-        return profile_meant(self._warehouse, name, self.only)
+        return resolve_profile(self._warehouse, name, self.only)
 
     def _folders(self, *shared: Path) -> tuple[Path, ...]:
         """Return the folders below which a caller may name files: the desk's, or those of the caller's profiles."""

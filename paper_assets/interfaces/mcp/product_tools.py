@@ -10,7 +10,7 @@ from mcp_types import CallToolResult
 from pydantic import Field
 
 from paper_assets.errors import named_error
-from paper_assets.interfaces.mcp.calls import Calls, open_warehouse, paged, profile_meant, text_page
+from paper_assets.interfaces.mcp.calls import Calls, open_warehouse, paged, resolve_profile, text_page
 from paper_assets.interfaces.mcp.tool_types import (
     Day,
     DigestRead,
@@ -82,7 +82,7 @@ class ProductTools:
         from paper_assets.interfaces.mcp.resources import digest_text
 
         def work(_: Progress) -> Mapping[str, Any]:
-            name = profile_meant(open_warehouse(self.calls, self.settings), profile, self.only)
+            name = resolve_profile(open_warehouse(self.calls, self.settings), profile, self.only)
             read, text = digest_text(self.settings, name, parse_day(day, "day") if day else None)
             part = text_page(_without_explanations(text), offset=offset, limit=_MOST_OF_A_DIGEST)
             return {
@@ -108,7 +108,7 @@ class ProductTools:
 
         def work(_: Progress) -> Mapping[str, Any]:
             warehouse = open_warehouse(self.calls, self.settings)
-            name = profile_meant(warehouse, profile, self.only)
+            name = resolve_profile(warehouse, profile, self.only)
             items = rewrites_of(warehouse, profile=name, day=parse_day(day, "day") if day else None)
             records = [self._rewrite(item) for item in items if level in (None, item.target_level)]
             return paged({"profile": name}, "rewrites", records, offset=offset)
@@ -124,11 +124,11 @@ class ProductTools:
     ) -> Annotated[CallToolResult, PracticesListed]:
         """List rewrites worth imitating, beside their originals."""
         from paper_assets.stores.best_practices import best_practices
-        from paper_assets.stores.rewrites import papers_asked_for
+        from paper_assets.stores.rewrites import papers_with_requests
 
         def work(_: Progress) -> Mapping[str, Any]:
             warehouse = open_warehouse(self.calls, self.settings)
-            requested = None if self.only is None else papers_asked_for(warehouse, self.only)
+            requested = None if self.only is None else papers_with_requests(warehouse, self.only)
             practices = [
                 {
                     "id": practice.id,

@@ -34,7 +34,7 @@ from paper_assets.stores.rankings import latest_ranking_day
 from paper_assets.stores.warehouse import Warehouse
 from paper_assets.text.abstracts import named_parts
 from paper_assets.text.cleaning import one_line, without_controls
-from paper_assets.text.numbers import percent
+from paper_assets.text.numbers import count_of, percent
 from paper_assets.text.sentences import sentence_spans
 from paper_assets.text.tex import MathText, html_with_mathml
 
@@ -197,11 +197,6 @@ def _isolated_macro(name: str, macro: Callable[..., str], *values: Any, tag: str
     """Call a template's macro for one thing of many; a fault in it is shown in its place, inside the element `tag`."""
     shown = isolate(name, lambda: macro(*values))
     return _UNSHOWN[tag].format(str(shown)) if isinstance(shown, Unshown) else shown
-
-
-def count_of(number: int, singular: str, plural: str | None = None) -> str:
-    """Return a count with its noun: 1 paper, 2 papers."""
-    return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
 
 
 def readable_title(text: str) -> str:

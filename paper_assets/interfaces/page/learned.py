@@ -39,7 +39,7 @@ def day_effect(warehouse: Warehouse, stored: StoredRanking, rated: Mapping[str, 
     learning counts nothing.
     """
     if not pc.any(pc.not_equal(stored.rows.column("learned"), 0)).as_py():
-        return None  # without reading hundreds of rows as Python values
+        return None  # checked in Arrow, without converting hundreds of rows to Python values
     effect = ratings_effect(stored.rows.to_pylist(), stored.header)
     if effect is None:
         return None
@@ -56,8 +56,8 @@ def day_effect(warehouse: Warehouse, stored: StoredRanking, rated: Mapping[str, 
     }
 
 
-def teaches(header: Mapping[str, Any], rated: Mapping[str, str]) -> int:
-    """Return how many papers the view for a new reader still has; 0 from ten ratings on."""
+def first_set_left(header: Mapping[str, Any], rated: Mapping[str, str]) -> int:
+    """Return how many papers a new reader can still rate in the first set; 0 from ten ratings on."""
     return 0 if len(rated) >= FEW_RATINGS else sum(paper_id not in rated for paper_id in header.get("teach") or ())
 
 

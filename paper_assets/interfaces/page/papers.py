@@ -40,7 +40,7 @@ from paper_assets.interfaces.page.paper_rows import (
     stored_papers,
 )
 from paper_assets.interfaces.page.today import ratings_part
-from paper_assets.interfaces.ranking_answers import explained_rank, outside_the_window, papers_meant
+from paper_assets.interfaces.ranking_answers import explained_rank, find_papers_named, outside_the_window
 from paper_assets.learning.ratings import IN_WORDS, note_signal, ratings_of, withdraw_signal
 from paper_assets.library.formats import FORMATS, write_papers
 from paper_assets.paper import Paper
@@ -76,7 +76,7 @@ def show_why(request: Request) -> Response:
 def _why(request: Request) -> Response:
     desk, profile = desk_of(request), profile_of(request)
     day, typed = day_of(request, profile), one_line(request.query_params.get("paper", ""))[:300]
-    matches = papers_meant(desk.warehouse, profile, day, typed) if typed else []
+    matches = find_papers_named(desk.warehouse, profile, day, typed) if typed else []
     explanation: dict[str, Any] = {"paper": None, "said": None}
     if typed and len(matches) <= 1:
         paper_id = matches[0][0] if matches else typed
@@ -256,7 +256,7 @@ def _became(on: DayOfPaper) -> str:
 
 
 def _rewrites(request: Request, profile: str, paper_id: str) -> list[tuple[str, str]]:
-    """Return the rewrites of the paper that the profile asked for, on a personal desk also those that a command made:
+    """Return the rewrites of the paper that the profile requested, on a personal desk also those that a command made:
     item and level in words.
     """
     warehouse = desk_of(request).warehouse

@@ -18,7 +18,6 @@ from paper_assets.errors import InvalidInput, PaperAssetsError
 from paper_assets.interfaces.page.desk import (
     Desk,
     Unshown,
-    count_of,
     desk_of,
     isolate,
     now,
@@ -44,13 +43,14 @@ from paper_assets.stores.rewrite_progress import claimed_items
 from paper_assets.stores.rewrites import (
     RewriteItem,
     attempts_by_examples,
-    papers_asked_for,
-    rewrite_asked_for,
+    papers_with_requests,
+    requested_rewrite,
     rewrite_item,
     rewrites_by_command,
     rewrites_of,
 )
 from paper_assets.stores.warehouse import Warehouse
+from paper_assets.text.numbers import count_of
 from paper_assets.text.tex import formula_spans
 
 _MOST_DONE = 60
@@ -180,7 +180,7 @@ def decide_rewrite(request: Request) -> Response:
     elif decision == "cancel":
         note = loop.cancel(warehouse, name).note
     elif decision == "reopen":
-        note = loop.take_up_again(warehouse, name).note + _resume(desk, name, advance)
+        note = loop.undo_cancellation(warehouse, name).note + _resume(desk, name, advance)
     elif decision == "continue":
         note = f"the rewrite of {item.paper_id} for {item.target_level} continues" + _resume(desk, name, advance)
     elif decision == "auto":
@@ -307,7 +307,7 @@ def _item(request: Request) -> RewriteItem:
     PaperNotFound.
     """
     warehouse, profile, item = desk_of(request).warehouse, profile_of(request), str(request.path_params["item"])
-    return rewrite_asked_for(warehouse, item, profile) if person_of(request) else rewrite_item(warehouse, item)
+    return requested_rewrite(warehouse, item, profile) if person_of(request) else rewrite_item(warehouse, item)
 
 
 def _resume(desk: Desk, item: str, go_on: Callable[[Warehouse, Writer, str], RewriteItem]) -> str:
@@ -368,7 +368,7 @@ def _practices_of_person(request: Request, practices: Sequence[BestPractice]) ->
     person = person_of(request)
     if person is None:
         return list(practices)
-    requested = papers_asked_for(desk_of(request).warehouse, person.profiles)
+    requested = papers_with_requests(desk_of(request).warehouse, person.profiles)
     return [practice for practice in practices if (practice.paper_id, practice.target_level) in requested]
 
 

@@ -22,7 +22,6 @@ from paper_assets.digests.markdown import paper_list
 from paper_assets.digests.plain_text import in_words
 from paper_assets.errors import InvalidInput, NotComputed
 from paper_assets.interfaces.page.desk import (
-    count_of,
     day_of,
     desk_of,
     now,
@@ -31,11 +30,11 @@ from paper_assets.interfaces.page.desk import (
     readable_title,
     redirect_with_note,
 )
-from paper_assets.interfaces.page.learned import day_effect, teaches
+from paper_assets.interfaces.page.learned import day_effect, first_set_left
 from paper_assets.interfaces.page.paper_rows import CHOICES, PaperRow, row_of
 from paper_assets.interfaces.ranking_answers import list_changes
 from paper_assets.interfaces.values import parse_day
-from paper_assets.learning.ratings import IN_WORDS, ratings_by_id, ratings_of, ratings_version, take_back
+from paper_assets.learning.ratings import IN_WORDS, ratings_by_id, ratings_of, ratings_version, withdraw_rating
 from paper_assets.learning.ratings import rate as keep_rating
 from paper_assets.paper import papers_from_table
 from paper_assets.pipeline.digests import gather
@@ -46,6 +45,7 @@ from paper_assets.stores.papers import papers_by_id
 from paper_assets.stores.rankings import StoredRanking, listed_by_day, ranking, ranking_days, ranking_inputs
 from paper_assets.stores.warehouse import Warehouse
 from paper_assets.text.abstracts import key_sentence
+from paper_assets.text.numbers import count_of
 
 LAYOUTS = ("compact", "comfortable")
 _LAYOUT_COOKIE, _A_YEAR = "layout", 365 * 24 * 3600
@@ -81,7 +81,7 @@ def show_day(request: Request) -> Response:
         questions = _questions(warehouse, stored, {*listed, *below})  # each paper once
         papers = papers_from_table(papers_by_id(warehouse, [*listed, *below]))
         effect = day_effect(warehouse, stored, ratings)
-        teach = teaches(stored.header, ratings)
+        teach = first_set_left(stored.header, ratings)
         seen = seen_papers(warehouse, profile)
     unmet = [line for line in digest.warnings if line.startswith(UNMET)]
     layout = _layout(request)
@@ -158,7 +158,7 @@ def rate_paper(request: Request) -> Response:
         note = "Nothing was undone: this paper was rated again elsewhere, and that rating is kept."
         return redirect_with_note(request, f"{target}#paper-{quote(paper_id, safe=':/')}", note)
     if rating == "none":
-        rated = take_back(desk.for_writing, profile, paper_id, given_in="page", now=moment, profiles_dir=folder)
+        rated = withdraw_rating(desk.for_writing, profile, paper_id, given_in="page", now=moment, profiles_dir=folder)
     else:
         rated = keep_rating(
             desk.for_writing, profile, paper_id, rating, given_in="page", now=moment, profiles_dir=folder
@@ -235,7 +235,7 @@ def with_places(note: str, entries: Sequence[Entry]) -> Markup:
 
 
 def _layout(request: Request) -> str:
-    """Return the layout asked for, else the one chosen before, else compact."""
+    """Return the requested layout, else the one chosen before, else compact."""
     given = request.query_params.get("layout") or request.cookies.get(_LAYOUT_COOKIE)
     return given if given in LAYOUTS else LAYOUTS[0]
 
@@ -247,7 +247,7 @@ def _questions(warehouse: Warehouse, stored: StoredRanking, listed: set[str]) ->
 
 
 def _on_topic(stored: StoredRanking) -> dict[str, float]:
-    """The probability that each paper of the list, or below it, is on topic; none if it was made without any."""
+    """Return the probability that each shown paper is on topic; empty for a ranking without probabilities."""
     if stored.header.get("line") is None:
         return {}
     return {row["paper_id"]: probability_of(row) for row in (*stored.listed, *stored.maybe)}

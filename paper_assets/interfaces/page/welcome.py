@@ -18,7 +18,6 @@ from paper_assets.interfaces.page import liked_form
 from paper_assets.interfaces.page.desk import (
     Desk,
     Unshown,
-    count_of,
     desk_of,
     isolate,
     now,
@@ -49,6 +48,7 @@ from paper_assets.setup.draft import (
     split_lines,
 )
 from paper_assets.setup.matches import Matches, matches, proposed_categories
+from paper_assets.text.numbers import count_of
 
 FIELDS = ("name", "interests", "secondary", "keywords", "authors", "other_categories", *liked_form.FIELDS)
 
